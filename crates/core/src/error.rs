@@ -1,0 +1,131 @@
+//! The one error type of the core: every message names the field, the value and the remedy.
+
+use thiserror::Error;
+
+/// Shorthand for a result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Everything that can go wrong in the core. No variant leaves changed state behind.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter or an input has a value that no guarantee can be built on.
+    #[error("{field} is {value}: {remedy}")]
+    Invalid {
+        /// The parameter or input, as the caller names it.
+        field: &'static str,
+        /// The offending value, printed.
+        value: String,
+        /// What would be accepted instead.
+        remedy: String,
+    },
+    /// A vector has another length than the one agreed on.
+    #[error("{field} has {found} entries: give exactly {expected}")]
+    Dimension {
+        /// The input, as the caller names it.
+        field: &'static str,
+        /// The length agreed on when the object was built.
+        expected: usize,
+        /// The length that came.
+        found: usize,
+    },
+    /// A stream was asked to go on past the horizon its noise was calibrated for.
+    #[error(
+        "round {round} is past the horizon of {horizon} rounds: build the stream with a larger horizon, or with an unknown one"
+    )]
+    HorizonExceeded {
+        /// The round that was asked for, counted from 1.
+        round: u64,
+        /// The horizon fixed at construction.
+        horizon: u64,
+    },
+    /// The accountant does not know this event or combination, and does not guess.
+    #[error("the accountant cannot bound {event}: {remedy}")]
+    Unsupported {
+        /// The event, described.
+        event: String,
+        /// What can be accounted for instead.
+        remedy: String,
+    },
+    /// Saved bytes are damaged, truncated, or not ours.
+    #[error("saved state of {size} bytes is not usable ({reason}): {remedy}")]
+    CorruptState {
+        /// How many bytes were given.
+        size: usize,
+        /// What is wrong with them.
+        reason: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// A saved state is older than what has already been released from it.
+    #[error(
+        "saved state stands at release {saved} but {released} releases have left already: restore the newest state, or call `resume_charged` and pay for the replay"
+    )]
+    StaleState {
+        /// Releases made when the state was saved.
+        saved: u64,
+        /// Releases that have left since the stream began.
+        released: u64,
+    },
+    /// The operating system gave no entropy.
+    #[error(
+        "no entropy from the operating system ({reason}): without it no noise is drawn; mend the system's random source"
+    )]
+    Entropy {
+        /// The system's own words.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// An [`Error::Invalid`] with its value printed.
+    pub fn invalid(
+        field: &'static str,
+        value: impl std::fmt::Display,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Error::Invalid { field, value: value.to_string(), remedy: remedy.into() }
+    }
+}
+
+/// `value` if it is finite and above zero.
+pub(crate) fn positive(field: &'static str, value: f64) -> Result<f64> {
+    if value.is_finite() && value > 0.0 {
+        Ok(value)
+    } else {
+        Err(Error::invalid(field, value, "give a finite number above 0"))
+    }
+}
+
+/// `value` if it is finite and not below zero.
+pub(crate) fn not_negative(field: &'static str, value: f64) -> Result<f64> {
+    if value.is_finite() && value >= 0.0 {
+        Ok(value)
+    } else {
+        Err(Error::invalid(field, value, "give a finite number, 0 or above"))
+    }
+}
+
+/// `value` if it lies strictly between 0 and 1.
+pub(crate) fn probability(field: &'static str, value: f64) -> Result<f64> {
+    if value > 0.0 && value < 1.0 {
+        Ok(value)
+    } else {
+        Err(Error::invalid(field, value, "give a number strictly between 0 and 1"))
+    }
+}
+
+/// Checks that a slice has `expected` finite entries.
+pub(crate) fn finite_vector(field: &'static str, vector: &[f64], expected: usize) -> Result<()> {
+    if vector.len() != expected {
+        return Err(Error::Dimension { field, expected, found: vector.len() });
+    }
+    match vector.iter().position(|entry| !entry.is_finite()) {
+        None => Ok(()),
+        Some(index) => Err(Error::invalid(
+            field,
+            format!("{} at index {index}", vector[index]),
+            "give finite numbers only",
+        )),
+    }
+}

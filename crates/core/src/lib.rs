@@ -1,0 +1,30 @@
+//! # reticent
+//!
+//! Good decisions from people's data without learning the people's data.
+//!
+//! Data flows one way, and each arrow is a type:
+//!
+//! ```text
+//! environment -> decision -> reward -> clip -> randomiser -> aggregator -> release -> learner
+//! ```
+//!
+//! | room | what lives there |
+//! | --- | --- |
+//! | [`privacy`] | what happened ([`privacy::Event`]), what it costs ([`privacy::Accountant`]), what may be promised ([`privacy::Guarantee`]) |
+//! | [`noise`] | exact noise on a grid from a cryptographic generator |
+//! | [`release`] | private running sums of vectors and matrices |
+//! | [`randomize`] | what a person's own device does to a report before it leaves |
+//! | [`special`] | the special functions the rooms above share |
+//!
+//! The crate does no I/O, starts no thread, reads no clock and has no global generator.
+
+pub mod noise;
+pub mod privacy;
+pub mod randomize;
+pub mod release;
+pub mod special;
+
+mod error;
+mod saved;
+
+pub use error::{Error, Result};

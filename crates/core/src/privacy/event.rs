@@ -1,0 +1,173 @@
+//! What happened: the vocabulary in which a mechanism tells the accountant what it released.
+//!
+//! An event says nothing about cost. [`Accountant`](super::Accountant) prices events and refuses what it
+//! does not know. Sensitivities are for replacing one person's data (replace-one neighbours).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Result,
+    error::{not_negative, positive},
+};
+
+/// One release, or several put together, as seen by one person.
+///
+/// ```
+/// use reticent::privacy::Event;
+/// let once = Event::Gaussian { sensitivity: 1.0, sigma: 4.0 };
+/// let daily = Event::Repeated { event: Box::new(once), times: 30 };
+/// assert!(daily.check().is_ok());
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Event {
+    /// Nothing that depends on the person leaves.
+    Nothing,
+    /// Gaussian noise of standard deviation `sigma` on something of l2 sensitivity `sensitivity`.
+    Gaussian {
+        /// Largest l2 distance between neighbouring values.
+        sensitivity: f64,
+        /// Standard deviation of the noise in every coordinate.
+        sigma: f64,
+    },
+    /// Integers plus independent discrete Gaussians, in any number of coordinates, chosen adaptively.
+    GridGaussian {
+        /// Largest l2 distance between neighbouring values, each coordinate in units of its own sigma.
+        mu: f64,
+        /// The smallest sigma among the coordinates, in grid units.
+        sigma: f64,
+        /// How many noise coordinates are drawn in all.
+        coordinates: f64,
+    },
+    /// A discrete Gaussian of parameter `sigma` on one integer.
+    DiscreteGaussian {
+        /// Largest distance between neighbouring integers.
+        sensitivity: u64,
+        /// Parameter of the discrete Gaussian, in grid units.
+        sigma: f64,
+    },
+    /// Laplace noise of scale `scale` on one number.
+    Laplace {
+        /// Largest distance between neighbouring values.
+        sensitivity: f64,
+        /// Scale b of the density `exp(-|z|/b)/(2b)`.
+        scale: f64,
+    },
+    /// Discrete Laplace noise, `P(z) ~ exp(-|z|/scale)`, on one integer.
+    DiscreteLaplace {
+        /// Largest distance between neighbouring integers.
+        sensitivity: u64,
+        /// Scale in grid units.
+        scale: f64,
+    },
+    /// Randomised response among `categories`: the truth is `exp(epsilon)` times likelier than any other.
+    RandomizedResponse {
+        /// How many answers there are, at least 2.
+        categories: u64,
+        /// Log-ratio between the truth and each other answer.
+        epsilon: f64,
+    },
+    /// PrivUnit: a point of a spherical cap of probability `cap` with probability `inside`, else of its rest.
+    PrivUnit {
+        /// Probability of the cap under the uniform law on the sphere.
+        cap: f64,
+        /// Probability that the report lies in the cap around the truth.
+        inside: f64,
+    },
+    /// Any mechanism known to be `epsilon`-DP and nothing more (K-norm, staircase, ...).
+    Pure {
+        /// The mechanism's epsilon.
+        epsilon: f64,
+    },
+    /// `people` reports of an `epsilon`-DP local randomiser, seen only after a uniformly random shuffle.
+    Shuffled {
+        /// The local randomiser's epsilon.
+        epsilon: f64,
+        /// How many people report honestly in the batch.
+        people: u64,
+        /// The randomiser is binary randomised response, for which a sharper analysis holds.
+        #[serde(default)]
+        binary: bool,
+    },
+    /// `people` Gaussian reports of which only the sum is seen.
+    SecureSum {
+        /// Largest l2 distance between neighbouring reports before noise.
+        sensitivity: f64,
+        /// Standard deviation of the noise each person adds.
+        sigma: f64,
+        /// How many people add their noise honestly.
+        people: u64,
+    },
+    /// All of these happen to the same person, each possibly chosen after seeing the ones before.
+    Composed {
+        /// The parts.
+        events: Vec<Event>,
+    },
+    /// The same kind of event happens to the same person `times` times.
+    Repeated {
+        /// The part.
+        event: Box<Event>,
+        /// How often.
+        times: u64,
+    },
+}
+
+impl Event {
+    /// Refuses parameters that describe no mechanism, by field and value.
+    pub fn check(&self) -> Result<()> {
+        let at_least = |field, value: u64, least: u64| {
+            if value >= least {
+                Ok(())
+            } else {
+                Err(Error::invalid(field, value, format!("give a whole number, {least} or above")))
+            }
+        };
+        match *self {
+            Event::Nothing => Ok(()),
+            Event::Gaussian { sensitivity, sigma } => {
+                not_negative("sensitivity", sensitivity)?;
+                positive("sigma", sigma).map(drop)
+            }
+            Event::GridGaussian { mu, sigma, coordinates } => {
+                not_negative("mu", mu)?;
+                positive("sigma", sigma)?;
+                positive("coordinates", coordinates).map(drop)
+            }
+            Event::DiscreteGaussian { sigma, .. } => positive("sigma", sigma).map(drop),
+            Event::Laplace { sensitivity, scale } => {
+                not_negative("sensitivity", sensitivity)?;
+                positive("scale", scale).map(drop)
+            }
+            Event::DiscreteLaplace { scale, .. } => positive("scale", scale).map(drop),
+            Event::RandomizedResponse { categories, epsilon } => {
+                at_least("categories", categories, 2)?;
+                not_negative("epsilon", epsilon).map(drop)
+            }
+            Event::PrivUnit { cap, inside } => {
+                crate::error::probability("cap", cap)?;
+                crate::error::probability("inside", inside)?;
+                if inside >= cap {
+                    Ok(())
+                } else {
+                    Err(Error::invalid("inside", inside, format!("give at least cap = {cap}")))
+                }
+            }
+            Event::Pure { epsilon } => not_negative("epsilon", epsilon).map(drop),
+            Event::Shuffled { epsilon, people, .. } => {
+                not_negative("epsilon", epsilon)?;
+                at_least("people", people, 1)
+            }
+            Event::SecureSum { sensitivity, sigma, people } => {
+                not_negative("sensitivity", sensitivity)?;
+                positive("sigma", sigma)?;
+                at_least("people", people, 1)
+            }
+            Event::Composed { ref events } => events.iter().try_for_each(Event::check),
+            Event::Repeated { ref event, times } => {
+                at_least("times", times, 1)?;
+                event.check()
+            }
+        }
+    }
+}
