@@ -1,2 +1,106 @@
-//! xtask
-fn main() {}
+//! What a maintainer runs.
+//!
+//! `cargo xtask test` is the whole test suite, on a machine that has nothing but cargo and Python:
+//! format, lints, unit, property, documentation and command-line tests, then the Python oracles in a virtual
+//! environment of their own.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Instant,
+};
+
+fn main() -> ExitCode {
+    let task = env::args().nth(1);
+    let result = match task.as_deref() {
+        Some("test") => test(),
+        Some("oracles") => oracles(),
+        _ => Err("usage: cargo xtask test | oracles".to_string()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("xtask: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Everything that must hold before a change lands.
+fn test() -> Result<(), String> {
+    cargo("format", &["fmt", "--all", "--check"])?;
+    cargo(
+        "lints",
+        &["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"],
+    )?;
+    cargo(
+        "unit, property, documentation and command-line tests",
+        &["test", "--workspace", "--quiet"],
+    )?;
+    step(
+        "reference documentation",
+        root_command("cargo")
+            .args(["doc", "--workspace", "--no-deps", "--quiet"])
+            .env("RUSTDOCFLAGS", "--deny warnings"),
+    )?;
+    oracles()
+}
+
+/// Compares the built binary with what nobody here wrote: dp_accounting, scipy, mpmath.
+fn oracles() -> Result<(), String> {
+    cargo("binary for the oracles", &["build", "--quiet", "--package", "reticent-cli"])?;
+    let python = oracle_python()?;
+    step("Python oracles", root_command(&python).args(["-m", "pytest", "-q", "oracles"]))
+}
+
+/// The interpreter of a virtual environment that holds exactly `oracles/requirements.txt`.
+fn oracle_python() -> Result<PathBuf, String> {
+    let environment = root().join("target/oracles");
+    let python = environment.join("bin/python");
+    let requirements = root().join("oracles/requirements.txt");
+    let stamp = environment.join("requirements.txt");
+    let wanted = std::fs::read(&requirements)
+        .map_err(|error| format!("{}: {error}", requirements.display()))?;
+    if std::fs::read(&stamp).ok().as_ref() == Some(&wanted) {
+        return Ok(python);
+    }
+    step(
+        "virtual environment",
+        root_command("python3").args(["-m", "venv", "--clear"]).arg(&environment),
+    )?;
+    step(
+        "packages",
+        root_command(&python)
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
+            .arg(&requirements),
+    )?;
+    std::fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
+    Ok(python)
+}
+
+fn cargo(name: &str, arguments: &[&str]) -> Result<(), String> {
+    step(name, root_command("cargo").args(arguments))
+}
+
+fn root_command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
+fn step(name: &str, command: &mut Command) -> Result<(), String> {
+    eprintln!("== {name}");
+    let start = Instant::now();
+    let status =
+        command.status().map_err(|error| format!("{name}: cannot start {command:?}: {error}"))?;
+    if !status.success() {
+        return Err(format!("{name} failed ({status})"));
+    }
+    eprintln!("== {name}: ok, {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+}

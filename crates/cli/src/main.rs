@@ -1,2 +1,52 @@
-//! cli
-fn main() {}
+//! The command line: arguments -> a validated command -> run -> one report.
+//!
+//! Results go to stdout (with `--json`, one JSON document and nothing else), everything said along the way to
+//! stderr. Exit code 0 is success, 2 bad input, 1 failure.
+
+mod commands;
+mod error;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use error::Error;
+use report::Report;
+
+/// Good decisions from people's data without learning the people's data.
+#[derive(Parser)]
+#[command(name = "reticent", version, propagate_version = true, arg_required_else_help = true)]
+struct Arguments {
+    /// Print one JSON document on stdout and nothing else there.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(commands::demo::Arguments),
+    Privacy(commands::privacy::Arguments),
+    Bench(commands::bench::Arguments),
+}
+
+fn run(command: Command) -> Result<Report, Error> {
+    match command {
+        Command::Demo(arguments) => commands::demo::run(arguments),
+        Command::Privacy(arguments) => commands::privacy::run(arguments),
+        Command::Bench(arguments) => commands::bench::run(arguments),
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments.command).and_then(|report| report.print(arguments.json)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("reticent: {error}");
+            error.exit_code()
+        }
+    }
+}

@@ -1,6 +1,30 @@
 //! What happened, what it costs, what may be promised.
+//!
+//! ```text
+//! Event -> Accountant -> Curve -> Guarantee
+//! ```
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `event` | the vocabulary in which mechanisms say what they released |
+//! | [`gaussian`] | the Gaussian mechanism, exactly |
+//! | `grid` | what discrete Gaussians cost above real ones: the proof, and the number |
+//! | `loss_distribution` | everything else: privacy-loss distributions, rounded upwards |
+//! | [`shuffle`] | amplification by shuffling |
+//! | `accountant`, `curve` | composition |
+//! | `guarantee` | the promise, in words, as a table, as JSON |
 
+mod accountant;
+mod curve;
 mod event;
 pub mod gaussian;
+mod grid;
+mod guarantee;
+mod loss_distribution;
+pub mod shuffle;
 
+pub use accountant::Accountant;
+pub use curve::{Curve, Tightness};
 pub use event::Event;
+pub use guarantee::{Claim, Guarantee, Mode, Neighbours, TrustModel, Unit};
+pub use loss_distribution::PrivacyLossDistribution;

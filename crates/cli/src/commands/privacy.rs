@@ -1,0 +1,155 @@
+//! `reticent privacy`: the calculator.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use reticent::privacy::{Accountant, Event, gaussian, shuffle};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{error::Error, report::Report};
+
+/// A calculator: exact Gaussian noise, composition, shuffling.
+#[derive(Args)]
+#[command(after_help = "Example: reticent privacy sigma --epsilon 1 --delta 1e-5 --sensitivity 1")]
+pub struct Arguments {
+    #[command(subcommand)]
+    question: Question,
+}
+
+#[derive(Subcommand)]
+enum Question {
+    /// The smallest Gaussian noise that gives (epsilon, delta).
+    #[command(after_help = "Example: reticent privacy sigma --epsilon 1 --delta 1e-5 --compose 30 --json")]
+    Sigma {
+        /// Requested epsilon.
+        #[arg(long)]
+        epsilon: f64,
+        /// Requested delta.
+        #[arg(long)]
+        delta: f64,
+        #[command(flatten)]
+        release: Release,
+    },
+    /// The delta that Gaussian noise gives at an epsilon.
+    #[command(after_help = "Example: reticent privacy delta --sigma 4 --epsilon 1")]
+    Delta {
+        /// Standard deviation of the noise.
+        #[arg(long)]
+        sigma: f64,
+        /// Requested epsilon.
+        #[arg(long)]
+        epsilon: f64,
+        #[command(flatten)]
+        release: Release,
+    },
+    /// The epsilon that Gaussian noise gives at a delta.
+    #[command(after_help = "Example: reticent privacy epsilon --sigma 4 --delta 1e-6 --compose 100")]
+    Epsilon {
+        /// Standard deviation of the noise.
+        #[arg(long)]
+        sigma: f64,
+        /// Requested delta.
+        #[arg(long)]
+        delta: f64,
+        #[command(flatten)]
+        release: Release,
+    },
+    /// The epsilon of a shuffled batch of locally private reports.
+    #[command(after_help = "Example: reticent privacy shuffle --epsilon-local 2 --n 100000 --delta 1e-6")]
+    Shuffle {
+        /// The local randomiser's epsilon.
+        #[arg(long)]
+        epsilon_local: f64,
+        /// How many people report in the batch.
+        #[arg(long)]
+        n: u64,
+        /// Requested delta.
+        #[arg(long)]
+        delta: f64,
+        /// The reports are binary randomised response: a sharper analysis, exact, applies.
+        #[arg(long)]
+        binary: bool,
+    },
+    /// What a list of events costs one person together.
+    #[command(after_help = "Example: reticent privacy account events.toml --delta 1e-6\n\nevents.toml:\n  \
+        [[event]]\n  kind = \"laplace\"\n  sensitivity = 1.0\n  scale = 2.0\n\n  \
+        [[event]]\n  kind = \"repeated\"\n  times = 30\n  event = { kind = \"gaussian\", sensitivity = 1.0, sigma = 20.0 }")]
+    Account {
+        /// A TOML file with one [[event]] table per release.
+        events: PathBuf,
+        /// Requested delta: the epsilon that holds with it is printed.
+        #[arg(long, conflicts_with = "epsilon", required_unless_present = "epsilon")]
+        delta: Option<f64>,
+        /// Requested epsilon: the delta that holds with it is printed.
+        #[arg(long)]
+        epsilon: Option<f64>,
+    },
+}
+
+#[derive(Args)]
+struct Release {
+    /// Largest l2 distance between what two neighbours would release.
+    #[arg(long, default_value_t = 1.0)]
+    sensitivity: f64,
+    /// How many such releases one person's data go into.
+    #[arg(long, default_value_t = 1)]
+    compose: u64,
+}
+
+impl Release {
+    fn mu(&self, sigma: f64) -> reticent::Result<f64> {
+        gaussian::mu_of(self.sensitivity, sigma, self.compose)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EventFile {
+    event: Vec<Event>,
+}
+
+/// Answers one question.
+pub fn run(arguments: Arguments) -> Result<Report, Error> {
+    let (name, value, delta) = match arguments.question {
+        Question::Sigma { epsilon, delta, release } => {
+            let sigma = gaussian::sigma(epsilon, delta, release.sensitivity, release.compose)?;
+            ("sigma", sigma, Some(delta))
+        }
+        Question::Delta { sigma, epsilon, release } => {
+            ("delta", gaussian::delta(epsilon, release.mu(sigma)?)?, None)
+        }
+        Question::Epsilon { sigma, delta, release } => {
+            ("epsilon", gaussian::epsilon(delta, release.mu(sigma)?)?, Some(delta))
+        }
+        Question::Shuffle { epsilon_local, n, delta, binary } => {
+            ("epsilon", shuffle::epsilon(epsilon_local, n, delta, binary)?, Some(delta))
+        }
+        Question::Account { events, delta, epsilon } => {
+            let mut accountant = Accountant::new();
+            for event in read_events(&events)? {
+                accountant.spend(event)?;
+            }
+            let curve = accountant.curve()?;
+            match (delta, epsilon) {
+                (_, Some(epsilon)) => ("delta", curve.delta(epsilon)?, None),
+                (delta, None) => {
+                    let delta = delta.expect("clap asks for delta or epsilon");
+                    ("epsilon", curve.epsilon(delta)?, Some(delta))
+                }
+            }
+        }
+    };
+    let text = format!("{name} = {value}");
+    Ok(Report::new(text, &json!({ name: value })).warn(delta.filter(|&delta| delta > 1e-3).map(|delta| {
+        format!("delta = {delta} would let a mechanism publish one person in {:.0} outright; stay below 1e-3", 1.0 / delta)
+    })))
+}
+
+fn read_events(path: &PathBuf) -> Result<Vec<Event>, Error> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::Unreadable { path: path.clone(), reason: error.to_string() })?;
+    let file: EventFile = toml::from_str(&text)
+        .map_err(|error| Error::Malformed { path: path.clone(), reason: error.to_string() })?;
+    Ok(file.event)
+}

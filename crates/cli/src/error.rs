@@ -1,0 +1,44 @@
+//! What a command can end with, and the exit code it gives.
+
+use std::{path::PathBuf, process::ExitCode};
+
+/// Why a command did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The core refused the input.
+    #[error(transparent)]
+    Core(#[from] reticent::Error),
+    /// The laboratory could not do its work.
+    #[error(transparent)]
+    Lab(#[from] reticent_lab::Error),
+    /// A file could not be read.
+    #[error("cannot read {path}: {reason}; check the path and its permissions")]
+    Unreadable {
+        /// The path given.
+        path: PathBuf,
+        /// The system's words.
+        reason: String,
+    },
+    /// A file was read but does not say what it should.
+    #[error("{path} is not usable: {reason}")]
+    Malformed {
+        /// The path given.
+        path: PathBuf,
+        /// Field, line and remedy as the parser gives them.
+        reason: String,
+    },
+    /// Standard output is gone.
+    #[error("cannot write the result: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+impl Error {
+    /// 2 for bad input, 1 for everything else.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Error::Core(reticent::Error::Entropy { .. }) | Error::Output(_) => ExitCode::from(1),
+            Error::Lab(error) if !error.is_bad_input() => ExitCode::from(1),
+            _ => ExitCode::from(2),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What a command hands back: the same facts for a person and for a machine.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::error::Error;
+
+/// A finished command's result.
+pub struct Report {
+    text: String,
+    json: serde_json::Value,
+    warnings: Vec<String>,
+}
+
+impl Report {
+    /// `text` for a person, `json` for a machine; both say the same.
+    pub fn new(text: impl Into<String>, json: &impl Serialize) -> Self {
+        let json = serde_json::to_value(json).expect("results are plain data with string keys");
+        Report { text: text.into(), json, warnings: Vec::new() }
+    }
+
+    /// Things a careful reader should be told, on stderr.
+    pub fn warn(mut self, warnings: impl IntoIterator<Item = String>) -> Self {
+        self.warnings.extend(warnings);
+        self
+    }
+
+    /// Writes the result to stdout; a reader who closed the pipe early is no failure.
+    pub fn print(&self, json: bool) -> Result<(), Error> {
+        for warning in &self.warnings {
+            eprintln!("warning: {warning}");
+        }
+        let text = if json { self.json.to_string() } else { self.text.trim_end().to_string() };
+        match writeln!(std::io::stdout(), "{text}") {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What it costs: events in, a privacy curve out.
+//!
+//! Gaussian releases compose exactly by adding mu^2; everything else goes through privacy-loss distributions
+//! whose rounding is always upwards. What neither can bound is refused, never guessed.
+
+use crate::{Error, Result};
+
+use super::{Curve, Event, PrivacyLossDistribution, curve::Base, gaussian, grid::GridNoise};
+
+/// Adds up what one person's data went into.
+///
+/// ```
+/// use reticent::privacy::{Accountant, Event};
+/// let mut accountant = Accountant::new();
+/// accountant.spend(Event::Gaussian { sensitivity: 1.0, sigma: 4.0 })?;
+/// accountant.spend(Event::Gaussian { sensitivity: 1.0, sigma: 3.0 })?;
+/// // (1/4)^2 + (1/3)^2 = (1/2.4)^2
+/// let curve = accountant.curve()?;
+/// assert!((curve.mu().unwrap() - 1.0 / 2.4).abs() < 1e-15);
+/// assert!(curve.epsilon(1e-6)? < 2.0);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
+pub struct Accountant {
+    events: Vec<Event>,
+}
+
+impl Accountant {
+    /// Nothing spent yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Records an event. A malformed event is refused and changes nothing.
+    pub fn spend(&mut self, event: Event) -> Result<()> {
+        event.check()?;
+        self.events.push(event);
+        Ok(())
+    }
+
+    /// Everything recorded so far.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// The curve of everything recorded so far.
+    pub fn curve(&self) -> Result<Curve> {
+        Self::price(&Event::Composed { events: self.events.clone() })
+    }
+
+    /// The curve of one event, simple or composed.
+    pub fn price(event: &Event) -> Result<Curve> {
+        event.check()?;
+        let mut bill = Bill::default();
+        bill.add(event, 1)?;
+        bill.settle()
+    }
+}
+
+/// The parts of a composition, sorted by how they are priced.
+#[derive(Default)]
+struct Bill {
+    mu_squared: f64,
+    grid: Option<GridNoise>,
+    /// Everything that is not Gaussian, each with how often it happens.
+    others: Vec<(Event, u64)>,
+}
+
+impl Bill {
+    fn add(&mut self, event: &Event, times: u64) -> Result<()> {
+        match event {
+            Event::Nothing => {}
+            Event::Gaussian { sensitivity, sigma } => {
+                self.mu_squared += gaussian::mu_of(*sensitivity, *sigma, times)?.powi(2);
+            }
+            // Only the sum is seen: the honest people's noises add up to one of variance people sigma^2.
+            Event::SecureSum { sensitivity, sigma, people } => {
+                let sigma = sigma * (*people as f64).sqrt();
+                self.mu_squared += gaussian::mu_of(*sensitivity, sigma, times)?.powi(2);
+            }
+            Event::GridGaussian { mu, sigma, coordinates } => {
+                let noise = GridNoise { coordinates: *coordinates, sigma: *sigma, mu: *mu };
+                let noise = noise.repeat(times);
+                self.mu_squared += noise.mu * noise.mu;
+                self.grid = Some(self.grid.map_or(noise, |grid| grid.join(noise)));
+            }
+            Event::Composed { events } => {
+                events.iter().try_for_each(|event| self.add(event, times))?;
+            }
+            Event::Repeated { event, times: again } => {
+                let times = times.checked_mul(*again).ok_or_else(|| {
+                    Error::invalid("times", format!("{times} x {again}"), "repeat less often")
+                })?;
+                self.add(event, times)?;
+            }
+            other => match self.others.iter_mut().find(|(known, _)| known == other) {
+                Some((_, count)) => *count = count.saturating_add(times),
+                None => self.others.push((other.clone(), times)),
+            },
+        }
+        Ok(())
+    }
+
+    fn settle(self) -> Result<Curve> {
+        let mu = self.mu_squared.sqrt();
+        let base = match self.others.as_slice() {
+            [] => Base::Gaussian { mu },
+            [(Event::Shuffled { epsilon, people, binary }, 1)] if mu == 0.0 => {
+                Base::Shuffled { epsilon_local: *epsilon, people: *people, binary: *binary }
+            }
+            others => Base::Loss(Box::new(PrivacyLossDistribution::of_composition(mu, others)?)),
+        };
+        Ok(Curve { base, grid: self.grid })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::privacy::Tightness;
+    use proptest::prelude::*;
+
+    #[test]
+    fn gaussian_composition_is_exact_and_says_so() {
+        let once = Event::Gaussian { sensitivity: 2.0, sigma: 10.0 };
+        let curve = Accountant::price(&Event::Repeated { event: once.into(), times: 25 }).unwrap();
+        assert!((curve.mu().unwrap() - 1.0).abs() < 1e-15);
+        assert_eq!(curve.tightness(), Tightness::Exact);
+        assert_eq!(curve.delta(1.0).unwrap(), gaussian::delta(1.0, curve.mu().unwrap()).unwrap());
+    }
+
+    #[test]
+    fn a_budget_split_over_two_releases_is_counted_twice() {
+        // The known-bad variant counts it once: the exact curve must be strictly above that.
+        let half = Event::Gaussian { sensitivity: 1.0, sigma: 4.0 };
+        let both = Event::Composed { events: vec![half.clone(), half.clone()] };
+        let (once, twice) = (Accountant::price(&half).unwrap(), Accountant::price(&both).unwrap());
+        assert!(twice.epsilon(1e-6).unwrap() > 1.3 * once.epsilon(1e-6).unwrap());
+    }
+
+    #[test]
+    fn secure_sum_divides_mu_by_the_root_of_the_people() {
+        let event = Event::SecureSum { sensitivity: 1.0, sigma: 1.0, people: 400 };
+        assert!((Accountant::price(&event).unwrap().mu().unwrap() - 0.05).abs() < 1e-16);
+    }
+
+    #[test]
+    fn a_fine_grid_agrees_with_the_real_line_to_nine_digits_from_above() {
+        let event = Event::GridGaussian { mu: 0.5, sigma: 2f64.powi(44), coordinates: 1e6 };
+        let curve = Accountant::price(&event).unwrap();
+        assert_eq!(curve.tightness(), Tightness::UpperBound);
+        let (grid, real) = (curve.epsilon(1e-6).unwrap(), gaussian::epsilon(1e-6, 0.5).unwrap());
+        assert!(grid >= real && grid - real < 1e-9, "{grid} {real}");
+        let (grid, real) = (curve.delta(1.0).unwrap(), gaussian::delta(1.0, 0.5).unwrap());
+        assert!(grid >= real && grid / real - 1.0 < 1e-9, "{grid} {real}");
+    }
+
+    proptest! {
+        #[test]
+        fn malformed_events_change_nothing(bad in prop_oneof![Just(f64::NAN), Just(f64::INFINITY), -1e9..-1e-9]) {
+            let mut accountant = Accountant::new();
+            let malformed = [
+                Event::Gaussian { sensitivity: 1.0, sigma: bad },
+                Event::Gaussian { sensitivity: bad, sigma: 1.0 },
+                Event::GridGaussian { mu: bad, sigma: 9.0, coordinates: 1.0 },
+                Event::DiscreteGaussian { sensitivity: 1, sigma: bad },
+                Event::Laplace { sensitivity: bad, scale: 1.0 },
+                Event::Laplace { sensitivity: 1.0, scale: bad },
+                Event::DiscreteLaplace { sensitivity: 1, scale: bad },
+                Event::RandomizedResponse { categories: 2, epsilon: bad },
+                Event::RandomizedResponse { categories: 1, epsilon: 1.0 },
+                Event::PrivUnit { cap: bad, inside: 0.5 },
+                Event::PrivUnit { cap: 0.5, inside: 0.4 },
+                Event::Pure { epsilon: bad },
+                Event::Shuffled { epsilon: bad, people: 10, binary: false },
+                Event::Shuffled { epsilon: 1.0, people: 0, binary: false },
+                Event::SecureSum { sensitivity: 1.0, sigma: bad, people: 10 },
+                Event::Repeated { event: Box::new(Event::Nothing), times: 0 },
+                Event::Composed { events: vec![Event::Nothing, Event::Pure { epsilon: bad }] },
+            ];
+            for event in malformed {
+                let refused = accountant.spend(event.clone());
+                prop_assert!(refused.is_err(), "{:?}", event);
+            }
+            prop_assert!(accountant.events().is_empty());
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The whole privacy curve epsilon -> delta of a composition, as the accountant found it.
+
+use crate::{
+    Result,
+    error::{not_negative, probability},
+};
+
+use super::{PrivacyLossDistribution, gaussian, grid::GridNoise, shuffle};
+
+/// How tight a curve is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tightness {
+    /// Attained by some pair of neighbours: no smaller number is true.
+    Exact,
+    /// Proved, and possibly a little more than what is attained.
+    UpperBound,
+}
+
+/// For every epsilon, a delta such that the composition is (epsilon, delta)-DP; made by the
+/// [`Accountant`](super::Accountant) only.
+#[derive(Debug, Clone)]
+pub struct Curve {
+    pub(super) base: Base,
+    pub(super) grid: Option<GridNoise>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Base {
+    /// mu-GDP.
+    Gaussian { mu: f64 },
+    /// Anything, through its privacy-loss distribution.
+    Loss(Box<PrivacyLossDistribution>),
+    /// One shuffled batch.
+    Shuffled { epsilon_local: f64, people: u64, binary: bool },
+}
+
+/// The share of delta that the grid's tail event may take.
+const GRID_SHARE: f64 = 1e-12;
+
+impl Curve {
+    /// The delta that holds with this epsilon.
+    pub fn delta(&self, epsilon: f64) -> Result<f64> {
+        not_negative("epsilon", epsilon)?;
+        let Some(grid) = self.grid else { return self.base.delta(epsilon) };
+        let tau = (GRID_SHARE * self.base.delta(epsilon)?).max(1e-300);
+        let slack = grid.slack(tau);
+        // Below epsilon = 0: (P - e^-c Q)+ <= (P - Q)+ + (1 - e^-c) Q.
+        let missing = (slack.shift - epsilon).max(0.0);
+        let shifted = self.base.delta((epsilon - slack.shift).max(0.0))? - (-missing).exp_m1();
+        Ok((slack.factor.exp() * shifted + tau).min(1.0))
+    }
+
+    /// The epsilon that holds with this delta.
+    pub fn epsilon(&self, delta: f64) -> Result<f64> {
+        probability("delta", delta)?;
+        let Some(grid) = self.grid else { return self.base.epsilon(delta) };
+        let tau = (GRID_SHARE * delta).max(f64::MIN_POSITIVE);
+        let slack = grid.slack(tau);
+        Ok(self.base.epsilon(((delta - tau) * (-slack.factor).exp()).max(f64::MIN_POSITIVE))?
+            + slack.shift)
+    }
+
+    /// mu if the composition is Gaussian, on the real line or on a grid.
+    pub fn mu(&self) -> Option<f64> {
+        match self.base {
+            Base::Gaussian { mu } => Some(mu),
+            _ => None,
+        }
+    }
+
+    /// Whether the curve is attained or an upper bound.
+    pub fn tightness(&self) -> Tightness {
+        match (&self.base, self.grid) {
+            (Base::Gaussian { .. }, None) => Tightness::Exact,
+            _ => Tightness::UpperBound,
+        }
+    }
+}
+
+impl Base {
+    fn delta(&self, epsilon: f64) -> Result<f64> {
+        match self {
+            Base::Gaussian { mu } => Ok(gaussian::delta_unchecked(epsilon, *mu)),
+            Base::Loss(distribution) => distribution.delta(epsilon),
+            Base::Shuffled { epsilon_local, people, binary } => {
+                shuffle::delta(*epsilon_local, *people, epsilon, *binary)
+            }
+        }
+    }
+
+    fn epsilon(&self, delta: f64) -> Result<f64> {
+        match self {
+            Base::Gaussian { mu } => gaussian::epsilon(delta, *mu),
+            Base::Loss(distribution) => distribution.epsilon(delta),
+            Base::Shuffled { epsilon_local, people, binary } => {
+                shuffle::epsilon(*epsilon_local, *people, delta, *binary)
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The one error type of the laboratory.
+
+use std::path::{Path, PathBuf};
+
+/// Shorthand for a result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What can go wrong around an experiment.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The core refused a parameter.
+    #[error(transparent)]
+    Core(#[from] reticent::Error),
+    /// A result could not be written.
+    #[error("cannot write {path}: {reason}; choose another folder with --out")]
+    Unwritable {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's words.
+        reason: String,
+    },
+    /// A figure could not be drawn.
+    #[error(
+        "cannot draw the figure {title:?}: {reason}; this is a fault of reticent, please report it"
+    )]
+    Figure {
+        /// The figure.
+        title: String,
+        /// The drawing library's words.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// Whether the caller's input is at fault, rather than the machine or this program.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(self, Error::Core(_))
+    }
+
+    pub(crate) fn unwritable(path: &Path, error: std::io::Error) -> Self {
+        Error::Unwritable { path: path.to_path_buf(), reason: error.to_string() }
+    }
+}

@@ -1,0 +1,123 @@
+//! Self-contained HTML reports: open offline, on a phone, in print.
+
+use std::{fmt::Write, path::Path};
+
+use crate::{Error, Result, figure::Figure};
+
+/// A page under construction.
+#[derive(Debug)]
+pub struct Report {
+    title: String,
+    body: String,
+}
+
+const STYLE: &str = "
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
+svg { width: 100%; height: auto; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; } th, td { text-align: left; padding: .3rem .8rem; border-bottom: 1px solid #ddd; vertical-align: top; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; white-space: pre-wrap; }
+footer { margin-top: 2rem; color: #666; font-size: .85rem; }
+@media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
+";
+
+impl Report {
+    /// An empty page.
+    pub fn new(title: impl Into<String>) -> Self {
+        Report { title: title.into(), body: String::new() }
+    }
+
+    /// A section heading.
+    pub fn heading(&mut self, text: &str) {
+        self.push(format_args!("<h2>{}</h2>\n", escape(text)));
+    }
+
+    /// A paragraph of plain text.
+    pub fn paragraph(&mut self, text: &str) {
+        self.push(format_args!("<p>{}</p>\n", escape(text)));
+    }
+
+    /// Text whose line breaks and spaces matter.
+    pub fn preformatted(&mut self, text: &str) {
+        self.push(format_args!("<pre>{}</pre>\n", escape(text)));
+    }
+
+    /// A table; cells that read as numbers are set flush right.
+    pub fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
+        self.body.push_str("<div class=\"scroll\"><table>\n<tr>");
+        for cell in header {
+            self.push(format_args!("<th>{}</th>", escape(cell)));
+        }
+        self.body.push_str("</tr>\n");
+        for row in rows {
+            self.body.push_str("<tr>");
+            for cell in row {
+                let class = if cell.parse::<f64>().is_ok() { " class=\"number\"" } else { "" };
+                self.push(format_args!("<td{class}>{}</td>", escape(cell)));
+            }
+            self.body.push_str("</tr>\n");
+        }
+        self.body.push_str("</table></div>\n");
+    }
+
+    /// A drawing, inlined.
+    pub fn figure(&mut self, figure: &Figure) -> Result<()> {
+        let svg = figure.svg()?;
+        self.push(format_args!("<section role=\"img\" aria-label=\"{}\">\n{svg}\n</section>\n", escape(&figure.title)));
+        Ok(())
+    }
+
+    /// The whole page.
+    pub fn html(&self) -> String {
+        let title = escape(&self.title);
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n{}\
+             <footer>reticent {}</footer>\n</body>\n</html>\n",
+            self.body,
+            env!("CARGO_PKG_VERSION")
+        )
+    }
+
+    fn push(&mut self, text: std::fmt::Arguments<'_>) {
+        self.body.write_fmt(text).expect("writing to memory does not fail");
+    }
+}
+
+/// Writes `text` to `folder/name`, making the folder if need be.
+pub fn write(folder: &Path, name: &str, text: &str) -> Result<()> {
+    let path = folder.join(name);
+    let parent = path.parent().unwrap_or(folder);
+    std::fs::create_dir_all(parent).map_err(|error| Error::unwritable(parent, error))?;
+    std::fs::write(&path, text).map_err(|error| Error::unwritable(&path, error))
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_become_markup() {
+        let mut report = Report::new("a < b & \"c\"");
+        report.paragraph("<script>alert(1)</script>");
+        report.table(&["x"], &[vec!["1.5".into()], vec!["<td>".into()]]);
+        let html = report.html();
+        assert!(!html.contains("<script>") && !html.contains("<td><td>"), "{html}");
+        assert!(html.contains("<td class=\"number\">1.5</td>"));
+        assert!(html.contains("<title>a &lt; b &amp; &quot;c&quot;</title>"));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let error = write(Path::new("/dev/null/nowhere"), "report.html", "").unwrap_err();
+        assert!(error.to_string().contains("/dev/null/nowhere"), "{error}");
+    }
+}
