@@ -97,8 +97,10 @@ impl DiscreteLaplace {
             if size == 0 && negative {
                 continue;
             }
-            let exponent =
-                Exponent { numerators: [size, self.denominator], denominators: [self.numerator, 1] };
+            let exponent = Exponent {
+                numerators: [size, self.denominator],
+                denominators: [self.numerator, 1],
+            };
             let ceiling = Ceiling { numerator: 1, denominator: 1, halvings: block as u32 };
             let a = f64::from_bits((1023 - block) << 52);
             if exp_coin((exponent, size as f64 * self.inverse_scale), (ceiling, a), noise) {
@@ -182,9 +184,8 @@ mod tests {
         for (numerator, denominator) in [(300, 1), (1 << 46, 3), (DiscreteLaplace::LARGEST, 1)] {
             let law = DiscreteLaplace::new(numerator, denominator).unwrap();
             let deviation = law.variance().sqrt();
-            let values: Vec<f64> = (0..300_000)
-                .map(|_| noise.discrete_laplace(&law) as f64 / deviation)
-                .collect();
+            let values: Vec<f64> =
+                (0..300_000).map(|_| noise.discrete_laplace(&law) as f64 / deviation).collect();
             assert!(!check::mean_alarm(values.iter().copied(), 0.0, 1.0));
             // The fourth moment of a Laplace law is 6 variances squared.
             assert!(!check::mean_alarm(values.iter().map(|v| v * v), 1.0, 5f64.sqrt()));

@@ -82,8 +82,11 @@ pub struct SphericalCap {
 }
 
 impl SphericalCap {
+    /// The largest dimension.
+    pub const LARGEST_DIMENSION: usize = 1_000_000;
+
     /// The cap of points whose inner product with the centre is at least `threshold`, strictly between -1
-    /// and 1, in 2 dimensions or more.
+    /// and 1, in 2 dimensions or more (at most [`SphericalCap::LARGEST_DIMENSION`]).
     pub fn new(dimension: usize, threshold: f64) -> Result<Self> {
         if !(threshold > -1.0 && threshold < 1.0) {
             let remedy = "give a number strictly between -1 and 1";
@@ -95,8 +98,13 @@ impl SphericalCap {
     /// The cap of this height: `1 - threshold`, in (0, 2).
     pub(crate) fn of_height(dimension: usize, height: f64) -> Result<Self> {
         if dimension < 2 {
-            let remedy = "give 2 or above; a sphere in 1 dimension is two points, use randomised response";
+            let remedy =
+                "give 2 or above; a sphere in 1 dimension is two points, use randomised response";
             return Err(Error::invalid("dimension", dimension, remedy));
+        }
+        // The continued fraction behind the probability is only known to converge up to there.
+        if dimension > SphericalCap::LARGEST_DIMENSION {
+            return Err(Error::invalid("dimension", dimension, "give at most 1000000"));
         }
         Ok(SphericalCap { dimension, height })
     }
@@ -123,8 +131,7 @@ impl SphericalCap {
     pub fn first_moment(&self) -> f64 {
         let half = 0.5 * (self.dimension as f64 - 1.0);
         let y = self.threshold().powi(2);
-        let ln_x =
-            if y < 0.5 { (-y).ln_1p() } else { (self.height * (2.0 - self.height)).ln() };
+        let ln_x = if y < 0.5 { (-y).ln_1p() } else { (self.height * (2.0 - self.height)).ln() };
         (half * ln_x - ln_beta(0.5, half)).exp() / (2.0 * half)
     }
 
@@ -180,7 +187,11 @@ impl SphericalCap {
                 }
             }
             if side.iter().all(|entry| entry.is_finite()) {
-                return side.iter().zip(centre).map(|(s, c)| (1.0 - fall) * c + radius * s).collect();
+                return side
+                    .iter()
+                    .zip(centre)
+                    .map(|(s, c)| (1.0 - fall) * c + radius * s)
+                    .collect();
             }
         }
     }
@@ -190,11 +201,7 @@ impl SphericalCap {
         let along = noise.standard_normal();
         let across = chi_square(self.dimension as f64 - 1.0, noise);
         let radius = (along * along + across).sqrt();
-        if along > 0.0 {
-            across / (radius * (radius + along))
-        } else {
-            (radius - along) / radius
-        }
+        if along > 0.0 { across / (radius * (radius + along)) } else { (radius - along) / radius }
     }
 
     /// `1 - t` of a uniform point of the cap.
@@ -363,6 +370,7 @@ mod tests {
     fn bad_inputs_are_refused() {
         let mut noise = SecureNoise::seeded(34);
         assert!(SphericalCap::new(1, 0.5).is_err());
+        assert!(SphericalCap::new(1_000_001, 0.5).is_err());
         for threshold in [-1.0, 1.0, f64::NAN] {
             assert!(SphericalCap::new(3, threshold).is_err());
         }

@@ -110,9 +110,8 @@ mod tests {
         for (epsilon, sensitivity) in [(0.1, 1.0), (1.0, 2.0), (5.0, 0.5)] {
             let mechanism = Staircase::new(epsilon, sensitivity).unwrap();
             assert!(!alarm(&mechanism, || mechanism.randomize(0.0, &mut noise).unwrap()));
-            let sizes: Vec<f64> = (0..200_000)
-                .map(|_| mechanism.randomize(0.0, &mut noise).unwrap().abs())
-                .collect();
+            let sizes: Vec<f64> =
+                (0..200_000).map(|_| mechanism.randomize(0.0, &mut noise).unwrap().abs()).collect();
             let mean = mechanism.mean_size();
             let spread = sizes.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / sizes.len() as f64;
             assert!(!check::mean_alarm(sizes, mean, spread.sqrt()));
