@@ -117,6 +117,16 @@ impl DiscreteGaussian {
     /// [`Noise::discrete_gaussian`], which a simulation may make faster.
     #[inline]
     pub fn sample_exactly<N: Noise + ?Sized>(&self, noise: &mut N) -> i64 {
+        self.sample_with(exp_coin, noise)
+    }
+
+    /// One draw with the given acceptance coin: tests hand in one that never takes the floating-point path.
+    #[inline(always)]
+    fn sample_with<N: Noise + ?Sized>(
+        &self,
+        coin: impl Fn((Exponent, f64), (Ceiling, f64), &mut N) -> bool,
+        noise: &mut N,
+    ) -> i64 {
         loop {
             let word = noise.bits();
             let product = u128::from(word >> 9) * u128::from(self.block_length);
@@ -144,7 +154,7 @@ impl DiscreteGaussian {
             let exponent =
                 Exponent { numerators: [size, size], denominators: [self.sigma, 2 * self.sigma] };
             let ratio = size as f64 * self.inverse_sigma;
-            if exp_coin((exponent, 0.5 * ratio * ratio), (ceiling, a), noise) {
+            if coin((exponent, 0.5 * ratio * ratio), (ceiling, a), noise) {
                 return if negative { -(size as i64) } else { size as i64 };
             }
         }
@@ -213,7 +223,11 @@ mod tests {
 
     /// Chi-square of a million draws against the exact probabilities, in bins of `width` integers from -4
     /// sigma to 4 sigma and two bins for the tails: the check that every sampler here has to pass.
-    fn alarm(sigma: u64, width: i64, mut draw: impl FnMut() -> i64) -> bool {
+    fn alarm(sigma: u64, width: i64, draw: impl FnMut() -> i64) -> bool {
+        alarm_after(1_000_000, sigma, width, draw)
+    }
+
+    fn alarm_after(draws: u64, sigma: u64, width: i64, mut draw: impl FnMut() -> i64) -> bool {
         let weight = |z: i64| (-0.5 * (z as f64 / sigma as f64).powi(2)).exp();
         let (reach, half) = (40 * sigma as i64, (4 * sigma as i64).div_euclid(width));
         let bin = |z: i64| (z.div_euclid(width).clamp(-half, half) + half) as usize;
@@ -222,7 +236,7 @@ mod tests {
         let total: f64 = probabilities.iter().sum();
         probabilities.iter_mut().for_each(|p| *p /= total);
         let mut counts = vec![0; probabilities.len()];
-        (0..1_000_000).for_each(|_| counts[bin(draw())] += 1);
+        (0..draws).for_each(|_| counts[bin(draw())] += 1);
         check::chi_square_alarm(&counts, &probabilities)
     }
 
@@ -232,6 +246,17 @@ mod tests {
         for (sigma, width) in [(1, 1), (2, 1), (3, 1), (7, 1), (300, 20), (300, 33)] {
             let law = DiscreteGaussian::new(sigma).unwrap();
             assert!(!alarm(sigma, width, || law.sample_exactly(&mut noise)), "sigma {sigma}");
+        }
+    }
+
+    /// The integers alone give the same law, and the doubles handed to the coin are the same numbers.
+    #[test]
+    fn the_exact_path_alone_gives_the_law() {
+        let mut noise = SecureNoise::seeded(16);
+        for (sigma, width) in [(2, 1), (300, 100)] {
+            let law = DiscreteGaussian::new(sigma).unwrap();
+            let draw = || law.sample_with(check::exact_coin, &mut noise);
+            assert!(!alarm_after(50_000, sigma, width, draw), "sigma {sigma}");
         }
     }
 

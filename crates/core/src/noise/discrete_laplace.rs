@@ -86,6 +86,16 @@ impl DiscreteLaplace {
     /// [`Noise::discrete_laplace`], which a simulation may make faster.
     #[inline]
     pub fn sample_exactly<N: Noise + ?Sized>(&self, noise: &mut N) -> i64 {
+        self.sample_with(exp_coin, noise)
+    }
+
+    /// One draw with the given acceptance coin: tests hand in one that never takes the floating-point path.
+    #[inline(always)]
+    fn sample_with<N: Noise + ?Sized>(
+        &self,
+        coin: impl Fn((Exponent, f64), (Ceiling, f64), &mut N) -> bool,
+        noise: &mut N,
+    ) -> i64 {
         loop {
             let block = noise.coin_run();
             if block >= LAST_BLOCK {
@@ -103,7 +113,7 @@ impl DiscreteLaplace {
             };
             let ceiling = Ceiling { numerator: 1, denominator: 1, halvings: block as u32 };
             let a = f64::from_bits((1023 - block) << 52);
-            if exp_coin((exponent, size as f64 * self.inverse_scale), (ceiling, a), noise) {
+            if coin((exponent, size as f64 * self.inverse_scale), (ceiling, a), noise) {
                 return if negative { -(size as i64) } else { size as i64 };
             }
         }
@@ -132,7 +142,11 @@ mod tests {
     use crate::noise::{SecureNoise, check};
 
     /// Chi-square of half a million draws against the exact probabilities, tails pooled from `edge` on.
-    fn alarm(scale: f64, edge: i64, mut draw: impl FnMut() -> i64) -> bool {
+    fn alarm(scale: f64, edge: i64, draw: impl FnMut() -> i64) -> bool {
+        alarm_after(500_000, scale, edge, draw)
+    }
+
+    fn alarm_after(draws: u64, scale: f64, edge: i64, mut draw: impl FnMut() -> i64) -> bool {
         let ratio = (-1.0 / scale).exp();
         let peak = (1.0 - ratio) / (1.0 + ratio);
         let mut probabilities: Vec<f64> =
@@ -141,7 +155,7 @@ mod tests {
             probabilities[end] /= 1.0 - ratio;
         }
         let mut counts = vec![0; probabilities.len()];
-        (0..500_000).for_each(|_| counts[(draw().clamp(-edge, edge) + edge) as usize] += 1);
+        (0..draws).for_each(|_| counts[(draw().clamp(-edge, edge) + edge) as usize] += 1);
         check::chi_square_alarm(&counts, &probabilities)
     }
 
@@ -152,6 +166,15 @@ mod tests {
             let law = DiscreteLaplace::new(numerator, denominator).unwrap();
             assert!(!alarm(law.scale(), edge, || noise.discrete_laplace(&law)));
         }
+    }
+
+    /// The integers alone give the same law, and the doubles handed to the coin are the same numbers.
+    #[test]
+    fn the_exact_path_alone_gives_the_law() {
+        let mut noise = SecureNoise::seeded(17);
+        let law = DiscreteLaplace::new(20, 3).unwrap();
+        let draw = || law.sample_with(check::exact_coin, &mut noise);
+        assert!(!alarm_after(50_000, law.scale(), 20, draw));
     }
 
     #[test]
