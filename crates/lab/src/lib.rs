@@ -1,8 +1,14 @@
 //! # reticent-lab
 //!
 //! Everything around the algorithms: simulation noise, demonstrations, benchmarks, figures and reports.
+//! Nothing deployed needs it, so nothing deployed can reach its seeded noise.
 
+pub mod bench;
+pub mod demo;
 mod error;
+mod fast_noise;
 pub mod figure;
+pub mod report;
 
 pub use error::{Error, Result};
+pub use fast_noise::FastNoise;
