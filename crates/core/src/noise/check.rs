@@ -1,0 +1,56 @@
+//! Statistical alarms for the tests of this room. Each rings on a correct sampler with probability below
+//! 1e-6, and every test that relies on one shows that it does ring on a planted error.
+
+/// ln(1e7): alarms are set at a false-alarm rate of 1e-7, and at most ten share a test.
+const LOG_INVERSE_RATE: f64 = 16.118_095_650_958_32;
+
+/// Whether `counts` are too far from `probabilities` (which sum to 1; bins should expect 10 or more).
+/// Threshold: Laurent and Massart (2000), `P(chi2_k > k + 2 sqrt(k x) + 2 x) <= exp(-x)`.
+pub(crate) fn chi_square_alarm(counts: &[u64], probabilities: &[f64]) -> bool {
+    assert_eq!(counts.len(), probabilities.len());
+    assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    let draws = counts.iter().sum::<u64>() as f64;
+    let statistic: f64 = counts
+        .iter()
+        .zip(probabilities)
+        .map(|(&count, probability)| {
+            let expected = draws * probability;
+            (count as f64 - expected).powi(2) / expected
+        })
+        .sum();
+    let freedom = (counts.len() - 1) as f64;
+    let x = LOG_INVERSE_RATE;
+    statistic > freedom + 2.0 * (freedom * x).sqrt() + 2.0 * x
+}
+
+/// Whether the mean of `values` is too far from `mean`, given their standard deviation (central limit
+/// theorem: for light tails and 10^4 or more values).
+pub(crate) fn mean_alarm(
+    values: impl IntoIterator<Item = f64>,
+    mean: f64,
+    standard_deviation: f64,
+) -> bool {
+    let (mut count, mut sum) = (0.0, 0.0);
+    for value in values {
+        count += 1.0;
+        sum += value - mean;
+    }
+    // Two-sided normal tail at 5.33: 1e-7.
+    (sum / count).abs() > 5.33 * standard_deviation / f64::sqrt(count)
+}
+
+/// Whether `values` are too far from the continuous distribution function `cdf` (Kolmogorov-Smirnov, with
+/// Massart's constant: `P(D > t) <= 2 exp(-2 n t^2)`).
+pub(crate) fn distribution_alarm(mut values: Vec<f64>, cdf: impl Fn(f64) -> f64) -> bool {
+    values.sort_by(f64::total_cmp);
+    let count = values.len() as f64;
+    let distance = values
+        .iter()
+        .enumerate()
+        .map(|(index, &value)| {
+            let below = cdf(value);
+            (below - index as f64 / count).max((index + 1) as f64 / count - below)
+        })
+        .fold(0.0, f64::max);
+    distance > ((LOG_INVERSE_RATE + 2f64.ln()) / (2.0 * count)).sqrt()
+}
