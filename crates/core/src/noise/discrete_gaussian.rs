@@ -89,7 +89,8 @@ impl DiscreteGaussian {
     /// The law with parameter `sigma`, from 1 to [`DiscreteGaussian::LARGEST_SIGMA`].
     pub fn new(sigma: u64) -> Result<Self> {
         if !(1..=DiscreteGaussian::LARGEST_SIGMA).contains(&sigma) {
-            let remedy = "give a whole number of grid units from 1 to 2^48, by choosing another grid";
+            let remedy =
+                "give a whole number of grid units from 1 to 2^48, by choosing another grid";
             return Err(Error::invalid("sigma", sigma, remedy));
         }
         let block_length = sigma.div_ceil(2);
@@ -140,10 +141,8 @@ impl DiscreteGaussian {
             if size == 0 && negative {
                 continue;
             }
-            let exponent = Exponent {
-                numerators: [size, size],
-                denominators: [self.sigma, 2 * self.sigma],
-            };
+            let exponent =
+                Exponent { numerators: [size, size], denominators: [self.sigma, 2 * self.sigma] };
             let ratio = size as f64 * self.inverse_sigma;
             if exp_coin((exponent, 0.5 * ratio * ratio), (ceiling, a), noise) {
                 return if negative { -(size as i64) } else { size as i64 };

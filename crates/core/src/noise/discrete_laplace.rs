@@ -97,8 +97,10 @@ impl DiscreteLaplace {
             if size == 0 && negative {
                 continue;
             }
-            let exponent =
-                Exponent { numerators: [size, self.denominator], denominators: [self.numerator, 1] };
+            let exponent = Exponent {
+                numerators: [size, self.denominator],
+                denominators: [self.numerator, 1],
+            };
             let ceiling = Ceiling { numerator: 1, denominator: 1, halvings: block as u32 };
             let a = f64::from_bits((1023 - block) << 52);
             if exp_coin((exponent, size as f64 * self.inverse_scale), (ceiling, a), noise) {

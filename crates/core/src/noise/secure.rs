@@ -110,7 +110,8 @@ mod tests {
             let bytes = crate::saved::save("noise", &noise);
             let mut from_bytes: SecureNoise = crate::saved::load("noise", &bytes).unwrap();
             let next = noise.bits();
-            let ahead = |other: &mut SecureNoise| (0..200).map(|_| other.bits()).collect::<Vec<_>>();
+            let ahead =
+                |other: &mut SecureNoise| (0..200).map(|_| other.bits()).collect::<Vec<_>>();
             let (text_ahead, bytes_ahead) = (ahead(&mut from_text), ahead(&mut from_bytes));
             assert_eq!(text_ahead, bytes_ahead, "position {position}");
             assert_eq!(text_ahead[0], next, "position {position}");

@@ -53,8 +53,11 @@ impl Blt {
         // More buffers than octaves have nothing left to fit.
         let rates = design(steps, buffers.min(steps.ilog2() as usize + 1));
         // The rate is rounded, not theta: 1 - 1e-9 has lost half the digits of 1e-9.
-        let decay: Vec<u64> =
-            rates.poles.iter().map(|&rate| fixed::coefficient(rate).max(1).wrapping_neg()).collect();
+        let decay: Vec<u64> = rates
+            .poles
+            .iter()
+            .map(|&rate| fixed::coefficient(rate).max(1).wrapping_neg())
+            .collect();
         let mut blt = Blt { steps, decay, weight: Vec::new(), zeros: rates.zeros };
         blt.weight =
             weights(&blt.rates(), &blt.zeros).into_iter().map(fixed::coefficient).collect();
@@ -88,9 +91,7 @@ impl Blt {
         let below: Vec<f64> = weights
             .iter()
             .zip(&rates)
-            .map(|(weight, rate)| {
-                weight * -libm::expm1(width as f64 * libm::log1p(-rate)) / rate
-            })
+            .map(|(weight, rate)| weight * -libm::expm1(width as f64 * libm::log1p(-rate)) / rate)
             .collect();
         (squares + sum_of_squares(&below, &rates, (self.steps - width) as f64)).sqrt()
     }
@@ -202,11 +203,16 @@ mod tests {
 
     #[test]
     fn the_two_factors_multiply_to_prefix_sums() {
-        for (steps, buffers) in [(1, 3), (2, 1), (10, 16), (10_000, 5), (1_000_000_000, 8), (1 << 32, 16)] {
+        for (steps, buffers) in
+            [(1, 3), (2, 1), (10, 16), (10_000, 5), (1_000_000_000, 8), (1 << 32, 16)]
+        {
             let (c, b) = coefficients(&Blt::new(steps, buffers).unwrap(), 2000);
             for t in 0..2000 {
                 let entry: f64 = (0..=t).map(|j| c[j] * b[t - j]).sum();
-                assert!((entry - 1.0).abs() < 1e-8, "{steps} steps, {buffers} buffers: {entry} at {t}");
+                assert!(
+                    (entry - 1.0).abs() < 1e-8,
+                    "{steps} steps, {buffers} buffers: {entry} at {t}"
+                );
             }
             assert!(c.windows(2).all(|pair| pair[0] > pair[1] && pair[1] > 0.0));
         }

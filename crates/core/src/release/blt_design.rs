@@ -45,9 +45,7 @@ pub(super) fn sum_of_squares(weights: &[f64], rates: &[f64], terms: f64) -> f64 
     let pairs = weights.iter().zip(rates);
     pairs
         .clone()
-        .map(|(v, a)| {
-            v * pairs.clone().map(|(w, b)| w * geometric(*a, *b, terms).0).sum::<f64>()
-        })
+        .map(|(v, a)| v * pairs.clone().map(|(w, b)| w * geometric(*a, *b, terms).0).sum::<f64>())
         .sum()
 }
 
@@ -60,7 +58,9 @@ pub(super) fn weights(own: &[f64], other: &[f64]) -> Vec<f64> {
             if let Some(there) = other.get(k) {
                 product *= (there - rate).abs();
             }
-            if k != i && let Some(there) = own.get(k) {
+            if k != i
+                && let Some(there) = own.get(k)
+            {
                 product /= (there - rate).abs();
             }
         }
@@ -105,7 +105,8 @@ fn objective(logits: &[f64], steps: f64) -> Option<(f64, Vec<f64>)> {
         return None;
     }
     let poles: Vec<f64> = rates.iter().copied().step_by(2).collect();
-    let zeros: Vec<f64> = std::iter::once(0.0).chain(rates.iter().copied().skip(1).step_by(2)).collect();
+    let zeros: Vec<f64> =
+        std::iter::once(0.0).chain(rates.iter().copied().skip(1).step_by(2)).collect();
     let (tail, column_by_pole, column_by_zero) = differentiated(&poles, &zeros[1..], steps - 1.0);
     let (row, row_by_zero, row_by_pole) = differentiated(&zeros, &poles, steps);
     let column = 1.0 + tail;
@@ -149,7 +150,8 @@ fn minimize(point: &mut Vec<f64>, function: impl Fn(&[f64]) -> Option<(f64, Vec<
     let mut inverse_hessian = identity(size);
     let mut stalled = 0;
     for _ in 0..ITERATIONS {
-        let mut direction: Vec<f64> = inverse_hessian.iter().map(|row| -dot(row, &gradient)).collect();
+        let mut direction: Vec<f64> =
+            inverse_hessian.iter().map(|row| -dot(row, &gradient)).collect();
         let mut slope = dot(&direction, &gradient);
         if slope >= 0.0 {
             inverse_hessian = identity(size);
@@ -159,7 +161,8 @@ fn minimize(point: &mut Vec<f64>, function: impl Fn(&[f64]) -> Option<(f64, Vec<
         let longest = direction.iter().fold(0.0_f64, |most, d| most.max(d.abs()));
         let mut length = 1.0_f64.min(2.0 / longest);
         let accepted = loop {
-            let trial: Vec<f64> = point.iter().zip(&direction).map(|(x, d)| x + length * d).collect();
+            let trial: Vec<f64> =
+                point.iter().zip(&direction).map(|(x, d)| x + length * d).collect();
             match function(&trial) {
                 Some((found, slopes)) if found <= value + 1e-4 * length * slope => {
                     break Some((trial, found, slopes));

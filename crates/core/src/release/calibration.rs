@@ -53,7 +53,9 @@ impl GridNoise {
     /// Noise of common deviation `sigma` or a little more.
     pub(super) fn new(clipper: &Clipper, sigma: f64) -> Result<Self> {
         let (mut laws, mut deviations, mut least) = (Vec::new(), Vec::new(), f64::INFINITY);
-        for (ratio, exponent) in clipper.domain().noise_ratios().into_iter().zip(clipper.exponents()) {
+        for (ratio, exponent) in
+            clipper.domain().noise_ratios().into_iter().zip(clipper.exponents())
+        {
             let unit = 2f64.powi(-exponent);
             let law = DiscreteGaussian::new((ratio * sigma / unit).ceil() as u64)?;
             let deviation = law.sigma() as f64 * unit;
@@ -74,7 +76,8 @@ impl GridNoise {
         let first = GridNoise::new(clipper, distance / mu)?;
         let left = mu - first.rounding_cost(factor);
         if left <= 0.5 * mu {
-            let remedy = "the stream is so long that rounding would cost most of it: give a larger mu";
+            let remedy =
+                "the stream is so long that rounding would cost most of it: give a larger mu";
             return Err(Error::invalid("mu", mu, remedy));
         }
         GridNoise::new(clipper, distance / left * MARGIN)
@@ -115,7 +118,12 @@ mod tests {
             for domain in [
                 Domain::Vector { dimension: 2, bound: 1.3 },
                 Domain::Symmetric { dimension: 3, bound: 1.3 },
-                Domain::Regression { dimension: 2, feature_bound: 1.3, reward_bound: 0.2, split: 0.3 },
+                Domain::Regression {
+                    dimension: 2,
+                    feature_bound: 1.3,
+                    reward_bound: 0.2,
+                    split: 0.3,
+                },
             ] {
                 let clipper = Clipper::new(domain, sigma).unwrap();
                 let noise = GridNoise::new(&clipper, sigma).unwrap();

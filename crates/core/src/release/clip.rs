@@ -15,10 +15,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Domain;
-use crate::{
-    Error, Result,
-    error::finite_vector,
-};
+use crate::{Error, Result, error::finite_vector};
 
 /// Log2 of the noise in grid units that grids are chosen for.
 const NOISE_BITS: f64 = 44.0;
@@ -156,7 +153,8 @@ impl Clipper {
         let mut step = 2f64.powi(-50);
         loop {
             let unit = |x: &f64| if long { x / peak * (bound / relative) } else { *x };
-            let units: Vec<i64> = vector.iter().map(|x| (unit(x) * shrink * scale) as i64).collect();
+            let units: Vec<i64> =
+                vector.iter().map(|x| (unit(x) * shrink * scale) as i64).collect();
             let square: u128 = units.iter().map(|x| u128::from(x.unsigned_abs()).pow(2)).sum();
             if square <= largest * largest {
                 return Ok((units, excess > 1.0 + ROUNDING));

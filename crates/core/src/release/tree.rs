@@ -113,7 +113,10 @@ impl TreeSums {
         let level = self.step.trailing_zeros() as usize;
         let estimate = |coordinate: usize| {
             // The nodes below have just become the left halves of the one that completes.
-            let below: i128 = self.exact[..level].iter_mut().map(|node| std::mem::take(&mut node[coordinate])).sum();
+            let below: i128 = self.exact[..level]
+                .iter_mut()
+                .map(|node| std::mem::take(&mut node[coordinate]))
+                .sum();
             let node = below + entries[coordinate];
             self.exact[level][coordinate] = node;
             self.noisy[..level].iter_mut().for_each(|node| node[coordinate] = 0);
@@ -131,7 +134,10 @@ mod tests {
 
     #[test]
     fn releases_are_exact_without_noise() {
-        check_exactness(|steps| crate::release::Mechanism::Tree { levels: None }.build(steps).unwrap(), 0.0);
+        check_exactness(
+            |steps| crate::release::Mechanism::Tree { levels: None }.build(steps).unwrap(),
+            0.0,
+        );
     }
 
     #[test]
