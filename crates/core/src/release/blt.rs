@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use crate::release::{
         Mechanism,
-        testing::{check_deviation, check_exactness},
+        testing::{check_deviation, check_exactness, check_privacy},
         toeplitz::square_root_product,
     };
 
@@ -272,12 +272,17 @@ mod tests {
 
     #[test]
     fn releases_are_exact_without_noise() {
-        check_exactness(|steps| Mechanism::Blt { buffers: 5 }.build(steps).unwrap(), 1e-12);
+        check_exactness(Mechanism::Blt { buffers: 5 }, 1e-12);
+    }
+
+    #[test]
+    fn person_norms_are_those_of_the_running_code() {
+        check_privacy(Mechanism::Blt { buffers: 3 });
     }
 
     #[test]
     fn prefix_deviation_is_what_noise_does() {
-        check_deviation(Mechanism::Blt { buffers: 3 }.build(31).unwrap());
+        check_deviation(Mechanism::Blt { buffers: 3 }, Mechanism::Blt { buffers: 1 });
     }
 
     #[test]

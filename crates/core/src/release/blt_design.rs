@@ -101,7 +101,7 @@ fn differentiated(own: &[f64], other: &[f64], terms: f64) -> (f64, Vec<f64>, Vec
 fn objective(logits: &[f64], steps: f64) -> Option<(f64, Vec<f64>)> {
     let rates: Vec<f64> = logits.iter().map(|u| 1.0 / (1.0 + (-u).exp())).collect();
     let ordered = rates.windows(2).all(|pair| pair[0] < pair[1]);
-    if !ordered || !(rates[0] > 1e-15 && rates[rates.len() - 1] < 1.0 - 1e-9) {
+    if !(ordered && rates[0] > 1e-15 && rates[rates.len() - 1] < 1.0 - 1e-9) {
         return None;
     }
     let poles: Vec<f64> = rates.iter().copied().step_by(2).collect();

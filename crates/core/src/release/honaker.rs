@@ -115,12 +115,12 @@ mod tests {
 
     #[test]
     fn releases_are_exact_without_noise() {
-        check_exactness(|steps| Mechanism::Honaker.build(steps).unwrap(), 1e-14);
+        check_exactness(Mechanism::Honaker, 1e-14);
     }
 
     #[test]
     fn prefix_deviation_is_what_noise_does() {
-        check_deviation(Mechanism::Honaker.build(31).unwrap());
+        check_deviation(Mechanism::Honaker, Mechanism::Tree { levels: None });
     }
 
     #[test]
@@ -129,18 +129,5 @@ mod tests {
             let from_children = 1.0 + 1.0 / (2.0 * node_variance(height - 1));
             assert!((1.0 / node_variance(height) - from_children).abs() < 1e-15);
         }
-    }
-
-    #[test]
-    fn every_completed_node_is_drawn_once() {
-        let mut sums = HonakerSums::new(Honaker::new(100), 1);
-        let mut draws = 0;
-        for _ in 0..100 {
-            sums.step(&[1], &mut |_| {
-                draws += 1;
-                0
-            });
-        }
-        assert_eq!(f64::from(draws), Honaker::new(100).draws());
     }
 }

@@ -31,7 +31,7 @@ const HEADROOM_BITS: f64 = 85.0;
 pub struct PrivateSumParams {
     /// What a person contributes.
     pub domain: Domain,
-    /// Rounds the stream may last; `None` runs on in doubling epochs with about 40 % more noise.
+    /// Rounds the stream may last; `None` runs on in doubling epochs, with 30 to 50 % more noise.
     pub horizon: Option<u64>,
     /// How noise is correlated over time.
     #[serde(default)]
@@ -72,13 +72,14 @@ impl PrivateSumParams {
             let remedy = "give a whole number above 0";
             return Err(Error::invalid("contributions_per_person", 0, remedy));
         }
-        match self.horizon {
-            Some(horizon) => self.check_known(horizon),
-            None => self.check_unknown(),
-        }
+        let plan = match self.horizon {
+            Some(horizon) => self.check_known(horizon)?,
+            None => self.check_unknown()?,
+        };
+        Ok(PrivateSumPlan(plan))
     }
 
-    fn check_known(&self, horizon: u64) -> Result<PrivateSumPlan> {
+    fn check_known(&self, horizon: u64) -> Result<Plan> {
         let steps = self.schedule.releases(horizon);
         if steps == 0 {
             let first = self.schedule.first();
@@ -114,7 +115,7 @@ impl PrivateSumParams {
             coordinates: factor.as_dyn().draws() * self.domain.coordinates() as f64,
         };
         let running = factor.start(self.domain.coordinates());
-        Ok(PrivateSumPlan {
+        Ok(Plan {
             schedule: self.schedule,
             clipper,
             horizon,
@@ -123,7 +124,7 @@ impl PrivateSumParams {
         })
     }
 
-    fn check_unknown(&self) -> Result<PrivateSumPlan> {
+    fn check_unknown(&self) -> Result<Plan> {
         let Calibration::Mu(mu) = self.calibration else {
             let remedy = "epochs of an unknown horizon have different sigmas: give mu";
             return Err(Error::invalid("calibration", format!("{:?}", self.calibration), remedy));
@@ -141,7 +142,7 @@ impl PrivateSumParams {
             sigma: doubling.smallest_sigma()?,
             coordinates: doubling.draws() * self.domain.coordinates() as f64,
         };
-        Ok(PrivateSumPlan {
+        Ok(Plan {
             schedule: self.schedule,
             clipper,
             horizon: longest(&clipper),
@@ -158,31 +159,35 @@ fn longest(clipper: &Clipper) -> u64 {
 }
 
 /// Parameters that have been checked, with the calibrated mechanism.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrivateSumPlan(Plan);
+
+impl PrivateSumPlan {
+    /// Starts the stream on a source of noise.
+    pub fn start<N: Noise>(self, noise: N) -> PrivateSum<N> {
+        PrivateSum::start(self.0, noise)
+    }
+
+    /// What the whole stream will have told about one person.
+    pub fn event(&self) -> Event {
+        self.0.promise.after(0)
+    }
+
+    /// What turns numbers into contributions to this stream.
+    pub fn clipper(&self) -> &Clipper {
+        &self.0.clipper
+    }
+}
+
+/// What a stream carries; only a saved stream is ever deserialised into one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PrivateSumPlan {
+pub(super) struct Plan {
     pub(super) schedule: Schedule,
     pub(super) clipper: Clipper,
     /// Rounds the stream may last.
     pub(super) horizon: u64,
     pub(super) promise: Promise,
     pub(super) engine: Engine,
-}
-
-impl PrivateSumPlan {
-    /// Starts the stream on a source of noise.
-    pub fn start<N: Noise>(self, noise: N) -> PrivateSum<N> {
-        PrivateSum::start(self, noise)
-    }
-
-    /// What the whole stream will have told about one person.
-    pub fn event(&self) -> Event {
-        self.promise.after(0)
-    }
-
-    /// What turns numbers into contributions to this stream.
-    pub fn clipper(&self) -> &Clipper {
-        &self.clipper
-    }
 }
 
 /// The numbers of an [`Event::GridGaussian`].

@@ -4,6 +4,9 @@
 //! t_1 = first,   t_{i+1} = t_i + min(max(least, floor(rate t_i)), most)
 //! ```
 //!
+//! where the capped schedule takes the floor to an even number: from an even first round, releases stay on
+//! even rounds, and learners that take rounds two at a time never straddle one.
+//!
 //! Fewer releases cost less noise, because the mechanism is indexed by release and contributions in
 //! between are added exactly. The cap `most` bounds how stale a decision can be: without it a policy
 //! that was unlucky early stays unlucky for a fixed fraction of the horizon.
@@ -47,6 +50,15 @@ pub enum Schedule {
     },
 }
 
+/// The one form of all schedules: gaps of about `rate` times the round, down to a multiple of `grain`.
+struct Gaps {
+    first: u64,
+    least: u64,
+    rate: f64,
+    most: u64,
+    grain: u64,
+}
+
 impl Default for Schedule {
     fn default() -> Self {
         Schedule::CappedGeometric { first: 64, least: 16, rate: 0.02, most: 1024 }
@@ -56,7 +68,7 @@ impl Default for Schedule {
 impl Schedule {
     /// Refuses schedules that never start or stand still.
     pub fn check(&self) -> Result<()> {
-        let (first, least, rate, most) = self.parameters();
+        let Gaps { first, least, rate, most, .. } = self.gaps();
         not_negative("rate", rate)?;
         for (field, value) in [("first", first), ("least", least)] {
             if value == 0 {
@@ -69,24 +81,28 @@ impl Schedule {
         Ok(())
     }
 
-    fn parameters(&self) -> (u64, u64, f64, u64) {
+    fn gaps(&self) -> Gaps {
         match *self {
-            Schedule::EveryRound => (1, 1, 0.0, 1),
-            Schedule::CappedGeometric { first, least, rate, most } => (first, least, rate, most),
-            Schedule::Geometric { first, rate } => (first, 1, rate, u64::MAX),
+            Schedule::EveryRound => Gaps { first: 1, least: 1, rate: 0.0, most: 1, grain: 1 },
+            Schedule::CappedGeometric { first, least, rate, most } => {
+                Gaps { first, least, rate, most, grain: 2 }
+            }
+            Schedule::Geometric { first, rate } => {
+                Gaps { first, least: 1, rate, most: u64::MAX, grain: 1 }
+            }
         }
     }
 
     /// Round of the first release.
     pub fn first(&self) -> u64 {
-        self.parameters().0
+        self.gaps().first
     }
 
     /// Round of the release that follows one at `round`.
     pub fn next(&self, round: u64) -> u64 {
-        let (_, least, rate, most) = self.parameters();
-        let gap = ((rate * round as f64) as u64).max(least).min(most);
-        round.saturating_add(gap)
+        let Gaps { least, rate, most, grain, .. } = self.gaps();
+        let proportional = (rate * round as f64) as u64;
+        round.saturating_add((proportional / grain * grain).max(least).min(most))
     }
 
     /// The rounds of the releases, without end.
@@ -99,18 +115,18 @@ impl Schedule {
     ///
     /// Runs of equal gaps are counted at once: about `1/rate` operations whatever the horizon.
     pub fn releases(&self, horizon: u64) -> u64 {
-        let (first, _, rate, most) = self.parameters();
+        let Gaps { first, rate, most, grain, .. } = self.gaps();
         let (mut round, mut count) = (first, 0);
         while round <= horizon {
             let gap = self.next(round) - round;
             if gap == 0 {
                 return count + 1; // `round` is the last number there is
             }
-            // The gap is the same up to the round where rate * round reaches gap + 1.
+            // The gap is the same up to the round where rate * round reaches the next multiple of grain.
             let change = if gap >= most || rate == 0.0 {
                 u64::MAX
             } else {
-                ((gap as f64 + 1.0) / rate * (1.0 - 1e-12)) as u64
+                ((gap / grain + 1) as f64 * grain as f64 / rate * (1.0 - 1e-12)) as u64
             };
             let run = (change.min(horizon).saturating_sub(round) / gap).max(1);
             count += run;

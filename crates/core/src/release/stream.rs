@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{
     Release,
     clip::{Clipper, Contribution},
-    params::PrivateSumPlan,
+    params::Plan,
 };
 use crate::{Error, Result, noise::Noise, privacy::Event, saved};
 
@@ -45,15 +45,25 @@ const KIND: &str = "private sum";
 /// assert_eq!(resumed.rounds(), 1);
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct PrivateSum<N> {
     state: State<N>,
 }
 
+/// Prints no sums: a log line must not undo the noise.
+impl<N> std::fmt::Debug for PrivateSum<N> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("PrivateSum")
+            .field("rounds", &self.state.round)
+            .field("releases", &self.state.released)
+            .finish_non_exhaustive()
+    }
+}
+
 /// All there is to save. Private, so that a stream only comes back through `resume`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct State<N> {
-    plan: PrivateSumPlan,
+    plan: Plan,
     /// Contributions so far.
     round: u64,
     /// Steps the mechanism has taken.
@@ -69,7 +79,7 @@ struct State<N> {
 }
 
 impl<N: Noise> PrivateSum<N> {
-    pub(super) fn start(plan: PrivateSumPlan, noise: N) -> Self {
+    pub(super) fn start(plan: Plan, noise: N) -> Self {
         let pending = vec![0; plan.clipper.domain().coordinates()];
         let next = plan.schedule.first();
         PrivateSum {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Factor;
+use super::{Factor, Factorization, Mechanism};
 use crate::{
     Result,
     noise::{DiscreteGaussian, Noise},
@@ -48,17 +48,23 @@ impl Noise for Seeded {
     }
 }
 
-/// Without noise, every prefix is the exact prefix sum up to `tolerance` of post-processing.
-pub(super) fn check_exactness(build: impl Fn(u64) -> Factor, tolerance: f64) {
+/// Without noise, every prefix is the exact prefix sum up to `tolerance` of post-processing, and noise is drawn
+/// as often as announced.
+pub(super) fn check_exactness(mechanism: Mechanism, tolerance: f64) {
     for steps in [1_u64, 2, 3, 17, 300] {
-        let mut running = build(steps).start(2);
+        let factor = mechanism.build(steps).unwrap();
+        let mut draws = 0;
+        let mut running = factor.clone().start(2);
         let mut source = Seeded(steps);
         let mut sums = [0_i128; 2];
         for _ in 0..steps {
             let entries = [0, 1].map(|_| i128::from(source.bits() as i64 >> 18));
             sums[0] += entries[0];
             sums[1] += entries[1];
-            let prefix = running.step(&entries, &mut |_| 0);
+            let prefix = running.step(&entries, &mut |_| {
+                draws += 1;
+                0
+            });
             for (got, want) in prefix.iter().zip(sums) {
                 // The rounding of C x to integers moves a prefix by a few units.
                 let allowed = tolerance * 2f64.powi(46) * steps as f64
@@ -66,45 +72,79 @@ pub(super) fn check_exactness(build: impl Fn(u64) -> Factor, tolerance: f64) {
                 assert!((got - want as f64).abs() <= allowed, "{got} against {want} of {steps}");
             }
         }
+        // A draw more would be noise met twice.
+        assert_eq!(f64::from(draws), 2.0 * factor.as_dyn().draws());
     }
 }
 
-/// Ratio of squared noise in all prefixes to what `prefix_deviation` says, worst first, over `SAMPLES` streams.
-fn variance_ratios(factor: &Factor, law: &DiscreteGaussian, reuse: bool) -> Vec<f64> {
-    let steps = factor.as_dyn().steps();
+/// Mean squared noise of every prefix over `SAMPLES` streams without data; `reuse` draws once per stream.
+fn prefix_variances(factor: &Factor, sigma: u64, reuse: bool) -> Vec<f64> {
+    let law = DiscreteGaussian::new(sigma).unwrap();
     let mut source = Seeded(1_000_003);
-    let mut squares = vec![0.0; steps as usize];
-    let fixed: Vec<i64> = (0..SAMPLES).map(|_| source.discrete_gaussian(law)).collect();
+    let once: Vec<i64> = (0..SAMPLES).map(|_| source.discrete_gaussian(&law)).collect();
     // Coordinates are independent streams.
     let mut running = factor.clone().start(SAMPLES);
     let zeros = vec![0; SAMPLES];
-    for square in &mut squares {
+    let variance = |_| {
         let prefix = running.step(&zeros, &mut |coordinate| {
-            if reuse { fixed[coordinate] } else { source.discrete_gaussian(law) }
+            if reuse { once[coordinate] } else { source.discrete_gaussian(&law) }
         });
-        *square = prefix.iter().map(|z| z * z).sum();
-    }
-    let variance =
-        |step: u64| (law.sigma() as f64 * factor.as_dyn().prefix_deviation(step)).powi(2);
-    (1..=steps)
-        .zip(squares)
-        .map(|(step, square)| square / (SAMPLES as f64 * variance(step)))
-        .collect()
+        prefix.iter().map(|z| z * z).sum::<f64>() / SAMPLES as f64
+    };
+    (0..factor.as_dyn().steps()).map(variance).collect()
 }
 
 const SAMPLES: usize = 20_000;
-/// 6 deviations of a chi-square mean: over 31 prefixes a false alarm has probability below 31 * 2e-9.
-const ALARM: f64 = 6.0 * 0.01;
+const SIGMA: u64 = 1 << 44;
 
-/// The empirical deviation of every prefix is `prefix_deviation`; noise used twice, or noise one tenth too
-/// small, is found out. `SAMPLES` squared normals have relative deviation sqrt(2 / SAMPLES) = 0.01.
-pub(super) fn check_deviation(factor: Factor) {
-    let sigma = 1 << 44;
-    let law = DiscreteGaussian::new(sigma).unwrap();
-    let alarm = |ratios: &[f64]| ratios.iter().any(|ratio| (ratio - 1.0).abs() > ALARM);
-    let ratios = variance_ratios(&factor, &law, false);
-    assert!(!alarm(&ratios), "{ratios:?}");
-    assert!(alarm(&variance_ratios(&factor, &law, true)), "noise used twice went unnoticed");
-    let small: Vec<f64> = ratios.iter().map(|ratio| ratio * 0.81).collect();
-    assert!(alarm(&small), "a wrong constant went unnoticed");
+/// Whether variances contradict `prefix_deviation`. A mean of `SAMPLES` squared normals has relative
+/// deviation sqrt(2 / SAMPLES) = 0.01; at 6 of those, 31 prefixes alarm falsely with probability 31 * 2e-9.
+fn alarm(variances: &[f64], claim: &dyn Factorization) -> bool {
+    (1..).zip(variances).any(|(step, variance)| {
+        let ratio = variance / (SIGMA as f64 * claim.prefix_deviation(step)).powi(2);
+        (ratio - 1.0).abs() > 6.0 * (2.0 / SAMPLES as f64).sqrt()
+    })
+}
+
+/// The noise of every prefix is as large as `prefix_deviation` says; one draw used for all steps, noise 5 %
+/// too small, and the claim of the `wrong` mechanism are found out.
+pub(super) fn check_deviation(mechanism: Mechanism, wrong: Mechanism) {
+    let [factor, wrong] = [mechanism, wrong].map(|mechanism| mechanism.build(31).unwrap());
+    let variances = prefix_variances(&factor, SIGMA, false);
+    assert!(!alarm(&variances, factor.as_dyn()), "{variances:?}");
+    assert!(alarm(&variances, wrong.as_dyn()), "the wrong weights went unnoticed");
+    assert!(alarm(&prefix_variances(&factor, SIGMA, true), factor.as_dyn()), "noise was reused");
+    let small = prefix_variances(&factor, SIGMA / 20 * 19, false);
+    assert!(alarm(&small, factor.as_dyn()), "too little noise went unnoticed");
+}
+
+/// What the running code protects: B from its response to unit noise, `C = B^-1 A`, and the norms of C's columns.
+/// For factorisations with one draw per step.
+pub(super) fn check_privacy(mechanism: Mechanism) {
+    const STEPS: usize = 24;
+    const UNIT: i64 = 1 << 50;
+    let factor = mechanism.build(STEPS as u64).unwrap();
+    let response = |impulse: usize| -> Vec<f64> {
+        let mut running = factor.clone().start(1);
+        let step = |step| running.step(&[0], &mut |_| if step == impulse { UNIT } else { 0 })[0];
+        (0..STEPS).map(step).map(|y| y / UNIT as f64).collect()
+    };
+    let b: Vec<Vec<f64>> = (0..STEPS).map(response).collect();
+    let column = |data: usize| -> Vec<f64> {
+        let mut c: Vec<f64> = Vec::new();
+        for (row, impulse) in b.iter().enumerate() {
+            let known: f64 = c.iter().zip(&b).map(|(c, impulse)| c * impulse[row]).sum();
+            c.push((f64::from(row >= data) - known) / impulse[row]);
+        }
+        c
+    };
+    let columns: Vec<Vec<f64>> = (0..STEPS).map(column).collect();
+    let norm = |width: usize| -> f64 {
+        let entry = |row: usize| columns[..width].iter().map(|column| column[row]).sum::<f64>();
+        (0..STEPS).map(|row| entry(row).powi(2)).sum::<f64>().sqrt()
+    };
+    for k in [1, 2, 5, STEPS] {
+        let claimed = factor.as_dyn().person_norm(k as u64);
+        assert!((norm(k) / claimed - 1.0).abs() < 1e-9, "{} against {claimed}", norm(k));
+    }
 }

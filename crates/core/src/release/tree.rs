@@ -130,19 +130,19 @@ impl TreeSums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::release::testing::{check_deviation, check_exactness};
+    use crate::release::{
+        Mechanism,
+        testing::{check_deviation, check_exactness},
+    };
 
     #[test]
     fn releases_are_exact_without_noise() {
-        check_exactness(
-            |steps| crate::release::Mechanism::Tree { levels: None }.build(steps).unwrap(),
-            0.0,
-        );
+        check_exactness(Mechanism::Tree { levels: None }, 0.0);
     }
 
     #[test]
     fn prefix_deviation_is_what_noise_does() {
-        check_deviation(crate::release::Mechanism::Tree { levels: None }.build(31).unwrap());
+        check_deviation(Mechanism::Tree { levels: None }, Mechanism::Honaker);
     }
 
     #[test]
@@ -170,8 +170,8 @@ mod tests {
             let k = pattern.count_ones() as usize;
             worst[k] = worst[k].max(f64::from(squares).sqrt());
         }
-        for k in 1..=8 {
-            assert_eq!(tree.person_norm(k as u64), worst[k], "{k} contributions");
+        for (k, norm) in worst.into_iter().enumerate().skip(1) {
+            assert_eq!(tree.person_norm(k as u64), norm, "{k} contributions");
         }
     }
 }
