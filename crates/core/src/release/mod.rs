@@ -1,1 +1,53 @@
-//! release
+//! Private running sums of vectors and matrices.
+//!
+//! A trusted curator absorbs one clipped contribution per round and, at scheduled rounds, releases a noisy
+//! sum of all of them. `A = B C`: noise is added once, to the integers `C x`; the prefix sums are `B (C x + z)`.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `domain` | what a person contributes, and the sensitivity of each kind, proven |
+//! | `clip` | numbers to integers that provably keep their bound |
+//! | `calibration` | how much noise buys which mu, rounding included |
+//! | `schedule` | when to release |
+//! | `factorization` | what every mechanism says about itself |
+//! | `tree`, `honaker` | binary trees: whole numbers, logarithmically many nodes |
+//! | `toeplitz` | the square root of A: near-optimal, linear memory |
+//! | `blt`, `blt_design` | buffered linear Toeplitz: as good in constant memory; the default |
+//! | `doubling` | an unknown horizon |
+//! | `params`, `stream`, `released` | the front: parameters, the running sum, what leaves it |
+//! | `table` | all of them at equal privacy |
+//!
+//! Start at [`PrivateSumParams`] and [`PrivateSum`].
+
+mod blt;
+mod blt_design;
+mod calibration;
+mod clip;
+mod domain;
+mod doubling;
+mod factorization;
+mod fixed;
+mod honaker;
+mod params;
+mod released;
+mod schedule;
+mod stream;
+mod table;
+#[cfg(test)]
+mod testing;
+mod toeplitz;
+mod tree;
+
+pub use blt::Blt;
+pub use calibration::Calibration;
+pub use clip::{Clipper, Contribution};
+pub use domain::Domain;
+pub use factorization::{Factor, Factorization, Mechanism};
+pub use honaker::Honaker;
+pub use params::{PrivateSumParams, PrivateSumPlan};
+pub use released::Release;
+pub use schedule::Schedule;
+pub use stream::PrivateSum;
+pub use table::{PrefixDeviations, paper_tree_deviation, prefix_deviations};
+pub use toeplitz::{Toeplitz, square_root_product};
+pub use tree::{Tree, paper_levels};

@@ -1,0 +1,155 @@
+//! Calibration: how much noise, in whole grid units, buys a given mu.
+//!
+//! ```text
+//! mu = sensitivity * person_norm / sigma + rounding * sqrt(steps * sum_c 1 / sigma_c^2)
+//! ```
+//!
+//! The first term is `||C Delta||` in units of the noise; the second pays for rounding C x to integers
+//! (see `fixed`; about 1e-9, and 0 for the trees). Every sigma_c is rounded up to a whole number of units,
+//! so the noise is never smaller than calibrated. A margin of 1e-9 covers floating point in the norms.
+
+use serde::{Deserialize, Serialize};
+
+use super::{clip::Clipper, factorization::Factorization};
+use crate::{
+    Error, Result,
+    error::positive,
+    noise::{DiscreteGaussian, Noise},
+};
+
+const MARGIN: f64 = 1.0 + 1e-9;
+
+/// What fixes the amount of noise.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Calibration {
+    /// The privacy parameter of the whole stream, for one person with all their contributions.
+    Mu(f64),
+    /// The deviation of the noise added to each entry of C x, in the units of the data; needs a horizon.
+    Sigma(f64),
+}
+
+impl Calibration {
+    /// Refuses numbers that are not finite or not above 0.
+    pub fn check(&self) -> Result<()> {
+        match *self {
+            Calibration::Mu(mu) => positive("mu", mu).map(drop),
+            Calibration::Sigma(sigma) => positive("sigma", sigma).map(drop),
+        }
+    }
+}
+
+/// The noise of every coordinate, in whole grid units.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct GridNoise {
+    laws: Vec<DiscreteGaussian>,
+    /// Deviation of one draw per coordinate, in the units of the data.
+    deviations: Vec<f64>,
+    /// The common sigma after rounding up: the least `deviation / ratio`.
+    sigma: f64,
+}
+
+impl GridNoise {
+    /// Noise of common deviation `sigma` or a little more.
+    pub(super) fn new(clipper: &Clipper, sigma: f64) -> Result<Self> {
+        let (mut laws, mut deviations, mut least) = (Vec::new(), Vec::new(), f64::INFINITY);
+        for (ratio, exponent) in
+            clipper.domain().noise_ratios().into_iter().zip(clipper.exponents())
+        {
+            let unit = 2f64.powi(-exponent);
+            let law = DiscreteGaussian::new((ratio * sigma / unit).ceil() as u64)?;
+            let deviation = law.sigma() as f64 * unit;
+            laws.push(law);
+            deviations.push(deviation);
+            least = least.min(deviation / ratio);
+        }
+        Ok(GridNoise { laws, deviations, sigma: least })
+    }
+
+    /// The least noise under which `factor` costs at most `mu` for a person who moves it by `distance`.
+    pub(super) fn calibrate(
+        clipper: &Clipper,
+        factor: &dyn Factorization,
+        distance: f64,
+        mu: f64,
+    ) -> Result<Self> {
+        let first = GridNoise::new(clipper, distance / mu)?;
+        let left = mu - first.rounding_cost(factor);
+        if left <= 0.5 * mu {
+            let remedy =
+                "the stream is so long that rounding would cost most of it: give a larger mu";
+            return Err(Error::invalid("mu", mu, remedy));
+        }
+        GridNoise::new(clipper, distance / left * MARGIN)
+    }
+
+    /// What the mechanism costs a person who moves C x by `distance`, rounding included.
+    pub(super) fn mu(&self, factor: &dyn Factorization, distance: f64) -> f64 {
+        distance / self.sigma * MARGIN + self.rounding_cost(factor)
+    }
+
+    fn rounding_cost(&self, factor: &dyn Factorization) -> f64 {
+        let inverse_squares: f64 = self.laws.iter().map(|law| (law.sigma() as f64).powi(-2)).sum();
+        factor.rounding() * (factor.steps() as f64 * inverse_squares).sqrt()
+    }
+
+    pub(super) fn draw(&self, coordinate: usize, noise: &mut impl Noise) -> i64 {
+        noise.discrete_gaussian(&self.laws[coordinate])
+    }
+
+    pub(super) fn deviations(&self) -> &[f64] {
+        &self.deviations
+    }
+
+    /// The smallest sigma in grid units.
+    pub(super) fn smallest(&self) -> f64 {
+        self.laws.iter().map(DiscreteGaussian::sigma).min().map_or(0.0, |sigma| sigma as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::release::{Domain, Mechanism};
+
+    #[test]
+    fn noise_is_near_2_to_44_and_never_below_what_was_asked() {
+        for sigma in [1e-3, 0.7, 1.0, 3.0, 40.0, 1e4] {
+            for domain in [
+                Domain::Vector { dimension: 2, bound: 1.3 },
+                Domain::Symmetric { dimension: 3, bound: 1.3 },
+                Domain::Regression {
+                    dimension: 2,
+                    feature_bound: 1.3,
+                    reward_bound: 0.2,
+                    split: 0.3,
+                },
+            ] {
+                let clipper = Clipper::new(domain, sigma).unwrap();
+                let noise = GridNoise::new(&clipper, sigma).unwrap();
+                for (law, (ratio, deviation)) in
+                    noise.laws.iter().zip(domain.noise_ratios().into_iter().zip(&noise.deviations))
+                {
+                    assert!((1 << 43..=1 << 46).contains(&law.sigma()), "{}", law.sigma());
+                    assert!(*deviation >= ratio * sigma);
+                    assert!(*deviation <= ratio * sigma * (1.0 + 1e-12));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rounding_is_paid_for() {
+        let domain = Domain::Symmetric { dimension: 5, bound: 1.0 };
+        let blt = Mechanism::default().build(1_000_000_000).unwrap();
+        let distance = blt.as_dyn().column_norm();
+        let clipper = Clipper::new(domain, distance).unwrap();
+        let noise = GridNoise::calibrate(&clipper, blt.as_dyn(), distance, 1.0).unwrap();
+        let cost = noise.rounding_cost(blt.as_dyn());
+        assert!(cost > 1e-9 && cost < 1e-7, "{cost}");
+        assert!(noise.mu(blt.as_dyn(), distance) <= 1.0 + 1e-12);
+        assert!(distance / noise.sigma + cost <= 1.0);
+        // Forgetting either part of the cost would have given less noise than this.
+        assert!(noise.sigma > distance * (1.0 + 0.9 * cost));
+    }
+}

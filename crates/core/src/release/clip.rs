@@ -1,0 +1,349 @@
+//! Clipping: from a person's numbers to integers on a grid that provably keep their bound.
+//!
+//! 1. x is scaled to norm at most L, if it is longer.
+//! 2. Its coordinates are multiplied by a power of two and truncated toward zero, which cannot lengthen it.
+//! 3. `sum x_i^2 <= floor(2^g L)^2` is checked in integers; were floating point to have overshot, x is
+//!    shrunk until it holds.
+//! 4. `x x^T` and `x y` are exact integer products.
+//!
+//! So the quantised contribution is the contribution of a person of the domain, and the domain's
+//! sensitivity holds as it stands: quantisation costs nothing.
+//!
+//! The grid is dyadic and fine: the noise of every block is near 2^44 units. A product's grid is the product
+//! of its factors' grids, so a factor is truncated at about 2^-22 of its bound: a relative error of 1e-7 in
+//! the data, always toward zero.
+
+use serde::{Deserialize, Serialize};
+
+use super::Domain;
+use crate::{
+    Error, Result,
+    error::{finite_vector, positive},
+};
+
+/// Log2 of the noise in grid units that grids are chosen for.
+const NOISE_BITS: f64 = 44.0;
+/// Contributions stay below 2^62 units, so that they and their products fit 64 bits.
+const LARGEST_BITS: f64 = 62.0;
+/// A factor has at least this many bits, so that what is released still resembles the data.
+const LEAST_BITS: f64 = 10.0;
+/// Powers of two far from the ends of a double.
+const LARGEST_EXPONENT: i32 = 500;
+/// Excess of a norm over its bound that is a matter of rounding, not of clipping.
+const ROUNDING: f64 = 1e-12;
+
+/// One person's contribution, clipped and on the grid of the stream that made it.
+///
+/// There is no other way to make one than a stream's `clip` or its [`Clipper`].
+#[derive(Clone, PartialEq)]
+pub struct Contribution {
+    clipper: Clipper,
+    entries: Vec<i64>,
+    clipped: bool,
+}
+
+impl Contribution {
+    /// Whether the numbers given exceeded a bound and were shortened.
+    pub fn clipped(&self) -> bool {
+        self.clipped
+    }
+
+    pub(super) fn clipper(&self) -> &Clipper {
+        &self.clipper
+    }
+
+    pub(super) fn entries(&self) -> &[i64] {
+        &self.entries
+    }
+}
+
+/// Prints no entries: a log line must not show a person.
+impl std::fmt::Debug for Contribution {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Contribution")
+            .field("clipped", &self.clipped)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A domain with its grid: turns numbers into [`Contribution`]s.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "(Domain, i32, i32)", into = "(Domain, i32, i32)")]
+pub struct Clipper {
+    domain: Domain,
+    /// Features are multiples of `2^-feature_exponent`.
+    feature_exponent: i32,
+    /// Rewards are multiples of `2^-reward_exponent`.
+    reward_exponent: i32,
+}
+
+impl From<Clipper> for (Domain, i32, i32) {
+    fn from(clipper: Clipper) -> Self {
+        (clipper.domain, clipper.feature_exponent, clipper.reward_exponent)
+    }
+}
+
+impl TryFrom<(Domain, i32, i32)> for Clipper {
+    type Error = Error;
+
+    /// Refuses domains that are unsound and grids on which contributions would overflow or vanish.
+    fn try_from((domain, feature_exponent, reward_exponent): (Domain, i32, i32)) -> Result<Self> {
+        domain.check()?;
+        let fits = |field, bound: f64, exponent: i32, most: f64| {
+            let bits = bound.log2() + f64::from(exponent);
+            if exponent.abs() <= LARGEST_EXPONENT && (LEAST_BITS..=most).contains(&bits) {
+                return Ok(bits);
+            }
+            let remedy = "bound and noise are too many orders of magnitude apart for 64-bit integers; \
+                          choose other units or a mu between 1e-4 and 1e4";
+            Err(Error::invalid(field, bound, remedy))
+        };
+        match domain {
+            Domain::Vector { bound, .. } => {
+                fits("bound", bound, feature_exponent, LARGEST_BITS)?;
+            }
+            Domain::Symmetric { bound, .. } => {
+                fits("bound", bound, feature_exponent, LARGEST_BITS / 2.0)?;
+            }
+            Domain::Regression { feature_bound, reward_bound, .. } => {
+                let bits =
+                    fits("feature_bound", feature_bound, feature_exponent, LARGEST_BITS / 2.0)?;
+                fits("reward_bound", reward_bound, reward_exponent, LARGEST_BITS - bits)?;
+            }
+        }
+        Ok(Clipper { domain, feature_exponent, reward_exponent })
+    }
+}
+
+impl Clipper {
+    /// The grid on which noise of common deviation `sigma` is near 2^44 units in every block.
+    pub(super) fn new(domain: Domain, sigma: f64) -> Result<Self> {
+        domain.check()?;
+        positive("sigma", sigma)?;
+        let free = NOISE_BITS - sigma.log2();
+        // The conversions saturate, and what is out of range is refused.
+        let (feature_exponent, reward_exponent) = match domain {
+            Domain::Vector { .. } => (free.round() as i32, 0),
+            Domain::Symmetric { .. } => ((free / 2.0).round() as i32, 0),
+            Domain::Regression { feature_bound, reward_bound, split, .. } => {
+                let features = (free / 2.0).round();
+                let ratio = reward_bound.log2() - feature_bound.log2() - 0.5 * split.log2();
+                (features as i32, ((free - ratio).round() - features) as i32)
+            }
+        };
+        Clipper::try_from((domain, feature_exponent, reward_exponent))
+    }
+
+    /// The domain this clips to.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// Clips the vector of a [`Domain::Vector`] or [`Domain::Symmetric`].
+    pub fn clip(&self, vector: &[f64]) -> Result<Contribution> {
+        let (entries, clipped) = match self.domain {
+            Domain::Vector { bound, .. } => self.features(vector, bound)?,
+            Domain::Symmetric { bound, .. } => {
+                let (features, clipped) = self.features(vector, bound)?;
+                (upper_triangle(&features), clipped)
+            }
+            Domain::Regression { .. } => {
+                return Err(Error::invalid("reward", "missing", "call `clip_with_reward`"));
+            }
+        };
+        Ok(Contribution { clipper: *self, entries, clipped })
+    }
+
+    /// Clips features and reward of a [`Domain::Regression`].
+    pub fn clip_with_reward(&self, features: &[f64], reward: f64) -> Result<Contribution> {
+        let Domain::Regression { feature_bound, reward_bound, .. } = self.domain else {
+            return Err(Error::invalid("reward", reward, "this domain has none: call `clip`"));
+        };
+        finite_vector("reward", &[reward], 1)?;
+        let (features, long) = self.features(features, feature_bound)?;
+        let scale = 2f64.powi(self.reward_exponent);
+        let largest = (reward_bound * scale) as i64;
+        let reward_units = ((reward * scale) as i64).clamp(-largest, largest);
+        let mut entries = upper_triangle(&features);
+        entries.extend(features.iter().map(|x| x * reward_units));
+        Ok(Contribution { clipper: *self, entries, clipped: long || reward.abs() > reward_bound })
+    }
+
+    /// Steps 1 to 3: integers whose norm is at most `floor(2^g bound)`, and whether x was too long.
+    fn features(&self, vector: &[f64], bound: f64) -> Result<(Vec<i64>, bool)> {
+        finite_vector("features", vector, self.domain.dimension())?;
+        let scale = 2f64.powi(self.feature_exponent);
+        let largest = u128::from((bound * scale) as u64);
+        // Dividing by the largest entry first keeps the norm of 1e300 finite and that of 1e-300 positive.
+        let peak = vector.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        if peak == 0.0 {
+            return Ok((vec![0; vector.len()], false));
+        }
+        let relative = vector.iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt();
+        let excess = peak / bound * relative;
+        let long = excess > 1.0;
+        let mut shrink = 1.0;
+        let mut step = 2f64.powi(-50);
+        loop {
+            let unit = |x: &f64| if long { x / peak * (bound / relative) } else { *x };
+            let units: Vec<i64> =
+                vector.iter().map(|x| (unit(x) * shrink * scale) as i64).collect();
+            let square: u128 = units.iter().map(|x| u128::from(x.unsigned_abs()).pow(2)).sum();
+            if square <= largest * largest {
+                return Ok((units, excess > 1.0 + ROUNDING));
+            }
+            shrink -= step;
+            step *= 2.0;
+        }
+    }
+
+    /// `e` for each coordinate: one unit is `2^-e`.
+    pub(super) fn exponents(&self) -> Vec<i32> {
+        let vector_exponent = match self.domain {
+            Domain::Regression { .. } => self.feature_exponent + self.reward_exponent,
+            _ => self.feature_exponent,
+        };
+        let mut exponents = vec![2 * self.feature_exponent; self.domain.matrix_coordinates()];
+        exponents.resize(self.domain.coordinates(), vector_exponent);
+        exponents
+    }
+
+    /// Largest absolute value of any entry, in units, as a power of two that is not exceeded.
+    pub(super) fn entry_bits(&self) -> f64 {
+        match self.domain {
+            Domain::Vector { bound, .. } => bound.log2() + f64::from(self.feature_exponent),
+            Domain::Symmetric { bound, .. } => {
+                2.0 * (bound.log2() + f64::from(self.feature_exponent))
+            }
+            Domain::Regression { feature_bound, reward_bound, .. } => {
+                let features = feature_bound.log2() + f64::from(self.feature_exponent);
+                features + features.max(reward_bound.log2() + f64::from(self.reward_exponent))
+            }
+        }
+    }
+}
+
+/// The upper triangle of `x x^T`, by rows.
+fn upper_triangle(x: &[i64]) -> Vec<i64> {
+    (0..x.len()).flat_map(|row| x[row..].iter().map(move |column| x[row] * column)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn square(entries: &[i64]) -> u128 {
+        entries.iter().map(|x| u128::from(x.unsigned_abs()).pow(2)).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn the_norm_bound_holds_in_integers(
+            vector in prop::collection::vec(prop_oneof![-2.0_f64..2.0, prop::num::f64::NORMAL, Just(0.0)], 7),
+            bound in 1e-3_f64..1e3, mu in 0.01_f64..100.0,
+        ) {
+            let clipper = Clipper::new(Domain::Vector { dimension: 7, bound }, 2.0 * bound / mu).unwrap();
+            let contribution = clipper.clip(&vector).unwrap();
+            let largest = (bound * 2f64.powi(clipper.feature_exponent)) as u128;
+            prop_assert!(square(&contribution.entries) <= largest * largest);
+            // Truncation loses less than a unit where nothing was clipped.
+            if !contribution.clipped() {
+                for (entry, x) in contribution.entries.iter().zip(&vector) {
+                    let units = x * 2f64.powi(clipper.feature_exponent);
+                    prop_assert!((*entry as f64 - units).abs() <= 1.0 + units.abs() * 1e-11);
+                }
+            }
+        }
+
+        #[test]
+        fn products_are_those_of_a_person_of_the_domain(
+            vector in prop::collection::vec(-2.0_f64..2.0, 3), reward in -3.0_f64..3.0,
+        ) {
+            let clipper = Clipper::new(Domain::regression(3, 1.0, 2.0), 1.4).unwrap();
+            let contribution = clipper.clip_with_reward(&vector, reward).unwrap();
+            let (gram, product) = contribution.entries.split_at(6);
+            let trace = (gram[0] + gram[3] + gram[5]) as u128;
+            let largest = 2f64.powi(clipper.feature_exponent) as u128;
+            let most = 2.0 * 2f64.powi(clipper.reward_exponent);
+            prop_assert!(trace <= largest * largest);
+            prop_assert!(square(product) <= trace * (most as u128).pow(2));
+            let norm = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
+            prop_assert_eq!(contribution.clipped(), norm > 1.0 || reward.abs() > 2.0);
+        }
+
+        #[test]
+        fn bad_numbers_are_refused(value in prop::sample::select(vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY]), index in 0_usize..3) {
+            let clipper = Clipper::new(Domain::regression(3, 1.0, 1.0), 1.0).unwrap();
+            let mut vector = [0.1; 3];
+            vector[index] = value;
+            prop_assert!(clipper.clip_with_reward(&vector, 0.5).is_err());
+            prop_assert!(clipper.clip_with_reward(&[0.1; 3], value).is_err());
+            let short = clipper.clip_with_reward(&[0.1; 2], 0.5);
+            let is_dimension_error = matches!(short, Err(Error::Dimension { expected: 3, found: 2, .. }));
+            prop_assert!(is_dimension_error);
+            prop_assert!(clipper.clip(&[0.1; 3]).is_err());
+        }
+
+        #[test]
+        fn extreme_parameters_give_errors_not_overflow(bound in prop::num::f64::POSITIVE, sigma in prop::num::f64::POSITIVE) {
+            for domain in [
+                Domain::Vector { dimension: 2, bound },
+                Domain::Symmetric { dimension: 2, bound },
+                Domain::regression(2, bound, 1.0),
+                Domain::regression(2, 1.0, bound),
+            ] {
+                if let Ok(clipper) = Clipper::new(domain, sigma) {
+                    prop_assert!(clipper.entry_bits() <= 62.0);
+                    let full = [bound, bound];
+                    let made = match domain {
+                        Domain::Regression { .. } => clipper.clip_with_reward(&full, bound),
+                        _ => clipper.clip(&full),
+                    };
+                    prop_assert!(made.is_ok());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rounding_to_nearest_would_break_the_bound() {
+        let clipper = Clipper::new(Domain::Symmetric { dimension: 7, bound: 1.0 }, 1.0).unwrap();
+        let largest = 1_u128 << clipper.feature_exponent;
+        let scale = largest as f64;
+        let broken = (1..1000).filter(|&k| {
+            let mut vector: Vec<f64> = (0..7).map(|i| f64::from((i * k) % 11) - 5.0).collect();
+            let norm = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
+            vector.iter_mut().for_each(|x| *x /= norm);
+            let kept = clipper.features(&vector, 1.0).unwrap().0;
+            assert!(square(&kept) <= largest * largest);
+            let nearest: Vec<i64> = vector.iter().map(|x| (x * scale).round() as i64).collect();
+            square(&nearest) > largest * largest
+        });
+        assert!(broken.count() > 100);
+    }
+
+    #[test]
+    fn a_forged_clipper_is_refused() {
+        let clipper = Clipper::new(Domain::Vector { dimension: 2, bound: 1.0 }, 1.0).unwrap();
+        let text = serde_json::to_string(&clipper).unwrap();
+        assert_eq!(serde_json::from_str::<Clipper>(&text).unwrap(), clipper);
+        for (honest, forged) in [("1.0", "-1.0"), ("44", "2000"), ("44", "63"), ("44", "-5")] {
+            assert!(
+                serde_json::from_str::<Clipper>(&text.replace(honest, forged)).is_err(),
+                "{forged}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_unit_vector_is_not_called_clipped() {
+        let clipper = Clipper::new(Domain::Symmetric { dimension: 3, bound: 1.0 }, 1.0).unwrap();
+        let third = 1.0 / 3f64.sqrt();
+        assert!(!clipper.clip(&[third; 3]).unwrap().clipped());
+        assert!(!clipper.clip(&[1.0, 0.0, 0.0]).unwrap().clipped());
+        assert!(clipper.clip(&[1.0, 1e-3, 0.0]).unwrap().clipped());
+        assert!(clipper.clip(&[1e300, -1e300, 1e-300]).unwrap().clipped());
+    }
+}

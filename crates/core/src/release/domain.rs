@@ -1,0 +1,232 @@
+//! What one person contributes, and how far that can move a sum.
+//!
+//! Noise has its own scale in each coordinate: `noise_ratio` times a common sigma. Measured in those
+//! ratios, replacing one person's data moves the sum by at most `sensitivity` in l2.
+//!
+//! | domain | contribution | noise ratio | sensitivity |
+//! | --- | --- | --- | --- |
+//! | vector | `x`, `\|x\| <= L` | 1 | `2 L` |
+//! | symmetric | `x x^T` | 1 off the diagonal, `sqrt 2` on it | `L^2` |
+//! | regression | `x x^T` and `x y`, `\|y\| <= B` | the same, and `B / (L sqrt r)` | `L^2 (1 + r)` |
+//!
+//! **Proof.** Take L = B = 1, `p = |x|^2`, `q = |x'|^2`, `a = |<x, x'>|`. The weighted square of a symmetric
+//! difference is half its Frobenius square: `(p^2 + q^2)/2 - a^2 <= 1`. The vector part adds at most
+//! `r |x y - x' y'|^2 <= r (p + q + 2a)`. Together at most `1 + 2r + (2ra - a^2) <= (1 + r)^2`, attained at
+//! `a = r`, `p = q = 1`: with r <= 1 there are such unit vectors, so nothing is given away.
+//! For the vector, `|x - x'| <= 2`.
+
+use std::f64::consts::SQRT_2;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, error::positive};
+
+/// The split of the budget between `x x^T` and `x y` that serves linear bandits well.
+const DEFAULT_SPLIT: f64 = 0.4;
+
+fn default_split() -> f64 {
+    DEFAULT_SPLIT
+}
+
+/// What a person contributes to a running sum.
+///
+/// ```
+/// use reticent::release::Domain;
+/// let domain = Domain::regression(5, 1.0, 1.0);
+/// assert_eq!(domain.coordinates(), 15 + 5);
+/// assert_eq!(domain.sensitivity(), 1.4);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Domain {
+    /// A vector x with `|x| <= bound`.
+    Vector {
+        /// Length of x.
+        dimension: usize,
+        /// Largest Euclidean norm.
+        bound: f64,
+    },
+    /// The matrix `x x^T` of a vector with `|x| <= bound`.
+    Symmetric {
+        /// Length of x.
+        dimension: usize,
+        /// Largest Euclidean norm of x.
+        bound: f64,
+    },
+    /// The matrix `x x^T` and the vector `x y`: what least squares needs.
+    Regression {
+        /// Length of x.
+        dimension: usize,
+        /// Largest Euclidean norm of x.
+        feature_bound: f64,
+        /// Largest absolute value of y.
+        reward_bound: f64,
+        /// Share r in (0, 1] of the vector part: a larger r puts less noise on `x y`, more on `x x^T`.
+        #[serde(default = "default_split")]
+        split: f64,
+    },
+}
+
+impl Domain {
+    /// A [`Domain::Regression`] with the default split.
+    pub fn regression(dimension: usize, feature_bound: f64, reward_bound: f64) -> Self {
+        Domain::Regression { dimension, feature_bound, reward_bound, split: DEFAULT_SPLIT }
+    }
+
+    /// Refuses dimensions, bounds and splits that no guarantee can be built on.
+    pub fn check(&self) -> Result<()> {
+        const LARGEST: usize = 1 << 12;
+        if !(1..=LARGEST).contains(&self.dimension()) {
+            return Err(Error::invalid(
+                "dimension",
+                self.dimension(),
+                format!("give 1 to {LARGEST}"),
+            ));
+        }
+        match *self {
+            Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => {
+                positive("bound", bound)?;
+            }
+            Domain::Regression { feature_bound, reward_bound, split, .. } => {
+                positive("feature_bound", feature_bound)?;
+                positive("reward_bound", reward_bound)?;
+                if !(split > 0.0 && split <= 1.0) {
+                    return Err(Error::invalid("split", split, "give a number above 0, at most 1"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Length of the vector a person holds.
+    pub fn dimension(&self) -> usize {
+        match *self {
+            Domain::Vector { dimension, .. }
+            | Domain::Symmetric { dimension, .. }
+            | Domain::Regression { dimension, .. } => dimension,
+        }
+    }
+
+    /// Numbers in the upper triangle of the matrix part, 0 if there is none.
+    pub fn matrix_coordinates(&self) -> usize {
+        match *self {
+            Domain::Vector { .. } => 0,
+            Domain::Symmetric { dimension, .. } | Domain::Regression { dimension, .. } => {
+                dimension * (dimension + 1) / 2
+            }
+        }
+    }
+
+    /// Numbers in the vector part, 0 if there is none.
+    pub fn vector_coordinates(&self) -> usize {
+        match *self {
+            Domain::Symmetric { .. } => 0,
+            Domain::Vector { dimension, .. } | Domain::Regression { dimension, .. } => dimension,
+        }
+    }
+
+    /// Numbers in one contribution: the upper triangle by rows, then the vector part.
+    pub fn coordinates(&self) -> usize {
+        self.matrix_coordinates() + self.vector_coordinates()
+    }
+
+    /// Largest weighted l2 distance between two contributions.
+    pub fn sensitivity(&self) -> f64 {
+        match *self {
+            Domain::Vector { bound, .. } => 2.0 * bound,
+            Domain::Symmetric { bound, .. } => bound * bound,
+            Domain::Regression { feature_bound, split, .. } => {
+                feature_bound * feature_bound * (1.0 + split)
+            }
+        }
+    }
+
+    /// Noise of each coordinate in units of the common sigma.
+    pub fn noise_ratios(&self) -> Vec<f64> {
+        let vector_ratio = match *self {
+            Domain::Regression { feature_bound, reward_bound, split, .. } => {
+                reward_bound / (feature_bound * split.sqrt())
+            }
+            _ => 1.0,
+        };
+        let mut ratios = Vec::with_capacity(self.coordinates());
+        if self.matrix_coordinates() > 0 {
+            for row in 0..self.dimension() {
+                ratios.push(SQRT_2);
+                ratios.extend(std::iter::repeat_n(1.0, self.dimension() - row - 1));
+            }
+        }
+        ratios.extend(std::iter::repeat_n(vector_ratio, self.vector_coordinates()));
+        ratios
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Weighted distance between two regression contributions in the plane, L = B = 1.
+    fn distance(domain: &Domain, first: [f64; 3], second: [f64; 3]) -> f64 {
+        let entries = |[a, b, y]: [f64; 3]| [a * a, a * b, b * b, a * y, b * y];
+        let (first, second) = (entries(first), entries(second));
+        let ratios = domain.noise_ratios();
+        (0..domain.coordinates())
+            .map(|c| ((first[c] - second[c]) / ratios[c]).powi(2))
+            .sum::<f64>()
+            .sqrt()
+    }
+
+    fn unit(radius: f64, angle: f64, y: f64) -> [f64; 3] {
+        [radius * angle.cos(), radius * angle.sin(), y]
+    }
+
+    proptest! {
+        #[test]
+        fn no_pair_exceeds_the_sensitivity(
+            split in 0.01_f64..1.0, p in 0.0_f64..1.0, q in 0.0_f64..1.0, angle in 0.0_f64..7.0, y in -1.0_f64..1.0, z in -1.0_f64..1.0,
+        ) {
+            let (first, second) = (unit(p, 0.0, y), unit(q, angle, z));
+            for domain in [
+                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split },
+                Domain::Symmetric { dimension: 2, bound: 1.0 },
+            ] {
+                prop_assert!(distance(&domain, first, second) <= domain.sensitivity() + 1e-12);
+            }
+        }
+
+        #[test]
+        fn splits_and_bounds_outside_their_range_are_refused(
+            value in prop_oneof![Just(f64::NAN), Just(f64::INFINITY), Just(0.0), -1e9_f64..0.0], over in 1.000_001_f64..1e9,
+        ) {
+            for bad in [
+                Domain::Vector { dimension: 2, bound: value },
+                Domain::Symmetric { dimension: 2, bound: value },
+                Domain::regression(2, value, 1.0),
+                Domain::regression(2, 1.0, value),
+                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: value },
+                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: over },
+                Domain::Vector { dimension: 0, bound: 1.0 },
+            ] {
+                let refused = matches!(bad.check(), Err(Error::Invalid { .. }));
+                prop_assert!(refused);
+            }
+        }
+    }
+
+    #[test]
+    fn the_sensitivities_are_attained() {
+        // So half of any of them would be wrong.
+        let split: f64 = 0.4;
+        let regression = Domain::regression(2, 1.0, 1.0);
+        let worst = distance(&regression, unit(1.0, 0.0, 1.0), unit(1.0, split.acos(), -1.0));
+        assert!((worst - regression.sensitivity()).abs() < 1e-12);
+        let symmetric = Domain::Symmetric { dimension: 2, bound: 1.0 };
+        let worst = distance(
+            &symmetric,
+            unit(1.0, 0.3, 0.0),
+            unit(1.0, 0.3 + std::f64::consts::FRAC_PI_2, 0.0),
+        );
+        assert!((worst - symmetric.sensitivity()).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,183 @@
+//! The matrix mechanism: `A = B C` for the lower triangular all-ones matrix A.
+//!
+//! The only computation that touches data is `y = C x + z`, in integers; `B y` is post-processing. With
+//! noise of deviation sigma, one person who moves x by Delta costs `mu = ||C Delta|| / sigma`, and prefix t
+//! carries noise of deviation `sigma ||B[t, .]||`. C is lower triangular, so the guarantee holds for
+//! streams chosen adaptively (Denisov, McMahan, Rush, Smith, Thakurta, NeurIPS 2022, Theorem 2.1).
+//!
+//! In every factorisation here C has nonnegative entries, so columns have nonnegative inner products and
+//! the worst person moves every contribution the same way: `person_norm` needs no signs.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    blt::{Blt, BltSums},
+    honaker::{Honaker, HonakerSums},
+    toeplitz::{Toeplitz, ToeplitzSums},
+    tree::{Tree, TreeSums},
+};
+use crate::{Error, Result};
+
+/// What a factorisation says about itself; nothing here depends on data.
+pub trait Factorization {
+    /// How many steps the factorisation was built for.
+    fn steps(&self) -> u64;
+
+    /// `max ||sum_i C e_{t_i}||` over any `contributions` different steps t_i.
+    fn person_norm(&self, contributions: u64) -> f64;
+
+    /// `||B[step, .]||`: deviation of the noise in prefix `step` (from 1), per unit of sigma.
+    fn prefix_deviation(&self, step: u64) -> f64;
+
+    /// Noise draws per coordinate over all steps.
+    fn draws(&self) -> f64;
+
+    /// How much rounding can add to the difference of two streams in one entry of y; 0 when C is integral.
+    fn rounding(&self) -> f64;
+
+    /// `max ||C e_t||`: what one contribution costs.
+    fn column_norm(&self) -> f64 {
+        self.person_norm(1)
+    }
+}
+
+/// Which factorisation a stream uses.
+///
+/// ```
+/// use reticent::release::{Factorization, Mechanism};
+/// let blt = Mechanism::default().build(1_000_000)?;
+/// let tree = Mechanism::Tree { levels: None }.build(1_000_000)?;
+/// let worst = |f: &dyn Factorization, step| f.column_norm() * f.prefix_deviation(step);
+/// assert!(worst(blt.as_dyn(), 1_000_000) < 5.5);
+/// assert!(worst(tree.as_dyn(), (1 << 19) - 1) > 19.0);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Mechanism {
+    /// Binary tree: every prefix is a sum of at most `log2 n + 1` noisy nodes.
+    Tree {
+        /// Levels to pay for; `None` for those that can complete within the horizon.
+        levels: Option<u32>,
+    },
+    /// Binary tree whose nodes are averaged with their children's: less noise, same privacy.
+    Honaker,
+    /// Square-root Toeplitz: near-optimal, memory and time per step linear in the step.
+    SquareRootToeplitz,
+    /// Buffered linear Toeplitz: as good as the square root, in constant memory.
+    Blt {
+        /// Number of buffers, 1 to 16; 8 is within 0.3 % of the square root up to 10^9 steps.
+        buffers: usize,
+    },
+}
+
+impl Default for Mechanism {
+    fn default() -> Self {
+        Mechanism::Blt { buffers: 8 }
+    }
+}
+
+impl Mechanism {
+    /// The factorisation for `steps` steps.
+    pub fn build(&self, steps: u64) -> Result<Factor> {
+        if steps == 0 {
+            return Err(Error::invalid("steps", steps, "give a whole number above 0"));
+        }
+        if steps > self.longest() {
+            return Err(Error::invalid("steps", steps, self.beyond()));
+        }
+        Ok(match *self {
+            Mechanism::Tree { levels } => Factor::Tree(Tree::new(steps, levels)?),
+            Mechanism::Honaker => Factor::Honaker(Honaker::new(steps)),
+            Mechanism::SquareRootToeplitz => Factor::Toeplitz(Toeplitz::new(steps)),
+            Mechanism::Blt { buffers } => Factor::Blt(Blt::new(steps, buffers)?),
+        })
+    }
+
+    /// The largest number of steps this mechanism takes.
+    pub fn longest(&self) -> u64 {
+        match self {
+            Mechanism::Tree { .. } | Mechanism::Honaker => 1 << 60,
+            Mechanism::SquareRootToeplitz => 1 << 17,
+            Mechanism::Blt { .. } => 1 << 32,
+        }
+    }
+
+    fn beyond(&self) -> String {
+        let instead = match self {
+            Mechanism::SquareRootToeplitz => "use BLT, which needs constant memory",
+            Mechanism::Blt { .. } => "release less often",
+            _ => "no stream is that long",
+        };
+        format!("give at most {}, or {instead}", self.longest())
+    }
+}
+
+/// A factorisation that has been built.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Factor {
+    /// A binary tree.
+    Tree(Tree),
+    /// A binary tree with Honaker's estimator.
+    Honaker(Honaker),
+    /// The square-root Toeplitz factorisation.
+    Toeplitz(Toeplitz),
+    /// A buffered linear Toeplitz factorisation.
+    Blt(Blt),
+}
+
+impl Factor {
+    /// The properties they share.
+    pub fn as_dyn(&self) -> &dyn Factorization {
+        match self {
+            Factor::Tree(factor) => factor,
+            Factor::Honaker(factor) => factor,
+            Factor::Toeplitz(factor) => factor,
+            Factor::Blt(factor) => factor,
+        }
+    }
+
+    pub(super) fn start(self, coordinates: usize) -> Running {
+        match self {
+            Factor::Tree(factor) => Running::Tree(TreeSums::new(factor, coordinates)),
+            Factor::Honaker(factor) => Running::Honaker(HonakerSums::new(factor, coordinates)),
+            Factor::Toeplitz(factor) => Running::Toeplitz(ToeplitzSums::new(factor, coordinates)),
+            Factor::Blt(factor) => Running::Blt(BltSums::new(factor, coordinates)),
+        }
+    }
+}
+
+/// Draws the noise of one coordinate.
+pub(super) type Draw<'a> = &'a mut dyn FnMut(usize) -> i64;
+
+/// A factorisation at work on a stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum Running {
+    Tree(TreeSums),
+    Honaker(HonakerSums),
+    Toeplitz(ToeplitzSums),
+    Blt(BltSums),
+}
+
+impl Running {
+    /// Takes the next entry of every coordinate's stream and estimates the sums so far, in grid units.
+    ///
+    /// The caller keeps the number of steps within [`Factorization::steps`].
+    pub(super) fn step(&mut self, entries: &[i128], draw: Draw) -> Vec<f64> {
+        match self {
+            Running::Tree(sums) => sums.step(entries, draw),
+            Running::Honaker(sums) => sums.step(entries, draw),
+            Running::Toeplitz(sums) => sums.step(entries, draw),
+            Running::Blt(sums) => sums.step(entries, draw),
+        }
+    }
+
+    pub(super) fn factor(&self) -> &dyn Factorization {
+        match self {
+            Running::Tree(sums) => sums.factor(),
+            Running::Honaker(sums) => sums.factor(),
+            Running::Toeplitz(sums) => sums.factor(),
+            Running::Blt(sums) => sums.factor(),
+        }
+    }
+}

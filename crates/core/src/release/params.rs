@@ -1,0 +1,255 @@
+//! What a private running sum is built from, and the check that turns it into a plan.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Calibration, Domain, Mechanism, Schedule,
+    calibration::GridNoise,
+    clip::Clipper,
+    doubling::{Doubling, Epochs},
+    factorization::Running,
+    stream::PrivateSum,
+};
+use crate::{Error, Result, noise::Noise, privacy::Event};
+
+/// Sums carry 40 fractional bits in 127: `entry * rounds` stays below 2^85.
+const HEADROOM_BITS: f64 = 85.0;
+
+/// Parameters of a [`PrivateSum`]. Everything about privacy is fixed here, before any data is seen.
+///
+/// ```
+/// use reticent::release::{Domain, Mechanism, PrivateSumParams};
+/// let params = PrivateSumParams {
+///     mechanism: Mechanism::Honaker,
+///     contributions_per_person: 3,
+///     ..PrivateSumParams::new(Domain::regression(5, 1.0, 1.0), Some(50_000_000), 0.9)
+/// };
+/// assert!(params.check().is_ok());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrivateSumParams {
+    /// What a person contributes.
+    pub domain: Domain,
+    /// Rounds the stream may last; `None` runs on in doubling epochs, with 30 to 50 % more noise.
+    pub horizon: Option<u64>,
+    /// How noise is correlated over time.
+    #[serde(default)]
+    pub mechanism: Mechanism,
+    /// When sums are released.
+    #[serde(default)]
+    pub schedule: Schedule,
+    /// In how many rounds one person may appear, at most.
+    #[serde(default = "once")]
+    pub contributions_per_person: u64,
+    /// How much noise.
+    pub calibration: Calibration,
+}
+
+fn once() -> u64 {
+    1
+}
+
+impl PrivateSumParams {
+    /// The defaults: BLT, capped geometric releases, one contribution per person.
+    pub fn new(domain: Domain, horizon: Option<u64>, mu: f64) -> Self {
+        PrivateSumParams {
+            domain,
+            horizon,
+            mechanism: Mechanism::default(),
+            schedule: Schedule::default(),
+            contributions_per_person: 1,
+            calibration: Calibration::Mu(mu),
+        }
+    }
+
+    /// Builds and calibrates the mechanism, or says which parameter stands in the way.
+    pub fn check(&self) -> Result<PrivateSumPlan> {
+        self.domain.check()?;
+        self.schedule.check()?;
+        self.calibration.check()?;
+        if self.contributions_per_person == 0 {
+            let remedy = "give a whole number above 0";
+            return Err(Error::invalid("contributions_per_person", 0, remedy));
+        }
+        let plan = match self.horizon {
+            Some(horizon) => self.check_known(horizon)?,
+            None => self.check_unknown()?,
+        };
+        Ok(PrivateSumPlan(plan))
+    }
+
+    fn check_known(&self, horizon: u64) -> Result<Plan> {
+        let steps = self.schedule.releases(horizon);
+        if steps == 0 {
+            let first = self.schedule.first();
+            let remedy = format!("the first release is after round {first}: give at least that");
+            return Err(Error::invalid("horizon", horizon, remedy));
+        }
+        let factor = self.mechanism.build(steps)?;
+        let contributions = self.contributions_per_person.min(horizon);
+        // Between two releases contributions share a column: then they simply add up.
+        let norm = if self.schedule.batches() {
+            contributions as f64 * factor.as_dyn().column_norm()
+        } else {
+            factor.as_dyn().person_norm(contributions)
+        };
+        let distance = self.domain.sensitivity() * norm;
+        let (clipper, noise) = match self.calibration {
+            Calibration::Mu(mu) => {
+                let clipper = Clipper::new(self.domain, distance / mu)?;
+                (clipper, GridNoise::calibrate(&clipper, factor.as_dyn(), distance, mu)?)
+            }
+            Calibration::Sigma(sigma) => {
+                let clipper = Clipper::new(self.domain, sigma)?;
+                (clipper, GridNoise::new(&clipper, sigma)?)
+            }
+        };
+        if horizon > longest(&clipper) {
+            let remedy = format!("128-bit sums hold {} rounds of this size", longest(&clipper));
+            return Err(Error::invalid("horizon", horizon, remedy));
+        }
+        let promise = Promise {
+            mu: noise.mu(factor.as_dyn(), distance),
+            sigma: noise.smallest(),
+            coordinates: factor.as_dyn().draws() * self.domain.coordinates() as f64,
+        };
+        let running = factor.start(self.domain.coordinates());
+        Ok(Plan {
+            schedule: self.schedule,
+            clipper,
+            horizon,
+            promise,
+            engine: Engine::Known { running, noise },
+        })
+    }
+
+    fn check_unknown(&self) -> Result<Plan> {
+        let Calibration::Mu(mu) = self.calibration else {
+            let remedy = "epochs of an unknown horizon have different sigmas: give mu";
+            return Err(Error::invalid("calibration", format!("{:?}", self.calibration), remedy));
+        };
+        if let Mechanism::Tree { levels: Some(levels) } = self.mechanism {
+            let remedy = "epochs of an unknown horizon have different depths: leave it out";
+            return Err(Error::invalid("levels", levels, remedy));
+        }
+        let each = mu / self.contributions_per_person as f64;
+        let epochs = Epochs::new(self.mechanism, &self.domain, each)?;
+        let clipper = epochs.clipper(self.domain)?;
+        let doubling = Doubling::new(epochs, clipper)?;
+        let promise = Promise {
+            mu: doubling.mu() * self.contributions_per_person as f64,
+            sigma: doubling.smallest_sigma()?,
+            coordinates: doubling.draws() * self.domain.coordinates() as f64,
+        };
+        Ok(Plan {
+            schedule: self.schedule,
+            clipper,
+            horizon: longest(&clipper),
+            promise,
+            engine: Engine::Unknown(Box::new(doubling)),
+        })
+    }
+}
+
+/// Rounds whose sums fit 128 bits, fraction included.
+fn longest(clipper: &Clipper) -> u64 {
+    // The conversion saturates.
+    (HEADROOM_BITS - clipper.entry_bits()).exp2() as u64
+}
+
+/// Parameters that have been checked, with the calibrated mechanism.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrivateSumPlan(Plan);
+
+impl PrivateSumPlan {
+    /// Starts the stream on a source of noise.
+    pub fn start<N: Noise>(self, noise: N) -> PrivateSum<N> {
+        PrivateSum::start(self.0, noise)
+    }
+
+    /// What the whole stream will have told about one person.
+    pub fn event(&self) -> Event {
+        self.0.promise.after(0)
+    }
+
+    /// What turns numbers into contributions to this stream.
+    pub fn clipper(&self) -> &Clipper {
+        &self.0.clipper
+    }
+}
+
+/// What a stream carries; only a saved stream is ever deserialised into one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) schedule: Schedule,
+    pub(super) clipper: Clipper,
+    /// Rounds the stream may last.
+    pub(super) horizon: u64,
+    pub(super) promise: Promise,
+    pub(super) engine: Engine,
+}
+
+/// The numbers of an [`Event::GridGaussian`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Promise {
+    mu: f64,
+    sigma: f64,
+    coordinates: f64,
+}
+
+impl Promise {
+    /// The event after so many replays: each repeats at most every release, with noise of its own.
+    pub(super) fn after(&self, replays: u64) -> Event {
+        let times = 1.0 + replays as f64;
+        Event::GridGaussian {
+            mu: self.mu * times.sqrt(),
+            sigma: self.sigma,
+            coordinates: self.coordinates * times,
+        }
+    }
+}
+
+/// The mechanism with its noise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum Engine {
+    Known { running: Running, noise: GridNoise },
+    Unknown(Box<Doubling>),
+}
+
+impl Engine {
+    /// Steps it can take in all.
+    pub(super) fn capacity(&self) -> u64 {
+        match self {
+            Engine::Known { running, .. } => running.factor().steps(),
+            Engine::Unknown(doubling) => doubling.capacity(),
+        }
+    }
+
+    /// Takes step number `step`: sums in grid units, and their deviations in those of the data.
+    pub(super) fn step(
+        &mut self,
+        step: u64,
+        entries: &[i128],
+        source: &mut impl Noise,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        match self {
+            Engine::Known { running, noise } => {
+                let sums = running.step(entries, &mut |coordinate| noise.draw(coordinate, source));
+                Ok((sums, self.deviations(step)?))
+            }
+            Engine::Unknown(doubling) => doubling.step(entries, source),
+        }
+    }
+
+    /// Deviations of the sums at `step`, from 1 to the capacity.
+    pub(super) fn deviations(&self, step: u64) -> Result<Vec<f64>> {
+        match self {
+            Engine::Known { running, noise } => {
+                let row = running.factor().prefix_deviation(step);
+                Ok(noise.deviations().iter().map(|deviation| deviation * row).collect())
+            }
+            Engine::Unknown(doubling) => doubling.deviations(step),
+        }
+    }
+}

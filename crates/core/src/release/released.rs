@@ -1,0 +1,72 @@
+//! What leaves a stream: the only numbers a learner ever sees.
+
+use super::Domain;
+
+/// A private estimate of a running sum. Only a stream makes one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Release {
+    domain: Domain,
+    round: u64,
+    index: u64,
+    sums: Vec<f64>,
+    deviations: Vec<f64>,
+}
+
+impl Release {
+    pub(super) fn new(
+        domain: Domain,
+        round: u64,
+        index: u64,
+        sums: Vec<f64>,
+        deviations: Vec<f64>,
+    ) -> Self {
+        Release { domain, round, index, sums, deviations }
+    }
+
+    /// What was summed.
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+
+    /// How many contributions are in the sum.
+    pub fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// Number of this release, from 1.
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// All sums: the upper triangle of the matrix part by rows, then the vector part.
+    pub fn sums(&self) -> &[f64] {
+        &self.sums
+    }
+
+    /// Standard deviation of the noise in each of [`Release::sums`].
+    pub fn deviations(&self) -> &[f64] {
+        &self.deviations
+    }
+
+    /// Upper triangle by rows of the sum of `x x^T`; empty for a vector.
+    pub fn upper_triangle(&self) -> &[f64] {
+        &self.sums[..self.domain.matrix_coordinates()]
+    }
+
+    /// The sum of x, or of `x y`; empty for a symmetric domain.
+    pub fn vector(&self) -> &[f64] {
+        &self.sums[self.domain.matrix_coordinates()..]
+    }
+
+    /// Entry (row, column) of the sum of `x x^T`, if the domain has a matrix and the indices lie in it.
+    pub fn entry(&self, row: usize, column: usize) -> Option<f64> {
+        let (row, column) = (row.min(column), row.max(column));
+        let dimension = self.domain.dimension();
+        if column >= dimension {
+            return None;
+        }
+        // Rows above hold dimension, dimension - 1, ... numbers.
+        let before = row * (2 * dimension - row + 1) / 2;
+        self.upper_triangle().get(before + column - row).copied()
+    }
+}

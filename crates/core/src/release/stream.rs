@@ -1,0 +1,206 @@
+//! A private running sum: contributions in, releases out.
+//!
+//! ```text
+//! numbers -> clip -> Contribution -> absorb -> (when the schedule says so) Release
+//! ```
+//!
+//! **Guarantee.** Everything released over the whole horizon, to an adversary who chooses later contributions
+//! after seeing earlier releases, is [`PrivateSum::event`] for one person's replaced data.
+//!
+//! **Rollback.** A saved state holds the generator. Resumed twice, it would add the same noise to different
+//! data, and the difference of two releases would be the data. So `resume` is told how many releases have left
+//! and refuses an older state; `resume_charged` accepts it, with fresh noise and a larger mu.
+//! *Proof of the charge.* Releases up to the saved state are the same numbers in every replay. After it, each
+//! replay draws independently of the others, and one person moves its values by at most a full `||C Delta||`
+//! in units of the noise. The squares of 1 + replays independent parts add up: `mu sqrt(1 + replays)`.
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{
+    Release,
+    clip::{Clipper, Contribution},
+    params::Plan,
+};
+use crate::{Error, Result, noise::Noise, privacy::Event, saved};
+
+const KIND: &str = "private sum";
+
+/// A running sum of people's contributions, released under noise.
+///
+/// ```
+/// use reticent::{noise::SecureNoise, release::{Domain, PrivateSumParams, Schedule}};
+///
+/// let params = PrivateSumParams {
+///     schedule: Schedule::EveryRound,
+///     ..PrivateSumParams::new(Domain::regression(2, 1.0, 1.0), Some(1000), 0.9)
+/// };
+/// let mut sum = params.check()?.start(SecureNoise::from_system()?);
+/// let contribution = sum.clip_with_reward(&[0.6, 0.8], 1.0)?;
+/// let release = sum.absorb(&contribution)?.expect("every round releases");
+/// assert_eq!((release.round(), release.upper_triangle().len(), release.vector().len()), (1, 3, 2));
+/// assert!(release.deviations()[1] > 1.5);
+///
+/// let bytes = sum.save();
+/// let resumed = reticent::release::PrivateSum::<SecureNoise>::resume(&bytes, 1)?;
+/// assert_eq!(resumed.rounds(), 1);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+pub struct PrivateSum<N> {
+    state: State<N>,
+}
+
+/// Prints no sums: a log line must not undo the noise.
+impl<N> std::fmt::Debug for PrivateSum<N> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("PrivateSum")
+            .field("rounds", &self.state.round)
+            .field("releases", &self.state.released)
+            .finish_non_exhaustive()
+    }
+}
+
+/// All there is to save. Private, so that a stream only comes back through `resume`.
+#[derive(Serialize, Deserialize)]
+struct State<N> {
+    plan: Plan,
+    /// Contributions so far.
+    round: u64,
+    /// Steps the mechanism has taken.
+    step: u64,
+    /// Round of the next release.
+    next: u64,
+    /// Releases that have left, those of abandoned branches included.
+    released: u64,
+    replays: u64,
+    /// Exact sum since the last release.
+    pending: Vec<i128>,
+    noise: N,
+}
+
+impl<N: Noise> PrivateSum<N> {
+    pub(super) fn start(plan: Plan, noise: N) -> Self {
+        let pending = vec![0; plan.clipper.domain().coordinates()];
+        let next = plan.schedule.first();
+        PrivateSum {
+            state: State { plan, round: 0, step: 0, next, released: 0, replays: 0, pending, noise },
+        }
+    }
+
+    /// Adds one contribution, and releases the sum if the schedule says so. An error changes nothing.
+    pub fn absorb(&mut self, contribution: &Contribution) -> Result<Option<Release>> {
+        let state = &mut self.state;
+        if contribution.clipper() != &state.plan.clipper {
+            let remedy = "its bounds or grid differ: make it with this stream's own `clip`";
+            return Err(Error::invalid("contribution", "another stream's", remedy));
+        }
+        let round = state.round + 1;
+        let due = round == state.next;
+        if round > state.plan.horizon || (due && state.step == state.plan.engine.capacity()) {
+            // Rounds come one by one, so the last one taken was the last one there is.
+            return Err(Error::HorizonExceeded { round, horizon: state.round });
+        }
+        if !due {
+            add(&mut state.pending, contribution);
+            state.round = round;
+            return Ok(None);
+        }
+        let mut entries = state.pending.clone();
+        add(&mut entries, contribution);
+        let step = state.step + 1;
+        let (units, deviations) = state.plan.engine.step(step, &entries, &mut state.noise)?;
+        state.pending.fill(0);
+        state.round = round;
+        state.step = step;
+        state.next = state.plan.schedule.next(round);
+        state.released += 1;
+        let exponents = state.plan.clipper.exponents();
+        let sums = units.iter().zip(exponents).map(|(sum, e)| sum * 2f64.powi(-e)).collect();
+        let domain = *state.plan.clipper.domain();
+        Ok(Some(Release::new(domain, round, step, sums, deviations)))
+    }
+
+    /// Clips the vector of a vector or symmetric domain: see [`Clipper::clip`].
+    pub fn clip(&self, vector: &[f64]) -> Result<Contribution> {
+        self.state.plan.clipper.clip(vector)
+    }
+
+    /// Clips features and reward of a regression domain: see [`Clipper::clip_with_reward`].
+    pub fn clip_with_reward(&self, features: &[f64], reward: f64) -> Result<Contribution> {
+        self.state.plan.clipper.clip_with_reward(features, reward)
+    }
+
+    /// What turns numbers into contributions to this stream, to hand to whoever holds the numbers.
+    pub fn clipper(&self) -> &Clipper {
+        &self.state.plan.clipper
+    }
+
+    /// Contributions absorbed so far.
+    pub fn rounds(&self) -> u64 {
+        self.state.round
+    }
+
+    /// Releases that have left so far, those before a charged replay included: what `resume` asks for.
+    pub fn releases(&self) -> u64 {
+        self.state.released
+    }
+
+    /// How often the stream was resumed from a state that had been used already.
+    pub fn replays(&self) -> u64 {
+        self.state.replays
+    }
+
+    /// What the stream will have told about one person when its horizon is reached.
+    pub fn event(&self) -> Event {
+        self.state.plan.promise.after(self.state.replays)
+    }
+
+    /// Standard deviation of the noise in every coordinate of release number `index`, past or future.
+    pub fn deviations(&self, index: u64) -> Result<Vec<f64>> {
+        let capacity = self.state.plan.engine.capacity();
+        if !(1..=capacity).contains(&index) {
+            return Err(Error::invalid("index", index, format!("give 1 to {capacity}")));
+        }
+        self.state.plan.engine.deviations(index)
+    }
+}
+
+impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
+    /// The whole state, generator included: protect these bytes as the data itself.
+    pub fn save(&self) -> Vec<u8> {
+        saved::save(KIND, &self.state)
+    }
+
+    /// Continues bit for bit from saved bytes, if no release has left since they were saved.
+    ///
+    /// `releases_made` is the number of releases that have left so far, from the caller's own log.
+    pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
+        let state: State<N> = saved::load(KIND, bytes)?;
+        if state.released < releases_made {
+            return Err(Error::StaleState { saved: state.released, released: releases_made });
+        }
+        Ok(PrivateSum { state })
+    }
+
+    /// Continues from a state that is older than `releases_made`, with fresh noise, and pays for the replay.
+    ///
+    /// `replays_made` is how often this stream has been charged before, from the caller's log: the old bytes
+    /// cannot know. A state that is not stale is resumed as by [`PrivateSum::resume`], free of charge.
+    pub fn resume_charged(bytes: &[u8], releases_made: u64, replays_made: u64) -> Result<Self> {
+        let mut state: State<N> = saved::load(KIND, bytes)?;
+        state.replays = state.replays.max(replays_made);
+        if state.released < releases_made {
+            state.noise.refresh()?;
+            state.replays = state.replays.saturating_add(1);
+            state.released = releases_made;
+        }
+        Ok(PrivateSum { state })
+    }
+}
+
+fn add(sums: &mut [i128], contribution: &Contribution) {
+    sums.iter_mut().zip(contribution.entries()).for_each(|(sum, entry)| *sum += i128::from(*entry));
+}
+
+#[cfg(test)]
+mod tests;
