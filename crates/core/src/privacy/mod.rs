@@ -1,5 +1,7 @@
 //! What happened, what it costs, what may be promised.
 
 mod event;
+mod loss_distribution;
 
 pub use event::Event;
+pub use loss_distribution::PrivacyLossDistribution;
