@@ -2,6 +2,7 @@
 
 mod event;
 mod loss_distribution;
+pub mod shuffle;
 
 pub use event::Event;
 pub use loss_distribution::PrivacyLossDistribution;

@@ -38,6 +38,11 @@ pub(super) struct Cell {
 }
 
 impl Dots {
+    /// The distance of the grid points.
+    pub fn interval(&self) -> f64 {
+        self.distribution.interval
+    }
+
     /// An empty grid that covers the losses from `lowest` to `highest`.
     pub fn new(interval: f64, lowest: f64, highest: f64) -> Result<Self> {
         let cells = (highest - lowest) / interval;
@@ -87,22 +92,25 @@ impl Dots {
     /// Outcomes with losses spread over `[lowest, highest]`; `masses(from, to)` describes those in between.
     pub fn cells(&mut self, lowest: f64, highest: f64, masses: impl Fn(f64, f64) -> Cell) {
         let h = self.distribution.interval;
-        let width = -(-h).exp_m1();
         let (first, last) = ((lowest / h).floor() as i64, (highest / h).ceil() as i64);
         for index in first..last {
-            let x = index as f64 * h;
-            let (from, to) = (x.max(lowest), (x + h).min(highest).min((index + 1) as f64 * h));
-            if from >= to {
-                continue;
+            let (from, to) = ((index as f64 * h).max(lowest), ((index + 1) as f64 * h).min(highest));
+            if from < to {
+                self.cell(index, from, masses(from, to));
             }
-            let Cell { p, scaled_q, slack } = masses(from, to);
-            let slack = slack + 8.0 * f64::EPSILON * p;
-            let p = p.max(0.0) + slack;
-            let upper = (p - scaled_q * (x - from).exp() + 4.0 * slack) / width;
-            let upper = if upper < p { upper.max(0.0) } else { p };
-            self.put(index, p - upper);
-            self.put(index + 1, upper);
         }
+    }
+
+    /// Outcomes with losses from `from` to the upper end of the cell that begins at `index`.
+    pub fn cell(&mut self, index: i64, from: f64, Cell { p, scaled_q, slack }: Cell) {
+        let h = self.distribution.interval;
+        let slack = slack + 8.0 * f64::EPSILON * p;
+        let p = p.max(0.0) + slack;
+        let q = scaled_q * (index as f64 * h - from).exp();
+        let upper = (p - q + 4.0 * slack) / -(-h).exp_m1();
+        let upper = if upper < p { upper.max(0.0) } else { p };
+        self.put(index, p - upper);
+        self.put(index + 1, upper);
     }
 
     /// The distribution, without empty cells at its ends.

@@ -11,6 +11,7 @@
 use super::{
     PrivacyLossDistribution,
     dots::{Cell, Dots},
+    shuffled,
 };
 use crate::{
     Error, Result,
@@ -66,6 +67,9 @@ pub(super) fn discretize(event: &Event, interval: f64) -> Result<PrivacyLossDist
             let outside = (1.0 - inside) / (1.0 - cap) * smaller;
             three_atoms(&mut dots, largest, inside / cap * smaller, outside);
         }
+        Event::Shuffled { epsilon, people, binary } => {
+            shuffled::discretize(&mut dots, epsilon, people, binary)?;
+        }
         _ => return Err(unsupported(event)),
     }
     Ok(dots.finish())
@@ -88,6 +92,9 @@ pub(super) fn largest_loss(event: &Event) -> Result<f64> {
         Event::DiscreteLaplace { sensitivity, scale } => sensitivity as f64 / scale,
         Event::RandomizedResponse { epsilon, .. } | Event::Pure { epsilon } => epsilon,
         Event::PrivUnit { cap, inside } => (inside / cap).ln() - (-inside).ln_1p() + (-cap).ln_1p(),
+        Event::Shuffled { epsilon, people, binary } => {
+            shuffled::largest_loss(epsilon, people, binary)?
+        }
         _ => return Err(unsupported(event)),
     }
     .max(0.0))
@@ -101,7 +108,8 @@ pub(super) fn lattice(event: &Event) -> f64 {
         | Event::DiscreteLaplace { .. }
         | Event::RandomizedResponse { .. }
         | Event::Pure { .. }
-        | Event::PrivUnit { .. } => largest_loss(event).unwrap_or(0.0),
+        | Event::PrivUnit { .. }
+        | Event::Shuffled { .. } => largest_loss(event).unwrap_or(0.0),
         _ => 0.0,
     }
 }

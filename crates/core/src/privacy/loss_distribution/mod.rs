@@ -20,6 +20,7 @@
 mod convolve;
 mod dots;
 mod mechanisms;
+mod shuffled;
 #[cfg(test)]
 mod tests;
 
