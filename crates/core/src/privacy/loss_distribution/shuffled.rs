@@ -1,0 +1,84 @@
+//! The privacy loss of a shuffled batch, so that shuffled releases compose with everything else.
+//!
+//! The pair of [`shuffle`](crate::privacy::shuffle) given `N = C + 1` reports, in terms of the lean `u = (2k - N)/N` of the `k` first
+//! answers among them, with `T = tanh(epsilon_0/2)` and `b` the law of `Bin(N, 1/2)`:
+//!
+//! ```text
+//! P(k) = b(k) (1 + u T),     Q(k) = b(k) (1 - u T),     loss = 2 atanh(u T).
+//! ```
+//!
+//! The count `C` is part of the output, so the whole is a mixture over `C` of these. Fewer clones dominate more
+//! (one more clone is a post-processing), so groups of `C` are charged at their least member; domination of every
+//! component is domination of the mixture, and dominating pairs compose.
+
+use super::dots::{Cell, Dots};
+use crate::{
+    Result,
+    privacy::shuffle::{Crowd, fair_binomial},
+};
+
+/// Outcomes that are walked through in all, which bounds the number of groups: larger crowds vary less in
+/// proportion and need fewer.
+const OUTCOMES: f64 = 4e6;
+/// More people than this are treated as this many, which never costs less.
+const MOST_PEOPLE: u64 = 1 << 33;
+/// Standard deviations of `k` that are walked through; beyond them lies less than 1e-30.
+const REACH: f64 = 12.0;
+
+fn crowd(epsilon: f64, people: u64, binary: bool) -> Result<Crowd> {
+    let people = people.min(MOST_PEOPLE);
+    let clones = people as f64 * (-epsilon).exp() + 1.0;
+    let groups = (OUTCOMES / (REACH * clones.sqrt())).clamp(16.0, 4096.0);
+    Crowd::new(epsilon, people, binary, groups as usize)
+}
+
+/// The largest loss within reach of the group with the fewest clones.
+pub(super) fn largest_loss(epsilon: f64, people: u64, binary: bool) -> Result<f64> {
+    let crowd = crowd(epsilon, people, binary)?;
+    let least = crowd.groups.iter().map(|group| group.0 + 1).min().unwrap_or(1) as f64;
+    let lean = ((REACH * least.sqrt() + 2.0) / least).min(1.0);
+    Ok((2.0 * (lean * (0.5 * epsilon).tanh()).atanh()).min(epsilon))
+}
+
+/// Places the mixture over the groups.
+pub(super) fn discretize(dots: &mut Dots, epsilon: f64, people: u64, binary: bool) -> Result<()> {
+    let crowd = crowd(epsilon, people, binary)?;
+    dots.at_infinity(crowd.rest);
+    for &(clones, weight) in &crowd.groups {
+        place(dots, epsilon, clones + 1, weight);
+    }
+    Ok(())
+}
+
+/// Places the outcomes of `reports` reports, cell by cell.
+fn place(dots: &mut Dots, epsilon: f64, reports: u64, weight: f64) {
+    let (n, tanh, h) = (reports as f64, (0.5 * epsilon).tanh(), dots.interval());
+    // Hoeffding: each side beyond has at most exp(-REACH^2/2) under b, twice that under P.
+    let first = (0.5 * (n - REACH * n.sqrt())).max(0.0).floor() as u64;
+    let last = reports - first;
+    let lean = |k: u64| (2.0 * k as f64 - n) / n * tanh;
+    let loss = |k: u64| (2.0 * lean(k).atanh()).clamp(-epsilon, epsilon);
+    let mut chance = weight * fair_binomial(reports, first);
+    chance *= 1.0 + 1e-12 + 4.0 * f64::EPSILON * (last - first) as f64;
+    let mut k = first;
+    while k <= last {
+        let index = (loss(k) / h).floor();
+        let next = 0.5 * n * (1.0 + (0.5 * (index + 1.0) * h).tanh() / tanh);
+        let end = (next.ceil().min(n + 1.0) as u64).clamp(k + 1, last + 1);
+        let (mut p, mut q, count) = (0.0, 0.0, (end - k) as f64);
+        while k < end {
+            p += chance * (1.0 + lean(k));
+            q += chance * (1.0 - lean(k));
+            chance *= (n - k as f64) / (k as f64 + 1.0);
+            k += 1;
+        }
+        let from = index * h;
+        let slack = 4.0 * f64::EPSILON * (4.0 + count) * p;
+        dots.cell(index as i64, from, Cell { p, scaled_q: q * from.exp(), slack });
+    }
+    if first > 0 {
+        let beyond = 2.0 * weight * (-0.5 * REACH * REACH).exp();
+        dots.atom(loss(first), beyond);
+        dots.at_infinity(beyond);
+    }
+}
