@@ -108,7 +108,13 @@ impl Bill {
             [(Event::Shuffled { epsilon, people, binary }, 1)] if mu == 0.0 => {
                 Base::Shuffled { epsilon_local: *epsilon, people: *people, binary: *binary }
             }
-            others => Base::Loss(Box::new(PrivacyLossDistribution::of_composition(mu, others)?)),
+            _ => {
+                let mut parts = self.others;
+                if mu > 0.0 {
+                    parts.push((Event::Gaussian { sensitivity: mu, sigma: 1.0 }, 1));
+                }
+                Base::Loss(Box::new(PrivacyLossDistribution::of_composition(&parts)?))
+            }
         };
         Ok(Curve { base, grid: self.grid })
     }

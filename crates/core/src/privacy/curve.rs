@@ -82,7 +82,7 @@ impl Base {
     fn delta(&self, epsilon: f64) -> Result<f64> {
         match self {
             Base::Gaussian { mu } => Ok(gaussian::delta_unchecked(epsilon, *mu)),
-            Base::Loss(distribution) => distribution.delta(epsilon),
+            Base::Loss(distribution) => Ok(distribution.delta(epsilon)),
             Base::Shuffled { epsilon_local, people, binary } => {
                 shuffle::delta(*epsilon_local, *people, epsilon, *binary)
             }
@@ -92,7 +92,7 @@ impl Base {
     fn epsilon(&self, delta: f64) -> Result<f64> {
         match self {
             Base::Gaussian { mu } => gaussian::epsilon(delta, *mu),
-            Base::Loss(distribution) => distribution.epsilon(delta),
+            Base::Loss(distribution) => Ok(distribution.epsilon(delta)),
             Base::Shuffled { epsilon_local, people, binary } => {
                 shuffle::epsilon(*epsilon_local, *people, delta, *binary)
             }
