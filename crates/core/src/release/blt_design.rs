@@ -39,14 +39,18 @@ fn geometric(a: f64, b: f64, terms: f64) -> (f64, f64) {
 
 /// `sum_{j<terms} (sum_i weights_i (1 - rates_i)^j)^2`.
 pub(super) fn sum_of_squares(weights: &[f64], rates: &[f64], terms: f64) -> f64 {
-    if terms <= 0.0 {
-        return 0.0;
+    let ln_powers: Vec<f64> = rates.iter().map(|rate| terms * libm::log1p(-rate)).collect();
+    let mut sum = 0.0;
+    for i in 0..rates.len() {
+        for k in 0..=i {
+            let gap = rates[i] + rates[k] - rates[i] * rates[k];
+            let ln_power = ln_powers[i] + ln_powers[k];
+            let series = if gap == 0.0 { terms } else { -libm::expm1(ln_power) / gap };
+            let pairs = if i == k { 1.0 } else { 2.0 };
+            sum += pairs * weights[i] * weights[k] * series;
+        }
     }
-    let pairs = weights.iter().zip(rates);
-    pairs
-        .clone()
-        .map(|(v, a)| v * pairs.clone().map(|(w, b)| w * geometric(*a, *b, terms).0).sum::<f64>())
-        .sum()
+    sum
 }
 
 /// The weights above: `own` are the rates of the series, `other` those of the factor it divides.

@@ -10,7 +10,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{clip::Clipper, factorization::Factorization};
+use super::{
+    clip::{Clipper, power_of_two},
+    factorization::Factorization,
+};
 use crate::{
     Error, Result,
     error::positive,
@@ -56,7 +59,7 @@ impl GridNoise {
         for (ratio, exponent) in
             clipper.domain().noise_ratios().into_iter().zip(clipper.exponents())
         {
-            let unit = 2f64.powi(-exponent);
+            let unit = power_of_two(-exponent);
             let law = DiscreteGaussian::new((ratio * sigma / unit).ceil() as u64)?;
             let deviation = law.sigma() as f64 * unit;
             laws.push(law);

@@ -38,7 +38,9 @@ const ROUNDING: f64 = 1e-12;
 #[derive(Clone, PartialEq)]
 pub struct Contribution {
     clipper: Clipper,
-    entries: Vec<i64>,
+    features: Vec<i64>,
+    /// 0 where the domain has no reward.
+    reward: i64,
     clipped: bool,
 }
 
@@ -52,8 +54,23 @@ impl Contribution {
         &self.clipper
     }
 
-    pub(super) fn entries(&self) -> &[i64] {
-        &self.entries
+    /// Step 4: adds the entries to a sum, the upper triangle by rows and then the vector part.
+    pub(super) fn add_to(&self, sums: &mut [i128]) {
+        let (matrix, vector) = sums.split_at_mut(self.clipper.domain.matrix_coordinates());
+        if !matrix.is_empty() {
+            let mut entries = matrix.iter_mut();
+            for (row, x) in self.features.iter().enumerate() {
+                // Fewer than 62 bits: the clipper has seen to it.
+                let products = self.features[row..].iter().map(|column| x * column);
+                entries
+                    .by_ref()
+                    .zip(products)
+                    .for_each(|(sum, product)| *sum += i128::from(product));
+            }
+        }
+        let factor = if matrix.is_empty() { 1 } else { self.reward };
+        let parts = vector.iter_mut().zip(&self.features);
+        parts.for_each(|(sum, x)| *sum += i128::from(x * factor));
     }
 }
 
@@ -142,17 +159,14 @@ impl Clipper {
 
     /// Clips the vector of a [`Domain::Vector`] or [`Domain::Symmetric`].
     pub fn clip(&self, vector: &[f64]) -> Result<Contribution> {
-        let (entries, clipped) = match self.domain {
-            Domain::Vector { bound, .. } => self.features(vector, bound)?,
-            Domain::Symmetric { bound, .. } => {
-                let (features, clipped) = self.features(vector, bound)?;
-                (upper_triangle(&features), clipped)
-            }
+        let bound = match self.domain {
+            Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => bound,
             Domain::Regression { .. } => {
                 return Err(Error::invalid("reward", "missing", "call `clip_with_reward`"));
             }
         };
-        Ok(Contribution { clipper: *self, entries, clipped })
+        let (features, clipped) = self.features(vector, bound)?;
+        Ok(Contribution { clipper: *self, features, reward: 0, clipped })
     }
 
     /// Clips features and reward of a [`Domain::Regression`].
@@ -162,33 +176,25 @@ impl Clipper {
         };
         finite_vector("reward", &[reward], 1)?;
         let (features, long) = self.features(features, feature_bound)?;
-        let scale = 2f64.powi(self.reward_exponent);
+        let scale = power_of_two(self.reward_exponent);
         let largest = (reward_bound * scale) as i64;
-        let reward_units = ((reward * scale) as i64).clamp(-largest, largest);
-        let mut entries = upper_triangle(&features);
-        entries.extend(features.iter().map(|x| x * reward_units));
-        Ok(Contribution { clipper: *self, entries, clipped: long || reward.abs() > reward_bound })
+        let units = ((reward * scale) as i64).clamp(-largest, largest);
+        let clipped = long || reward.abs() > reward_bound;
+        Ok(Contribution { clipper: *self, features, reward: units, clipped })
     }
 
     /// Steps 1 to 3: integers whose norm is at most `floor(2^g bound)`, and whether x was too long.
     fn features(&self, vector: &[f64], bound: f64) -> Result<(Vec<i64>, bool)> {
         finite_vector("features", vector, self.domain.dimension())?;
-        let scale = 2f64.powi(self.feature_exponent);
+        let scale = power_of_two(self.feature_exponent);
         let largest = u128::from((bound * scale) as u64);
-        // Dividing by the largest entry first keeps the norm of 1e300 finite and that of 1e-300 positive.
-        let peak = vector.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        if peak == 0.0 {
-            return Ok((vec![0; vector.len()], false));
-        }
-        let relative = vector.iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt();
+        let (peak, relative) = norm(vector);
         let excess = peak / bound * relative;
-        let long = excess > 1.0;
-        let mut shrink = 1.0;
-        let mut step = 2f64.powi(-50);
+        let (divisor, factor) = if excess > 1.0 { (peak, bound / relative) } else { (1.0, 1.0) };
+        let (mut shrink, mut step) = (1.0, power_of_two(-50));
         loop {
-            let unit = |x: &f64| if long { x / peak * (bound / relative) } else { *x };
-            let units: Vec<i64> =
-                vector.iter().map(|x| (unit(x) * shrink * scale) as i64).collect();
+            let unit = |x: &f64| (x / divisor * factor * shrink * scale) as i64;
+            let units: Vec<i64> = vector.iter().map(unit).collect();
             let square: u128 = units.iter().map(|x| u128::from(x.unsigned_abs()).pow(2)).sum();
             if square <= largest * largest {
                 return Ok((units, excess > 1.0 + ROUNDING));
@@ -224,15 +230,31 @@ impl Clipper {
     }
 }
 
-/// The upper triangle of `x x^T`, by rows.
-fn upper_triangle(x: &[i64]) -> Vec<i64> {
-    (0..x.len()).flat_map(|row| x[row..].iter().map(move |column| x[row] * column)).collect()
+/// The Euclidean norm as a product of two numbers, so that that of 1e300 does not overflow.
+fn norm(vector: &[f64]) -> (f64, f64) {
+    let square: f64 = vector.iter().map(|x| x * x).sum();
+    if (1e-200..1e200).contains(&square) {
+        return (1.0, square.sqrt());
+    }
+    let peak = vector.iter().fold(f64::MIN_POSITIVE, |most, x| most.max(x.abs()));
+    (peak, vector.iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt())
+}
+
+/// `2^exponent` for a normal double.
+pub(super) fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((1023 + exponent) as u64) << 52)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn entries(contribution: &Contribution) -> Vec<i64> {
+        let mut sums = vec![0; contribution.clipper.domain.coordinates()];
+        contribution.add_to(&mut sums);
+        sums.into_iter().map(|sum| sum as i64).collect()
+    }
 
     fn square(entries: &[i64]) -> u128 {
         entries.iter().map(|x| u128::from(x.unsigned_abs()).pow(2)).sum()
@@ -247,10 +269,11 @@ mod tests {
             let clipper = Clipper::new(Domain::Vector { dimension: 7, bound }, 2.0 * bound / mu).unwrap();
             let contribution = clipper.clip(&vector).unwrap();
             let largest = (bound * 2f64.powi(clipper.feature_exponent)) as u128;
-            prop_assert!(square(&contribution.entries) <= largest * largest);
+            let entries = entries(&contribution);
+            prop_assert!(square(&entries) <= largest * largest);
             // Truncation loses less than a unit where nothing was clipped.
             if !contribution.clipped() {
-                for (entry, x) in contribution.entries.iter().zip(&vector) {
+                for (entry, x) in entries.iter().zip(&vector) {
                     let units = x * 2f64.powi(clipper.feature_exponent);
                     prop_assert!((*entry as f64 - units).abs() <= 1.0 + units.abs() * 1e-11);
                 }
@@ -263,7 +286,9 @@ mod tests {
         ) {
             let clipper = Clipper::new(Domain::regression(3, 1.0, 2.0), 1.4).unwrap();
             let contribution = clipper.clip_with_reward(&vector, reward).unwrap();
-            let (gram, product) = contribution.entries.split_at(6);
+            let entries = entries(&contribution);
+            let (gram, product) = entries.split_at(6);
+            prop_assert_eq!(i128::from(gram[1]).pow(2), i128::from(gram[0]) * i128::from(gram[3]));
             let trace = (gram[0] + gram[3] + gram[5]) as u128;
             let largest = 2f64.powi(clipper.feature_exponent) as u128;
             let most = 2.0 * 2f64.powi(clipper.reward_exponent);

@@ -109,7 +109,7 @@ impl Mechanism {
             Mechanism::Blt { .. } => "release less often",
             _ => "no stream is that long",
         };
-        format!("give at most {}, or {instead}", self.longest())
+        format!("this mechanism takes {} releases at most: {instead}", self.longest())
     }
 }
 

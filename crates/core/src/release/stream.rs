@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
     Release,
-    clip::{Clipper, Contribution},
+    clip::{Clipper, Contribution, power_of_two},
     params::Plan,
 };
 use crate::{Error, Result, noise::Noise, privacy::Event, saved};
@@ -101,12 +101,12 @@ impl<N: Noise> PrivateSum<N> {
             return Err(Error::HorizonExceeded { round, horizon: state.round });
         }
         if !due {
-            add(&mut state.pending, contribution);
+            contribution.add_to(&mut state.pending);
             state.round = round;
             return Ok(None);
         }
         let mut entries = state.pending.clone();
-        add(&mut entries, contribution);
+        contribution.add_to(&mut entries);
         let step = state.step + 1;
         let (units, deviations) = state.plan.engine.step(step, &entries, &mut state.noise)?;
         state.pending.fill(0);
@@ -115,7 +115,7 @@ impl<N: Noise> PrivateSum<N> {
         state.next = state.plan.schedule.next(round);
         state.released += 1;
         let exponents = state.plan.clipper.exponents();
-        let sums = units.iter().zip(exponents).map(|(sum, e)| sum * 2f64.powi(-e)).collect();
+        let sums = units.iter().zip(exponents).map(|(sum, e)| sum * power_of_two(-e)).collect();
         let domain = *state.plan.clipper.domain();
         Ok(Some(Release::new(domain, round, step, sums, deviations)))
     }
@@ -196,10 +196,6 @@ impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
         }
         Ok(PrivateSum { state })
     }
-}
-
-fn add(sums: &mut [i128], contribution: &Contribution) {
-    sums.iter_mut().zip(contribution.entries()).for_each(|(sum, entry)| *sum += i128::from(*entry));
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //!
 //! **Several contributions.** On level l, k entries split over nodes of size `2^l` maximise the sum of
 //! squared counts by filling nodes: `floor(k / 2^l) 4^l + (k mod 2^l)^2`. An aligned block of k steps does
-//! so on all levels at once.
+//! so on all levels at once; as not every node is drawn, this is an upper bound here and exact for Honaker's.
 //!
 //! **Noise** meets a node once, when the node completes; later prefixes reuse the noisy node. Of the nodes
 //! that complete at one step only the largest can serve a prefix, so only it is drawn.
