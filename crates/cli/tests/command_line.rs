@@ -5,7 +5,10 @@ use std::process::{Command, Output};
 use proptest::prelude::*;
 
 fn reticent(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_reticent")).args(arguments).output().expect("the binary starts")
+    Command::new(env!("CARGO_BIN_EXE_reticent"))
+        .args(arguments)
+        .output()
+        .expect("the binary starts")
 }
 
 fn stdout(output: &Output) -> String {
@@ -27,13 +30,27 @@ fn refused(arguments: &[&str], words: &[&str]) {
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
     assert!(output.stdout.is_empty(), "{arguments:?} printed {}", stdout(&output));
     for word in words {
-        assert!(stderr(&output).contains(word), "{arguments:?} does not say {word:?}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(word),
+            "{arguments:?} does not say {word:?}: {}",
+            stderr(&output)
+        );
     }
 }
 
 #[test]
 fn the_calculator_agrees_with_itself_and_with_known_answers() {
-    let sigma = json(&["privacy", "sigma", "--epsilon", "1", "--delta", "1e-5", "--sensitivity", "1", "--json"]);
+    let sigma = json(&[
+        "privacy",
+        "sigma",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-5",
+        "--sensitivity",
+        "1",
+        "--json",
+    ]);
     let sigma = sigma["sigma"].as_f64().unwrap();
     // mpmath: 3.7306316348...
     assert!((sigma - 3.730_631_634_816_464).abs() < 1e-12, "{sigma}");
@@ -47,7 +64,8 @@ fn the_calculator_agrees_with_itself_and_with_known_answers() {
 #[test]
 fn composition_scales_sigma_by_the_square_root() {
     let ask = |times| {
-        let arguments = ["privacy", "sigma", "--epsilon", "1", "--delta", "1e-6", "--compose", times, "--json"];
+        let arguments =
+            ["privacy", "sigma", "--epsilon", "1", "--delta", "1e-6", "--compose", times, "--json"];
         json(&arguments)["sigma"].as_f64().unwrap()
     };
     assert!((ask("100") / ask("1") - 10.0).abs() < 1e-12);
@@ -56,8 +74,17 @@ fn composition_scales_sigma_by_the_square_root() {
 #[test]
 fn shuffling_amplifies_and_binary_reports_amplify_more() {
     let ask = |extra: &[&str]| {
-        let mut arguments =
-            vec!["privacy", "shuffle", "--epsilon-local", "2", "--n", "100000", "--delta", "1e-6", "--json"];
+        let mut arguments = vec![
+            "privacy",
+            "shuffle",
+            "--epsilon-local",
+            "2",
+            "--n",
+            "100000",
+            "--delta",
+            "1e-6",
+            "--json",
+        ];
         arguments.extend(extra);
         json(&arguments)["epsilon"].as_f64().unwrap()
     };
@@ -83,11 +110,26 @@ fn a_large_delta_is_answered_with_a_warning_on_stderr() {
 #[test]
 fn bad_numbers_are_refused_by_name_value_and_remedy() {
     refused(&["privacy", "sigma", "--epsilon", "-1", "--delta", "1e-5"], &["epsilon"]);
-    refused(&["privacy", "sigma", "--epsilon=-1", "--delta", "1e-5"], &["epsilon is -1", "0 or above"]);
-    refused(&["privacy", "sigma", "--epsilon", "NaN", "--delta", "1e-5"], &["epsilon is NaN", "finite"]);
-    refused(&["privacy", "sigma", "--epsilon", "1", "--delta", "0"], &["delta is 0", "between 0 and 1"]);
-    refused(&["privacy", "sigma", "--epsilon", "1", "--delta", "1e-5", "--sensitivity", "inf"], &["sensitivity is inf"]);
-    refused(&["privacy", "sigma", "--epsilon", "1", "--delta", "1e-5", "--compose", "0"], &["compose is 0"]);
+    refused(
+        &["privacy", "sigma", "--epsilon=-1", "--delta", "1e-5"],
+        &["epsilon is -1", "0 or above"],
+    );
+    refused(
+        &["privacy", "sigma", "--epsilon", "NaN", "--delta", "1e-5"],
+        &["epsilon is NaN", "finite"],
+    );
+    refused(
+        &["privacy", "sigma", "--epsilon", "1", "--delta", "0"],
+        &["delta is 0", "between 0 and 1"],
+    );
+    refused(
+        &["privacy", "sigma", "--epsilon", "1", "--delta", "1e-5", "--sensitivity", "inf"],
+        &["sensitivity is inf"],
+    );
+    refused(
+        &["privacy", "sigma", "--epsilon", "1", "--delta", "1e-5", "--compose", "0"],
+        &["compose is 0"],
+    );
     refused(&["privacy", "delta", "--sigma", "0", "--epsilon", "1"], &["sigma is 0", "above 0"]);
     refused(&["privacy", "shuffle", "--epsilon-local", "1", "--n", "0", "--delta", "1e-5"], &["0"]);
     refused(&["privacy", "sigma"], &["--epsilon"]);
@@ -108,12 +150,21 @@ fn event_files_are_priced_or_refused() {
         "[[event]]\nkind = \"laplace\"\nsensitivity = 1.0\nscale = 2.0\n\n[[event]]\nkind = \"repeated\"\ntimes = 3\n\
          event = { kind = \"gaussian\", sensitivity = 1.0, sigma = 20.0 }\n",
     );
-    let epsilon = json(&["privacy", "account", &good, "--delta", "1e-6", "--json"])["epsilon"].as_f64().unwrap();
+    let epsilon = json(&["privacy", "account", &good, "--delta", "1e-6", "--json"])["epsilon"]
+        .as_f64()
+        .unwrap();
     assert!(epsilon > 0.5 && epsilon < 1.2, "{epsilon}");
-    refused(&["privacy", "account", "no/such/file.toml", "--delta", "1e-6"], &["no/such/file.toml", "check the path"]);
+    refused(
+        &["privacy", "account", "no/such/file.toml", "--delta", "1e-6"],
+        &["no/such/file.toml", "check the path"],
+    );
     let unknown = write("unknown.toml", "[[event]]\nkind = \"magic\"\n");
-    refused(&["privacy", "account", &unknown, "--delta", "1e-6"], &["unknown.toml", "magic", "laplace"]);
-    let negative = write("negative.toml", "[[event]]\nkind = \"laplace\"\nsensitivity = 1.0\nscale = -2.0\n");
+    refused(
+        &["privacy", "account", &unknown, "--delta", "1e-6"],
+        &["unknown.toml", "magic", "laplace"],
+    );
+    let negative =
+        write("negative.toml", "[[event]]\nkind = \"laplace\"\nsensitivity = 1.0\nscale = -2.0\n");
     refused(&["privacy", "account", &negative, "--delta", "1e-6"], &["scale is -2"]);
     let truncated = write("truncated.toml", "[[event]]\nkind = \"lapl");
     refused(&["privacy", "account", &truncated, "--delta", "1e-6"], &["truncated.toml"]);

@@ -113,6 +113,11 @@ const GAUSS_LEGENDRE_16: [(f64, f64); 8] = [
     (0.989_400_934_991_649_9, 0.027_152_459_411_754_1),
 ];
 
+/// Integral of a smooth `function` over `from ..= to`: see [`integrate_around`].
+pub fn integrate(from: f64, to: f64, function: impl Fn(f64) -> f64) -> f64 {
+    integrate_around(0.5 * (from + to), 0.5 * (to - from), function)
+}
+
 /// Integral of a smooth `function` over `centre - half ..= centre + half` by one 16-point Gauss-Legendre
 /// panel. Centre and half-width are given apart because a tiny width would drown in the difference of ends.
 pub fn integrate_around(centre: f64, half: f64, function: impl Fn(f64) -> f64) -> f64 {

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use reticent::{
     noise::{Noise, SecureNoise},
     privacy::{Event, Guarantee, TrustModel, Unit},
-    release::{Calibration, Domain, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule, paper_levels},
+    release::{
+        Calibration, Domain, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule, paper_levels,
+    },
 };
 use serde::Serialize;
 
@@ -74,7 +76,14 @@ pub fn run(options: Options, folder: &Path) -> Result<Demo> {
     let truth = averages(&ratings);
     let runs = vec![
         curate("Reticent's default", default_plan(&options)?, None, &options, &ratings, &truth)?,
-        curate("binary tree, exact noise", tree_plan(&options, None)?, None, &options, &ratings, &truth)?,
+        curate(
+            "binary tree, exact noise",
+            tree_plan(&options, None)?,
+            None,
+            &options,
+            &ratings,
+            &truth,
+        )?,
         paper_run(&options, &ratings, &truth)?,
     ];
     let demo = Demo { options, runs, folder: folder.to_path_buf() };
@@ -107,7 +116,8 @@ fn tree_plan(options: &Options, sigma: Option<f64>) -> Result<PrivateSumPlan> {
 /// The tree with the node noise of Shariff and Sheffet (2018): `4 sqrt(m) Delta ln(4/delta) / epsilon`.
 fn paper_run(options: &Options, ratings: &[f64], truth: &[(f64, f64)]) -> Result<Run> {
     let levels = f64::from(paper_levels(options.people));
-    let sigma = 4.0 * levels.sqrt() * DOMAIN.sensitivity() * (4.0 / options.delta).ln() / options.epsilon;
+    let sigma =
+        4.0 * levels.sqrt() * DOMAIN.sensitivity() * (4.0 / options.delta).ln() / options.epsilon;
     let claim = "Shariff and Sheffet (2018), section 4";
     let plan = tree_plan(options, Some(sigma))?;
     curate("binary tree, published noise", plan, Some(claim), options, ratings, truth)
@@ -198,12 +208,19 @@ impl Demo {
                 Series {
                     name: run.name.clone(),
                     points: kept.iter().map(|&i| run.averages[i]).collect(),
-                    band: kept.iter().map(|&i| 2.0 * run.deviations[i] / run.averages[i].0).collect(),
+                    band: kept
+                        .iter()
+                        .map(|&i| 2.0 * run.deviations[i] / run.averages[i].0)
+                        .collect(),
                 }
             })
             .collect();
         let exact = shown(truth).into_iter().map(|i| truth[i]).collect();
-        series.push(Series { name: "exact, private to nobody".into(), points: exact, band: vec![] });
+        series.push(Series {
+            name: "exact, private to nobody".into(),
+            points: exact,
+            band: vec![],
+        });
         Figure {
             title: "Average rating so far (band: two standard deviations)".into(),
             x: ("people so far".into(), Scale::Linear),
@@ -215,7 +232,12 @@ impl Demo {
     fn deviation_figure(&self) -> Figure {
         let series = self.runs.iter().map(|run| Series {
             name: run.name.clone(),
-            points: run.averages.iter().zip(&run.deviations).map(|(&(round, _), &d)| (round, d)).collect(),
+            points: run
+                .averages
+                .iter()
+                .zip(&run.deviations)
+                .map(|(&(round, _), &d)| (round, d))
+                .collect(),
             band: vec![],
         });
         Figure {
@@ -265,4 +287,5 @@ impl Demo {
 }
 
 /// What the columns of [`Demo::rows`] are.
-pub const HEADER: [&str; 5] = ["curator", "noise in the sum", "error of the average", "epsilon", "delta"];
+pub const HEADER: [&str; 5] =
+    ["curator", "noise in the sum", "error of the average", "epsilon", "delta"];

@@ -66,7 +66,10 @@ impl Report {
     /// A drawing, inlined.
     pub fn figure(&mut self, figure: &Figure) -> Result<()> {
         let svg = figure.svg()?;
-        self.push(format_args!("<section role=\"img\" aria-label=\"{}\">\n{svg}\n</section>\n", escape(&figure.title)));
+        self.push(format_args!(
+            "<section role=\"img\" aria-label=\"{}\">\n{svg}\n</section>\n",
+            escape(&figure.title)
+        ));
         Ok(())
     }
 

@@ -10,21 +10,26 @@ use crate::{error::Error, report::Report};
 
 /// The figures the documentation quotes, measured in one run beside their references.
 #[derive(Args)]
-#[command(after_help = "Example: reticent bench --json\n\nOpenDP's Python package is measured too where it is installed: \
-    in RETICENT_PYTHON, in target/oracles (made by `cargo xtask test`), or as python3.")]
+#[command(
+    after_help = "Example: reticent bench --json\n\nOpenDP's Python package is measured too where it is installed: \
+    in RETICENT_PYTHON, in target/oracles (made by `cargo xtask test`), or as python3."
+)]
 pub struct Arguments {}
 
 /// Measures everything.
 pub fn run(_: Arguments) -> Result<Report, Error> {
     if cfg!(debug_assertions) {
-        eprintln!("warning: this is a debug build; `cargo run --release -- bench` is what the documentation quotes");
+        eprintln!(
+            "warning: this is a debug build; `cargo run --release -- bench` is what the documentation quotes"
+        );
     }
     let sections = bench::run(|what| eprintln!("measuring {what} ..."))?;
     let mut text = String::new();
     for section in &sections {
         let _ = writeln!(text, "\n{}", section.title);
         for figure in &section.figures {
-            let _ = write!(text, "  {:<64} {:>10.4} {:<3}", figure.what, figure.measured, figure.unit);
+            let _ =
+                write!(text, "  {:<64} {:>10.4} {:<3}", figure.what, figure.measured, figure.unit);
             if let (Some(reference), Some(ratio)) = (figure.reference, figure.ratio()) {
                 let _ = write!(text, "  {reference:>9.4}  x {ratio:.4}  {}", figure.source);
             }

@@ -38,7 +38,11 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     );
     let header = demo::HEADER.map(String::from).to_vec();
     for row in std::iter::once(&header).chain(&demo.rows()) {
-        let _ = writeln!(text, "  {:<30} {:>17} {:>21} {:>9} {:>7}", row[0], row[1], row[2], row[3], row[4]);
+        let _ = writeln!(
+            text,
+            "  {:<30} {:>17} {:>21} {:>9} {:>7}",
+            row[0], row[1], row[2], row[3], row[4]
+        );
     }
     for run in &demo.runs {
         let _ = writeln!(text, "\n{}\n  {}", run.name, run.guarantee);

@@ -20,7 +20,9 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum Question {
     /// The smallest Gaussian noise that gives (epsilon, delta).
-    #[command(after_help = "Example: reticent privacy sigma --epsilon 1 --delta 1e-5 --compose 30 --json")]
+    #[command(
+        after_help = "Example: reticent privacy sigma --epsilon 1 --delta 1e-5 --compose 30 --json"
+    )]
     Sigma {
         /// Requested epsilon.
         #[arg(long)]
@@ -44,7 +46,9 @@ enum Question {
         release: Release,
     },
     /// The epsilon that Gaussian noise gives at a delta.
-    #[command(after_help = "Example: reticent privacy epsilon --sigma 4 --delta 1e-6 --compose 100")]
+    #[command(
+        after_help = "Example: reticent privacy epsilon --sigma 4 --delta 1e-6 --compose 100"
+    )]
     Epsilon {
         /// Standard deviation of the noise.
         #[arg(long)]
@@ -56,7 +60,9 @@ enum Question {
         release: Release,
     },
     /// The epsilon of a shuffled batch of locally private reports.
-    #[command(after_help = "Example: reticent privacy shuffle --epsilon-local 2 --n 100000 --delta 1e-6")]
+    #[command(
+        after_help = "Example: reticent privacy shuffle --epsilon-local 2 --n 100000 --delta 1e-6"
+    )]
     Shuffle {
         /// The local randomiser's epsilon.
         #[arg(long)]
@@ -72,9 +78,11 @@ enum Question {
         binary: bool,
     },
     /// What a list of events costs one person together.
-    #[command(after_help = "Example: reticent privacy account events.toml --delta 1e-6\n\nevents.toml:\n  \
+    #[command(
+        after_help = "Example: reticent privacy account events.toml --delta 1e-6\n\nevents.toml:\n  \
         [[event]]\n  kind = \"laplace\"\n  sensitivity = 1.0\n  scale = 2.0\n\n  \
-        [[event]]\n  kind = \"repeated\"\n  times = 30\n  event = { kind = \"gaussian\", sensitivity = 1.0, sigma = 20.0 }")]
+        [[event]]\n  kind = \"repeated\"\n  times = 30\n  event = { kind = \"gaussian\", sensitivity = 1.0, sigma = 20.0 }"
+    )]
     Account {
         /// A TOML file with one [[event]] table per release.
         events: PathBuf,

@@ -5,7 +5,11 @@ use crate::{
     error::{not_negative, probability},
 };
 
-use super::{PrivacyLossDistribution, gaussian, grid::GridNoise, shuffle};
+use super::{
+    PrivacyLossDistribution, gaussian,
+    grid::{GridNoise, TAIL_SHARE},
+    shuffle,
+};
 
 /// How tight a curve is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -35,15 +39,12 @@ pub(super) enum Base {
     Shuffled { epsilon_local: f64, people: u64, binary: bool },
 }
 
-/// The share of delta that the grid's tail event may take.
-const GRID_SHARE: f64 = 1e-12;
-
 impl Curve {
     /// The delta that holds with this epsilon.
     pub fn delta(&self, epsilon: f64) -> Result<f64> {
         not_negative("epsilon", epsilon)?;
         let Some(grid) = self.grid else { return self.base.delta(epsilon) };
-        let tau = (GRID_SHARE * self.base.delta(epsilon)?).max(1e-300);
+        let tau = (TAIL_SHARE * self.base.delta(epsilon)?).max(1e-300);
         let slack = grid.slack(tau);
         // Below epsilon = 0: (P - e^-c Q)+ <= (P - Q)+ + (1 - e^-c) Q.
         let missing = (slack.shift - epsilon).max(0.0);
@@ -55,7 +56,7 @@ impl Curve {
     pub fn epsilon(&self, delta: f64) -> Result<f64> {
         probability("delta", delta)?;
         let Some(grid) = self.grid else { return self.base.epsilon(delta) };
-        let tau = (GRID_SHARE * delta).max(f64::MIN_POSITIVE);
+        let tau = (TAIL_SHARE * delta).max(f64::MIN_POSITIVE);
         let slack = grid.slack(tau);
         Ok(self.base.epsilon(((delta - tau) * (-slack.factor).exp()).max(f64::MIN_POSITIVE))?
             + slack.shift)

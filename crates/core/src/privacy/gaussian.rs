@@ -19,7 +19,9 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 use crate::{
     Error, Result,
     error::{not_negative, positive, probability},
-    special::{double_double::erf_of_mu_over_sqrt_8, erf, erfcx, integrate_around, normal_cdf},
+    special::{
+        double_double::erf_of_mu_over_sqrt_8, erf, erfcx, integrate, integrate_around, normal_cdf,
+    },
 };
 
 /// The smallest delta for which a mu-GDP mechanism is (epsilon, delta)-DP.
@@ -234,8 +236,7 @@ fn refine_small_epsilon(root: f64, delta: f64, mu: f64) -> f64 {
     let gap = total_variation_minus(mu, delta);
     let mut epsilon = root;
     for _ in 0..3 {
-        let integral =
-            integrate_around(0.5 * epsilon, 0.5 * epsilon, |t| Profile::at(t, mu).tail());
+        let integral = integrate(0.0, epsilon, |t| Profile::at(t, mu).tail());
         epsilon += (gap - integral) / Profile::at(epsilon, mu).tail();
         epsilon = epsilon.max(0.0);
     }

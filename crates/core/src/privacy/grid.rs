@@ -24,6 +24,12 @@
 
 use serde::Serialize;
 
+use super::gaussian;
+use crate::{Error, Result};
+
+/// The share of delta that the tail event of the theorem may take.
+pub(crate) const TAIL_SHARE: f64 = 1e-12;
+
 /// All the grid noise in a composition: how many draws, and the coarsest of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct GridNoise {
@@ -69,10 +75,22 @@ impl GridNoise {
     }
 }
 
+/// The largest mu at which `coordinates` discrete Gaussians of parameter `sigma` or more are
+/// (epsilon, delta)-DP.
+pub(crate) fn largest_mu(epsilon: f64, delta: f64, coordinates: f64, sigma: f64) -> Result<f64> {
+    let mu = gaussian::mu(epsilon, delta)?;
+    let tau = TAIL_SHARE * delta;
+    let slack = GridNoise { coordinates, sigma, mu }.slack(tau);
+    if slack.shift >= epsilon {
+        let remedy = format!("the grid alone costs {:e}: give more than that", slack.shift);
+        return Err(Error::invalid("epsilon", epsilon, remedy));
+    }
+    gaussian::mu(epsilon - slack.shift, (delta - tau) * (-slack.factor).exp())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::privacy::gaussian;
 
     /// Exact delta of one discrete Gaussian on one integer (Canonne, Kamath, Steinke 2020, Theorem 7).
     fn exact_delta(epsilon: f64, sensitivity: i64, sigma: f64) -> f64 {
@@ -86,7 +104,7 @@ mod tests {
     }
 
     fn bound(epsilon: f64, noise: GridNoise) -> f64 {
-        let tau = 1e-12;
+        let tau = TAIL_SHARE;
         let slack = noise.slack(tau);
         slack.factor.exp() * gaussian::delta(epsilon - slack.shift, noise.mu).unwrap() + tau
     }

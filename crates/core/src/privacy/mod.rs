@@ -18,7 +18,7 @@ mod accountant;
 mod curve;
 mod event;
 pub mod gaussian;
-mod grid;
+pub(crate) mod grid;
 mod guarantee;
 mod loss_distribution;
 pub mod shuffle;

@@ -18,14 +18,24 @@ use crate::{
     Error, Result,
     error::positive,
     noise::{DiscreteGaussian, Noise},
+    privacy::grid,
 };
 
 const MARGIN: f64 = 1.0 + 1e-9;
+/// Grids are chosen such that no noise is below 2^43 units.
+const LEAST_SIGMA_BITS: i32 = 43;
 
 /// What fixes the amount of noise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Calibration {
+    /// (epsilon, delta) of the whole stream, for one person with all their contributions.
+    Budget {
+        /// Requested epsilon.
+        epsilon: f64,
+        /// Requested delta.
+        delta: f64,
+    },
     /// The privacy parameter of the whole stream, for one person with all their contributions.
     Mu(f64),
     /// The deviation of the noise added to each entry of C x, in the units of the data; needs a horizon.
@@ -33,13 +43,27 @@ pub enum Calibration {
 }
 
 impl Calibration {
-    /// Refuses numbers that are not finite or not above 0.
-    pub fn check(&self) -> Result<()> {
-        match *self {
-            Calibration::Mu(mu) => positive("mu", mu).map(drop),
-            Calibration::Sigma(sigma) => positive("sigma", sigma).map(drop),
-        }
+    /// The amount of noise over `coordinates` draws on the grid; a budget becomes the mu that it buys.
+    ///
+    /// Refuses numbers that are not finite, not above 0, or no budget.
+    pub(super) fn resolve(self, coordinates: f64) -> Result<Amount> {
+        Ok(match self {
+            Calibration::Budget { epsilon, delta } => {
+                let sigma = power_of_two(LEAST_SIGMA_BITS);
+                Amount::Mu(grid::largest_mu(epsilon, delta, coordinates, sigma)?)
+            }
+            Calibration::Mu(mu) => Amount::Mu(positive("mu", mu)?),
+            Calibration::Sigma(sigma) => Amount::Sigma(positive("sigma", sigma)?),
+        })
     }
+}
+
+/// A checked calibration.
+pub(super) enum Amount {
+    /// So much privacy.
+    Mu(f64),
+    /// So much noise.
+    Sigma(f64),
 }
 
 /// The noise of every coordinate, in whole grid units.

@@ -208,11 +208,6 @@ impl Doubling {
         self.epochs.capacity()
     }
 
-    /// Noise draws per coordinate, at most: two per step in Honaker's tree, and the outer ones.
-    pub(super) fn draws(&self) -> f64 {
-        2.0 * self.capacity() as f64 + EPOCHS as f64
-    }
-
     /// The smallest sigma in grid units, from below: no column norm is below 1.
     pub(super) fn smallest_sigma(&self) -> Result<f64> {
         let least =

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Calibration, Domain, Mechanism, Schedule,
-    calibration::GridNoise,
+    calibration::{Amount, GridNoise},
     clip::Clipper,
     doubling::{Doubling, Epochs},
     factorization::Running,
@@ -14,15 +14,23 @@ use crate::{Error, Result, noise::Noise, privacy::Event};
 
 /// Sums carry 40 fractional bits in 127: `entry * rounds` stays below 2^85.
 const HEADROOM_BITS: f64 = 85.0;
+/// Rounds after which even a stream of unknown horizon ends.
+const UNKNOWN_ROUNDS: u64 = 1 << 40;
+/// Draws per coordinate until then: two per step in Honaker's tree, and the few of the outer mechanism.
+const UNKNOWN_DRAWS: u64 = 1 << 42;
 
 /// Parameters of a [`PrivateSum`]. Everything about privacy is fixed here, before any data is seen.
 ///
 /// ```
-/// use reticent::release::{Domain, Mechanism, PrivateSumParams};
+/// use reticent::release::{Calibration, Domain, Mechanism, PrivateSumParams};
 /// let params = PrivateSumParams {
 ///     mechanism: Mechanism::Honaker,
 ///     contributions_per_person: 3,
-///     ..PrivateSumParams::new(Domain::regression(5, 1.0, 1.0), Some(50_000_000), 0.9)
+///     ..PrivateSumParams::new(
+///         Domain::regression(5, 1.0, 1.0),
+///         Some(50_000_000),
+///         Calibration::Budget { epsilon: 1.0, delta: 1e-6 },
+///     )
 /// };
 /// assert!(params.check().is_ok());
 /// ```
@@ -52,14 +60,14 @@ fn once() -> u64 {
 
 impl PrivateSumParams {
     /// The defaults: BLT, capped geometric releases, one contribution per person.
-    pub fn new(domain: Domain, horizon: Option<u64>, mu: f64) -> Self {
+    pub fn new(domain: Domain, horizon: Option<u64>, calibration: Calibration) -> Self {
         PrivateSumParams {
             domain,
             horizon,
             mechanism: Mechanism::default(),
             schedule: Schedule::default(),
             contributions_per_person: 1,
-            calibration: Calibration::Mu(mu),
+            calibration,
         }
     }
 
@@ -67,7 +75,6 @@ impl PrivateSumParams {
     pub fn check(&self) -> Result<PrivateSumPlan> {
         self.domain.check()?;
         self.schedule.check()?;
-        self.calibration.check()?;
         if self.contributions_per_person == 0 {
             let remedy = "give a whole number above 0";
             return Err(Error::invalid("contributions_per_person", 0, remedy));
@@ -95,12 +102,13 @@ impl PrivateSumParams {
             factor.as_dyn().person_norm(contributions)
         };
         let distance = self.domain.sensitivity() * norm;
-        let (clipper, noise) = match self.calibration {
-            Calibration::Mu(mu) => {
+        let draws = factor.as_dyn().draws() * self.domain.coordinates() as f64;
+        let (clipper, noise) = match self.calibration.resolve(draws)? {
+            Amount::Mu(mu) => {
                 let clipper = Clipper::new(self.domain, distance / mu)?;
                 (clipper, GridNoise::calibrate(&clipper, factor.as_dyn(), distance, mu)?)
             }
-            Calibration::Sigma(sigma) => {
+            Amount::Sigma(sigma) => {
                 let clipper = Clipper::new(self.domain, sigma)?;
                 (clipper, GridNoise::new(&clipper, sigma)?)
             }
@@ -112,7 +120,7 @@ impl PrivateSumParams {
         let promise = Promise {
             mu: noise.mu(factor.as_dyn(), distance),
             sigma: noise.smallest(),
-            coordinates: factor.as_dyn().draws() * self.domain.coordinates() as f64,
+            coordinates: draws,
         };
         let running = factor.start(self.domain.coordinates());
         Ok(Plan {
@@ -125,8 +133,10 @@ impl PrivateSumParams {
     }
 
     fn check_unknown(&self) -> Result<Plan> {
-        let Calibration::Mu(mu) = self.calibration else {
-            let remedy = "epochs of an unknown horizon have different sigmas: give mu";
+        let coordinates = self.domain.coordinates() as f64;
+        let draws = coordinates * UNKNOWN_DRAWS as f64;
+        let Amount::Mu(mu) = self.calibration.resolve(draws)? else {
+            let remedy = "epochs of an unknown horizon have different sigmas: give a budget or mu";
             return Err(Error::invalid("calibration", format!("{:?}", self.calibration), remedy));
         };
         if let Mechanism::Tree { levels: Some(levels) } = self.mechanism {
@@ -140,12 +150,12 @@ impl PrivateSumParams {
         let promise = Promise {
             mu: doubling.mu() * self.contributions_per_person as f64,
             sigma: doubling.smallest_sigma()?,
-            coordinates: doubling.draws() * self.domain.coordinates() as f64,
+            coordinates: draws,
         };
         Ok(Plan {
             schedule: self.schedule,
             clipper,
-            horizon: longest(&clipper),
+            horizon: longest(&clipper).min(UNKNOWN_ROUNDS),
             promise,
             engine: Engine::Unknown(Box::new(doubling)),
         })

@@ -28,11 +28,12 @@ const KIND: &str = "private sum";
 /// A running sum of people's contributions, released under noise.
 ///
 /// ```
-/// use reticent::{noise::SecureNoise, release::{Domain, PrivateSumParams, Schedule}};
+/// use reticent::{noise::SecureNoise, release::{Calibration, Domain, PrivateSumParams, Schedule}};
 ///
+/// let budget = Calibration::Budget { epsilon: 1.0, delta: 1e-6 };
 /// let params = PrivateSumParams {
 ///     schedule: Schedule::EveryRound,
-///     ..PrivateSumParams::new(Domain::regression(2, 1.0, 1.0), Some(1000), 0.9)
+///     ..PrivateSumParams::new(Domain::regression(2, 1.0, 1.0), Some(1000), budget)
 /// };
 /// let mut sum = params.check()?.start(SecureNoise::from_system()?);
 /// let contribution = sum.clip_with_reward(&[0.6, 0.8], 1.0)?;

@@ -12,7 +12,7 @@ pub(crate) struct DoubleDouble {
 }
 
 const TWO_OVER_SQRT_PI: DoubleDouble =
-    DoubleDouble { high: 1.1283791670955126, low: 1.533545961316588e-17 };
+    DoubleDouble { high: std::f64::consts::FRAC_2_SQRT_PI, low: 1.533545961316588e-17 };
 const SQRT_2_OVER_4: DoubleDouble =
     DoubleDouble { high: 0.3535533905932738, low: -2.4168233283632284e-17 };
 

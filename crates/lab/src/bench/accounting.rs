@@ -14,11 +14,15 @@ pub fn figures() -> Result<Vec<Figure>> {
     let composed = [
         ("Laplace, scale 30", Event::Laplace { sensitivity: 1.0, scale: 30.0 }),
         ("discrete Gaussian, sigma 50", Event::DiscreteGaussian { sensitivity: 1, sigma: 50.0 }),
-        ("randomised response, epsilon 0.05", Event::RandomizedResponse { categories: 2, epsilon: 0.05 }),
+        (
+            "randomised response, epsilon 0.05",
+            Event::RandomizedResponse { categories: 2, epsilon: 0.05 },
+        ),
     ];
     for (name, event) in composed {
         let thousand = Event::Repeated { event: Box::new(event), times: 1000 };
-        let time = nanoseconds(1, || Accountant::price(&thousand).and_then(|curve| curve.epsilon(1e-6)));
+        let time =
+            nanoseconds(1, || Accountant::price(&thousand).and_then(|curve| curve.epsilon(1e-6)));
         figures.push(
             Figure::new(format!("1000-fold composition, {name}"), 1e-6 * time, "ms")
                 .beside(100.0, "required, at most"),
@@ -26,7 +30,11 @@ pub fn figures() -> Result<Vec<Figure>> {
     }
     for people in [1_000_000, 1_000_000_000] {
         let time = nanoseconds(1, || shuffle::epsilon(2.0, people, 1e-9, false));
-        figures.push(Figure::new(format!("shuffling, n = {people:.0e}", people = people as f64), 1e-6 * time, "ms"));
+        figures.push(Figure::new(
+            format!("shuffling, n = {people:.0e}", people = people as f64),
+            1e-6 * time,
+            "ms",
+        ));
     }
     Ok(figures)
 }

@@ -43,8 +43,14 @@ pub fn figures() -> Result<Vec<Figure>> {
     figures.push(vector("").beside(0.12, "required, at most"));
     match open_dp::milliseconds() {
         Some((floats, integers)) => {
-            figures.push(vector(", beside OpenDP floats").beside(floats, "OpenDP's Python package, this run"));
-            figures.push(vector(", beside OpenDP integers").beside(integers, "OpenDP's Python package, this run"));
+            figures.push(
+                vector(", beside OpenDP floats")
+                    .beside(floats, "OpenDP's Python package, this run"),
+            );
+            figures.push(
+                vector(", beside OpenDP integers")
+                    .beside(integers, "OpenDP's Python package, this run"),
+            );
         }
         None => figures.push(vector(", OpenDP not installed: `cargo xtask test` installs it")),
     }
@@ -52,10 +58,15 @@ pub fn figures() -> Result<Vec<Figure>> {
         let randomizer = PrivUnit::new(dimension, epsilon)?;
         let mut unit = vec![0.0; dimension];
         unit[0] = 1.0;
-        let time = nanoseconds(500, || randomizer.randomize(&unit, &mut noise).map(|report| report[0]));
+        let time =
+            nanoseconds(500, || randomizer.randomize(&unit, &mut noise).map(|report| report[0]));
         figures.push(
-            Figure::new(format!("PrivUnit report, d = {dimension}, epsilon = {epsilon}"), 1e-3 * time, "us")
-                .beside(20.0, "required of a person's device, at most"),
+            Figure::new(
+                format!("PrivUnit report, d = {dimension}, epsilon = {epsilon}"),
+                1e-3 * time,
+                "us",
+            )
+            .beside(20.0, "required of a person's device, at most"),
         );
     }
     let mut fast = FastNoise::seeded(1);

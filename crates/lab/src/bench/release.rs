@@ -4,7 +4,8 @@ use reticent::{
     noise::SecureNoise,
     privacy::gaussian,
     release::{
-        Domain, Mechanism, PrefixDeviations, PrivateSumParams, Schedule, paper_tree_deviation, prefix_deviations,
+        Calibration, Domain, Mechanism, PrefixDeviations, PrivateSumParams, Schedule,
+        paper_tree_deviation, prefix_deviations,
     },
 };
 
@@ -16,8 +17,12 @@ pub fn times() -> Result<Vec<Figure>> {
     for buffers in [5, 8, 16] {
         let time = nanoseconds(1, || Mechanism::Blt { buffers }.build(1_000_000_000));
         figures.push(
-            Figure::new(format!("BLT with {buffers} buffers designed for n = 1e9"), 1e-6 * time, "ms")
-                .beside(200.0, "required, at most"),
+            Figure::new(
+                format!("BLT with {buffers} buffers designed for n = 1e9"),
+                1e-6 * time,
+                "ms",
+            )
+            .beside(200.0, "required, at most"),
         );
     }
     let mechanisms = [
@@ -34,7 +39,7 @@ pub fn times() -> Result<Vec<Figure>> {
 }
 
 fn params() -> PrivateSumParams {
-    PrivateSumParams::new(Domain::regression(5, 1.0, 1.0), Some(50_000_000), 0.5)
+    PrivateSumParams::new(Domain::regression(5, 1.0, 1.0), Some(50_000_000), Calibration::Mu(0.5))
 }
 
 /// Time of one round of clipping, summing and, where due, releasing, with exact noise.
@@ -69,7 +74,8 @@ pub fn deviations() -> Result<Vec<Figure>> {
             let measured = in_order(paper_tree_deviation(1.0, delta, rounds), &row);
             for ((name, notes), measured) in NOTES.iter().zip(measured) {
                 let what = format!("(1, {delta:e}), n = {:.0e}: {name}", rounds as f64);
-                figures.push(Figure::new(what, measured, "").beside(notes[column][n], "design notes"));
+                figures
+                    .push(Figure::new(what, measured, "").beside(notes[column][n], "design notes"));
             }
         }
     }

@@ -18,7 +18,7 @@ fn params(domain: Domain, horizon: Option<u64>, mechanism: Mechanism) -> Private
     PrivateSumParams {
         mechanism,
         schedule: Schedule::EveryRound,
-        ..PrivateSumParams::new(domain, horizon, 0.9)
+        ..PrivateSumParams::new(domain, horizon, Calibration::Mu(0.9))
     }
 }
 
