@@ -1,4 +1,4 @@
-//! lab
+//! Simulation for reticent. Nothing in here protects anybody: [`FastNoise`] is seeded and says so.
 
 mod fast_noise;
 
