@@ -109,7 +109,10 @@ fn decide_in_floating_point(first: u64, x: f64, a: f64) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::{SecureNoise, check::chi_square_alarm};
+    use crate::noise::{
+        SecureNoise,
+        check::{Script, chi_square_alarm},
+    };
 
     fn tally(tosses: u64, mut toss: impl FnMut() -> bool) -> [u64; 2] {
         let heads = (0..tosses).filter(|_| toss()).count() as u64;
@@ -129,19 +132,9 @@ mod tests {
         assert!(chi_square_alarm(&counts, &[0.5, 0.5]));
     }
 
-    /// Zeros first, then the words given: a probability far below 2^-64 is still honoured bit by bit.
+    /// A probability far below 2^-64 is still honoured bit by bit.
     #[test]
     fn tiny_probabilities_are_not_rounded_away() {
-        struct Script(Vec<u64>);
-        impl Noise for Script {
-            const PROTECTS_PEOPLE: bool = false;
-            fn bits(&mut self) -> u64 {
-                self.0.remove(0)
-            }
-            fn refresh(&mut self) -> crate::Result<()> {
-                Ok(())
-            }
-        }
         let coin = Bernoulli::new(2f64.powi(-100)).unwrap();
         assert!(coin.sample(&mut Script(vec![0, (1 << 28) - 1])));
         assert!(!coin.sample(&mut Script(vec![0, 1 << 28])));

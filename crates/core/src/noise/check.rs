@@ -6,6 +6,21 @@ use super::{
     exact_exp::{Ceiling, Exponent, is_below_exp},
 };
 
+/// A source that gives these words, first to last.
+pub(crate) struct Script(pub(crate) Vec<u64>);
+
+impl Noise for Script {
+    const PROTECTS_PEOPLE: bool = false;
+
+    fn bits(&mut self) -> u64 {
+        self.0.remove(0)
+    }
+
+    fn refresh(&mut self) -> crate::Result<()> {
+        Ok(())
+    }
+}
+
 /// The acceptance coin of the discrete laws by integers alone, after comparing both forms of its arguments.
 pub(super) fn exact_coin<N: Noise + ?Sized>(
     (exponent, x): (Exponent, f64),

@@ -294,6 +294,17 @@ mod tests {
         }
     }
 
+    /// 2^55 is no multiple of 3, so two products must be refused or offsets 0 and 1 would come too often: a
+    /// bias that no feasible number of draws shows.
+    #[test]
+    fn offsets_are_exactly_uniform() {
+        let law = DiscreteGaussian::new(6).unwrap();
+        let offset_one = (1_u64 << (OFFSET_BITS - 1)) << 9;
+        assert_eq!(law.sample_exactly(&mut check::Script(vec![0, offset_one, 0])), 1);
+        // The least word that is not refused: offset 0.
+        assert_eq!(law.sample_exactly(&mut check::Script(vec![1 << 9, 0])), 0);
+    }
+
     #[test]
     fn the_envelope_covers_the_law_in_every_block() {
         assert_eq!(COUNTS.iter().sum::<u64>(), 256);

@@ -58,7 +58,8 @@ pub(super) fn is_below_exp<N: Noise + ?Sized>(
         return false;
     }
     let mut known = Natural::from(first);
-    for words in 1.. {
+    let mut words = 1;
+    loop {
         let precision = 64 * (words + 1);
         let (low, high) = exp_bounds(exponent, precision);
         let mut right = Natural::power_of_two(ceiling.halvings + 64 * words + precision);
@@ -72,8 +73,8 @@ pub(super) fn is_below_exp<N: Noise + ?Sized>(
             return false;
         }
         known.limbs.insert(0, noise.bits());
+        words += 1;
     }
-    unreachable!("the range above has no end")
 }
 
 /// Lower and upper bound of `2^precision exp(x)`.

@@ -111,7 +111,7 @@ mod tests {
         assert!(!check::chi_square_alarm(&counts, &[1.0 / 7.0; 7]));
         assert_eq!(noise.below(1), 0);
         assert_eq!(noise.below(0), 0);
-        // Three quarters of the words: a modulo in place of the rejection would put 2/3 into the lower half.
+        // Three quarters of the words: a modulo in place of the rejection would put 5/8 into the lower half.
         let (bound, mut low) = (3_u64 << 62, [0; 2]);
         for _ in 0..20_000 {
             low[usize::from(noise.below(bound) < bound / 2)] += 1;
