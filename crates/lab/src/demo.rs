@@ -138,7 +138,8 @@ fn curate(
         let contribution = sum.clip(&[rating])?;
         if let Some(release) = sum.absorb(&contribution)? {
             let round = release.round() as f64;
-            averages.push((round, release.vector()[0] / round));
+            // An average of ratings lies between -1 and 1; saying so of a noisy one is post-processing.
+            averages.push((round, (release.vector()[0] / round).clamp(-1.0, 1.0)));
             deviations.push(release.deviations()[0]);
         }
     }
@@ -192,37 +193,30 @@ fn averages(ratings: &[f64]) -> Vec<(f64, f64)> {
 }
 
 impl Demo {
-    /// The averages people would have seen.
+    /// The averages people would have seen, the best drawn last so that it lies on top.
     fn average_figure(&self, truth: &[(f64, f64)]) -> Figure {
-        let shown = |points: &[(f64, f64)]| -> Vec<usize> {
-            let from = 0.02 * self.options.people as f64;
-            let kept: Vec<usize> = (0..points.len()).filter(|&i| points[i].0 >= from).collect();
-            let stride = kept.len().div_ceil(400).max(1);
-            kept.into_iter().step_by(stride).collect()
+        let thin = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
+            let from = 0.05 * self.options.people as f64;
+            let late: Vec<_> = points.iter().copied().filter(|point| point.0 >= from).collect();
+            let stride = late.len().div_ceil(300).max(1);
+            late.into_iter().step_by(stride).collect()
+        };
+        let line = |name: &str, colour, points: &[(f64, f64)]| Series {
+            name: name.into(),
+            colour,
+            points: thin(points),
+            band: vec![],
         };
         let mut series: Vec<Series> = self
             .runs
             .iter()
-            .map(|run| {
-                let kept = shown(&run.averages);
-                Series {
-                    name: run.name.clone(),
-                    points: kept.iter().map(|&i| run.averages[i]).collect(),
-                    band: kept
-                        .iter()
-                        .map(|&i| 2.0 * run.deviations[i] / run.averages[i].0)
-                        .collect(),
-                }
-            })
+            .enumerate()
+            .map(|(colour, run)| line(&run.name, colour, &run.averages))
             .collect();
-        let exact = shown(truth).into_iter().map(|i| truth[i]).collect();
-        series.push(Series {
-            name: "exact, private to nobody".into(),
-            points: exact,
-            band: vec![],
-        });
+        series.push(line("exact, private to nobody", self.runs.len(), truth));
+        series.reverse();
         Figure {
-            title: "Average rating so far (band: two standard deviations)".into(),
+            title: "Average rating so far, as everybody sees it".into(),
             x: ("people so far".into(), Scale::Linear),
             y: ("average rating".into(), Scale::Linear),
             series,
@@ -230,18 +224,24 @@ impl Demo {
     }
 
     fn deviation_figure(&self) -> Figure {
-        let series = self.runs.iter().map(|run| Series {
+        let worst = |run: &Run| {
+            let mut most = 0.0;
+            let pairs = run.averages.iter().zip(&run.deviations);
+            pairs
+                .map(|(&(round, _), &deviation)| {
+                    most = f64::max(most, deviation);
+                    (round, most)
+                })
+                .collect()
+        };
+        let series = self.runs.iter().enumerate().rev().map(|(colour, run)| Series {
             name: run.name.clone(),
-            points: run
-                .averages
-                .iter()
-                .zip(&run.deviations)
-                .map(|(&(round, _), &d)| (round, d))
-                .collect(),
+            colour,
+            points: worst(run),
             band: vec![],
         });
         Figure {
-            title: "Noise in the released sum".into(),
+            title: "Noise in the released sum, worst so far".into(),
             x: ("people so far".into(), Scale::Logarithmic),
             y: ("standard deviation".into(), Scale::Logarithmic),
             series: series.collect(),

@@ -21,6 +21,8 @@ pub enum Scale {
 pub struct Series {
     /// What the legend calls it.
     pub name: String,
+    /// Which colour of the palette, so that the same thing has the same colour in every figure.
+    pub colour: usize,
     /// (x, y) in drawing order.
     pub points: Vec<(f64, f64)>,
     /// Half-width of a band around the line, one per point, or empty.
@@ -50,6 +52,11 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(86, 180, 233),
 ];
 
+const WIDTH: u32 = 860;
+const HEIGHT: u32 = 480;
+/// Height of the strip with the legend.
+const LEGEND: u32 = 30;
+
 impl Scale {
     fn place(self, value: f64) -> Option<f64> {
         let placed = match self {
@@ -59,12 +66,19 @@ impl Scale {
         placed.is_finite().then_some(placed)
     }
 
+    /// How many labels an axis has room for; one per decade on a logarithmic one.
+    fn labels(self, range: (f64, f64)) -> usize {
+        match self {
+            Scale::Linear => 11,
+            Scale::Logarithmic => (range.1 - range.0).ceil().max(2.0) as usize,
+        }
+    }
+
     fn label(self, placed: f64) -> String {
         match self {
             Scale::Linear if placed.abs() >= 1e4 => format!("{:.0}k", placed / 1e3),
-            Scale::Linear => {
-                format!("{:.4}", placed).trim_end_matches('0').trim_end_matches('.').into()
-            }
+            Scale::Linear if placed.abs() < 1e-9 => "0".into(),
+            Scale::Linear => format!("{}", (placed * 1e6).round() / 1e6),
             Scale::Logarithmic if placed.fract().abs() > 1e-9 => String::new(),
             Scale::Logarithmic if (-3.0..5.0).contains(&placed) => {
                 format!("{}", 10f64.powf(placed))
@@ -93,9 +107,10 @@ impl Figure {
         let y_range = range(all().flat_map(|point| [point.1, point.2, point.3]), 0.05)
             .ok_or("it has no points")?;
 
-        let area = SVGBackend::with_string(text, (860, 480)).into_drawing_area();
+        let area = SVGBackend::with_string(text, (WIDTH, HEIGHT)).into_drawing_area();
         area.fill(&WHITE).map_err(|e| say(&e))?;
-        let mut chart = ChartBuilder::on(&area)
+        let (drawing, legend) = area.split_vertically(HEIGHT - LEGEND);
+        let mut chart = ChartBuilder::on(&drawing)
             .caption(&self.title, ("sans-serif", 20))
             .margin(12)
             .x_label_area_size(44)
@@ -106,6 +121,8 @@ impl Figure {
             .configure_mesh()
             .x_desc(&self.x.0)
             .y_desc(&self.y.0)
+            .x_labels(x_scale.labels(x_range))
+            .y_labels(y_scale.labels(y_range))
             .x_label_formatter(&|value| x_scale.label(*value))
             .y_label_formatter(&|value| y_scale.label(*value))
             .light_line_style(WHITE)
@@ -113,8 +130,8 @@ impl Figure {
             .label_style(("sans-serif", 14))
             .draw()
             .map_err(|e| say(&e))?;
-        for (index, (series, points)) in self.series.iter().zip(&placed).enumerate() {
-            let colour = COLOURS[index % COLOURS.len()];
+        for (series, points) in self.series.iter().zip(&placed) {
+            let colour = COLOURS[series.colour % COLOURS.len()];
             if !series.band.is_empty() {
                 let outline = points
                     .iter()
@@ -132,19 +149,19 @@ impl Figure {
                     points.iter().map(|p| (p.0, p.1)),
                     colour.stroke_width(2),
                 ))
-                .map_err(|e| say(&e))?
-                .label(&series.name)
-                .legend(move |(x, y)| {
-                    PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3))
-                });
+                .map_err(|e| say(&e))?;
         }
-        chart
-            .configure_series_labels()
-            .background_style(WHITE.mix(0.85))
-            .border_style(RGBColor(200, 200, 200))
-            .label_font(("sans-serif", 14))
-            .draw()
-            .map_err(|e| say(&e))?;
+        // The legend stands below the drawing, where it hides nothing.
+        let width = (WIDTH / self.series.len().max(1) as u32) as i32;
+        for (series, x) in self.series.iter().zip((16..).step_by(width as usize)) {
+            let colour = COLOURS[series.colour % COLOURS.len()];
+            legend
+                .draw(&PathElement::new([(x, 14), (x + 20, 14)], colour.stroke_width(3)))
+                .and_then(|()| {
+                    legend.draw(&Text::new(series.name.clone(), (x + 26, 7), ("sans-serif", 14)))
+                })
+                .map_err(|e| say(&e))?;
+        }
         area.present().map_err(|e| say(&e))
     }
 }
@@ -183,7 +200,12 @@ mod tests {
             title: "noise".into(),
             x: ("round".into(), Scale::Logarithmic),
             y: ("deviation".into(), Scale::Logarithmic),
-            series: vec![Series { name: "tree".into(), band: vec![0.1; points.len()], points }],
+            series: vec![Series {
+                name: "tree".into(),
+                colour: 0,
+                band: vec![0.1; points.len()],
+                points,
+            }],
         }
     }
 

@@ -42,7 +42,7 @@ pub fn delta(epsilon: f64, mu: f64) -> Result<f64> {
 ///
 /// ```
 /// let epsilon = reticent::privacy::gaussian::epsilon(1e-5, 0.5)?;
-/// assert!((epsilon - 1.930_722).abs() < 1e-5);
+/// assert!((epsilon - 1.993_091).abs() < 1e-6);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 pub fn epsilon(delta: f64, mu: f64) -> Result<f64> {

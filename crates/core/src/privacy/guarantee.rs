@@ -336,11 +336,15 @@ impl fmt::Display for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "({}, {:e}) by {}; the delta that really holds there is {:.3e}: {}",
+            "({}, {:e}) by {}; the delta that really holds there is {}: {}",
             self.epsilon,
             self.delta,
             self.source,
-            self.true_delta,
+            if self.true_delta < 1e-99 {
+                "below 1e-99".into()
+            } else {
+                format!("{:.3e}", self.true_delta)
+            },
             if self.holds() { "the claim is true" } else { "the claim is FALSE" }
         )
     }
