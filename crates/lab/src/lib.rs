@@ -1,1 +1,5 @@
 //! lab
+
+mod fast_noise;
+
+pub use fast_noise::FastNoise;

@@ -1,6 +1,26 @@
 //! Statistical alarms for the tests of this room. Each rings on a correct sampler with probability below
 //! 1e-6, and every test that relies on one shows that it does ring on a planted error.
 
+use super::{
+    Noise,
+    exact_exp::{Ceiling, Exponent, is_below_exp},
+};
+
+/// The acceptance coin of the discrete laws by integers alone, after comparing both forms of its arguments.
+pub(super) fn exact_coin<N: Noise + ?Sized>(
+    (exponent, x): (Exponent, f64),
+    (ceiling, a): (Ceiling, f64),
+    noise: &mut N,
+) -> bool {
+    let product = |pair: [u64; 2]| pair[0] as f64 * pair[1] as f64;
+    let exact_x = product(exponent.numerators) / product(exponent.denominators);
+    let exact_a = ceiling.numerator as f64 / ceiling.denominator as f64
+        * 0.5_f64.powi(ceiling.halvings as i32);
+    assert!((x - exact_x).abs() <= 1e-15 * exact_x && (a - exact_a).abs() <= 1e-15 * exact_a);
+    let first = noise.bits();
+    is_below_exp(first, ceiling, exponent, noise)
+}
+
 /// ln(1e7): alarms are set at a false-alarm rate of 1e-7, and at most ten share a test.
 const LOG_INVERSE_RATE: f64 = 16.118_095_650_958_32;
 

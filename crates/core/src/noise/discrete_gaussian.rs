@@ -117,6 +117,16 @@ impl DiscreteGaussian {
     /// [`Noise::discrete_gaussian`], which a simulation may make faster.
     #[inline]
     pub fn sample_exactly<N: Noise + ?Sized>(&self, noise: &mut N) -> i64 {
+        self.sample_with(exp_coin, noise)
+    }
+
+    /// One draw with the given acceptance coin: tests hand in one that never takes the floating-point path.
+    #[inline(always)]
+    fn sample_with<N: Noise + ?Sized>(
+        &self,
+        coin: impl Fn((Exponent, f64), (Ceiling, f64), &mut N) -> bool,
+        noise: &mut N,
+    ) -> i64 {
         loop {
             let word = noise.bits();
             let product = u128::from(word >> 9) * u128::from(self.block_length);
@@ -144,7 +154,7 @@ impl DiscreteGaussian {
             let exponent =
                 Exponent { numerators: [size, size], denominators: [self.sigma, 2 * self.sigma] };
             let ratio = size as f64 * self.inverse_sigma;
-            if exp_coin((exponent, 0.5 * ratio * ratio), (ceiling, a), noise) {
+            if coin((exponent, 0.5 * ratio * ratio), (ceiling, a), noise) {
                 return if negative { -(size as i64) } else { size as i64 };
             }
         }
@@ -162,5 +172,179 @@ impl TryFrom<u64> for DiscreteGaussian {
 impl From<DiscreteGaussian> for u64 {
     fn from(law: DiscreteGaussian) -> u64 {
         law.sigma
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::noise::{SecureNoise, check};
+    use crate::special::normal_cdf;
+
+    /// What could go wrong in a sampler of this kind.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Flaw {
+        None,
+        ZeroCountedTwice,
+        OffsetReachesBlockLength,
+        TailStartsOneBlockLate,
+        SizesStartAtOne,
+        CeilingOfTheNextBlock,
+    }
+
+    /// The sampler again, in plain floating point, with room for a flaw.
+    fn sample_with(flaw: Flaw, sigma: u64, noise: &mut SecureNoise) -> i64 {
+        let length = sigma.div_ceil(2);
+        loop {
+            let mut block = u64::from(BLOCKS[noise.below(256) as usize]);
+            let mut a = CEILINGS[block as usize];
+            if flaw == Flaw::CeilingOfTheNextBlock {
+                a = CEILINGS[(block as usize + 1).min(7)];
+            }
+            if block == TAIL {
+                let run = noise.coin_run();
+                block += run + u64::from(flaw == Flaw::TailStartsOneBlockLate);
+                a *= 0.5_f64.powi(run as i32 + 1);
+            }
+            let reach = length + u64::from(flaw == Flaw::OffsetReachesBlockLength);
+            let size =
+                block * length + noise.below(reach) + u64::from(flaw == Flaw::SizesStartAtOne);
+            let negative = noise.bits() & 1 != 0;
+            if size == 0 && negative && flaw != Flaw::ZeroCountedTwice {
+                continue;
+            }
+            if noise.uniform() * a < (-0.5 * (size as f64 / sigma as f64).powi(2)).exp() {
+                return if negative { -(size as i64) } else { size as i64 };
+            }
+        }
+    }
+
+    /// Chi-square of a million draws against the exact probabilities, in bins of `width` integers from -4
+    /// sigma to 4 sigma and two bins for the tails: the check that every sampler here has to pass.
+    fn alarm(sigma: u64, width: i64, draw: impl FnMut() -> i64) -> bool {
+        alarm_after(1_000_000, sigma, width, draw)
+    }
+
+    fn alarm_after(draws: u64, sigma: u64, width: i64, mut draw: impl FnMut() -> i64) -> bool {
+        let weight = |z: i64| (-0.5 * (z as f64 / sigma as f64).powi(2)).exp();
+        let (reach, half) = (40 * sigma as i64, (4 * sigma as i64).div_euclid(width));
+        let bin = |z: i64| (z.div_euclid(width).clamp(-half, half) + half) as usize;
+        let mut probabilities = vec![0.0; 2 * half as usize + 1];
+        (-reach..=reach).for_each(|z| probabilities[bin(z)] += weight(z));
+        let total: f64 = probabilities.iter().sum();
+        probabilities.iter_mut().for_each(|p| *p /= total);
+        let mut counts = vec![0; probabilities.len()];
+        (0..draws).for_each(|_| counts[bin(draw())] += 1);
+        check::chi_square_alarm(&counts, &probabilities)
+    }
+
+    #[test]
+    fn frequencies_are_those_of_the_law() {
+        let mut noise = SecureNoise::seeded(10);
+        for (sigma, width) in [(1, 1), (2, 1), (3, 1), (7, 1), (300, 20), (300, 33)] {
+            let law = DiscreteGaussian::new(sigma).unwrap();
+            assert!(!alarm(sigma, width, || law.sample_exactly(&mut noise)), "sigma {sigma}");
+        }
+    }
+
+    /// The integers alone give the same law, and the doubles handed to the coin are the same numbers.
+    #[test]
+    fn the_exact_path_alone_gives_the_law() {
+        let mut noise = SecureNoise::seeded(16);
+        for (sigma, width) in [(2, 1), (300, 100)] {
+            let law = DiscreteGaussian::new(sigma).unwrap();
+            let draw = || law.sample_with(check::exact_coin, &mut noise);
+            assert!(!alarm_after(50_000, sigma, width, draw), "sigma {sigma}");
+        }
+    }
+
+    #[test]
+    fn planted_flaws_are_found_by_the_same_check() {
+        let mut noise = SecureNoise::seeded(11);
+        let mut found = |flaw, sigma| alarm(sigma, 1, || sample_with(flaw, sigma, &mut noise));
+        assert!(!found(Flaw::None, 3) && !found(Flaw::None, 1));
+        assert!(found(Flaw::ZeroCountedTwice, 3));
+        assert!(found(Flaw::OffsetReachesBlockLength, 3));
+        assert!(found(Flaw::TailStartsOneBlockLate, 2));
+        assert!(found(Flaw::SizesStartAtOne, 3));
+        assert!(found(Flaw::CeilingOfTheNextBlock, 3));
+    }
+
+    #[test]
+    fn moments_and_shape_at_large_sigma() {
+        let mut noise = SecureNoise::seeded(12);
+        for sigma in [300, 1 << 44, DiscreteGaussian::LARGEST_SIGMA] {
+            let law = DiscreteGaussian::new(sigma).unwrap();
+            // A uniform part below one grid unit makes the law continuous without moving it visibly.
+            let values: Vec<f64> = (0..400_000)
+                .map(|_| noise.discrete_gaussian(&law) as f64 + noise.uniform() - 0.5)
+                .map(|value| value / sigma as f64)
+                .collect();
+            let powers = |power: i32| values.iter().map(move |value| value.powi(power));
+            assert!(!check::mean_alarm(powers(1), 0.0, 1.0));
+            assert!(!check::mean_alarm(powers(2), 1.0, 2f64.sqrt()));
+            assert!(!check::mean_alarm(powers(3), 0.0, 15f64.sqrt()));
+            assert!(!check::mean_alarm(powers(4), 3.0, 96f64.sqrt()));
+            assert!(!check::distribution_alarm(values.clone(), normal_cdf));
+            // Planted: sigma wrong by two parts in a hundred.
+            let wrong = values.iter().map(|value| (1.02 * value).powi(2));
+            assert!(check::mean_alarm(wrong, 1.0, 2f64.sqrt()));
+        }
+    }
+
+    #[test]
+    fn the_envelope_covers_the_law_in_every_block() {
+        assert_eq!(COUNTS.iter().sum::<u64>(), 256);
+        for block in 0..64_u64 {
+            let weight = if block < TAIL {
+                COUNTS[block as usize] as f64
+            } else {
+                0.5_f64.powi((block - TAIL + 1) as i32)
+            };
+            assert!(PEAK as f64 * (-(block as f64).powi(2) / 8.0).exp() <= weight, "block {block}");
+        }
+    }
+
+    #[test]
+    fn parameters_outside_the_range_are_refused_and_saved_laws_are_checked() {
+        for sigma in [0, (1 << 48) + 1, u64::MAX] {
+            let error = DiscreteGaussian::new(sigma).unwrap_err().to_string();
+            assert!(error.contains("sigma") && error.contains(&sigma.to_string()));
+            assert!(serde_json::from_str::<DiscreteGaussian>(&sigma.to_string()).is_err());
+        }
+        let law = DiscreteGaussian::new(300).unwrap();
+        assert_eq!(serde_json::to_string(&law).unwrap(), "300");
+        assert_eq!(serde_json::from_str::<DiscreteGaussian>("300").unwrap(), law);
+    }
+
+    /// Feeds extreme words: long runs of zeros and ones reach the last tail blocks and the exact path.
+    struct Extreme(SecureNoise);
+    impl Noise for Extreme {
+        const PROTECTS_PEOPLE: bool = false;
+        fn bits(&mut self) -> u64 {
+            match self.0.below(4) {
+                0 => 0,
+                1 => u64::MAX,
+                2 => 1 << self.0.below(64),
+                _ => self.0.bits(),
+            }
+        }
+        fn refresh(&mut self) -> Result<()> {
+            self.0.refresh()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn draws_never_overflow(sigma in 1..=DiscreteGaussian::LARGEST_SIGMA, seed: u64) {
+            let law = DiscreteGaussian::new(sigma).unwrap();
+            let mut noise = Extreme(SecureNoise::seeded(seed));
+            for _ in 0..20 {
+                let size = law.sample_exactly(&mut noise).unsigned_abs();
+                prop_assert!(size < 32 * sigma);
+            }
+        }
     }
 }

@@ -86,6 +86,16 @@ impl DiscreteLaplace {
     /// [`Noise::discrete_laplace`], which a simulation may make faster.
     #[inline]
     pub fn sample_exactly<N: Noise + ?Sized>(&self, noise: &mut N) -> i64 {
+        self.sample_with(exp_coin, noise)
+    }
+
+    /// One draw with the given acceptance coin: tests hand in one that never takes the floating-point path.
+    #[inline(always)]
+    fn sample_with<N: Noise + ?Sized>(
+        &self,
+        coin: impl Fn((Exponent, f64), (Ceiling, f64), &mut N) -> bool,
+        noise: &mut N,
+    ) -> i64 {
         loop {
             let block = noise.coin_run();
             if block >= LAST_BLOCK {
@@ -103,7 +113,7 @@ impl DiscreteLaplace {
             };
             let ceiling = Ceiling { numerator: 1, denominator: 1, halvings: block as u32 };
             let a = f64::from_bits((1023 - block) << 52);
-            if exp_coin((exponent, size as f64 * self.inverse_scale), (ceiling, a), noise) {
+            if coin((exponent, size as f64 * self.inverse_scale), (ceiling, a), noise) {
                 return if negative { -(size as i64) } else { size as i64 };
             }
         }
@@ -121,5 +131,114 @@ impl TryFrom<(u64, u64)> for DiscreteLaplace {
 impl From<DiscreteLaplace> for (u64, u64) {
     fn from(law: DiscreteLaplace) -> (u64, u64) {
         law.scale_ratio()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::noise::{SecureNoise, check};
+
+    /// Chi-square of half a million draws against the exact probabilities, tails pooled from `edge` on.
+    fn alarm(scale: f64, edge: i64, draw: impl FnMut() -> i64) -> bool {
+        alarm_after(500_000, scale, edge, draw)
+    }
+
+    fn alarm_after(draws: u64, scale: f64, edge: i64, mut draw: impl FnMut() -> i64) -> bool {
+        let ratio = (-1.0 / scale).exp();
+        let peak = (1.0 - ratio) / (1.0 + ratio);
+        let mut probabilities: Vec<f64> =
+            (-edge..=edge).map(|z| peak * ratio.powi(z.abs() as i32)).collect();
+        for end in [0, 2 * edge as usize] {
+            probabilities[end] /= 1.0 - ratio;
+        }
+        let mut counts = vec![0; probabilities.len()];
+        (0..draws).for_each(|_| counts[(draw().clamp(-edge, edge) + edge) as usize] += 1);
+        check::chi_square_alarm(&counts, &probabilities)
+    }
+
+    #[test]
+    fn frequencies_are_those_of_the_law() {
+        let mut noise = SecureNoise::seeded(13);
+        for (numerator, denominator, edge) in [(1, 3, 2), (1, 1, 5), (10, 7, 6), (20, 3, 30)] {
+            let law = DiscreteLaplace::new(numerator, denominator).unwrap();
+            assert!(!alarm(law.scale(), edge, || noise.discrete_laplace(&law)));
+        }
+    }
+
+    /// The integers alone give the same law, and the doubles handed to the coin are the same numbers.
+    #[test]
+    fn the_exact_path_alone_gives_the_law() {
+        let mut noise = SecureNoise::seeded(17);
+        let law = DiscreteLaplace::new(20, 3).unwrap();
+        let draw = || law.sample_with(check::exact_coin, &mut noise);
+        assert!(!alarm_after(50_000, law.scale(), 20, draw));
+    }
+
+    #[test]
+    fn planted_flaws_are_found_by_the_same_check() {
+        let mut noise = SecureNoise::seeded(14);
+        let law = DiscreteLaplace::new(20, 3).unwrap();
+        // Zero counted twice: half of the zeros come again.
+        let zero_twice = |noise: &mut SecureNoise| loop {
+            let draw = noise.discrete_laplace(&law);
+            if draw == 0 || noise.bits() & 1 == 0 {
+                return draw;
+            }
+        };
+        assert!(alarm(law.scale(), 30, || zero_twice(&mut noise)));
+        // A geometric that starts at 1 on one side.
+        assert!(alarm(law.scale(), 30, || {
+            let draw = noise.discrete_laplace(&law);
+            if draw > 0 { draw + 1 } else { draw }
+        }));
+        // The scale turned upside down, and the scale off by three parts in a hundred.
+        for wrong in [(3, 20), (206, 30)] {
+            let wrong = DiscreteLaplace::new(wrong.0, wrong.1).unwrap();
+            assert!(alarm(law.scale(), 30, || noise.discrete_laplace(&wrong)));
+        }
+    }
+
+    #[test]
+    fn moments_at_large_scale() {
+        let mut noise = SecureNoise::seeded(15);
+        for (numerator, denominator) in [(300, 1), (1 << 46, 3), (DiscreteLaplace::LARGEST, 1)] {
+            let law = DiscreteLaplace::new(numerator, denominator).unwrap();
+            let deviation = law.variance().sqrt();
+            let values: Vec<f64> =
+                (0..300_000).map(|_| noise.discrete_laplace(&law) as f64 / deviation).collect();
+            assert!(!check::mean_alarm(values.iter().copied(), 0.0, 1.0));
+            // The fourth moment of a Laplace law is 6 variances squared.
+            assert!(!check::mean_alarm(values.iter().map(|v| v * v), 1.0, 5f64.sqrt()));
+            assert!(check::mean_alarm(values.iter().map(|v| 1.03 * v * v), 1.0, 5f64.sqrt()));
+        }
+    }
+
+    #[test]
+    fn parameters_outside_the_range_are_refused_and_saved_laws_are_checked() {
+        for (numerator, denominator) in [(0, 1), (1, 0), ((1 << 48) + 1, 1), (1, u64::MAX)] {
+            assert!(DiscreteLaplace::new(numerator, denominator).is_err());
+        }
+        assert!(serde_json::from_str::<DiscreteLaplace>("[0,1]").is_err());
+        let law = DiscreteLaplace::new(20, 3).unwrap();
+        assert_eq!(serde_json::from_str::<DiscreteLaplace>("[20,3]").unwrap(), law);
+    }
+
+    proptest! {
+        #[test]
+        fn draws_never_overflow(
+            numerator in 1..=DiscreteLaplace::LARGEST,
+            denominator in 1..=DiscreteLaplace::LARGEST,
+            seed: u64,
+        ) {
+            let law = DiscreteLaplace::new(numerator, denominator).unwrap();
+            let mut noise = SecureNoise::seeded(seed);
+            for _ in 0..20 {
+                let size = law.sample_exactly(&mut noise).unsigned_abs();
+                prop_assert!(u128::from(size) * u128::from(denominator) < 512 * u128::from(numerator));
+            }
+        }
     }
 }
