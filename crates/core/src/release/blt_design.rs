@@ -210,3 +210,49 @@ fn identity(size: usize) -> Vec<Vec<f64>> {
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gradient_is_that_of_the_objective() {
+        let logits = [-12.0, -10.5, -7.0, -5.0, -2.0, 0.5];
+        for steps in [50.0, 1e5, 1e9] {
+            let (_, gradient) = objective(&logits, steps).unwrap();
+            for (index, slope) in gradient.iter().enumerate() {
+                let at = |shift: f64| {
+                    let mut moved = logits;
+                    moved[index] += shift;
+                    objective(&moved, steps).unwrap().0
+                };
+                let numeric = (at(1e-5) - at(-1e-5)) / 2e-5;
+                assert!((numeric - slope).abs() < 1e-7, "{numeric} against {slope}");
+            }
+        }
+    }
+
+    #[test]
+    fn rates_that_do_not_interlace_have_no_value() {
+        assert!(objective(&[-3.0, -4.0], 100.0).is_none());
+        assert!(objective(&[-3.0, -3.0], 100.0).is_none());
+        assert!(objective(&[-3.0, 50.0], 100.0).is_none());
+    }
+
+    #[test]
+    fn more_buffers_are_never_worse() {
+        for steps in [1_000_u64, 1_000_000, 1_000_000_000] {
+            let products: Vec<f64> = (1..=16)
+                .map(|buffers| {
+                    let Rates { poles, mut zeros } = design(steps, buffers);
+                    let tail = sum_of_squares(&weights(&poles, &zeros), &poles, steps as f64 - 1.0);
+                    zeros.insert(0, 0.0);
+                    let row = sum_of_squares(&weights(&zeros, &poles), &zeros, steps as f64);
+                    ((1.0 + tail) * row).sqrt()
+                })
+                .collect();
+            let improves = |pair: &[f64]| pair[1] < pair[0] * (1.0 + 1e-5);
+            assert!(products.windows(2).all(improves), "{steps}: {products:?}");
+        }
+    }
+}

@@ -16,10 +16,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Domain;
-use crate::{
-    Error, Result,
-    error::{finite_vector, positive},
-};
+use crate::{Error, Result, error::finite_vector};
 
 /// Log2 of the noise in grid units that grids are chosen for.
 const NOISE_BITS: f64 = 44.0;
@@ -137,7 +134,10 @@ impl Clipper {
     /// The grid on which noise of common deviation `sigma` is near 2^44 units in every block.
     pub(super) fn new(domain: Domain, sigma: f64) -> Result<Self> {
         domain.check()?;
-        positive("sigma", sigma)?;
+        if !(sigma.is_finite() && sigma > 0.0) {
+            let remedy = "noise of this deviation fits no number; choose other units or a mu between 1e-4 and 1e4";
+            return Err(Error::invalid("calibration", sigma, remedy));
+        }
         let free = NOISE_BITS - sigma.log2();
         // The conversions saturate, and what is out of range is refused.
         let (feature_exponent, reward_exponent) = match domain {

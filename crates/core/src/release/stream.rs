@@ -146,6 +146,11 @@ impl<N: Noise> PrivateSum<N> {
         self.state.released
     }
 
+    /// Releases the stream makes at most, for bounds that hold over all of them at once.
+    pub fn most_releases(&self) -> u64 {
+        self.state.plan.engine.capacity()
+    }
+
     /// How often the stream was resumed from a state that had been used already.
     pub fn replays(&self) -> u64 {
         self.state.replays
