@@ -43,7 +43,7 @@ const GROUPS: usize = 512;
 /// Clone counts less likely than this against the likeliest one are left to the neighbouring groups.
 const NEGLIGIBLE: f64 = 1e-22;
 /// More people than this are treated as this many: fewer clones cost more, never less.
-const MOST_PEOPLE: u64 = 1 << 40;
+const MOST_PEOPLE: u64 = 1 << 36;
 /// Relative error granted to the binomial probabilities, charged upwards.
 const SLACK: f64 = 1e-12;
 
@@ -79,7 +79,11 @@ pub fn epsilon(epsilon_local: f64, people: u64, delta: f64, binary: bool) -> Res
     while high - low > 1e-7 * high {
         // Amplified values lie far below the local one, so the first steps are taken on a logarithmic scale.
         let middle = if low > 0.0 { 0.5 * (low + high) } else { high / 16.0 };
-        if crowd.delta(middle) <= delta { high = middle } else { low = middle }
+        if crowd.delta(middle) <= delta {
+            high = middle
+        } else {
+            low = middle
+        }
         if high < 1e-12 * epsilon_local {
             break;
         }

@@ -94,7 +94,8 @@ impl Dots {
         let h = self.distribution.interval;
         let (first, last) = ((lowest / h).floor() as i64, (highest / h).ceil() as i64);
         for index in first..last {
-            let (from, to) = ((index as f64 * h).max(lowest), ((index + 1) as f64 * h).min(highest));
+            let (from, to) =
+                ((index as f64 * h).max(lowest), ((index + 1) as f64 * h).min(highest));
             if from < to {
                 self.cell(index, from, masses(from, to));
             }
