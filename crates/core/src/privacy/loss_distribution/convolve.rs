@@ -1,8 +1,9 @@
 //! Sums of many independent losses by one tilted Fourier transform, every error charged upwards.
 //!
-//! With `M(t) = prod_j (sum_i m_j(i) e^(t i))^(k_j)`, the tilted measures `m_j(i) e^(t i)/M_j(t)` convolve to the
-//! tilted convolution (Esscher). The tilt moves the centre halfway to the losses that decide a small `delta`, so that
-//! one double-precision transform resolves `delta` from 1 down to 1e-14 and below.
+//! With `M(t) = prod_j (sum_i m_j(i) e^(t i))^(k_j)`, the tilted measures `m_j(i) e^(t i)/M_j(t)`
+//! convolve to the tilted convolution (Esscher). The tilt moves the centre halfway to the losses that
+//! decide a small `delta`, so that one double-precision transform resolves `delta` from 1 down to 1e-14
+//! and below.
 //!
 //! | error | charge |
 //! | --- | --- |
@@ -27,8 +28,8 @@ use crate::{Error, Result};
 const LONGEST: usize = 1 << 21;
 /// The bulk of the sum is all but `e^-BULK` of it below.
 const BULK: f64 = 4.6;
-/// Untilting may magnify the transform's errors by `e^GROWTH` at the low end of the bulk. For a Gaussian sum this puts
-/// the centre at 3.7 standard deviations, halfway between the bulk and delta = 1e-13.
+/// Untilting may magnify the transform's errors by `e^GROWTH` at the low end of the bulk. For a Gaussian
+/// sum this puts the centre at 3.7 standard deviations, halfway between the bulk and delta = 1e-13.
 const GROWTH: f64 = 18.0;
 /// Minus the logarithm of what the tilted sum may lose on each side of the window.
 const TAIL: f64 = 46.0;
@@ -87,7 +88,8 @@ fn coarsen(one: &PrivacyLossDistribution, interval: f64) -> Result<PrivacyLossDi
     Ok(dots.finish())
 }
 
-/// Logarithm of the moment generating function at `tilt` per cell, with the tilted mean and variance in cells.
+/// Logarithm of the moment generating function at `tilt` per cell, with the tilted mean and variance in
+/// cells.
 #[derive(Clone, Copy, Default)]
 struct Moments {
     ln: f64,
@@ -217,7 +219,8 @@ impl Window {
                 let size = value.norm();
                 bound.0 += *times as f64 * size.ln();
                 bound.1 += *times as f64 * (size + rounding * weight).ln();
-                *product *= if bound.1 > -TAIL { power(value, *times) } else { 0.0.into() };
+                // One unit below the final threshold, for what later parts may add by rounding.
+                *product *= if bound.1 > -TAIL - 1.0 { power(value, *times) } else { 0.0.into() };
             }
         }
         // Error of one cell: every frequency's error, its powers' rounding, and the inverse transform's.

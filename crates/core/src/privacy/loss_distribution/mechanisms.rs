@@ -1,8 +1,9 @@
 //! The dominating pairs of the mechanisms, discretised.
 //!
-//! Neighbours differ in one person's data (replace one). Each pair below is symmetric, so one direction is
-//! enough: additive noise by the reflection of the line that swaps the two centres; randomised response,
-//! PrivUnit (antipodal truths) and pure DP by swapping the two truths; shuffled clones by swapping the labels.
+//! Neighbours differ in one person's data (replace one). Each pair below is symmetric, so one direction
+//! is enough: additive noise by the reflection of the line that swaps the two centres; randomised
+//! response, PrivUnit (antipodal truths) and pure DP by swapping the two truths; shuffled clones by
+//! swapping the labels.
 //!
 //! Additive noise here is log-concave: the loss is monotone in the output, the best set is a half-line, and
 //! its mass difference grows with the shift, so the pair at full sensitivity dominates every smaller shift.
@@ -147,8 +148,8 @@ fn gaussian(dots: &mut Dots, mu: f64) {
 
 /// Masses of `[start, end]` under `N(mu, 1)` and `N(0, 1)`, the latter times `e^from`.
 ///
-/// `grain = 1/(24 sigma^2)` turns the integrals into sums over a lattice of distance `1/sigma` whose points lie
-/// between `start` and `end` at half a distance (Euler and Maclaurin, second order).
+/// `grain = 1/(24 sigma^2)` turns the integrals into sums over a lattice of distance `1/sigma` whose
+/// points lie between `start` and `end` at half a distance (Euler and Maclaurin, second order).
 fn gaussian_cell(mu: f64, grain: f64, from: f64, start: f64, end: f64) -> Cell {
     let lattice = |z: f64, density: f64| grain * z * density;
     let (p0, p1) = (normal_density(start - mu), normal_density(end - mu));
@@ -205,8 +206,9 @@ fn discrete_gaussian(dots: &mut Dots, shift: f64, sigma: f64) {
     dots.at_infinity(tail);
 }
 
-/// The same for large sigma: an integer is a cell of width 1 of the line, corrected by Euler and Maclaurin. The
-/// next term is below `(7/5760) (12/sigma)^4 < 1e-14` of each mass, and the normaliser is the integral up to `e^(-2 pi^2 sigma^2)`.
+/// The same for large sigma: an integer is a cell of width 1 of the line, corrected by Euler and
+/// Maclaurin. The next term is below `(7/5760) (12/sigma)^4 < 1e-14` of each mass, and the normaliser is
+/// the integral up to `e^(-2 pi^2 sigma^2)`.
 fn smooth_discrete_gaussian(dots: &mut Dots, shift: f64, sigma: f64) {
     let mu = shift / sigma;
     let reach = discrete_reach(sigma);
@@ -228,7 +230,8 @@ fn smooth_discrete_gaussian(dots: &mut Dots, shift: f64, sigma: f64) {
     dots.at_infinity(tail);
 }
 
-/// Laplace noise, shift `epsilon` in units of the scale: atoms at both ends, density `e^((x - epsilon)/2)/4` between.
+/// Laplace noise, shift `epsilon` in units of the scale: atoms at both ends, density
+/// `e^((x - epsilon)/2)/4` between.
 fn laplace(dots: &mut Dots, epsilon: f64) {
     dots.atom(epsilon, 0.5);
     dots.atom(-epsilon, 0.5 * (-epsilon).exp());
@@ -240,7 +243,8 @@ fn laplace(dots: &mut Dots, epsilon: f64) {
     });
 }
 
-/// Discrete Laplace noise of ratio `r = e^(-1/scale)`: atoms at both ends, `P(k) = (1-r)/(1+r) r^(shift-k)` between.
+/// Discrete Laplace noise of ratio `r = e^(-1/scale)`: atoms at both ends,
+/// `P(k) = (1-r)/(1+r) r^(shift-k)` between.
 fn discrete_laplace(dots: &mut Dots, shift: u64, scale: f64) {
     let epsilon = shift as f64 / scale;
     let normaliser = 1.0 + (-1.0 / scale).exp();
@@ -321,8 +325,8 @@ mod tests {
         );
     }
 
-    /// `delta(-x) = 1 - e^-x + e^-x delta(x)` says that swapping the pair changes nothing; at grid points it must
-    /// hold exactly for a discretisation that keeps both masses.
+    /// `delta(-x) = 1 - e^-x + e^-x delta(x)` says that swapping the pair changes nothing; at grid points
+    /// it must hold exactly for a discretisation that keeps both masses.
     #[test]
     fn every_pair_is_symmetric() {
         for event in [

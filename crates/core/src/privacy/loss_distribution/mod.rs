@@ -10,9 +10,10 @@
 //! Losses of composed mechanisms add up, so their distributions convolve (also when each mechanism is chosen
 //! after seeing the results before it).
 //!
-//! Guarantee: pessimistic. The stored measure dominates the true pair, so [`delta`](PrivacyLossDistribution::delta)
-//! is never below the truth; discretisation (`dots`), truncation, aliasing and the rounding errors of the
-//! Fourier transform (`convolve`) are all charged upwards.
+//! Guarantee: pessimistic. The stored measure dominates the true pair, so
+//! [`delta`](PrivacyLossDistribution::delta) is never below the truth; discretisation (`dots`),
+//! truncation, aliasing and the rounding errors of the Fourier transform (`convolve`) are all charged
+//! upwards.
 //!
 //! References: Koskela, Jälkö and Honkela, AISTATS 2020; Doroshenko, Ghazi, Kamath, Kumar and Manurangsi,
 //! "Connect the dots", PoPETs 2022; Zhu, Dong and Wang, AISTATS 2022 (dominating pairs compose).
@@ -216,8 +217,9 @@ impl PrivacyLossDistribution {
         epsilon.max(0.0)
     }
 
-    /// Walks down the grid. Between `next` and `loss`, `delta(epsilon) = delta + slope (1 - e^(epsilon - loss))`;
-    /// every step adds a positive number, so nothing cancels.
+    /// Walks down the grid. Between `next` and `loss`,
+    /// `delta(epsilon) = delta + slope (1 - e^(epsilon - loss))`; every step adds a positive number, so
+    /// nothing cancels.
     fn steps(&self) -> impl Iterator<Item = Step> + '_ {
         let (decay, rise) = ((-self.interval).exp(), -(-self.interval).exp_m1());
         let (mut delta, mut slope) = (self.infinity, 0.0);

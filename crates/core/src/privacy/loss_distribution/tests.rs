@@ -47,7 +47,8 @@ fn vectors() -> Vec<Vector> {
     .collect()
 }
 
-/// A few units in the last place of epsilon decide delta just below the largest loss; nobody can ask for less.
+/// A few units in the last place of epsilon decide delta just below the largest loss; nobody can ask for
+/// less.
 fn a_hair_below(epsilon: f64) -> f64 {
     epsilon * (1.0 - 16.0 * f64::EPSILON)
 }
@@ -276,6 +277,7 @@ fn bad_input_is_refused_and_nothing_panics() {
     assert!(loss.delta(0.0) <= 1.0 && loss.delta(f64::NAN) == 1.0);
     assert_eq!(loss.epsilon(f64::NAN), f64::INFINITY);
     assert!(loss.repeat(u64::MAX).is_err());
+    assert_eq!(loss.repeat(1_000_000_000_000).unwrap().delta(1.0), 1.0);
     assert!(PrivacyLossDistribution::from_atoms(0.1, [(0.0, 0.5)]).is_err());
     assert!(PrivacyLossDistribution::from_atoms(0.1, [(f64::NAN, 1.0)]).is_err());
     let lost = PrivacyLossDistribution::from_atoms(0.1, [(f64::INFINITY, 1.0)]).unwrap();
