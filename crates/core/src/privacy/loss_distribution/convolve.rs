@@ -1,8 +1,9 @@
 //! Sums of many independent losses by one tilted Fourier transform, every error charged upwards.
 //!
-//! With `M(t) = prod_j (sum_i m_j(i) e^(t i))^(k_j)`, the tilted measures `m_j(i) e^(t i)/M_j(t)` convolve to the
-//! tilted convolution (Esscher). The tilt moves the centre to losses with a tail of about e^-10, so that one
-//! double-precision transform resolves `delta` from 1 down to 1e-14 and below.
+//! With `M(t) = prod_j (sum_i m_j(i) e^(t i))^(k_j)`, the tilted measures `m_j(i) e^(t i)/M_j(t)`
+//! convolve to the tilted convolution (Esscher). The tilt moves the centre halfway to the losses that
+//! decide a small `delta`, so that one double-precision transform resolves `delta` from 1 down to 1e-14
+//! and below.
 //!
 //! | error | charge |
 //! | --- | --- |
@@ -25,8 +26,11 @@ use crate::{Error, Result};
 
 /// Longest transform; longer sums are taken on a coarser grid.
 const LONGEST: usize = 1 << 21;
-/// Relative entropy, in nats, between the tilted sum and the sum: where the transform is most accurate.
-const TILT: f64 = 10.0;
+/// The bulk of the sum is all but `e^-BULK` of it below.
+const BULK: f64 = 4.6;
+/// Untilting may magnify the transform's errors by `e^GROWTH` at the low end of the bulk. For a Gaussian
+/// sum this puts the centre at 3.7 standard deviations, halfway between the bulk and delta = 1e-13.
+const GROWTH: f64 = 18.0;
 /// Minus the logarithm of what the tilted sum may lose on each side of the window.
 const TAIL: f64 = 46.0;
 /// Roundings per stage of the transform, in units of the machine epsilon (twiddle, product, sum; complex).
@@ -84,7 +88,8 @@ fn coarsen(one: &PrivacyLossDistribution, interval: f64) -> Result<PrivacyLossDi
     Ok(dots.finish())
 }
 
-/// Logarithm of the moment generating function at `tilt` per cell, with the tilted mean and variance in cells.
+/// Logarithm of the moment generating function at `tilt` per cell, with the tilted mean and variance in
+/// cells.
 #[derive(Clone, Copy, Default)]
 struct Moments {
     ln: f64,
@@ -214,7 +219,8 @@ impl Window {
                 let size = value.norm();
                 bound.0 += *times as f64 * size.ln();
                 bound.1 += *times as f64 * (size + rounding * weight).ln();
-                *product *= if bound.1 > -TAIL { power(value, *times) } else { 0.0.into() };
+                // One unit below the final threshold, for what later parts may add by rounding.
+                *product *= if bound.1 > -TAIL - 1.0 { power(value, *times) } else { 0.0.into() };
             }
         }
         // Error of one cell: every frequency's error, its powers' rounding, and the inverse transform's.
@@ -266,27 +272,27 @@ impl Window {
     }
 }
 
-/// The tilt at which the sum has a tail of about `e^-TILT`, or half of the rarest outcome's exponent.
+/// The largest tilt under which errors at the low end of the bulk grow by `e^GROWTH` at most.
 fn choose_tilt(parts: &Parts, total: Moments) -> f64 {
-    let top = |one: &PrivacyLossDistribution| one.masses.last().map_or(0.0, |mass| mass.ln());
-    let rarest = parts.iter().map(|(one, times)| *times as f64 * top(one)).sum::<f64>();
-    let target = TILT.min(0.5 * (total.ln - rarest));
-    if !(total.variance > 0.0 && target > 1e-3) {
+    let deviation = total.variance.sqrt();
+    if deviation <= 0.0 {
         return 0.0;
     }
-    let entropy = |tilt: f64| {
-        let moments = Moments::of_sum(parts, tilt);
-        tilt * moments.mean - moments.ln + total.ln
-    };
-    let (mut low, mut high) = (0.0, (2.0 * target / total.variance).sqrt());
-    while entropy(high) < target && high < 30.0 {
+    // Chernoff: all but e^-BULK of the sum lies above this.
+    let low_end = (-4..=4)
+        .map(|power| (2.0 * BULK).sqrt() / deviation * 2f64.powi(power))
+        .map(|step| (total.ln - Moments::of_sum(parts, -step).ln - BULK) / step)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let growth = |tilt: f64| Moments::of_sum(parts, tilt).ln - total.ln - tilt * low_end;
+    let (mut low, mut high) = (0.0, 4.0 / deviation);
+    while growth(high) < GROWTH && high < 30.0 {
         (low, high) = (high, 2.0 * high);
     }
     for _ in 0..6 {
         let middle = 0.5 * (low + high);
-        if entropy(middle) < target { low = middle } else { high = middle }
+        if growth(middle) < GROWTH { low = middle } else { high = middle }
     }
-    0.5 * (low + high)
+    low
 }
 
 /// `value^times` by squaring, with a relative error below `8 times` roundings.

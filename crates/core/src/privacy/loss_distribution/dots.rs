@@ -1,17 +1,18 @@
 //! Connect the dots: the best pessimistic discretisation of a privacy loss on a grid.
 //!
-//! Outcomes whose loss lies in the cell `[x, x + h]`, with masses `p` under P and `q` under Q, are replaced by
+//! Outcomes whose loss lies in the cell `[x, x + h]`, with masses `p` under P and `q` under Q, are
+//! replaced by
 //!
 //! ```text
 //! upper = (p - q e^x) / (1 - e^-h)   at x + h,      p - upper   at x.
 //! ```
 //!
-//! Both `p` and `q` are kept, so `delta` is exact at grid points; between them it is the chord (in `e^epsilon`)
-//! of a convex function, hence never below it: the discretised pair dominates the true one.
+//! Both `p` and `q` are kept, so `delta` is exact at grid points; between them it is the chord (in
+//! `e^epsilon`) of a convex function, hence never below it: the discretised pair dominates the true one.
 //! An atom at `x + y` is the case `upper / p = (1 - e^-y) / (1 - e^-h)`.
 //!
-//! Rounding: moving mass to a higher loss, or adding mass, only raises `delta` of every composition. So `p` and
-//! `upper` are raised by what their computation may have lost.
+//! Rounding: moving mass to a higher loss, or adding mass, only raises `delta` of every composition. So
+//! `p` and `upper` are raised by what their computation may have lost.
 //!
 //! Reference: Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the dots: tighter discrete
 //! approximations of privacy loss distributions", PoPETs 2022.
@@ -132,10 +133,12 @@ impl Dots {
     }
 }
 
-/// Drops empty cells at both ends, and keeps at least one cell.
+/// Drops empty cells at both ends, and keeps at least one cell. At the top, what is next to nothing goes to
+/// infinity: tilting would have to magnify it beyond the range of a double.
 pub(super) fn trim(distribution: &mut PrivacyLossDistribution) {
     let masses = &mut distribution.masses;
-    let end = masses.iter().rposition(|&mass| mass > 0.0).map_or(1, |last| last + 1);
+    let end = masses.iter().rposition(|&mass| mass > 1e-290).map_or(1, |last| last + 1);
+    distribution.infinity += masses[end..].iter().sum::<f64>();
     masses.truncate(end);
     let start = masses.iter().position(|&mass| mass > 0.0).unwrap_or(0);
     masses.drain(..start);

@@ -1,8 +1,9 @@
 //! The dominating pairs of the mechanisms, discretised.
 //!
-//! Neighbours differ in one person's data (replace one). Each pair below is symmetric, so one direction is
-//! enough: additive noise by the reflection of the line that swaps the two centres; randomised response,
-//! PrivUnit (antipodal truths) and pure DP by swapping the two truths; shuffled clones by swapping the labels.
+//! Neighbours differ in one person's data (replace one). Each pair below is symmetric, so one direction
+//! is enough: additive noise by the reflection of the line that swaps the two centres; randomised
+//! response, PrivUnit (antipodal truths) and pure DP by swapping the two truths; shuffled clones by
+//! swapping the labels.
 //!
 //! Additive noise here is log-concave: the loss is monotone in the output, the best set is a half-line, and
 //! its mass difference grows with the shift, so the pair at full sensitivity dominates every smaller shift.
@@ -104,6 +105,9 @@ pub(super) fn largest_loss(event: &Event) -> Result<f64> {
 pub(super) fn lattice(event: &Event) -> f64 {
     match *event {
         Event::DiscreteLaplace { sensitivity, scale } if sensitivity <= 64 => 1.0 / scale,
+        Event::DiscreteGaussian { sensitivity, sigma } => {
+            0.5 * sensitivity as f64 / (sigma * sigma)
+        }
         Event::Laplace { .. }
         | Event::DiscreteLaplace { .. }
         | Event::RandomizedResponse { .. }
@@ -144,8 +148,8 @@ fn gaussian(dots: &mut Dots, mu: f64) {
 
 /// Masses of `[start, end]` under `N(mu, 1)` and `N(0, 1)`, the latter times `e^from`.
 ///
-/// `grain = 1/(24 sigma^2)` turns the integrals into sums over a lattice of distance `1/sigma` whose points lie
-/// between `start` and `end` at half a distance (Euler and Maclaurin, second order).
+/// `grain = 1/(24 sigma^2)` turns the integrals into sums over a lattice of distance `1/sigma` whose
+/// points lie between `start` and `end` at half a distance (Euler and Maclaurin, second order).
 fn gaussian_cell(mu: f64, grain: f64, from: f64, start: f64, end: f64) -> Cell {
     let lattice = |z: f64, density: f64| grain * z * density;
     let (p0, p1) = (normal_density(start - mu), normal_density(end - mu));
@@ -202,8 +206,9 @@ fn discrete_gaussian(dots: &mut Dots, shift: f64, sigma: f64) {
     dots.at_infinity(tail);
 }
 
-/// The same for large sigma: an integer is a cell of width 1 of the line, corrected by Euler and Maclaurin. The
-/// next term is below `(7/5760) (12/sigma)^4 < 1e-14` of each mass, and the normaliser is the integral up to `e^(-2 pi^2 sigma^2)`.
+/// The same for large sigma: an integer is a cell of width 1 of the line, corrected by Euler and
+/// Maclaurin. The next term is below `(7/5760) (12/sigma)^4 < 1e-14` of each mass, and the normaliser is
+/// the integral up to `e^(-2 pi^2 sigma^2)`.
 fn smooth_discrete_gaussian(dots: &mut Dots, shift: f64, sigma: f64) {
     let mu = shift / sigma;
     let reach = discrete_reach(sigma);
@@ -225,7 +230,8 @@ fn smooth_discrete_gaussian(dots: &mut Dots, shift: f64, sigma: f64) {
     dots.at_infinity(tail);
 }
 
-/// Laplace noise, shift `epsilon` in units of the scale: atoms at both ends, density `e^((x - epsilon)/2)/4` between.
+/// Laplace noise, shift `epsilon` in units of the scale: atoms at both ends, density
+/// `e^((x - epsilon)/2)/4` between.
 fn laplace(dots: &mut Dots, epsilon: f64) {
     dots.atom(epsilon, 0.5);
     dots.atom(-epsilon, 0.5 * (-epsilon).exp());
@@ -237,28 +243,120 @@ fn laplace(dots: &mut Dots, epsilon: f64) {
     });
 }
 
-/// Discrete Laplace noise of ratio `r = e^(-1/scale)`: atoms at both ends, `P(k) = (1-r)/(1+r) r^(shift-k)` between.
+/// Discrete Laplace noise of ratio `r = e^(-1/scale)`: atoms at both ends,
+/// `P(k) = (1-r)/(1+r) r^(shift-k)` between.
 fn discrete_laplace(dots: &mut Dots, shift: u64, scale: f64) {
     let epsilon = shift as f64 / scale;
     let normaliser = 1.0 + (-1.0 / scale).exp();
     dots.atom(epsilon, 1.0 / normaliser);
     dots.atom(-epsilon, (-epsilon).exp() / normaliser);
-    if shift <= FEW_ATOMS {
-        let each = -(-1.0 / scale).exp_m1() / normaliser;
-        for k in 1..shift {
-            let loss = (2.0 * k as f64 - shift as f64) / scale;
-            dots.atom(loss, each * (-((shift - k) as f64) / scale).exp());
-        }
-        return;
+    if shift > FEW_ATOMS {
+        return discrete_laplace_inside(dots, shift as f64, scale);
     }
-    let shift = shift as f64;
-    let first = |loss: f64| (0.5 * (loss * scale + shift)).ceil();
+    let each = -(-1.0 / scale).exp_m1() / normaliser;
+    for k in 1..shift {
+        let loss = (2.0 * k as f64 - shift as f64) / scale;
+        dots.atom(loss, each * (-((shift - k) as f64) / scale).exp());
+    }
+}
+
+/// The integers between the two centres, cell by cell: each cell holds a piece of a geometric series.
+fn discrete_laplace_inside(dots: &mut Dots, shift: f64, scale: f64) {
+    let epsilon = shift / scale;
+    let normaliser = 1.0 + (-1.0 / scale).exp();
+    let first = |loss: f64| (0.5 * (loss * scale + shift)).ceil().clamp(1.0, shift);
     dots.cells(-epsilon, epsilon, |from, to| {
-        let (start, end) = (first(from).max(1.0), first(to).min(shift));
-        let count = (end - start).max(0.0);
-        let width = -(-count / scale).exp_m1() / normaliser;
+        let (start, end) = (first(from), first(to));
+        let width = -((start - end) / scale).exp_m1() / normaliser;
         let p = ((end - 1.0 - shift) / scale).exp() * width;
         let scaled_q = (from - start / scale).exp() * width;
         Cell { p, scaled_q, slack: 8.0 * f64::EPSILON * p * (1.0 + epsilon) }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two descriptions of one distribution agree wherever delta is of interest.
+    fn same(mut atoms: Dots, mut cells: Dots, place: [&dyn Fn(&mut Dots); 2]) {
+        place[0](&mut atoms);
+        place[1](&mut cells);
+        let (atoms, cells) = (atoms.finish(), cells.finish());
+        for index in -100..100 {
+            let epsilon = f64::from(index) * atoms.interval() * 5.0;
+            let (want, got) = (atoms.delta(epsilon), cells.delta(epsilon));
+            assert!(
+                (got / want - 1.0).abs() < 1e-6 || want < 1e-20,
+                "{got:e} against {want:e} at {epsilon}"
+            );
+        }
+    }
+
+    #[test]
+    fn large_discrete_gaussians_are_summed_as_their_atoms_are() {
+        for (shift, sigma) in [(4096.0, 8192.0), (20_000.0, 8192.0), (1.0, 8192.0)] {
+            let largest = (0.5 * shift + discrete_reach(sigma)) / sigma * (shift / sigma);
+            let grid = || Dots::new(largest / 600.0, -largest, largest).unwrap();
+            same(
+                grid(),
+                grid(),
+                [&|dots| discrete_gaussian(dots, shift, sigma), &|dots| {
+                    smooth_discrete_gaussian(dots, shift, sigma);
+                }],
+            );
+        }
+    }
+
+    #[test]
+    fn large_discrete_laplace_is_summed_as_its_atoms_are() {
+        let (shift, scale) = (4000u64, 1500.0);
+        let grid = || Dots::new(0.003, -3.0, 3.0).unwrap();
+        same(
+            grid(),
+            grid(),
+            [&|dots| discrete_laplace(dots, shift, scale), &|dots| {
+                // The atoms at the two ends only, then the inside by cells.
+                let (epsilon, normaliser) = (shift as f64 / scale, 1.0 + (-1.0 / scale).exp());
+                dots.atom(epsilon, 1.0 / normaliser);
+                dots.atom(-epsilon, (-epsilon).exp() / normaliser);
+                discrete_laplace_inside(dots, shift as f64, scale);
+            }],
+        );
+    }
+
+    /// `delta(-x) = 1 - e^-x + e^-x delta(x)` says that swapping the pair changes nothing; at grid points
+    /// it must hold exactly for a discretisation that keeps both masses.
+    #[test]
+    fn every_pair_is_symmetric() {
+        for event in [
+            Event::Gaussian { sensitivity: 1.0, sigma: 2.0 },
+            Event::SecureSum { sensitivity: 1.0, sigma: 0.5, people: 9 },
+            Event::DiscreteGaussian { sensitivity: 2, sigma: 3.0 },
+            Event::DiscreteGaussian { sensitivity: 9000, sigma: 10_000.0 },
+            Event::Laplace { sensitivity: 1.0, scale: 0.7 },
+            Event::DiscreteLaplace { sensitivity: 3, scale: 2.5 },
+            Event::DiscreteLaplace { sensitivity: 1 << 40, scale: 1e12 },
+            Event::RandomizedResponse { categories: 5, epsilon: 1.3 },
+            Event::Pure { epsilon: 2.0 },
+            Event::PrivUnit { cap: 0.2, inside: 0.7 },
+            Event::PrivUnit { cap: 0.9, inside: 0.97 },
+            Event::Shuffled { epsilon: 1.0, people: 50, binary: false },
+        ] {
+            let loss = PrivacyLossDistribution::of(&event, 0.01).unwrap();
+            for x in (1..300).map(|index| f64::from(index) * 0.01) {
+                let swapped = -(-x).exp_m1() + (-x).exp() * loss.delta(x);
+                let gap = loss.delta(-x) - swapped;
+                assert!(gap.abs() < 1e-10, "{event:?} at {x}: {gap:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        let once = Event::Pure { epsilon: 1.0 };
+        let twice = Event::Repeated { event: Box::new(once), times: 2 };
+        let error = PrivacyLossDistribution::of(&twice, 0.1).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    }
 }

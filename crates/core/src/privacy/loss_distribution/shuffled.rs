@@ -1,15 +1,16 @@
 //! The privacy loss of a shuffled batch, so that shuffled releases compose with everything else.
 //!
-//! The pair of [`shuffle`](crate::privacy::shuffle) given `N = C + 1` reports, in terms of the lean `u = (2k - N)/N` of the `k` first
-//! answers among them, with `T = tanh(epsilon_0/2)` and `b` the law of `Bin(N, 1/2)`:
+//! The pair of [`shuffle`](crate::privacy::shuffle) given `N = C + 1` reports, in terms of the lean
+//! `u = (2k - N)/N` of the `k` first answers among them, with `T = tanh(epsilon_0/2)` and `b` the law of
+//! `Bin(N, 1/2)`:
 //!
 //! ```text
 //! P(k) = b(k) (1 + u T),     Q(k) = b(k) (1 - u T),     loss = 2 atanh(u T).
 //! ```
 //!
-//! The count `C` is part of the output, so the whole is a mixture over `C` of these. Fewer clones dominate more
-//! (one more clone is a post-processing), so groups of `C` are charged at their least member; domination of every
-//! component is domination of the mixture, and dominating pairs compose.
+//! The count `C` is part of the output, so the whole is a mixture over `C` of these. Fewer clones
+//! dominate more (one more clone is a post-processing), so groups of `C` are charged at their least
+//! member; domination of every component is domination of the mixture, and dominating pairs compose.
 
 use super::dots::{Cell, Dots};
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
 
 /// Outcomes that are walked through in all, which bounds the number of groups: larger crowds vary less in
 /// proportion and need fewer.
-const OUTCOMES: f64 = 4e6;
+const OUTCOMES: f64 = 1e6;
 /// More people than this are treated as this many, which never costs less.
 const MOST_PEOPLE: u64 = 1 << 33;
 /// Standard deviations of `k` that are walked through; beyond them lies less than 1e-30.

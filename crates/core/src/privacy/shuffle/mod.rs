@@ -1,0 +1,188 @@
+//! Privacy amplification by shuffling, for any pure-DP local randomiser.
+//!
+//! One person's input is replaced; `n - 1` others report through the same `epsilon_0`-DP local randomiser
+//! and only the shuffled batch is seen. Each other report is, with probability `clone`, a fair coin
+//! between what the person says on one input and on the other. With `C ~ Bin(n-1, clone)`,
+//! `A ~ Bin(C, 1/2)`, `D ~ Bern(a)` and `a = e^epsilon_0/(e^epsilon_0 + 1)`, the batch is a
+//! post-processing of the pair
+//!
+//! ```text
+//! P = (A + D, C - A + 1 - D)      Q = (A + 1 - D, C - A + D).
+//! ```
+//!
+//! Proof. Let `R0`, `R1` be the output laws on the two inputs. Because
+//! `e^-epsilon_0 R1 <= R0 <= e^epsilon_0 R1`, there are laws `Q0`, `Q1` with `R0 = a Q0 + (1-a) Q1` and
+//! `R1 = (1-a) Q0 + a Q1`. Another person's law satisfies
+//! `R >= e^-epsilon_0 max(R0, R1) >= (e^-epsilon_0/2)(R0 + R1) = (e^-epsilon_0/2)(Q0 + Q1)`: it is a
+//! mixture that with probability `clone = e^-epsilon_0` is a fair coin between `Q0` and `Q1`. Telling who
+//! is no clone, and only the counts of `Q0` and `Q1` among the rest, gives the pair. For binary
+//! randomised response `Q0`, `Q1` are the two answers, and the fair coin has probability
+//! `2/(e^epsilon_0 + 1)`. (Taking that value for every randomiser, as Feldman, McMillan and Talwar did in
+//! 2023, is withdrawn by their erratum.)
+//!
+//! Given `N = C + 1`, the likelihood ratio of `k` first answers is monotone in `k`, so with `tau` the
+//! least `k` where it exceeds `e^epsilon`
+//!
+//! ```text
+//! delta_C = (a - e^epsilon (1-a)) P(A = tau-1) - (e^epsilon - 1) P(A >= tau),   delta = E[delta_C].
+//! ```
+//!
+//! `delta_C` does not increase with `C` (one more clone is a post-processing), so groups of `C` are
+//! charged at their least member, and the lower tail at `C = 0`.
+//!
+//! Guarantee: an upper bound, exact for the pair above up to grouping (well below 1 % of delta); never
+//! above `epsilon_0`.
+//!
+//! References: Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021, Theorem 3.1; for
+//! binary randomised response also "Stronger privacy amplification by shuffling", SODA 2023, arXiv
+//! 2208.04591 with erratum.
+
+mod binomial;
+#[cfg(test)]
+mod tests;
+
+pub(super) use binomial::fair_binomial;
+
+use binomial::{fair_binomial_tail, group_binomial};
+
+use crate::{
+    Error, Result,
+    error::{not_negative, probability},
+};
+
+/// Most groups of clone counts; a group is charged at its least count.
+const GROUPS: usize = 512;
+/// More people than this are treated as this many: fewer clones cost more, never less.
+const MOST_PEOPLE: u64 = 1 << 36;
+/// Relative error granted to the binomial probabilities, charged upwards.
+const SLACK: f64 = 1e-12;
+
+/// Least `delta` with which a shuffled batch of `people` reports is `(epsilon, delta)`-DP.
+///
+/// `binary` says that the local randomiser is binary randomised response.
+///
+/// ```
+/// let alone = reticent::privacy::shuffle::delta(1.0, 1, 0.0, false)?;
+/// assert!((alone - 0.5f64.tanh()).abs() < 1e-9); // no crowd, no amplification
+/// # Ok::<(), reticent::Error>(())
+/// ```
+pub fn delta(epsilon_local: f64, people: u64, epsilon: f64, binary: bool) -> Result<f64> {
+    let crowd = Crowd::new(epsilon_local, people, binary, GROUPS)?;
+    Ok(crowd.delta(not_negative("epsilon", epsilon)?))
+}
+
+/// Least `epsilon` with which a shuffled batch of `people` reports is `(epsilon, delta)`-DP.
+///
+/// ```
+/// let epsilon = reticent::privacy::shuffle::epsilon(1.0, 100_000, 1e-6, false)?;
+/// assert!(epsilon < 0.05);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+pub fn epsilon(epsilon_local: f64, people: u64, delta: f64, binary: bool) -> Result<f64> {
+    probability("delta", delta)?;
+    let crowd = Crowd::new(epsilon_local, people, binary, GROUPS)?;
+    if crowd.delta(0.0) <= delta {
+        return Ok(0.0);
+    }
+    // The invariant delta(high) <= delta holds from the start: at epsilon_local delta is 0.
+    let (mut low, mut high) = (0.0, epsilon_local);
+    while high - low > 1e-7 * high {
+        // Amplified values lie far below the local one, so the first steps are taken on a logarithmic scale.
+        let middle = if low > 0.0 { 0.5 * (low + high) } else { high / 16.0 };
+        if crowd.delta(middle) <= delta {
+            high = middle
+        } else {
+            low = middle
+        }
+        if high < 1e-12 * epsilon_local {
+            break;
+        }
+    }
+    Ok(high)
+}
+
+/// The closed form of Feldman, McMillan and Talwar (2021), Theorem 3.1; `None` outside its range
+/// `epsilon_local <= ln(people / (16 ln(2/delta)))`. [`epsilon`] is never worse.
+pub fn closed_form(epsilon_local: f64, people: u64, delta: f64) -> Option<f64> {
+    let n = people as f64;
+    let valid = epsilon_local >= 0.0
+        && delta > 0.0
+        && delta < 1.0
+        && epsilon_local <= (n / (16.0 * (2.0 / delta).ln())).ln();
+    valid.then(|| {
+        let e = epsilon_local.exp();
+        let crowd = 8.0 * (e * (4.0 / delta).ln() / n).sqrt() + 8.0 * e / n;
+        ((0.5 * epsilon_local).tanh() * crowd).ln_1p()
+    })
+}
+
+/// The law of the clone count, in groups, for one local level.
+pub(super) struct Crowd {
+    epsilon_local: f64,
+    /// (least clone count of the group, probability of the group).
+    pub(super) groups: Vec<(u64, f64)>,
+    /// Probability of fewer clones than any group has: charged as none at all.
+    pub(super) rest: f64,
+}
+
+impl Crowd {
+    pub(super) fn new(
+        epsilon_local: f64,
+        people: u64,
+        binary: bool,
+        most_groups: usize,
+    ) -> Result<Self> {
+        not_negative("epsilon_local", epsilon_local)?;
+        if people == 0 {
+            return Err(Error::invalid("people", people, "give a whole number, 1 or above"));
+        }
+        let lie = (-epsilon_local).exp();
+        let clone = if binary { 2.0 * lie / (1.0 + lie) } else { lie };
+        let others = people.min(MOST_PEOPLE) - 1;
+        let (groups, rest) = group_binomial(others, clone, most_groups);
+        Ok(Self { epsilon_local, groups, rest })
+    }
+
+    fn delta(&self, epsilon: f64) -> f64 {
+        if epsilon >= self.epsilon_local {
+            return 0.0;
+        }
+        let curve = Curve::new(self.epsilon_local, epsilon);
+        let sum: f64 =
+            self.groups.iter().map(|&(clones, weight)| weight * curve.delta(clones)).sum();
+        (sum + self.rest * curve.alone).min(curve.alone)
+    }
+}
+
+/// The hockey stick at one `epsilon` as a function of the number of clones.
+struct Curve {
+    /// `a - e^epsilon (1 - a)`, what a person without clones pays.
+    alone: f64,
+    /// `e^epsilon - 1`.
+    growth: f64,
+    /// `tanh(epsilon/2) / tanh(epsilon_local/2)`: the ratio exceeds `e^epsilon` where `2k - N > N * lead`.
+    lead: f64,
+}
+
+impl Curve {
+    fn new(epsilon_local: f64, epsilon: f64) -> Self {
+        let truth = 1.0 / (1.0 + (-epsilon_local).exp());
+        Self {
+            // a - e^eps (1-a) = a (1 - e^(eps - eps0)), which does not cancel.
+            alone: -truth * (epsilon - epsilon_local).exp_m1(),
+            growth: epsilon.exp_m1(),
+            lead: (0.5 * epsilon).tanh() / (0.5 * epsilon_local).tanh(),
+        }
+    }
+
+    fn delta(&self, clones: u64) -> f64 {
+        let total = clones as f64 + 1.0;
+        let tau = (0.5 * (total + total * self.lead)).floor() as u64 + 1;
+        if tau > clones + 1 {
+            return 0.0;
+        }
+        let gain = self.alone * fair_binomial(clones, tau - 1) * (1.0 + SLACK);
+        let loss = self.growth * fair_binomial_tail(clones, tau) * (1.0 - SLACK);
+        (gain - loss).max(0.0)
+    }
+}
