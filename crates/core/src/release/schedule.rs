@@ -4,9 +4,6 @@
 //! t_1 = first,   t_{i+1} = t_i + min(max(least, floor(rate t_i)), most)
 //! ```
 //!
-//! where the capped schedule takes the floor to an even number: from an even first round, releases stay on
-//! even rounds, and learners that take rounds two at a time never straddle one.
-//!
 //! Fewer releases cost less noise, because the mechanism is indexed by release and contributions in
 //! between are added exactly. The cap `most` bounds how stale a decision can be: without it a policy
 //! that was unlucky early stays unlucky for a fixed fraction of the horizon.
@@ -21,7 +18,7 @@ use crate::{Error, Result, error::not_negative};
 ///
 /// ```
 /// use reticent::release::Schedule;
-/// assert_eq!(Schedule::default().releases(50_000_000), 49_038);
+/// assert_eq!(Schedule::default().releases(50_000_000), 49_036);
 /// let times: Vec<u64> = Schedule::default().times().take(3).collect();
 /// assert_eq!(times, [64, 80, 96]);
 /// ```
@@ -50,13 +47,12 @@ pub enum Schedule {
     },
 }
 
-/// The one form of all schedules: gaps of about `rate` times the round, down to a multiple of `grain`.
+/// The one form of all schedules: gaps of about `rate` times the round.
 struct Gaps {
     first: u64,
     least: u64,
     rate: f64,
     most: u64,
-    grain: u64,
 }
 
 impl Default for Schedule {
@@ -68,7 +64,7 @@ impl Default for Schedule {
 impl Schedule {
     /// Refuses schedules that never start or stand still.
     pub fn check(&self) -> Result<()> {
-        let Gaps { first, least, rate, most, .. } = self.gaps();
+        let Gaps { first, least, rate, most } = self.gaps();
         not_negative("rate", rate)?;
         for (field, value) in [("first", first), ("least", least)] {
             if value == 0 {
@@ -83,13 +79,11 @@ impl Schedule {
 
     fn gaps(&self) -> Gaps {
         match *self {
-            Schedule::EveryRound => Gaps { first: 1, least: 1, rate: 0.0, most: 1, grain: 1 },
+            Schedule::EveryRound => Gaps { first: 1, least: 1, rate: 0.0, most: 1 },
             Schedule::CappedGeometric { first, least, rate, most } => {
-                Gaps { first, least, rate, most, grain: 2 }
+                Gaps { first, least, rate, most }
             }
-            Schedule::Geometric { first, rate } => {
-                Gaps { first, least: 1, rate, most: u64::MAX, grain: 1 }
-            }
+            Schedule::Geometric { first, rate } => Gaps { first, least: 1, rate, most: u64::MAX },
         }
     }
 
@@ -100,9 +94,9 @@ impl Schedule {
 
     /// Round of the release that follows one at `round`.
     pub fn next(&self, round: u64) -> u64 {
-        let Gaps { least, rate, most, grain, .. } = self.gaps();
+        let Gaps { least, rate, most, .. } = self.gaps();
         let proportional = (rate * round as f64) as u64;
-        round.saturating_add((proportional / grain * grain).max(least).min(most))
+        round.saturating_add(proportional.max(least).min(most))
     }
 
     /// The rounds of the releases, without end.
@@ -115,18 +109,18 @@ impl Schedule {
     ///
     /// Runs of equal gaps are counted at once: about `1/rate` operations whatever the horizon.
     pub fn releases(&self, horizon: u64) -> u64 {
-        let Gaps { first, rate, most, grain, .. } = self.gaps();
+        let Gaps { first, rate, most, .. } = self.gaps();
         let (mut round, mut count) = (first, 0);
         while round <= horizon {
             let gap = self.next(round) - round;
             if gap == 0 {
                 return count + 1; // `round` is the last number there is
             }
-            // The gap is the same up to the round where rate * round reaches the next multiple of grain.
+            // The gap is the same up to the round where rate * round reaches the next whole number.
             let change = if gap >= most || rate == 0.0 {
                 u64::MAX
             } else {
-                ((gap / grain + 1) as f64 * grain as f64 / rate * (1.0 - 1e-12)) as u64
+                ((gap + 1) as f64 / rate * (1.0 - 1e-12)) as u64
             };
             let run = (change.min(horizon).saturating_sub(round) / gap).max(1);
             count += run;
@@ -147,10 +141,10 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_default_makes_49038_releases_in_the_papers_horizon() {
+    fn the_default_makes_49036_releases_in_the_papers_horizon() {
         let schedule = Schedule::default();
-        assert_eq!(schedule.releases(50_000_000), 49_038);
-        assert_eq!(schedule.times().take_while(|&t| t <= 50_000_000).count(), 49_038);
+        assert_eq!(schedule.releases(50_000_000), 49_036);
+        assert_eq!(schedule.times().take_while(|&t| t <= 50_000_000).count(), 49_036);
         assert_eq!(schedule.releases(63), 0);
         assert_eq!(schedule.releases(64), 1);
     }
