@@ -172,6 +172,34 @@ fn event_files_are_priced_or_refused() {
 }
 
 #[test]
+fn the_demo_keeps_its_promise_and_draws() {
+    let folder = std::env::temp_dir().join(format!("reticent-demo-{}", std::process::id()));
+    let out = folder.to_str().unwrap();
+    let demo = json(&["demo", "--people", "3000", "--delta", "1e-7", "--out", out, "--json"]);
+    let run = |index: usize| &demo["runs"][index];
+    for index in [0, 1] {
+        let epsilon = run(index)["guarantee"]["epsilon"].as_f64().unwrap();
+        assert!((epsilon - 1.0).abs() < 1e-9, "requested 1, exact {epsilon}");
+        assert_eq!(run(index)["guarantee"]["model"], "joint");
+    }
+    assert_eq!(run(2)["guarantee"]["mode"], "paper");
+    assert_eq!(run(2)["guarantee"]["claimed"]["epsilon"], 1.0);
+    assert!(run(2)["guarantee"]["epsilon"].as_f64().unwrap() < 0.1);
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("differentially private"));
+    assert!(folder.join("figures/average.svg").is_file());
+    std::fs::remove_dir_all(&folder).unwrap();
+
+    refused(&["demo", "--people", "10", "--out", out], &["people is 10", "100 to"]);
+    refused(&["demo", "--epsilon", "0", "--out", out], &["epsilon is 0"]);
+    refused(&["demo", "--delta", "1", "--out", out], &["delta is 1"]);
+    assert!(!folder.exists(), "a refused command leaves nothing behind");
+    let output = reticent(&["demo", "--people", "3000", "--out", "/dev/null/nowhere"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("/dev/null/nowhere"), "{}", stderr(&output));
+}
+
+#[test]
 fn help_shows_an_example_everywhere() {
     for arguments in [
         &["privacy", "--help"][..],

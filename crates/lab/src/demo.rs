@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use reticent::{
     noise::{Noise, SecureNoise},
-    privacy::{Event, Guarantee, TrustModel, Unit},
+    privacy::Guarantee,
     release::{
         Calibration, Domain, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule, paper_levels,
     },
@@ -72,6 +72,10 @@ pub struct Demo {
 
 /// Runs the demonstration and writes `report.html` and its figures to `folder`.
 pub fn run(options: Options, folder: &Path) -> Result<Demo> {
+    if !(100..=MOST_PEOPLE).contains(&options.people) {
+        let remedy = format!("give 100 to {MOST_PEOPLE}");
+        return Err(reticent::Error::invalid("people", options.people, remedy).into());
+    }
     let ratings = ratings(&options);
     let truth = averages(&ratings);
     let runs = vec![
@@ -90,6 +94,9 @@ pub fn run(options: Options, folder: &Path) -> Result<Demo> {
     demo.write(&truth)?;
     Ok(demo)
 }
+
+/// So that a demonstration ends while somebody watches.
+const MOST_PEOPLE: u64 = 2_000_000;
 
 const DOMAIN: Domain = Domain::Vector { dimension: 1, bound: 1.0 };
 
@@ -131,7 +138,11 @@ fn curate(
     ratings: &[f64],
     truth: &[(f64, f64)],
 ) -> Result<Run> {
-    let guarantee = certify(&plan.event(), claim, options)?;
+    let guarantee = plan.guarantee(options.delta)?.with_people(options.people);
+    let guarantee = match claim {
+        Some(source) => guarantee.with_claim(options.epsilon, options.delta, source)?,
+        None => guarantee,
+    };
     let mut sum = plan.start(SecureNoise::from_system()?);
     let (mut averages, mut deviations) = (Vec::new(), Vec::new());
     for &rating in ratings {
@@ -154,16 +165,6 @@ fn curate(
         guarantee,
         averages,
         deviations,
-    })
-}
-
-fn certify(event: &Event, claim: Option<&str>, options: &Options) -> Result<Guarantee> {
-    let guarantee = Guarantee::of(event, TrustModel::Joint, options.delta)?
-        .with_unit(Unit::Person { at_most: 1 })
-        .with_people(options.people);
-    Ok(match claim {
-        Some(source) => guarantee.with_claim(options.epsilon, options.delta, source)?,
-        None => guarantee,
     })
 }
 

@@ -73,7 +73,7 @@ enum Question {
         /// Requested delta.
         #[arg(long)]
         delta: f64,
-        /// The reports are binary randomised response: a sharper analysis, exact, applies.
+        /// The reports are binary randomised response: a sharper analysis applies.
         #[arg(long)]
         binary: bool,
     },

@@ -108,12 +108,16 @@ impl Bill {
             [(Event::Shuffled { epsilon, people, binary }, 1)] if mu == 0.0 => {
                 Base::Shuffled { epsilon_local: *epsilon, people: *people, binary: *binary }
             }
-            _ => {
-                let mut parts = self.others;
+            others => {
+                let pure =
+                    |(event, times): &(Event, u64)| Some(event.pure_epsilon()? * *times as f64);
+                let pure = others.iter().map(pure).sum::<Option<f64>>().filter(|_| mu == 0.0);
+                let mut parts = others.to_vec();
                 if mu > 0.0 {
                     parts.push((Event::Gaussian { sensitivity: mu, sigma: 1.0 }, 1));
                 }
-                Base::Loss(Box::new(PrivacyLossDistribution::of_composition(&parts)?))
+                let distribution = Box::new(PrivacyLossDistribution::of_composition(&parts)?);
+                Base::Loss { distribution, pure }
             }
         };
         Ok(Curve { base, grid: self.grid })
@@ -142,6 +146,19 @@ mod tests {
         let both = Event::Composed { events: vec![half.clone(), half.clone()] };
         let (once, twice) = (Accountant::price(&half).unwrap(), Accountant::price(&both).unwrap());
         assert!(twice.epsilon(1e-6).unwrap() > 1.3 * once.epsilon(1e-6).unwrap());
+    }
+
+    #[test]
+    fn pure_mechanisms_never_cost_more_than_the_sum_of_their_epsilons() {
+        let coin = Event::RandomizedResponse { categories: 2, epsilon: 0.1 };
+        let curve = Accountant::price(&Event::Repeated { event: coin.into(), times: 50 }).unwrap();
+        assert!(curve.epsilon(1e-300).unwrap() <= 5.0 + 1e-12);
+        assert_eq!(curve.delta(5.0 + 1e-12).unwrap(), 0.0);
+        let laplace = Event::Laplace { sensitivity: 1.0, scale: 2.0 };
+        let gaussian = Event::Gaussian { sensitivity: 1.0, sigma: 3.0 };
+        let mixed =
+            Accountant::price(&Event::Composed { events: vec![laplace, gaussian] }).unwrap();
+        assert!(mixed.delta(0.6).unwrap() > 0.0);
     }
 
     #[test]

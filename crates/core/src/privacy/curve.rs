@@ -33,8 +33,8 @@ pub struct Curve {
 pub(super) enum Base {
     /// mu-GDP.
     Gaussian { mu: f64 },
-    /// Anything, through its privacy-loss distribution.
-    Loss(Box<PrivacyLossDistribution>),
+    /// Anything, through its privacy-loss distribution; `pure` is what basic composition gives at delta = 0.
+    Loss { distribution: Box<PrivacyLossDistribution>, pure: Option<f64> },
     /// One shuffled batch.
     Shuffled { epsilon_local: f64, people: u64, binary: bool },
 }
@@ -83,7 +83,8 @@ impl Base {
     fn delta(&self, epsilon: f64) -> Result<f64> {
         match self {
             Base::Gaussian { mu } => Ok(gaussian::delta_unchecked(epsilon, *mu)),
-            Base::Loss(distribution) => Ok(distribution.delta(epsilon)),
+            Base::Loss { pure: Some(pure), .. } if epsilon >= *pure => Ok(0.0),
+            Base::Loss { distribution, .. } => Ok(distribution.delta(epsilon)),
             Base::Shuffled { epsilon_local, people, binary } => {
                 shuffle::delta(*epsilon_local, *people, epsilon, *binary)
             }
@@ -93,7 +94,9 @@ impl Base {
     fn epsilon(&self, delta: f64) -> Result<f64> {
         match self {
             Base::Gaussian { mu } => gaussian::epsilon(delta, *mu),
-            Base::Loss(distribution) => Ok(distribution.epsilon(delta)),
+            Base::Loss { distribution, pure } => {
+                Ok(distribution.epsilon(delta).min(pure.unwrap_or(f64::INFINITY)))
+            }
             Base::Shuffled { epsilon_local, people, binary } => {
                 shuffle::epsilon(*epsilon_local, *people, delta, *binary)
             }

@@ -170,4 +170,20 @@ impl Event {
             }
         }
     }
+
+    /// The epsilon with which this single event holds at delta = 0, if there is one.
+    pub(super) fn pure_epsilon(&self) -> Option<f64> {
+        match *self {
+            Event::Nothing => Some(0.0),
+            Event::Laplace { sensitivity, scale } => Some(sensitivity / scale),
+            Event::DiscreteLaplace { sensitivity, scale } => Some(sensitivity as f64 / scale),
+            Event::PrivUnit { cap, inside } => {
+                Some((inside * (1.0 - cap) / ((1.0 - inside) * cap)).ln())
+            }
+            Event::RandomizedResponse { epsilon, .. }
+            | Event::Pure { epsilon }
+            | Event::Shuffled { epsilon, .. } => Some(epsilon),
+            _ => None,
+        }
+    }
 }

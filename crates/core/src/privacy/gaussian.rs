@@ -16,6 +16,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 
+use super::Mode;
 use crate::{
     Error, Result,
     error::{not_negative, positive, probability},
@@ -108,13 +109,14 @@ pub fn mu_of(sensitivity: f64, sigma: f64, times: u64) -> Result<f64> {
 
 /// The textbook sigma, `sensitivity sqrt(2 ln(1.25/delta)) / epsilon`, for comparison and `paper` mode.
 ///
-/// Refused for epsilon >= 1, where its theorem does not hold.
-pub fn classic_sigma(epsilon: f64, delta: f64, sensitivity: f64) -> Result<f64> {
-    if !(epsilon > 0.0 && epsilon < 1.0) {
+/// For epsilon >= 1, where its theorem does not hold, it is refused outside [`Mode::Paper`].
+pub fn classic_sigma(epsilon: f64, delta: f64, sensitivity: f64, mode: Mode) -> Result<f64> {
+    positive("epsilon", epsilon)?;
+    if epsilon >= 1.0 && mode != Mode::Paper {
         return Err(Error::invalid(
             "epsilon",
             epsilon,
-            "the classic Gaussian formula is proved for 0 < epsilon < 1 only; use the exact `sigma`",
+            "the classic Gaussian formula is proved below 1 only; use the exact `sigma`",
         ));
     }
     probability("delta", delta)?;
@@ -314,9 +316,12 @@ mod tests {
 
     #[test]
     fn the_classic_formula_is_refused_where_it_is_false() {
-        assert!(classic_sigma(1.0, 1e-5, 1.0).is_err());
-        let sigma = classic_sigma(0.5, 1e-5, 1.0).unwrap();
+        assert!(classic_sigma(1.0, 1e-5, 1.0, Mode::Exact).is_err());
+        let sigma = classic_sigma(0.5, 1e-5, 1.0, Mode::Exact).unwrap();
         assert!(delta(0.5, 1.0 / sigma).unwrap() < 1e-5);
+        // What `paper` mode reproduces is false indeed.
+        let sigma = classic_sigma(10.0, 0.1, 1.0, Mode::Paper).unwrap();
+        assert!(delta(10.0, 1.0 / sigma).unwrap() > 0.1);
     }
 
     proptest! {

@@ -10,7 +10,11 @@ use super::{
     factorization::Running,
     stream::PrivateSum,
 };
-use crate::{Error, Result, noise::Noise, privacy::Event};
+use crate::{
+    Error, Result,
+    noise::Noise,
+    privacy::{Event, Guarantee, TrustModel, Unit},
+};
 
 /// Sums carry 40 fractional bits in 127: `entry * rounds` stays below 2^85.
 const HEADROOM_BITS: f64 = 85.0;
@@ -121,6 +125,7 @@ impl PrivateSumParams {
             mu: noise.mu(factor.as_dyn(), distance),
             sigma: noise.smallest(),
             coordinates: draws,
+            contributions_per_person: self.contributions_per_person,
         };
         let running = factor.start(self.domain.coordinates());
         Ok(Plan {
@@ -151,6 +156,7 @@ impl PrivateSumParams {
             mu: doubling.mu() * self.contributions_per_person as f64,
             sigma: doubling.smallest_sigma()?,
             coordinates: draws,
+            contributions_per_person: self.contributions_per_person,
         };
         Ok(Plan {
             schedule: self.schedule,
@@ -183,6 +189,11 @@ impl PrivateSumPlan {
         self.0.promise.after(0)
     }
 
+    /// What may be promised of the whole stream, at this delta.
+    pub fn guarantee(&self, delta: f64) -> Result<Guarantee> {
+        self.0.promise.guarantee(0, delta)
+    }
+
     /// What turns numbers into contributions to this stream.
     pub fn clipper(&self) -> &Clipper {
         &self.0.clipper
@@ -206,9 +217,22 @@ pub(super) struct Promise {
     mu: f64,
     sigma: f64,
     coordinates: f64,
+    contributions_per_person: u64,
 }
 
 impl Promise {
+    /// What may be promised after so many replays.
+    pub(super) fn guarantee(&self, replays: u64, delta: f64) -> Result<Guarantee> {
+        let guarantee = Guarantee::of(&self.after(replays), TrustModel::Joint, delta)?
+            .with_unit(Unit::Person { at_most: self.contributions_per_person })
+            .with_condition("saved states resumed with the true number of releases made, by one process at a time");
+        Ok(if replays == 0 {
+            guarantee
+        } else {
+            guarantee.with_condition(format!("{replays} replays from old states, each counted"))
+        })
+    }
+
     /// The event after so many replays: each repeats at most every release, with noise of its own.
     pub(super) fn after(&self, replays: u64) -> Event {
         let times = 1.0 + replays as f64;

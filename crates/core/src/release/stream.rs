@@ -21,7 +21,12 @@ use super::{
     clip::{Clipper, Contribution, power_of_two},
     params::Plan,
 };
-use crate::{Error, Result, noise::Noise, privacy::Event, saved};
+use crate::{
+    Error, Result,
+    noise::Noise,
+    privacy::{Event, Guarantee},
+    saved,
+};
 
 const KIND: &str = "private sum";
 
@@ -40,6 +45,7 @@ const KIND: &str = "private sum";
 /// let release = sum.absorb(&contribution)?.expect("every round releases");
 /// assert_eq!((release.round(), release.upper_triangle().len(), release.vector().len()), (1, 3, 2));
 /// assert!(release.deviations()[1] > 1.5);
+/// println!("{}", sum.guarantee(1e-6)?);
 ///
 /// let bytes = sum.save();
 /// let resumed = reticent::release::PrivateSum::<SecureNoise>::resume(&bytes, 1)?;
@@ -159,6 +165,12 @@ impl<N: Noise> PrivateSum<N> {
     /// What the stream will have told about one person when its horizon is reached.
     pub fn event(&self) -> Event {
         self.state.plan.promise.after(self.state.replays)
+    }
+
+    /// What may be promised of the whole stream, at this delta; on simulation noise it says so.
+    pub fn guarantee(&self, delta: f64) -> Result<Guarantee> {
+        let guarantee = self.state.plan.promise.guarantee(self.state.replays, delta)?;
+        Ok(if N::PROTECTS_PEOPLE { guarantee } else { guarantee.simulated() })
     }
 
     /// Standard deviation of the noise in every coordinate of release number `index`, past or future.

@@ -39,7 +39,9 @@ pub fn figures() -> Result<Vec<Figure>> {
             let sum: i64 = (0..ENTRIES).map(|_| noise.discrete_gaussian(&law)).sum();
             sum
         });
-    let vector = |what: &str| Figure::new(format!("{ENTRIES} of them{what}"), vector, "ms");
+    let vector = |what: &str| {
+        Figure::new(format!("{ENTRIES} discrete Gaussians, sigma 300{what}"), vector, "ms")
+    };
     figures.push(vector("").beside(0.12, "required, at most"));
     match open_dp::milliseconds() {
         Some((floats, integers)) => {
