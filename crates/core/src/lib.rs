@@ -14,10 +14,14 @@
 //! | [`noise`] | exact noise on a grid from a cryptographic generator |
 //! | [`release`] | private running sums of vectors and matrices |
 //! | [`randomize`] | what a person's own device does to a report before it leaves |
+//! | [`bandit`] | linear bandits: one LinUCB, many privacies |
+//! | [`linalg`] | small dense algebra |
 //! | [`special`] | the special functions the rooms above share |
 //!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
 
+pub mod bandit;
+pub mod linalg;
 pub mod noise;
 pub mod privacy;
 pub mod randomize;

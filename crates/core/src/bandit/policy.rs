@@ -1,0 +1,70 @@
+//! The upper confidence bound: all that LinUCB is, once the statistics are given.
+//!
+//! ```text
+//! UCB(x) = <theta, x> + width ||x||_{V^-1} + drift ||V^-1 x||_2
+//! ```
+//!
+//! With `V = L L^T` and `W = L^-1`, `||x||_{V^-1} = ||W x||` and `V^-1 x = W^T (W x)`. The last term is zero in the
+//! textbook policy; with noisy statistics it pays for what the noise may have done to theta.
+
+/// A fixed rule for choosing arms; it holds nothing that was not released.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    dimension: usize,
+    theta: Vec<f64>,
+    /// `W = L^-1`, lower triangular, row by row: row i has i + 1 entries.
+    whitening: Vec<f64>,
+    width: f64,
+    drift: f64,
+}
+
+impl Policy {
+    /// The policy with these parts; `whitening` is `W`, lower triangular, row by row.
+    pub(crate) fn new(theta: Vec<f64>, whitening: Vec<f64>, width: f64, drift: f64) -> Self {
+        debug_assert_eq!(whitening.len(), theta.len() * (theta.len() + 1) / 2);
+        Policy { dimension: theta.len(), theta, whitening, width, drift }
+    }
+
+    /// How many features an arm has.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// The estimate of the unknown parameter.
+    pub fn theta(&self) -> &[f64] {
+        &self.theta
+    }
+
+    /// `W = L^-1` where `V = L L^T`, lower triangular, row by row.
+    pub fn whitening(&self) -> &[f64] {
+        &self.whitening
+    }
+
+    /// The factor of `||x||_{V^-1}`.
+    pub fn width(&self) -> f64 {
+        self.width
+    }
+
+    /// The factor of `||V^-1 x||_2`.
+    pub fn drift(&self) -> f64 {
+        self.drift
+    }
+
+    /// The upper confidence bound of one arm.
+    pub fn bound(&self, features: &[f64]) -> f64 {
+        let mut white = vec![0.0; self.dimension];
+        let mut back = vec![0.0; self.dimension];
+        let mut row = 0;
+        for i in 0..self.dimension {
+            let entries = &self.whitening[row..row + i + 1];
+            white[i] = entries.iter().zip(features).map(|(w, x)| w * x).sum();
+            for (back, w) in back.iter_mut().zip(entries) {
+                *back += w * white[i];
+            }
+            row += i + 1;
+        }
+        let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let mean: f64 = self.theta.iter().zip(features).map(|(t, x)| t * x).sum();
+        mean + self.width * norm(&white) + self.drift * norm(&back)
+    }
+}

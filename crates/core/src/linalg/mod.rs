@@ -1,0 +1,1 @@
+//! Small dense algebra, as much as the bandits need.
