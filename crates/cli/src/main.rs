@@ -17,6 +17,7 @@ use report::Report;
 /// Good decisions from people's data without learning the people's data.
 #[derive(Parser)]
 #[command(name = "reticent", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "Example: reticent demo")]
 struct Arguments {
     /// Print one JSON document on stdout and nothing else there.
     #[arg(long, global = true)]
@@ -28,6 +29,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Demo(commands::demo::Arguments),
+    Run(commands::run::Arguments),
     Privacy(commands::privacy::Arguments),
     Bench(commands::bench::Arguments),
 }
@@ -35,6 +37,7 @@ enum Command {
 fn run(command: Command) -> Result<Report, Error> {
     match command {
         Command::Demo(arguments) => commands::demo::run(arguments),
+        Command::Run(arguments) => commands::run::run(arguments),
         Command::Privacy(arguments) => commands::privacy::run(arguments),
         Command::Bench(arguments) => commands::bench::run(arguments),
     }

@@ -202,7 +202,8 @@ fn the_demo_keeps_its_promise_and_draws() {
 #[test]
 fn help_shows_an_example_everywhere() {
     for arguments in [
-        &["privacy", "--help"][..],
+        &["--help"][..],
+        &["privacy", "--help"],
         &["privacy", "sigma", "--help"],
         &["privacy", "delta", "--help"],
         &["privacy", "epsilon", "--help"],

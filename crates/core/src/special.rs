@@ -19,6 +19,15 @@ pub fn ln_erfc(x: f64) -> f64 {
     if x < 1.0 { erfc(x).ln() } else { erfcx(x).ln() - x * x }
 }
 
+/// Euclidean norm that neither overflows nor, which would hide an unclipped vector, underflows.
+pub fn euclidean_norm(vector: &[f64]) -> f64 {
+    let peak = vector.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    if peak == 0.0 {
+        return 0.0;
+    }
+    peak * vector.iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt()
+}
+
 /// Standard normal distribution function.
 pub fn normal_cdf(x: f64) -> f64 {
     0.5 * erfc(-x * FRAC_1_SQRT_2)

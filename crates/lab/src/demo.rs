@@ -138,7 +138,7 @@ fn curate(
     ratings: &[f64],
     truth: &[(f64, f64)],
 ) -> Result<Run> {
-    let guarantee = plan.guarantee(options.delta)?.with_people(options.people);
+    let guarantee = plan.guarantee(options.delta)?;
     let guarantee = match claim {
         Some(source) => guarantee.with_claim(options.epsilon, options.delta, source)?,
         None => guarantee,
@@ -258,7 +258,7 @@ impl Demo {
                     run.name.clone(),
                     format!("{:.1}", run.final_deviation),
                     format!("{:.5}", run.error),
-                    format!("{:.4}", run.guarantee.epsilon()),
+                    run.guarantee.epsilon_text(),
                     format!("{:e}", run.guarantee.delta()),
                 ]
             })

@@ -70,6 +70,7 @@ impl FastNoise {
 
 impl Noise for FastNoise {
     const PROTECTS_PEOPLE: bool = false;
+    const NAME: &'static str = "xoshiro256++";
 
     #[inline]
     fn bits(&mut self) -> u64 {

@@ -15,11 +15,11 @@ const STYLE: &str = "
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2rem; }
-svg { width: 100%; height: auto; }
+section { overflow-x: auto; } svg { width: 100%; min-width: 36rem; height: auto; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; } th, td { text-align: left; padding: .3rem .8rem; border-bottom: 1px solid #ddd; vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
-pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; white-space: pre-wrap; }
+pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; }
 footer { margin-top: 2rem; color: #666; font-size: .85rem; }
 @media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
 ";

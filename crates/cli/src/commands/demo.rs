@@ -12,10 +12,10 @@ use crate::{error::Error, report::Report};
 #[command(after_help = "Example: reticent demo --epsilon 0.5 --out results/demo")]
 pub struct Arguments {
     /// Requested epsilon.
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     epsilon: f64,
     /// Requested delta.
-    #[arg(long, default_value_t = 1e-6)]
+    #[arg(long, default_value_t = 1e-6, allow_negative_numbers = true)]
     delta: f64,
     /// How many people take part.
     #[arg(long, default_value_t = 20_000)]

@@ -1,12 +1,13 @@
 //! `reticent privacy`: the calculator.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use reticent::privacy::{Accountant, Event, gaussian, shuffle};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::read;
 use crate::{error::Error, report::Report};
 
 /// A calculator: exact Gaussian noise, composition, shuffling.
@@ -25,10 +26,10 @@ enum Question {
     )]
     Sigma {
         /// Requested epsilon.
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         epsilon: f64,
         /// Requested delta.
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         delta: f64,
         #[command(flatten)]
         release: Release,
@@ -37,10 +38,10 @@ enum Question {
     #[command(after_help = "Example: reticent privacy delta --sigma 4 --epsilon 1")]
     Delta {
         /// Standard deviation of the noise.
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         sigma: f64,
         /// Requested epsilon.
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         epsilon: f64,
         #[command(flatten)]
         release: Release,
@@ -51,10 +52,10 @@ enum Question {
     )]
     Epsilon {
         /// Standard deviation of the noise.
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         sigma: f64,
         /// Requested delta.
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         delta: f64,
         #[command(flatten)]
         release: Release,
@@ -65,13 +66,13 @@ enum Question {
     )]
     Shuffle {
         /// The local randomiser's epsilon.
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         epsilon_local: f64,
-        /// How many people report in the batch.
-        #[arg(long)]
+        /// How many people report in the batch; 1e9 is understood too.
+        #[arg(long, value_parser = count)]
         n: u64,
         /// Requested delta.
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         delta: f64,
         /// The reports are binary randomised response: a sharper analysis applies.
         #[arg(long)]
@@ -98,7 +99,7 @@ enum Question {
 #[derive(Args)]
 struct Release {
     /// Largest l2 distance between what two neighbours would release.
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     sensitivity: f64,
     /// How many such releases one person's data go into.
     #[arg(long, default_value_t = 1)]
@@ -109,6 +110,15 @@ impl Release {
     fn mu(&self, sigma: f64) -> reticent::Result<f64> {
         gaussian::mu_of(self.sensitivity, sigma, self.compose)
     }
+}
+
+/// A whole number, also in the form 1e9.
+fn count(text: &str) -> Result<u64, String> {
+    let whole = |value: &f64| value.fract() == 0.0 && (0.0..=9e15).contains(value);
+    text.parse::<u64>().or_else(|_| {
+        let value = text.parse::<f64>().ok().filter(whole).map(|value| value as u64);
+        value.ok_or_else(|| "give a whole number, such as 1000 or 1e9".to_string())
+    })
 }
 
 #[derive(Deserialize)]
@@ -131,6 +141,9 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
             ("epsilon", gaussian::epsilon(delta, release.mu(sigma)?)?, Some(delta))
         }
         Question::Shuffle { epsilon_local, n, delta, binary } => {
+            if delta * n as f64 > 1.0 {
+                eprintln!("warning: delta = {delta} is above 1/n for n = {n} people; stay well below that");
+            }
             ("epsilon", shuffle::epsilon(epsilon_local, n, delta, binary)?, Some(delta))
         }
         Question::Account { events, delta, epsilon } => {
@@ -148,16 +161,21 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
             }
         }
     };
+    if !value.is_finite() {
+        return Err(reticent::Error::Unsupported {
+            event: format!("this by a finite {name}"),
+            remedy: "give more noise, a larger delta, or fewer releases".into(),
+        }
+        .into());
+    }
     let text = format!("{name} = {value}");
     Ok(Report::new(text, &json!({ name: value })).warn(delta.filter(|&delta| delta > 1e-3).map(|delta| {
         format!("delta = {delta} would let a mechanism publish one person in {:.0} outright; stay below 1e-3", 1.0 / delta)
     })))
 }
 
-fn read_events(path: &PathBuf) -> Result<Vec<Event>, Error> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Error::Unreadable { path: path.clone(), reason: error.to_string() })?;
-    let file: EventFile = toml::from_str(&text)
-        .map_err(|error| Error::Malformed { path: path.clone(), reason: error.to_string() })?;
+fn read_events(path: &Path) -> Result<Vec<Event>, Error> {
+    let file: EventFile = toml::from_str(&read(path)?)
+        .map_err(|error| Error::Malformed { path: path.to_path_buf(), reason: error.to_string() })?;
     Ok(file.event)
 }

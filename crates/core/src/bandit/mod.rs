@@ -8,9 +8,23 @@
 //! | --- | --- |
 //! | `arms` | a decision set, stored by coordinate |
 //! | `policy` | the upper confidence bound and the choice; all it knows came out of a release |
+//! | `problem` | what is known before the start |
+//! | `confidence` | from a release to a policy: the paper's set and the tight one, proved |
+//! | `published` | the constants of Shariff and Sheffet: `paper` mode |
+//! | `joint` | the learner under joint differential privacy |
+//! | [`bounds`] | what theory says of regret, as numbers |
 
 mod arms;
+pub mod bounds;
+mod confidence;
+mod joint;
 mod policy;
+mod problem;
+mod published;
 
 pub use arms::Arms;
+pub use confidence::{Confidence, ConfidenceRule, Regularizer};
+pub use joint::{Decision, JointLinUcb, JointParams, JointPlan, Observation, Ticket};
 pub use policy::Policy;
+pub use problem::Problem;
+pub use published::Published;

@@ -7,8 +7,10 @@
 //! With `V = L L^T` and `W = L^-1`, `||x||_{V^-1} = ||W x||` and `V^-1 x = W^T (W x)`. The last term is zero in the
 //! textbook policy; with noisy statistics it pays for what the noise may have done to theta.
 
+use serde::{Deserialize, Serialize};
+
 /// A fixed rule for choosing arms; it holds nothing that was not released.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
     dimension: usize,
     theta: Vec<f64>,

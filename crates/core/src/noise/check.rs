@@ -11,6 +11,7 @@ pub(crate) struct Script(pub(crate) Vec<u64>);
 
 impl Noise for Script {
     const PROTECTS_PEOPLE: bool = false;
+    const NAME: &'static str = "test";
 
     fn bits(&mut self) -> u64 {
         self.0.remove(0)

@@ -334,6 +334,7 @@ mod tests {
     struct Extreme(SecureNoise);
     impl Noise for Extreme {
         const PROTECTS_PEOPLE: bool = false;
+        const NAME: &'static str = "test";
         fn bits(&mut self) -> u64 {
             match self.0.below(4) {
                 0 => 0,

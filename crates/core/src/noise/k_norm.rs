@@ -13,6 +13,7 @@ use crate::{
     Error, Result,
     error::{finite_vector, positive},
     privacy::Event,
+    special::euclidean_norm,
 };
 
 /// Euclidean K-norm noise for vectors of norm at most `bound`.
@@ -47,7 +48,7 @@ impl KNorm {
     /// `vector` plus noise: what may leave the person's device.
     pub fn randomize<N: Noise + ?Sized>(&self, vector: &[f64], noise: &mut N) -> Result<Vec<f64>> {
         finite_vector("vector", vector, self.dimension)?;
-        let norm = vector.iter().map(|entry| entry * entry).sum::<f64>().sqrt();
+        let norm = euclidean_norm(vector);
         // A clipped vector may stick out by a rounding error; it is pulled back, not trusted.
         if norm > self.bound * (1.0 + 1e-9) {
             let remedy = format!("clip it to norm {} first", self.bound);

@@ -1,7 +1,8 @@
 //! The generator that protects people: ChaCha20 (RFC 8439) keyed by the operating system.
 //!
-//! There is no public constructor from a seed: whoever knows the seed can subtract the noise. The saved
-//! form holds the key, so it needs the protection the raw data would need.
+//! There is no constructor from a seed: whoever knows the seed can subtract the noise. Deserialising is for going on where a
+//! saved generator stopped; the saved form holds the key, so whoever can read or write it can undo the noise, and it needs
+//! the protection the raw data would need.
 
 use chacha20::{
     ChaCha20Rng,
@@ -46,6 +47,7 @@ impl SecureNoise {
 
 impl Noise for SecureNoise {
     const PROTECTS_PEOPLE: bool = true;
+    const NAME: &'static str = "ChaCha20";
 
     #[inline]
     fn bits(&mut self) -> u64 {
@@ -93,6 +95,21 @@ impl<'de> Deserialize<'de> for SecureNoise {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_system_keys_every_generator_anew() {
+        // A constant key would repeat all 256 bits; by chance that happens once in 2^256.
+        let draw = || {
+            let mut noise = SecureNoise::from_system().unwrap();
+            [noise.bits(), noise.bits(), noise.bits(), noise.bits()]
+        };
+        let first = draw();
+        assert_ne!(first, draw());
+        let mut noise = SecureNoise::seeded(1);
+        let before = noise.bits();
+        noise.refresh().unwrap();
+        assert_ne!(noise.bits(), before);
+    }
 
     #[test]
     fn the_stream_is_chacha20() {

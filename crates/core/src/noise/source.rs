@@ -20,6 +20,9 @@ pub trait Noise {
     /// Whether draws are unpredictable to an adversary. Guarantees are only given when this is true.
     const PROTECTS_PEOPLE: bool;
 
+    /// Written into saved states, so that one source's state is never taken for another's.
+    const NAME: &'static str;
+
     /// 64 independent uniform bits.
     fn bits(&mut self) -> u64;
 

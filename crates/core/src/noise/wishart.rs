@@ -4,19 +4,22 @@
 //! `L_ii^2 ~ chi-square(degrees - i)` for i = 0, 1, ... and standard normals below the diagonal. The cost is
 //! `dimension^3 / 6`, whatever the degrees of freedom, and these need not be a whole number.
 //!
-//! The matrix is rounded to a dyadic grid (see [`grid`](super::grid)) of about `2^-30` of `scale^2
+//! The noisy matrix is rounded to a dyadic grid (see [`grid`](super::grid)) of about `2^-30` of `scale^2
 //! sqrt(degrees)`, the size of its off-diagonal entries; it stays positive semidefinite up to that.
 //! There is no `event` here: what a Wishart release costs is the concern of the mechanism that adds it.
 
 use super::{Noise, gamma::chi_square, grid::Grid};
-use crate::{Error, Result, error::positive};
+use crate::{
+    Error, Result,
+    error::{finite_vector, positive},
+};
 
 /// A Wishart law with scale matrix `scale^2 I`.
 ///
 /// ```
 /// use reticent::noise::{SecureNoise, Wishart};
 /// let law = Wishart::new(3, 100_000.0, 0.5)?;
-/// let matrix = law.sample(&mut SecureNoise::from_system()?);
+/// let matrix = law.randomize(&[0.0; 9], &mut SecureNoise::from_system()?)?;
 /// assert_eq!(matrix.len(), 9);
 /// assert_eq!(matrix[1], matrix[3]);
 /// assert!((matrix[0] / law.mean_eigenvalue() - 1.0).abs() < 0.1);
@@ -50,9 +53,11 @@ impl Wishart {
         self.scale * self.scale * self.degrees
     }
 
-    /// One draw, symmetric, row by row.
-    pub fn sample<N: Noise + ?Sized>(&self, noise: &mut N) -> Vec<f64> {
+    /// A symmetric `matrix`, row by row, plus one draw. The sum is rounded, not the draw: what of the data lies below a
+    /// grid unit would otherwise leave in the clear.
+    pub fn randomize<N: Noise + ?Sized>(&self, matrix: &[f64], noise: &mut N) -> Result<Vec<f64>> {
         let d = self.dimension;
+        finite_vector("matrix", matrix, d * d)?;
         let mut factor = vec![0.0; d * d];
         for row in 0..d {
             for column in 0..row {
@@ -60,17 +65,18 @@ impl Wishart {
             }
             factor[row * d + row] = chi_square(self.degrees - row as f64, noise).sqrt();
         }
-        let mut matrix = vec![0.0; d * d];
+        let mut report = vec![0.0; d * d];
         for row in 0..d {
             for column in 0..=row {
                 let (left, right) = (&factor[row * d..], &factor[column * d..]);
                 let product: f64 = (0..=column).map(|index| left[index] * right[index]).sum();
-                let entry = self.grid.round(self.scale * self.scale * product);
-                matrix[row * d + column] = entry;
-                matrix[column * d + row] = entry;
+                let exact = matrix[column * d + row];
+                let entry = self.grid.round(exact + self.scale * self.scale * product);
+                report[row * d + column] = entry;
+                report[column * d + row] = entry;
             }
         }
-        matrix
+        Ok(report)
     }
 }
 
@@ -100,7 +106,7 @@ mod tests {
         let mut noise = SecureNoise::seeded(21);
         for (degrees, scale) in [(2.5, 1.0), (7.0, 0.3), (1e5, 2.0)] {
             let law = Wishart::new(2, degrees, scale).unwrap();
-            assert!(!alarm(degrees, scale, || law.sample(&mut noise)));
+            assert!(!alarm(degrees, scale, || law.randomize(&[0.0; 9], &mut noise).unwrap()));
         }
         // The definition itself passes the same check, and the planted errors do not.
         let gram = |columns: usize, noise: &mut SecureNoise| {
@@ -112,7 +118,7 @@ mod tests {
         assert!(!alarm(7.0, 1.0, || gram(7, &mut noise)));
         assert!(alarm(7.0, 1.0, || gram(8, &mut noise)));
         let scale_squared_twice = Wishart::new(2, 7.0, 0.3 * 0.3).unwrap();
-        assert!(alarm(7.0, 0.3, || scale_squared_twice.sample(&mut noise)));
+        assert!(alarm(7.0, 0.3, || scale_squared_twice.randomize(&[0.0; 9], &mut noise).unwrap()));
         // Bartlett with the same degrees in every row: k instead of k - 1 in the second.
         assert!(alarm(7.0, 1.0, || {
             let (first, second) = (chi_square(7.0, &mut noise), chi_square(7.0, &mut noise));

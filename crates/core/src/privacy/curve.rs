@@ -58,8 +58,12 @@ impl Curve {
         let Some(grid) = self.grid else { return self.base.epsilon(delta) };
         let tau = (TAIL_SHARE * delta).max(f64::MIN_POSITIVE);
         let slack = grid.slack(tau);
-        Ok(self.base.epsilon(((delta - tau) * (-slack.factor).exp()).max(f64::MIN_POSITIVE))?
-            + slack.shift)
+        let left = (delta - tau) * (-slack.factor).exp();
+        // So coarse a grid, or so small a delta, that the theorem promises nothing.
+        if left.is_nan() || left < f64::MIN_POSITIVE {
+            return Ok(f64::INFINITY);
+        }
+        Ok(self.base.epsilon(left)? + slack.shift)
     }
 
     /// mu if the composition is Gaussian, on the real line or on a grid.

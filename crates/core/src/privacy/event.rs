@@ -113,9 +113,19 @@ pub enum Event {
     },
 }
 
+/// How deep compositions may be nested.
+const MOST_NESTING: u32 = 64;
+
 impl Event {
     /// Refuses parameters that describe no mechanism, by field and value.
     pub fn check(&self) -> Result<()> {
+        self.check_within(MOST_NESTING)
+    }
+
+    fn check_within(&self, nesting: u32) -> Result<()> {
+        if nesting == 0 {
+            return Err(Error::invalid("event", "nested too deep", "flatten the composition"));
+        }
         let at_least = |field, value: u64, least: u64| {
             if value >= least {
                 Ok(())
@@ -132,7 +142,12 @@ impl Event {
             Event::GridGaussian { mu, sigma, coordinates } => {
                 not_negative("mu", mu)?;
                 positive("sigma", sigma)?;
-                positive("coordinates", coordinates).map(drop)
+                positive("coordinates", coordinates)?;
+                if sigma > 1e100 || coordinates > 1e100 {
+                    let value = format!("{sigma}, {coordinates}");
+                    return Err(Error::invalid("sigma, coordinates", value, "give at most 1e100"));
+                }
+                Ok(())
             }
             Event::DiscreteGaussian { sigma, .. } => positive("sigma", sigma).map(drop),
             Event::Laplace { sensitivity, scale } => {
@@ -163,10 +178,10 @@ impl Event {
                 positive("sigma", sigma)?;
                 at_least("people", people, 1)
             }
-            Event::Composed { ref events } => events.iter().try_for_each(Event::check),
+            Event::Composed { ref events } => events.iter().try_for_each(|event| event.check_within(nesting - 1)),
             Event::Repeated { ref event, times } => {
                 at_least("times", times, 1)?;
-                event.check()
+                event.check_within(nesting - 1)
             }
         }
     }

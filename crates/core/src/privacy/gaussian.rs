@@ -73,6 +73,9 @@ pub fn epsilon(delta: f64, mu: f64) -> Result<f64> {
 /// ```
 pub fn mu(epsilon: f64, delta: f64) -> Result<f64> {
     not_negative("epsilon", epsilon)?;
+    if epsilon > 1e300 {
+        return Err(Error::invalid("epsilon", epsilon, "above 1e300 nothing is protected; give less"));
+    }
     probability("delta", delta)?;
     // delta <= exp(-a^2/2) and delta <= mu/sqrt(2 pi) bound mu from below, and closely;
     // at a = -40 delta is 1 to the last bit.
@@ -96,6 +99,7 @@ pub fn mu(epsilon: f64, delta: f64) -> Result<f64> {
 /// # Ok::<(), reticent::Error>(())
 /// ```
 pub fn sigma(epsilon: f64, delta: f64, sensitivity: f64, times: u64) -> Result<f64> {
+    positive("epsilon", epsilon)?;
     positive("sensitivity", sensitivity)?;
     Ok(sensitivity * (check_times(times)? as f64).sqrt() / mu(epsilon, delta)?)
 }
@@ -346,7 +350,7 @@ mod tests {
             let (e, d, m) = (10f64.powf(e), 10f64.powf(d).clamp(5e-324, 1.0 - 1e-16), 10f64.powf(m));
             prop_assert!((0.0..=1.0).contains(&delta(e, m).unwrap()));
             prop_assert!(epsilon(d, m).unwrap() >= 0.0);
-            prop_assert!(mu(e, d).unwrap() >= 0.0);
+            prop_assert!(e > 1e300 || mu(e, d).unwrap() >= 0.0);
         }
     }
 }

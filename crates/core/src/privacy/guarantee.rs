@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Result,
+    Error, Result,
     error::{not_negative, probability},
 };
 
@@ -69,14 +69,24 @@ pub struct Claim {
     pub delta: f64,
     /// Where it is claimed.
     pub source: String,
-    /// The delta that really holds at the claimed epsilon.
+    /// The delta that the accountant finds at the claimed epsilon.
     pub true_delta: f64,
+    /// Whether that delta is attained, or only an upper bound.
+    pub tightness: Tightness,
 }
 
 impl Claim {
-    /// Whether the claim is true of the mechanism as built.
+    /// Whether the accountant proves the claim of the mechanism as built.
     pub fn holds(&self) -> bool {
         self.true_delta <= self.delta
+    }
+
+    fn verdict(&self) -> &'static str {
+        match (self.holds(), self.tightness) {
+            (true, _) => "the claim is true",
+            (false, Tightness::Exact) => "the claim is FALSE",
+            (false, Tightness::UpperBound) => "the claim is NOT PROVEN",
+        }
     }
 }
 
@@ -100,6 +110,8 @@ pub struct Guarantee {
     mode: Mode,
     claimed: Option<Claim>,
     tightness: Tightness,
+    /// The run used noise that protects nobody.
+    simulated: bool,
     conditions: Vec<String>,
     warnings: Vec<String>,
     /// (epsilon, delta) pairs along the curve.
@@ -110,9 +122,10 @@ pub struct Guarantee {
 }
 
 impl Guarantee {
-    /// Prices `event` and states the smallest epsilon that holds with `delta`.
+    /// Prices `event`, all that one interaction goes into, and states the smallest epsilon that holds with `delta`.
     pub fn of(event: &Event, model: TrustModel, delta: f64) -> Result<Self> {
         probability("delta", delta)?;
+        check_model(event, model)?;
         let curve = Accountant::price(event)?;
         let epsilon = curve.epsilon(delta)?;
         let mut guarantee = Guarantee {
@@ -124,6 +137,7 @@ impl Guarantee {
             mode: Mode::Exact,
             claimed: None,
             tightness: curve.tightness(),
+            simulated: false,
             conditions: conditions_of(event),
             warnings: Vec::new(),
             points: Vec::new(),
@@ -142,8 +156,14 @@ impl Guarantee {
         Ok(guarantee)
     }
 
-    /// The unit protected, where it is not one interaction. The event must already account for it.
-    pub fn with_unit(mut self, unit: Unit) -> Self {
+    /// As [`Guarantee::of`] for a person who takes part at most `at_most` times, each time with `event`.
+    pub fn of_person(event: &Event, at_most: u64, model: TrustModel, delta: f64) -> Result<Self> {
+        let all = Event::Repeated { event: Box::new(event.clone()), times: at_most };
+        Ok(Self::of(&all, model, delta)?.with_unit(Unit::Person { at_most }))
+    }
+
+    /// The unit protected, where the event accounts for more than one interaction.
+    pub(crate) fn with_unit(mut self, unit: Unit) -> Self {
         self.unit = unit;
         self
     }
@@ -177,12 +197,14 @@ impl Guarantee {
         probability("claimed delta", delta)?;
         let true_delta = self.curve.delta(epsilon)?;
         self.mode = Mode::Paper;
-        self.claimed = Some(Claim { epsilon, delta, source: source.into(), true_delta });
+        let (source, tightness) = (source.into(), self.tightness);
+        self.claimed = Some(Claim { epsilon, delta, source, true_delta, tightness });
         Ok(self)
     }
 
     /// Marks a run on simulation noise: the numbers are those of the same run on secure noise.
     pub fn simulated(mut self) -> Self {
+        self.simulated = true;
         self.warnings.push(
             "simulation: seeded noise protects nobody; the same run on secure noise would have this guarantee".into(),
         );
@@ -192,6 +214,11 @@ impl Guarantee {
     /// The smallest epsilon that holds with [`Guarantee::delta`].
     pub fn epsilon(&self) -> f64 {
         self.epsilon
+    }
+
+    /// Epsilon to four digits after the point, never below the truth by more than 1e-9.
+    pub fn epsilon_text(&self) -> String {
+        rounded_up(self.epsilon)
     }
 
     /// The delta asked for.
@@ -238,7 +265,7 @@ impl Guarantee {
     pub fn table(&self) -> String {
         let mut rows = vec![
             ("trust model", self.model.to_string()),
-            ("epsilon", format!("{:.10}", self.epsilon)),
+            ("epsilon", format!("{}", self.epsilon)),
             ("delta", format!("{:e}", self.delta)),
             ("neighbours", "replace one unit's data".to_string()),
             ("unit", self.unit.to_string()),
@@ -263,7 +290,7 @@ impl Guarantee {
             rows.push(("claimed", claim.to_string()));
         }
         for (epsilon, delta) in self.points.iter().step_by(3) {
-            rows.push(("also holds", format!("({epsilon:.4}, {delta:e})")));
+            rows.push(("also holds", format!("({}, {delta:e})", rounded_up(*epsilon))));
         }
         rows.extend(self.conditions.iter().map(|condition| ("rests on", condition.clone())));
         rows.extend(self.warnings.iter().map(|warning| ("warning", warning.clone())));
@@ -278,26 +305,76 @@ impl Guarantee {
     }
 }
 
+/// `value` rounded up to four digits; what exceeds a digit by less than 1e-9 is rounding, not privacy.
+fn rounded_up(value: f64) -> String {
+    if !value.is_finite() || value >= 1e9 {
+        return value.to_string();
+    }
+    if value > 0.0 && value < 1e-3 {
+        // Three digits after the point of the mantissa, upwards.
+        let unit = 10f64.powf(value.log10().floor() - 3.0);
+        return format!("{:.3e}", ((value - 1e-9 * value) / unit).ceil() * unit);
+    }
+    format!("{:.4}", ((value - 1e-9) * 1e4).ceil() / 1e4)
+}
+
+/// Refuses to state a guarantee under a trust model that its event contradicts.
+fn check_model(event: &Event, model: TrustModel) -> Result<()> {
+    let needs = |what: &str| {
+        let remedy = format!("{what} has to be trusted here: use the shuffle model");
+        Err(Error::invalid("model", model, remedy))
+    };
+    match (event, model) {
+        (_, TrustModel::None) => {
+            Err(Error::invalid("model", model, "without privacy there is nothing to guarantee"))
+        }
+        (Event::Shuffled { .. }, TrustModel::Local) => needs("a shuffler"),
+        (Event::SecureSum { .. }, TrustModel::Local) => needs("a secure sum"),
+        (Event::Composed { events }, _) => {
+            events.iter().try_for_each(|event| check_model(event, model))
+        }
+        (Event::Repeated { event, .. }, _) => check_model(event, model),
+        _ => Ok(()),
+    }
+}
+
 /// What an event needs to be true in the world before its price means anything.
 fn conditions_of(event: &Event) -> Vec<String> {
     fn visit(event: &Event, conditions: &mut Vec<String>) {
-        let condition = match event {
-            Event::Nothing => return,
-            Event::Composed { events } => return events.iter().for_each(|event| visit(event, conditions)),
-            Event::Repeated { event, .. } => return visit(event, conditions),
-            Event::Shuffled { people, .. } => format!(
-                "a shuffler that nobody colludes with, and {people} people in the batch who randomise honestly"
-            ),
-            Event::SecureSum { people, .. } => {
-                format!("a secure sum that shows only the total, and {people} people who add their noise honestly")
+        let clipped = "data clipped to the declared bounds before noise";
+        let mut add = |condition: String| {
+            if !conditions.contains(&condition) {
+                conditions.push(condition);
             }
-            Event::PrivUnit { .. } | Event::Pure { .. } | Event::Laplace { .. } | Event::Gaussian { .. } => {
-                "data clipped to the declared bounds before noise; real arithmetic, outputs rounded to a public grid".into()
-            }
-            _ => "data clipped to the declared bounds before noise; integer arithmetic from there on".into(),
         };
-        if !conditions.contains(&condition) {
-            conditions.push(condition);
+        match event {
+            Event::Nothing => {}
+            Event::Composed { events } => events.iter().for_each(|event| visit(event, conditions)),
+            Event::Repeated { event, .. } => visit(event, conditions),
+            Event::Shuffled { people, epsilon, binary } => {
+                add(format!(
+                    "a shuffler that nobody colludes with, and {people} people in the batch who randomise honestly"
+                ));
+                add(if *binary {
+                    format!("everybody's report is binary randomised response at epsilon = {epsilon}")
+                } else {
+                    format!("everybody's report is {epsilon}-DP by itself, with the same randomiser")
+                });
+                add(clipped.into());
+            }
+            Event::SecureSum { people, .. } => {
+                add(format!(
+                    "a secure sum that shows only the total, and {people} people who add their noise honestly"
+                ));
+                add(format!("{clipped}; real arithmetic, outputs rounded to a public grid"));
+            }
+            Event::PrivUnit { .. }
+            | Event::Pure { .. }
+            | Event::Laplace { .. }
+            | Event::Gaussian { .. } => {
+                add(format!("{clipped}; real arithmetic, outputs rounded to a public grid"));
+            }
+            _ => add(format!("{clipped}; integer arithmetic from there on")),
         }
     }
     let mut conditions = Vec::new();
@@ -336,7 +413,7 @@ impl fmt::Display for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "({}, {:e}) by {}; the delta that really holds there is {}: {}",
+            "({}, {:e}) by {}; the accountant's delta there is {}: {}",
             self.epsilon,
             self.delta,
             self.source,
@@ -345,7 +422,7 @@ impl fmt::Display for Claim {
             } else {
                 format!("{:.3e}", self.true_delta)
             },
-            if self.holds() { "the claim is true" } else { "the claim is FALSE" }
+            self.verdict()
         )
     }
 }
@@ -356,10 +433,16 @@ impl fmt::Display for Guarantee {
             Tightness::Exact => "exactly",
             Tightness::UpperBound => "at most",
         };
+        if self.simulated {
+            f.write_str("SIMULATION, protects nobody; on secure noise ")?;
+        }
         write!(
             f,
-            "({relation} {:.4}, {:e})-differentially private for {}, trust model {}, replacing one unit's data",
-            self.epsilon, self.delta, self.unit, self.model
+            "({relation} {}, {:e})-differentially private for {}, trust model {}, replacing one unit's data",
+            self.epsilon_text(),
+            self.delta,
+            self.unit,
+            self.model
         )?;
         if let Some(claim) = &self.claimed {
             write!(f, "; claimed {claim}")?;
@@ -396,7 +479,10 @@ mod tests {
         assert_eq!(json["model"], "local");
         assert_eq!(json["unit"], "interaction");
         assert_eq!(json["mode"], "exact");
-        let person = guarantee.with_unit(Unit::Person { at_most: 3 });
+        let person = Guarantee::of_person(&gaussian(4.0), 3, TrustModel::Local, 1e-6).unwrap();
+        let thrice = Event::Gaussian { sensitivity: 3f64.sqrt(), sigma: 4.0 };
+        let thrice = Guarantee::of(&thrice, TrustModel::Local, 1e-6).unwrap();
+        assert!((person.epsilon() / thrice.epsilon() - 1.0).abs() < 1e-12);
         assert_eq!(serde_json::to_value(&person).unwrap()["unit"]["person"]["at_most"], 3);
     }
 
@@ -415,6 +501,34 @@ mod tests {
         assert!((claim.true_delta - 0.916).abs() < 5e-4, "{}", claim.true_delta);
         assert!(guarantee.to_string().contains("FALSE"));
         assert!(guarantee.warnings()[0].contains("1e-3"));
+    }
+
+    #[test]
+    fn words_never_promise_more_than_numbers() {
+        let text = |sigma: f64, delta| {
+            Guarantee::of(&gaussian(sigma), TrustModel::Joint, delta).unwrap().epsilon_text()
+        };
+        assert_eq!(text(3.730631634816464, 1e-5), "1.0000");
+        assert_eq!(text(3.7305, 1e-5), "1.0001");
+        assert!(text(1e5, 1e-8).parse::<f64>().unwrap() > 2e-5);
+    }
+
+    #[test]
+    fn a_simulated_run_says_so_in_its_sentence() {
+        let guarantee = Guarantee::of(&gaussian(4.0), TrustModel::Joint, 1e-6).unwrap();
+        assert!(!guarantee.to_string().contains("SIMULATION"));
+        assert!(guarantee.simulated().to_string().starts_with("SIMULATION"));
+    }
+
+    #[test]
+    fn a_trust_model_that_the_event_contradicts_is_refused() {
+        let shuffled = Event::Shuffled { epsilon: 2.0, people: 1000, binary: true };
+        assert!(Guarantee::of(&shuffled, TrustModel::Local, 1e-6).is_err());
+        assert!(Guarantee::of(&gaussian(1.0), TrustModel::None, 1e-6).is_err());
+        let twice = Event::Repeated { event: Box::new(shuffled.clone()), times: 2 };
+        assert!(Guarantee::of(&twice, TrustModel::Local, 1e-6).is_err());
+        let guarantee = Guarantee::of(&shuffled, TrustModel::Shuffle, 1e-6).unwrap();
+        assert!(guarantee.conditions().iter().any(|c| c.contains("binary randomised response")));
     }
 
     #[test]

@@ -29,6 +29,8 @@ use super::{
 };
 use crate::{Error, Result};
 
+/// More buffers than this are not used: they gain nothing.
+const MOST_BUFFERS: usize = 16;
 /// Beyond this many contributions `person_norm` adds up blocks (triangle inequality) instead of summing.
 const LONGEST_BLOCK: u64 = 1 << 20;
 
@@ -45,11 +47,13 @@ pub struct Blt {
 }
 
 impl Blt {
-    /// The best rates for `steps >= 1` steps and 1 to 16 buffers, in at most a few milliseconds.
+    /// The best rates for `steps >= 1` steps and 1 buffer or more, in at most a few milliseconds.
     pub(super) fn new(steps: u64, buffers: usize) -> Result<Self> {
-        if !(1..=16).contains(&buffers) {
-            return Err(Error::invalid("buffers", buffers, "give 1 to 16; 8 serves all horizons"));
+        if buffers == 0 {
+            return Err(Error::invalid("buffers", buffers, "give 1 or more; 8 serves all horizons"));
         }
+        // Beyond 16 the square root is met to the last digit that rates in double precision can express.
+        let buffers = buffers.min(MOST_BUFFERS);
         // More buffers than octaves have nothing left to fit.
         let rates = design(steps, buffers.min(steps.ilog2() as usize + 1));
         // The rate is rounded, not theta: 1 - 1e-9 has lost half the digits of 1e-9.
@@ -146,6 +150,18 @@ impl BltSums {
         let size = blt.buffers();
         let empty = Buffers { exact: vec![0; size], noisy: vec![0.0; size], prefix: 0.0 };
         BltSums { blt, coordinates: vec![empty; coordinates] }
+    }
+
+    /// Whether a deserialised state has the right shape.
+    pub(super) fn fits(&self, coordinates: usize) -> bool {
+        let size = self.blt.decay.len();
+        size > 0
+            && (self.blt.weight.len(), self.blt.zeros.len()) == (size, size)
+            && self.coordinates.len() == coordinates
+            && self
+                .coordinates
+                .iter()
+                .all(|buffers| (buffers.exact.len(), buffers.noisy.len()) == (size, size))
     }
 
     pub(super) fn factor(&self) -> &Blt {

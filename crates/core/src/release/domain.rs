@@ -112,7 +112,7 @@ impl Domain {
         match *self {
             Domain::Vector { .. } => 0,
             Domain::Symmetric { dimension, .. } | Domain::Regression { dimension, .. } => {
-                dimension * (dimension + 1) / 2
+                dimension.saturating_mul(dimension.saturating_add(1)) / 2
             }
         }
     }
@@ -127,7 +127,7 @@ impl Domain {
 
     /// Numbers in one contribution: the upper triangle by rows, then the vector part.
     pub fn coordinates(&self) -> usize {
-        self.matrix_coordinates() + self.vector_coordinates()
+        self.matrix_coordinates().saturating_add(self.vector_coordinates())
     }
 
     /// Largest weighted l2 distance between two contributions.

@@ -160,6 +160,18 @@ impl Doubling {
         })
     }
 
+    /// Whether a deserialised state has the right shape and stands at `step`.
+    pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
+        let (epoch, within) = if step == 0 { (0, 0) } else { self.epochs.locate(step) };
+        self.step == step
+            && step <= self.capacity()
+            && (self.total.len(), self.before.len()) == (coordinates, coordinates)
+            && self.inner.fits(coordinates, within)
+            && self.outer.fits(coordinates, epoch)
+            && self.inner_noise.deviations().len() == coordinates
+            && self.outer_noise.deviations().len() == coordinates
+    }
+
     /// The next step: sums in grid units, and their deviations in those of the data. An error, which the
     /// constructor has ruled out, would change nothing.
     pub(super) fn step(

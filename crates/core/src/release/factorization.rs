@@ -18,6 +18,9 @@ use super::{
 };
 use crate::{Error, Result};
 
+/// Buffers of the default mechanism.
+pub(super) const DEFAULT_BUFFERS: usize = 8;
+
 /// What a factorisation says about itself; nothing here depends on data.
 pub trait Factorization {
     /// How many steps the factorisation was built for.
@@ -45,11 +48,11 @@ pub trait Factorization {
 ///
 /// ```
 /// use reticent::release::{Factorization, Mechanism};
-/// let blt = Mechanism::default().build(1_000_000)?;
-/// let tree = Mechanism::Tree { levels: None }.build(1_000_000)?;
+/// let blt = Mechanism::default().factorize(1_000_000)?;
+/// let tree = Mechanism::Tree { levels: None }.factorize(1_000_000)?;
 /// let worst = |f: &dyn Factorization, step| f.column_norm() * f.prefix_deviation(step);
-/// assert!(worst(blt.as_dyn(), 1_000_000) < 5.5);
-/// assert!(worst(tree.as_dyn(), (1 << 19) - 1) > 19.0);
+/// assert!(worst(&*blt, 1_000_000) < 5.5);
+/// assert!(worst(&*tree, (1 << 19) - 1) > 19.0);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -66,20 +69,29 @@ pub enum Mechanism {
     SquareRootToeplitz,
     /// Buffered linear Toeplitz: as good as the square root, in constant memory.
     Blt {
-        /// Number of buffers, 1 to 16; 8 is within 0.3 % of the square root up to 10^9 steps.
+        /// Number of buffers, 1 or more (beyond 16 nothing is gained, and no more are used); 8 is within 0.3 % of the square root up to 10^9 steps.
         buffers: usize,
     },
 }
 
 impl Default for Mechanism {
     fn default() -> Self {
-        Mechanism::Blt { buffers: 8 }
+        Mechanism::Blt { buffers: DEFAULT_BUFFERS }
     }
 }
 
 impl Mechanism {
     /// The factorisation for `steps` steps.
-    pub fn build(&self, steps: u64) -> Result<Factor> {
+    pub fn factorize(&self, steps: u64) -> Result<Box<dyn Factorization>> {
+        Ok(match self.build(steps)? {
+            Factor::Tree(factor) => Box::new(factor),
+            Factor::Honaker(factor) => Box::new(factor),
+            Factor::Toeplitz(factor) => Box::new(factor),
+            Factor::Blt(factor) => Box::new(factor),
+        })
+    }
+
+    pub(super) fn build(&self, steps: u64) -> Result<Factor> {
         if steps == 0 {
             return Err(Error::invalid("steps", steps, "give a whole number above 0"));
         }
@@ -115,7 +127,7 @@ impl Mechanism {
 
 /// A factorisation that has been built.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Factor {
+pub(super) enum Factor {
     /// A binary tree.
     Tree(Tree),
     /// A binary tree with Honaker's estimator.
@@ -128,7 +140,7 @@ pub enum Factor {
 
 impl Factor {
     /// The properties they share.
-    pub fn as_dyn(&self) -> &dyn Factorization {
+    pub(super) fn as_dyn(&self) -> &dyn Factorization {
         match self {
             Factor::Tree(factor) => factor,
             Factor::Honaker(factor) => factor,
@@ -169,6 +181,16 @@ impl Running {
             Running::Honaker(sums) => sums.step(entries, draw),
             Running::Toeplitz(sums) => sums.step(entries, draw),
             Running::Blt(sums) => sums.step(entries, draw),
+        }
+    }
+
+    /// Whether a deserialised state has the right shape and stands at `step`.
+    pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
+        match self {
+            Running::Tree(sums) => sums.fits(coordinates, step),
+            Running::Honaker(sums) => sums.fits(coordinates, step),
+            Running::Toeplitz(sums) => sums.fits(coordinates, step),
+            Running::Blt(sums) => sums.fits(coordinates) && step <= self.factor().steps(),
         }
     }
 

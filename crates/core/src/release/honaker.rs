@@ -79,6 +79,16 @@ impl HonakerSums {
         }
     }
 
+    /// Whether a deserialised state has the right shape and stands at `step`.
+    pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
+        let levels = self.tree.steps.checked_ilog2().map_or(0, |floor| floor as usize + 1);
+        self.step == step
+            && step <= self.tree.steps
+            && (self.exact.len(), self.estimate.len()) == (levels, levels)
+            && self.exact.iter().all(|node| node.len() == coordinates)
+            && self.estimate.iter().all(|node| node.len() == coordinates)
+    }
+
     pub(super) fn factor(&self) -> &Honaker {
         &self.tree
     }

@@ -38,16 +38,17 @@ mod testing;
 mod toeplitz;
 mod tree;
 
-pub use blt::Blt;
+
 pub use calibration::Calibration;
 pub use clip::{Clipper, Contribution};
 pub use domain::Domain;
-pub use factorization::{Factor, Factorization, Mechanism};
-pub use honaker::Honaker;
+use factorization::{DEFAULT_BUFFERS, Factor};
+pub use factorization::{Factorization, Mechanism};
+
 pub use params::{PrivateSumParams, PrivateSumPlan};
 pub use released::Release;
 pub use schedule::Schedule;
 pub use stream::PrivateSum;
 pub use table::{PrefixDeviations, paper_tree_deviation, prefix_deviations};
-pub use toeplitz::{Toeplitz, square_root_product};
-pub use tree::{Tree, paper_levels};
+pub use toeplitz::square_root_product;
+pub use tree::paper_levels;

@@ -191,7 +191,7 @@ impl PrivateSumPlan {
 
     /// What may be promised of the whole stream, at this delta.
     pub fn guarantee(&self, delta: f64) -> Result<Guarantee> {
-        self.0.promise.guarantee(0, delta)
+        self.0.promise.guarantee(0, delta, self.0.people())
     }
 
     /// What turns numbers into contributions to this stream.
@@ -211,6 +211,16 @@ pub(super) struct Plan {
     pub(super) engine: Engine,
 }
 
+impl Plan {
+    /// How many people there are at most, for all that is known: one a round, or at least one.
+    pub(super) fn people(&self) -> u64 {
+        match self.engine {
+            Engine::Known { .. } => self.horizon,
+            Engine::Unknown(_) => 1,
+        }
+    }
+}
+
 /// The numbers of an [`Event::GridGaussian`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Promise {
@@ -222,14 +232,15 @@ pub(super) struct Promise {
 
 impl Promise {
     /// What may be promised after so many replays.
-    pub(super) fn guarantee(&self, replays: u64, delta: f64) -> Result<Guarantee> {
+    pub(super) fn guarantee(&self, replays: u64, delta: f64, people: u64) -> Result<Guarantee> {
         let guarantee = Guarantee::of(&self.after(replays), TrustModel::Joint, delta)?
             .with_unit(Unit::Person { at_most: self.contributions_per_person })
+            .with_people(people)
             .with_condition("saved states resumed with the true number of releases made, by one process at a time");
         Ok(if replays == 0 {
             guarantee
         } else {
-            guarantee.with_condition(format!("{replays} replays from old states, each counted"))
+            guarantee.with_condition(format!("replays from old states: {replays}, each counted"))
         })
     }
 
@@ -252,6 +263,16 @@ pub(super) enum Engine {
 }
 
 impl Engine {
+    /// Whether a deserialised engine has the right shape and stands at `step`.
+    pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
+        match self {
+            Engine::Known { running, noise } => {
+                noise.deviations().len() == coordinates && running.fits(coordinates, step)
+            }
+            Engine::Unknown(doubling) => doubling.fits(coordinates, step),
+        }
+    }
+
     /// Steps it can take in all.
     pub(super) fn capacity(&self) -> u64 {
         match self {

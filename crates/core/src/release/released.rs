@@ -1,8 +1,9 @@
 //! What leaves a stream: the only numbers a learner ever sees.
 
 use super::Domain;
+use crate::{Result, error::finite_vector, noise::Noise};
 
-/// A private estimate of a running sum. Only a stream makes one.
+/// A private estimate of a running sum. Only a stream makes one, or a simulation that says so.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Release {
     domain: Domain,
@@ -21,6 +22,23 @@ impl Release {
         deviations: Vec<f64>,
     ) -> Self {
         Release { domain, round, index, sums, deviations }
+    }
+
+    /// What a simulation pretends was released: exact sums plus noise that it drew itself.
+    ///
+    /// Only for a source of noise that protects nobody; with another one this does not compile.
+    pub fn simulated<N: Noise>(
+        domain: Domain,
+        round: u64,
+        index: u64,
+        sums: Vec<f64>,
+        deviations: Vec<f64>,
+    ) -> Result<Self> {
+        const { assert!(!N::PROTECTS_PEOPLE, "a release about people comes from a stream") };
+        domain.check()?;
+        finite_vector("sums", &sums, domain.coordinates())?;
+        finite_vector("deviations", &deviations, domain.coordinates())?;
+        Ok(Release { domain, round, index, sums, deviations })
     }
 
     /// What was summed.

@@ -28,7 +28,10 @@ use crate::{
     saved,
 };
 
-const KIND: &str = "private sum";
+/// The name under which a state is saved holds that of its noise, so that simulation noise cannot be resumed as secure.
+fn kind<N: Noise>() -> String {
+    format!("private sum on {}", N::NAME)
+}
 
 /// A running sum of people's contributions, released under noise.
 ///
@@ -169,7 +172,10 @@ impl<N: Noise> PrivateSum<N> {
 
     /// What may be promised of the whole stream, at this delta; on simulation noise it says so.
     pub fn guarantee(&self, delta: f64) -> Result<Guarantee> {
-        let guarantee = self.state.plan.promise.guarantee(self.state.replays, delta)?;
+        let guarantee = {
+            let State { plan, replays, .. } = &self.state;
+            plan.promise.guarantee(*replays, delta, plan.people())?
+        };
         Ok(if N::PROTECTS_PEOPLE { guarantee } else { guarantee.simulated() })
     }
 
@@ -183,17 +189,36 @@ impl<N: Noise> PrivateSum<N> {
     }
 }
 
+impl<N: Noise + DeserializeOwned> State<N> {
+    /// Reads a state and checks that its parts fit each other, which a checksum cannot.
+    fn load(bytes: &[u8]) -> Result<Self> {
+        let state: Self = saved::load(&kind::<N>(), bytes)?;
+        let coordinates = state.plan.clipper.domain().coordinates();
+        let fits = state.pending.len() == coordinates
+            && state.plan.engine.fits(coordinates, state.step)
+            && state.round <= state.plan.horizon;
+        if fits {
+            return Ok(state);
+        }
+        Err(Error::CorruptState {
+            size: bytes.len(),
+            reason: "its parts do not fit each other".into(),
+            remedy: "restore another copy, or start a new stream with a new budget".into(),
+        })
+    }
+}
+
 impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
     /// The whole state, generator included: protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, &self.state)
+        saved::save(&kind::<N>(), &self.state)
     }
 
     /// Continues bit for bit from saved bytes, if no release has left since they were saved.
     ///
     /// `releases_made` is the number of releases that have left so far, from the caller's own log.
     pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
-        let state: State<N> = saved::load(KIND, bytes)?;
+        let state = State::load(bytes)?;
         if state.released < releases_made {
             return Err(Error::StaleState { saved: state.released, released: releases_made });
         }
@@ -205,7 +230,7 @@ impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
     /// `replays_made` is how often this stream has been charged before, from the caller's log: the old bytes
     /// cannot know. A state that is not stale is resumed as by [`PrivateSum::resume`], free of charge.
     pub fn resume_charged(bytes: &[u8], releases_made: u64, replays_made: u64) -> Result<Self> {
-        let mut state: State<N> = saved::load(KIND, bytes)?;
+        let mut state = State::load(bytes)?;
         state.replays = state.replays.max(replays_made);
         if state.released < releases_made {
             state.noise.refresh()?;

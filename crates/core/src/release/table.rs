@@ -13,7 +13,7 @@
 use std::f64::consts::PI;
 
 use super::{
-    Domain, Mechanism, Schedule, doubling::Epochs, honaker::node_variance,
+    DEFAULT_BUFFERS, Domain, Mechanism, Schedule, doubling::Epochs, honaker::node_variance,
     toeplitz::square_root_product, tree::paper_levels,
 };
 use crate::{Error, Result, error::positive};
@@ -67,7 +67,7 @@ pub fn prefix_deviations(mu: f64, rounds: u64) -> Result<PrefixDeviations> {
         toeplitz: unit * square_root_product(rounds),
         blt: unit * blt(5, rounds)?,
         doubling: unit * Epochs::new(Mechanism::default(), &domain, mu)?.worst_deviation(rounds)?,
-        capped: unit * blt(5, Schedule::default().releases(rounds))?,
+        capped: unit * blt(DEFAULT_BUFFERS, Schedule::default().releases(rounds))?,
         lower_bound: unit * nuclear_norm(rounds) / rounds as f64,
     })
 }

@@ -14,6 +14,7 @@ pub(super) struct Silent;
 
 impl Noise for Silent {
     const PROTECTS_PEOPLE: bool = false;
+    const NAME: &'static str = "test 1";
 
     fn bits(&mut self) -> u64 {
         0
@@ -34,6 +35,7 @@ pub(super) struct Seeded(pub(super) u64);
 
 impl Noise for Seeded {
     const PROTECTS_PEOPLE: bool = false;
+    const NAME: &'static str = "test 2";
 
     fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

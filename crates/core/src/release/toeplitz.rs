@@ -120,6 +120,15 @@ impl ToeplitzSums {
         }
     }
 
+    /// Whether a deserialised state has the right shape and stands at `step`.
+    pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
+        let length = usize::try_from(step).unwrap_or(usize::MAX);
+        step <= self.toeplitz.steps()
+            && (self.exact.len(), self.noisy.len()) == (coordinates, coordinates)
+            && self.exact.iter().all(|entries| entries.len() == length)
+            && self.noisy.iter().all(|entries| entries.len() == length)
+    }
+
     pub(super) fn factor(&self) -> &Toeplitz {
         &self.toeplitz
     }

@@ -52,7 +52,7 @@ pub(super) fn completing_levels(steps: u64) -> u32 {
 
 /// Shariff and Sheffet's number of levels, `ceil(log2 n + 1)`.
 pub fn paper_levels(steps: u64) -> u32 {
-    steps.max(1).next_power_of_two().ilog2() + 1
+    steps.saturating_sub(1).checked_ilog2().map_or(1, |floor| floor + 2)
 }
 
 /// `sqrt(sum_{l < levels} floor(k / 2^l) 4^l + (k mod 2^l)^2)`.
@@ -102,6 +102,16 @@ impl TreeSums {
     pub(super) fn new(tree: Tree, coordinates: usize) -> Self {
         let nodes = vec![vec![0; coordinates]; completing_levels(tree.steps) as usize];
         TreeSums { tree, step: 0, exact: nodes.clone(), noisy: nodes }
+    }
+
+    /// Whether a deserialised state has the right shape and stands at `step`.
+    pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
+        let levels = self.tree.steps.checked_ilog2().map_or(0, |floor| floor as usize + 1);
+        self.step == step
+            && step <= self.tree.steps
+            && (self.exact.len(), self.noisy.len()) == (levels, levels)
+            && self.exact.iter().all(|node| node.len() == coordinates)
+            && self.noisy.iter().all(|node| node.len() == coordinates)
     }
 
     pub(super) fn factor(&self) -> &Tree {

@@ -15,7 +15,7 @@ use crate::Result;
 pub fn times() -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for buffers in [5, 8, 16] {
-        let time = nanoseconds(1, || Mechanism::Blt { buffers }.build(1_000_000_000));
+        let time = nanoseconds(1, || Mechanism::Blt { buffers }.factorize(1_000_000_000));
         figures.push(
             Figure::new(
                 format!("BLT with {buffers} buffers designed for n = 1e9"),

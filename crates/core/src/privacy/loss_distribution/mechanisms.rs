@@ -130,7 +130,7 @@ fn three_atoms(dots: &mut Dots, loss: f64, truth: f64, lie: f64) {
     dots.atom(loss, truth);
     dots.atom(-loss, lie);
     let neither = 1.0 - truth - lie;
-    if neither > 4.0 * f64::EPSILON {
+    if neither > 0.0 {
         dots.atom(0.0, neither);
     }
 }

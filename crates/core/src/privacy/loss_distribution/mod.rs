@@ -109,7 +109,8 @@ impl PrivacyLossDistribution {
 
     /// A distribution from atoms `(loss, probability under P)`; a loss may be infinite.
     ///
-    /// Losses off the grid are split between its two neighbours so that both `P` and `Q` keep their mass.
+    /// Losses off the grid are split between its two neighbours so that both `P` and `Q` keep their mass. It is the
+    /// curve of one direction, P against Q: if swapping the two is another mechanism, price that too and take the worse.
     ///
     /// ```
     /// use reticent::privacy::PrivacyLossDistribution;
@@ -134,6 +135,11 @@ impl PrivacyLossDistribution {
         let total: f64 = atoms.iter().map(|(_, probability)| probability).sum();
         if (total - 1.0).abs() > 1e-9 {
             return Err(Error::invalid("atoms", total, "give probabilities that sum to 1"));
+        }
+        let other: f64 = atoms.iter().map(|(loss, probability)| probability * (-loss).exp()).sum();
+        if other > 1.0 + 1e-9 {
+            let remedy = "give losses ln(P/Q) of probabilities that sum to at most 1 under Q too";
+            return Err(Error::invalid("atoms", other, remedy));
         }
         let finite = || atoms.iter().filter(|(loss, mass)| loss.is_finite() && *mass > 0.0);
         let lowest = finite().map(|atom| atom.0).fold(f64::INFINITY, f64::min);

@@ -15,7 +15,7 @@
 use super::dots::{Cell, Dots};
 use crate::{
     Result,
-    privacy::shuffle::{Crowd, fair_binomial},
+    privacy::shuffle::{Crowd, fair_binomial, other_share},
 };
 
 /// Outcomes that are walked through in all, which bounds the number of groups: larger crowds vary less in
@@ -38,7 +38,8 @@ pub(super) fn largest_loss(epsilon: f64, people: u64, binary: bool) -> Result<f6
     let crowd = crowd(epsilon, people, binary)?;
     let least = crowd.groups.iter().map(|group| group.0 + 1).min().unwrap_or(1) as f64;
     let lean = ((REACH * least.sqrt() + 2.0) / least).min(1.0);
-    Ok((2.0 * (lean * (0.5 * epsilon).tanh()).atanh()).min(epsilon))
+    let (more, less) = masses(epsilon, lean, 1.0 - lean);
+    Ok((more / less).ln().min(epsilon))
 }
 
 /// Places the mixture over the groups.
@@ -51,25 +52,43 @@ pub(super) fn discretize(dots: &mut Dots, epsilon: f64, people: u64, binary: boo
     Ok(())
 }
 
+/// `(1 + u T, 1 - u T)` for a lean `u >= 0`, given `1 - u` too: `1 - u T = (1 - u) + u (1 - T)` does not cancel where T is
+/// all but 1.
+fn masses(epsilon: f64, lean: f64, rest: f64) -> (f64, f64) {
+    let less = rest + lean * 2.0 / (epsilon.exp() + 1.0);
+    (2.0 - less, less)
+}
+
 /// Places the outcomes of `reports` reports, cell by cell.
 fn place(dots: &mut Dots, epsilon: f64, reports: u64, weight: f64) {
-    let (n, tanh, h) = (reports as f64, (0.5 * epsilon).tanh(), dots.interval());
+    let (n, h) = (reports as f64, dots.interval());
     // Hoeffding: each side beyond has at most exp(-REACH^2/2) under b, twice that under P.
     let first = (0.5 * (n - REACH * n.sqrt())).max(0.0).floor() as u64;
     let last = reports - first;
-    let lean = |k: u64| (2.0 * k as f64 - n) / n * tanh;
-    let loss = |k: u64| (2.0 * lean(k).atanh()).clamp(-epsilon, epsilon);
+    // P and Q over b at k; swapping the answers swaps them.
+    let parts = |k: u64| {
+        let (many, few) = (k.max(reports - k) as f64, k.min(reports - k) as f64);
+        let (more, less) = masses(epsilon, (many - few) / n, 2.0 * few / n);
+        if 2 * k >= reports { (more, less) } else { (less, more) }
+    };
+    let loss = |k: u64| {
+        let (p, q) = parts(k);
+        (p / q).ln().clamp(-epsilon, epsilon)
+    };
     let mut chance = weight * fair_binomial(reports, first);
     chance *= 1.0 + 1e-12 + 4.0 * f64::EPSILON * (last - first) as f64;
     let mut k = first;
     while k <= last {
         let index = (loss(k) / h).floor();
-        let next = 0.5 * n * (1.0 + (0.5 * (index + 1.0) * h).tanh() / tanh);
+        let edge = ((index + 1.0) * h).clamp(-epsilon, epsilon);
+        let few = n * other_share(epsilon, edge.abs());
+        let next = if edge >= 0.0 { n - few } else { few };
         let end = (next.ceil().min(n + 1.0) as u64).clamp(k + 1, last + 1);
         let (mut p, mut q, count) = (0.0, 0.0, (end - k) as f64);
         while k < end {
-            p += chance * (1.0 + lean(k));
-            q += chance * (1.0 - lean(k));
+            let (more, less) = parts(k);
+            p += chance * more;
+            q += chance * less;
             chance *= (n - k as f64) / (k as f64 + 1.0);
             k += 1;
         }

@@ -160,8 +160,16 @@ struct Curve {
     alone: f64,
     /// `e^epsilon - 1`.
     growth: f64,
-    /// `tanh(epsilon/2) / tanh(epsilon_local/2)`: the ratio exceeds `e^epsilon` where `2k - N > N * lead`.
-    lead: f64,
+    /// The ratio exceeds `e^epsilon` where fewer than `N * share` of the N answers are the other one.
+    share: f64,
+}
+
+/// Share s of other answers at which the loss of a batch is `epsilon`:
+/// `2s = 1 - tanh(epsilon/2)/tanh(epsilon_local/2)`, written without the cancellation that would make it 0 (and the batch
+/// free) from a local epsilon of 37 on.
+pub(super) fn other_share(epsilon_local: f64, epsilon: f64) -> f64 {
+    let lie = (-epsilon).exp();
+    lie * -(epsilon - epsilon_local).exp_m1() / (-(-epsilon_local).exp_m1() * (1.0 + lie))
 }
 
 impl Curve {
@@ -171,16 +179,14 @@ impl Curve {
             // a - e^eps (1-a) = a (1 - e^(eps - eps0)), which does not cancel.
             alone: -truth * (epsilon - epsilon_local).exp_m1(),
             growth: epsilon.exp_m1(),
-            lead: (0.5 * epsilon).tanh() / (0.5 * epsilon_local).tanh(),
+            share: other_share(epsilon_local, epsilon),
         }
     }
 
     fn delta(&self, clones: u64) -> f64 {
-        let total = clones as f64 + 1.0;
-        let tau = (0.5 * (total + total * self.lead)).floor() as u64 + 1;
-        if tau > clones + 1 {
-            return 0.0;
-        }
+        let others = (clones as f64 + 1.0) * self.share;
+        // At least one answer must be this person's, and the person's alone always counts.
+        let tau = (clones + 2).saturating_sub((others.ceil() as u64).max(1));
         let gain = self.alone * fair_binomial(clones, tau - 1) * (1.0 + SLACK);
         let loss = self.growth * fair_binomial_tail(clones, tau) * (1.0 - SLACK);
         (gain - loss).max(0.0)

@@ -1,0 +1,315 @@
+//! An algorithm of an experiment: from its lines in a TOML file to everything a simulation needs.
+
+use reticent::{
+    bandit::{Confidence, ConfidenceRule, Problem, Published, Regularizer},
+    privacy::{Guarantee, Mode, gaussian},
+    release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    FastNoise, Result,
+    simulate::{NodeNoise, PrefixNoise, StreamNoise, TreeNoise},
+};
+
+/// One `[[algorithm]]` of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Algorithm {
+    /// LinUCB without privacy (Abbasi-Yadkori, Pal and Szepesvari 2011).
+    Linucb(LinUcbLines),
+    /// LinUCB under joint differential privacy (Shariff and Sheffet 2018, and beyond).
+    Joint(JointLines),
+}
+
+/// What `kind = "linucb"` takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinUcbLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// rho: the constant regulariser.
+    #[serde(default = "one")]
+    pub regularizer: f64,
+}
+
+/// What `kind = "joint"` takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JointLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Requested epsilon and delta.
+    pub privacy: Budget,
+    /// `exact`, or the publication's constants.
+    #[serde(default)]
+    pub mode: Mode,
+    /// How noise is made.
+    #[serde(default)]
+    pub mechanism: MechanismName,
+    /// Which confidence set; by default the tight one in `exact` mode and the paper's in `paper` mode.
+    #[serde(default)]
+    pub confidence: Option<ConfidenceName>,
+    /// Multiplies the tight bonus; anything but 1 is not certified, 0 is greedy.
+    #[serde(default = "one")]
+    pub bonus_scale: f64,
+    /// rho_min to shift the regulariser to, in place of the publication's (Experiment 3).
+    #[serde(default)]
+    pub minimum: Option<f64>,
+    /// When the policy learns.
+    #[serde(default)]
+    pub schedule: Schedule,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Requested privacy.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Requested epsilon.
+    pub epsilon: f64,
+    /// Requested delta.
+    pub delta: f64,
+}
+
+/// Mechanisms by the names experiments use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MechanismName {
+    /// BLT noise, indexed by release.
+    #[default]
+    Blt,
+    /// Square-root Toeplitz noise, indexed by release.
+    Toeplitz,
+    /// A binary tree over releases.
+    Tree,
+    /// Honaker's estimate from that tree.
+    Honaker,
+    /// The paper's Gaussian tree over rounds; in `exact` mode the same tree with exactly calibrated noise.
+    GaussianTree,
+    /// The paper's Wishart tree, shifted by (4).
+    Wishart,
+    /// The paper's Wishart tree, not shifted.
+    WishartUnshifted,
+}
+
+/// Confidence sets by the names experiments use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfidenceName {
+    /// The proved bound with known noise and the best lambda.
+    Tight,
+    /// Proposition 4 of the paper.
+    Paper,
+}
+
+/// A learner ready to be simulated: when it learns, from what, and under which noise.
+#[derive(Debug, Clone)]
+pub struct Learner {
+    /// What the report calls it.
+    pub name: String,
+    /// What is summed.
+    pub domain: Domain,
+    /// When the policy learns.
+    pub schedule: Schedule,
+    /// How releases become policies.
+    pub rule: ConfidenceRule,
+    /// What may be promised, if the accountant can say.
+    pub guarantee: Option<Guarantee>,
+    noise: NoisePlan,
+}
+
+#[derive(Debug, Clone)]
+enum NoisePlan {
+    None,
+    Stream { params: PrivateSumParams, releases: u64 },
+    Gaussian { deviation: f64 },
+    Wishart { degrees: f64, scale: f64, nodes: u32 },
+}
+
+impl Learner {
+    /// The noise of one trial.
+    pub fn noise(&self, source: FastNoise) -> Result<PrefixNoise> {
+        let tree = |node| PrefixNoise::Tree(TreeNoise::new(self.domain.dimension(), node, source.clone()));
+        Ok(match self.noise {
+            NoisePlan::None => PrefixNoise::None,
+            NoisePlan::Stream { ref params, releases } => {
+                PrefixNoise::Stream(Box::new(StreamNoise::new(params, releases, source)?))
+            }
+            NoisePlan::Gaussian { deviation } => tree(NodeNoise::Gaussian { deviation }),
+            NoisePlan::Wishart { degrees, scale, nodes } => {
+                tree(NodeNoise::Wishart { degrees, scale, nodes })
+            }
+        })
+    }
+}
+
+impl Algorithm {
+    /// The learner for a problem and a horizon, or what stands in its way.
+    pub fn learner(&self, problem: Problem, horizon: u64) -> Result<Learner> {
+        let alpha = 1.0 / horizon.max(2) as f64;
+        match self {
+            Algorithm::Linucb(lines) => {
+                let confidence = Confidence::Regularized(Regularizer::constant(lines.regularizer));
+                Ok(Learner {
+                    name: lines.name.clone().unwrap_or_else(|| "LinUCB, not private".into()),
+                    domain: problem.domain(),
+                    schedule: Schedule::default(),
+                    rule: ConfidenceRule::new(problem, alpha, confidence)?,
+                    guarantee: None,
+                    noise: NoisePlan::None,
+                })
+            }
+            Algorithm::Joint(lines) => {
+                let published =
+                    Published::new(problem, lines.privacy.epsilon, lines.privacy.delta, alpha, horizon)?;
+                Setting { lines, problem, horizon, alpha, published }.learner()
+            }
+        }
+    }
+}
+
+/// Everything a joint learner is made from.
+struct Setting<'a> {
+    lines: &'a JointLines,
+    problem: Problem,
+    horizon: u64,
+    alpha: f64,
+    published: Published,
+}
+
+impl Setting<'_> {
+    fn learner(&self) -> Result<Learner> {
+        self.lines.schedule.check()?;
+        match (self.lines.mechanism, self.lines.mode) {
+            (MechanismName::Wishart | MechanismName::WishartUnshifted, Mode::Exact) => {
+                Err(self.refuse("Wishart noise exists in `paper` mode only"))
+            }
+            (MechanismName::Wishart | MechanismName::WishartUnshifted, Mode::Paper) => self.wishart(),
+            (MechanismName::GaussianTree, _) => self.gaussian_tree(),
+            (_, Mode::Paper) => Err(self.refuse("the paper has gaussian_tree, wishart and wishart_unshifted")),
+            (mechanism, Mode::Exact) => self.stream(match mechanism {
+                MechanismName::Toeplitz => Mechanism::SquareRootToeplitz,
+                MechanismName::Tree => Mechanism::Tree { levels: None },
+                MechanismName::Honaker => Mechanism::Honaker,
+                _ => Mechanism::default(),
+            }),
+        }
+    }
+
+    fn refuse(&self, remedy: &str) -> crate::Error {
+        reticent::Error::invalid("mechanism", format!("{:?}", self.lines.mechanism), remedy).into()
+    }
+
+    fn budget(&self) -> Calibration {
+        let Budget { epsilon, delta } = self.lines.privacy;
+        Calibration::Budget { epsilon, delta }
+    }
+
+    /// A mechanism of the core, indexed by release.
+    fn stream(&self, mechanism: Mechanism) -> Result<Learner> {
+        let params = PrivateSumParams {
+            mechanism,
+            schedule: self.lines.schedule,
+            ..PrivateSumParams::new(self.problem.domain(), Some(self.horizon), self.budget())
+        };
+        let guarantee = params.check()?.guarantee(self.lines.privacy.delta)?;
+        if self.lines.confidence == Some(ConfidenceName::Paper) {
+            return Err(reticent::Error::invalid("confidence", "paper", "it needs the gaussian_tree").into());
+        }
+        let releases = self.lines.schedule.releases(self.horizon);
+        self.finish(params.domain, NoisePlan::Stream { params, releases }, self.tight(), Some(guarantee))
+    }
+
+    /// A binary tree over rounds with the same noise on matrix and vector, published or exactly calibrated.
+    fn gaussian_tree(&self) -> Result<Learner> {
+        let Problem { dimension, feature_bound, reward_bound, .. } = self.problem;
+        let split = (reward_bound / feature_bound).powi(2);
+        let domain = Domain::Regression { dimension, feature_bound, reward_bound, split };
+        let levels = self.published.levels();
+        let deviation = match self.lines.mode {
+            Mode::Paper => self.published.gaussian_deviation(),
+            Mode::Exact => {
+                let mu = gaussian::mu(self.lines.privacy.epsilon, self.lines.privacy.delta)?;
+                f64::from(levels).sqrt() * self.published.squared_bound() / mu
+            }
+        };
+        let calibration = match self.lines.mode {
+            Mode::Paper => Calibration::Sigma(deviation),
+            Mode::Exact => self.budget(),
+        };
+        let params = PrivateSumParams {
+            mechanism: Mechanism::Tree { levels: Some(levels) },
+            schedule: Schedule::EveryRound,
+            ..PrivateSumParams::new(domain, Some(self.horizon), calibration)
+        };
+        let guarantee = self.claim(params.check()?.guarantee(self.lines.privacy.delta)?)?;
+        let paper = self.regularized(self.published.gaussian_regularizer(deviation));
+        let confidence = match (self.lines.confidence, self.lines.mode) {
+            (Some(ConfidenceName::Tight), _) | (None, Mode::Exact) => self.tight(),
+            _ => paper,
+        };
+        self.finish(domain, NoisePlan::Gaussian { deviation }, confidence, Some(guarantee))
+    }
+
+    /// The paper's Wishart tree. The accountant has no exact price for it, and none is stated.
+    fn wishart(&self) -> Result<Learner> {
+        let regularizer = match self.lines.mechanism {
+            MechanismName::Wishart => self.published.shifted_wishart_regularizer(),
+            _ => self.published.wishart_regularizer(),
+        };
+        let noise = NoisePlan::Wishart {
+            degrees: self.published.wishart_degrees(),
+            scale: self.published.squared_bound().sqrt(),
+            nodes: self.published.levels(),
+        };
+        self.finish(self.problem.domain(), noise, self.regularized(regularizer), None)
+    }
+
+    fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
+        let Budget { epsilon, delta } = self.lines.privacy;
+        Ok(match self.lines.mode {
+            Mode::Exact => guarantee,
+            Mode::Paper => guarantee.with_claim(epsilon, delta, "Shariff and Sheffet (2018), section 4.2")?,
+        })
+    }
+
+    fn tight(&self) -> Confidence {
+        let releases = self.lines.schedule.releases(self.horizon).max(1);
+        Confidence::Tight { releases: Some(releases), scale: self.lines.bonus_scale }
+    }
+
+    fn regularized(&self, regularizer: Regularizer) -> Confidence {
+        Confidence::Regularized(match self.lines.minimum {
+            Some(minimum) => regularizer.shifted_to(minimum),
+            None => regularizer,
+        })
+    }
+
+    fn finish(
+        &self,
+        domain: Domain,
+        noise: NoisePlan,
+        confidence: Confidence,
+        guarantee: Option<Guarantee>,
+    ) -> Result<Learner> {
+        let Budget { epsilon, delta } = self.lines.privacy;
+        let name = self.lines.name.clone().unwrap_or_else(|| {
+            let mode = if self.lines.mode == Mode::Paper { ", published" } else { "" };
+            format!("{:?}{mode} ({epsilon}, {delta:e})", self.lines.mechanism)
+        });
+        Ok(Learner {
+            name,
+            domain,
+            schedule: self.lines.schedule,
+            rule: ConfidenceRule::new(self.problem, self.alpha, confidence)?,
+            guarantee: guarantee.map(Guarantee::simulated),
+            noise,
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! One trial of one learner: play a block, release, learn, and again.
+//!
+//! Between two releases the policy stands still, so the environment plays whole blocks at full speed; the noise of the
+//! mechanism is added to the exact sums of the block's rounds.
+
+use reticent::release::Release;
+
+use crate::{
+    FastNoise, Result,
+    algorithm::Learner,
+    environment::EnvironmentParams,
+    simulate::{Checkpoint, Sums},
+};
+
+/// Runs `learner` against trial number `trial` and records its regret after each of the rising `checkpoints`.
+pub fn run(
+    environment: &EnvironmentParams,
+    learner: &Learner,
+    seed: u64,
+    trial: u64,
+    checkpoints: &[u64],
+) -> Result<Vec<Checkpoint>> {
+    // Every learner meets the same people in the same trial; its own noise is its own.
+    let world = mix(seed, trial);
+    let mut blocks = environment.blocks(world)?;
+    let mut noise = learner.noise(FastNoise::seeded(mix(world, name_hash(&learner.name))))?;
+    let mut sums = Sums::new(learner.domain.dimension());
+    let mut curve = Vec::with_capacity(checkpoints.len());
+    blocks.follow(&learner.rule.cold_policy())?;
+    let (mut round, mut index, mut next) = (0, 0, learner.schedule.first());
+    for &checkpoint in checkpoints {
+        while round < checkpoint {
+            let stop = next.min(checkpoint);
+            blocks.play(stop - round, &mut sums);
+            round = stop;
+            if round == next {
+                index += 1;
+                let (mut estimate, deviations) = noise.next(round, &learner.domain)?;
+                let exact = sums.gram.iter().chain(&sums.moment);
+                estimate.iter_mut().zip(exact).for_each(|(noisy, exact)| *noisy += exact);
+                let release = Release::simulated::<FastNoise>(
+                    learner.domain,
+                    round,
+                    index,
+                    estimate,
+                    deviations,
+                )?;
+                blocks.follow(&learner.rule.policy(&release)?)?;
+                next = learner.schedule.next(round);
+            }
+        }
+        curve.push(Checkpoint { round, regret: sums.regret });
+    }
+    Ok(curve)
+}
+
+/// Spreads two numbers over one seed (SplitMix64's finaliser).
+fn mix(one: u64, two: u64) -> u64 {
+    let mut word = one.wrapping_add(two.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+/// FNV-1a, so that a learner's noise depends on its name and not on its place in the file.
+fn name_hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
