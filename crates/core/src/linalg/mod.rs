@@ -12,7 +12,7 @@
 
 mod cholesky;
 mod eigen;
-//pub(crate) mod lanes;
+pub(crate) mod lanes;
 pub(crate) mod whitening;
 
 pub use cholesky::Cholesky;
