@@ -1,10 +1,10 @@
 //! A decision set, stored by coordinate: a vector lane is an arm.
 
-use crate::{Error, Result};
+use crate::{Error, Result, linalg::lanes::{Lanes, TILE}};
 
 /// The arms one person can be offered: `count` vectors of `dimension` features.
 ///
-/// Feature i of all arms lies together, so that scores of many arms are computed side by side and each arm's
+/// Sixteen arms lie together, coordinate by coordinate, so that their scores are computed side by side and each arm's
 /// sum is taken in the same order whatever the width of the machine's vectors.
 ///
 /// ```
@@ -17,13 +17,10 @@ use crate::{Error, Result};
 pub struct Arms {
     dimension: usize,
     count: usize,
-    /// `features[i * stride + arm]`; the padding up to the stride is zero.
-    features: Vec<f64>,
-    stride: usize,
+    /// Lane `arm % TILE` of entry `arm / TILE * dimension + i` is feature i of the arm; the last tile is filled up with
+    /// zeros. One long row per feature would crowd a power of two of arms into a handful of cache sets.
+    features: Vec<Lanes>,
 }
-
-/// Coordinates are padded to a multiple of this, so that a whole vector can always be read.
-pub(crate) const LANES: usize = 8;
 
 impl Arms {
     /// All arms zero, to be filled with [`Arms::set`].
@@ -33,8 +30,8 @@ impl Arms {
                 return Err(Error::invalid(field, value, "give a whole number above 0"));
             }
         }
-        let stride = count.next_multiple_of(LANES);
-        Ok(Arms { dimension, count, features: vec![0.0; dimension * stride], stride })
+        let features = vec![Lanes([0.0; TILE]); count.div_ceil(TILE) * dimension];
+        Ok(Arms { dimension, count, features })
     }
 
     /// One arm per row.
@@ -54,7 +51,7 @@ impl Arms {
             return Err(Error::invalid("arm", index, remedy));
         }
         for (i, value) in features.iter().enumerate() {
-            self.features[i * self.stride + index] = *value;
+            self.features[index / TILE * self.dimension + i].0[index % TILE] = *value;
         }
         Ok(())
     }
@@ -72,16 +69,12 @@ impl Arms {
     /// The features of one arm; `index` is below [`Arms::count`].
     pub fn arm(&self, index: usize) -> Vec<f64> {
         assert!(index < self.count, "there are {} arms", self.count);
-        (0..self.dimension).map(|i| self.features[i * self.stride + index]).collect()
+        let tile = &self.features[index / TILE * self.dimension..][..self.dimension];
+        tile.iter().map(|lanes| lanes.0[index % TILE]).collect()
     }
 
-    /// Feature `i` of every arm, padded with zeros to a multiple of eight.
-    pub(crate) fn coordinate(&self, i: usize) -> &[f64] {
-        &self.features[i * self.stride..(i + 1) * self.stride]
-    }
-
-    /// Length of a coordinate with its padding.
-    pub(crate) fn stride(&self) -> usize {
-        self.stride
+    /// Tile after tile of sixteen arms, each coordinate by coordinate; the last is filled up with zeros.
+    pub(crate) fn tiles(&self) -> &[Lanes] {
+        &self.features
     }
 }

@@ -8,6 +8,8 @@
 //! | --- | --- |
 //! | `arms` | a decision set, stored by coordinate |
 //! | `policy` | the upper confidence bound and the choice; all it knows came out of a release |
+//! | `score` | scores of all arms at once, the choice, and its ties |
+//! | `linucb` | the learner without privacy: the yardstick of all others |
 //! | `problem` | what is known before the start |
 //! | `confidence` | from a release to a policy: the paper's set and the tight one, proved |
 //! | `published` | the constants of Shariff and Sheffet: `paper` mode |
@@ -18,13 +20,16 @@ mod arms;
 pub mod bounds;
 mod confidence;
 mod joint;
+mod linucb;
 mod policy;
 mod problem;
 mod published;
+mod score;
 
 pub use arms::Arms;
 pub use confidence::{Confidence, ConfidenceRule, Regularizer};
 pub use joint::{Decision, JointLinUcb, JointParams, JointPlan, Observation, Ticket};
+pub use linucb::{LinUcb, LinUcbParams};
 pub use policy::Policy;
 pub use problem::Problem;
 pub use published::Published;

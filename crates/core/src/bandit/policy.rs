@@ -9,14 +9,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Result, error::finite_vector};
+
 /// A fixed rule for choosing arms; it holds nothing that was not released.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
     dimension: usize,
-    theta: Vec<f64>,
+    pub(super) theta: Vec<f64>,
     /// `W = L^-1`, lower triangular, row by row: row i has i + 1 entries.
-    whitening: Vec<f64>,
-    width: f64,
+    pub(super) whitening: Vec<f64>,
+    pub(super) width: f64,
     drift: f64,
 }
 
@@ -52,21 +54,30 @@ impl Policy {
         self.drift
     }
 
-    /// The upper confidence bound of one arm.
-    pub fn bound(&self, features: &[f64]) -> f64 {
-        let mut white = vec![0.0; self.dimension];
-        let mut back = vec![0.0; self.dimension];
-        let mut row = 0;
+    /// The upper confidence bound of one arm: the plain form of what [`Policy::scores`] computes for many.
+    pub fn bound(&self, features: &[f64]) -> Result<f64> {
+        finite_vector("features", features, self.dimension)?;
+        // Fused in ascending order, as in `linalg::lanes`, for the same bits.
+        let mut back = vec![0.0_f64; self.dimension];
+        let mut white = 0.0_f64;
+        let mut rest = self.whitening.as_slice();
         for i in 0..self.dimension {
-            let entries = &self.whitening[row..row + i + 1];
-            white[i] = entries.iter().zip(features).map(|(w, x)| w * x).sum();
-            for (back, w) in back.iter_mut().zip(entries) {
-                *back += w * white[i];
+            let (row, below) = rest.split_at(i + 1);
+            rest = below;
+            let z = fused(row, features);
+            white = z.mul_add(z, white);
+            for (back, w) in back.iter_mut().zip(row) {
+                *back = w.mul_add(z, *back);
             }
-            row += i + 1;
         }
-        let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let mean: f64 = self.theta.iter().zip(features).map(|(t, x)| t * x).sum();
-        mean + self.width * norm(&white) + self.drift * norm(&back)
+        let bound = self.width.mul_add(white.sqrt(), fused(&self.theta, features));
+        if self.drift == 0.0 {
+            return Ok(bound);
+        }
+        Ok(self.drift.mul_add(fused(&back, &back).sqrt(), bound))
     }
+}
+
+fn fused(left: &[f64], right: &[f64]) -> f64 {
+    left.iter().zip(right).fold(0.0, |sum, (a, b)| a.mul_add(*b, sum))
 }

@@ -1,1 +1,43 @@
 //! Small dense algebra, as much as the bandits need.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `cholesky` | `V = L L^T` of a small matrix: solves, determinant, `L^-1`, and `V + x x^T` |
+//! | `eigen` | eigenvalues and vectors of a small symmetric matrix |
+//! | `whitening` | `W = L^-1` followed from `V` to `V + x x^T` without `L` |
+//! | `lanes` | `<theta, x>`, `||W x||` and `||W^T W x||` of sixteen vectors at a time, the same bits on every machine |
+//!
+//! Symmetric matrices come as an upper triangle row by row, as a release holds them; lower triangular ones row by
+//! row. No inverse of a positive definite matrix is formed anywhere.
+
+mod cholesky;
+mod eigen;
+pub(crate) mod lanes;
+pub(crate) mod whitening;
+
+pub use cholesky::Cholesky;
+pub use eigen::SymmetricEigen;
+
+/// Entries of a triangle with its diagonal.
+pub(crate) const fn triangle(dimension: usize) -> usize {
+    dimension * (dimension + 1) / 2
+}
+
+/// Inner product in eight interleaved sums: the same bits whatever the width of the machine's vectors.
+#[inline(always)]
+pub(crate) fn dot(left: &[f64], right: &[f64]) -> f64 {
+    let (left_blocks, left_rest) = left.as_chunks::<8>();
+    let (right_blocks, right_rest) = right.as_chunks::<8>();
+    let mut sum: f64 = left_rest.iter().zip(right_rest).map(|(a, b)| a * b).sum();
+    if !left_blocks.is_empty() {
+        let mut sums = [0.0; 8];
+        for (a, b) in left_blocks.iter().zip(right_blocks) {
+            for lane in 0..8 {
+                sums[lane] += a[lane] * b[lane];
+            }
+        }
+        let [a, b, c, d, e, f, g, h] = sums;
+        sum += ((a + e) + (b + f)) + ((c + g) + (d + h));
+    }
+    sum
+}

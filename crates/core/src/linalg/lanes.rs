@@ -1,0 +1,291 @@
+//! Upper confidence bounds of sixteen vectors at a time: a lane of the machine's vectors is an arm.
+//!
+//! ```text
+//! score(x) = <theta, x> + width ||W x||_2 + drift ||W^T W x||_2
+//! ```
+//!
+//! Every sum is a chain of fused multiply-adds in ascending order of its index, and so is every norm:
+//! how many arms or rows are worked on together changes the speed and no bit. AVX-512, AVX2, NEON and the portable
+//! path therefore give the same scores; without fused hardware the last one is slow, and still the same.
+//!
+//! Rows are taken four at a time, so that a coordinate once loaded serves four products and the two fused units of a
+//! core always find independent work; `theta` rides with the last four.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::triangle;
+
+/// Arms stored and scored together.
+pub(crate) const TILE: usize = 16;
+/// Rows of `W`, or columns on the way back, worked on together.
+const ROWS: usize = 4;
+
+/// One number for each arm of a tile, beginning a cache line so that no vector straddles two.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(align(64))]
+pub(crate) struct Lanes(pub(crate) [f64; TILE]);
+
+const ZERO: Lanes = Lanes([0.0; TILE]);
+
+/// The parts of an upper confidence bound.
+#[derive(Clone, Copy)]
+pub(crate) struct Bound<'a> {
+    pub(crate) theta: &'a [f64],
+    /// `W`, lower triangular, row by row.
+    pub(crate) whitening: &'a [f64],
+    pub(crate) width: f64,
+    /// Zero costs nothing.
+    pub(crate) drift: f64,
+}
+
+/// What is done with scores. (A closure would not be compiled for the instruction set at hand.)
+pub(crate) trait Take {
+    /// The scores of the next sixteen arms.
+    fn take(&mut self, scores: Lanes);
+}
+
+/// Scores tile after tile.
+///
+/// A tile is `dimension` entries of `tiles`, one for each coordinate.
+pub(crate) fn each_tile(
+    arch: Arch,
+    bound: Bound<'_>,
+    tiles: &[Lanes],
+    take: &mut impl Take,
+) {
+    // The way back needs all of `W x`. It lives on the stack up to dimension 64; above, one allocation is lost
+    // among thousands of products per arm.
+    let dimension = bound.theta.len();
+    let (mut small, mut medium, mut large);
+    let white: &mut [Lanes] = match dimension {
+        _ if bound.drift == 0.0 => &mut [],
+        0..=8 => {
+            small = [ZERO; 8];
+            &mut small
+        }
+        9..=64 => {
+            medium = [ZERO; 64];
+            &mut medium
+        }
+        _ => {
+            large = vec![ZERO; dimension];
+            &mut large
+        }
+    };
+    arch.dispatch(EachTile { bound, tiles, white, take });
+}
+
+struct EachTile<'a, T> {
+    bound: Bound<'a>,
+    tiles: &'a [Lanes],
+    white: &'a mut [Lanes],
+    take: &'a mut T,
+}
+
+impl<T: Take> WithSimd for EachTile<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        // Two wide vectors or four narrow ones fill the registers with four rows.
+        if S::F64_LANES >= 4 { self.run::<S, 2>(simd) } else { self.run::<S, 4>(simd) }
+    }
+}
+
+impl<T: Take> EachTile<'_, T> {
+    #[inline(always)]
+    fn run<S: Simd, const N: usize>(self, simd: S) {
+        for tile in self.tiles.chunks_exact(self.bound.theta.len()) {
+            let mut scores = ZERO;
+            for (index, out) in S::as_mut_simd_f64s(&mut scores.0).0.chunks_exact_mut(N).enumerate() {
+                let group = Group::<S, N> { simd, tile, first: index * N };
+                out.copy_from_slice(&group.scores(self.bound, self.white));
+            }
+            self.take.take(scores);
+        }
+    }
+}
+
+/// Row `i` of a lower triangle.
+#[inline(always)]
+fn row(lower: &[f64], i: usize) -> &[f64] {
+    &lower[triangle(i)..triangle(i) + i + 1]
+}
+
+/// `N` vectors of arms of one tile.
+#[derive(Clone, Copy)]
+struct Group<'a, S: Simd, const N: usize> {
+    simd: S,
+    tile: &'a [Lanes],
+    /// Where the group begins within a coordinate.
+    first: usize,
+}
+
+impl<S: Simd, const N: usize> Group<'_, S, N> {
+    #[inline(always)]
+    fn scores(self, bound: Bound<'_>, white: &mut [Lanes]) -> [S::f64s; N] {
+        let Bound { theta, whitening, width, drift } = bound;
+        let row = |i| row(whitening, i);
+        let mut norm = Norm { group: self, squares: self.zeros(), white, keep: drift != 0.0, next: 0 };
+        let dimension = theta.len();
+        let mean = if dimension < ROWS {
+            for i in 0..dimension {
+                norm.add(self.products([row(i)]));
+            }
+            self.products([theta])[0]
+        } else {
+            // The short rows first, so that the rest is whole blocks.
+            let mut i = dimension % ROWS;
+            match i {
+                1 => norm.add(self.products([row(0)])),
+                2 => norm.add(self.products([row(0), row(1)])),
+                3 => norm.add(self.products([row(0), row(1), row(2)])),
+                _ => {}
+            }
+            while i + ROWS < dimension {
+                norm.add(self.products([row(i), row(i + 1), row(i + 2), row(i + 3)]));
+                i += ROWS;
+            }
+            let last = [row(i), row(i + 1), row(i + 2), row(i + 3), theta];
+            let [a, b, c, d, mean] = self.products(last);
+            norm.add([a, b, c, d]);
+            mean
+        };
+        let squares = norm.squares;
+        let mut scores = self.add_root(width, squares, mean);
+        if drift != 0.0 {
+            scores = self.add_root(drift, self.back(whitening, norm.white, dimension), scores);
+        }
+        scores
+    }
+
+    /// Inner products of all arms with these rows: each has one entry more than the one before, but a fifth is
+    /// as long as the fourth.
+    #[inline(always)]
+    fn products<const R: usize>(self, rows: [&[f64]; R]) -> [[S::f64s; N]; R] {
+        let shared = rows[0].len();
+        let (mut common, mut own) = (rows, rows);
+        for r in 0..R {
+            (common[r], own[r]) = rows[r].split_at(shared);
+        }
+        let (tile, corner) = self.tile.split_at(shared);
+        let mut sums = [self.zeros(); R];
+        for (j, lanes) in (0..shared).zip(tile) {
+            let arms = self.load(lanes);
+            for r in 0..R {
+                sums[r] = self.fused(common[r][j], arms, sums[r]);
+            }
+        }
+        for j in 0..R.min(ROWS) - 1 {
+            let arms = self.load(&corner[j]);
+            for r in j + 1..R {
+                sums[r] = self.fused(own[r][j], arms, sums[r]);
+            }
+        }
+        sums
+    }
+
+    /// `||W^T z||^2` of all arms.
+    #[inline(always)]
+    fn back(self, whitening: &[f64], white: &[Lanes], dimension: usize) -> [S::f64s; N] {
+        let mut squares = self.zeros();
+        let mut j = 0;
+        while j + ROWS <= dimension {
+            squares = self.columns::<ROWS>(whitening, white, j, dimension, squares);
+            j += ROWS;
+        }
+        while j < dimension {
+            squares = self.columns::<1>(whitening, white, j, dimension, squares);
+            j += 1;
+        }
+        squares
+    }
+
+    /// Adds the squares of entries `j` to `j + C` of `W^T z`.
+    #[inline(always)]
+    fn columns<const C: usize>(
+        self,
+        whitening: &[f64],
+        white: &[Lanes],
+        j: usize,
+        dimension: usize,
+        mut squares: [S::f64s; N],
+    ) -> [S::f64s; N] {
+        let mut sums = [self.zeros(); C];
+        // The first rows reach only some of these columns.
+        for i in j..j + C - 1 {
+            let z = self.load(&white[i]);
+            let entries = &whitening[triangle(i) + j..=triangle(i) + i];
+            for (sum, entry) in sums.iter_mut().zip(entries) {
+                *sum = self.fused(*entry, z, *sum);
+            }
+        }
+        let first = j + C - 1;
+        let mut start = triangle(first) + j;
+        for (i, lanes) in (first..dimension).zip(&white[first..dimension]) {
+            let entries = &whitening[start..start + C];
+            let z = self.load(lanes);
+            for c in 0..C {
+                sums[c] = self.fused(entries[c], z, sums[c]);
+            }
+            start += i + 1;
+        }
+        for sum in sums {
+            squares = self.add_squares(sum, squares);
+        }
+        squares
+    }
+
+    #[inline(always)]
+    fn zeros(self) -> [S::f64s; N] {
+        [self.simd.splat_f64s(0.0); N]
+    }
+
+    /// The group's part of a tile's lanes.
+    #[inline(always)]
+    fn load(self, lanes: &Lanes) -> [S::f64s; N] {
+        let vectors = &S::as_simd_f64s(&lanes.0).0[self.first..self.first + N];
+        std::array::from_fn(|v| vectors[v])
+    }
+
+    #[inline(always)]
+    fn fused(self, factor: f64, arms: [S::f64s; N], sums: [S::f64s; N]) -> [S::f64s; N] {
+        let factor = self.simd.splat_f64s(factor);
+        std::array::from_fn(|v| self.simd.mul_add_f64s(factor, arms[v], sums[v]))
+    }
+
+    #[inline(always)]
+    fn add_squares(self, entries: [S::f64s; N], sums: [S::f64s; N]) -> [S::f64s; N] {
+        std::array::from_fn(|v| self.simd.mul_add_f64s(entries[v], entries[v], sums[v]))
+    }
+
+    /// `factor sqrt(squares) + sums`.
+    #[inline(always)]
+    fn add_root(self, factor: f64, squares: [S::f64s; N], sums: [S::f64s; N]) -> [S::f64s; N] {
+        self.fused(factor, std::array::from_fn(|v| self.simd.sqrt_f64s(squares[v])), sums)
+    }
+}
+
+/// `||W x||^2` as the rows come in, and `W x` itself where the way back needs it.
+struct Norm<'a, 'w, S: Simd, const N: usize> {
+    group: Group<'a, S, N>,
+    squares: [S::f64s; N],
+    white: &'w mut [Lanes],
+    keep: bool,
+    next: usize,
+}
+
+impl<S: Simd, const N: usize> Norm<'_, '_, S, N> {
+    #[inline(always)]
+    fn add<const R: usize>(&mut self, rows: [[S::f64s; N]; R]) {
+        for row in rows {
+            self.squares = self.group.add_squares(row, self.squares);
+            if self.keep {
+                let first = self.group.first;
+                let lanes = S::as_mut_simd_f64s(&mut self.white[self.next].0).0;
+                lanes[first..first + N].copy_from_slice(&row);
+                self.next += 1;
+            }
+        }
+    }
+}
