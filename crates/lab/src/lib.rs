@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod demo;
+pub mod environment;
 mod error;
 mod fast_noise;
 pub mod figure;
