@@ -135,7 +135,8 @@ enum NoisePlan {
 impl Learner {
     /// The noise of one trial.
     pub fn noise(&self, source: FastNoise) -> Result<PrefixNoise> {
-        let tree = |node| PrefixNoise::Tree(TreeNoise::new(self.domain.dimension(), node, source.clone()));
+        let tree =
+            |node| PrefixNoise::Tree(TreeNoise::new(self.domain.dimension(), node, source.clone()));
         Ok(match self.noise {
             NoisePlan::None => PrefixNoise::None,
             NoisePlan::Stream { ref params, releases } => {
@@ -166,8 +167,13 @@ impl Algorithm {
                 })
             }
             Algorithm::Joint(lines) => {
-                let published =
-                    Published::new(problem, lines.privacy.epsilon, lines.privacy.delta, alpha, horizon)?;
+                let published = Published::new(
+                    problem,
+                    lines.privacy.epsilon,
+                    lines.privacy.delta,
+                    alpha,
+                    horizon,
+                )?;
                 Setting { lines, problem, horizon, alpha, published }.learner()
             }
         }
@@ -190,9 +196,13 @@ impl Setting<'_> {
             (MechanismName::Wishart | MechanismName::WishartUnshifted, Mode::Exact) => {
                 Err(self.refuse("Wishart noise exists in `paper` mode only"))
             }
-            (MechanismName::Wishart | MechanismName::WishartUnshifted, Mode::Paper) => self.wishart(),
+            (MechanismName::Wishart | MechanismName::WishartUnshifted, Mode::Paper) => {
+                self.wishart()
+            }
             (MechanismName::GaussianTree, _) => self.gaussian_tree(),
-            (_, Mode::Paper) => Err(self.refuse("the paper has gaussian_tree, wishart and wishart_unshifted")),
+            (_, Mode::Paper) => {
+                Err(self.refuse("the paper has gaussian_tree, wishart and wishart_unshifted"))
+            }
             (mechanism, Mode::Exact) => self.stream(match mechanism {
                 MechanismName::Toeplitz => Mechanism::SquareRootToeplitz,
                 MechanismName::Tree => Mechanism::Tree { levels: None },
@@ -220,10 +230,20 @@ impl Setting<'_> {
         };
         let guarantee = params.check()?.guarantee(self.lines.privacy.delta)?;
         if self.lines.confidence == Some(ConfidenceName::Paper) {
-            return Err(reticent::Error::invalid("confidence", "paper", "it needs the gaussian_tree").into());
+            return Err(reticent::Error::invalid(
+                "confidence",
+                "paper",
+                "it needs the gaussian_tree",
+            )
+            .into());
         }
         let releases = self.lines.schedule.releases(self.horizon);
-        self.finish(params.domain, NoisePlan::Stream { params, releases }, self.tight(), Some(guarantee))
+        self.finish(
+            params.domain,
+            NoisePlan::Stream { params, releases },
+            self.tight(),
+            Some(guarantee),
+        )
     }
 
     /// A binary tree over rounds with the same noise on matrix and vector, published or exactly calibrated.
@@ -275,7 +295,9 @@ impl Setting<'_> {
         let Budget { epsilon, delta } = self.lines.privacy;
         Ok(match self.lines.mode {
             Mode::Exact => guarantee,
-            Mode::Paper => guarantee.with_claim(epsilon, delta, "Shariff and Sheffet (2018), section 4.2")?,
+            Mode::Paper => {
+                guarantee.with_claim(epsilon, delta, "Shariff and Sheffet (2018), section 4.2")?
+            }
         })
     }
 

@@ -12,6 +12,12 @@ pub enum Error {
     /// The core refused a parameter.
     #[error(transparent)]
     Core(#[from] reticent::Error),
+    /// An experiment file does not say what it should.
+    #[error("the experiment is not usable: {reason}")]
+    Experiment {
+        /// Field, line and remedy as the parser gives them.
+        reason: String,
+    },
     /// A result could not be written.
     #[error("cannot write {path}: {reason}; choose another folder with --out")]
     Unwritable {
@@ -35,7 +41,7 @@ pub enum Error {
 impl Error {
     /// Whether the caller's input is at fault, rather than the machine or this program.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, Error::Core(_))
+        matches!(self, Error::Core(_) | Error::Experiment { .. })
     }
 
     pub(crate) fn unwritable(path: &Path, error: std::io::Error) -> Self {

@@ -133,15 +133,20 @@ impl Experiment {
     pub fn learners(&self) -> Result<Vec<Learner>> {
         for (field, value) in [("rounds", self.rounds), ("trials", self.trials)] {
             if value == 0 {
-                return Err(reticent::Error::invalid(field, 0, "give a whole number above 0").into());
+                return Err(
+                    reticent::Error::invalid(field, 0, "give a whole number above 0").into()
+                );
             }
         }
         if self.algorithm.is_empty() {
-            return Err(reticent::Error::invalid("algorithm", "empty", "add an [[algorithm]]").into());
+            return Err(
+                reticent::Error::invalid("algorithm", "empty", "add an [[algorithm]]").into()
+            );
         }
         let problem = Problem::unit(self.environment.dimension());
         problem.check()?;
-        let learners = self.algorithm.iter().map(|algorithm| algorithm.learner(problem, self.rounds));
+        let learners =
+            self.algorithm.iter().map(|algorithm| algorithm.learner(problem, self.rounds));
         let learners = learners.collect::<Result<Vec<_>>>()?;
         for (index, learner) in learners.iter().enumerate() {
             if learners[..index].iter().any(|other| other.name == learner.name) {
@@ -157,19 +162,21 @@ impl Experiment {
         let learners = self.learners()?;
         self.environment.blocks(0)?;
         let rounds = checkpoints(self.rounds, CHECKPOINTS);
-        let jobs: Vec<(usize, u64)> =
-            (0..self.trials).flat_map(|trial| (0..learners.len()).map(move |l| (l, trial))).collect();
+        let jobs: Vec<(usize, u64)> = (0..self.trials)
+            .flat_map(|trial| (0..learners.len()).map(move |l| (l, trial)))
+            .collect();
         let results = in_parallel(&jobs, progress, |&(index, trial)| {
             let start = Instant::now();
-            let curve =
-                trial::run(&self.environment, &learners[index], self.seed, trial, &rounds)?;
+            let curve = trial::run(&self.environment, &learners[index], self.seed, trial, &rounds)?;
             Ok((curve, start.elapsed().as_secs_f64()))
         })?;
         let mut algorithms = Vec::new();
         for (index, learner) in learners.into_iter().enumerate() {
             let of = jobs.iter().zip(&results).filter(|((l, _), _)| *l == index);
-            let (curves, seconds): (Vec<_>, Vec<f64>) = of.map(|(_, result)| result.clone()).unzip();
-            let finals: Vec<f64> = curves.iter().filter_map(|c| c.last()).map(|c| c.regret).collect();
+            let (curves, seconds): (Vec<_>, Vec<f64>) =
+                of.map(|(_, result)| result.clone()).unzip();
+            let finals: Vec<f64> =
+                curves.iter().filter_map(|c| c.last()).map(|c| c.regret).collect();
             let time = seconds.iter().sum::<f64>() / seconds.len() as f64;
             algorithms.push(AlgorithmSummary {
                 name: learner.name,
@@ -192,8 +199,8 @@ impl Experiment {
     }
 
     fn write(&self, summary: &Summary, folder: &Path) -> Result<()> {
-        let experiment =
-            toml::to_string(self).map_err(|error| Error::Experiment { reason: error.to_string() })?;
+        let experiment = toml::to_string(self)
+            .map_err(|error| Error::Experiment { reason: error.to_string() })?;
         report::write(folder, "experiment.toml", &experiment)?;
         let json = serde_json::to_string_pretty(summary).expect("results are plain data");
         report::write(folder, "summary.json", &json)?;
@@ -231,7 +238,10 @@ impl Summary {
             let name = summary.name.replace('"', "\"\"");
             for (trial, curve) in summary.curves.iter().enumerate() {
                 for point in curve {
-                    text.push_str(&format!("\"{name}\",{trial},{},{}\n", point.round, point.regret));
+                    text.push_str(&format!(
+                        "\"{name}\",{trial},{},{}\n",
+                        point.round, point.regret
+                    ));
                 }
             }
         }
@@ -242,7 +252,9 @@ impl Summary {
         let series = self.algorithms.iter().enumerate().map(|(colour, summary)| {
             let length = summary.curves.iter().map(Vec::len).min().unwrap_or(0);
             let at = |i: usize| {
-                Estimate::of(&summary.curves.iter().map(|curve| curve[i].regret).collect::<Vec<_>>())
+                Estimate::of(
+                    &summary.curves.iter().map(|curve| curve[i].regret).collect::<Vec<_>>(),
+                )
             };
             let estimates: Vec<Estimate> = (0..length).map(at).collect();
             let round = |i: usize| summary.curves[0][i].round as f64;
@@ -251,7 +263,10 @@ impl Summary {
                 colour,
                 points: estimates.iter().enumerate().map(|(i, e)| (round(i), e.mean)).collect(),
                 // Two standard errors; on a logarithmic axis a band must stay above zero.
-                band: estimates.iter().map(|e| (2.0 * e.standard_error).min(0.9 * e.mean)).collect(),
+                band: estimates
+                    .iter()
+                    .map(|e| (2.0 * e.standard_error).min(0.9 * e.mean))
+                    .collect(),
             }
         });
         Figure {
@@ -291,7 +306,9 @@ fn in_parallel<J: Sync, R: Send>(
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < jobs.len()) {
+                while let Some(index) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < jobs.len())
+                {
                     let result = work(&jobs[index]);
                     *results[index].lock().expect("no holder of the lock panics") = Some(result);
                     progress(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
@@ -299,6 +316,7 @@ fn in_parallel<J: Sync, R: Send>(
             });
         }
     });
-    let taken = results.into_iter().map(|cell| cell.into_inner().expect("no holder of the lock panics"));
+    let taken =
+        results.into_iter().map(|cell| cell.into_inner().expect("no holder of the lock panics"));
     taken.map(|result| result.expect("every job was taken")).collect()
 }

@@ -31,7 +31,7 @@ pub fn run(
     for &checkpoint in checkpoints {
         while round < checkpoint {
             let stop = next.min(checkpoint);
-            blocks.play(stop - round, &mut sums);
+            blocks.advance(stop - round, &mut sums);
             round = stop;
             if round == next {
                 index += 1;

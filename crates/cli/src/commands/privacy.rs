@@ -142,7 +142,9 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         }
         Question::Shuffle { epsilon_local, n, delta, binary } => {
             if delta * n as f64 > 1.0 {
-                eprintln!("warning: delta = {delta} is above 1/n for n = {n} people; stay well below that");
+                eprintln!(
+                    "warning: delta = {delta} is above 1/n for n = {n} people; stay well below that"
+                );
             }
             ("epsilon", shuffle::epsilon(epsilon_local, n, delta, binary)?, Some(delta))
         }
@@ -175,7 +177,9 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
 }
 
 fn read_events(path: &Path) -> Result<Vec<Event>, Error> {
-    let file: EventFile = toml::from_str(&read(path)?)
-        .map_err(|error| Error::Malformed { path: path.to_path_buf(), reason: error.to_string() })?;
+    let file: EventFile = toml::from_str(&read(path)?).map_err(|error| Error::Malformed {
+        path: path.to_path_buf(),
+        reason: error.to_string(),
+    })?;
     Ok(file.event)
 }

@@ -22,7 +22,8 @@ pub struct Arguments {
 /// Runs the experiment.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let experiment = Experiment::parse(&read(&arguments.experiment)?)?;
-    let summary = experiment.run(&arguments.out, |done, all| eprintln!("{done} of {all} trials"))?;
+    let summary =
+        experiment.run(&arguments.out, |done, all| eprintln!("{done} of {all} trials"))?;
     let mut text = String::new();
     let header = experiment::HEADER.map(String::from).to_vec();
     for row in std::iter::once(&header).chain(&summary.rows()) {

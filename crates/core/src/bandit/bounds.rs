@@ -13,11 +13,19 @@ use super::{Problem, Published, Regularizer};
 ///
 /// where B is the largest mean reward, at least 1.
 pub fn regret(problem: &Problem, regularizer: &Regularizer, alpha: f64, rounds: u64) -> f64 {
-    largest_mean(problem) * (8.0 * rounds as f64).sqrt() * potential(problem, regularizer, alpha, rounds)
+    largest_mean(problem)
+        * (8.0 * rounds as f64).sqrt()
+        * potential(problem, regularizer, alpha, rounds)
 }
 
 /// Theorem 6: the same when the best arm is better than the others by `gap` in every round: `(8B/gap) potential^2`.
-pub fn gap_regret(problem: &Problem, regularizer: &Regularizer, alpha: f64, rounds: u64, gap: f64) -> f64 {
+pub fn gap_regret(
+    problem: &Problem,
+    regularizer: &Regularizer,
+    alpha: f64,
+    rounds: u64,
+    gap: f64,
+) -> f64 {
     8.0 * largest_mean(problem) / gap * potential(problem, regularizer, alpha, rounds).powi(2)
 }
 

@@ -152,7 +152,11 @@ impl ConfidenceRule {
     pub fn policy(&self, release: &Release) -> Result<Policy> {
         let d = self.problem.dimension;
         if release.domain().dimension() != d || release.vector().len() != d {
-            return Err(Error::Dimension { field: "release", expected: d, found: release.vector().len() });
+            return Err(Error::Dimension {
+                field: "release",
+                expected: d,
+                found: release.vector().len(),
+            });
         }
         match self.confidence {
             Confidence::Regularized(regularizer) => self.regularized(release, regularizer),

@@ -120,7 +120,9 @@ impl JointParams {
         let published = Published::new(self.problem, self.epsilon, self.delta, alpha, horizon)?;
         let Problem { dimension, feature_bound, reward_bound, .. } = self.problem;
         if reward_bound > feature_bound {
-            let remedy = format!("the published matrix noise needs at most feature_bound = {feature_bound}: rescale");
+            let remedy = format!(
+                "the published matrix noise needs at most feature_bound = {feature_bound}: rescale"
+            );
             return Err(Error::invalid("reward_bound", reward_bound, remedy));
         }
         // The same noise on x y as on x x^T: that is the split (B/L)^2.
@@ -136,7 +138,10 @@ impl JointParams {
                 Calibration::Sigma(published.gaussian_deviation()),
             )
         };
-        Ok((sums, Confidence::Regularized(published.gaussian_regularizer(published.gaussian_deviation()))))
+        Ok((
+            sums,
+            Confidence::Regularized(published.gaussian_regularizer(published.gaussian_deviation())),
+        ))
     }
 }
 
@@ -235,7 +240,8 @@ impl<N: Noise> JointLinUcb<N> {
     /// Learns the reward of an earlier decision, once. An error changes nothing.
     pub fn observe(&mut self, ticket: Ticket, reward: f64) -> Result<Observation> {
         let Some(features) = self.state.open.get(&ticket.0) else {
-            let remedy = "it was never given out, or its reward is known already, or it was dismissed";
+            let remedy =
+                "it was never given out, or its reward is known already, or it was dismissed";
             return Err(Error::invalid("ticket", ticket.0, remedy));
         };
         let contribution = self.sum.clip_with_reward(features, reward)?;

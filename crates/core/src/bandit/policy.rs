@@ -9,7 +9,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Result, error::finite_vector};
+use crate::{
+    Error, Result,
+    error::{finite_vector, not_negative},
+};
 
 /// A fixed rule for choosing arms; it holds nothing that was not released.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +30,24 @@ impl Policy {
     pub(crate) fn new(theta: Vec<f64>, whitening: Vec<f64>, width: f64, drift: f64) -> Self {
         debug_assert_eq!(whitening.len(), theta.len() * (theta.len() + 1) / 2);
         Policy { dimension: theta.len(), theta, whitening, width, drift }
+    }
+
+    /// The policy with these parts, from outside a learner: for simulations and for replaying saved policies.
+    /// `whitening` is `W`, lower triangular, row by row.
+    pub fn from_parts(
+        theta: Vec<f64>,
+        whitening: Vec<f64>,
+        width: f64,
+        drift: f64,
+    ) -> Result<Self> {
+        if theta.is_empty() {
+            return Err(Error::invalid("theta", "empty", "give at least one entry"));
+        }
+        finite_vector("theta", &theta, theta.len())?;
+        finite_vector("whitening", &whitening, theta.len() * (theta.len() + 1) / 2)?;
+        not_negative("width", width)?;
+        not_negative("drift", drift)?;
+        Ok(Policy::new(theta, whitening, width, drift))
     }
 
     /// How many features an arm has.

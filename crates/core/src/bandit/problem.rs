@@ -37,7 +37,13 @@ fn one() -> f64 {
 impl Problem {
     /// All bounds one.
     pub fn unit(dimension: usize) -> Self {
-        Problem { dimension, feature_bound: 1.0, reward_bound: 1.0, parameter_bound: 1.0, noise: 1.0 }
+        Problem {
+            dimension,
+            feature_bound: 1.0,
+            reward_bound: 1.0,
+            parameter_bound: 1.0,
+            noise: 1.0,
+        }
     }
 
     /// Refuses bounds that bound nothing.

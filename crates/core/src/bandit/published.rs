@@ -23,7 +23,13 @@ pub struct Published {
 
 impl Published {
     /// Refuses numbers the formulas have no meaning for.
-    pub fn new(problem: Problem, epsilon: f64, delta: f64, alpha: f64, horizon: u64) -> Result<Self> {
+    pub fn new(
+        problem: Problem,
+        epsilon: f64,
+        delta: f64,
+        alpha: f64,
+        horizon: u64,
+    ) -> Result<Self> {
         problem.check()?;
         positive("epsilon", epsilon)?;
         probability("delta", delta)?;
@@ -67,7 +73,9 @@ impl Published {
     /// `d + 1 + ceil(224 m epsilon^-2 ln(8m/delta) ln(2/delta))`.
     pub fn wishart_degrees(&self) -> f64 {
         let m = f64::from(self.levels());
-        let noise = 224.0 * m / self.epsilon.powi(2) * (8.0 * m / self.delta).ln() * (2.0 / self.delta).ln();
+        let noise = 224.0 * m / self.epsilon.powi(2)
+            * (8.0 * m / self.delta).ln()
+            * (2.0 / self.delta).ln();
         (self.problem.dimension + 1) as f64 + noise.ceil()
     }
 
@@ -137,7 +145,8 @@ mod tests {
     #[test]
     fn the_shifted_wishart_is_better_conditioned_and_its_shift_is_the_papers() {
         let published = setting();
-        let (plain, shifted) = (published.wishart_regularizer(), published.shifted_wishart_regularizer());
+        let (plain, shifted) =
+            (published.wishart_regularizer(), published.shifted_wishart_regularizer());
         // Shifting moves both ends by c; (4) chooses c such that the lower end becomes 4 L~^2 sqrt(mk) q.
         let c = -shifted.shift;
         assert!((plain.minimum - c - shifted.minimum).abs() < 1e-6 * plain.minimum);

@@ -47,12 +47,7 @@ pub(crate) trait Take {
 /// Scores tile after tile.
 ///
 /// A tile is `dimension` entries of `tiles`, one for each coordinate.
-pub(crate) fn each_tile(
-    arch: Arch,
-    bound: Bound<'_>,
-    tiles: &[Lanes],
-    take: &mut impl Take,
-) {
+pub(crate) fn each_tile(arch: Arch, bound: Bound<'_>, tiles: &[Lanes], take: &mut impl Take) {
     // The way back needs all of `W x`. It lives on the stack up to dimension 64; above, one allocation is lost
     // among thousands of products per arm.
     let dimension = bound.theta.len();
@@ -97,7 +92,8 @@ impl<T: Take> EachTile<'_, T> {
     fn run<S: Simd, const N: usize>(self, simd: S) {
         for tile in self.tiles.chunks_exact(self.bound.theta.len()) {
             let mut scores = ZERO;
-            for (index, out) in S::as_mut_simd_f64s(&mut scores.0).0.chunks_exact_mut(N).enumerate() {
+            for (index, out) in S::as_mut_simd_f64s(&mut scores.0).0.chunks_exact_mut(N).enumerate()
+            {
                 let group = Group::<S, N> { simd, tile, first: index * N };
                 out.copy_from_slice(&group.scores(self.bound, self.white));
             }
@@ -126,7 +122,8 @@ impl<S: Simd, const N: usize> Group<'_, S, N> {
     fn scores(self, bound: Bound<'_>, white: &mut [Lanes]) -> [S::f64s; N] {
         let Bound { theta, whitening, width, drift } = bound;
         let row = |i| row(whitening, i);
-        let mut norm = Norm { group: self, squares: self.zeros(), white, keep: drift != 0.0, next: 0 };
+        let mut norm =
+            Norm { group: self, squares: self.zeros(), white, keep: drift != 0.0, next: 0 };
         let dimension = theta.len();
         let mean = if dimension < ROWS {
             for i in 0..dimension {

@@ -178,7 +178,9 @@ impl Event {
                 positive("sigma", sigma)?;
                 at_least("people", people, 1)
             }
-            Event::Composed { ref events } => events.iter().try_for_each(|event| event.check_within(nesting - 1)),
+            Event::Composed { ref events } => {
+                events.iter().try_for_each(|event| event.check_within(nesting - 1))
+            }
             Event::Repeated { ref event, times } => {
                 at_least("times", times, 1)?;
                 event.check_within(nesting - 1)

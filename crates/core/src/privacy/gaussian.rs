@@ -74,7 +74,11 @@ pub fn epsilon(delta: f64, mu: f64) -> Result<f64> {
 pub fn mu(epsilon: f64, delta: f64) -> Result<f64> {
     not_negative("epsilon", epsilon)?;
     if epsilon > 1e300 {
-        return Err(Error::invalid("epsilon", epsilon, "above 1e300 nothing is protected; give less"));
+        return Err(Error::invalid(
+            "epsilon",
+            epsilon,
+            "above 1e300 nothing is protected; give less",
+        ));
     }
     probability("delta", delta)?;
     // delta <= exp(-a^2/2) and delta <= mu/sqrt(2 pi) bound mu from below, and closely;

@@ -356,9 +356,13 @@ fn conditions_of(event: &Event) -> Vec<String> {
                     "a shuffler that nobody colludes with, and {people} people in the batch who randomise honestly"
                 ));
                 add(if *binary {
-                    format!("everybody's report is binary randomised response at epsilon = {epsilon}")
+                    format!(
+                        "everybody's report is binary randomised response at epsilon = {epsilon}"
+                    )
                 } else {
-                    format!("everybody's report is {epsilon}-DP by itself, with the same randomiser")
+                    format!(
+                        "everybody's report is {epsilon}-DP by itself, with the same randomiser"
+                    )
                 });
                 add(clipped.into());
             }

@@ -50,7 +50,11 @@ impl Blt {
     /// The best rates for `steps >= 1` steps and 1 buffer or more, in at most a few milliseconds.
     pub(super) fn new(steps: u64, buffers: usize) -> Result<Self> {
         if buffers == 0 {
-            return Err(Error::invalid("buffers", buffers, "give 1 or more; 8 serves all horizons"));
+            return Err(Error::invalid(
+                "buffers",
+                buffers,
+                "give 1 or more; 8 serves all horizons",
+            ));
         }
         // Beyond 16 the square root is met to the last digit that rates in double precision can express.
         let buffers = buffers.min(MOST_BUFFERS);

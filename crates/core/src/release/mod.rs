@@ -38,7 +38,6 @@ mod testing;
 mod toeplitz;
 mod tree;
 
-
 pub use calibration::Calibration;
 pub use clip::{Clipper, Contribution};
 pub use domain::Domain;

@@ -230,7 +230,7 @@ impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
     /// `replays_made` is how often this stream has been charged before, from the caller's log: the old bytes
     /// cannot know. A state that is not stale is resumed as by [`PrivateSum::resume`], free of charge.
     pub fn resume_charged(bytes: &[u8], releases_made: u64, replays_made: u64) -> Result<Self> {
-        let mut state = State::load(bytes)?;
+        let mut state: State<N> = State::load(bytes)?;
         state.replays = state.replays.max(replays_made);
         if state.released < releases_made {
             state.noise.refresh()?;

@@ -156,7 +156,8 @@ impl TreeNoise {
             NodeNoise::Wishart { degrees, scale, .. } => {
                 let law = Wishart::new(d + 1, degrees * nodes, scale)
                     .expect("degrees above the dimension are checked where they are computed");
-                let matrix = law.sample(&mut self.noise);
+                let zeros = vec![0.0; (d + 1) * (d + 1)];
+                let matrix = law.randomize(&zeros, &mut self.noise).expect("zeros are finite");
                 for row in 0..d {
                     sums.extend((row..d).map(|column| matrix[row * (d + 1) + column]));
                 }
@@ -231,7 +232,10 @@ mod tests {
             let trace = noise[0] + noise[2];
             let (freedom, variance) = (27_000.0, 1.5f64.powi(2));
             let deviation = variance * (2.0 * 2.0 * freedom).sqrt();
-            assert!((trace - 2.0 * freedom * variance).abs() < 6.0 * deviation, "{trace} at {round}");
+            assert!(
+                (trace - 2.0 * freedom * variance).abs() < 6.0 * deviation,
+                "{trace} at {round}"
+            );
         }
     }
 }

@@ -1,0 +1,259 @@
+//! Gap instances: one optimal arm, all others behind it by at least a gap.
+//!
+//! ```text
+//! theta*   uniform on the unit sphere
+//! optimal  uniform on { |x| = 1, <x, theta*> = 0.75 }, at a random slot
+//! others   uniform on { |x| = 1, <x, theta*> in [-0.75, 0.75 - gap] }, independent
+//! ```
+//!
+//! Shariff and Sheffet (2018), Appendix D; a fresh set every round. The slot is random because unit arms tie
+//! before anything is learned, and a policy that then takes the first arm would seem to know the optimal one.
+
+use reticent::{Error, Result, bandit::Arms, noise::Noise};
+use serde::{Deserialize, Serialize};
+
+use super::{Environment, FixedArms, Frame, Rewards, Slice};
+use crate::FastNoise;
+
+/// `<x, theta*>` of the optimal arm, and minus that of the worst possible one.
+pub(crate) const BEST: f64 = 0.75;
+
+/// Parameters of [`Gap`] and [`FixedArms`], as an experiment states them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GapParams {
+    /// Features of an arm, d.
+    pub dimension: usize,
+    /// Arms of a decision set, K.
+    pub arms: usize,
+    /// How far the other arms' `<x, theta*>` stays below the optimal one's 0.75, at least.
+    #[serde(default)]
+    pub gap: f64,
+    /// A fresh set every round, as in the paper; otherwise one set for the whole trial.
+    #[serde(default = "yes")]
+    pub fresh_arms: bool,
+    /// The law of rewards.
+    #[serde(default)]
+    pub rewards: Rewards,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl GapParams {
+    /// The paper's left figure: no gap, fresh arms, sign rewards.
+    pub fn new(dimension: usize, arms: usize) -> Self {
+        GapParams { dimension, arms, gap: 0.0, fresh_arms: true, rewards: Rewards::Sign }
+    }
+
+    /// What environments are made from, or which parameter stands in the way.
+    pub fn check(&self) -> Result<GapPlan> {
+        if self.dimension < 2 {
+            let remedy =
+                "give a whole number above 1: in one dimension there is no room beside theta*";
+            return Err(Error::invalid("dimension", self.dimension, remedy));
+        }
+        if self.arms == 0 {
+            return Err(Error::invalid("arms", 0, "give a whole number above 0"));
+        }
+        if !(0.0..2.0 * BEST).contains(&self.gap) {
+            let remedy =
+                "give a number from 0 up to, not including, 1.5: means lie in [-0.75, 0.75]";
+            return Err(Error::invalid("gap", self.gap, remedy));
+        }
+        let others = Slice::new(self.dimension, -BEST, BEST - self.gap);
+        Ok(GapPlan { params: *self, others })
+    }
+}
+
+/// Checked parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GapPlan {
+    params: GapParams,
+    others: Slice,
+}
+
+impl GapPlan {
+    /// The parameters.
+    pub fn params(&self) -> &GapParams {
+        &self.params
+    }
+
+    /// Where the suboptimal arms lie.
+    pub(crate) fn others(&self) -> Slice {
+        self.others
+    }
+
+    /// A trial with a fresh decision set every round.
+    pub fn fresh(&self, seed: u64) -> Gap {
+        let mut noise = FastNoise::seeded(seed);
+        let mut theta = vec![0.0; self.params.dimension];
+        direction(&mut theta, 1.0, &mut noise);
+        let arms = Arms::zeros(self.params.dimension, self.params.arms);
+        Gap {
+            plan: *self,
+            frame: Frame::new(&theta),
+            theta,
+            noise,
+            arms: arms.expect("the plan has dimensions and arms"),
+            products: vec![0.0; self.params.arms],
+            means: vec![0.0; self.params.arms],
+        }
+    }
+
+    /// A trial whose decision set is drawn once and kept.
+    pub fn fixed(&self, seed: u64) -> FixedArms {
+        FixedArms::new(self.fresh(seed))
+    }
+}
+
+/// Overwrites `x` with a uniform direction of this length.
+fn direction(x: &mut [f64], length: f64, noise: &mut impl Noise) {
+    loop {
+        x.iter_mut().for_each(|x| *x = noise.standard_normal());
+        let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if norm > 1e-100 {
+            return x.iter_mut().for_each(|x| *x *= length / norm);
+        }
+    }
+}
+
+/// The contextual environment of the paper: a fresh decision set every round.
+#[derive(Debug, Clone)]
+pub struct Gap {
+    plan: GapPlan,
+    theta: Vec<f64>,
+    frame: Frame,
+    noise: FastNoise,
+    arms: Arms,
+    /// `<x, theta*>` of this round's arms.
+    products: Vec<f64>,
+    means: Vec<f64>,
+}
+
+impl Gap {
+    /// The parameter to be learned, theta*.
+    pub fn theta(&self) -> &[f64] {
+        &self.theta
+    }
+
+    pub(crate) fn plan(&self) -> &GapPlan {
+        &self.plan
+    }
+
+    pub(crate) fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    pub(crate) fn noise(&mut self) -> &mut FastNoise {
+        &mut self.noise
+    }
+
+    /// The arms that [`Environment::arms`] drew last.
+    pub(crate) fn current(&self) -> &Arms {
+        &self.arms
+    }
+
+    /// `<x, theta*>` of those arms.
+    pub(crate) fn products(&self) -> &[f64] {
+        &self.products
+    }
+}
+
+impl Environment for Gap {
+    fn arms(&mut self) -> &Arms {
+        let GapParams { dimension, arms, rewards, .. } = self.plan.params;
+        let optimal = self.noise.below(arms as u64) as usize;
+        let mut x = vec![0.0; dimension];
+        for slot in 0..arms {
+            let product =
+                if slot == optimal { BEST } else { self.plan.others.draw(&mut self.noise) };
+            x[0] = product;
+            let length = ((1.0 - product) * (1.0 + product)).sqrt();
+            direction(&mut x[1..], length, &mut self.noise);
+            self.frame.turn(&mut x);
+            self.arms.set(slot, &x).expect("a turned unit vector is finite");
+            self.products[slot] = product;
+            self.means[slot] = rewards.mean(product);
+        }
+        &self.arms
+    }
+
+    fn means(&self) -> &[f64] {
+        &self.means
+    }
+
+    fn best_mean(&self) -> f64 {
+        self.plan.params.rewards.mean(BEST)
+    }
+
+    fn reward(&mut self, arm: usize) -> f64 {
+        self.plan.params.rewards.draw(self.products[arm], &mut self.noise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::EnvironmentParams;
+
+    #[test]
+    fn every_set_has_one_optimal_unit_arm_and_respects_the_gap() {
+        for (dimension, arms, gap) in [(2, 1, 0.0), (2, 3, 1.49), (5, 25, 0.1), (40, 7, 0.5)] {
+            let params = GapParams { gap, ..GapParams::new(dimension, arms) };
+            let mut environment = params.check().unwrap().fresh(3);
+            let theta = environment.theta().to_vec();
+            let mut slots = vec![0; arms];
+            for _ in 0..200 {
+                let set = environment.arms().clone();
+                let best = environment.best_mean();
+                for (slot, &mean) in environment.means().iter().enumerate() {
+                    let x = set.arm(slot);
+                    let dot = |y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+                    assert!((dot(&x) - 1.0).abs() < 1e-13 && (dot(&theta) - mean).abs() < 1e-13);
+                    if mean == best {
+                        slots[slot] += 1;
+                    } else {
+                        assert!((-0.75..=0.75 - gap).contains(&mean));
+                    }
+                }
+                assert!([1.0, -1.0].contains(&environment.reward(0)));
+            }
+            assert_eq!(slots.iter().sum::<i32>(), 200);
+            // A slot is left out with probability 25 (24/25)^200 < 0.01 at most; the seed is fixed.
+            assert!(slots.iter().all(|&count| count > 0), "{slots:?}");
+        }
+    }
+
+    #[test]
+    fn the_table_of_an_experiment_is_understood() {
+        let text = r#"{"kind": "gap", "dimension": 5, "arms": 25, "gap": 0.1, "fresh_arms": false, "rewards": "gaussian"}"#;
+        let params: EnvironmentParams = serde_json::from_str(text).unwrap();
+        let expected = GapParams {
+            dimension: 5,
+            arms: 25,
+            gap: 0.1,
+            fresh_arms: false,
+            rewards: Rewards::Gaussian,
+        };
+        assert_eq!(params, EnvironmentParams::Gap(expected));
+        let unknown = r#"{"kind": "gap", "dimension": 5, "arms": 25, "gaps": 0.1}"#;
+        assert!(serde_json::from_str::<EnvironmentParams>(unknown).is_err());
+    }
+
+    #[test]
+    fn bad_parameters_are_named() {
+        let good = GapParams::new(5, 25);
+        for (params, field) in [
+            (GapParams { dimension: 1, ..good }, "dimension is 1"),
+            (GapParams { arms: 0, ..good }, "arms is 0"),
+            (GapParams { gap: 1.5, ..good }, "gap is 1.5"),
+            (GapParams { gap: -0.1, ..good }, "gap is -0.1"),
+            (GapParams { gap: f64::NAN, ..good }, "gap is NaN"),
+        ] {
+            let message = params.check().unwrap_err().to_string();
+            assert!(message.starts_with(field), "{message}");
+        }
+    }
+}
