@@ -119,6 +119,13 @@ mod tests {
     }
 
     #[test]
+    fn a_vector_far_beyond_a_tiny_bound_is_not_mistaken_for_a_short_one() {
+        // Its squares underflow: a plain norm would be zero, and the vector would leave in the clear.
+        let law = KNorm::new(2, 1.0, 1e-190).unwrap();
+        assert!(law.randomize(&[1e-165, 1e-165], &mut SecureNoise::seeded(1)).is_err());
+    }
+
+    #[test]
     fn bad_inputs_are_refused() {
         let mut noise = SecureNoise::seeded(24);
         let law = KNorm::new(2, 1.0, 1.0).unwrap();

@@ -106,7 +106,7 @@ mod tests {
         let mut noise = SecureNoise::seeded(21);
         for (degrees, scale) in [(2.5, 1.0), (7.0, 0.3), (1e5, 2.0)] {
             let law = Wishart::new(2, degrees, scale).unwrap();
-            assert!(!alarm(degrees, scale, || law.randomize(&[0.0; 9], &mut noise).unwrap()));
+            assert!(!alarm(degrees, scale, || law.randomize(&[0.0; 4], &mut noise).unwrap()));
         }
         // The definition itself passes the same check, and the planted errors do not.
         let gram = |columns: usize, noise: &mut SecureNoise| {
@@ -118,7 +118,7 @@ mod tests {
         assert!(!alarm(7.0, 1.0, || gram(7, &mut noise)));
         assert!(alarm(7.0, 1.0, || gram(8, &mut noise)));
         let scale_squared_twice = Wishart::new(2, 7.0, 0.3 * 0.3).unwrap();
-        assert!(alarm(7.0, 0.3, || scale_squared_twice.randomize(&[0.0; 9], &mut noise).unwrap()));
+        assert!(alarm(7.0, 0.3, || scale_squared_twice.randomize(&[0.0; 4], &mut noise).unwrap()));
         // Bartlett with the same degrees in every row: k instead of k - 1 in the second.
         assert!(alarm(7.0, 1.0, || {
             let (first, second) = (chi_square(7.0, &mut noise), chi_square(7.0, &mut noise));

@@ -183,3 +183,32 @@ fn bad_input_is_refused() {
         assert!((0.0..=local).contains(&got), "{local}: {got}");
     }
 }
+
+#[test]
+fn a_crowd_of_one_is_the_local_randomiser_at_every_level() {
+    // With nobody to hide among, delta is a (1 - e^(epsilon - epsilon_0)); tanh(epsilon_0/2) is 1 from 37 on.
+    for epsilon_local in [0.5_f64, 5.0, 30.0, 40.0, 100.0, 700.0] {
+        for below in [1e-6, 0.01, 1.0, 0.4 * epsilon_local] {
+            let epsilon = (epsilon_local - below).max(0.0);
+            let truth = -(epsilon - epsilon_local).exp_m1() / (1.0 + (-epsilon_local).exp());
+            let got = delta(epsilon_local, 1, epsilon, false).unwrap();
+            assert!(got >= truth * (1.0 - 1e-12), "{epsilon_local} {epsilon}: {got:e} {truth:e}");
+            assert!(got <= truth * (1.0 + 1e-6) + 1e-15);
+        }
+    }
+}
+
+#[test]
+fn composed_batches_are_never_below_the_enumerated_pair_at_high_levels() {
+    use crate::privacy::{Accountant, Event};
+    for epsilon_local in [15.0_f64, 25.0, 37.0, 60.0] {
+        let batch = Event::Shuffled { epsilon: epsilon_local, people: 1, binary: false };
+        let twice = Event::Repeated { event: Box::new(batch), times: 2 };
+        let curve = Accountant::price(&twice).unwrap();
+        // Both reports true: loss 2 epsilon_0 with probability a^2; delta at epsilon just below is about that gap.
+        let epsilon = 2.0 * epsilon_local - 0.5;
+        let a = 1.0 / (1.0 + (-epsilon_local).exp());
+        let truth = a * a * -(-0.5f64).exp_m1();
+        assert!(curve.delta(epsilon).unwrap() >= truth * (1.0 - 1e-12), "{epsilon_local}");
+    }
+}

@@ -226,7 +226,7 @@ fn replayed_noise_would_show_the_data_and_refreshed_noise_does_not() {
         let bytes = sum.save();
         let seen = run(&mut sum, [0.75, -0.5]);
         // The attack: plain deserialisation of the old bytes, another person in the same round.
-        let state: State<Seeded> = saved::load(KIND, &bytes).unwrap();
+        let state: State<Seeded> = saved::load(&kind::<Seeded>(), &bytes).unwrap();
         let replayed = run(&mut PrivateSum { state }, [0.25, 0.5]);
         let difference = |other: &Release| [0, 1].map(|c| seen.sums()[c] - other.sums()[c]);
         let leak = difference(&replayed);
@@ -368,4 +368,47 @@ proptest! {
         let refused = matches!(PrivateSum::<Seeded>::resume(&bytes, 0), Err(Error::CorruptState { .. }));
         prop_assert!(refused);
     }
+}
+
+#[test]
+fn a_state_on_other_noise_is_foreign() {
+    let sum = start(&vector(100), Seeded(3));
+    let foreign = PrivateSum::<Silent>::resume(&sum.save(), 0);
+    assert!(matches!(foreign, Err(Error::CorruptState { .. })), "{foreign:?}");
+    let secure = PrivateSum::<crate::noise::SecureNoise>::resume(&sum.save(), 0);
+    assert!(matches!(secure, Err(Error::CorruptState { .. })));
+}
+
+#[test]
+fn parts_that_do_not_fit_are_refused_not_indexed() {
+    // A valid checksum over a state whose vectors have other lengths: refused at load, not a panic later.
+    for mechanism in MECHANISMS {
+        let mut sum = start(
+            &params(*vector(100).check().unwrap().clipper().domain(), Some(100), mechanism),
+            Seeded(3),
+        );
+        let one = sum.clip(&[0.1, 0.2]).unwrap();
+        sum.absorb(&one).unwrap();
+        sum.state.pending.push(0);
+        assert!(matches!(
+            PrivateSum::<Seeded>::resume(&sum.save(), 1),
+            Err(Error::CorruptState { .. })
+        ));
+        sum.state.pending.pop();
+        sum.state.step = 77;
+        let resumed = PrivateSum::<Seeded>::resume(&sum.save(), 1);
+        let blt = matches!(mechanism, Mechanism::Blt { .. });
+        assert_eq!(resumed.is_err(), !blt, "{mechanism:?}: BLT has no step of its own");
+    }
+}
+
+#[test]
+fn several_contributions_cost_more_with_an_unknown_horizon_too() {
+    let domain = Domain::Vector { dimension: 2, bound: 1.0 };
+    let once = params(domain, None, Mechanism::default());
+    let thrice = PrivateSumParams { contributions_per_person: 3, ..once };
+    // The same mu for the person means three times the noise for each contribution.
+    let deviation = |params: &PrivateSumParams| start(params, Silent).deviations(1).unwrap()[0];
+    assert!((deviation(&thrice) / deviation(&once) - 3.0).abs() < 1e-6);
+    assert!((mu(&start(&thrice, Silent)) / mu(&start(&once, Silent)) - 1.0).abs() < 1e-6);
 }
