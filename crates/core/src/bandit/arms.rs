@@ -1,6 +1,9 @@
 //! A decision set, stored by coordinate: a vector lane is an arm.
 
-use crate::{Error, Result, linalg::lanes::{Lanes, TILE}};
+use crate::{
+    Error, Result,
+    linalg::lanes::{Lanes, TILE},
+};
 
 /// The arms one person can be offered: `count` vectors of `dimension` features.
 ///

@@ -7,8 +7,6 @@
 //! With `V = L L^T` and `W = L^-1`, `||x||_{V^-1} = ||W x||` and `V^-1 x = W^T (W x)`. The last term is zero in the
 //! textbook policy; with noisy statistics it pays for what the noise may have done to theta.
 
-use crate::{Result, error::finite_vector};
-
 /// A fixed rule for choosing arms; it holds nothing that was not released.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
@@ -53,8 +51,8 @@ impl Policy {
     }
 
     /// The upper confidence bound of one arm: the plain form of what [`Policy::scores`] computes for many.
-    pub fn bound(&self, features: &[f64]) -> Result<f64> {
-        finite_vector("features", features, self.dimension)?;
+    /// Missing features count as zero, and surplus ones not at all.
+    pub fn bound(&self, features: &[f64]) -> f64 {
         // Fused in ascending order, as in `linalg::lanes`, for the same bits.
         let mut back = vec![0.0_f64; self.dimension];
         let mut white = 0.0_f64;
@@ -70,9 +68,9 @@ impl Policy {
         }
         let bound = self.width.mul_add(white.sqrt(), fused(&self.theta, features));
         if self.drift == 0.0 {
-            return Ok(bound);
+            return bound;
         }
-        Ok(self.drift.mul_add(fused(&back, &back).sqrt(), bound))
+        self.drift.mul_add(fused(&back, &back).sqrt(), bound)
     }
 }
 

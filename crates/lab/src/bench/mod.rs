@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | `noise` | exact and fast noise, OpenDP beside it where it is installed |
 //! | `accounting` | composition and shuffling |
+//! | `bandit` | deciding and learning, arms in memory |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
 
 mod accounting;
+mod bandit;
 mod noise;
 mod open_dp;
 mod release;
@@ -70,5 +72,7 @@ pub fn run(progress: impl Fn(&str)) -> Result<Vec<Section>> {
         title: "Deviation of one coordinate of a prefix at equal exact privacy, contributions |x|^2 <= 2",
         figures: release::deviations()?,
     });
+    progress("LinUCB");
+    sections.push(Section { title: "LinUCB", figures: bandit::figures()? });
     Ok(sections)
 }
