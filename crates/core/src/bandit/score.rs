@@ -143,7 +143,7 @@ fn hash(tie: u64, arm: usize) -> u64 {
 mod tests {
     use super::*;
     use crate::{
-        linalg::{Cholesky, triangle},
+        linalg::{Cholesky, lanes::paths, triangle},
         noise::{Noise, SecureNoise, check},
     };
 
@@ -156,18 +156,6 @@ mod tests {
         let policy = Policy::new(normals(d, noise), whitening, 0.7, drift);
         let rows: Vec<Vec<f64>> = (0..count).map(|_| normals(d, noise)).collect();
         (policy, Arms::from_rows(d, &rows).unwrap())
-    }
-
-    /// Every path this machine can take.
-    fn paths() -> Vec<Arch> {
-        #[allow(unused_mut)]
-        let mut paths = vec![arch(), Arch::Scalar];
-        #[cfg(target_arch = "x86_64")]
-        {
-            paths.extend(pulp::x86::V3::try_new().map(Arch::V3));
-            paths.extend(pulp::x86::V4::try_new().map(Arch::V4));
-        }
-        paths
     }
 
     #[test]

@@ -316,3 +316,16 @@ impl<S: Simd, const N: usize> Norm<'_, '_, S, N> {
         }
     }
 }
+
+/// Every path this machine can take.
+#[cfg(test)]
+pub(crate) fn paths() -> Vec<Arch> {
+    let best = vec![arch(), Arch::Scalar];
+    #[cfg(target_arch = "x86_64")]
+    let best = best
+        .into_iter()
+        .chain(pulp::x86::V3::try_new().map(Arch::V3))
+        .chain(pulp::x86::V4::try_new().map(Arch::V4))
+        .collect();
+    best
+}

@@ -10,7 +10,7 @@
 //! Saunders 1974, method C1); its inverse applied to `W = L^-1` is the second line. The roots of all rows are
 //! independent of each other, where plane rotations wait for one another, and `W` is what scoring reads.
 
-use pulp::{Simd, WithSimd};
+use pulp::{Arch, Simd, WithSimd};
 
 use super::{dot, lanes::arch, triangle};
 
@@ -33,7 +33,11 @@ impl LeastSquares<'_> {
     ///
     /// `x^T V^-1 x` must be below 1e150.
     pub(crate) fn observe(self, x: &[f64], y: f64) -> f64 {
-        arch().dispatch(Observe { state: self, x, y })
+        self.observe_on(arch(), x, y)
+    }
+
+    fn observe_on(self, arch: Arch, x: &[f64], y: f64) -> f64 {
+        arch.dispatch(Observe { state: self, x, y })
     }
 }
 
@@ -108,7 +112,7 @@ impl Observe<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::Cholesky;
+    use crate::linalg::{Cholesky, lanes::paths};
 
     #[test]
     fn follows_the_factor_and_the_sums() {
@@ -139,6 +143,27 @@ mod tests {
                 let direct = Cholesky::of(d, &gram, 0.5).unwrap();
                 assert!(far(direct.lower(), factor.lower()) < 1e-11);
                 assert!((ln_determinant - factor.ln_determinant()).abs() < 1e-11);
+            }
+        }
+    }
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        for d in [1, 3, 5, 8, 13, 40] {
+            let run = |arch: Arch| {
+                let mut parts = [triangle(d), d, triangle(d), d, d].map(|length| vec![0.0; length]);
+                (0..d).for_each(|i| parts[2][triangle(i) + i] = 1.0);
+                let mut growths = Vec::new();
+                for t in 0..50 {
+                    let x: Vec<f64> = (0..d).map(|i| ((t * (i + 3) + i) as f64).sin()).collect();
+                    let [gram, moment, whitening, theta, direction] = &mut parts;
+                    let state = LeastSquares { gram, moment, whitening, theta, direction };
+                    growths.push(state.observe_on(arch, &x, (t as f64).cos()));
+                }
+                let all = parts.iter().flatten().chain(&growths);
+                all.map(|number| number.to_bits()).collect::<Vec<_>>()
+            };
+            for path in paths() {
+                assert!(run(path) == run(Arch::Scalar), "{path:?}, dimension {d}");
             }
         }
     }
