@@ -20,7 +20,7 @@ use super::{Arms, Policy};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive, probability},
-    linalg::{Cholesky, dot, triangle, whitening::add_outer_product},
+    linalg::{Cholesky, dot, least_squares::LeastSquares, triangle},
     saved,
 };
 
@@ -124,7 +124,7 @@ impl LinUcbParams {
 /// A LinUCB learner; made by [`LinUcbParams::check`].
 ///
 /// Decisions and rewards need not alternate: a reward may come late, out of order, or never.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct LinUcb {
     params: LinUcbParams,
     /// Upper triangle of `sum x x^T`, row by row.
@@ -184,33 +184,25 @@ impl LinUcb {
         let params = &self.params;
         finite_vector("features", features, params.dimension)?;
         let squares = dot(features, features);
-        if !(squares <= params.feature_bound * params.feature_bound * SLACK) {
-            let remedy = format!("no longer than feature_bound = {}", params.feature_bound);
+        if squares > params.feature_bound * params.feature_bound * SLACK {
+            let remedy = format!("stay within feature_bound = {}", params.feature_bound);
             let value = format!("of length {}", squares.sqrt());
             return Err(Error::invalid("features", value, remedy));
         }
-        if !(reward.abs() <= LARGEST) {
+        if reward.is_nan() || reward.abs() > LARGEST {
             let remedy = format!("give a number, at most {LARGEST:e} in size");
             return Err(Error::invalid("reward", reward, remedy));
         }
-        let surprise = reward - dot(&self.policy.theta, features);
-        let growth = add_outer_product(&mut self.policy.whitening, features, &mut self.direction);
-        let step = surprise / growth;
-        for (theta, direction) in self.policy.theta.iter_mut().zip(&self.direction) {
-            *theta += step * direction;
-        }
-        self.ln_growth += libm::log(growth);
-        let mut rest = self.gram.as_mut_slice();
-        for (i, x) in features.iter().enumerate() {
-            let (row, below) = rest.split_at_mut(features.len() - i);
-            rest = below;
-            for (entry, other) in row.iter_mut().zip(&features[i..]) {
-                *entry += x * other;
-            }
-            self.moment[i] += reward * x;
-        }
+        let state = LeastSquares {
+            gram: &mut self.gram,
+            moment: &mut self.moment,
+            whitening: &mut self.policy.whitening,
+            theta: &mut self.policy.theta,
+            direction: &mut self.direction,
+        };
+        self.ln_growth += libm::log(state.observe(features, reward));
         self.rounds += 1;
-        if self.rounds % REFRESH == 0 {
+        if self.rounds.is_multiple_of(REFRESH) {
             self.refresh();
         }
         self.widen();
@@ -267,5 +259,169 @@ impl LinUcb {
         (learner.policy.theta, learner.policy.whitening) = (saved.theta, saved.whitening);
         learner.widen();
         Ok(learner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{DMatrix, DVector};
+
+    use super::*;
+    use crate::noise::{Noise, SecureNoise};
+
+    fn unit(d: usize, noise: &mut SecureNoise) -> Vec<f64> {
+        let x: Vec<f64> = (0..d).map(|_| noise.standard_normal()).collect();
+        let length = dot(&x, &x).sqrt();
+        x.iter().map(|x| x / length).collect()
+    }
+
+    #[test]
+    fn is_the_definition_before_and_after_a_refresh() {
+        let mut noise = SecureNoise::seeded(3);
+        let d = 4;
+        let params = LinUcbParams {
+            noise: 0.7,
+            parameter_bound: 2.0,
+            regularizer: 0.3,
+            confidence: 0.05,
+            ..LinUcbParams::new(d)
+        };
+        let mut learner = params.check().unwrap();
+        let (mut gram, mut moment) = (DMatrix::identity(d, d) * 0.3, DVector::zeros(d));
+        for t in 1..=REFRESH + 50 {
+            let (x, y) = (unit(d, &mut noise), noise.standard_normal());
+            learner.update(&x, y).unwrap();
+            let vector = DVector::from_vec(x);
+            gram += &vector * vector.transpose();
+            moment += y * &vector;
+            if ![1, 7, REFRESH - 1, REFRESH, REFRESH + 50].contains(&t) {
+                continue;
+            }
+            let theta = gram.clone().cholesky().unwrap().solve(&moment);
+            let ln_growth = gram.determinant().ln() - d as f64 * 0.3_f64.ln();
+            let beta = 0.7 * (2.0 * 20_f64.ln() + ln_growth).sqrt() + 2.0 * 0.3_f64.sqrt();
+            let policy = learner.policy();
+            assert!((policy.width() - beta).abs() < 1e-12 * beta, "round {t}");
+            assert!((DVector::from_column_slice(policy.theta()) - theta).norm() < 1e-12);
+            let mut whitening = DMatrix::zeros(d, d);
+            for i in 0..d {
+                for j in 0..=i {
+                    whitening[(i, j)] = policy.whitening()[triangle(i) + j];
+                }
+            }
+            let identity = &whitening * &gram * whitening.transpose();
+            assert!((identity - DMatrix::identity(d, d)).norm() < 1e-12, "round {t}");
+        }
+    }
+
+    /// Whether theta* leaves the ellipsoid of the given share of its width in any of 20 x 1000 rounds.
+    fn leaves(share: f64) -> bool {
+        let mut noise = SecureNoise::seeded(8);
+        (0..20).any(|_| {
+            let truth = unit(3, &mut noise);
+            let mut learner =
+                LinUcbParams { confidence: 1e-8, ..LinUcbParams::new(3) }.check().unwrap();
+            (0..1000).any(|_| {
+                let rows: Vec<Vec<f64>> = (0..4).map(|_| unit(3, &mut noise)).collect();
+                let choice = learner.choose(&Arms::from_rows(3, &rows).unwrap()).unwrap();
+                let x = &rows[choice];
+                learner.update(x, dot(x, &truth) + noise.standard_normal()).unwrap();
+                let policy = learner.policy();
+                let error: Vec<f64> =
+                    policy.theta().iter().zip(&truth).map(|(a, b)| a - b).collect();
+                // ||e||_V^2 = rho |e|^2 + e^T G e.
+                let mut square = dot(&error, &error);
+                let mut entries = learner.gram.iter();
+                for i in 0..3 {
+                    for j in i..3 {
+                        let twice = if i == j { 1.0 } else { 2.0 };
+                        square += twice * entries.next().unwrap() * error[i] * error[j];
+                    }
+                }
+                square.sqrt() > share * policy.width()
+            })
+        })
+    }
+
+    #[test]
+    fn the_ellipsoid_holds_the_parameter_and_is_not_needlessly_wide() {
+        assert!(!leaves(1.0)); // false alarm: 20 x 1e-8
+        assert!(leaves(0.3));
+    }
+
+    #[test]
+    fn learns_among_fixed_arms() {
+        let mut noise = SecureNoise::seeded(5);
+        let truth = unit(5, &mut noise);
+        let rows: Vec<Vec<f64>> = (0..25).map(|_| unit(5, &mut noise)).collect();
+        let means: Vec<f64> = rows.iter().map(|x| dot(x, &truth)).collect();
+        let best = means.iter().copied().fold(f64::MIN, f64::max);
+        let arms = Arms::from_rows(5, &rows).unwrap();
+        let mut learner = LinUcbParams { noise: 0.1, ..LinUcbParams::new(5) }.check().unwrap();
+        let mut regret = 0.0;
+        for t in 0..4000 {
+            let choice = learner.choose(&arms).unwrap();
+            learner.update(&rows[choice], means[choice] + 0.1 * noise.standard_normal()).unwrap();
+            if t >= 3000 {
+                regret += best - means[choice];
+            }
+        }
+        assert!(regret / 1000.0 < 0.02, "mean regret at the end {}", regret / 1000.0);
+    }
+
+    #[test]
+    fn resumes_bit_for_bit_and_refuses_what_does_not_fit() {
+        let mut noise = SecureNoise::seeded(4);
+        let mut learner = LinUcbParams::new(3).check().unwrap();
+        let mut resumed = None;
+        for t in 0..REFRESH + 100 {
+            if t == 700 {
+                resumed = Some(LinUcb::load(&learner.save()).unwrap());
+            }
+            let rows: Vec<Vec<f64>> = (0..5).map(|_| unit(3, &mut noise)).collect();
+            let arms = Arms::from_rows(3, &rows).unwrap();
+            let (choice, reward) = (learner.choose(&arms).unwrap(), noise.standard_normal());
+            learner.update(&rows[choice], reward).unwrap();
+            if let Some(resumed) = &mut resumed {
+                assert_eq!(resumed.choose(&arms).unwrap(), choice);
+                resumed.update(&rows[choice], reward).unwrap();
+                assert_eq!(resumed.policy(), learner.policy());
+            }
+        }
+        assert_eq!(resumed.unwrap().save(), learner.save());
+        let mut bytes = learner.save();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        assert!(LinUcb::load(&bytes).is_err());
+        let mut short: Saved = saved::load(KIND, &learner.save()).unwrap();
+        short.whitening.pop();
+        assert!(LinUcb::load(&saved::save(KIND, &short)).is_err());
+    }
+
+    #[test]
+    fn bad_input_is_refused_and_changes_nothing() {
+        let good = LinUcbParams::new(2);
+        for bad in [
+            LinUcbParams { dimension: 0, ..good },
+            LinUcbParams { feature_bound: f64::INFINITY, ..good },
+            LinUcbParams { feature_bound: 1e60, ..good },
+            LinUcbParams { noise: -1.0, ..good },
+            LinUcbParams { parameter_bound: f64::NAN, ..good },
+            LinUcbParams { regularizer: 0.0, ..good },
+            LinUcbParams { regularizer: 1e-60, ..good },
+            LinUcbParams { confidence: 1.0, ..good },
+        ] {
+            assert!(bad.check().is_err(), "{bad:?}");
+        }
+        let mut learner = good.check().unwrap();
+        let before = learner.save();
+        let error = learner.update(&[3.0, 4.0], 1.0).unwrap_err().to_string();
+        assert_eq!(error, "features is of length 5: stay within feature_bound = 1");
+        assert!(learner.update(&[1.0], 1.0).is_err());
+        assert!(learner.update(&[f64::NAN, 0.0], 1.0).is_err());
+        assert!(learner.update(&[1.0, 0.0], f64::NAN).is_err());
+        assert!(learner.update(&[1.0, 0.0], 1e300).is_err());
+        assert!(learner.choose(&Arms::zeros(3, 1).unwrap()).is_err());
+        assert_eq!(learner.save(), before);
     }
 }

@@ -76,8 +76,8 @@ impl Policy {
     }
 
     /// The upper confidence bound of one arm: the plain form of what [`Policy::scores`] computes for many.
-    pub fn bound(&self, features: &[f64]) -> Result<f64> {
-        finite_vector("features", features, self.dimension)?;
+    /// Missing features count as zero, and surplus ones not at all.
+    pub fn bound(&self, features: &[f64]) -> f64 {
         // Fused in ascending order, as in `linalg::lanes`, for the same bits.
         let mut back = vec![0.0_f64; self.dimension];
         let mut white = 0.0_f64;
@@ -93,9 +93,9 @@ impl Policy {
         }
         let bound = self.width.mul_add(white.sqrt(), fused(&self.theta, features));
         if self.drift == 0.0 {
-            return Ok(bound);
+            return bound;
         }
-        Ok(self.drift.mul_add(fused(&back, &back).sqrt(), bound))
+        self.drift.mul_add(fused(&back, &back).sqrt(), bound)
     }
 }
 

@@ -12,7 +12,7 @@ use pulp::Arch;
 use super::{Arms, Policy};
 use crate::{
     Error, Result,
-    linalg::lanes::{Bound, Lanes, TILE, Take, each_tile},
+    linalg::lanes::{Bound, Lanes, TILE, Take, arch, each_tile},
 };
 
 impl Policy {
@@ -30,7 +30,7 @@ impl Policy {
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn scores(&self, arms: &Arms, scores: &mut Vec<f64>) -> Result<()> {
-        self.scores_on(Arch::new(), arms, scores)
+        self.scores_on(arch(), arms, scores)
     }
 
     fn scores_on(&self, arch: Arch, arms: &Arms, scores: &mut Vec<f64>) -> Result<()> {
@@ -49,7 +49,7 @@ impl Policy {
         self.check(arms)?;
         let mut best =
             Best { score: f64::NEG_INFINITY, arm: 0, tie, first: 0, count: arms.count() };
-        each_tile(Arch::new(), self.parts(), arms.tiles(), &mut best);
+        each_tile(arch(), self.parts(), arms.tiles(), &mut best);
         Ok(best.arm)
     }
 
@@ -95,16 +95,11 @@ impl Take for Best {
         let first = self.first;
         self.first += TILE;
         if self.count < self.first {
-            scores[self.count - first..].fill(f64::NEG_INFINITY);
-        }
-        let mut tree = scores;
-        for half in [8, 4, 2, 1] {
-            for lane in 0..half {
-                let (a, b) = (tree[lane], tree[lane + half]);
-                tree[lane] = if a > b { a } else { b };
+            for (lane, score) in scores.iter_mut().enumerate() {
+                *score = if first + lane < self.count { *score } else { f64::NEG_INFINITY };
             }
         }
-        let largest = tree[0];
+        let largest = largest(&scores);
         if largest < self.score {
             return;
         }
@@ -125,6 +120,15 @@ impl Take for Best {
     }
 }
 
+/// The largest of sixteen numbers, in four steps side by side.
+#[inline(always)]
+fn largest(scores: &[f64; TILE]) -> f64 {
+    let larger = |a: f64, b: f64| if a > b { a } else { b };
+    let eight: [f64; 8] = std::array::from_fn(|i| larger(scores[i], scores[i + 8]));
+    let four: [f64; 4] = std::array::from_fn(|i| larger(eight[i], eight[i + 4]));
+    larger(larger(four[0], four[2]), larger(four[1], four[3]))
+}
+
 /// Two rounds of the finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection in each argument.
 fn hash(tie: u64, arm: usize) -> u64 {
     let mix = |z: u64| {
@@ -133,4 +137,124 @@ fn hash(tie: u64, arm: usize) -> u64 {
         z ^ (z >> 31)
     };
     mix(mix(tie.wrapping_add(0x9e37_79b9_7f4a_7c15)).wrapping_add(arm as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        linalg::{Cholesky, lanes::paths, triangle},
+        noise::{Noise, SecureNoise, check},
+    };
+
+    fn normals(count: usize, noise: &mut SecureNoise) -> Vec<f64> {
+        (0..count).map(|_| noise.standard_normal()).collect()
+    }
+
+    fn random(d: usize, count: usize, drift: f64, noise: &mut SecureNoise) -> (Policy, Arms) {
+        let whitening = normals(triangle(d), noise);
+        let policy = Policy::new(normals(d, noise), whitening, 0.7, drift);
+        let rows: Vec<Vec<f64>> = (0..count).map(|_| normals(d, noise)).collect();
+        (policy, Arms::from_rows(d, &rows).unwrap())
+    }
+
+    #[test]
+    fn every_instruction_set_gives_the_bits_of_the_plain_form() {
+        let mut noise = SecureNoise::seeded(1);
+        let mut unfused_differs = false;
+        for d in [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 32, 66] {
+            for (count, drift) in [(1, 0.0), (16, 0.3), (17, 0.0), (40, 1.3)] {
+                let (policy, arms) = random(d, count, drift, &mut noise);
+                let plain: Vec<u64> =
+                    (0..count).map(|arm| policy.bound(&arms.arm(arm)).to_bits()).collect();
+                for path in paths() {
+                    let mut scores = Vec::new();
+                    policy.scores_on(path, &arms, &mut scores).unwrap();
+                    let bits: Vec<u64> = scores.iter().map(|score| score.to_bits()).collect();
+                    assert_eq!(bits, plain, "{path:?}, dimension {d}, {count} arms, drift {drift}");
+                }
+                // What the comparison must notice: a product rounded before it is added.
+                let mut greedy = policy.clone();
+                greedy.width = 0.0;
+                let x = arms.arm(0);
+                let unfused: f64 = greedy.theta().iter().zip(&x).map(|(t, x)| t * x).sum();
+                unfused_differs |= drift == 0.0 && unfused.to_bits() != greedy.bound(&x).to_bits();
+            }
+        }
+        assert!(unfused_differs);
+    }
+
+    #[test]
+    fn the_bound_is_the_formula() {
+        let mut noise = SecureNoise::seeded(2);
+        let d = 6;
+        let mut factor = Cholesky::of(d, &vec![0.0; triangle(d)], 0.1).unwrap();
+        for _ in 0..9 {
+            factor.update(&normals(d, &mut noise)).unwrap();
+        }
+        let policy = Policy::new(normals(d, &mut noise), factor.inverse_factor(), 0.4, 0.8);
+        let x = normals(d, &mut noise);
+        let solved = factor.solve(&x).unwrap();
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let expected = product(policy.theta(), &x)
+            + 0.4 * product(&x, &solved).sqrt()
+            + 0.8 * product(&solved, &solved).sqrt();
+        assert!((policy.bound(&x) - expected).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_choice_is_the_largest_score_and_never_the_padding() {
+        let mut noise = SecureNoise::seeded(6);
+        let mut scores = Vec::new();
+        for round in 0..300 {
+            let count = 1 + round % 50;
+            let (mut policy, arms) = random(1 + round % 10, count, 0.0, &mut noise);
+            if round % 3 == 0 {
+                // All bounds negative, while the padding's is zero.
+                policy.width = 0.0;
+                let rows: Vec<Vec<f64>> = (0..count)
+                    .map(|_| {
+                        policy.theta().iter().map(|t| -t * noise.standard_normal().abs()).collect()
+                    })
+                    .collect();
+                let arms = Arms::from_rows(policy.dimension(), &rows).unwrap();
+                assert!(policy.choose(&arms, 1).unwrap() < count);
+            }
+            policy.scores(&arms, &mut scores).unwrap();
+            let choice = policy.choose(&arms, round as u64).unwrap();
+            assert!(scores.iter().all(|score| *score <= scores[choice]));
+        }
+    }
+
+    #[test]
+    fn ties_of_a_cold_start_fall_evenly() {
+        let rows: Vec<Vec<f64>> =
+            (0..25).map(|arm| (0..25).map(|i| f64::from(i == arm)).collect()).collect();
+        let arms = Arms::from_rows(25, &rows).unwrap();
+        let learner = crate::bandit::LinUcbParams::new(25).check().unwrap();
+        let policy = learner.policy();
+        let uneven = |choose: &dyn Fn(u64) -> usize| {
+            let mut counts = [0; 25];
+            (0..25_000).for_each(|tie| counts[choose(tie)] += 1);
+            check::chi_square_alarm(&counts, &[0.04; 25])
+        };
+        assert!(!uneven(&|tie| policy.choose(&arms, tie).unwrap()));
+        assert!(!uneven(&|tie| policy.choose(&arms, tie << 32).unwrap()));
+        // The first wins; and the milder mistake that the last of each sixteen does.
+        let mut scores = Vec::new();
+        policy.scores(&arms, &mut scores).unwrap();
+        let largest = scores.iter().copied().fold(f64::MIN, f64::max);
+        let first = scores.iter().position(|score| *score == largest).unwrap();
+        assert!(uneven(&|_| first));
+        assert!(uneven(&|tie| if hash(tie, 15) > hash(tie, 24) { 15 } else { 24 }));
+    }
+
+    #[test]
+    fn another_dimension_is_refused() {
+        let (policy, _) = random(3, 1, 0.0, &mut SecureNoise::seeded(7));
+        let arms = Arms::zeros(2, 4).unwrap();
+        let error = Error::Dimension { field: "every arm", expected: 3, found: 2 };
+        assert_eq!(policy.choose(&arms, 0), Err(error.clone()));
+        assert_eq!(policy.scores(&arms, &mut vec![]), Err(error));
+    }
 }

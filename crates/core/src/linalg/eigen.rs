@@ -38,12 +38,10 @@ impl SymmetricEigen {
         // Scaled to 1, squares neither overflow nor vanish.
         let scale = upper_triangle.iter().fold(0.0, |m: f64, x| m.max(x.abs())).max(1e-300);
         let mut matrix = vec![vec![0.0; dimension]; dimension];
-        let mut entries = upper_triangle.iter();
-        for i in 0..dimension {
-            for (j, entry) in (i..dimension).zip(entries.by_ref()) {
-                matrix[i][j] = entry / scale;
-                matrix[j][i] = entry / scale;
-            }
+        let pairs = (0..dimension).flat_map(|i| (i..dimension).map(move |j| (i, j)));
+        for ((i, j), entry) in pairs.zip(upper_triangle) {
+            matrix[i][j] = entry / scale;
+            matrix[j][i] = entry / scale;
         }
         let mut vectors = vec![vec![0.0; dimension]; dimension];
         for (i, vector) in vectors.iter_mut().enumerate() {

@@ -11,9 +11,18 @@
 //! Rows are taken four at a time, so that a coordinate once loaded serves four products and the two fused units of a
 //! core always find independent work; `theta` rides with the last four.
 
+use std::sync::LazyLock;
+
 use pulp::{Arch, Simd, WithSimd};
 
 use super::triangle;
+
+/// The best instruction set of this machine. Asking the processor's forty flags each time would show at d = 5.
+#[inline(always)]
+pub(crate) fn arch() -> Arch {
+    static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
+    *ARCH
+}
 
 /// Arms stored and scored together.
 pub(crate) const TILE: usize = 16;
@@ -83,19 +92,40 @@ impl<T: Take> WithSimd for EachTile<'_, T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         // Two wide vectors or four narrow ones fill the registers with four rows.
-        if S::F64_LANES >= 4 { self.run::<S, 2>(simd) } else { self.run::<S, 4>(simd) }
+        if S::F64_LANES >= 4 { self.unroll::<S, 2>(simd) } else { self.unroll::<S, 4>(simd) }
     }
 }
 
 impl<T: Take> EachTile<'_, T> {
+    // Small dimensions are compiled one by one: there, loops cost more than sums.
     #[inline(always)]
-    fn run<S: Simd, const N: usize>(self, simd: S) {
-        for tile in self.tiles.chunks_exact(self.bound.theta.len()) {
+    fn unroll<S: Simd, const N: usize>(self, simd: S) {
+        match self.bound.theta.len() {
+            1 => self.run::<S, N>(simd, 1),
+            2 => self.run::<S, N>(simd, 2),
+            3 => self.run::<S, N>(simd, 3),
+            4 => self.run::<S, N>(simd, 4),
+            5 => self.run::<S, N>(simd, 5),
+            6 => self.run::<S, N>(simd, 6),
+            7 => self.run::<S, N>(simd, 7),
+            8 => self.run::<S, N>(simd, 8),
+            dimension => self.run::<S, N>(simd, dimension),
+        }
+    }
+
+    #[inline(always)]
+    fn run<S: Simd, const N: usize>(self, simd: S, dimension: usize) {
+        let bound = Bound {
+            theta: &self.bound.theta[..dimension],
+            whitening: &self.bound.whitening[..triangle(dimension)],
+            ..self.bound
+        };
+        for tile in self.tiles.chunks_exact(dimension) {
             let mut scores = ZERO;
             for (index, out) in S::as_mut_simd_f64s(&mut scores.0).0.chunks_exact_mut(N).enumerate()
             {
                 let group = Group::<S, N> { simd, tile, first: index * N };
-                out.copy_from_slice(&group.scores(self.bound, self.white));
+                out.copy_from_slice(&group.scores(bound, self.white));
             }
             self.take.take(scores);
         }
@@ -285,4 +315,17 @@ impl<S: Simd, const N: usize> Norm<'_, '_, S, N> {
             }
         }
     }
+}
+
+/// Every path this machine can take.
+#[cfg(test)]
+pub(crate) fn paths() -> Vec<Arch> {
+    let best = vec![arch(), Arch::Scalar];
+    #[cfg(target_arch = "x86_64")]
+    let best = best
+        .into_iter()
+        .chain(pulp::x86::V3::try_new().map(Arch::V3))
+        .chain(pulp::x86::V4::try_new().map(Arch::V4))
+        .collect();
+    best
 }

@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | `noise` | exact and fast noise, OpenDP beside it where it is installed |
 //! | `accounting` | composition and shuffling |
+//! | `bandit` | deciding and learning, arms in memory |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
 //! | `simulate` | a round of a simulated bandit, environment and all |
 
 mod accounting;
+mod bandit;
 mod noise;
 mod open_dp;
 mod release;
@@ -74,10 +76,7 @@ pub fn run(progress: impl Fn(&str)) -> Result<Vec<Section>> {
     });
     progress("simulated rounds");
     sections.push(Section { title: "Simulated rounds", figures: simulate::figures()? });
+    progress("LinUCB");
+    sections.push(Section { title: "LinUCB", figures: bandit::figures()? });
     Ok(sections)
-}
-#[doc(hidden)]
-/// tmp
-pub fn simulate_figures() -> Result<Vec<Figure>> {
-    Ok(simulate::figures()?)
 }

@@ -38,7 +38,7 @@ impl Blocks for FixedBlocks {
         let mut best = f64::NEG_INFINITY;
         for arm in 0..set.count() {
             let features = set.arm(arm);
-            let bound = policy.bound(&features)?;
+            let bound = policy.bound(&features);
             if bound > best {
                 (best, self.arm, self.features) = (bound, arm, features);
             }

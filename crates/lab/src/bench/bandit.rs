@@ -1,0 +1,51 @@
+//! One round of LinUCB with the arms in memory: decide, then learn from the reward.
+
+use reticent::{
+    bandit::{Arms, LinUcbParams},
+    noise::Noise,
+};
+
+use super::{Figure, stopwatch::nanoseconds};
+use crate::{FastNoise, Result};
+
+/// Dimension, arms, rounds a batch, required and hoped-for microseconds.
+const SIZES: [(usize, usize, u32, f64, f64); 3] =
+    [(5, 25, 20_000, 0.2, 0.1), (32, 100, 1_000, 6.0, 4.0), (64, 4096, 8, 700.0, 500.0)];
+/// Decision sets taken in turn, so that the processor cannot learn the choice by heart.
+const SETS: usize = 8;
+
+pub fn figures() -> Result<Vec<Figure>> {
+    let mut noise = FastNoise::seeded(1);
+    let mut figures = Vec::new();
+    for (dimension, count, batch, required, hoped) in SIZES {
+        let sets = (0..SETS)
+            .map(|_| {
+                let rows: Vec<Vec<f64>> = (0..count).map(|_| unit(dimension, &mut noise)).collect();
+                Ok((Arms::from_rows(dimension, &rows)?, rows))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let mut learner = LinUcbParams::new(dimension).check()?;
+        let mut round = 0;
+        let time = nanoseconds(batch, || {
+            let (arms, rows) = &sets[round % SETS];
+            round += 1;
+            let choice = learner.choose(arms)?;
+            learner.update(&rows[choice], rows[choice][0])
+        });
+        figures.push(
+            Figure::new(
+                format!("decide and learn, d = {dimension}, K = {count}"),
+                1e-3 * time,
+                "us",
+            )
+            .beside(required, format!("required, at most; goal {hoped}")),
+        );
+    }
+    Ok(figures)
+}
+
+fn unit<N: Noise>(dimension: usize, noise: &mut N) -> Vec<f64> {
+    let direction: Vec<f64> = (0..dimension).map(|_| noise.standard_normal()).collect();
+    let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+    direction.iter().map(|x| x / length).collect()
+}
