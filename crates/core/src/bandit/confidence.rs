@@ -255,3 +255,114 @@ impl NoiseBounds {
 fn policy_of(factor: &Cholesky, vector: &[f64], width: f64, drift: f64) -> Result<Policy> {
     Ok(Policy::new(factor.solve(vector)?, factor.inverse_factor(), width, drift))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        noise::Noise,
+        release::{Domain, testing::Seeded},
+    };
+
+    /// One simulated history of 400 rounds in three dimensions with noise of the given deviation, and theta*.
+    fn history(noise: &mut Seeded, deviation: f64) -> (Release, [f64; 3]) {
+        let mut unit = || {
+            let x = [noise.standard_normal(), noise.standard_normal(), noise.standard_normal()];
+            let norm = x.iter().map(|v| v * v).sum::<f64>().sqrt();
+            x.map(|v| v / norm)
+        };
+        let theta = unit();
+        let xs: Vec<[f64; 3]> = (0..400).map(|_| unit()).collect();
+        let mut sums = vec![0.0; 9];
+        for x in &xs {
+            let mean: f64 = x.iter().zip(&theta).map(|(a, b)| a * b).sum();
+            let reward = if noise.uniform() < 0.5 * (1.0 + mean) { 1.0 } else { -1.0 };
+            let mut index = 0;
+            for row in 0..3 {
+                for column in row..3 {
+                    sums[index] += x[row] * x[column];
+                    index += 1;
+                }
+                sums[6 + row] += x[row] * reward;
+            }
+        }
+        let root = std::f64::consts::SQRT_2;
+        let ratios = [root, 1.0, 1.0, root, 1.0, root, 1.0, 1.0, 1.0];
+        let deviations: Vec<f64> = ratios.iter().map(|ratio| ratio * deviation).collect();
+        for (sum, deviation) in sums.iter_mut().zip(&deviations) {
+            *sum += deviation * noise.standard_normal();
+        }
+        let domain = Domain::regression(3, 1.0, 1.0);
+        let release = Release::simulated::<Seeded>(domain, 400, 1, sums, deviations).unwrap();
+        (release, theta)
+    }
+
+    /// In how many of `trials` histories some coordinate direction leaves its interval.
+    fn violations(confidence: Confidence, deviation: f64, trials: u64) -> u64 {
+        let rule = ConfidenceRule::new(Problem::unit(3), ALPHA, confidence).unwrap();
+        let mut noise = Seeded(11);
+        (0..trials)
+            .filter(|_| {
+                let (release, theta) = history(&mut noise, deviation);
+                let policy = rule.policy(&release).unwrap();
+                (0..3).any(|axis| {
+                    let mut x = [0.0; 3];
+                    x[axis] = 1.0;
+                    let bonus = policy.bound(&x) - policy.theta()[axis];
+                    (policy.theta()[axis] - theta[axis]).abs() > bonus
+                })
+            })
+            .count() as u64
+    }
+
+    const ALPHA: f64 = 0.1;
+    const TRIALS: u64 = 1500;
+    /// With failure probability 0.1 or less, more than this many of 1500 have probability below 1e-6 (Hoeffding).
+    const MOST: u64 = 252;
+
+    #[test]
+    fn the_tight_set_covers_and_a_shrunk_one_does_not() {
+        let tight = |scale| Confidence::Tight { releases: Some(1), scale };
+        for deviation in [0.0, 3.0, 30.0] {
+            let missed = violations(tight(1.0), deviation, TRIALS);
+            assert!(missed <= MOST, "{missed} at {deviation}");
+        }
+        assert!(violations(tight(0.1), 3.0, TRIALS) > MOST);
+    }
+
+    #[test]
+    fn the_papers_set_covers_and_one_that_forgets_the_noise_does_not() {
+        // rho_min, rho_max and gamma from the same concentration bounds as the tight set uses.
+        let deviation = 3.0;
+        let log = (4.0 / ALPHA).ln();
+        let nu = deviation * (2.0 * 3f64.sqrt() + 2.0 * log.sqrt());
+        let vector = deviation * (3f64.sqrt() + (2.0 * log).sqrt()) / nu.sqrt();
+        let paper = Regularizer { shift: 2.0 * nu, minimum: nu, maximum: 3.0 * nu, vector };
+        let missed = violations(Confidence::Regularized(paper), deviation, TRIALS);
+        assert!(missed <= MOST, "{missed}");
+        // The same shift with beta as if H were 2 nu I exactly and S and h were nothing.
+        let forgetful = Regularizer { shift: 2.0 * nu, minimum: 1e30, maximum: 1e-12, vector: 0.0 };
+        assert!(violations(Confidence::Regularized(forgetful), deviation, TRIALS) > MOST);
+    }
+
+    #[test]
+    fn noise_beyond_all_bounds_gives_a_policy_that_claims_nothing() {
+        let domain = Domain::regression(2, 1.0, 1.0);
+        let sums = vec![-1e9, 0.0, -1e9, 1.0, 1.0];
+        let release = Release::simulated::<Seeded>(domain, 9, 1, sums, vec![1.0; 5]).unwrap();
+        let tight = Confidence::Tight { releases: None, scale: 1.0 };
+        let rule = ConfidenceRule::new(Problem::unit(2), 0.1, tight).unwrap();
+        assert_eq!(rule.policy(&release).unwrap(), rule.cold_policy());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let new = |alpha, confidence| ConfidenceRule::new(Problem::unit(2), alpha, confidence);
+        let tight = |releases, scale| Confidence::Tight { releases, scale };
+        assert!(new(0.0, tight(None, 1.0)).is_err());
+        assert!(new(0.1, tight(Some(0), 1.0)).is_err());
+        assert!(new(0.1, tight(None, -1.0)).is_err());
+        assert!(new(0.1, Confidence::Regularized(Regularizer::constant(0.0))).is_err());
+        assert!(!new(0.1, tight(None, 0.5)).unwrap().certified());
+    }
+}

@@ -34,7 +34,7 @@ mod schedule;
 mod stream;
 mod table;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod toeplitz;
 mod tree;
 

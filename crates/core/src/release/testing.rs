@@ -10,7 +10,7 @@ use crate::{
 
 /// No noise at all: what is left is arithmetic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Silent;
+pub(crate) struct Silent;
 
 impl Noise for Silent {
     const PROTECTS_PEOPLE: bool = false;
@@ -31,7 +31,7 @@ impl Noise for Silent {
 
 /// Seeded bits (SplitMix64); draws are exact, repeatable and copyable, hence protect nobody.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Seeded(pub(super) u64);
+pub(crate) struct Seeded(pub(crate) u64);
 
 impl Noise for Seeded {
     const PROTECTS_PEOPLE: bool = false;

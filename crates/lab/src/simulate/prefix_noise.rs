@@ -230,7 +230,7 @@ mod tests {
         for round in [1, 1023, 1 << 20] {
             let (noise, _) = tree(node(), round).at(round);
             let trace = noise[0] + noise[2];
-            let (freedom, variance) = (27_000.0, 1.5f64.powi(2));
+            let (freedom, variance) = (27_000.0_f64, 1.5f64.powi(2));
             let deviation = variance * (2.0 * 2.0 * freedom).sqrt();
             assert!(
                 (trace - 2.0 * freedom * variance).abs() < 6.0 * deviation,
