@@ -10,6 +10,7 @@ mod error;
 mod fast_noise;
 pub mod figure;
 pub mod report;
+pub mod simulate;
 
 pub use error::{Error, Result};
 pub use fast_noise::FastNoise;

@@ -5,11 +5,13 @@
 //! | `noise` | exact and fast noise, OpenDP beside it where it is installed |
 //! | `accounting` | composition and shuffling |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
+//! | `simulate` | a round of a simulated bandit, environment and all |
 
 mod accounting;
 mod noise;
 mod open_dp;
 mod release;
+mod simulate;
 mod stopwatch;
 
 use serde::Serialize;
@@ -70,5 +72,7 @@ pub fn run(progress: impl Fn(&str)) -> Result<Vec<Section>> {
         title: "Deviation of one coordinate of a prefix at equal exact privacy, contributions |x|^2 <= 2",
         figures: release::deviations()?,
     });
+    progress("simulated rounds");
+    sections.push(Section { title: "Simulated rounds", figures: simulate::figures()? });
     Ok(sections)
 }

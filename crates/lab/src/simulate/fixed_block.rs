@@ -1,0 +1,70 @@
+//! Many rounds of [`FixedArms`] under one policy: one choice, and its rewards counted.
+//!
+//! ```text
+//! sum x x^T = n x x^T,   sum x y = x Y,   Y = 2 B - n or B with B binomial, or normal with mean n m, variance n
+//! ```
+
+use reticent::{Result, bandit::Policy, noise::Noise};
+
+use super::{Blocks, Sums, binomial::binomial, same_dimension};
+use crate::environment::{BEST, Environment, FixedArms, Rewards};
+
+/// [`FixedArms`], played in blocks. Until it follows a policy, it plays the first arm.
+///
+/// The first of equal bounds wins, as it does for whoever asks arm by arm.
+#[derive(Debug, Clone)]
+pub struct FixedBlocks {
+    environment: FixedArms,
+    arm: usize,
+    features: Vec<f64>,
+}
+
+impl FixedBlocks {
+    /// The rounds this environment would play next, in law.
+    pub fn new(environment: FixedArms) -> Self {
+        FixedBlocks { features: environment.set().arm(0), arm: 0, environment }
+    }
+
+    /// The arm that is played.
+    pub fn arm(&self) -> usize {
+        self.arm
+    }
+}
+
+impl Blocks for FixedBlocks {
+    fn follow(&mut self, policy: &Policy) -> Result<()> {
+        let set = self.environment.set();
+        same_dimension(policy, set.dimension())?;
+        let mut best = f64::NEG_INFINITY;
+        for arm in 0..set.count() {
+            let features = set.arm(arm);
+            let bound = policy.bound(&features);
+            if bound > best {
+                (best, self.arm, self.features) = (bound, arm, features);
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, rounds: u64, sums: &mut Sums) {
+        assert_eq!(sums.moment.len(), self.features.len(), "sums of another dimension");
+        let count = rounds as f64;
+        let mean = self.environment.products()[self.arm];
+        let rewards = self.environment.rewards();
+        let noise = self.environment.noise();
+        let reward = match rewards {
+            Rewards::Sign => 2.0 * binomial(rounds, 0.5 + 0.5 * mean, noise) as f64 - count,
+            Rewards::Bernoulli => binomial(rounds, 0.5 + 0.5 * mean, noise) as f64,
+            Rewards::Gaussian => count * mean + count.sqrt() * noise.standard_normal(),
+        };
+        let mut gram = sums.gram.iter_mut();
+        for (i, x) in self.features.iter().enumerate() {
+            sums.moment[i] += x * reward;
+            for (other, sum) in self.features[i..].iter().zip(&mut gram) {
+                *sum += count * x * other;
+            }
+        }
+        sums.rounds += rounds;
+        sums.regret += count * (rewards.mean(BEST) - self.environment.means()[self.arm]);
+    }
+}

@@ -1,0 +1,89 @@
+//! Running a policy against an environment.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `plain` | round by round, any environment and any learner: the reference |
+//! | `gap_block` | a whole block of fresh decision sets under one policy, vectorised and pruned |
+//! | `fixed_block` | the same for fixed arms, where the block has one choice and rewards are counted |
+//! | `race` | the inner loops of `gap_block` |
+//! | `turned` | a policy in the coordinates of theta*, and what it can promise an arm at most |
+//! | `lanes` | uniform numbers, directions and elementary functions, many at a time |
+//! | `binomial` | how many of n rewards are successes |
+//!
+//! A policy changes only at releases. Between two of them the rounds are independent and all that a learner
+//! needs are sums, so a block returns [`Sums`] and never stores a round.
+
+mod binomial;
+mod fixed_block;
+mod gap_block;
+mod lanes;
+mod plain;
+mod race;
+#[cfg(test)]
+mod tests;
+mod turned;
+
+use reticent::{Result, bandit::Policy};
+
+pub use fixed_block::FixedBlocks;
+pub use gap_block::GapBlocks;
+pub use plain::{Checkpoint, Player, checkpoints, play};
+
+/// What a learner keeps of many rounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sums {
+    /// How many rounds.
+    pub rounds: u64,
+    /// The sum of `x x^T` of the chosen arms: the upper triangle, row by row.
+    pub gram: Vec<f64>,
+    /// The sum of `x y`.
+    pub moment: Vec<f64>,
+    /// The pseudo-regret: the best mean minus the chosen one's, summed.
+    pub regret: f64,
+}
+
+impl Sums {
+    /// No rounds yet.
+    pub fn new(dimension: usize) -> Self {
+        Sums {
+            rounds: 0,
+            gram: vec![0.0; dimension * (dimension + 1) / 2],
+            moment: vec![0.0; dimension],
+            regret: 0.0,
+        }
+    }
+
+    /// Forgets all rounds.
+    pub fn clear(&mut self) {
+        self.rounds = 0;
+        self.gram.fill(0.0);
+        self.moment.fill(0.0);
+        self.regret = 0.0;
+    }
+}
+
+/// An environment that plays many rounds of one policy at a time.
+///
+/// To read the regret at a checkpoint inside a block, advance to it and then on: the law is the same.
+pub trait Blocks {
+    /// From now on choices are this policy's.
+    fn follow(&mut self, policy: &Policy) -> Result<()>;
+
+    /// Plays so many rounds and adds them to the sums.
+    ///
+    /// # Panics
+    ///
+    /// If the sums have another dimension than the arms.
+    fn advance(&mut self, rounds: u64, sums: &mut Sums);
+}
+
+/// An error unless the policy is for arms of this dimension.
+fn same_dimension(policy: &Policy, dimension: usize) -> Result<()> {
+    if policy.dimension() == dimension {
+        Ok(())
+    } else {
+        let remedy =
+            format!("the environment's arms have {dimension} features: give a policy for them");
+        Err(reticent::Error::invalid("policy dimension", policy.dimension(), remedy))
+    }
+}
