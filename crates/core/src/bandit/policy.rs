@@ -34,6 +34,15 @@ impl Policy {
 
     /// The policy with these parts, from outside a learner: for simulations and for replaying saved policies.
     /// `whitening` is `W`, lower triangular, row by row.
+    ///
+    /// ```
+    /// use reticent::bandit::Policy;
+    /// let policy = Policy::from_parts(vec![0.5, 0.0], vec![0.1, 0.0, 0.2], 2.0, 0.0)?;
+    /// assert_eq!(policy.bound(&[1.0, 0.0]), 0.7);
+    /// assert!(Policy::from_parts(vec![0.5, 0.0], vec![0.1, 0.2], 2.0, 0.0).is_err());
+    /// assert!(Policy::from_parts(vec![0.5, f64::NAN], vec![0.1, 0.0, 0.2], 2.0, 0.0).is_err());
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
     pub fn from_parts(
         theta: Vec<f64>,
         whitening: Vec<f64>,

@@ -47,6 +47,7 @@ impl Blocks for FixedBlocks {
     }
 
     fn advance(&mut self, rounds: u64, sums: &mut Sums) {
+        assert_eq!(sums.moment.len(), self.features.len(), "sums of another dimension");
         let count = rounds as f64;
         let mean = self.environment.products()[self.arm];
         let rewards = self.environment.rewards();

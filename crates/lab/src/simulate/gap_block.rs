@@ -121,13 +121,14 @@ impl Blocks for GapBlocks {
         for cell in 1..self.table.cells.len() {
             let (low, high) =
                 (self.table.cells[cell - 1].above.low, self.table.cells[cell].above.low);
-            reach = reach.max(self.policy.promise_between(low, high));
+            reach = reach.max(self.policy.promise.between(low, high));
             self.table.cells[cell].reach = reach;
         }
         Ok(())
     }
 
     fn advance(&mut self, rounds: u64, sums: &mut Sums) {
+        assert_eq!(sums.moment.len(), self.dimension, "sums of another dimension");
         let mut left = rounds;
         while left > 0 {
             let count = left.min(ROUNDS as u64) as usize;
@@ -141,5 +142,33 @@ impl Blocks for GapBlocks {
             left -= count as u64;
         }
         self.hand_over(sums);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::{GapParams, Rewards};
+
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        for (dimension, rewards) in [(2, Rewards::Sign), (5, Rewards::Sign), (7, Rewards::Gaussian)]
+        {
+            let params = GapParams { rewards, ..GapParams::new(dimension, 25) };
+            let mut theta = vec![0.1; dimension];
+            theta[0] = 0.9;
+            let whitening = vec![0.1; dimension * (dimension + 1) / 2];
+            let policy = Policy::from_parts(theta, whitening, 1.0, 0.5).unwrap();
+            let play = |arch| {
+                let mut blocks = GapBlocks::new(params.check().unwrap().fresh(1));
+                blocks.arch = arch;
+                let mut sums = Sums::new(dimension);
+                blocks.advance(100, &mut sums);
+                blocks.follow(&policy).unwrap();
+                blocks.advance(1000, &mut sums);
+                sums
+            };
+            assert_eq!(play(Arch::new()), play(Arch::Scalar));
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Everything works on columns: entry r belongs to round r. Loops are plain, without branches and without calls,
 //! so that the compiler makes vectors of them; they never reassociate, so every instruction set gives the same
 //! bits. They index, because iterator adaptors are not inlined into functions compiled for wider vectors. Random
-//! words come from eight interleaved xoshiro256++ streams.
+//! words come from 32 interleaved xoshiro256++ streams.
 //!
 //! Directions on the unit sphere of R^m, exactly: a sign (m = 1); `(sqrt(u) e^{ia}, sqrt(1 - u) e^{ib})`
 //! (m = 4, where |z_1|^2 is uniform); normalised normals by Box and Muller otherwise.
@@ -24,30 +24,36 @@ pub(super) const LANES: usize = 8;
 /// Sums are taken over a multiple of so many rounds.
 pub(super) const SUMMED: usize = 32;
 
+/// Independent random streams.
+const STREAMS: usize = 32;
+
 /// One number per round.
 pub(super) type Column = [f64; ROUNDS];
 
 pub(super) const ZEROS: Column = [0.0; ROUNDS];
 
-/// Eight streams of xoshiro256++, side by side.
+/// Streams of xoshiro256++, side by side.
+///
+/// So many that the compiler keeps the loop over them and makes vectors of it.
 #[derive(Debug, Clone)]
 pub(super) struct LaneNoise {
-    state: [[u64; LANES]; 4],
+    state: [[u64; STREAMS]; 4],
 }
 
 impl LaneNoise {
-    /// Eight streams seeded from another generator.
+    /// Streams seeded from another generator.
     pub(super) fn new(noise: &mut FastNoise) -> Self {
         LaneNoise { state: std::array::from_fn(|_| std::array::from_fn(|_| noise.bits())) }
     }
 
-    /// Fills the first `count` entries, rounded up to a multiple of [`LANES`], with uniforms in [0, 1).
+    /// Fills the first `count` entries, rounded up to a multiple of 32, with uniforms in [0, 1).
     #[inline(always)]
     pub(super) fn uniforms(&mut self, column: &mut Column, count: usize) {
-        assert!(count <= ROUNDS);
-        let [mut a, mut b, mut c, mut d] = self.state;
-        for chunk in 0..count.div_ceil(LANES) {
-            for l in 0..LANES {
+        let [a, b, c, d] = &mut self.state;
+        let (chunks, _) = column.as_chunks_mut::<STREAMS>();
+        for chunk in 0..count.div_ceil(STREAMS) {
+            let chunk = &mut chunks[chunk];
+            for l in 0..STREAMS {
                 let word = a[l].wrapping_add(d[l]).rotate_left(23).wrapping_add(a[l]);
                 let shifted = b[l] << 17;
                 c[l] ^= a[l];
@@ -57,10 +63,9 @@ impl LaneNoise {
                 c[l] ^= shifted;
                 d[l] = d[l].rotate_left(45);
                 // 52 bits behind the exponent of 1: a uniform in [1, 2).
-                column[chunk * LANES + l] = f64::from_bits((word >> 12) | (1023 << 52)) - 1.0;
+                chunk[l] = f64::from_bits((word >> 12) | (1023 << 52)) - 1.0;
             }
         }
-        self.state = [a, b, c, d];
     }
 }
 
@@ -132,16 +137,17 @@ pub(super) fn directions(
     scratch: &mut [Column; 2],
 ) {
     assert!(count <= ROUNDS);
-    for i in 0..columns.len() {
-        noise.uniforms(&mut columns[i], count);
-    }
     match columns {
         [only] => {
+            noise.uniforms(only, count);
             for r in 0..count {
                 only[r] = if only[r] < 0.5 { lengths[r] } else { -lengths[r] };
             }
         }
         [a, b, c, d] => {
+            noise.uniforms(a, count);
+            noise.uniforms(b, count);
+            noise.uniforms(c, count);
             for r in 0..count {
                 let (first, second) = (circle(a[r]), circle(b[r]));
                 let length = lengths[r] * c[r].sqrt();
@@ -156,7 +162,7 @@ pub(super) fn directions(
     }
 }
 
-/// Directions from columns of uniforms, in any number of dimensions.
+/// Directions in any number of dimensions.
 #[inline(always)]
 fn normalised_normals(
     noise: &mut LaneNoise,
@@ -165,6 +171,9 @@ fn normalised_normals(
     count: usize,
     [scale, spare]: &mut [Column; 2],
 ) {
+    for i in 0..columns.len() {
+        noise.uniforms(&mut columns[i], count);
+    }
     let pairs = columns.len() / 2;
     for pair in 0..pairs {
         let (left, right) = columns.split_at_mut(2 * pair + 1);
@@ -235,27 +244,49 @@ pub(super) fn products(
             if filled == count {
                 return;
             }
-            products[filled] = proposed[r];
+            // The mask tells the compiler what the line above does.
+            products[filled % ROUNDS] = proposed[r];
             filled += usize::from(threshold[r] < density[r]);
         }
     }
 }
 
-/// The sum of the first `count` products, in 32 partial sums; `count` is a multiple of 32.
+/// The sum of the first `count` entries, in 32 partial sums; `count` is a multiple of 32.
 #[inline(always)]
-pub(super) fn dot(left: &Column, right: &Column, count: usize) -> f64 {
-    assert!(count <= ROUNDS);
+pub(super) fn sum(column: &Column, count: usize) -> f64 {
+    let (chunks, _) = column.as_chunks::<SUMMED>();
     let mut partial = [0.0; SUMMED];
     for chunk in 0..count / SUMMED {
+        let chunk = &chunks[chunk];
         for l in 0..SUMMED {
-            partial[l] += left[chunk * SUMMED + l] * right[chunk * SUMMED + l];
+            partial[l] += chunk[l];
         }
     }
+    total(&partial)
+}
+
+#[inline(always)]
+fn total(partial: &[f64; SUMMED]) -> f64 {
     let mut sum = 0.0;
     for l in 0..SUMMED {
         sum += partial[l];
     }
     sum
+}
+
+/// The sum of the first `count` products, in 32 partial sums; `count` is a multiple of 32.
+#[inline(always)]
+pub(super) fn dot(left: &Column, right: &Column, count: usize) -> f64 {
+    let (left, _) = left.as_chunks::<SUMMED>();
+    let (right, _) = right.as_chunks::<SUMMED>();
+    let mut partial = [0.0; SUMMED];
+    for chunk in 0..count / SUMMED {
+        let (left, right) = (&left[chunk], &right[chunk]);
+        for l in 0..SUMMED {
+            partial[l] += left[l] * right[l];
+        }
+    }
+    total(&partial)
 }
 
 #[cfg(test)]
@@ -264,13 +295,14 @@ mod tests {
 
     #[test]
     fn each_lane_is_xoshiro256_plus_plus() {
-        let mut noise = LaneNoise { state: [[1; LANES], [2; LANES], [3; LANES], [4; LANES]] };
+        let mut noise =
+            LaneNoise { state: [[1; STREAMS], [2; STREAMS], [3; STREAMS], [4; STREAMS]] };
         let mut column = ZEROS;
-        noise.uniforms(&mut column, 2 * LANES);
+        noise.uniforms(&mut column, 2 * STREAMS);
         // First outputs from the state 1, 2, 3, 4, by the authors' C code.
         let expected = |word: u64| (word >> 12) as f64 / (1_u64 << 52) as f64;
-        assert_eq!(column[..LANES], [expected(41_943_041); LANES]);
-        assert_eq!(column[LANES..2 * LANES], [expected(58_720_359); LANES]);
+        assert_eq!(column[..STREAMS], [expected(41_943_041); STREAMS]);
+        assert_eq!(column[STREAMS..2 * STREAMS], [expected(58_720_359); STREAMS]);
         // Another seed, another stream in every lane.
         let mut noise = LaneNoise::new(&mut FastNoise::seeded(1));
         noise.uniforms(&mut column, ROUNDS);

@@ -11,7 +11,9 @@ use pulp::{Simd, WithSimd};
 
 use super::{
     Sums,
-    lanes::{Column, LANES, LaneNoise, ROUNDS, SUMMED, ZEROS, directions, dot, normals, products},
+    lanes::{
+        Column, LANES, LaneNoise, ROUNDS, SUMMED, ZEROS, directions, dot, normals, products, sum,
+    },
     turned::Turned,
 };
 use crate::environment::{BEST, Rewards, Slice};
@@ -40,15 +42,18 @@ pub(super) struct Table {
     pub(super) cells: Vec<Cell>,
 }
 
+/// A round of a race; there are exactly 256.
+type Round = u8;
+
 /// The best arm so far of each round, and those that challenge it.
 #[derive(Debug, Clone)]
 pub(super) struct Race {
     best: Side,
     other: Side,
-    /// The round each challenger belongs to.
-    places: [usize; ROUNDS],
-    /// Rounds that expect challengers, and how many.
-    waiting: Vec<(usize, usize)>,
+    /// The round of every challenger to come; a round is named as often as it has challengers.
+    waiting: Vec<Round>,
+    /// The round of each challenger that may win.
+    places: [Round; ROUNDS],
     /// The distribution function of the number of challengers.
     counts: Vec<f64>,
     scratch: [Column; 3],
@@ -80,8 +85,10 @@ impl WithSimd for Run<'_> {
         let Run { race, table, policy, noise, count, sums } = self;
         race.draw_optimal(policy, noise, count);
         let above = race.call(table, policy, noise, count);
-        while !race.waiting.is_empty() {
-            race.challenge(&above, policy, noise);
+        let mut from = 0;
+        while from < race.waiting.len() {
+            race.challenge(&above, policy, noise, from);
+            from += ROUNDS;
         }
         race.add(table.rewards, noise, count, sums);
     }
@@ -93,8 +100,8 @@ impl Race {
         Race {
             best: side.clone(),
             other: side,
-            places: [0; ROUNDS],
             waiting: Vec::with_capacity(ROUNDS),
+            places: [0; ROUNDS],
             counts: Vec::new(),
             scratch: [ZEROS; 3],
             pair: [ZEROS; 2],
@@ -146,7 +153,7 @@ impl Race {
             for round in 0..count {
                 self.best.bounds[round] = f64::NEG_INFINITY;
                 if uniforms[round] >= optimal {
-                    self.waiting.push((round, 1));
+                    self.waiting.push(round as Round);
                 }
             }
             return table.cells[0].above;
@@ -162,8 +169,10 @@ impl Race {
             return cell.above;
         }
         if ruled_out == 0 || start < LEAST_START {
-            for round in 0..count {
-                self.waiting.push((round, table.others));
+            for _ in 0..table.others {
+                for round in 0..count {
+                    self.waiting.push(round as Round);
+                }
             }
             return table.cells[0].above;
         }
@@ -182,49 +191,50 @@ impl Race {
         for round in 0..count {
             let u = uniforms[round];
             if u >= start {
-                let challengers = self.counts.partition_point(|sum| *sum <= u);
-                self.waiting.push((round, challengers));
+                // Few are above the first entries, so a walk is shorter than a search.
+                let mut challengers = 1;
+                self.waiting.push(round as Round);
+                while challengers < self.counts.len() && self.counts[challengers] <= u {
+                    self.waiting.push(round as Round);
+                    challengers += 1;
+                }
             }
         }
         cell.above
     }
 
-    /// One more arm in every waiting round.
+    /// The next 256 challengers, or as many as are left.
     #[inline(always)]
-    fn challenge(&mut self, above: &Slice, policy: &Turned, noise: &mut LaneNoise) {
-        let count = self.waiting.len();
+    fn challenge(&mut self, above: &Slice, policy: &Turned, noise: &mut LaneNoise, from: usize) {
         let (best, other) = (&mut self.best, &mut self.other);
-        let waiting = self.waiting.as_mut_slice();
+        let waiting = &self.waiting.as_slice()[from..];
+        let count = waiting.len().min(ROUNDS);
         let (first, across) = other.arms.split_at_mut(1);
         let first = &mut first[0];
         products(noise, above, count, first, &mut self.scratch);
         let [promises, lengths, _] = &mut self.scratch;
-        assert!(count <= ROUNDS);
+        let promise = policy.promise;
         for r in 0..count {
-            promises[r] = policy.promise(first[r]);
+            lengths[r] = ((1.0 - first[r]) * (1.0 + first[r])).sqrt();
+            promises[r] = promise.at(first[r], lengths[r]);
         }
-        // Both lists close ranks, without branches: who may win, and who waits on.
-        let (mut chosen, mut kept) = (0, 0);
+        // Those that may win close ranks, without branches.
+        let mut chosen = 0;
         for r in 0..count {
-            let (round, left) = waiting[r];
-            self.places[chosen] = round;
-            first[chosen] = first[r];
-            chosen += usize::from(promises[r] > best.bounds[round]);
-            waiting[kept] = (round, left - 1);
-            kept += usize::from(left > 1);
+            let round = waiting[r];
+            let place = chosen % ROUNDS;
+            self.places[place] = round;
+            first[place] = first[r];
+            lengths[place] = lengths[r];
+            chosen += usize::from(promises[r] > best.bounds[usize::from(round)]);
         }
-        self.waiting.truncate(kept);
 
         let lanes = chosen.next_multiple_of(LANES);
-        assert!(lanes <= ROUNDS);
-        for r in 0..lanes {
-            lengths[r] = ((1.0 - first[r]) * (1.0 + first[r])).sqrt();
-        }
         directions(noise, across, lengths, lanes, &mut self.pair);
         policy.bounds(other.arms.as_slice(), lanes, &mut other.bounds);
         let (winners, losers) = (best.arms.as_mut_slice(), other.arms.as_slice());
-        for r in 0..chosen {
-            let round = self.places[r];
+        for r in 0..chosen.min(ROUNDS) {
+            let round = usize::from(self.places[r]);
             if other.bounds[r] > best.bounds[round] {
                 best.bounds[round] = other.bounds[r];
                 for i in 0..winners.len() {
@@ -240,19 +250,18 @@ impl Race {
         let summed = count.next_multiple_of(SUMMED);
         assert!(summed <= ROUNDS);
         let arms = self.best.arms.as_mut_slice();
-        let mut regret = 0.0;
-        for r in 0..count {
-            regret += BEST - arms[0][r];
-        }
-        sums.rounds += count as u64;
-        sums.regret += (rewards.mean(1.0) - rewards.mean(0.0)) * regret;
         // Lanes beyond the last round count nothing.
         for i in 0..arms.len() {
             for r in count..summed {
                 arms[i][r] = 0.0;
             }
         }
-        let [reward, second, _] = &mut self.scratch;
+        let [reward, second, losses] = &mut self.scratch;
+        for r in 0..summed {
+            losses[r] = if r < count { BEST - arms[0][r] } else { 0.0 };
+        }
+        sums.rounds += count as u64;
+        sums.regret += (rewards.mean(1.0) - rewards.mean(0.0)) * sum(losses, summed);
         draw_rewards(rewards, noise, &arms[0], summed, reward, second);
         let (moment, gram) = (sums.moment.as_mut_slice(), sums.gram.as_mut_slice());
         let mut entry = 0;
