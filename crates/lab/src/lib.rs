@@ -13,6 +13,7 @@ mod fast_noise;
 pub mod figure;
 pub mod report;
 pub mod simulate;
+mod trial;
 
 pub use error::{Error, Result};
 pub use experiment::Experiment;

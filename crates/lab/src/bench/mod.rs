@@ -76,5 +76,7 @@ pub fn run(progress: impl Fn(&str)) -> Result<Vec<Section>> {
     });
     progress("simulated rounds");
     sections.push(Section { title: "Simulated rounds", figures: simulate::figures()? });
+    progress("LinUCB");
+    sections.push(Section { title: "LinUCB", figures: bandit::figures()? });
     Ok(sections)
 }

@@ -8,6 +8,7 @@
 //! | `race` | the inner loops of `gap_block` |
 //! | `turned` | a policy in the coordinates of theta*, and what it can promise an arm at most |
 //! | `lanes` | uniform numbers, directions and elementary functions, many at a time |
+//! | `prefix_noise` | the noise of a running sum, without the sum |
 //! | `binomial` | how many of n rewards are successes |
 //!
 //! A policy changes only at releases. Between two of them the rounds are independent and all that a learner
@@ -18,6 +19,7 @@ mod fixed_block;
 mod gap_block;
 mod lanes;
 mod plain;
+mod prefix_noise;
 mod race;
 #[cfg(test)]
 mod tests;
@@ -28,6 +30,7 @@ use reticent::{Result, bandit::Policy};
 pub use fixed_block::FixedBlocks;
 pub use gap_block::GapBlocks;
 pub use plain::{Checkpoint, Player, checkpoints, play};
+pub use prefix_noise::{NodeNoise, PrefixNoise, StreamNoise, TreeNoise};
 
 /// What a learner keeps of many rounds.
 #[derive(Debug, Clone, PartialEq)]
