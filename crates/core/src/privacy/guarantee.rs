@@ -5,90 +5,16 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::{
+    Accountant, Claim, Curve, Event, Mode, Neighbours, Tightness, TrustModel, Unit,
+    conditions::{check_model, conditions_of},
+};
 use crate::{
-    Error, Result,
+    Result,
     error::{not_negative, probability},
 };
-
-use super::{Accountant, Curve, Event, Tightness};
-
-/// Who is trusted with what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TrustModel {
-    /// Everybody sees everything: no privacy.
-    None,
-    /// A curator sees the data; everything later people see is protected (joint differential privacy).
-    Joint,
-    /// A shuffler breaks the link between people and weakly randomised reports.
-    Shuffle,
-    /// Nobody: each report is randomised before it leaves the person.
-    Local,
-}
-
-/// What counts as one unit of protection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// One interaction: a person who comes twice is two units.
-    Interaction,
-    /// One person, who takes part at most this often.
-    Person {
-        /// The most often one person takes part.
-        at_most: u64,
-    },
-}
-
-/// Which data sets are neighbours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Neighbours {
-    /// One unit's data are replaced by any other data.
-    ReplaceOne,
-}
-
-/// Whose constants are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Calibrated by the accountant: what is requested is what holds.
-    #[default]
-    Exact,
-    /// The publication's constants, for reproduction.
-    Paper,
-}
-
-/// What a publication says its constants give.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Claim {
-    /// The epsilon claimed.
-    pub epsilon: f64,
-    /// The delta claimed.
-    pub delta: f64,
-    /// Where it is claimed.
-    pub source: String,
-    /// The delta that the accountant finds at the claimed epsilon.
-    pub true_delta: f64,
-    /// Whether that delta is attained, or only an upper bound.
-    pub tightness: Tightness,
-}
-
-impl Claim {
-    /// Whether the accountant proves the claim of the mechanism as built.
-    pub fn holds(&self) -> bool {
-        self.true_delta <= self.delta
-    }
-
-    fn verdict(&self) -> &'static str {
-        match (self.holds(), self.tightness) {
-            (true, _) => "the claim is true",
-            (false, Tightness::Exact) => "the claim is FALSE",
-            (false, Tightness::UpperBound) => "the claim is NOT PROVEN",
-        }
-    }
-}
 
 /// A privacy guarantee with everything it rests on.
 ///
@@ -316,119 +242,6 @@ fn rounded_up(value: f64) -> String {
         return format!("{:.3e}", ((value - 1e-9 * value) / unit).ceil() * unit);
     }
     format!("{:.4}", ((value - 1e-9) * 1e4).ceil() / 1e4)
-}
-
-/// Refuses to state a guarantee under a trust model that its event contradicts.
-fn check_model(event: &Event, model: TrustModel) -> Result<()> {
-    let needs = |what: &str| {
-        let remedy = format!("{what} has to be trusted here: use the shuffle model");
-        Err(Error::invalid("model", model, remedy))
-    };
-    match (event, model) {
-        (_, TrustModel::None) => {
-            Err(Error::invalid("model", model, "without privacy there is nothing to guarantee"))
-        }
-        (Event::Shuffled { .. }, TrustModel::Local) => needs("a shuffler"),
-        (Event::SecureSum { .. }, TrustModel::Local) => needs("a secure sum"),
-        (Event::Composed { events }, _) => {
-            events.iter().try_for_each(|event| check_model(event, model))
-        }
-        (Event::Repeated { event, .. }, _) => check_model(event, model),
-        _ => Ok(()),
-    }
-}
-
-/// What an event needs to be true in the world before its price means anything.
-fn conditions_of(event: &Event) -> Vec<String> {
-    fn visit(event: &Event, conditions: &mut Vec<String>) {
-        let clipped = "data clipped to the declared bounds before noise";
-        let mut add = |condition: String| {
-            if !conditions.contains(&condition) {
-                conditions.push(condition);
-            }
-        };
-        match event {
-            Event::Nothing => {}
-            Event::Composed { events } => events.iter().for_each(|event| visit(event, conditions)),
-            Event::Repeated { event, .. } => visit(event, conditions),
-            Event::Shuffled { people, epsilon, binary } => {
-                add(format!(
-                    "a shuffler that nobody colludes with, and {people} people in the batch who randomise honestly"
-                ));
-                add(if *binary {
-                    format!(
-                        "everybody's report is binary randomised response at epsilon = {epsilon}"
-                    )
-                } else {
-                    format!(
-                        "everybody's report is {epsilon}-DP by itself, with the same randomiser"
-                    )
-                });
-                add(clipped.into());
-            }
-            Event::SecureSum { people, .. } => {
-                add(format!(
-                    "a secure sum that shows only the total, and {people} people who add their noise honestly"
-                ));
-                add(format!("{clipped}; real arithmetic, outputs rounded to a public grid"));
-            }
-            Event::PrivUnit { .. }
-            | Event::Pure { .. }
-            | Event::Laplace { .. }
-            | Event::Gaussian { .. } => {
-                add(format!("{clipped}; real arithmetic, outputs rounded to a public grid"));
-            }
-            _ => add(format!("{clipped}; integer arithmetic from there on")),
-        }
-    }
-    let mut conditions = Vec::new();
-    visit(event, &mut conditions);
-    if !conditions.is_empty() {
-        conditions
-            .push("noise from a cryptographic generator that the adversary cannot predict".into());
-    }
-    conditions
-}
-
-impl fmt::Display for TrustModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TrustModel::None => "none",
-            TrustModel::Joint => "joint (trusted curator)",
-            TrustModel::Shuffle => "shuffle (trusted shuffler)",
-            TrustModel::Local => "local (nobody trusted)",
-        })
-    }
-}
-
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unit::Interaction => f.write_str("one interaction"),
-            Unit::Person { at_most: 1 } => f.write_str("one person, who takes part once"),
-            Unit::Person { at_most } => {
-                write!(f, "one person, who takes part at most {at_most} times")
-            }
-        }
-    }
-}
-
-impl fmt::Display for Claim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "({}, {:e}) by {}; the accountant's delta there is {}: {}",
-            self.epsilon,
-            self.delta,
-            self.source,
-            if self.true_delta < 1e-99 {
-                "below 1e-99".into()
-            } else {
-                format!("{:.3e}", self.true_delta)
-            },
-            self.verdict()
-        )
-    }
 }
 
 impl fmt::Display for Guarantee {

@@ -12,9 +12,10 @@
 //! | `loss_distribution` | everything else: privacy-loss distributions, rounded upwards |
 //! | [`shuffle`] | amplification by shuffling |
 //! | `accountant`, `curve` | composition |
-//! | `guarantee` | the promise, in words, as a table, as JSON |
+//! | `guarantee`, `terms`, `conditions` | the promise, in words, as a table, as JSON |
 
 mod accountant;
+mod conditions;
 mod curve;
 mod event;
 pub mod gaussian;
@@ -22,9 +23,11 @@ pub(crate) mod grid;
 mod guarantee;
 mod loss_distribution;
 pub mod shuffle;
+mod terms;
 
 pub use accountant::Accountant;
 pub use curve::{Curve, Tightness};
 pub use event::Event;
-pub use guarantee::{Claim, Guarantee, Mode, Neighbours, TrustModel, Unit};
+pub use guarantee::Guarantee;
 pub use loss_distribution::PrivacyLossDistribution;
+pub use terms::{Claim, Mode, Neighbours, TrustModel, Unit};

@@ -1,0 +1,124 @@
+//! The words a guarantee is made of: who is trusted, what is protected, whose constants, what was claimed.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Tightness;
+
+/// Who is trusted with what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrustModel {
+    /// Everybody sees everything: no privacy.
+    None,
+    /// A curator sees the data; everything later people see is protected (joint differential privacy).
+    Joint,
+    /// A shuffler breaks the link between people and weakly randomised reports.
+    Shuffle,
+    /// Nobody: each report is randomised before it leaves the person.
+    Local,
+}
+
+/// What counts as one unit of protection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// One interaction: a person who comes twice is two units.
+    Interaction,
+    /// One person, who takes part at most this often.
+    Person {
+        /// The most often one person takes part.
+        at_most: u64,
+    },
+}
+
+/// Which data sets are neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Neighbours {
+    /// One unit's data are replaced by any other data.
+    ReplaceOne,
+}
+
+/// Whose constants are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Calibrated by the accountant: what is requested is what holds.
+    #[default]
+    Exact,
+    /// The publication's constants, for reproduction.
+    Paper,
+}
+
+/// What a publication says its constants give.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The epsilon claimed.
+    pub epsilon: f64,
+    /// The delta claimed.
+    pub delta: f64,
+    /// Where it is claimed.
+    pub source: String,
+    /// The delta that the accountant finds at the claimed epsilon.
+    pub true_delta: f64,
+    /// Whether that delta is attained, or only an upper bound.
+    pub tightness: Tightness,
+}
+
+impl Claim {
+    /// Whether the accountant proves the claim of the mechanism as built.
+    pub fn holds(&self) -> bool {
+        self.true_delta <= self.delta
+    }
+
+    fn verdict(&self) -> &'static str {
+        match (self.holds(), self.tightness) {
+            (true, _) => "the claim is true",
+            (false, Tightness::Exact) => "the claim is FALSE",
+            (false, Tightness::UpperBound) => "the claim is NOT PROVEN",
+        }
+    }
+}
+
+impl fmt::Display for TrustModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TrustModel::None => "none",
+            TrustModel::Joint => "joint (trusted curator)",
+            TrustModel::Shuffle => "shuffle (trusted shuffler)",
+            TrustModel::Local => "local (nobody trusted)",
+        })
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unit::Interaction => f.write_str("one interaction"),
+            Unit::Person { at_most: 1 } => f.write_str("one person, who takes part once"),
+            Unit::Person { at_most } => {
+                write!(f, "one person, who takes part at most {at_most} times")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "({}, {:e}) by {}; the accountant's delta there is {}: {}",
+            self.epsilon,
+            self.delta,
+            self.source,
+            if self.true_delta < 1e-99 {
+                "below 1e-99".into()
+            } else {
+                format!("{:.3e}", self.true_delta)
+            },
+            self.verdict()
+        )
+    }
+}
