@@ -21,7 +21,7 @@ pub fn figures() -> Result<Vec<Figure>> {
         ("gap 0.1, textbook policy after 1e6 rounds", 0.1, 1_000_000, 6.0, 0.0),
         ("no gap, private policy after 1e6 rounds", 0.0, 1_000_000, 8.0, 300.0),
         ("no gap, textbook policy after 1e4 rounds", 0.0, 10_000, 6.0, 0.0),
-        ("no gap, paper's Gaussian policy after 1e6 rounds", 0.0, 1_000_000, 300.0, 0.0),
+        ("no gap, policy of width 300 after 1e6 rounds", 0.0, 1_000_000, 300.0, 0.0),
     ] {
         let params = GapParams { gap, ..GapParams::new(DIMENSION, ARMS) };
         let mut blocks = GapBlocks::new(params.check()?.fresh(1));
