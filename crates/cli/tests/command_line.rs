@@ -200,6 +200,61 @@ fn the_demo_keeps_its_promise_and_draws() {
 }
 
 #[test]
+fn an_experiment_runs_from_its_file_and_repeats_itself() {
+    let folder = std::env::temp_dir().join(format!("reticent-run-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("experiment.toml");
+    let text = include_str!("../../../examples/joint.toml").replace("1_000_000", "20_000");
+    std::fs::write(&file, &text).unwrap();
+    let run = |out: &str| {
+        let out = folder.join(out);
+        json(&["run", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--json"])
+    };
+    let summary = run("one");
+    let algorithms = summary["algorithms"].as_array().unwrap();
+    assert_eq!(algorithms.len(), 3);
+    for algorithm in algorithms {
+        assert_eq!(algorithm["final_regret"]["trials"], 4);
+        assert!(algorithm["final_regret"]["mean"].as_f64().unwrap() > 0.0);
+        assert!(algorithm["nanoseconds_per_round"].as_f64().unwrap() > 0.0);
+    }
+    assert!(algorithms[0]["guarantee"].is_null());
+    let epsilon = algorithms[1]["guarantee"]["epsilon"].as_f64().unwrap();
+    assert!((epsilon - 1.0).abs() < 1e-9, "{epsilon}");
+    assert_eq!(algorithms[2]["guarantee"]["claimed"]["epsilon"], 1.0);
+    for name in
+        ["experiment.toml", "results.csv", "summary.json", "figures/regret.svg", "report.html"]
+    {
+        assert!(folder.join("one").join(name).is_file(), "{name}");
+    }
+    run("two");
+    let csv = |out: &str| std::fs::read_to_string(folder.join(out).join("results.csv")).unwrap();
+    assert_eq!(csv("one"), csv("two"), "the same seed gave other results");
+
+    let refuse = |from: &str, to: &str, words: &[&str]| {
+        let bad = folder.join("bad.toml");
+        std::fs::write(&bad, text.replacen(from, to, 1)).unwrap();
+        refused(
+            &["run", bad.to_str().unwrap(), "--out", folder.join("bad").to_str().unwrap()],
+            words,
+        );
+        assert!(!folder.join("bad").exists(), "a refused experiment leaves nothing behind");
+    };
+    refuse("rounds = 20_000", "rounds = 0", &["rounds is 0"]);
+    refuse("rounds = 20_000", "rounds = 10", &["horizon is 10"]);
+    refuse("trials = 4", "trials = 0", &["trials is 0"]);
+    refuse("dimension = 5", "dimension = 1", &["dimension is 1"]);
+    refuse("gap = 0.0", "gap = nan", &["gap is NaN"]);
+    refuse("gap = 0.0", "hole = 0.0", &["hole"]);
+    refuse("epsilon = 1.0", "epsilon = -1.0", &["epsilon is -1"]);
+    refuse("delta = 1e-6", "delta = 1.5", &["delta is 1.5"]);
+    refuse("kind = \"linucb\"", "kind = \"magic\"", &["magic"]);
+    refuse("name = \"default\"", "name = \"as published\"", &["as published", "a name of its own"]);
+    refuse("gaussian_tree", "blt", &["mechanism", "gaussian_tree"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn help_shows_an_example_everywhere() {
     for arguments in [
         &["--help"][..],
@@ -210,6 +265,7 @@ fn help_shows_an_example_everywhere() {
         &["privacy", "shuffle", "--help"],
         &["privacy", "account", "--help"],
         &["demo", "--help"],
+        &["run", "--help"],
         &["bench", "--help"],
     ] {
         assert!(stdout(&reticent(arguments)).contains("Example: reticent"), "{arguments:?}");

@@ -78,8 +78,9 @@ pub enum NodeNoise {
         /// Deviation of one node.
         deviation: f64,
     },
-    /// Wishart noise on the matrix of features and reward together. Every prefix has the same number of nodes: where the
-    /// tree has fewer, fresh ones pad it, or the bounds on its eigenvalues would be wrong.
+    /// Wishart noise on the matrix of features and reward together. Every prefix has one node on each level: where the binary
+    /// digit of the round is zero a dummy stands in, for as long as a real node would. With fewer nodes the bounds on the
+    /// eigenvalues would be wrong.
     Wishart {
         /// Degrees of freedom of one node.
         degrees: f64,
@@ -110,11 +111,17 @@ impl TreeNoise {
     /// Noise of prefix `round`, which is above all rounds read before.
     fn at(&mut self, round: u64) -> (Vec<f64>, Vec<f64>) {
         // A node stays as long as the binary digits down to its own are the same; once gone it never returns.
-        let kept = (round ^ self.round).checked_ilog2().map_or(0, |highest| highest + 1);
-        self.stack.retain(|(level, _)| *level >= kept);
+        let changed = (round ^ self.round).checked_ilog2().map_or(0, |highest| highest + 1);
+        let (levels, padded) = match self.node {
+            NodeNoise::Gaussian { .. } => (changed, false),
+            // At the first reading the levels that no round has reached yet get their dummies too.
+            NodeNoise::Wishart { nodes, .. } if self.stack.is_empty() => (changed.max(nodes), true),
+            NodeNoise::Wishart { .. } => (changed, true),
+        };
+        self.stack.retain(|(level, _)| *level >= levels);
         self.round = round;
-        for level in (0..kept).rev().filter(|level| round >> level & 1 == 1) {
-            let node = self.draw(1.0);
+        for level in (0..levels).rev().filter(|level| padded || round >> level & 1 == 1) {
+            let node = self.draw();
             self.stack.push((level, node));
         }
         let coordinates = self.dimension * (self.dimension + 3) / 2;
@@ -126,10 +133,6 @@ impl TreeNoise {
         let deviation = match self.node {
             NodeNoise::Gaussian { deviation } => deviation * ones.sqrt(),
             NodeNoise::Wishart { degrees, scale, nodes } => {
-                let missing = f64::from(nodes) - ones;
-                if missing > 0.0 {
-                    add(&mut sums, &self.draw(missing));
-                }
                 scale * scale * (degrees * f64::from(nodes)).sqrt()
             }
         };
@@ -140,13 +143,12 @@ impl TreeNoise {
         (sums, deviations)
     }
 
-    /// The sum of `nodes` fresh nodes: a sum of Wisharts is a Wishart, and of Gaussians a Gaussian.
-    fn draw(&mut self, nodes: f64) -> Vec<f64> {
+    /// One node.
+    fn draw(&mut self) -> Vec<f64> {
         let d = self.dimension;
         let mut sums = Vec::with_capacity(d * (d + 3) / 2);
         match self.node {
             NodeNoise::Gaussian { deviation } => {
-                let deviation = deviation * nodes.sqrt();
                 for row in 0..d {
                     sums.push(deviation * SQRT_2 * self.noise.standard_normal());
                     sums.extend((row + 1..d).map(|_| deviation * self.noise.standard_normal()));
@@ -154,7 +156,7 @@ impl TreeNoise {
                 sums.extend((0..d).map(|_| deviation * self.noise.standard_normal()));
             }
             NodeNoise::Wishart { degrees, scale, .. } => {
-                let law = Wishart::new(d + 1, degrees * nodes, scale)
+                let law = Wishart::new(d + 1, degrees, scale)
                     .expect("degrees above the dimension are checked where they are computed");
                 let zeros = vec![0.0; (d + 1) * (d + 1)];
                 let matrix = law.randomize(&zeros, &mut self.noise).expect("zeros are finite");
