@@ -58,6 +58,9 @@ pub struct JointLines {
     /// rho_min to shift the regulariser to, in place of the publication's (Experiment 3).
     #[serde(default)]
     pub minimum: Option<f64>,
+    /// Wishart only: dummy nodes drawn anew at every release, not kept as long as real ones would be.
+    #[serde(default)]
+    pub fresh_dummies: bool,
     /// When the policy learns.
     #[serde(default)]
     pub schedule: Schedule,
@@ -129,7 +132,7 @@ enum NoisePlan {
     None,
     Stream { params: PrivateSumParams, releases: u64 },
     Gaussian { deviation: f64 },
-    Wishart { degrees: f64, scale: f64, nodes: u32 },
+    Wishart { degrees: f64, scale: f64, nodes: u32, fresh_dummies: bool },
 }
 
 impl Learner {
@@ -143,8 +146,8 @@ impl Learner {
                 PrefixNoise::Stream(Box::new(StreamNoise::new(params, releases, source)?))
             }
             NoisePlan::Gaussian { deviation } => tree(NodeNoise::Gaussian { deviation }),
-            NoisePlan::Wishart { degrees, scale, nodes } => {
-                tree(NodeNoise::Wishart { degrees, scale, nodes })
+            NoisePlan::Wishart { degrees, scale, nodes, fresh_dummies } => {
+                tree(NodeNoise::Wishart { degrees, scale, nodes, fresh_dummies })
             }
         })
     }
@@ -287,6 +290,7 @@ impl Setting<'_> {
             degrees: self.published.wishart_degrees(),
             scale: self.published.squared_bound().sqrt(),
             nodes: self.published.levels(),
+            fresh_dummies: self.lines.fresh_dummies,
         };
         self.finish(self.problem.domain(), noise, self.regularized(regularizer), None)
     }

@@ -78,9 +78,8 @@ pub enum NodeNoise {
         /// Deviation of one node.
         deviation: f64,
     },
-    /// Wishart noise on the matrix of features and reward together. Every prefix has one node on each level: where the binary
-    /// digit of the round is zero a dummy stands in, for as long as a real node would. With fewer nodes the bounds on the
-    /// eigenvalues would be wrong.
+    /// Wishart noise on the matrix of features and reward together. Every prefix has m nodes: where the binary digit of the
+    /// round is zero a dummy stands in. With fewer nodes the bounds on the eigenvalues would be wrong.
     Wishart {
         /// Degrees of freedom of one node.
         degrees: f64,
@@ -88,6 +87,9 @@ pub enum NodeNoise {
         scale: f64,
         /// m: nodes in every prefix.
         nodes: u32,
+        /// Dummies are drawn anew at every reading; otherwise each stays as long as a real node would. The paper does not say
+        /// which, and regret depends on it.
+        fresh_dummies: bool,
     },
 }
 
@@ -114,6 +116,7 @@ impl TreeNoise {
         let changed = (round ^ self.round).checked_ilog2().map_or(0, |highest| highest + 1);
         let (levels, padded) = match self.node {
             NodeNoise::Gaussian { .. } => (changed, false),
+            NodeNoise::Wishart { fresh_dummies: true, .. } => (changed, false),
             // At the first reading the levels that no round has reached yet get their dummies too.
             NodeNoise::Wishart { nodes, .. } if self.stack.is_empty() => (changed.max(nodes), true),
             NodeNoise::Wishart { .. } => (changed, true),
@@ -121,7 +124,7 @@ impl TreeNoise {
         self.stack.retain(|(level, _)| *level >= levels);
         self.round = round;
         for level in (0..levels).rev().filter(|level| padded || round >> level & 1 == 1) {
-            let node = self.draw();
+            let node = self.draw(1.0);
             self.stack.push((level, node));
         }
         let coordinates = self.dimension * (self.dimension + 3) / 2;
@@ -132,7 +135,11 @@ impl TreeNoise {
         let ones = f64::from(round.count_ones());
         let deviation = match self.node {
             NodeNoise::Gaussian { deviation } => deviation * ones.sqrt(),
-            NodeNoise::Wishart { degrees, scale, nodes } => {
+            NodeNoise::Wishart { degrees, scale, nodes, .. } => {
+                let missing = f64::from(nodes) - self.stack.len() as f64;
+                if missing > 0.0 {
+                    add(&mut sums, &self.draw(missing));
+                }
                 scale * scale * (degrees * f64::from(nodes)).sqrt()
             }
         };
@@ -143,12 +150,13 @@ impl TreeNoise {
         (sums, deviations)
     }
 
-    /// One node.
-    fn draw(&mut self) -> Vec<f64> {
+    /// The sum of `nodes` new nodes: a sum of Wisharts is a Wishart, and of Gaussians a Gaussian.
+    fn draw(&mut self, nodes: f64) -> Vec<f64> {
         let d = self.dimension;
         let mut sums = Vec::with_capacity(d * (d + 3) / 2);
         match self.node {
             NodeNoise::Gaussian { deviation } => {
+                let deviation = deviation * nodes.sqrt();
                 for row in 0..d {
                     sums.push(deviation * SQRT_2 * self.noise.standard_normal());
                     sums.extend((row + 1..d).map(|_| deviation * self.noise.standard_normal()));
@@ -156,7 +164,7 @@ impl TreeNoise {
                 sums.extend((0..d).map(|_| deviation * self.noise.standard_normal()));
             }
             NodeNoise::Wishart { degrees, scale, .. } => {
-                let law = Wishart::new(d + 1, degrees, scale)
+                let law = Wishart::new(d + 1, degrees * nodes, scale)
                     .expect("degrees above the dimension are checked where they are computed");
                 let zeros = vec![0.0; (d + 1) * (d + 1)];
                 let matrix = law.randomize(&zeros, &mut self.noise).expect("zeros are finite");
@@ -228,9 +236,16 @@ mod tests {
     fn every_wishart_prefix_has_all_its_nodes() {
         // The trace of a sum of m nodes has mean m k scale^2 (d + 1), whatever the round; without padding it would
         // be 27 times smaller at round 1. False alarm: the trace deviates by 6 of its deviations, 2e-9.
-        let node = || NodeNoise::Wishart { degrees: 1000.0, scale: 1.5, nodes: 27 };
-        for round in [1, 1023, 1 << 20] {
-            let (noise, _) = tree(node(), round).at(round);
+        let node = |fresh_dummies| NodeNoise::Wishart {
+            degrees: 1000.0,
+            scale: 1.5,
+            nodes: 27,
+            fresh_dummies,
+        };
+        for (round, fresh) in
+            [(1, false), (1023, false), (1 << 20, false), (1, true), (1 << 20, true)]
+        {
+            let (noise, _) = tree(node(fresh), round).at(round);
             let trace = noise[0] + noise[2];
             let (freedom, variance) = (27_000.0_f64, 1.5f64.powi(2));
             let deviation = variance * (2.0 * 2.0 * freedom).sqrt();
