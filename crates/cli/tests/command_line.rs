@@ -109,10 +109,16 @@ fn a_large_delta_is_answered_with_a_warning_on_stderr() {
 
 #[test]
 fn bad_numbers_are_refused_by_name_value_and_remedy() {
-    refused(&["privacy", "sigma", "--epsilon", "-1", "--delta", "1e-5"], &["epsilon"]);
+    // A budget of nothing, or of less, is no budget.
+    for epsilon in ["-1", "0"] {
+        refused(
+            &["privacy", "sigma", "--epsilon", epsilon, "--delta", "1e-5"],
+            &[&format!("epsilon is {epsilon}"), "above 0"],
+        );
+    }
     refused(
-        &["privacy", "sigma", "--epsilon=-1", "--delta", "1e-5"],
-        &["epsilon is -1", "0 or above"],
+        &["privacy", "epsilon", "--sigma", "1e-300", "--delta", "1e-5"],
+        &["finite epsilon", "more noise"],
     );
     refused(
         &["privacy", "sigma", "--epsilon", "NaN", "--delta", "1e-5"],
