@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     factorization::{Draw, Factorization},
-    tree::{block_norm, completing_levels},
+    tree::{block_norm, completing_levels, nodes_fit},
 };
 
 /// A binary tree with Honaker's estimator, over a number of steps.
@@ -81,12 +81,9 @@ impl HonakerSums {
 
     /// Whether a deserialised state has the right shape and stands at `step`.
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
-        let levels = self.tree.steps.checked_ilog2().map_or(0, |floor| floor as usize + 1);
         self.step == step
-            && step <= self.tree.steps
-            && (self.exact.len(), self.estimate.len()) == (levels, levels)
-            && self.exact.iter().all(|node| node.len() == coordinates)
-            && self.estimate.iter().all(|node| node.len() == coordinates)
+            && nodes_fit(self.tree.steps, step, coordinates, &self.exact)
+            && nodes_fit(self.tree.steps, step, coordinates, &self.estimate)
     }
 
     pub(super) fn factor(&self) -> &Honaker {

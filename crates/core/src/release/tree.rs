@@ -89,6 +89,14 @@ impl Factorization for Tree {
     }
 }
 
+/// Whether deserialised nodes are those of a tree of `steps` steps that stands at `step`.
+pub(super) fn nodes_fit<T>(steps: u64, step: u64, coordinates: usize, nodes: &[Vec<T>]) -> bool {
+    steps > 0
+        && step <= steps
+        && nodes.len() == completing_levels(steps) as usize
+        && nodes.iter().all(|node| node.len() == coordinates)
+}
+
 /// A tree at work: per level the node that the current prefix uses, exact and noisy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct TreeSums {
@@ -106,12 +114,9 @@ impl TreeSums {
 
     /// Whether a deserialised state has the right shape and stands at `step`.
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
-        let levels = self.tree.steps.checked_ilog2().map_or(0, |floor| floor as usize + 1);
         self.step == step
-            && step <= self.tree.steps
-            && (self.exact.len(), self.noisy.len()) == (levels, levels)
-            && self.exact.iter().all(|node| node.len() == coordinates)
-            && self.noisy.iter().all(|node| node.len() == coordinates)
+            && nodes_fit(self.tree.steps, step, coordinates, &self.exact)
+            && nodes_fit(self.tree.steps, step, coordinates, &self.noisy)
     }
 
     pub(super) fn factor(&self) -> &Tree {

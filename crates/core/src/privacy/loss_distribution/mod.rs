@@ -114,7 +114,8 @@ impl PrivacyLossDistribution {
     ///
     /// ```
     /// use reticent::privacy::PrivacyLossDistribution;
-    /// let coin = PrivacyLossDistribution::from_atoms(0.5, [(1.0, 0.731), (-1.0, 0.269)])?;
+    /// let truth = 1.0 / (1.0 + (-1f64).exp());
+    /// let coin = PrivacyLossDistribution::from_atoms(0.5, [(1.0, truth), (-1.0, 1.0 - truth)])?;
     /// assert_eq!(coin.delta(1.0), 0.0);
     /// # Ok::<(), reticent::Error>(())
     /// ```
