@@ -43,19 +43,23 @@ pub struct Figure {
 }
 
 // Okabe and Ito's palette: distinguishable for colour-blind readers and in print.
-const COLOURS: [RGBColor; 6] = [
+const COLOURS: [RGBColor; 9] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
     RGBColor(120, 120, 120),
     RGBColor(204, 121, 167),
     RGBColor(86, 180, 233),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 0, 0),
+    RGBColor(150, 110, 60),
 ];
 
 const WIDTH: u32 = 860;
-const HEIGHT: u32 = 480;
-/// Height of the strip with the legend.
-const LEGEND: u32 = 30;
+const HEIGHT: u32 = 450;
+/// Names in one row of the legend, and the height of a row.
+const LEGEND_COLUMNS: usize = 3;
+const LEGEND_ROW: u32 = 24;
 
 impl Scale {
     fn place(self, value: f64) -> Option<f64> {
@@ -107,9 +111,11 @@ impl Figure {
         let y_range = range(all().flat_map(|point| [point.1, point.2, point.3]), 0.05)
             .ok_or("it has no points")?;
 
-        let area = SVGBackend::with_string(text, (WIDTH, HEIGHT)).into_drawing_area();
+        let legend_height = LEGEND_ROW * self.series.len().div_ceil(LEGEND_COLUMNS) as u32;
+        let size = (WIDTH, HEIGHT + legend_height);
+        let area = SVGBackend::with_string(text, size).into_drawing_area();
         area.fill(&WHITE).map_err(|e| say(&e))?;
-        let (drawing, legend) = area.split_vertically(HEIGHT - LEGEND);
+        let (drawing, legend) = area.split_vertically(HEIGHT);
         let mut chart = ChartBuilder::on(&drawing)
             .caption(&self.title, ("sans-serif", 20))
             .margin(12)
@@ -152,13 +158,18 @@ impl Figure {
                 .map_err(|e| say(&e))?;
         }
         // The legend stands below the drawing, where it hides nothing.
-        let width = (WIDTH / self.series.len().max(1) as u32) as i32;
-        for (series, x) in self.series.iter().zip((16..).step_by(width as usize)) {
+        for (index, series) in self.series.iter().enumerate() {
+            let x = 16 + (index % LEGEND_COLUMNS) as i32 * (WIDTH as i32 / LEGEND_COLUMNS as i32);
+            let y = (index / LEGEND_COLUMNS) as i32 * LEGEND_ROW as i32;
             let colour = COLOURS[series.colour % COLOURS.len()];
             legend
-                .draw(&PathElement::new([(x, 14), (x + 20, 14)], colour.stroke_width(3)))
+                .draw(&PathElement::new([(x, y + 10), (x + 20, y + 10)], colour.stroke_width(3)))
                 .and_then(|()| {
-                    legend.draw(&Text::new(series.name.clone(), (x + 26, 7), ("sans-serif", 14)))
+                    legend.draw(&Text::new(
+                        series.name.clone(),
+                        (x + 26, y + 3),
+                        ("sans-serif", 14),
+                    ))
                 })
                 .map_err(|e| say(&e))?;
         }
