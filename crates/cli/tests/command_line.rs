@@ -249,6 +249,7 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
     refuse("rounds = 20_000", "rounds = 0", &["rounds is 0"]);
     refuse("rounds = 20_000", "rounds = 10", &["horizon is 10"]);
     refuse("trials = 4", "trials = 0", &["trials is 0"]);
+    refuse("gap = 0.0", "rewards = \"gaussian\"", &["rewards is gaussian", "clip"]);
     refuse("dimension = 5", "dimension = 1", &["dimension is 1"]);
     refuse("gap = 0.0", "gap = nan", &["gap is NaN"]);
     refuse("gap = 0.0", "hole = 0.0", &["hole"]);

@@ -79,6 +79,8 @@ pub struct AlgorithmSummary {
     pub final_regret: Estimate,
     /// What may be promised, if anything.
     pub guarantee: Option<Guarantee>,
+    /// Whether the bonus is a theorem's, not scaled by hand. Privacy does not depend on it.
+    pub certified_confidence: bool,
     /// Time of one round, environment included.
     pub nanoseconds_per_round: f64,
     #[serde(skip)]
@@ -143,6 +145,13 @@ impl Experiment {
                 reticent::Error::invalid("algorithm", "empty", "add an [[algorithm]]").into()
             );
         }
+        // Blocks of rounds are summed without clipping, so a guarantee would speak of other data than were simulated.
+        let private =
+            self.algorithm.iter().any(|algorithm| matches!(algorithm, Algorithm::Joint(_)));
+        if private && !self.environment.bounded_rewards() {
+            let remedy = "private learners clip rewards, which this simulation does not: use sign or bernoulli";
+            return Err(reticent::Error::invalid("rewards", "gaussian", remedy).into());
+        }
         let problem = Problem::unit(self.environment.dimension());
         problem.check()?;
         let learners =
@@ -182,6 +191,7 @@ impl Experiment {
                 name: learner.name,
                 final_regret: Estimate::of(&finals),
                 guarantee: learner.guarantee,
+                certified_confidence: learner.rule.certified(),
                 nanoseconds_per_round: 1e9 * time / self.rounds as f64,
                 curves,
             });
@@ -283,6 +293,9 @@ impl Summary {
         page.table(&HEADER, &self.rows());
         for summary in &self.algorithms {
             page.heading(&summary.name);
+            if !summary.certified_confidence {
+                page.paragraph("The bonus is scaled by hand: the confidence set is not certified.");
+            }
             match &summary.guarantee {
                 Some(guarantee) => page.preformatted(&guarantee.table()),
                 None => page.paragraph("No guarantee is stated."),

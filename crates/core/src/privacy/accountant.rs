@@ -178,6 +178,28 @@ mod tests {
         assert!(grid >= real && grid / real - 1.0 < 1e-9, "{grid} {real}");
     }
 
+    #[test]
+    fn what_the_grid_theorem_cannot_promise_is_infinite_not_a_number_too_small() {
+        let price = |mu, sigma, coordinates| {
+            Accountant::price(&Event::GridGaussian { mu, sigma, coordinates })
+        };
+        assert_eq!(
+            price(1.0, 2f64.powi(44), 10.0).unwrap().epsilon(1e-310).unwrap(),
+            f64::INFINITY
+        );
+        assert_eq!(price(1.0, 1.0, 1e6).unwrap().epsilon(1e-6).unwrap(), f64::INFINITY);
+        assert!(price(1.0, 1e300, 1e308).is_err());
+    }
+
+    #[test]
+    fn compositions_nested_without_end_are_refused() {
+        let nest = |depth| {
+            (0..depth).fold(Event::Nothing, |event, _| Event::Composed { events: vec![event] })
+        };
+        assert!(nest(60).check().is_ok());
+        assert!(nest(100).check().is_err());
+    }
+
     proptest! {
         #[test]
         fn malformed_events_change_nothing(bad in prop_oneof![Just(f64::NAN), Just(f64::INFINITY), -1e9..-1e-9]) {

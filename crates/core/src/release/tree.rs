@@ -167,6 +167,7 @@ mod tests {
         assert_eq!(Tree::new(1024, Some(12)).unwrap().column_norm(), 12f64.sqrt());
         assert!(Tree::new(1024, Some(10)).is_err());
         assert_eq!([1, 2, 3, 50_000_000].map(paper_levels), [1, 2, 3, 27]);
+        assert_eq!([0, 1 << 63, u64::MAX].map(paper_levels), [1, 64, 65]);
     }
 
     #[test]

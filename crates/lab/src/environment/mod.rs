@@ -79,6 +79,12 @@ impl EnvironmentParams {
         })
     }
 
+    /// Whether every reward lies in [-1, 1].
+    pub fn bounded_rewards(&self) -> bool {
+        let EnvironmentParams::Gap(params) = self;
+        params.rewards != Rewards::Gaussian
+    }
+
     /// Features of an arm.
     pub fn dimension(&self) -> usize {
         let EnvironmentParams::Gap(params) = self;
