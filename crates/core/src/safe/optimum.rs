@@ -207,7 +207,8 @@ fn recovered(terms: &[Term], reaches: &[Reach<'_>], mixture: &Mixture) -> Choice
     let mut value = 0.0;
     let mut nothing = 0.0;
     let mut faithful = true;
-    for (((reach, term), x), wanted) in reaches.iter().zip(terms).zip(&actions).zip(&mixture.points) {
+    for (((reach, term), x), wanted) in reaches.iter().zip(terms).zip(&actions).zip(&mixture.points)
+    {
         let point = reach.point(x);
         let rounding = 1e-9 * (wanted.mean.abs() + wanted.spread);
         faithful &= (point.mean - wanted.mean).abs() <= rounding
