@@ -451,6 +451,41 @@ mod tests {
         assert!(four > 1.9 * one && four < 4.1 * one, "{one} {four}");
     }
 
+    /// Whether the rounds of releases tell two streams of rewards apart.
+    fn schedule_tells(rounds: impl Fn(&[f64]) -> Vec<usize>) -> bool {
+        rounds(&[0.0; 500]) != rounds(&[1.0; 500])
+    }
+
+    #[test]
+    fn neither_the_schedule_nor_the_policy_looks_at_unreleased_data() {
+        let ours = |rewards: &[f64]| {
+            let mut learner = start(params());
+            let mut releases = Vec::new();
+            for (round, reward) in rewards.iter().enumerate() {
+                let decision = learner.decide(&arms()).unwrap();
+                let before = learner.policy().clone();
+                if learner.observe(decision.ticket, *reward).unwrap().released {
+                    releases.push(round);
+                } else {
+                    assert_eq!(*learner.policy(), before, "learnt without a release");
+                }
+            }
+            assert!(releases.len() > 10);
+            releases
+        };
+        assert!(!schedule_tells(ours));
+        // Planted: a release whenever fifty more has been collected.
+        let eager = |rewards: &[f64]| {
+            let mut pending = 0.0;
+            let mut due = |reward: f64| {
+                pending += reward;
+                pending >= 50.0 && std::mem::take(&mut pending) > 0.0
+            };
+            (0..rewards.len()).filter(|&round| due(rewards[round])).collect()
+        };
+        assert!(schedule_tells(eager));
+    }
+
     #[test]
     fn decision_sets_may_change_in_size() {
         let mut learner = start(params());
