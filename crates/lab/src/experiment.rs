@@ -12,6 +12,7 @@ use crate::{
     contest::{Contestant, Family, checkpoints},
     linear::LinearBandits,
     parallel::in_parallel,
+    safe::SafeBandits,
     summary::{AlgorithmSummary, Summary},
 };
 
@@ -128,8 +129,9 @@ impl Experiment {
         let Kind { environment: EnvironmentKind { kind } } = read(text)?;
         match kind.as_str() {
             "gap" => parse_lines::<LinearBandits>(text),
+            "agents" => parse_lines::<SafeBandits>(text),
             _ => {
-                let remedy = "give one of: gap";
+                let remedy = "give one of: gap, agents";
                 Err(reticent::Error::invalid("environment.kind", kind, remedy).into())
             }
         }

@@ -15,6 +15,7 @@ pub mod linear;
 pub mod papers;
 mod parallel;
 pub mod report;
+pub mod safe;
 pub mod simulate;
 pub mod summary;
 
