@@ -6,6 +6,7 @@
 //! | `accounting` | composition and shuffling |
 //! | `bandit` | deciding and learning, arms in memory |
 //! | `paper1` | whole trials of paper 1 |
+//! | `safe` | a round of a safe coordinator, and the enumeration of paper 3 beside it |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
 //! | `simulate` | a round of a simulated bandit, environment and all |
 
@@ -15,6 +16,7 @@ mod noise;
 mod open_dp;
 mod paper1;
 mod release;
+mod safe;
 mod simulate;
 mod stopwatch;
 
@@ -80,6 +82,7 @@ const SECTIONS: &[(&str, &str, Measure)] = &[
     ("rounds", "Simulated rounds", || Ok(simulate::figures()?)),
     ("linucb", "LinUCB", bandit::figures),
     ("paper1", "Whole trials of paper 1", paper1::figures),
+    ("safe", "Safe coordinators", safe::figures),
 ];
 
 /// Measures the sections of these names, or all without any, telling `progress` what it is at.
