@@ -262,6 +262,34 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
 }
 
 #[test]
+fn a_plan_is_printed_and_an_infeasible_budget_names_the_smallest() {
+    let folder = std::env::temp_dir().join(format!("reticent-plan-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = include_str!("../../../examples/plan.toml");
+    let plan = |from: &str, to: &str| {
+        let path = folder.join("plan.toml");
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        path.to_str().unwrap().to_string()
+    };
+    let good = json(&["plan", &plan("", ""), "--json"]);
+    assert_eq!((good["vertices"].as_u64(), good["vacuous"].as_bool()), (Some(4), Some(true)));
+    let simplex = &good["simplex"];
+    let (rate, budget) = (simplex["unimprovable_rate"].as_f64(), simplex["budget"].as_f64());
+    assert!((rate.unwrap() / budget.unwrap() - 1.0).abs() < 1e-12);
+    let output = reticent(&["plan", &plan("", "")]);
+    assert!(stdout(&output).contains("VACUOUS") && stderr(&output).contains("vacuous"));
+    refused(&["plan", &plan("delta = 1e-5", "delta = 1e-5\nbudget = 1.0")], &["budget is 1", "at least"]);
+    refused(&["plan", &plan("[1.0, 0.25, 0.5] }", "[1.0, -0.25, 0.5] }")], &["reaches is -0.25"]);
+    refused(&["plan", &plan("horizon = 30_000", "horizon = 0")], &["horizon is 0"]);
+    refused(&["plan", &plan("levels = [1.0, 0.25, 0.5]", "levels = [1.0, 0.5]")], &["levels has 2"]);
+    let open = "safe_set = { rows = [[1.0, 1.0, 1.0]], bounds = [1.0] }";
+    let line = "safe_set = { simplex = [1.0, 0.25, 0.5] }";
+    refused(&["plan", &plan(line, open)], &["unbounded along direction"]);
+    refused(&["plan", "no-such-plan.toml"], &["no-such-plan.toml"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn help_shows_an_example_everywhere() {
     for arguments in [
         &["--help"][..],
@@ -274,6 +302,7 @@ fn help_shows_an_example_everywhere() {
         &["demo", "--help"],
         &["run", "--help"],
         &["certify", "--help"],
+        &["plan", "--help"],
         &["reproduce", "--help"],
         &["bench", "--help"],
     ] {

@@ -4,7 +4,7 @@
 //! max sum_m f_m(y_m)   subject to   sum_m a_im p_m + |a_im| s_m <= b_i,   (p_m, s_m, y_m) in the hull of what m can do
 //! ```
 //!
-//! The master program mixes the points found so far, at most one unit per agent, and prices the rows by its multipliers lambda. Each
+//! Rows that speak of one agent alone are part of what that agent can do; the others are the master's. The master program mixes the points found so far, at most one unit per agent, and prices the rows by its multipliers lambda. Each
 //! agent answers with its best point at these prices, which becomes a column, until no answer improves the mixture. For any
 //! `lambda >= 0` the prices prove an upper bound by themselves (weak duality):
 //!
@@ -18,6 +18,7 @@ use super::{
     Polytope,
     linear_program::{Dictionary, Status},
     objective::Term,
+    polytope::couples,
     reach::{Point, Reach},
 };
 
@@ -47,22 +48,23 @@ pub(super) trait Oracle {
     fn first_offers(&self, term: &Term, add: &mut dyn FnMut(Point, f64));
 }
 
-/// Responses in `[-limit, limit]`, known exactly.
+/// Responses in an interval around 0, known exactly.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Interval {
-    pub(super) limit: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
 }
 
 impl Oracle for Interval {
     fn offer(&self, term: &Term, mean_price: f64, _: f64) -> Offer {
-        let y = term.best(mean_price, -self.limit, self.limit);
+        let y = term.best(mean_price, self.low, self.high);
         let worth = term.value(y) - term.value(0.0);
         let bound = (worth - mean_price * y).max(0.0);
         Offer { point: Point { mean: y, spread: 0.0 }, response: y, worth, bound }
     }
 
     fn first_offers(&self, _: &Term, add: &mut dyn FnMut(Point, f64)) {
-        for y in [-self.limit, self.limit] {
+        for y in [self.low, self.high] {
             add(Point { mean: y, spread: 0.0 }, y);
         }
     }
@@ -73,7 +75,7 @@ impl Oracle for Reach<'_> {
         match *term {
             Term::Linear { weight } => {
                 let (u, v) = (weight - mean_price, weight.abs() - spread_price);
-                let point = self.support(u, v);
+                let point = self.capped_support(u, v);
                 let worth = weight * point.mean + weight.abs() * point.spread;
                 let response = point.mean + point.spread.copysign(weight);
                 let bound = (u * point.mean + v * point.spread).max(0.0);
@@ -94,7 +96,7 @@ impl Oracle for Reach<'_> {
         };
         for sign in [1.0, -1.0] {
             if sign * wanted >= 0.0 && (self.dimension() > 1 || self.allows(sign)) {
-                add(self.tip(sign));
+                add(self.capped_tip(sign));
             }
         }
     }
@@ -106,7 +108,7 @@ impl Oracle for Reach<'_> {
 /// For every g, `f(y) - alpha p - eta s <= f(y*) - g y* + max (g y - alpha p - eta s)`: the bound needs no convergence.
 fn concave_offer(reach: &Reach<'_>, term: &Term, alpha: f64, eta: f64) -> Offer {
     let at = |slope: f64| {
-        let point = reach.support(slope - alpha, slope.abs() - eta);
+        let point = reach.capped_support(slope - alpha, slope.abs() - eta);
         let sign = if slope < 0.0 { -1.0 } else { 1.0 };
         (point, point.mean + sign * point.spread)
     };
@@ -146,7 +148,7 @@ fn concave_offer(reach: &Reach<'_>, term: &Term, alpha: f64, eta: f64) -> Offer 
     let reaches = narrow.mean.abs() + narrow.spread >= y.abs() * (1.0 - 1e-9);
     let point = if reaches && cost(narrow) <= cost(point) { narrow } else { point };
     let worth = term.value(y) - term.value(0.0);
-    let best = reach.support(slope - alpha, slope.abs() - eta);
+    let best = reach.capped_support(slope - alpha, slope.abs() - eta);
     let tangent = (slope - alpha) * best.mean + (slope.abs() - eta) * best.spread;
     let peak = term.best(slope, -most, most);
     let bound = term.value(peak) - slope * peak + tangent.max(0.0) - term.value(0.0);
@@ -168,8 +170,8 @@ pub(super) struct Mixture {
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     dictionary: Dictionary,
-    /// The rows of the polytope that are in the master.
-    active: Vec<usize>,
+    /// The rows of the polytope that couple agents.
+    coupling: Vec<usize>,
     /// Agent, point and response of every column.
     points: Vec<(usize, Point, f64)>,
     worths: Vec<f64>,
@@ -177,31 +179,18 @@ pub(super) struct Columns {
     entries: Vec<f64>,
 }
 
-/// One run of the search on the active rows.
-struct Search {
-    points: Vec<Point>,
-    responses: Vec<f64>,
-    upper: f64,
-}
-
 impl Columns {
     /// Runs the search, beginning with the oracles' own points and `seeds`.
-    ///
-    /// Most rows limit a single agent and never matter. The master begins with the rows that couple agents and with `likely` ones; rows
-    /// that its solution exceeds are added until none is, which is the solution for all. A bound without a row is a bound with it.
     pub(super) fn generate<O: Oracle>(
         &mut self,
         polytope: &Polytope,
         terms: &[Term],
         oracles: &[O],
         seeds: &[Point],
-        likely: &[usize],
     ) -> Mixture {
-        let couples = |row: &Vec<f64>| row.iter().filter(|&&a| a != 0.0).count() > 1;
-        let few = polytope.rows().len() <= terms.len() + 16;
-        let begins = |row: &usize| few || likely.contains(row) || couples(&polytope.rows()[*row]);
-        self.active.clear();
-        self.active.extend((0..polytope.rows().len()).filter(begins));
+        let agents = terms.len();
+        self.begin(polytope, agents);
+        let rows = self.coupling.len();
         let mut known: Vec<(usize, Point, f64)> = Vec::new();
         for (agent, (oracle, term)) in oracles.iter().zip(terms).enumerate() {
             oracle.first_offers(term, &mut |point, y| known.push((agent, point, y)));
@@ -210,40 +199,6 @@ impl Columns {
                 known.push((agent, *seed, y));
             }
         }
-        let mut upper = f64::INFINITY;
-        loop {
-            let search = self.search(polytope, terms, oracles, &known);
-            upper = upper.min(search.upper);
-            let before = self.active.len();
-            for (index, (row, bound)) in polytope.rows().iter().zip(polytope.bounds()).enumerate() {
-                let used = |(a, point): (&f64, &Point)| a * point.mean + a.abs() * point.spread;
-                let (mut sum, mut size) = (0.0, bound.abs());
-                for use_of in row.iter().zip(&search.points).map(used) {
-                    sum += use_of;
-                    size += use_of.abs();
-                }
-                if sum > bound + 1e-11 * size && !self.active.contains(&index) {
-                    self.active.push(index);
-                }
-            }
-            if self.active.len() == before {
-                let Search { points, responses, .. } = search;
-                return Mixture { points, responses, upper };
-            }
-            // What was found so far is where the next search begins.
-            self.dictionary.for_each_value(|k, _| known.push(self.points[k]));
-        }
-    }
-
-    fn search<O: Oracle>(
-        &mut self,
-        polytope: &Polytope,
-        terms: &[Term],
-        oracles: &[O],
-        known: &[(usize, Point, f64)],
-    ) -> Search {
-        let (rows, agents) = (self.active.len(), terms.len());
-        self.begin(polytope, agents);
         let worth = |agent: usize, y: f64| terms[agent].value(y) - terms[agent].value(0.0);
         // Scaled to the best single offer: a far corner that is worth very little must not drown the rest.
         let size = |most: f64, offer: &(usize, Point, f64)| most.max(worth(offer.0, offer.2));
@@ -251,7 +206,7 @@ impl Columns {
             best if best > 0.0 => best,
             _ => 1.0,
         };
-        for &(agent, point, y) in known {
+        for (agent, point, y) in known {
             self.add(polytope, &terms[agent], agent, point, y, unit);
         }
         let mut upper = f64::INFINITY;
@@ -262,7 +217,7 @@ impl Columns {
             }
             let mut bound = 0.0;
             prices.fill((0.0, 0.0));
-            for (position, &row) in self.active.iter().enumerate() {
+            for (position, &row) in self.coupling.iter().enumerate() {
                 let price = self.dictionary.multiplier(position) * self.scales[position] * unit;
                 if price > 0.0 {
                     bound += price * polytope.bounds()[row];
@@ -302,16 +257,18 @@ impl Columns {
             points[agent].spread += weight * point.spread;
             responses[agent] += weight * y;
         });
-        Search { points, responses, upper }
+        Mixture { points, responses, upper }
     }
 
-    /// An empty master: the active rows, scaled by their bounds, and one unit per agent.
+    /// An empty master: the coupling rows, scaled by their bounds, and one unit per agent.
     fn begin(&mut self, polytope: &Polytope, agents: usize) {
         self.points.clear();
         self.worths.clear();
         self.scales.clear();
-        let mut bounds = Vec::with_capacity(self.active.len() + agents);
-        for &row in &self.active {
+        self.coupling.clear();
+        self.coupling.extend((0..polytope.rows().len()).filter(|&i| couples(&polytope.rows()[i])));
+        let mut bounds = Vec::with_capacity(self.coupling.len() + agents);
+        for &row in &self.coupling {
             let size = polytope.rows()[row].iter().fold(0.0, |most: f64, a| most.max(a.abs()));
             let bound = polytope.bounds()[row];
             let scale = 1.0 / if bound > 1e-9 * size { bound } else { size.max(1e-300) };
@@ -331,13 +288,13 @@ impl Columns {
         response: f64,
         unit: f64,
     ) {
-        let rows = self.active.len();
+        let rows = self.coupling.len();
         self.entries.clear();
         let entry = |(&row, scale): (&usize, &f64)| {
             let a = polytope.rows()[row][agent];
             (a * point.mean + a.abs() * point.spread) * scale
         };
-        self.entries.extend(self.active.iter().zip(&self.scales).map(entry));
+        self.entries.extend(self.coupling.iter().zip(&self.scales).map(entry));
         self.entries.resize(rows + agent + 1, 0.0);
         self.entries[rows + agent] = 1.0;
         let worth = term.value(response) - term.value(0.0);

@@ -272,6 +272,8 @@ pub struct Coordinator<N> {
     rules: Vec<WidthRule>,
     /// S K.
     limits: Vec<f64>,
+    /// What the rows that speak of one agent alone allow it.
+    own_limits: Vec<(f64, f64)>,
     target: Target,
     optimizer: Optimizer,
 }
@@ -293,7 +295,9 @@ impl<N: Noise> Coordinator<N> {
         let limits: Vec<f64> =
             params.agents.iter().map(|agent| agent.parameter_bound * agent.action_bound).collect();
         let target = Target::new(&params.polytope, &params.objective, &limits);
-        Coordinator { state, agents, radii, rules, limits, target, optimizer: Optimizer::default() }
+        let own_limits = (0..limits.len()).map(|m| params.polytope.own_limits(m)).collect();
+        let optimizer = Optimizer::default();
+        Coordinator { state, agents, radii, rules, limits, own_limits, target, optimizer }
     }
 
     /// beta of one agent as things stand.
@@ -314,8 +318,10 @@ impl<N: Noise> Coordinator<N> {
             .estimates
             .iter()
             .zip(&widths)
-            .zip(&params.agents)
-            .map(|((estimate, width), agent)| Reach::new(estimate, *width, agent.action_bound))
+            .zip(params.agents.iter().zip(&self.own_limits))
+            .map(|((estimate, width), (agent, limits))| {
+                Reach::new(estimate, *width, agent.action_bound).limited(*limits)
+            })
             .collect();
         let (actions, optimistic_value, upper_bound) = if exploration {
             let actions = exploration::sample(&self.radii, &params.agents, &mut self.state.noise);

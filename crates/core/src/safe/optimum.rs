@@ -77,20 +77,20 @@ impl Optimizer {
         let linear = terms.iter().all(|term| matches!(term, Term::Linear { .. }));
         let cone = if linear { self.cones(polytope, terms, reaches) } else { None };
         let Some(cone) = cone else {
-            let mixture = self.columns.generate(polytope, terms, reaches, &[], &[]);
+            let mixture = self.columns.generate(polytope, terms, reaches, &[]);
             return recovered(terms, reaches, &mixture);
         };
         let cut = recovered(terms, reaches, &cone);
         if settled(&cut) {
             return cut;
         }
-        // The ball binds.
-        let seeds: Vec<Point> =
-            reaches.iter().zip(&cut.actions).map(|(reach, x)| reach.point(x)).collect();
-        let likely: Vec<usize> = (0..polytope.rows().len())
-            .filter(|&row| self.dictionary.multiplier(row) > 0.0)
-            .collect();
-        let mixture = self.columns.generate(polytope, terms, reaches, &seeds, &likely);
+        // The ball binds. What is cut off at it need not be allowed by the agent's own rows: no seed then.
+        let seed = |(reach, x): (&Reach<'_>, &Vec<f64>)| {
+            let point = reach.point(x);
+            if reach.allows_point(point) { point } else { Point::default() }
+        };
+        let seeds: Vec<Point> = reaches.iter().zip(&cut.actions).map(seed).collect();
+        let mixture = self.columns.generate(polytope, terms, reaches, &seeds);
         let choice = recovered(terms, reaches, &mixture);
         Choice { upper: choice.upper.min(cut.upper), ..choice }
     }

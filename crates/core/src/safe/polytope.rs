@@ -189,10 +189,28 @@ impl Polytope {
         Err(Error::invalid("bounds", format!("negative in rows {forbidding:?}"), remedy))
     }
 
+    /// What the rows that speak of one agent alone allow: `y <= high` and `y >= -low`, each infinite without such a row.
+    pub(super) fn own_limits(&self, agent: usize) -> (f64, f64) {
+        let (mut high, mut low) = (f64::INFINITY, f64::INFINITY);
+        for (row, bound) in self.rows.iter().zip(&self.bounds).filter(|(row, _)| !couples(row)) {
+            if row[agent] > 0.0 {
+                high = high.min(bound / row[agent]);
+            } else if row[agent] < 0.0 {
+                low = low.min(bound / -row[agent]);
+            }
+        }
+        (high, low)
+    }
+
     /// Unchecked, for sets derived from a checked one.
     pub(super) fn derived(rows: Vec<Vec<f64>>, bounds: Vec<f64>) -> Self {
         Polytope { rows, bounds }
     }
+}
+
+/// Whether a row speaks of more than one agent.
+pub(super) fn couples(row: &[f64]) -> bool {
+    row.iter().filter(|&&a| a != 0.0).count() > 1
 }
 
 fn unbounded(direction: &[f64]) -> Error {

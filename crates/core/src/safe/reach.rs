@@ -6,11 +6,14 @@
 //!
 //! Safety and optimism depend on x only through (p, s). By Cauchy-Schwarz `s >= |p| / tau`, `tau = ||theta^||_G / beta`, with
 //! equality on the rays `x ~ G theta^`; in two or more dimensions everything above the rays is reachable too, since a part of x
-//! orthogonal to theta^ adds to s alone. The ball cuts the cone off. Three questions are answered here:
+//! orthogonal to theta^ adds to s alone. The ball cuts the cone off. Four questions are answered here:
 //!
 //! - **support**: the (p, s) with the largest `u p + v s` in the ball. For `v > 0` it is `K max_{||w|| = 1} ||u theta^ + v beta G^-1/2 w||`,
 //!   for `v < 0` the same with min, by exchanging max and min: a trust-region problem in the eigenbasis of G either way.
 //! - **recover**: the shortest x with a given (p, s), or, where s is out of reach for this p, the x that comes nearest to it.
+//! - **capped support**: the same where rows that speak of this agent alone limit `p + s` and `s - p`. For linear f (`|v| <= |u|` or v < 0)
+//!   the best points lie on the curve that begins at 0, follows a ray to the ball and then the ball; along it the value is concave and
+//!   both limited quantities are convex, so the best allowed point is the best one or the last allowed one.
 //! - **towards**: the best known x whose response may be y, that is `p + s = y` with the smallest s.
 
 use std::cell::OnceCell;
@@ -33,6 +36,10 @@ pub(super) struct Reach<'a> {
     energy: f64,
     /// In one dimension only the rays exist; a search may forbid one of them: +1 or -1 allows that sign alone.
     sign: f64,
+    /// What the agent's own rows allow: `p + s` at most the first, `s - p` at most the second.
+    limits: (f64, f64),
+    /// The last allowed points of the two curves.
+    corners: [OnceCell<Point>; 2],
     eigen: OnceCell<Eigen>,
 }
 
@@ -58,12 +65,20 @@ pub(super) struct Point {
 impl<'a> Reach<'a> {
     pub(super) fn new(estimate: &'a Estimate, width: f64, radius: f64) -> Self {
         let energy = dot(estimate.theta(), estimate.moment()).max(0.0);
-        Reach { estimate, width, radius, energy, sign: 0.0, eigen: OnceCell::new() }
+        let limits = (f64::INFINITY, f64::INFINITY);
+        let corners = [OnceCell::new(), OnceCell::new()];
+        Reach { estimate, width, radius, energy, sign: 0.0, limits, corners, eigen: OnceCell::new() }
+    }
+
+    /// The same agent under rows of its own.
+    pub(super) fn limited(self, limits: (f64, f64)) -> Self {
+        Reach { limits, ..self }
     }
 
     /// The same agent restricted to one of its rays: one dimension only.
     pub(super) fn restricted(&self, sign: f64) -> Self {
-        Reach { sign, ..Reach::new(self.estimate, self.width, self.radius) }
+        let free = Reach::new(self.estimate, self.width, self.radius);
+        Reach { sign, limits: self.limits, ..free }
     }
 
     pub(super) fn dimension(&self) -> usize {
@@ -172,6 +187,63 @@ impl<'a> Reach<'a> {
         best
     }
 
+    /// The point of largest `u p + v s` among those that the agent's own rows allow; `v <= |u|` or u = 0.
+    pub(super) fn capped_support(&self, u: f64, v: f64) -> Point {
+        self.capped(self.support(u, v))
+    }
+
+    /// The tip of a ray, or the last point before it that is allowed.
+    pub(super) fn capped_tip(&self, sign: f64) -> Point {
+        self.capped(self.tip(sign))
+    }
+
+    /// A point of one of the curves, or the last point of that curve that is allowed.
+    fn capped(&self, point: Point) -> Point {
+        let side = if point.mean < 0.0 { -1.0 } else { 1.0 };
+        if self.usage(point, side) <= 1.0 {
+            return point;
+        }
+        *self.corners[usize::from(side < 0.0)].get_or_init(|| self.corner(point, side))
+    }
+
+    /// Whether the agent's own rows allow a point.
+    pub(super) fn allows_point(&self, point: Point) -> bool {
+        self.usage(point, 1.0) <= 1.0
+    }
+
+    /// The larger share of the two limits that a point takes, where `side` is the sign of its p.
+    fn usage(&self, point: Point, side: f64) -> f64 {
+        let (high, low) = if side < 0.0 { (self.limits.1, self.limits.0) } else { self.limits };
+        let (out, back) = (point.spread + side * point.mean, point.spread - side * point.mean);
+        let share = |value: f64, limit: f64| if value <= 0.0 { 0.0 } else { value / limit };
+        share(out, high).max(share(back, low))
+    }
+
+    /// Where the curve on this side takes exactly what is allowed; `point` is one that takes too much.
+    fn corner(&self, point: Point, side: f64) -> Point {
+        let scaled = |point: Point, by: f64| {
+            Point { mean: point.mean * by, spread: point.spread * by }
+        };
+        let tip = self.tip(side);
+        let share = self.usage(tip, side);
+        if share >= 1.0 {
+            return scaled(tip, 1.0 / share);
+        }
+        let mirrored = |x: &[f64]| {
+            let Point { mean, spread } = self.point_in_eigenbasis(x);
+            Point { mean: side * mean, spread }
+        };
+        if self.slope() > 0.0 && self.dimension() > 1 {
+            let found = self.on_arc(share - 1.0, |x| self.usage(mirrored(x), side) - 1.0);
+            if let Some(x) = found {
+                let corner = mirrored(&x);
+                return scaled(corner, 1.0 / self.usage(corner, side).max(1.0));
+            }
+        }
+        // Without an estimate there is no ray: everything lies on one line.
+        scaled(point, 1.0 / self.usage(point, side))
+    }
+
     /// Where the ray with this sign leaves the ball.
     pub(super) fn tip(&self, sign: f64) -> Point {
         let moment = self.estimate.moment();
@@ -250,7 +322,12 @@ impl<'a> Reach<'a> {
             let unit = self.recover(Point { mean: 0.0, spread: size });
             return unit;
         }
-        let coordinates = self.on_arc(size).unwrap_or_default();
+        let tip = self.tip(1.0);
+        let excess = |x: &[f64]| {
+            let point = self.point_in_eigenbasis(x);
+            (point.mean + point.spread) / size - 1.0
+        };
+        let coordinates = self.on_arc((tip.mean + tip.spread) / size - 1.0, excess).unwrap_or_default();
         let mut x = vec![0.0; self.dimension()];
         for (coordinate, vector) in coordinates.iter().zip(&self.eigen().vectors) {
             x.iter_mut().zip(vector).for_each(|(x, v)| *x += coordinate * v * y.signum());
@@ -260,20 +337,15 @@ impl<'a> Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// Where the ray leaves the ball too early: the action on the ball, in the eigenbasis, with `p + s = size`.
+    /// Where `excess` is zero on the ball between the tip of the ray, where it is `at_tip`, and the largest `p + s`; in the eigenbasis, with p
+    /// above zero.
     ///
-    /// `support_action(1, v)` walks along the ball from the tip of the ray (v = -tau) to the largest `p + s` (v = 1), which grows all the
-    /// way: regula falsi with Illinois' rule, and a bisection now and then.
-    fn on_arc(&self, size: f64) -> Option<Vec<f64>> {
-        let tip = self.tip(1.0);
+    /// `support_action(1, v)` walks along the ball from the tip (v = -tau) to the largest `p + s` (v = 1), and excess grows all the way:
+    /// regula falsi with Illinois' rule, and a bisection now and then.
+    fn on_arc(&self, at_tip: f64, excess: impl Fn(&[f64]) -> f64) -> Option<Vec<f64>> {
         let (mut low, mut high) = (-self.slope(), 1.0);
         let far = self.support_action(1.0, high)?;
-        let excess = |x: &[f64]| {
-            let point = self.point_in_eigenbasis(x);
-            (point.mean + point.spread) / size - 1.0
-        };
-        let (mut below, mut above) =
-            (((tip.mean + tip.spread) / size - 1.0).min(0.0), excess(&far));
+        let (mut below, mut above) = (at_tip.min(0.0), excess(&far));
         let mut best = far;
         for step in 0..80 {
             if above <= 1e-10 || high - low <= 1e-14 * (1.0 - low) {

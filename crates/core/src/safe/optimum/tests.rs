@@ -128,8 +128,10 @@ impl Instance {
     }
 
     fn reaches(&self) -> Vec<Reach<'_>> {
-        let reach = |(estimate, width)| Reach::new(estimate, width, self.radius);
-        self.estimates.iter().zip(self.widths.iter().copied()).map(reach).collect()
+        let reach = |(agent, (estimate, width))| {
+            Reach::new(estimate, width, self.radius).limited(self.polytope.own_limits(agent))
+        };
+        self.estimates.iter().zip(self.widths.iter().copied()).enumerate().map(reach).collect()
     }
 
     fn ours(&self, objective: &Objective) -> Choice {
