@@ -278,10 +278,16 @@ fn a_plan_is_printed_and_an_infeasible_budget_names_the_smallest() {
     assert!((rate.unwrap() / budget.unwrap() - 1.0).abs() < 1e-12);
     let output = reticent(&["plan", &plan("", "")]);
     assert!(stdout(&output).contains("VACUOUS") && stderr(&output).contains("vacuous"));
-    refused(&["plan", &plan("delta = 1e-5", "delta = 1e-5\nbudget = 1.0")], &["budget is 1", "at least"]);
+    refused(
+        &["plan", &plan("delta = 1e-5", "delta = 1e-5\nbudget = 1.0")],
+        &["budget is 1", "at least"],
+    );
     refused(&["plan", &plan("[1.0, 0.25, 0.5] }", "[1.0, -0.25, 0.5] }")], &["reaches is -0.25"]);
     refused(&["plan", &plan("horizon = 30_000", "horizon = 0")], &["horizon is 0"]);
-    refused(&["plan", &plan("levels = [1.0, 0.25, 0.5]", "levels = [1.0, 0.5]")], &["levels has 2"]);
+    refused(
+        &["plan", &plan("levels = [1.0, 0.25, 0.5]", "levels = [1.0, 0.5]")],
+        &["levels has 2"],
+    );
     let open = "safe_set = { rows = [[1.0, 1.0, 1.0]], bounds = [1.0] }";
     let line = "safe_set = { simplex = [1.0, 0.25, 0.5] }";
     refused(&["plan", &plan(line, open)], &["unbounded along direction"]);

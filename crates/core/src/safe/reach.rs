@@ -67,7 +67,16 @@ impl<'a> Reach<'a> {
         let energy = dot(estimate.theta(), estimate.moment()).max(0.0);
         let limits = (f64::INFINITY, f64::INFINITY);
         let corners = [OnceCell::new(), OnceCell::new()];
-        Reach { estimate, width, radius, energy, sign: 0.0, limits, corners, eigen: OnceCell::new() }
+        Reach {
+            estimate,
+            width,
+            radius,
+            energy,
+            sign: 0.0,
+            limits,
+            corners,
+            eigen: OnceCell::new(),
+        }
     }
 
     /// The same agent under rows of its own.
@@ -221,9 +230,8 @@ impl<'a> Reach<'a> {
 
     /// Where the curve on this side takes exactly what is allowed; `point` is one that takes too much.
     fn corner(&self, point: Point, side: f64) -> Point {
-        let scaled = |point: Point, by: f64| {
-            Point { mean: point.mean * by, spread: point.spread * by }
-        };
+        let scaled =
+            |point: Point, by: f64| Point { mean: point.mean * by, spread: point.spread * by };
         let tip = self.tip(side);
         let share = self.usage(tip, side);
         if share >= 1.0 {
@@ -327,7 +335,8 @@ impl<'a> Reach<'a> {
             let point = self.point_in_eigenbasis(x);
             (point.mean + point.spread) / size - 1.0
         };
-        let coordinates = self.on_arc((tip.mean + tip.spread) / size - 1.0, excess).unwrap_or_default();
+        let coordinates =
+            self.on_arc((tip.mean + tip.spread) / size - 1.0, excess).unwrap_or_default();
         let mut x = vec![0.0; self.dimension()];
         for (coordinate, vector) in coordinates.iter().zip(&self.eigen().vectors) {
             x.iter_mut().zip(vector).for_each(|(x, v)| *x += coordinate * v * y.signum());
