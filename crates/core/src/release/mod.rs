@@ -16,6 +16,7 @@
 //! | `doubling` | an unknown horizon |
 //! | `params`, `stream`, `released` | the front: parameters, the running sum, what leaves it |
 //! | `table` | all of them at equal privacy |
+//! | `single` | one noisy contribution: what a local randomiser sends |
 //!
 //! Start at [`PrivateSumParams`] and [`PrivateSum`].
 
@@ -31,6 +32,7 @@ mod honaker;
 mod params;
 mod released;
 mod schedule;
+mod single;
 mod stream;
 mod table;
 #[cfg(test)]
@@ -47,6 +49,7 @@ pub use factorization::{Factorization, Mechanism};
 pub use params::{PrivateSumParams, PrivateSumPlan};
 pub use released::Release;
 pub use schedule::Schedule;
+pub(crate) use single::SingleRelease;
 pub use stream::PrivateSum;
 pub use table::{PrefixDeviations, paper_tree_deviation, prefix_deviations};
 pub use toeplitz::square_root_product;
