@@ -14,6 +14,9 @@
 //! | `confidence` | from a release to a policy: the paper's set and the tight one, proved |
 //! | `published` | the constants of Shariff and Sheffet: `paper` mode |
 //! | `joint` | the learner under joint differential privacy |
+//! | `local` | the learner under local differential privacy: a person's half, a server's half, messages |
+//! | `shuffle` | the same behind a shuffler: amplified reports or vector sums |
+//! | `published_local` | the constants of the publications on local and shuffle privacy, and what they really give |
 //! | [`bounds`] | what theory says of regret, as numbers |
 
 mod arms;
@@ -21,15 +24,26 @@ pub mod bounds;
 mod confidence;
 mod joint;
 mod linucb;
+mod local;
 mod policy;
 mod problem;
 mod published;
+mod published_local;
 mod score;
+mod shuffle;
 
 pub use arms::Arms;
 pub use confidence::{Confidence, ConfidenceRule, Regularizer};
 pub use joint::{Decision, JointLinUcb, JointParams, JointPlan, Observation, Ticket};
 pub use linucb::{LinUcb, LinUcbParams};
+pub use local::{
+    Absorbed, Exploration, Guide, Levels, LocalParams, LocalPlan, Method, Model, Person, Report,
+    Server,
+};
 pub use policy::Policy;
 pub use problem::Problem;
 pub use published::Published;
+pub use published_local::{PublishedLocal, PublishedMechanism};
+pub use shuffle::{
+    Aggregation, Batch, ShuffleParams, ShufflePlan, ShuffleServer, Shuffled, Shuffler,
+};

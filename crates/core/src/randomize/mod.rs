@@ -37,6 +37,7 @@ pub use interaction::{Bounds, Interaction};
 pub use priv_unit::PrivUnit;
 pub use reward_gaussian::RewardGaussian;
 pub use reward_response::RewardResponse;
+pub(crate) use second_moment::exact as exact_sums;
 pub use second_moment::{Correlation, Precision};
 pub use triangle_gaussian::TriangleGaussian;
 pub use unit_gram::UnitGram;

@@ -73,9 +73,10 @@ impl RewardResponse {
         Correlation { first: 1.0 - 2.0 * self.lie.probability(), second: 1.0 }
     }
 
-    /// The noise of one report, the coin of the rounded reward included.
+    /// The noise of one report beyond that of a reward which is -1 or 1 already: `1/m^2 - 1`, squared.
     pub fn precision(&self) -> Precision {
-        Precision { matrix: 0.0, vector: 1.0 / self.correlation().first }
+        let m = self.correlation().first;
+        Precision { matrix: 0.0, vector: ((1.0 - m) * (1.0 + m)).sqrt() / m }
     }
 }
 
@@ -110,7 +111,8 @@ mod tests {
                     randomizer.estimate(&report, randomizer.correlation()).unwrap()
                 })
                 .collect();
-            assert!(!mean_alarm(estimates, -0.5, randomizer.precision().vector));
+            let spread = 1.0 / randomizer.correlation().first;
+            assert!(!mean_alarm(estimates, -0.5, spread));
         }
         for bad in [0.0, -1.0, f64::NAN, 300.0] {
             assert!(RewardResponse::new(bad).is_err());
