@@ -6,7 +6,8 @@
 //! | `priv_unit` | a point of the sphere | a unit vector, least variance | pure, exactly calibrated |
 //! | `gram_gaussian` | `x x^T + GOE`, `x z + N` | private arms, small epsilon with a delta | Gaussian on a grid |
 //! | `triangle_gaussian` | the same with equal noise on the triangle (Zheng et al. 2020) | comparison | Gaussian on a grid |
-//! | `additive_pair` | `x + N`, `y + N` (the message of OnlineUCB) | comparison | Gaussian on a grid |
+//! | `feature_reward` | `x + N`, `y + N` | OnlineUCB | Gaussian on a grid, joint sensitivity |
+//! | `additive_pair` | the same, with closed-form debiasing | comparison | Gaussian on a grid |
 //! | `unit_gram` | PrivUnit on `(a svec(x x^T), b x z)` | private arms, small epsilon | pure |
 //! | `unit_pair` | PrivUnit on `(a x, b z)`, debiased by its second moment | private arms, large epsilon | pure |
 //! | `unit_moment` | PrivUnit on `x z` | exploration with a known Gram matrix | pure |
@@ -18,6 +19,7 @@
 //! into one report with `randomize`, and says with `estimate` what the report tells of `x x^T` and `x z` without bias.
 
 mod additive_pair;
+mod feature_reward;
 mod gram_gaussian;
 mod interaction;
 mod priv_unit;
@@ -32,6 +34,7 @@ mod unit_moment;
 mod unit_pair;
 
 pub use additive_pair::AdditivePair;
+pub use feature_reward::{FeatureReward, FeatureRewardParams, FeatureRewardReport};
 pub use gram_gaussian::GramGaussian;
 pub use interaction::{Bounds, Interaction};
 pub use priv_unit::PrivUnit;

@@ -42,6 +42,7 @@ mod tree;
 
 pub use calibration::Calibration;
 pub use clip::{Clipper, Contribution};
+pub(crate) use clip::{into_ball_units, power_of_two};
 pub use domain::Domain;
 use factorization::{DEFAULT_BUFFERS, Factor};
 pub use factorization::{Factorization, Mechanism};
