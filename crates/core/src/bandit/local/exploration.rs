@@ -121,6 +121,27 @@ impl Exploration {
         matches!(self, Exploration::Tight { .. })
     }
 
+    /// The policy that a release of a curator's sums supports, for features of norm 1 at most; `reward_noise` is sigma_y.
+    ///
+    /// The same rule for a learner that trusts somebody, so that comparisons are about privacy and not about widths.
+    pub fn of_release(&self, release: &Release, reward_noise: f64) -> Result<Policy> {
+        self.check()?;
+        not_negative("reward_noise", reward_noise)?;
+        let dimension = release.domain().dimension();
+        if release.vector().len() != dimension || release.upper_triangle().is_empty() {
+            let remedy = "it needs a regression domain: x x^T and x y";
+            return Err(Error::invalid("release", format!("{:?}", release.domain()), remedy));
+        }
+        let deviations = release.deviations();
+        let sums = Sums {
+            dimension,
+            entries: release.sums().to_vec(),
+            variances: [0.5 * deviations[0].powi(2), deviations[triangle(dimension)].powi(2)],
+            reports: release.round(),
+        };
+        self.policy(&sums, reward_noise, 1.0)
+    }
+
     /// The policy for arms in the units of the data, whose norm is at most `feature_bound`.
     pub(super) fn policy(
         &self,
