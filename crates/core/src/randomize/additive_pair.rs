@@ -86,6 +86,11 @@ impl AdditivePair {
         self.mechanism.deviations()[0]
     }
 
+    /// The largest absolute number an honest report contains.
+    pub(crate) fn largest_entry(&self) -> f64 {
+        self.reward_scale.max(1.0) + 33.0 * self.sigma()
+    }
+
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.mechanism.event()

@@ -80,6 +80,13 @@ pub struct JointLines {
     /// When sums are released.
     #[serde(default)]
     pub schedule: Schedule,
+    /// Rewards are centred before they are summed, in `exact` mode.
+    #[serde(default = "yes")]
+    pub centred: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl JointLines {
@@ -92,6 +99,7 @@ impl JointLines {
             mechanism: MechanismName::default(),
             exploration: Exploration::default(),
             schedule: Schedule::default(),
+            centred: true,
         }
     }
 
@@ -143,10 +151,10 @@ impl JointLines {
             )
         };
         let guarantee = params.check()?.guarantee(delta)?.simulated();
-        let exploration = self.exploration;
+        let (exploration, centred) = (self.exploration, self.centred);
         let start = move |seed| {
             let sum = params.check()?.start(FastNoise::seeded(seed));
-            let player = Curator::new(world, exploration, true, Source::Stream(Box::new(sum)))?;
+            let player = Curator::new(world, exploration, centred, Source::Stream(Box::new(sum)))?;
             Ok(Box::new(player) as Box<dyn Player>)
         };
         Ok(Stepping {

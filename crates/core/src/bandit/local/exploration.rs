@@ -57,7 +57,7 @@ pub enum Exploration {
 
 impl Default for Exploration {
     fn default() -> Self {
-        Exploration::Tuned { ridge: 3.0, bonus: 0.2, width: 1.0 }
+        Exploration::Tuned { ridge: 3.0, bonus: 0.2, width: 1.5 }
     }
 }
 

@@ -93,7 +93,9 @@ impl Randomizer {
                 Randomizer::TriangleGaussian(TriangleGaussian::new(d, amount.calibration()?)?)
             }
             Method::AdditivePair => {
-                Randomizer::AdditivePair(AdditivePair::new(d, 1.0, amount.calibration()?)?)
+                // The message is (x/L, y/L), the reward centred where it can be.
+                let scale = bounds.half_range() / bounds.feature_bound;
+                Randomizer::AdditivePair(AdditivePair::new(d, scale, amount.calibration()?)?)
             }
             Method::UnitGram => Randomizer::UnitGram(UnitGram::new(d, amount.pure()?)?),
             Method::UnitPair => Randomizer::UnitPair(UnitPair::new(bounds, amount.pure()?)?),
@@ -215,7 +217,7 @@ impl Randomizer {
                 let Precision { matrix, vector } = self.precision();
                 1.0 + 33.0 * (matrix * std::f64::consts::SQRT_2).max(vector)
             }
-            Randomizer::AdditivePair(randomizer) => 1.0 + 33.0 * randomizer.sigma(),
+            Randomizer::AdditivePair(randomizer) => randomizer.largest_entry(),
             _ => 1.0 + 1e-6,
         }
     }
