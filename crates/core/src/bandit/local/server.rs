@@ -116,7 +116,14 @@ impl Server {
             }
         };
         let randomizer = &self.plan.inner.randomizers[level];
-        let largest = randomizer.largest_entry();
+        // A hidden level may be any.
+        let largest = match self.plan.inner.params.levels {
+            Levels::Public(_) => randomizer.largest_entry(),
+            Levels::Hidden { .. } => {
+                let all = self.plan.inner.randomizers.iter().map(|r| r.largest_entry());
+                all.fold(0.0, f64::max)
+            }
+        };
         if let Some(value) = values.iter().find(|value| value.abs() > largest) {
             let remedy = format!("no honest report exceeds {largest}: refuse its sender");
             return Err(Error::invalid("values", value, remedy));

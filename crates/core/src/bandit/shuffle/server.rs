@@ -9,7 +9,10 @@ use super::{Aggregation, Batch};
 use crate::{
     Error, Result,
     bandit::{Absorbed, Model, Server, local::Estimate},
+    saved,
 };
+
+const KIND: &str = "shuffle server";
 
 /// The server's half of the shuffle protocol.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,5 +75,18 @@ impl ShuffleServer {
     /// Reports counted so far.
     pub fn reports(&self) -> u64 {
         self.server.reports()
+    }
+
+    /// The whole state; there is no secret in it.
+    pub fn save(&self) -> Vec<u8> {
+        let parts = (self.server.save(), self.batch, self.aggregation, self.floor, &self.above);
+        saved::save(KIND, &parts)
+    }
+
+    /// Continues bit for bit from saved bytes.
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        let (server, batch, aggregation, floor, above): (Vec<u8>, _, _, _, _) =
+            saved::load(KIND, bytes)?;
+        Ok(ShuffleServer { server: Server::load(&server)?, batch, aggregation, floor, above })
     }
 }

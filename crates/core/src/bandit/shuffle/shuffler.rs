@@ -9,9 +9,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Error, Result, bandit::Report, noise::Noise};
+use crate::{Error, Result, bandit::Report, noise::Noise, saved};
+
+const KIND: &str = "shuffler";
 
 /// How many names of reports are remembered.
 pub(super) const MEMORY: usize = 1 << 20;
@@ -68,13 +70,14 @@ impl Batch {
 }
 
 /// The component between people and server. Run it where the server cannot look inside.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Shuffler<N> {
     protocol: u64,
     batch: usize,
     aggregation: Aggregation,
     waiting: Vec<Shuffled>,
     next: u64,
+    /// Names of the last reports: as a set, and oldest first.
     names: BTreeSet<[u64; 2]>,
     order: VecDeque<[u64; 2]>,
     noise: N,
@@ -150,6 +153,36 @@ impl<N: Noise> Shuffler<N> {
     /// Reports that wait for their batch to fill.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
+    }
+}
+
+impl<N: Noise + Serialize + DeserializeOwned> Shuffler<N> {
+    /// The whole state, waiting reports in the order they came and generator included: as secret as the shuffler itself.
+    pub fn save(&self) -> Vec<u8> {
+        saved::save(KIND, &(N::NAME, self))
+    }
+
+    /// Continues from saved bytes, if no batch has left since: `batches_made` is how many have left in all. A report of an
+    /// older state would leave a second time among other people, and what two batches have in common would show it.
+    pub fn load(bytes: &[u8], batches_made: u64) -> Result<Self> {
+        let (source, shuffler): (String, Self) = saved::load(KIND, bytes)?;
+        if source != N::NAME {
+            let remedy = format!("load it with the source of noise it was saved with: {source}");
+            return Err(Error::invalid("noise", N::NAME, remedy));
+        }
+        if shuffler.next != batches_made {
+            let remedy = format!(
+                "the saved state stands at {}: restore the newest one, or start a new shuffler and lose who waits",
+                shuffler.next
+            );
+            return Err(Error::invalid("batches_made", batches_made, remedy));
+        }
+        Ok(shuffler)
+    }
+
+    /// Batches that have left: what [`Shuffler::load`] asks for.
+    pub fn batches(&self) -> u64 {
+        self.next
     }
 }
 

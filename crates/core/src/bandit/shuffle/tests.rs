@@ -135,6 +135,27 @@ fn a_sum_is_the_sum_and_every_batch_counts_once() {
     assert!(server.absorb(&torn).is_err());
     assert_eq!(server, before);
     assert_eq!(server.reports(), 10);
+    let bytes = server.save();
+    assert_eq!(ShuffleServer::load(&bytes).unwrap(), server);
+    assert!(ShuffleServer::load(&bytes[..bytes.len() - 1]).is_err());
+}
+
+#[test]
+fn a_restored_shuffler_keeps_who_waits_and_whom_it_has_seen() {
+    let plan = plan(3, Aggregation::Permute);
+    let reports = reports(&plan, 4, &mut Seeded(10));
+    let mut shuffler = plan.shuffler(Seeded(11));
+    shuffler.take(&reports[0]).unwrap();
+    shuffler.take(&reports[1]).unwrap();
+    let bytes = shuffler.save();
+    let mut restored = Shuffler::<Seeded>::load(&bytes, shuffler.batches()).unwrap();
+    assert_eq!(restored.waiting(), 2);
+    assert!(restored.take(&reports[1]).unwrap().is_none());
+    assert_eq!(restored.take(&reports[2]).unwrap().unwrap().people(), 3);
+    // A batch has left since: its reports must not leave again.
+    assert!(Shuffler::<Seeded>::load(&bytes, restored.batches()).is_err());
+    assert!(Shuffler::<crate::noise::SecureNoise>::load(&bytes, 0).is_err());
+    assert!(Shuffler::<Seeded>::load(&bytes[1..], 0).is_err());
 }
 
 #[test]
