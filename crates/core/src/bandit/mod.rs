@@ -32,4 +32,4 @@ pub use joint::{Decision, JointLinUcb, JointParams, JointPlan, Observation, Tick
 pub use linucb::{LinUcb, LinUcbParams};
 pub use policy::Policy;
 pub use problem::Problem;
-pub use published::Published;
+pub use published::{Published, PublishedNoise};

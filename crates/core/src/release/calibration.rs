@@ -40,6 +40,15 @@ pub enum Calibration {
     Mu(f64),
     /// The deviation of the noise added to each entry of C x, in the units of the data; needs a horizon.
     Sigma(f64),
+    /// Wishart noise on every node of a [`Mechanism::Tree`](super::Mechanism::Tree) of a regression, with exactly as many nodes in
+    /// every prefix as the tree has levels (Shariff and Sheffet 2018, section 4.1); needs a horizon. What is released is
+    /// not centred: the noise is positive semidefinite, and its mean is the learner's regulariser.
+    Wishart {
+        /// epsilon_0 of one node, below 1.
+        node_epsilon: f64,
+        /// delta_0 of one node, below 1/e.
+        node_delta: f64,
+    },
 }
 
 impl Calibration {
@@ -54,6 +63,10 @@ impl Calibration {
             }
             Calibration::Mu(mu) => Amount::Mu(positive("mu", mu)?),
             Calibration::Sigma(sigma) => Amount::Sigma(positive("sigma", sigma)?),
+            Calibration::Wishart { .. } => {
+                let remedy = "it is made for the nodes of a tree: use a `Tree` and a known horizon";
+                return Err(Error::invalid("calibration", "Wishart noise", remedy));
+            }
         })
     }
 }

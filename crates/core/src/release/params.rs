@@ -7,8 +7,10 @@ use super::{
     calibration::{Amount, GridNoise},
     clip::Clipper,
     doubling::{Doubling, Epochs},
-    factorization::Running,
+    factorization::{Factorization, Running},
     stream::PrivateSum,
+    tree::Tree,
+    wishart::{WishartSums, level_budget},
 };
 use crate::{
     Error, Result,
@@ -97,8 +99,17 @@ impl PrivateSumParams {
             let remedy = format!("the first release is after round {first}: give at least that");
             return Err(Error::invalid("horizon", horizon, remedy));
         }
-        let factor = self.mechanism.build(steps)?;
         let contributions = self.contributions_per_person.min(horizon);
+        if let (Mechanism::Tree { levels }, Calibration::Wishart { node_epsilon, node_delta }) =
+            (self.mechanism, self.calibration)
+        {
+            let tree = Tree::new(steps, levels)?;
+            let sums = WishartSums::new(self.domain, tree, node_epsilon, node_delta)?;
+            let (epsilon, delta) = level_budget(node_epsilon, node_delta, contributions)?;
+            let price = Price::Nodes { epsilon, delta, levels: tree.levels() };
+            return self.plan(horizon, *sums.clipper(), price, Engine::Wishart(Box::new(sums)));
+        }
+        let factor = self.mechanism.build(steps)?;
         // Between two releases contributions share a column: then they simply add up.
         let norm = if self.schedule.batches() {
             contributions as f64 * factor.as_dyn().column_norm()
@@ -117,24 +128,22 @@ impl PrivateSumParams {
                 (clipper, GridNoise::new(&clipper, sigma)?)
             }
         };
+        let price = Price::Gaussian {
+            mu: noise.mu(factor.as_dyn(), distance),
+            sigma: noise.smallest(),
+            coordinates: draws,
+        };
+        let running = factor.start(self.domain.coordinates());
+        self.plan(horizon, clipper, price, Engine::Known { running, noise })
+    }
+
+    fn plan(&self, horizon: u64, clipper: Clipper, price: Price, engine: Engine) -> Result<Plan> {
         if horizon > longest(&clipper) {
             let remedy = format!("128-bit sums hold {} rounds of this size", longest(&clipper));
             return Err(Error::invalid("horizon", horizon, remedy));
         }
-        let promise = Promise {
-            mu: noise.mu(factor.as_dyn(), distance),
-            sigma: noise.smallest(),
-            coordinates: draws,
-            contributions_per_person: self.contributions_per_person,
-        };
-        let running = factor.start(self.domain.coordinates());
-        Ok(Plan {
-            schedule: self.schedule,
-            clipper,
-            horizon,
-            promise,
-            engine: Engine::Known { running, noise },
-        })
+        let promise = Promise { price, contributions_per_person: self.contributions_per_person };
+        Ok(Plan { schedule: self.schedule, clipper, horizon, promise, engine })
     }
 
     fn check_unknown(&self) -> Result<Plan> {
@@ -152,19 +161,13 @@ impl PrivateSumParams {
         let epochs = Epochs::new(self.mechanism, &self.domain, each)?;
         let clipper = epochs.clipper(self.domain)?;
         let doubling = Doubling::new(epochs, clipper)?;
-        let promise = Promise {
+        let price = Price::Gaussian {
             mu: doubling.mu() * self.contributions_per_person as f64,
             sigma: doubling.smallest_sigma()?,
             coordinates: draws,
-            contributions_per_person: self.contributions_per_person,
         };
-        Ok(Plan {
-            schedule: self.schedule,
-            clipper,
-            horizon: longest(&clipper).min(UNKNOWN_ROUNDS),
-            promise,
-            engine: Engine::Unknown(Box::new(doubling)),
-        })
+        let horizon = longest(&clipper).min(UNKNOWN_ROUNDS);
+        self.plan(horizon, clipper, price, Engine::Unknown(Box::new(doubling)))
     }
 }
 
@@ -215,19 +218,26 @@ impl Plan {
     /// How many people there are at most, for all that is known: one a round, or at least one.
     pub(super) fn people(&self) -> u64 {
         match self.engine {
-            Engine::Known { .. } => self.horizon,
+            Engine::Known { .. } | Engine::Wishart(_) => self.horizon,
             Engine::Unknown(_) => 1,
         }
     }
 }
 
-/// The numbers of an [`Event::GridGaussian`].
+/// What the stream costs one person, and how often that person takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Promise {
-    mu: f64,
-    sigma: f64,
-    coordinates: f64,
+    price: Price,
     contributions_per_person: u64,
+}
+
+/// The numbers of the stream's event.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+enum Price {
+    /// An [`Event::GridGaussian`].
+    Gaussian { mu: f64, sigma: f64, coordinates: f64 },
+    /// An [`Event::Approximate`] on every level of a tree.
+    Nodes { epsilon: f64, delta: f64, levels: u32 },
 }
 
 impl Promise {
@@ -237,6 +247,12 @@ impl Promise {
             .with_unit(Unit::Person { at_most: self.contributions_per_person })
             .with_people(people)
             .with_condition("saved states resumed with the true number of releases made, by one process at a time");
+        let guarantee = match self.price {
+            Price::Gaussian { .. } => guarantee,
+            Price::Nodes { .. } => guarantee.with_condition(
+                "Sheffet (2015), Theorem 4.1: the privacy of one node under Wishart noise",
+            ),
+        };
         Ok(if replays == 0 {
             guarantee
         } else {
@@ -246,11 +262,16 @@ impl Promise {
 
     /// The event after so many replays: each repeats at most every release, with noise of its own.
     pub(super) fn after(&self, replays: u64) -> Event {
-        let times = 1.0 + replays as f64;
-        Event::GridGaussian {
-            mu: self.mu * times.sqrt(),
-            sigma: self.sigma,
-            coordinates: self.coordinates * times,
+        match self.price {
+            Price::Gaussian { mu, sigma, coordinates } => {
+                let times = 1.0 + replays as f64;
+                let (mu, coordinates) = (mu * times.sqrt(), coordinates * times);
+                Event::GridGaussian { mu, sigma, coordinates }
+            }
+            Price::Nodes { epsilon, delta, levels } => Event::Repeated {
+                event: Box::new(Event::Approximate { epsilon, delta }),
+                times: replays.saturating_add(1).saturating_mul(levels.into()),
+            },
         }
     }
 }
@@ -260,6 +281,7 @@ impl Promise {
 pub(super) enum Engine {
     Known { running: Running, noise: GridNoise },
     Unknown(Box<Doubling>),
+    Wishart(Box<WishartSums>),
 }
 
 impl Engine {
@@ -270,6 +292,7 @@ impl Engine {
                 noise.deviations().len() == coordinates && running.fits(coordinates, step)
             }
             Engine::Unknown(doubling) => doubling.fits(coordinates, step),
+            Engine::Wishart(sums) => sums.fits(coordinates, step),
         }
     }
 
@@ -278,6 +301,7 @@ impl Engine {
         match self {
             Engine::Known { running, .. } => running.factor().steps(),
             Engine::Unknown(doubling) => doubling.capacity(),
+            Engine::Wishart(sums) => sums.tree().steps(),
         }
     }
 
@@ -294,6 +318,7 @@ impl Engine {
                 Ok((sums, self.deviations(step)?))
             }
             Engine::Unknown(doubling) => doubling.step(entries, source),
+            Engine::Wishart(sums) => Ok((sums.step(entries, source)?, sums.deviations())),
         }
     }
 
@@ -305,6 +330,7 @@ impl Engine {
                 Ok(noise.deviations().iter().map(|deviation| deviation * row).collect())
             }
             Engine::Unknown(doubling) => doubling.deviations(step),
+            Engine::Wishart(sums) => Ok(sums.deviations()),
         }
     }
 }
