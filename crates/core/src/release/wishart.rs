@@ -97,7 +97,7 @@ impl WishartSums {
         let degrees = wishart_degrees(dimension, epsilon, delta);
         let largest = f64::from(tree.levels()) * degrees * scale * scale;
         let finest = clipper.exponents().into_iter().max().unwrap_or(0);
-        if !(largest.log2() + f64::from(finest) < MOST_BITS) {
+        if largest.log2() + f64::from(finest) >= MOST_BITS {
             let remedy = "its noise does not fit 128 bits beside data of these bounds: ask for a larger \
                           epsilon, or choose units in which feature and reward bound are closer";
             return Err(Error::invalid("node_epsilon", epsilon, remedy));
