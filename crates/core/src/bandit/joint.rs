@@ -471,6 +471,81 @@ mod tests {
     }
 
     #[test]
+    fn nobody_needs_to_know_the_horizon_and_people_may_return() {
+        let unknown = JointParams::new(Problem::unit(2), 1.0, 1e-6, None);
+        let guarantee = unknown.check().unwrap().guarantee().unwrap();
+        assert!((guarantee.epsilon() - 1.0).abs() < 1e-9, "{guarantee}");
+        let mut learner = start(unknown);
+        for _ in 0..5000 {
+            let decision = learner.decide(&arms()).unwrap();
+            learner.observe(decision.ticket, 0.1).unwrap();
+        }
+        assert!(learner.rounds() == 5000 && learner.releases() > 100);
+
+        // A person with up to k interactions gets the same epsilon from more noise, and one from the same noise more epsilon.
+        let deviation = |k| {
+            let params = JointParams { contributions_per_person: k, ..params() };
+            let plan = params.check().unwrap();
+            let guarantee = plan.guarantee().unwrap();
+            assert!((guarantee.epsilon() - 1.0).abs() < 1e-9, "{guarantee}");
+            plan.sums().check().unwrap().start(Seeded(1)).deviations(1).unwrap()[0]
+        };
+        let (one, four) = (deviation(1), deviation(4));
+        assert!(four > 1.9 * one && four < 4.1 * one, "{one} {four}");
+    }
+
+    /// Whether the rounds of releases tell two streams of rewards apart.
+    fn schedule_tells(rounds: impl Fn(&[f64]) -> Vec<usize>) -> bool {
+        rounds(&[0.0; 500]) != rounds(&[1.0; 500])
+    }
+
+    #[test]
+    fn neither_the_schedule_nor_the_policy_looks_at_unreleased_data() {
+        let ours = |rewards: &[f64]| {
+            let mut learner = start(params());
+            let mut releases = Vec::new();
+            for (round, reward) in rewards.iter().enumerate() {
+                let decision = learner.decide(&arms()).unwrap();
+                let before = learner.policy().clone();
+                if learner.observe(decision.ticket, *reward).unwrap().released {
+                    releases.push(round);
+                } else {
+                    assert_eq!(*learner.policy(), before, "learnt without a release");
+                }
+            }
+            assert!(releases.len() > 10);
+            releases
+        };
+        assert!(!schedule_tells(ours));
+        // Planted: a release whenever fifty more has been collected.
+        let eager = |rewards: &[f64]| {
+            let mut pending = 0.0;
+            let mut due = |reward: f64| {
+                pending += reward;
+                pending >= 50.0 && std::mem::take(&mut pending) > 0.0
+            };
+            (0..rewards.len()).filter(|&round| due(rewards[round])).collect()
+        };
+        assert!(schedule_tells(eager));
+    }
+
+    #[test]
+    fn decision_sets_may_change_in_size() {
+        let mut learner = start(params());
+        for round in 0..200 {
+            let count = 1 + round % 40;
+            let rows: Vec<[f64; 2]> = (0..count)
+                .map(|i| f64::from(i).sin_cos())
+                .map(|(s, c)| [0.9 * s, 0.9 * c])
+                .collect();
+            let decision = learner.decide(&Arms::from_rows(2, &rows).unwrap()).unwrap();
+            assert!(decision.arm < count as usize);
+            learner.observe(decision.ticket, 0.0).unwrap();
+        }
+        assert_eq!(learner.rounds(), 200);
+    }
+
+    #[test]
     fn it_learns_and_without_feedback_it_does_not() {
         // Two arms 1 apart in mean; playing at random errs half the time. The noise at epsilon = 8 is far smaller.
         let run = |informative: bool| {
