@@ -12,6 +12,7 @@ use crate::{
     contest::{Contestant, Family, checkpoints},
     linear::LinearBandits,
     parallel::in_parallel,
+    sphere::SphereBandits,
     summary::{AlgorithmSummary, Summary},
 };
 
@@ -128,8 +129,9 @@ impl Experiment {
         let Kind { environment: EnvironmentKind { kind } } = read(text)?;
         match kind.as_str() {
             "gap" => parse_lines::<LinearBandits>(text),
+            "sphere" => parse_lines::<SphereBandits>(text),
             _ => {
-                let remedy = "give one of: gap";
+                let remedy = "give one of: gap, sphere";
                 Err(reticent::Error::invalid("environment.kind", kind, remedy).into())
             }
         }

@@ -16,6 +16,7 @@ pub mod papers;
 mod parallel;
 pub mod report;
 pub mod simulate;
+pub mod sphere;
 pub mod summary;
 
 pub use error::{Error, Result};

@@ -21,7 +21,7 @@ use crate::{
     privacy::grid,
 };
 
-const MARGIN: f64 = 1.0 + 1e-9;
+pub(super) const MARGIN: f64 = 1.0 + 1e-9;
 /// Grids are chosen such that no noise is below 2^43 units.
 const LEAST_SIGMA_BITS: i32 = 43;
 
@@ -92,10 +92,13 @@ pub(super) struct GridNoise {
 impl GridNoise {
     /// Noise of common deviation `sigma` or a little more.
     pub(super) fn new(clipper: &Clipper, sigma: f64) -> Result<Self> {
+        GridNoise::with_ratios(clipper, &clipper.domain().noise_ratios(), sigma)
+    }
+
+    /// The same with `ratios` in place of the domain's own.
+    pub(super) fn with_ratios(clipper: &Clipper, ratios: &[f64], sigma: f64) -> Result<Self> {
         let (mut laws, mut deviations, mut least) = (Vec::new(), Vec::new(), f64::INFINITY);
-        for (ratio, exponent) in
-            clipper.domain().noise_ratios().into_iter().zip(clipper.exponents())
-        {
+        for (ratio, exponent) in ratios.iter().zip(clipper.exponents()) {
             let unit = power_of_two(-exponent);
             let law = DiscreteGaussian::new((ratio * sigma / unit).ceil() as u64)?;
             let deviation = law.sigma() as f64 * unit;
@@ -139,6 +142,11 @@ impl GridNoise {
 
     pub(super) fn deviations(&self) -> &[f64] {
         &self.deviations
+    }
+
+    /// What one release of a value that a person moves by `distance` costs, in integers throughout.
+    pub(super) fn single_mu(&self, distance: f64) -> f64 {
+        distance / self.sigma * MARGIN
     }
 
     /// The smallest sigma in grid units.

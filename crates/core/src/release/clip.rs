@@ -198,25 +198,9 @@ impl Clipper {
         Ok(Contribution { clipper: *self, features, reward: units, clipped })
     }
 
-    /// Steps 1 to 3: integers whose norm is at most `floor(2^g bound)`, and whether x was too long.
     fn features(&self, vector: &[f64], bound: f64) -> Result<(Vec<i64>, bool)> {
         finite_vector("features", vector, self.domain.dimension())?;
-        let scale = power_of_two(self.feature_exponent);
-        let largest = u128::from((bound * scale) as u64);
-        let (peak, relative) = norm(vector);
-        let excess = peak / bound * relative;
-        let (divisor, factor) = if excess > 1.0 { (peak, bound / relative) } else { (1.0, 1.0) };
-        let (mut shrink, mut step) = (1.0, power_of_two(-50));
-        loop {
-            let unit = |x: &f64| (x / divisor * factor * shrink * scale) as i64;
-            let units: Vec<i64> = vector.iter().map(unit).collect();
-            let square: u128 = units.iter().map(|x| u128::from(x.unsigned_abs()).pow(2)).sum();
-            if square <= largest * largest {
-                return Ok((units, excess > 1.0 + ROUNDING));
-            }
-            shrink -= step;
-            step *= 2.0;
-        }
+        Ok(into_ball_units(vector, bound, self.feature_exponent))
     }
 
     /// `e` for each coordinate: one unit is `2^-e`.
@@ -245,6 +229,26 @@ impl Clipper {
     }
 }
 
+/// Steps 1 to 3: integers whose norm is at most `floor(2^exponent bound)`, and whether the vector was too long.
+pub(crate) fn into_ball_units(vector: &[f64], bound: f64, exponent: i32) -> (Vec<i64>, bool) {
+    let scale = power_of_two(exponent);
+    let largest = u128::from((bound * scale) as u64);
+    let (peak, relative) = norm(vector);
+    let excess = peak / bound * relative;
+    let (divisor, factor) = if excess > 1.0 { (peak, bound / relative) } else { (1.0, 1.0) };
+    let (mut shrink, mut step) = (1.0, power_of_two(-50));
+    loop {
+        let unit = |x: &f64| (x / divisor * factor * shrink * scale) as i64;
+        let units: Vec<i64> = vector.iter().map(unit).collect();
+        let square: u128 = units.iter().map(|x| u128::from(x.unsigned_abs()).pow(2)).sum();
+        if square <= largest * largest {
+            return (units, excess > 1.0 + ROUNDING);
+        }
+        shrink -= step;
+        step *= 2.0;
+    }
+}
+
 /// The Euclidean norm as a product of two numbers, so that that of 1e300 does not overflow.
 fn norm(vector: &[f64]) -> (f64, f64) {
     let square: f64 = vector.iter().map(|x| x * x).sum();
@@ -256,7 +260,7 @@ fn norm(vector: &[f64]) -> (f64, f64) {
 }
 
 /// `2^exponent` for a normal double.
-pub(super) fn power_of_two(exponent: i32) -> f64 {
+pub(crate) fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
 }
 

@@ -17,6 +17,7 @@
 //! | `doubling` | an unknown horizon |
 //! | `params`, `stream`, `released` | the front: parameters, the running sum, what leaves it |
 //! | `table` | all of them at equal privacy |
+//! | `single` | one noisy contribution: what a local randomiser sends |
 //!
 //! Start at [`PrivateSumParams`] and [`PrivateSum`].
 
@@ -32,6 +33,7 @@ mod honaker;
 mod params;
 mod released;
 mod schedule;
+mod single;
 mod stream;
 mod table;
 #[cfg(test)]
@@ -42,6 +44,7 @@ mod wishart;
 
 pub use calibration::Calibration;
 pub use clip::{Clipper, Contribution};
+pub(crate) use clip::{into_ball_units, power_of_two};
 pub use domain::Domain;
 use factorization::{DEFAULT_BUFFERS, Factor};
 pub use factorization::{Factorization, Mechanism};
@@ -49,6 +52,7 @@ pub use factorization::{Factorization, Mechanism};
 pub use params::{PrivateSumParams, PrivateSumPlan};
 pub use released::Release;
 pub use schedule::Schedule;
+pub(crate) use single::SingleRelease;
 pub use stream::PrivateSum;
 pub use table::{PrefixDeviations, paper_tree_deviation, prefix_deviations};
 pub use toeplitz::square_root_product;

@@ -5,12 +5,14 @@
 //! | `noise` | exact and fast noise, OpenDP beside it where it is installed |
 //! | `accounting` | composition and shuffling |
 //! | `bandit` | deciding and learning, arms in memory |
+//! | `local` | a person's half of the local protocol, and the server's |
 //! | `paper1` | whole trials of paper 1 |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
 //! | `simulate` | a round of a simulated bandit, environment and all |
 
 mod accounting;
 mod bandit;
+mod local;
 mod noise;
 mod open_dp;
 mod paper1;
@@ -79,6 +81,7 @@ const SECTIONS: &[(&str, &str, Measure)] = &[
     ),
     ("rounds", "Simulated rounds", || Ok(simulate::figures()?)),
     ("linucb", "LinUCB", bandit::figures),
+    ("local", "The local protocol on exact noise, d = 5, K = 100", local::figures),
     ("paper1", "Whole trials of paper 1", paper1::figures),
 ];
 

@@ -3,6 +3,7 @@
 //! One file per paper. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
 //! and name it in [`EXPERIMENTS`].
 
+mod paper0;
 mod paper1;
 
 use std::{
@@ -87,6 +88,16 @@ pub struct PaperExperiment {
 
 /// All experiments we know.
 pub const EXPERIMENTS: &[PaperExperiment] = &[
+    PaperExperiment {
+        id: "paper0/figure1",
+        title: "regret under local, shuffle and joint privacy: published constants, then equal certificates",
+        run: paper0::figure1,
+    },
+    PaperExperiment {
+        id: "paper0/table1",
+        title: "the least eigenvalue of the arms played, over trials and given the history",
+        run: paper0::table1,
+    },
     PaperExperiment {
         id: "paper1/experiment1",
         title: "regret against dimension, not private",
