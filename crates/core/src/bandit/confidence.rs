@@ -133,6 +133,14 @@ impl ConfidenceRule {
         Ok(ConfidenceRule { problem, alpha, confidence })
     }
 
+    /// The bounds on the regulariser, if this is the paper's set: what its theorems speak of.
+    pub fn regularizer(&self) -> Option<&Regularizer> {
+        match &self.confidence {
+            Confidence::Regularized(regularizer) => Some(regularizer),
+            Confidence::Tight { .. } => None,
+        }
+    }
+
     /// Whether the bonus is the theorem's, not scaled by hand.
     pub fn certified(&self) -> bool {
         !matches!(self.confidence, Confidence::Tight { scale, .. } if scale != 1.0)

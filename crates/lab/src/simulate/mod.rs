@@ -29,7 +29,7 @@ use reticent::{Result, bandit::Policy};
 
 pub use fixed_block::FixedBlocks;
 pub use gap_block::GapBlocks;
-pub use plain::{Checkpoint, Player, checkpoints, play};
+pub use plain::{Player, play};
 pub use prefix_noise::{NodeNoise, PrefixNoise, StreamNoise, TreeNoise};
 
 /// What a learner keeps of many rounds.
@@ -69,6 +69,10 @@ impl Sums {
 ///
 /// To read the regret at a checkpoint inside a block, advance to it and then on: the law is the same.
 pub trait Blocks {
+    /// From now on rewards enter the sums clipped to `[-bound, bound]`, as a private learner clips them; the bound is at
+    /// least 1.
+    fn clip_rewards(&mut self, bound: f64);
+
     /// From now on choices are this policy's.
     fn follow(&mut self, policy: &Policy) -> Result<()>;
 
