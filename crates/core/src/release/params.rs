@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::{
     Calibration, Domain, Mechanism, Schedule,
     calibration::{Amount, GridNoise},
-    clip::Clipper,
+    clip::{Clipper, power_of_two},
     doubling::{Doubling, Epochs},
-    factorization::Running,
+    factorization::{Factorization, Running},
     stream::PrivateSum,
 };
 use crate::{
@@ -107,7 +107,8 @@ impl PrivateSumParams {
         };
         let distance = self.domain.sensitivity() * norm;
         let draws = factor.as_dyn().draws() * self.domain.coordinates() as f64;
-        let (clipper, noise) = match self.calibration.resolve(draws)? {
+        let amount = self.calibration.resolve(draws)?;
+        let (clipper, noise) = match amount {
             Amount::Mu(mu) => {
                 let clipper = Clipper::new(self.domain, distance / mu)?;
                 (clipper, GridNoise::calibrate(&clipper, factor.as_dyn(), distance, mu)?)
@@ -116,17 +117,38 @@ impl PrivateSumParams {
                 let clipper = Clipper::new(self.domain, sigma)?;
                 (clipper, GridNoise::new(&clipper, sigma)?)
             }
+            Amount::Pure(epsilon) => {
+                let scale = self.absolute_distance(factor.as_dyn())? / epsilon;
+                let clipper = Clipper::new(self.domain, scale)?;
+                (clipper, GridNoise::laplace(&clipper, scale)?)
+            }
+            Amount::Scale(scale) => {
+                self.absolute_distance(factor.as_dyn())?;
+                let clipper = Clipper::new(self.domain, scale)?;
+                (clipper, GridNoise::laplace(&clipper, scale)?)
+            }
         };
         if horizon > longest(&clipper) {
             let remedy = format!("128-bit sums hold {} rounds of this size", longest(&clipper));
             return Err(Error::invalid("horizon", horizon, remedy));
         }
-        let promise = Promise {
-            mu: noise.mu(factor.as_dyn(), distance),
-            sigma: noise.smallest(),
-            coordinates: draws,
-            contributions_per_person: self.contributions_per_person,
+        let told = match amount {
+            Amount::Mu(_) | Amount::Sigma(_) => Told::Gaussian {
+                mu: noise.mu(factor.as_dyn(), distance),
+                sigma: noise.smallest(),
+                coordinates: draws,
+            },
+            Amount::Pure(_) | Amount::Scale(_) => {
+                let units =
+                    self.absolute_distance(factor.as_dyn())? * power_of_two(clipper.exponents()[0]);
+                // The margin covers floating point in the norms; the conversion saturates, and so much is no promise.
+                Told::Laplace {
+                    sensitivity: (units * (1.0 + 1e-9)).ceil() as u64,
+                    scale: noise.smallest(),
+                }
+            }
         };
+        let promise = Promise { told, contributions_per_person: self.contributions_per_person };
         let running = factor.start(self.domain.coordinates());
         Ok(Plan {
             schedule: self.schedule,
@@ -137,11 +159,27 @@ impl PrivateSumParams {
         })
     }
 
+    /// Delta_1: how far one person moves all nodes of a tree together, in l1.
+    fn absolute_distance(&self, factor: &dyn Factorization) -> Result<f64> {
+        let Domain::Vector { dimension, bound } = self.domain else {
+            let remedy = "Laplace noise is for vectors: give a budget with a delta";
+            return Err(Error::invalid("calibration", "pure", remedy));
+        };
+        if !matches!(self.mechanism, Mechanism::Tree { .. } | Mechanism::Honaker) {
+            let remedy = "Laplace noise is for trees: a dense C is too long in l1";
+            return Err(Error::invalid("mechanism", format!("{:?}", self.mechanism), remedy));
+        }
+        // A column of a tree's C holds a 1 for each level.
+        let levels = factor.column_norm().powi(2);
+        let each = 2.0 * bound * (dimension as f64).sqrt() * levels;
+        Ok(self.contributions_per_person as f64 * each)
+    }
+
     fn check_unknown(&self) -> Result<Plan> {
         let coordinates = self.domain.coordinates() as f64;
         let draws = coordinates * UNKNOWN_DRAWS as f64;
         let Amount::Mu(mu) = self.calibration.resolve(draws)? else {
-            let remedy = "epochs of an unknown horizon have different sigmas: give a budget or mu";
+            let remedy = "epochs of an unknown horizon differ in their noise: give a budget or mu";
             return Err(Error::invalid("calibration", format!("{:?}", self.calibration), remedy));
         };
         if let Mechanism::Tree { levels: Some(levels) } = self.mechanism {
@@ -152,12 +190,12 @@ impl PrivateSumParams {
         let epochs = Epochs::new(self.mechanism, &self.domain, each)?;
         let clipper = epochs.clipper(self.domain)?;
         let doubling = Doubling::new(epochs, clipper)?;
-        let promise = Promise {
+        let told = Told::Gaussian {
             mu: doubling.mu() * self.contributions_per_person as f64,
             sigma: doubling.smallest_sigma()?,
             coordinates: draws,
-            contributions_per_person: self.contributions_per_person,
         };
+        let promise = Promise { told, contributions_per_person: self.contributions_per_person };
         Ok(Plan {
             schedule: self.schedule,
             clipper,
@@ -198,6 +236,11 @@ impl PrivateSumPlan {
     pub fn clipper(&self) -> &Clipper {
         &self.0.clipper
     }
+
+    /// Standard deviation of the noise in every coordinate of release number `index`.
+    pub fn deviations(&self, index: u64) -> Result<Vec<f64>> {
+        self.0.engine.checked_deviations(index)
+    }
 }
 
 /// What a stream carries; only a saved stream is ever deserialised into one.
@@ -221,13 +264,18 @@ impl Plan {
     }
 }
 
-/// The numbers of an [`Event::GridGaussian`].
+/// What a stream will have told about one person.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Promise {
-    mu: f64,
-    sigma: f64,
-    coordinates: f64,
+    told: Told,
     contributions_per_person: u64,
+}
+
+/// The numbers of its event.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+enum Told {
+    Gaussian { mu: f64, sigma: f64, coordinates: f64 },
+    Laplace { sensitivity: u64, scale: f64 },
 }
 
 impl Promise {
@@ -247,10 +295,17 @@ impl Promise {
     /// The event after so many replays: each repeats at most every release, with noise of its own.
     pub(super) fn after(&self, replays: u64) -> Event {
         let times = 1.0 + replays as f64;
-        Event::GridGaussian {
-            mu: self.mu * times.sqrt(),
-            sigma: self.sigma,
-            coordinates: self.coordinates * times,
+        match self.told {
+            Told::Gaussian { mu, sigma, coordinates } => Event::GridGaussian {
+                mu: mu * times.sqrt(),
+                sigma,
+                coordinates: coordinates * times,
+            },
+            // Shifts of independent noises add up: see `calibration`.
+            Told::Laplace { sensitivity, scale } => Event::DiscreteLaplace {
+                sensitivity: sensitivity.saturating_mul(replays.saturating_add(1)),
+                scale,
+            },
         }
     }
 }
@@ -295,6 +350,14 @@ impl Engine {
             }
             Engine::Unknown(doubling) => doubling.step(entries, source),
         }
+    }
+
+    /// Deviations of the sums at any `step`, or the steps there are.
+    pub(super) fn checked_deviations(&self, step: u64) -> Result<Vec<f64>> {
+        if !(1..=self.capacity()).contains(&step) {
+            return Err(Error::invalid("index", step, format!("give 1 to {}", self.capacity())));
+        }
+        self.deviations(step)
     }
 
     /// Deviations of the sums at `step`, from 1 to the capacity.
