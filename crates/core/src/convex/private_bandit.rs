@@ -466,3 +466,6 @@ impl<O: LinearOracle, N: Noise + Clone + Serialize + DeserializeOwned> PrivateBa
         Ok(PrivateBandit { set, aggregate, corners, state })
     }
 }
+
+#[cfg(test)]
+mod tests;
