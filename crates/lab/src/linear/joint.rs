@@ -1,6 +1,6 @@
-//! `kind = "linucb"` and `kind = "joint"`: from lines in a TOML file to everything a simulation needs.
+//! `kind = "joint"`: from lines in a TOML file to everything a simulation needs.
 //!
-//! These learners see released sums only, so between two releases nothing changes and `trial` plays whole blocks.
+//! Such learners see released sums only, so between two releases nothing changes and `trial` plays whole blocks.
 
 use reticent::{
     bandit::{Confidence, ConfidenceRule, Problem, Published, Regularizer, bounds},
@@ -15,18 +15,6 @@ use crate::{
     contest::{Bound, Contestant, Side, Trial},
     simulate::{NodeNoise, PrefixNoise, StreamNoise, TreeNoise},
 };
-
-/// What `kind = "linucb"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LinUcbLines {
-    /// What the report calls it.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// rho: the constant regulariser.
-    #[serde(default = "one")]
-    pub regularizer: f64,
-}
 
 /// What `kind = "joint"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -214,15 +202,21 @@ impl Contestant for Learner {
     }
 }
 
-impl LinUcbLines {
-    /// The learner, or what stands in its way.
-    pub fn learner(&self, setting: &Setting) -> Result<Learner> {
-        let confidence = Confidence::Regularized(Regularizer::constant(self.regularizer));
+impl Learner {
+    /// LinUCB without privacy that learns on a schedule.
+    pub(super) fn not_private(
+        name: String,
+        regularizer: f64,
+        schedule: Schedule,
+        setting: &Setting,
+    ) -> Result<Self> {
+        schedule.check()?;
+        let confidence = Confidence::Regularized(Regularizer::constant(regularizer));
         Ok(Learner {
-            name: self.name.clone().unwrap_or_else(|| "LinUCB, not private".into()),
+            name,
             setting: *setting,
             domain: setting.problem.domain(),
-            schedule: Schedule::default(),
+            schedule,
             rule: ConfidenceRule::new(setting.problem, setting.alpha(), confidence)?,
             guarantee: None,
             epsilon: None,

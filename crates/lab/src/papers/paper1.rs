@@ -1,6 +1,6 @@
 //! Shariff and Sheffet, "Differentially Private Contextual Linear Bandits" (2018), Appendix D.
 
-use reticent::privacy::Mode;
+use reticent::{privacy::Mode, release::Schedule};
 
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
@@ -9,6 +9,7 @@ use crate::{
     experiment::Lines,
     figure::{Figure, Line, Scale, Series},
     linear::{Algorithm, Budget, JointLines, LinUcbLines, LinearBandits, MechanismName},
+    parallel::in_parallel,
     report::{self, Report},
     summary::{Estimate, Summary},
 };
@@ -72,7 +73,7 @@ const DISTINGUISHABLE: f64 = 2.0;
 pub fn figure4(stage: &Stage) -> Result<Vec<Claim>> {
     let variants = || {
         vec![
-            Algorithm::Linucb(LinUcbLines { name: Some("NonPrivate".into()), regularizer: 1.0 }),
+            Algorithm::Linucb(LinUcbLines::named("NonPrivate")),
             published("Gaussian", MechanismName::GaussianTree, None),
             published("Wishart", MechanismName::Wishart, None),
             published("WishartUnshifted", MechanismName::WishartUnshifted, None),
@@ -247,32 +248,37 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
         Extent::Quick => (20_000, &DIMENSIONS[..7]),
         Extent::Full => (100_000, &DIMENSIONS[..]),
     };
-    let mut claims = Vec::new();
-    let mut series = Vec::new();
-    for (colour, (name, rewards)) in
-        [("+-1 rewards", Rewards::Sign), ("Gaussian rewards", Rewards::Gaussian)]
-            .into_iter()
-            .enumerate()
-    {
-        let mut points = Vec::new();
-        for &dimension in dimensions {
-            let gap =
-                GapParams { gap: 0.1, rewards, ..GapParams::new(dimension, dimension * dimension) };
+    let laws = [("+-1 rewards", Rewards::Sign), ("Gaussian rewards", Rewards::Gaussian)];
+    // The longest first, so that no core is left waiting for it.
+    let jobs: Vec<(usize, usize)> =
+        dimensions.iter().rev().flat_map(|&d| [(d, 0), (d, 1)]).collect();
+    let regrets = in_parallel(
+        &jobs,
+        |_, _| (),
+        |&(dimension, law)| {
+            let rewards = laws[law].1;
+            let arms = dimension * dimension;
+            let gap = GapParams { gap: 0.1, rewards, ..GapParams::new(dimension, arms) };
             let experiment = Experiment {
-                name: format!("paper 1, experiment 1, {name}, d = {dimension}"),
+                name: format!("paper 1, experiment 1, {}, d = {dimension}", laws[law].0),
                 rounds,
                 trials: 1,
                 seed: 1,
                 environment: EnvironmentParams::Gap(gap),
                 algorithm: vec![Algorithm::Linucb(LinUcbLines {
-                    name: Some("LinUCB".into()),
-                    regularizer: 1.0,
+                    schedule: Schedule::EveryRound,
+                    ..LinUcbLines::named("LinUCB")
                 })],
             };
-            let folder = format!("{}-d{dimension}", if colour == 0 { "sign" } else { "gaussian" });
-            let summary = stage.simulate(&experiment, &folder)?;
-            points.push((dimension as f64, regret(&summary, "LinUCB").mean));
-        }
+            let folder = format!("{}-d{dimension}", ["sign", "gaussian"][law]);
+            Ok(regret(&stage.simulate(&experiment, &folder)?, "LinUCB").mean)
+        },
+    )?;
+    let mut claims = Vec::new();
+    let mut series = Vec::new();
+    for (colour, (name, _)) in laws.into_iter().enumerate() {
+        let of = jobs.iter().zip(&regrets).rev().filter(|((_, law), _)| *law == colour);
+        let points: Vec<(f64, f64)> = of.map(|((d, _), regret)| (*d as f64, *regret)).collect();
         let slope = slope(&points);
         claims.push(Claim {
             claim: format!("regret grows about as d^2 ({name})"),
