@@ -28,6 +28,7 @@ pub mod noise;
 pub mod privacy;
 pub mod randomize;
 pub mod release;
+pub mod safe;
 pub mod special;
 
 mod error;
