@@ -11,6 +11,7 @@ use crate::{
     Error, Result,
     contest::{Contestant, Family, checkpoints},
     linear::LinearBandits,
+    losses::ConvexBandits,
     parallel::in_parallel,
     summary::{AlgorithmSummary, Summary},
 };
@@ -128,8 +129,9 @@ impl Experiment {
         let Kind { environment: EnvironmentKind { kind } } = read(text)?;
         match kind.as_str() {
             "gap" => parse_lines::<LinearBandits>(text),
+            "losses" => parse_lines::<ConvexBandits>(text),
             _ => {
-                let remedy = "give one of: gap";
+                let remedy = "give one of: gap, losses";
                 Err(reticent::Error::invalid("environment.kind", kind, remedy).into())
             }
         }

@@ -25,7 +25,7 @@ use crate::{
     Error, Result,
     error::positive,
     noise::Noise,
-    privacy::{Guarantee, Mode},
+    privacy::{Event, Guarantee, Mode},
     release::{Calibration, Mechanism, PrivateSumPlan},
 };
 
@@ -451,6 +451,18 @@ impl<O: LinearOracle> PrivateBanditPlan<O> {
     /// Delta, how far one loss moves the running sum.
     pub fn sensitivity(&self) -> f64 {
         self.estimates.scale * (self.estimates.high - self.estimates.low)
+    }
+
+    /// What the whole run will have told about one person, all their losses together.
+    pub(super) fn event(&self) -> Event {
+        match &self.engine {
+            Engine::Plain => Event::Nothing,
+            Engine::Local(value) => Event::Repeated {
+                event: Box::new(value.event()),
+                times: self.params.contributions_per_person,
+            },
+            Engine::Central(plan) => plan.event(),
+        }
     }
 
     /// What may be promised of the whole run; without protection there is nothing to promise.

@@ -124,8 +124,16 @@ struct State {
     squared_distances: f64,
 }
 
-impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
-    pub(super) fn start(plan: PrivateBanditPlan<O>, noise: N) -> Result<Self> {
+/// Everything but the noise: what can fail has been done.
+pub(super) struct Prepared<O> {
+    set: DecisionSet<O>,
+    corners: Vec<(Vec<f64>, [Mixture; 2])>,
+    state: State,
+    engine: Engine,
+}
+
+impl<O: LinearOracle> Prepared<O> {
+    pub(super) fn new(plan: PrivateBanditPlan<O>) -> Result<Self> {
         let PrivateBanditPlan { params, set, estimates, tuning, engine, mut map } = plan;
         let shape = set.shape().clone();
         let n = shape.dimension();
@@ -142,7 +150,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
             point.copy_from_slice(map.mixture().point());
         }
         let local = if let Engine::Local(value) = &engine { Some(*value) } else { None };
-        let state = State {
+        let mut state = State {
             params,
             shape,
             estimates,
@@ -163,11 +171,20 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
             clipped: 0,
             squared_distances: 0.0,
         };
+        state.rebase();
         let corners = corners(&set, &state.params)?;
-        let aggregate = engine.start(estimates, noise);
-        let mut bandit = PrivateBandit { set, aggregate, corners, state };
-        bandit.state.rebase();
-        Ok(bandit)
+        Ok(Prepared { set, corners, state, engine })
+    }
+
+    pub(super) fn begin<N: Noise>(self, noise: N) -> PrivateBandit<O, N> {
+        let aggregate = self.engine.start(self.state.estimates, noise);
+        PrivateBandit { set: self.set, aggregate, corners: self.corners, state: self.state }
+    }
+}
+
+impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
+    pub(super) fn start(plan: PrivateBanditPlan<O>, noise: N) -> Result<Self> {
+        Ok(Prepared::new(plan)?.begin(noise))
     }
 
     /// The next point to play. An error changes nothing.
@@ -319,8 +336,9 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         params.claim(guarantee)
     }
 
-    pub(super) fn into_parts(self) -> (DecisionSet<O>, N) {
-        (self.set, self.aggregate.into_source())
+    /// The generator, for the learner that follows this one.
+    pub(super) fn into_source(self) -> N {
+        self.aggregate.into_source()
     }
 }
 
@@ -405,10 +423,10 @@ fn corners<O: LinearOracle>(
         .collect()
 }
 
-/// A saved running sum.
+/// A running sum as it is saved; `P` is a plain sum, or on the way out a reference to one.
 #[derive(Serialize, Deserialize)]
-enum SavedSum<N> {
-    Plain(PlainSum<N>),
+enum SavedSum<P> {
+    Plain(P),
     Private { estimates: Estimates, sum: Vec<u8>, public: Vec<f64> },
 }
 
@@ -416,11 +434,11 @@ fn kind<N: Noise>() -> String {
     format!("{KIND} on {}", N::NAME)
 }
 
-impl<O: LinearOracle, N: Noise + Clone + Serialize + DeserializeOwned> PrivateBandit<O, N> {
+impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, N> {
     /// The whole state but the set, generator included: protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
         let sum = match &self.aggregate {
-            Aggregate::Plain(sum) => SavedSum::Plain(sum.clone()),
+            Aggregate::Plain(sum) => SavedSum::Plain(sum),
             Aggregate::Private(sum) => SavedSum::Private {
                 estimates: self.state.estimates,
                 sum: sum.sum().save(),
@@ -432,7 +450,7 @@ impl<O: LinearOracle, N: Noise + Clone + Serialize + DeserializeOwned> PrivateBa
 
     /// Continues bit for bit on the same set, if no release has left since: see [`PrivateSum::resume`].
     pub fn resume(set: DecisionSet<O>, bytes: &[u8], releases_made: u64) -> Result<Self> {
-        let (state, sum): (State, SavedSum<N>) = saved::load(&kind::<N>(), bytes)?;
+        let (state, sum): (State, SavedSum<PlainSum<N>>) = saved::load(&kind::<N>(), bytes)?;
         let damaged = |reason: &str, remedy: &str| Error::CorruptState {
             size: bytes.len(),
             reason: reason.into(),

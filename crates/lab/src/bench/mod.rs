@@ -5,12 +5,14 @@
 //! | `noise` | exact and fast noise, OpenDP beside it where it is installed |
 //! | `accounting` | composition and shuffling |
 //! | `bandit` | deciding and learning, arms in memory |
+//! | `convex` | a round of the private bandit, and the oracles |
 //! | `paper1` | whole trials of paper 1 |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
 //! | `simulate` | a round of a simulated bandit, environment and all |
 
 mod accounting;
 mod bandit;
+mod convex;
 mod noise;
 mod open_dp;
 mod paper1;
@@ -80,6 +82,7 @@ const SECTIONS: &[(&str, &str, Measure)] = &[
     ("rounds", "Simulated rounds", || Ok(simulate::figures()?)),
     ("linucb", "LinUCB", bandit::figures),
     ("paper1", "Whole trials of paper 1", paper1::figures),
+    ("convex", "Private bandit convex optimisation", convex::figures),
 ];
 
 /// Measures the sections of these names, or all without any, telling `progress` what it is at.

@@ -13,10 +13,12 @@
 //! | [`DagPaths`] | shortest path | exact | `min c_e / \|P e\|` |
 //! | [`Birkhoff`] | assignment | `sqrt(2 k)` | `1 / (k - 1)` |
 //! | [`NuclearBall`] | top singular pair | `2 R` | `R / sqrt(min(m, n))` |
+//! | [`GeneralPolytope`] | linear program | box along the hull's axes | Chebyshev's |
 
 mod birkhoff;
 mod cuboid;
 mod dag_paths;
+mod general_polytope;
 mod graphic_matroid;
 mod l1_ball;
 mod l2_ball;
@@ -31,6 +33,7 @@ mod uniform_matroid;
 pub use birkhoff::Birkhoff;
 pub use cuboid::Cuboid;
 pub use dag_paths::DagPaths;
+pub use general_polytope::GeneralPolytope;
 pub use graphic_matroid::GraphicMatroid;
 pub use l1_ball::L1Ball;
 pub use l2_ball::L2Ball;

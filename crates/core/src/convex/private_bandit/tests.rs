@@ -314,7 +314,7 @@ fn saved_learners_continue_bit_for_bit_and_errors_change_nothing() {
         (Protection::Local { epsilon: 1.0 }, Play::Points),
     ] {
         let mut bandit = start(PrivateBanditParams { play, ..params(400, protection) }, set());
-        let mut play =
+        let play =
             |bandit: &mut PrivateBandit<UniformMatroid, Seeded>, rounds: usize| -> Vec<f64> {
                 let mut points = Vec::new();
                 for _ in 0..rounds {
@@ -346,6 +346,21 @@ fn saved_learners_continue_bit_for_bit_and_errors_change_nothing() {
             PrivateBandit::<_, Seeded>::resume(set(), &bytes[..bytes.len() - 1], made).is_err()
         );
     }
+}
+
+#[test]
+fn secure_noise_is_saved_without_being_copied() {
+    let set = || L1Ball::set(3, 1.0).unwrap();
+    let noise = crate::noise::SecureNoise::seeded(4);
+    let mut bandit =
+        params(50, Protection::central(1.0, 1e-6)).check(set()).unwrap().start(noise).unwrap();
+    let ticket = bandit.decide().unwrap().ticket;
+    let mut resumed =
+        PrivateBandit::<_, crate::noise::SecureNoise>::resume(set(), &bandit.save(), 0).unwrap();
+    bandit.observe(ticket, 0.5).unwrap();
+    resumed.observe(ticket, 0.5).unwrap();
+    assert_eq!(bandit.decide().unwrap(), resumed.decide().unwrap());
+    assert!(bandit.guarantee().unwrap().warnings().is_empty(), "nothing simulated");
 }
 
 #[test]
@@ -462,6 +477,21 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
     assert!(bandit.observe(old.ticket, 0.5).is_err(), "its epoch is over");
     let current = bandit.current().unwrap();
     assert!(loss.value(current.point()) < 0.4, "{:?}", current.point());
+    let set = || L1Ball::set(3, 1.0).unwrap();
+    let bytes = bandit.save();
+    let mut resumed =
+        DoublingBandit::<_, Seeded>::resume(set(), &bytes, bandit.releases()).unwrap();
+    for _ in 0..15_000 {
+        let (one, two) = (bandit.decide().unwrap(), resumed.decide().unwrap());
+        assert_eq!(one, two);
+        bandit.observe(one.ticket, loss.value(&one.point)).unwrap();
+        resumed.observe(two.ticket, loss.value(&two.point)).unwrap();
+    }
+    assert_eq!(bandit.save(), resumed.save());
+    assert!(
+        DoublingBandit::<_, Seeded>::resume(set(), &bytes, bandit.releases()).is_err(),
+        "stale"
+    );
     let fixed = PrivateBanditParams { batch: Some(4), ..first };
     assert!(DoublingBandit::start(fixed, L1Ball::set(3, 1.0).unwrap(), Seeded(1)).is_err());
 }
