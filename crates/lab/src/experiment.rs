@@ -11,6 +11,7 @@ use crate::{
     Error, Result,
     contest::{Contestant, Family, checkpoints},
     linear::LinearBandits,
+    losses::ConvexBandits,
     parallel::in_parallel,
     sphere::SphereBandits,
     summary::{AlgorithmSummary, Summary},
@@ -130,8 +131,9 @@ impl Experiment {
         match kind.as_str() {
             "gap" => parse_lines::<LinearBandits>(text),
             "sphere" => parse_lines::<SphereBandits>(text),
+            "losses" => parse_lines::<ConvexBandits>(text),
             _ => {
-                let remedy = "give one of: gap, sphere";
+                let remedy = "give one of: gap, sphere, losses";
                 Err(reticent::Error::invalid("environment.kind", kind, remedy).into())
             }
         }

@@ -12,6 +12,7 @@ pub mod experiment;
 mod fast_noise;
 pub mod figure;
 pub mod linear;
+pub mod losses;
 pub mod papers;
 mod parallel;
 pub mod report;

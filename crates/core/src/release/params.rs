@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Calibration, Domain, Mechanism, Schedule,
     calibration::{Amount, GridNoise},
-    clip::Clipper,
+    clip::{Clipper, power_of_two},
     doubling::{Doubling, Epochs},
     factorization::{Factorization, Running},
     stream::PrivateSum,
@@ -118,7 +118,8 @@ impl PrivateSumParams {
         };
         let distance = self.domain.sensitivity() * norm;
         let draws = factor.as_dyn().draws() * self.domain.coordinates() as f64;
-        let (clipper, noise) = match self.calibration.resolve(draws)? {
+        let amount = self.calibration.resolve(draws)?;
+        let (clipper, noise) = match amount {
             Amount::Mu(mu) => {
                 let clipper = Clipper::new(self.domain, distance / mu)?;
                 (clipper, GridNoise::calibrate(&clipper, factor.as_dyn(), distance, mu)?)
@@ -127,11 +128,30 @@ impl PrivateSumParams {
                 let clipper = Clipper::new(self.domain, sigma)?;
                 (clipper, GridNoise::new(&clipper, sigma)?)
             }
+            Amount::Pure(epsilon) => {
+                let scale = self.absolute_distance(factor.as_dyn())? / epsilon;
+                let clipper = Clipper::new(self.domain, scale)?;
+                (clipper, GridNoise::laplace(&clipper, scale)?)
+            }
+            Amount::Scale(scale) => {
+                self.absolute_distance(factor.as_dyn())?;
+                let clipper = Clipper::new(self.domain, scale)?;
+                (clipper, GridNoise::laplace(&clipper, scale)?)
+            }
         };
-        let price = Price::Gaussian {
-            mu: noise.mu(factor.as_dyn(), distance),
-            sigma: noise.smallest(),
-            coordinates: draws,
+        let price = match amount {
+            Amount::Mu(_) | Amount::Sigma(_) => Price::Gaussian {
+                mu: noise.mu(factor.as_dyn(), distance),
+                sigma: noise.smallest(),
+                coordinates: draws,
+            },
+            Amount::Pure(_) | Amount::Scale(_) => {
+                let units =
+                    self.absolute_distance(factor.as_dyn())? * power_of_two(clipper.exponents()[0]);
+                // The margin covers floating point in the norms; the conversion saturates, and so much is no promise.
+                let sensitivity = (units * (1.0 + 1e-9)).ceil() as u64;
+                Price::Laplace { sensitivity, scale: noise.smallest() }
+            }
         };
         let running = factor.start(self.domain.coordinates());
         self.plan(horizon, clipper, price, Engine::Known { running, noise })
@@ -146,11 +166,27 @@ impl PrivateSumParams {
         Ok(Plan { schedule: self.schedule, clipper, horizon, promise, engine })
     }
 
+    /// Delta_1: how far one person moves all nodes of a tree together, in l1.
+    fn absolute_distance(&self, factor: &dyn Factorization) -> Result<f64> {
+        let Domain::Vector { dimension, bound } = self.domain else {
+            let remedy = "Laplace noise is for vectors: give a budget with a delta";
+            return Err(Error::invalid("calibration", "pure", remedy));
+        };
+        if !matches!(self.mechanism, Mechanism::Tree { .. } | Mechanism::Honaker) {
+            let remedy = "Laplace noise is for trees: a dense C is too long in l1";
+            return Err(Error::invalid("mechanism", format!("{:?}", self.mechanism), remedy));
+        }
+        // A column of a tree's C holds a 1 for each level.
+        let levels = factor.column_norm().powi(2);
+        let each = 2.0 * bound * (dimension as f64).sqrt() * levels;
+        Ok(self.contributions_per_person as f64 * each)
+    }
+
     fn check_unknown(&self) -> Result<Plan> {
         let coordinates = self.domain.coordinates() as f64;
         let draws = coordinates * UNKNOWN_DRAWS as f64;
         let Amount::Mu(mu) = self.calibration.resolve(draws)? else {
-            let remedy = "epochs of an unknown horizon have different sigmas: give a budget or mu";
+            let remedy = "epochs of an unknown horizon differ in their noise: give a budget or mu";
             return Err(Error::invalid("calibration", format!("{:?}", self.calibration), remedy));
         };
         if let Mechanism::Tree { levels: Some(levels) } = self.mechanism {
@@ -201,6 +237,11 @@ impl PrivateSumPlan {
     pub fn clipper(&self) -> &Clipper {
         &self.0.clipper
     }
+
+    /// Standard deviation of the noise in every coordinate of release number `index`.
+    pub fn deviations(&self, index: u64) -> Result<Vec<f64>> {
+        self.0.engine.checked_deviations(index)
+    }
 }
 
 /// What a stream carries; only a saved stream is ever deserialised into one.
@@ -236,6 +277,8 @@ pub(super) struct Promise {
 enum Price {
     /// An [`Event::GridGaussian`].
     Gaussian { mu: f64, sigma: f64, coordinates: f64 },
+    /// An [`Event::DiscreteLaplace`].
+    Laplace { sensitivity: u64, scale: f64 },
     /// An [`Event::Approximate`] on every level of a tree.
     Nodes { epsilon: f64, delta: f64, levels: u32 },
 }
@@ -248,7 +291,7 @@ impl Promise {
             .with_people(people)
             .with_condition("saved states resumed with the true number of releases made, by one process at a time");
         let guarantee = match self.price {
-            Price::Gaussian { .. } => guarantee,
+            Price::Gaussian { .. } | Price::Laplace { .. } => guarantee,
             Price::Nodes { .. } => guarantee.with_condition(
                 "Sheffet (2015), Theorem 4.1: the privacy of one node under Wishart noise",
             ),
@@ -268,6 +311,11 @@ impl Promise {
                 let (mu, coordinates) = (mu * times.sqrt(), coordinates * times);
                 Event::GridGaussian { mu, sigma, coordinates }
             }
+            // Shifts of independent noises add up: see `calibration`.
+            Price::Laplace { sensitivity, scale } => Event::DiscreteLaplace {
+                sensitivity: sensitivity.saturating_mul(replays.saturating_add(1)),
+                scale,
+            },
             Price::Nodes { epsilon, delta, levels } => Event::Repeated {
                 event: Box::new(Event::Approximate { epsilon, delta }),
                 times: replays.saturating_add(1).saturating_mul(levels.into()),
@@ -320,6 +368,14 @@ impl Engine {
             Engine::Unknown(doubling) => doubling.step(entries, source),
             Engine::Wishart(sums) => Ok((sums.step(entries, source)?, sums.deviations())),
         }
+    }
+
+    /// Deviations of the sums at any `step`, or the steps there are.
+    pub(super) fn checked_deviations(&self, step: u64) -> Result<Vec<f64>> {
+        if !(1..=self.capacity()).contains(&step) {
+            return Err(Error::invalid("index", step, format!("give 1 to {}", self.capacity())));
+        }
+        self.deviations(step)
     }
 
     /// Deviations of the sums at `step`, from 1 to the capacity.

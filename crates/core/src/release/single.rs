@@ -13,7 +13,7 @@ use super::{
     calibration::{Amount, GridNoise, MARGIN},
     clip::power_of_two,
 };
-use crate::{Result, noise::Noise, privacy::Event};
+use crate::{Error, Result, noise::Noise, privacy::Event};
 
 /// A calibrated Gaussian mechanism for one contribution.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +41,10 @@ impl SingleRelease {
         let sigma = match calibration.resolve(domain.coordinates() as f64)? {
             Amount::Mu(mu) => sensitivity / mu * MARGIN,
             Amount::Sigma(sigma) => sigma,
+            Amount::Pure(_) | Amount::Scale(_) => {
+                let remedy = "this report has Gaussian noise: give a budget, mu or sigma";
+                return Err(Error::invalid("calibration", "Laplace noise", remedy));
+            }
         };
         let clipper = Clipper::new(domain, sigma)?;
         let noise = GridNoise::with_ratios(&clipper, ratios, sigma)?;

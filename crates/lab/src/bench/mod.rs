@@ -6,6 +6,7 @@
 //! | `accounting` | composition and shuffling |
 //! | `bandit` | deciding and learning, arms in memory |
 //! | `local` | a person's half of the local protocol, and the server's |
+//! | `convex` | a round of the private bandit, and the oracles |
 //! | `paper1` | whole trials of paper 1 |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
 //! | `simulate` | a round of a simulated bandit, environment and all |
@@ -13,6 +14,7 @@
 mod accounting;
 mod bandit;
 mod local;
+mod convex;
 mod noise;
 mod open_dp;
 mod paper1;
@@ -83,6 +85,7 @@ const SECTIONS: &[(&str, &str, Measure)] = &[
     ("linucb", "LinUCB", bandit::figures),
     ("local", "The local protocol on exact noise, d = 5, K = 100", local::figures),
     ("paper1", "Whole trials of paper 1", paper1::figures),
+    ("convex", "Private bandit convex optimisation", convex::figures),
 ];
 
 /// Measures the sections of these names, or all without any, telling `progress` what it is at.

@@ -5,6 +5,7 @@
 
 mod paper0;
 mod paper1;
+mod paper4;
 
 use std::{
     path::{Path, PathBuf},
@@ -112,6 +113,11 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         id: "paper1/figure5",
         title: "regret against the regulariser's shift",
         run: paper1::figure5,
+    },
+    PaperExperiment {
+        id: "paper4/regret",
+        title: "regret with the paper's noise, with exact noise, and on every set",
+        run: paper4::regret,
     },
 ];
 

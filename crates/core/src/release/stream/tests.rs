@@ -440,3 +440,69 @@ fn several_contributions_cost_more_with_an_unknown_horizon_too() {
     assert!((deviation(&thrice) / deviation(&once) - 3.0).abs() < 1e-6);
     assert!((mu(&start(&thrice, Silent)) / mu(&start(&once, Silent)) - 1.0).abs() < 1e-6);
 }
+
+#[test]
+fn laplace_trees_are_pure_and_priced_by_levels_dimension_and_contributions() {
+    let params = PrivateSumParams {
+        mechanism: Mechanism::Tree { levels: None },
+        schedule: Schedule::EveryRound,
+        contributions_per_person: 2,
+        ..PrivateSumParams::new(
+            Domain::Vector { dimension: 3, bound: 0.5 },
+            Some(100),
+            Calibration::Pure { epsilon: 0.8 },
+        )
+    };
+    let plan = params.check().unwrap();
+    let Event::DiscreteLaplace { sensitivity, scale } = plan.event() else {
+        panic!("{:?}", plan.event())
+    };
+    let epsilon = sensitivity as f64 / scale;
+    assert!(epsilon > 0.799_999 && epsilon <= 0.800_001, "{epsilon}");
+    let guarantee = plan.guarantee(1e-12).unwrap();
+    assert!((guarantee.epsilon() - epsilon).abs() < 1e-6, "{}", guarantee.epsilon());
+    // Seven levels complete within 100 steps; each sees both contributions, each 2 * 0.5 * sqrt 3 long in l1.
+    let by_scale = PrivateSumParams { calibration: Calibration::Scale(2.0), ..params };
+    let Event::DiscreteLaplace { sensitivity, scale } = by_scale.check().unwrap().event() else {
+        panic!()
+    };
+    assert!((sensitivity as f64 / scale - 2.0 * 7.0 * 3f64.sqrt() / 2.0).abs() < 1e-6);
+    // The noise is there: release 1 has one node, 2 b^2 variance in each coordinate.
+    let release = |seed| {
+        let mut sum = by_scale.check().unwrap().start(Seeded(seed));
+        let contribution = sum.clip(&[0.0; 3]).unwrap();
+        sum.absorb(&contribution).unwrap().unwrap()
+    };
+    let draws: Vec<f64> = (0..8000).flat_map(|seed| release(seed).sums().to_vec()).collect();
+    let alarm = |factor: f64| {
+        crate::noise::check::mean_alarm(
+            draws.iter().map(|x| factor * x * x / 8.0),
+            1.0,
+            5f64.sqrt(),
+        )
+    };
+    assert!(!alarm(1.0) && alarm(1.1));
+    assert!((release(1).deviations()[0] - 8f64.sqrt()).abs() < 1e-6);
+}
+
+#[test]
+fn laplace_noise_is_refused_where_its_price_is_not_known() {
+    let good = PrivateSumParams {
+        mechanism: Mechanism::Honaker,
+        ..PrivateSumParams::new(
+            Domain::Vector { dimension: 2, bound: 1.0 },
+            Some(1000),
+            Calibration::Pure { epsilon: 1.0 },
+        )
+    };
+    assert!(good.check().is_ok());
+    for bad in [
+        PrivateSumParams { mechanism: Mechanism::default(), ..good },
+        PrivateSumParams { domain: Domain::Symmetric { dimension: 2, bound: 1.0 }, ..good },
+        PrivateSumParams { horizon: None, ..good },
+        PrivateSumParams { calibration: Calibration::Pure { epsilon: f64::NAN }, ..good },
+        PrivateSumParams { calibration: Calibration::Scale(0.0), ..good },
+    ] {
+        assert!(bad.check().is_err(), "{bad:?}");
+    }
+}
