@@ -16,6 +16,7 @@ pub mod losses;
 pub mod papers;
 mod parallel;
 pub mod report;
+pub mod safe;
 pub mod simulate;
 pub mod sphere;
 pub mod summary;

@@ -108,9 +108,6 @@ impl Regression {
     }
 
     /// `sum y x`.
-    pub(super) fn moment(&self) -> &[f64] {
-        &self.moment
-    }
 
     /// Makes a deserialised regression whole, or refuses one that does not fit.
     pub(super) fn revive(&mut self, dimension: usize, regularizer: f64) -> Result<()> {

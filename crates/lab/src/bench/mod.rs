@@ -13,8 +13,8 @@
 
 mod accounting;
 mod bandit;
-mod local;
 mod convex;
+mod local;
 mod noise;
 mod open_dp;
 mod paper1;
