@@ -107,8 +107,6 @@ impl Regression {
         &self.gram
     }
 
-    /// `sum y x`.
-
     /// Makes a deserialised regression whole, or refuses one that does not fit.
     pub(super) fn revive(&mut self, dimension: usize, regularizer: f64) -> Result<()> {
         if self.regularizer != regularizer || self.policy.drift() != 0.0 {
