@@ -52,7 +52,7 @@ pub use online_confidence::OnlineConfidence;
 pub use online_ucb::{LearnerParams, OnlineUcb, OnlineUcbParams, Width};
 pub use policy::Policy;
 pub use problem::Problem;
-pub use published::Published;
+pub use published::{Published, PublishedNoise};
 pub use published_local::{PublishedLocal, PublishedMechanism};
 pub use shuffle::{
     Aggregation, Batch, ShuffleParams, ShufflePlan, ShuffleServer, Shuffled, Shuffler,

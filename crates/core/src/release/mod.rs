@@ -11,6 +11,7 @@
 //! | `schedule` | when to release |
 //! | `factorization` | what every mechanism says about itself |
 //! | `tree`, `honaker` | binary trees: whole numbers, logarithmically many nodes |
+//! | `wishart` | a binary tree with positive semidefinite noise, as published |
 //! | `toeplitz` | the square root of A: near-optimal, linear memory |
 //! | `blt`, `blt_design` | buffered linear Toeplitz: as good in constant memory; the default |
 //! | `doubling` | an unknown horizon |
@@ -39,6 +40,7 @@ mod table;
 pub(crate) mod testing;
 mod toeplitz;
 mod tree;
+mod wishart;
 
 pub use calibration::Calibration;
 pub use clip::{Clipper, Contribution};
@@ -55,3 +57,4 @@ pub use stream::PrivateSum;
 pub use table::{PrefixDeviations, paper_tree_deviation, prefix_deviations};
 pub use toeplitz::square_root_product;
 pub use tree::paper_levels;
+pub use wishart::wishart_degrees;

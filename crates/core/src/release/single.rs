@@ -13,7 +13,7 @@ use super::{
     calibration::{Amount, GridNoise, MARGIN},
     clip::power_of_two,
 };
-use crate::{Result, noise::Noise, privacy::Event};
+use crate::{Error, Result, noise::Noise, privacy::Event};
 
 /// A calibrated Gaussian mechanism for one contribution.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +41,10 @@ impl SingleRelease {
         let sigma = match calibration.resolve(domain.coordinates() as f64)? {
             Amount::Mu(mu) => sensitivity / mu * MARGIN,
             Amount::Sigma(sigma) => sigma,
+            Amount::Pure(_) | Amount::Scale(_) => {
+                let remedy = "this report has Gaussian noise: give a budget, mu or sigma";
+                return Err(Error::invalid("calibration", "Laplace noise", remedy));
+            }
         };
         let clipper = Clipper::new(domain, sigma)?;
         let noise = GridNoise::with_ratios(&clipper, ratios, sigma)?;
@@ -84,9 +88,14 @@ impl SingleRelease {
         Event::GridGaussian { mu: self.mu, sigma: self.noise.smallest(), coordinates }
     }
 
-    /// What a report tells that is seen only in a sum of `people` reports.
-    pub(crate) fn summed_event(&self, people: u64) -> Event {
-        Event::SecureSum { sensitivity: self.mu, sigma: 1.0, people }
+    /// What `reports` reports of one person tell that are seen only in sums of `people` reports, all of them in one at worst.
+    pub(crate) fn summed_event(&self, reports: u64, people: u64) -> Event {
+        Event::SecureSum { sensitivity: self.mu * reports as f64, sigma: 1.0, people }
+    }
+
+    /// Reports are multiples of `2^-exponent`, coordinate by coordinate.
+    pub(crate) fn exponents(&self) -> Vec<i32> {
+        self.clipper.exponents()
     }
 
     /// Deviation of the noise in each coordinate, in the units of the data.
