@@ -30,6 +30,9 @@ struct Arguments {
 enum Command {
     Demo(commands::demo::Arguments),
     Run(commands::run::Arguments),
+    Certify(commands::certify::Arguments),
+    Reproduce(commands::reproduce::Arguments),
+    Plan(commands::plan::Arguments),
     Privacy(commands::privacy::Arguments),
     Bench(commands::bench::Arguments),
 }
@@ -38,6 +41,9 @@ fn run(command: Command) -> Result<Report, Error> {
     match command {
         Command::Demo(arguments) => commands::demo::run(arguments),
         Command::Run(arguments) => commands::run::run(arguments),
+        Command::Certify(arguments) => commands::certify::run(arguments),
+        Command::Reproduce(arguments) => commands::reproduce::run(arguments),
+        Command::Plan(arguments) => commands::plan::run(arguments),
         Command::Privacy(arguments) => commands::privacy::run(arguments),
         Command::Bench(arguments) => commands::bench::run(arguments),
     }

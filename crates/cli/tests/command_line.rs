@@ -249,7 +249,7 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
     refuse("rounds = 20_000", "rounds = 0", &["rounds is 0"]);
     refuse("rounds = 20_000", "rounds = 10", &["horizon is 10"]);
     refuse("trials = 4", "trials = 0", &["trials is 0"]);
-    refuse("gap = 0.0", "rewards = \"gaussian\"", &["rewards is gaussian", "clip"]);
+    refuse("kind = \"gap\"", "kind = \"chasm\"", &["environment.kind is chasm", "gap"]);
     refuse("dimension = 5", "dimension = 1", &["dimension is 1"]);
     refuse("gap = 0.0", "gap = nan", &["gap is NaN"]);
     refuse("gap = 0.0", "hole = 0.0", &["hole"]);
@@ -273,6 +273,8 @@ fn help_shows_an_example_everywhere() {
         &["privacy", "account", "--help"],
         &["demo", "--help"],
         &["run", "--help"],
+        &["certify", "--help"],
+        &["reproduce", "--help"],
         &["bench", "--help"],
     ] {
         assert!(stdout(&reticent(arguments)).contains("Example: reticent"), "{arguments:?}");

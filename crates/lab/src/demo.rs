@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::{
     FastNoise, Result,
-    figure::{Figure, Scale, Series},
+    figure::{Figure, Line, Scale, Series},
     report::{self, Report},
 };
 
@@ -205,6 +205,7 @@ impl Demo {
         let line = |name: &str, colour, points: &[(f64, f64)]| Series {
             name: name.into(),
             colour,
+            line: Line::Solid,
             points: thin(points),
             band: vec![],
         };
@@ -238,6 +239,7 @@ impl Demo {
         let series = self.runs.iter().enumerate().rev().map(|(colour, run)| Series {
             name: run.name.clone(),
             colour,
+            line: Line::Solid,
             points: worst(run),
             band: vec![],
         });

@@ -16,6 +16,15 @@ pub enum Scale {
     Logarithmic,
 }
 
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// What was measured.
+    Solid,
+    /// What theory says.
+    Dashed,
+}
+
 /// One line of a figure.
 #[derive(Debug, Clone)]
 pub struct Series {
@@ -23,6 +32,8 @@ pub struct Series {
     pub name: String,
     /// Which colour of the palette, so that the same thing has the same colour in every figure.
     pub colour: usize,
+    /// Solid or dashed.
+    pub line: Line,
     /// (x, y) in drawing order.
     pub points: Vec<(f64, f64)>,
     /// Half-width of a band around the line, one per point, or empty.
@@ -150,12 +161,18 @@ impl Figure {
                     )])
                     .map_err(|e| say(&e))?;
             }
-            chart
-                .draw_series(LineSeries::new(
-                    points.iter().map(|p| (p.0, p.1)),
-                    colour.stroke_width(2),
-                ))
-                .map_err(|e| say(&e))?;
+            let places = points.iter().map(|p| (p.0, p.1));
+            let style = colour.stroke_width(2);
+            match series.line {
+                Line::Solid => {
+                    chart.draw_series(LineSeries::new(places, style)).map_err(|e| say(&e))?;
+                }
+                Line::Dashed => {
+                    chart
+                        .draw_series(DashedLineSeries::new(places, 7, 5, style))
+                        .map_err(|e| say(&e))?;
+                }
+            }
         }
         // The legend stands below the drawing, where it hides nothing.
         for (index, series) in self.series.iter().enumerate() {
@@ -214,6 +231,7 @@ mod tests {
             series: vec![Series {
                 name: "tree".into(),
                 colour: 0,
+                line: Line::Solid,
                 band: vec![0.1; points.len()],
                 points,
             }],

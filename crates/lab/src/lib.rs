@@ -3,17 +3,23 @@
 //! Everything around the algorithms: simulation noise, demonstrations, benchmarks, figures and reports.
 //! Nothing deployed needs it, so nothing deployed can reach its seeded noise.
 
-pub mod algorithm;
 pub mod bench;
+pub mod contest;
 pub mod demo;
 pub mod environment;
 mod error;
 pub mod experiment;
 mod fast_noise;
 pub mod figure;
+pub mod linear;
+pub mod losses;
+pub mod papers;
+mod parallel;
 pub mod report;
+pub mod safe;
 pub mod simulate;
-mod trial;
+pub mod sphere;
+pub mod summary;
 
 pub use error::{Error, Result};
 pub use experiment::Experiment;

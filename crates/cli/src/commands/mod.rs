@@ -5,8 +5,11 @@ use std::path::Path;
 use crate::error::Error;
 
 pub mod bench;
+pub mod certify;
 pub mod demo;
+pub mod plan;
 pub mod privacy;
+pub mod reproduce;
 pub mod run;
 
 /// The text of a file the user named.

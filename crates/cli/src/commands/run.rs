@@ -3,7 +3,7 @@
 use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
-use reticent_lab::{Experiment, experiment};
+use reticent_lab::{Experiment, summary};
 
 use super::read;
 use crate::{error::Error, report::Report};
@@ -25,13 +25,16 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let summary =
         experiment.run(&arguments.out, |done, all| eprintln!("{done} of {all} trials"))?;
     let mut text = String::new();
-    let header = experiment::HEADER.map(String::from).to_vec();
+    let header = summary::HEADER.map(String::from).to_vec();
     for row in std::iter::once(&header).chain(&summary.rows()) {
         let _ = writeln!(
             text,
             "{:<44} {:>14} {:>14} {:>9} {:>7} {:>10}",
             row[0], row[1], row[2], row[3], row[4], row[5]
         );
+    }
+    for row in summary.details() {
+        let _ = writeln!(text, "{}: {} {}", row[0], row[1], row[2]);
     }
     let _ = write!(text, "\nDrawn in {}", arguments.out.join("report.html").display());
     Ok(Report::new(text, &summary))

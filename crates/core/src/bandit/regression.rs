@@ -107,11 +107,6 @@ impl Regression {
         &self.gram
     }
 
-    /// `sum y x`.
-    pub(super) fn moment(&self) -> &[f64] {
-        &self.moment
-    }
-
     /// Makes a deserialised regression whole, or refuses one that does not fit.
     pub(super) fn revive(&mut self, dimension: usize, regularizer: f64) -> Result<()> {
         if self.regularizer != regularizer || self.policy.drift() != 0.0 {

@@ -7,7 +7,8 @@
 //! 4. `x x^T` and `x y` are exact integer products.
 //!
 //! So the quantised contribution is the contribution of a person of the domain, and the domain's
-//! sensitivity holds as it stands: quantisation costs nothing.
+//! sensitivity holds as it stands: quantisation costs nothing. In a regression that person is the row `[x; y]` on the grid,
+//! and `x x^T` and `x y` are entries of its matrix, of rank one.
 //!
 //! The grid is dyadic and fine: the noise of every block is near 2^44 units. A product's grid is the product
 //! of its factors' grids, so a factor is truncated at about 2^-22 of its bound: a relative error of 1e-7 in
@@ -152,6 +153,20 @@ impl Clipper {
         Clipper::try_from((domain, feature_exponent, reward_exponent))
     }
 
+    /// The grid of about 2^22 units to each factor's bound, for noise that is never small against the data.
+    pub(super) fn of_bounds(domain: Domain) -> Result<Self> {
+        domain.check()?;
+        let exponent = |bound: f64| (NOISE_BITS / 2.0 - bound.log2()).round() as i32;
+        Clipper::try_from(match domain {
+            Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => {
+                (domain, exponent(bound), 0)
+            }
+            Domain::Regression { feature_bound, reward_bound, .. } => {
+                (domain, exponent(feature_bound), exponent(reward_bound))
+            }
+        })
+    }
+
     /// The domain this clips to.
     pub fn domain(&self) -> &Domain {
         &self.domain
@@ -293,6 +308,9 @@ mod tests {
             let entries = entries(&contribution);
             let (gram, product) = entries.split_at(6);
             prop_assert_eq!(i128::from(gram[1]).pow(2), i128::from(gram[0]) * i128::from(gram[3]));
+            // Every minor of the matrix of [x; y] that holds x y vanishes too: it has rank one.
+            let minor = i128::from(gram[0]) * i128::from(product[1]) - i128::from(gram[1]) * i128::from(product[0]);
+            prop_assert_eq!(minor, 0);
             let trace = (gram[0] + gram[3] + gram[5]) as u128;
             let largest = 2f64.powi(clipper.feature_exponent) as u128;
             let most = 2.0 * 2f64.powi(clipper.reward_exponent);

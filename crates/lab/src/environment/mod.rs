@@ -16,7 +16,10 @@ mod rewards;
 mod slice;
 mod sphere;
 
-use reticent::{Result, bandit::Arms};
+use reticent::{
+    Result,
+    bandit::{Arms, Problem},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::simulate::{Blocks, FixedBlocks, GapBlocks};
@@ -82,10 +85,30 @@ impl EnvironmentParams {
         })
     }
 
-    /// Whether every reward lies in [-1, 1].
-    pub fn bounded_rewards(&self) -> bool {
+    /// What may be known in advance to a learner that plays so many rounds.
+    pub fn problem(&self, rounds: u64) -> Problem {
         let EnvironmentParams::Gap(params) = self;
-        params.rewards != Rewards::Gaussian
+        let problem = Problem::unit(params.dimension);
+        match params.rewards {
+            Rewards::Gaussian => Problem {
+                // A mean in [-1, 1] plus standard noise leaves this with probability 1/n in all n rounds together.
+                reward_bound: 1.0 + (4.0 * (rounds.max(2) as f64).ln()).sqrt(),
+                ..problem
+            },
+            Rewards::Sign | Rewards::Bernoulli => problem,
+        }
+    }
+
+    /// The smallest difference between the best mean and any other, if the environment promises one.
+    pub fn gap(&self) -> f64 {
+        let EnvironmentParams::Gap(params) = self;
+        params.gap
+    }
+
+    /// How many arms there are in a round.
+    pub fn arms(&self) -> usize {
+        let EnvironmentParams::Gap(params) = self;
+        params.arms
     }
 
     /// Features of an arm.

@@ -17,12 +17,15 @@ pub struct FixedBlocks {
     environment: FixedArms,
     arm: usize,
     features: Vec<f64>,
+    /// Rewards are clipped to plus or minus this.
+    reward_bound: f64,
 }
 
 impl FixedBlocks {
     /// The rounds this environment would play next, in law.
     pub fn new(environment: FixedArms) -> Self {
-        FixedBlocks { features: environment.set().arm(0), arm: 0, environment }
+        let features = environment.set().arm(0);
+        FixedBlocks { features, arm: 0, environment, reward_bound: f64::INFINITY }
     }
 
     /// The arm that is played.
@@ -32,6 +35,10 @@ impl FixedBlocks {
 }
 
 impl Blocks for FixedBlocks {
+    fn clip_rewards(&mut self, bound: f64) {
+        self.reward_bound = bound.max(1.0);
+    }
+
     fn follow(&mut self, policy: &Policy) -> Result<()> {
         let set = self.environment.set();
         same_dimension(policy, set.dimension())?;
@@ -55,7 +62,14 @@ impl Blocks for FixedBlocks {
         let reward = match rewards {
             Rewards::Sign => 2.0 * binomial(rounds, 0.5 + 0.5 * mean, noise) as f64 - count,
             Rewards::Bernoulli => binomial(rounds, 0.5 + 0.5 * mean, noise) as f64,
-            Rewards::Gaussian => count * mean + count.sqrt() * noise.standard_normal(),
+            Rewards::Gaussian if self.reward_bound == f64::INFINITY => {
+                count * mean + count.sqrt() * noise.standard_normal()
+            }
+            // A sum of clipped rewards has no short law: one by one.
+            Rewards::Gaussian => {
+                let bound = self.reward_bound;
+                (0..rounds).map(|_| (mean + noise.standard_normal()).clamp(-bound, bound)).sum()
+            }
         };
         let mut gram = sums.gram.iter_mut();
         for (i, x) in self.features.iter().enumerate() {

@@ -81,6 +81,7 @@ impl GapBlocks {
             table: Table {
                 others: params.arms - 1,
                 rewards: params.rewards,
+                reward_bound: f64::INFINITY,
                 cells: (0..=CELLS).map(cell).collect(),
             },
             race: Race::new(dimension),
@@ -114,6 +115,10 @@ impl GapBlocks {
 }
 
 impl Blocks for GapBlocks {
+    fn clip_rewards(&mut self, bound: f64) {
+        self.table.reward_bound = bound.max(1.0);
+    }
+
     fn follow(&mut self, policy: &Policy) -> Result<()> {
         same_dimension(policy, self.dimension)?;
         self.policy = Turned::new(policy, &self.frame);

@@ -38,6 +38,8 @@ pub(super) struct Table {
     /// Suboptimal arms of a round, K - 1.
     pub(super) others: usize,
     pub(super) rewards: Rewards,
+    /// Rewards are clipped to plus or minus this.
+    pub(super) reward_bound: f64,
     /// By growing tau, from all arms to none; their reach grows too.
     pub(super) cells: Vec<Cell>,
 }
@@ -90,7 +92,7 @@ impl WithSimd for Run<'_> {
             race.challenge(&above, policy, noise, from);
             from += ROUNDS;
         }
-        race.add(table.rewards, noise, count, sums);
+        race.add(table, noise, count, sums);
     }
 }
 
@@ -246,7 +248,7 @@ impl Race {
 
     /// Draws the rewards of the best arms and adds the rounds to the sums.
     #[inline(always)]
-    fn add(&mut self, rewards: Rewards, noise: &mut LaneNoise, count: usize, sums: &mut Sums) {
+    fn add(&mut self, table: &Table, noise: &mut LaneNoise, count: usize, sums: &mut Sums) {
         let summed = count.next_multiple_of(SUMMED);
         assert!(summed <= ROUNDS);
         let arms = self.best.arms.as_mut_slice();
@@ -261,8 +263,8 @@ impl Race {
             losses[r] = if r < count { BEST - arms[0][r] } else { 0.0 };
         }
         sums.rounds += count as u64;
-        sums.regret += (rewards.mean(1.0) - rewards.mean(0.0)) * sum(losses, summed);
-        draw_rewards(rewards, noise, &arms[0], summed, reward, second);
+        sums.regret += (table.rewards.mean(1.0) - table.rewards.mean(0.0)) * sum(losses, summed);
+        draw_rewards(table, noise, &arms[0], summed, reward, second);
         let (moment, gram) = (sums.moment.as_mut_slice(), sums.gram.as_mut_slice());
         let mut entry = 0;
         for i in 0..arms.len() {
@@ -275,10 +277,10 @@ impl Race {
     }
 }
 
-/// Rewards at these `<x, theta*>`; `count` is even.
+/// Clipped rewards at these `<x, theta*>`; `count` is even. Sign and Bernoulli rewards need no clipping: bounds are at least 1.
 #[inline(always)]
 fn draw_rewards(
-    rewards: Rewards,
+    table: &Table,
     noise: &mut LaneNoise,
     means: &Column,
     count: usize,
@@ -286,15 +288,17 @@ fn draw_rewards(
     second: &mut Column,
 ) {
     noise.uniforms(reward, count);
-    let low = match rewards {
+    let low = match table.rewards {
         Rewards::Sign => -1.0,
         Rewards::Bernoulli => 0.0,
         Rewards::Gaussian => {
             noise.uniforms(second, count);
             normals(reward, second, count / 2);
+            let bound = table.reward_bound;
             for r in 0..count / 2 {
-                reward[r] = means[r] + SQRT_2 * reward[r];
-                reward[count / 2 + r] = means[count / 2 + r] + SQRT_2 * second[r];
+                reward[r] = (means[r] + SQRT_2 * reward[r]).min(bound).max(-bound);
+                reward[count / 2 + r] =
+                    (means[count / 2 + r] + SQRT_2 * second[r]).min(bound).max(-bound);
             }
             return;
         }

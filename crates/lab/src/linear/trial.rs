@@ -5,11 +5,12 @@
 
 use reticent::release::Release;
 
+use super::Learner;
 use crate::{
     FastNoise, Result,
-    algorithm::Learner,
+    contest::{Checkpoint, mix, name_hash},
     environment::EnvironmentParams,
-    simulate::{Checkpoint, Sums},
+    simulate::Sums,
 };
 
 /// Runs `learner` against trial number `trial` and records its regret after each of the rising `checkpoints`.
@@ -23,6 +24,7 @@ pub fn run(
     // Every learner meets the same people in the same trial; its own noise is its own.
     let world = mix(seed, trial);
     let mut blocks = environment.blocks(world)?;
+    blocks.clip_rewards(learner.reward_bound());
     let mut noise = learner.noise(FastNoise::seeded(mix(world, name_hash(&learner.name))))?;
     let mut sums = Sums::new(learner.domain.dimension());
     let mut curve = Vec::with_capacity(checkpoints.len());
@@ -52,19 +54,4 @@ pub fn run(
         curve.push(Checkpoint { round, regret: sums.regret });
     }
     Ok(curve)
-}
-
-/// Spreads two numbers over one seed (SplitMix64's finaliser).
-fn mix(one: u64, two: u64) -> u64 {
-    let mut word = one.wrapping_add(two.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
-}
-
-/// FNV-1a, so that a learner's noise depends on its name and not on its place in the file.
-fn name_hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }

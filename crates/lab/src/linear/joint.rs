@@ -1,38 +1,20 @@
-//! An algorithm of an experiment: from its lines in a TOML file to everything a simulation needs.
+//! `kind = "joint"`: from lines in a TOML file to everything a simulation needs.
+//!
+//! Such learners see released sums only, so between two releases nothing changes and `trial` plays whole blocks.
 
 use reticent::{
-    bandit::{Confidence, ConfidenceRule, Problem, Published, Regularizer},
+    bandit::{Confidence, ConfidenceRule, JointParams, Problem, Published, Regularizer, bounds},
     privacy::{Guarantee, Mode, gaussian},
     release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
 use serde::{Deserialize, Serialize};
 
+use super::{Setting, trial};
 use crate::{
     FastNoise, Result,
+    contest::{Bound, Contestant, Side, Trial},
     simulate::{NodeNoise, PrefixNoise, StreamNoise, TreeNoise},
 };
-
-/// One `[[algorithm]]` of an experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Algorithm {
-    /// LinUCB without privacy (Abbasi-Yadkori, Pal and Szepesvari 2011).
-    Linucb(LinUcbLines),
-    /// LinUCB under joint differential privacy (Shariff and Sheffet 2018, and beyond).
-    Joint(JointLines),
-}
-
-/// What `kind = "linucb"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LinUcbLines {
-    /// What the report calls it.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// rho: the constant regulariser.
-    #[serde(default = "one")]
-    pub regularizer: f64,
-}
 
 /// What `kind = "joint"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -124,6 +106,9 @@ pub struct Learner {
     pub rule: ConfidenceRule,
     /// What may be promised, if the accountant can say.
     pub guarantee: Option<Guarantee>,
+    setting: Setting,
+    /// The epsilon that was asked for.
+    epsilon: Option<f64>,
     noise: NoisePlan,
 }
 
@@ -136,6 +121,14 @@ enum NoisePlan {
 }
 
 impl Learner {
+    /// What rewards are clipped to: a private learner's bound, or nothing.
+    pub(super) fn reward_bound(&self) -> f64 {
+        match self.noise {
+            NoisePlan::None => f64::INFINITY,
+            _ => self.setting.problem.reward_bound,
+        }
+    }
+
     /// The noise of one trial.
     pub fn noise(&self, source: FastNoise) -> Result<PrefixNoise> {
         let tree =
@@ -153,46 +146,114 @@ impl Learner {
     }
 }
 
-impl Algorithm {
-    /// The learner for a problem and a horizon, or what stands in its way.
-    pub fn learner(&self, problem: Problem, horizon: u64) -> Result<Learner> {
-        let alpha = 1.0 / horizon.max(2) as f64;
-        match self {
-            Algorithm::Linucb(lines) => {
-                let confidence = Confidence::Regularized(Regularizer::constant(lines.regularizer));
-                Ok(Learner {
-                    name: lines.name.clone().unwrap_or_else(|| "LinUCB, not private".into()),
-                    domain: problem.domain(),
-                    schedule: Schedule::default(),
-                    rule: ConfidenceRule::new(problem, alpha, confidence)?,
-                    guarantee: None,
-                    noise: NoisePlan::None,
-                })
-            }
-            Algorithm::Joint(lines) => {
-                let published = Published::new(
-                    problem,
-                    lines.privacy.epsilon,
-                    lines.privacy.delta,
-                    alpha,
-                    horizon,
-                )?;
-                Setting { lines, problem, horizon, alpha, published }.learner()
+impl Contestant for Learner {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn guarantee(&self) -> Option<&Guarantee> {
+        self.guarantee.as_ref()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if !self.rule.certified() {
+            let remark = "The bonus is scaled by hand: the confidence set is not certified.";
+            remarks.push(remark.to_string());
+        }
+        remarks
+    }
+
+    fn bounds(&self, rounds: u64) -> Vec<Bound> {
+        let Setting { environment, problem, .. } = &self.setting;
+        // Means lie in [-1, 1].
+        let trivial = 2.0 * rounds as f64;
+        let bound =
+            |theorem: &str, side, value| Bound { theorem: theorem.into(), side, value, trivial };
+        let (alpha, gap) = (self.setting.alpha(), environment.gap());
+        let mut all = Vec::new();
+        if let Some(regularizer) = self.rule.regularizer() {
+            let (five, six) = match self.noise {
+                NoisePlan::Gaussian { .. } => ("Corollary 12", "Corollary 12 with a gap"),
+                NoisePlan::Wishart { .. } => ("Corollary 10", "Corollary 10 with a gap"),
+                _ => ("Theorem 5", "Theorem 6"),
+            };
+            let value = bounds::regret(problem, regularizer, alpha, rounds);
+            all.push(bound(five, Side::Upper, value));
+            if gap > 0.0 {
+                let value = bounds::gap_regret(problem, regularizer, alpha, rounds, gap);
+                all.push(bound(six, Side::Upper, value));
             }
         }
+        if let Some(epsilon) = self.epsilon {
+            let value = bounds::private_lower_bound(epsilon, environment.arms() as u64, rounds);
+            let theorem = "Corollary 15, the price of epsilon in the worst case";
+            all.push(bound(theorem, Side::Lower, value));
+        }
+        all
+    }
+
+    fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
+        Ok(trial::run(&self.setting.environment, self, seed, trial, checkpoints)?.into())
+    }
+}
+
+impl Learner {
+    /// LinUCB without privacy that learns on a schedule.
+    pub(super) fn not_private(
+        name: String,
+        regularizer: f64,
+        schedule: Schedule,
+        setting: &Setting,
+    ) -> Result<Self> {
+        schedule.check()?;
+        let confidence = Confidence::Regularized(Regularizer::constant(regularizer));
+        Ok(Learner {
+            name,
+            setting: *setting,
+            domain: setting.problem.domain(),
+            schedule,
+            rule: ConfidenceRule::new(setting.problem, setting.alpha(), confidence)?,
+            guarantee: None,
+            epsilon: None,
+            noise: NoisePlan::None,
+        })
+    }
+}
+
+impl JointLines {
+    /// The defaults of a file that gives the budget only.
+    pub fn new(privacy: Budget) -> Self {
+        JointLines {
+            name: None,
+            privacy,
+            mode: Mode::default(),
+            mechanism: MechanismName::default(),
+            confidence: None,
+            bonus_scale: 1.0,
+            minimum: None,
+            fresh_dummies: false,
+            schedule: Schedule::default(),
+        }
+    }
+
+    /// The learner, or what stands in its way.
+    pub fn learner(&self, setting: &Setting) -> Result<Learner> {
+        let Budget { epsilon, delta } = self.privacy;
+        let published =
+            Published::new(setting.problem, epsilon, delta, setting.alpha(), setting.rounds)?;
+        Builder { lines: self, setting, published }.learner()
     }
 }
 
 /// Everything a joint learner is made from.
-struct Setting<'a> {
+struct Builder<'a> {
     lines: &'a JointLines,
-    problem: Problem,
-    horizon: u64,
-    alpha: f64,
+    setting: &'a Setting,
     published: Published,
 }
 
-impl Setting<'_> {
+impl Builder<'_> {
     fn learner(&self) -> Result<Learner> {
         self.lines.schedule.check()?;
         match (self.lines.mechanism, self.lines.mode) {
@@ -229,7 +290,11 @@ impl Setting<'_> {
         let params = PrivateSumParams {
             mechanism,
             schedule: self.lines.schedule,
-            ..PrivateSumParams::new(self.problem.domain(), Some(self.horizon), self.budget())
+            ..PrivateSumParams::new(
+                self.setting.problem.domain(),
+                Some(self.setting.rounds),
+                self.budget(),
+            )
         };
         let guarantee = params.check()?.guarantee(self.lines.privacy.delta)?;
         if self.lines.confidence == Some(ConfidenceName::Paper) {
@@ -240,18 +305,13 @@ impl Setting<'_> {
             )
             .into());
         }
-        let releases = self.lines.schedule.releases(self.horizon);
-        self.finish(
-            params.domain,
-            NoisePlan::Stream { params, releases },
-            self.tight(),
-            Some(guarantee),
-        )
+        let releases = self.lines.schedule.releases(self.setting.rounds);
+        self.finish(params.domain, NoisePlan::Stream { params, releases }, self.tight(), guarantee)
     }
 
     /// A binary tree over rounds with the same noise on matrix and vector, published or exactly calibrated.
     fn gaussian_tree(&self) -> Result<Learner> {
-        let Problem { dimension, feature_bound, reward_bound, .. } = self.problem;
+        let Problem { dimension, feature_bound, reward_bound, .. } = self.setting.problem;
         let split = (reward_bound / feature_bound).powi(2);
         let domain = Domain::Regression { dimension, feature_bound, reward_bound, split };
         let levels = self.published.levels();
@@ -269,7 +329,7 @@ impl Setting<'_> {
         let params = PrivateSumParams {
             mechanism: Mechanism::Tree { levels: Some(levels) },
             schedule: Schedule::EveryRound,
-            ..PrivateSumParams::new(domain, Some(self.horizon), calibration)
+            ..PrivateSumParams::new(domain, Some(self.setting.rounds), calibration)
         };
         let guarantee = self.claim(params.check()?.guarantee(self.lines.privacy.delta)?)?;
         let paper = self.regularized(self.published.gaussian_regularizer(deviation));
@@ -277,22 +337,31 @@ impl Setting<'_> {
             (Some(ConfidenceName::Tight), _) | (None, Mode::Exact) => self.tight(),
             _ => paper,
         };
-        self.finish(domain, NoisePlan::Gaussian { deviation }, confidence, Some(guarantee))
+        self.finish(domain, NoisePlan::Gaussian { deviation }, confidence, guarantee)
     }
 
-    /// The paper's Wishart tree. The accountant has no exact price for it, and none is stated.
+    /// The paper's Wishart tree, with the guarantee of the learner that is deployed.
     fn wishart(&self) -> Result<Learner> {
-        let regularizer = match self.lines.mechanism {
-            MechanismName::Wishart => self.published.shifted_wishart_regularizer(),
-            _ => self.published.wishart_regularizer(),
+        let shifted = self.lines.mechanism == MechanismName::Wishart;
+        let regularizer = if shifted {
+            self.published.shifted_wishart_regularizer()
+        } else {
+            self.published.wishart_regularizer()
         };
+        let Setting { problem, rounds, .. } = *self.setting;
+        let Budget { epsilon, delta } = self.lines.privacy;
+        let deployed = JointParams {
+            alpha: Some(self.setting.alpha()),
+            ..JointParams::published_wishart(problem, epsilon, delta, rounds, shifted)
+        };
+        let guarantee = deployed.check()?.guarantee()?;
         let noise = NoisePlan::Wishart {
             degrees: self.published.wishart_degrees(),
             scale: self.published.squared_bound().sqrt(),
             nodes: self.published.levels(),
             fresh_dummies: self.lines.fresh_dummies,
         };
-        self.finish(self.problem.domain(), noise, self.regularized(regularizer), None)
+        self.finish(problem.domain(), noise, self.regularized(regularizer), guarantee)
     }
 
     fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
@@ -306,7 +375,7 @@ impl Setting<'_> {
     }
 
     fn tight(&self) -> Confidence {
-        let releases = self.lines.schedule.releases(self.horizon).max(1);
+        let releases = self.lines.schedule.releases(self.setting.rounds).max(1);
         Confidence::Tight { releases: Some(releases), scale: self.lines.bonus_scale }
     }
 
@@ -322,7 +391,7 @@ impl Setting<'_> {
         domain: Domain,
         noise: NoisePlan,
         confidence: Confidence,
-        guarantee: Option<Guarantee>,
+        guarantee: Guarantee,
     ) -> Result<Learner> {
         let Budget { epsilon, delta } = self.lines.privacy;
         let name = self.lines.name.clone().unwrap_or_else(|| {
@@ -331,10 +400,12 @@ impl Setting<'_> {
         });
         Ok(Learner {
             name,
+            setting: *self.setting,
+            epsilon: Some(epsilon),
             domain,
             schedule: self.lines.schedule,
-            rule: ConfidenceRule::new(self.problem, self.alpha, confidence)?,
-            guarantee: guarantee.map(Guarantee::simulated),
+            rule: ConfidenceRule::new(self.setting.problem, self.setting.alpha(), confidence)?,
+            guarantee: Some(guarantee.simulated()),
             noise,
         })
     }

@@ -1,0 +1,50 @@
+//! `reticent certify`: what each algorithm of an experiment may promise.
+
+use std::{fmt::Write, path::PathBuf};
+
+use clap::Args;
+use reticent_lab::Experiment;
+use serde_json::json;
+
+use super::read;
+use crate::{error::Error, report::Report};
+
+/// The guarantee of every algorithm of an experiment: requested, exact, and the paper's claim.
+#[derive(Args)]
+#[command(after_help = "Example: reticent certify examples/joint.toml")]
+pub struct Arguments {
+    /// The experiment's TOML file; nothing is run.
+    experiment: PathBuf,
+}
+
+/// Prices every algorithm.
+pub fn run(arguments: Arguments) -> Result<Report, Error> {
+    let experiment = Experiment::parse(&read(&arguments.experiment)?)?;
+    let (mut text, mut algorithms, mut warnings) = (String::new(), Vec::new(), Vec::new());
+    for contestant in experiment.contestants() {
+        let (name, guarantee) = (contestant.name(), contestant.guarantee());
+        let _ = writeln!(text, "{name}");
+        match guarantee {
+            Some(guarantee) => {
+                for line in guarantee.table().lines() {
+                    let _ = writeln!(text, "  {line}");
+                }
+                warnings.extend(guarantee.warnings().iter().map(|w| format!("{name}: {w}")));
+            }
+            None => text.push_str("  no guarantee is stated\n"),
+        }
+        for certificate in contestant.certificates() {
+            let _ = writeln!(text, "  {}: {}", certificate.whom, certificate.guarantee);
+        }
+        for remark in contestant.remarks() {
+            let _ = writeln!(text, "  note: {remark}");
+        }
+        text.push('\n');
+        let mut entry = json!({ "name": name, "guarantee": guarantee });
+        if !contestant.certificates().is_empty() {
+            entry["certificates"] = json!(contestant.certificates());
+        }
+        algorithms.push(entry);
+    }
+    Ok(Report::new(text, &json!({ "algorithms": algorithms })).warn(warnings))
+}

@@ -1,0 +1,193 @@
+//! `reticent reproduce`: the papers' experiments, with a verdict for every claim that can be measured.
+//!
+//! One file per paper. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
+//! and name it in [`EXPERIMENTS`].
+
+mod paper0;
+mod paper1;
+mod paper3;
+mod paper4;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use serde::Serialize;
+
+use crate::{Result, report};
+
+/// How much of a paper's scale is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Minutes for all experiments together.
+    Quick,
+    /// The paper's own horizon and number of trials.
+    Full,
+}
+
+/// What became of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Verdict {
+    /// Measured as claimed.
+    #[serde(rename = "reproduced")]
+    Reproduced,
+    /// Measured otherwise.
+    #[serde(rename = "not reproduced")]
+    NotReproduced,
+    /// Whatever was measured, the privacy the claim is made for is not there.
+    #[serde(rename = "privacy does not hold")]
+    PrivacyDoesNotHold,
+}
+
+impl Verdict {
+    /// Reproduced if so, else not.
+    pub fn when(reproduced: bool) -> Self {
+        if reproduced { Verdict::Reproduced } else { Verdict::NotReproduced }
+    }
+
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Verdict::Reproduced => "reproduced",
+            Verdict::NotReproduced => "not reproduced",
+            Verdict::PrivacyDoesNotHold => "privacy does not hold",
+        }
+    }
+}
+
+/// A claim of a paper beside what was measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Claim {
+    /// In the paper's sense, in our words.
+    pub claim: String,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// What we found.
+    pub measured: String,
+    /// What the paper or its restoration leads one to expect.
+    pub expected: String,
+}
+
+/// Where an experiment writes, how large it is, and whom it tells how far it is.
+pub struct Stage<'a> {
+    /// How much of the paper's scale is run.
+    pub extent: Extent,
+    /// Its own folder.
+    pub folder: &'a Path,
+    /// Hears a line at a time.
+    pub progress: &'a (dyn Fn(&str) + Sync),
+}
+
+/// One experiment of a paper.
+pub struct PaperExperiment {
+    /// paper/figure, as the command line takes it.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    run: fn(&Stage) -> Result<Vec<Claim>>,
+}
+
+/// All experiments we know.
+pub const EXPERIMENTS: &[PaperExperiment] = &[
+    PaperExperiment {
+        id: "paper0/figure1",
+        title: "regret under local, shuffle and joint privacy: published constants, then equal certificates",
+        run: paper0::figure1,
+    },
+    PaperExperiment {
+        id: "paper0/table1",
+        title: "the least eigenvalue of the arms played, over trials and given the history",
+        run: paper0::table1,
+    },
+    PaperExperiment {
+        id: "paper1/experiment1",
+        title: "regret against dimension, not private",
+        run: paper1::experiment1,
+    },
+    PaperExperiment {
+        id: "paper1/figure4",
+        title: "regret of the private variants, with and without a gap",
+        run: paper1::figure4,
+    },
+    PaperExperiment {
+        id: "paper1/figure5",
+        title: "regret against the regulariser's shift",
+        run: paper1::figure5,
+    },
+    PaperExperiment {
+        id: "paper3/figure2",
+        title: "six privacy vectors where the best point is the sharpest corner",
+        run: paper3::figure2,
+    },
+    PaperExperiment {
+        id: "paper3/figure3",
+        title: "six privacy vectors, averaged over three setups (also Figure 1)",
+        run: paper3::figure3,
+    },
+    PaperExperiment {
+        id: "paper3/theorem3",
+        title: "the unimprovable privacy vector on random instances",
+        run: paper3::theorem3,
+    },
+    PaperExperiment {
+        id: "paper3/certificate",
+        title: "ours against the paper's at equal certificate",
+        run: paper3::certificate,
+    },
+    PaperExperiment {
+        id: "paper4/regret",
+        title: "regret with the paper's noise, with exact noise, and on every set",
+        run: paper4::regret,
+    },
+];
+
+/// An experiment that was run.
+#[derive(Debug, Serialize)]
+pub struct Reproduction {
+    /// Which.
+    pub id: &'static str,
+    /// Its claims.
+    pub claims: Vec<Claim>,
+    /// How long it took.
+    pub seconds: f64,
+    /// Where its files are.
+    pub folder: PathBuf,
+}
+
+/// The experiments whose id is `wanted` or begins with `wanted/`; all of them without.
+pub fn matching(wanted: Option<&str>) -> Result<Vec<&'static PaperExperiment>> {
+    let fits = |experiment: &&PaperExperiment| {
+        wanted.is_none_or(|wanted| {
+            experiment.id == wanted
+                || experiment.id.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('/'))
+        })
+    };
+    let found: Vec<_> = EXPERIMENTS.iter().filter(fits).collect();
+    if found.is_empty() {
+        let known: Vec<&str> = EXPERIMENTS.iter().map(|experiment| experiment.id).collect();
+        let remedy = format!("give a paper or one of: {}", known.join(", "));
+        let wanted = wanted.unwrap_or_default();
+        return Err(reticent::Error::invalid("experiment", wanted, remedy).into());
+    }
+    Ok(found)
+}
+
+impl PaperExperiment {
+    /// Runs the experiment into `folder/id` and writes its claims there.
+    pub fn reproduce(
+        &self,
+        extent: Extent,
+        folder: &Path,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Reproduction> {
+        let folder = folder.join(self.id);
+        let start = Instant::now();
+        let claims = (self.run)(&Stage { extent, folder: &folder, progress })?;
+        let seconds = start.elapsed().as_secs_f64();
+        let reproduction = Reproduction { id: self.id, claims, seconds, folder };
+        let json = serde_json::to_string_pretty(&reproduction).expect("claims are plain data");
+        report::write(&reproduction.folder, "claims.json", &json)?;
+        Ok(reproduction)
+    }
+}

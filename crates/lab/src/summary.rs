@@ -1,0 +1,269 @@
+//! What came of an experiment: a table, a figure, a page and files.
+
+use std::path::Path;
+
+use reticent::privacy::Guarantee;
+use serde::Serialize;
+
+use crate::{
+    Result,
+    contest::{Bound, Certificate, Contestant, Side, Trial},
+    figure::{Figure, Line, Scale, Series},
+    report::{self, Report},
+};
+
+/// What came of one algorithm.
+#[derive(Debug, Clone, Serialize)]
+pub struct AlgorithmSummary {
+    /// What the report calls it.
+    pub name: String,
+    /// Regret after the last round.
+    pub final_regret: Estimate,
+    /// What may be promised, if anything; the weakest promise where people differ.
+    pub guarantee: Option<Guarantee>,
+    /// Promises to single people or agents.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<Certificate>,
+    /// What a careful reader must know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+    /// What theory says of the final regret.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<Bound>,
+    /// Other things that were counted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub measures: Vec<(&'static str, Estimate)>,
+    /// Time of one round, environment included.
+    pub nanoseconds_per_round: f64,
+    /// (round, regret) over trials.
+    #[serde(skip)]
+    pub curve: Vec<(u64, Estimate)>,
+    #[serde(skip)]
+    bound_lines: Vec<Vec<(f64, f64)>>,
+    #[serde(skip)]
+    trials: Vec<Trial>,
+}
+
+/// A mean over trials.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error; zero for a single trial, where it is unknown.
+    pub standard_error: f64,
+    /// Over how many trials.
+    pub trials: usize,
+}
+
+/// What `summary.json` holds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// The experiment's name.
+    pub name: String,
+    /// The algorithms, in the experiment's order.
+    pub algorithms: Vec<AlgorithmSummary>,
+    /// The environment as given.
+    pub environment: serde_json::Value,
+    /// Rounds of a trial.
+    pub rounds: u64,
+    /// The seed.
+    pub seed: u64,
+    /// The version of this program.
+    pub version: &'static str,
+}
+
+impl Estimate {
+    /// Mean and standard error.
+    pub fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let square: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+        let standard_error = if values.len() > 1 { (square / (n - 1.0) / n).sqrt() } else { 0.0 };
+        Estimate { mean, standard_error, trials: values.len() }
+    }
+}
+
+impl AlgorithmSummary {
+    pub(crate) fn new(contestant: &dyn Contestant, trials: Vec<Trial>, time: f64) -> Self {
+        let length = trials.iter().map(|trial| trial.curve.len()).min().unwrap_or(0);
+        let at = |i: usize| {
+            let regrets: Vec<f64> = trials.iter().map(|trial| trial.curve[i].regret).collect();
+            (trials[0].curve[i].round, Estimate::of(&regrets))
+        };
+        let curve: Vec<(u64, Estimate)> = (0..length).map(at).collect();
+        let (rounds, final_regret) = curve.last().copied().unwrap_or((0, Estimate::of(&[])));
+        let whats = trials.first().map_or(&[][..], |trial| &trial.measures).iter();
+        let measures = whats.map(|measure| {
+            let of = |trial: &Trial| {
+                trial.measures.iter().find(|m| m.what == measure.what).map(|m| m.value)
+            };
+            (measure.what, Estimate::of(&trials.iter().filter_map(of).collect::<Vec<_>>()))
+        });
+        let bounds = contestant.bounds(rounds);
+        let mut bound_lines = vec![Vec::new(); bounds.len()];
+        for &(round, _) in &curve {
+            // Above what anybody could lose a bound says nothing, and would only stretch the axis.
+            for (line, bound) in bound_lines.iter_mut().zip(contestant.bounds(round)) {
+                if !bound.is_vacuous() {
+                    line.push((round as f64, bound.value));
+                }
+            }
+        }
+        AlgorithmSummary {
+            name: contestant.name().to_string(),
+            final_regret,
+            guarantee: contestant.guarantee().cloned(),
+            certificates: contestant.certificates().to_vec(),
+            remarks: contestant.remarks(),
+            bounds,
+            measures: measures.collect(),
+            nanoseconds_per_round: time,
+            curve,
+            bound_lines,
+            trials,
+        }
+    }
+
+    /// The final regret of every trial.
+    pub fn final_regrets(&self) -> Vec<f64> {
+        self.trials.iter().filter_map(|trial| trial.curve.last()).map(|c| c.regret).collect()
+    }
+}
+
+/// What the columns of [`Summary::rows`] are.
+pub const HEADER: [&str; 6] =
+    ["algorithm", "final regret", "standard error", "epsilon", "delta", "ns a round"];
+
+impl Summary {
+    /// The algorithm of that name.
+    pub fn algorithm(&self, name: &str) -> Option<&AlgorithmSummary> {
+        self.algorithms.iter().find(|algorithm| algorithm.name == name)
+    }
+
+    /// The comparison as rows of text.
+    pub fn rows(&self) -> Vec<Vec<String>> {
+        let row = |summary: &AlgorithmSummary| {
+            let guarantee = summary.guarantee.as_ref();
+            vec![
+                summary.name.clone(),
+                format!("{:.1}", summary.final_regret.mean),
+                format!("{:.1}", summary.final_regret.standard_error),
+                guarantee.map_or("none".into(), Guarantee::epsilon_text),
+                guarantee.map_or("none".into(), |g| format!("{:e}", g.delta())),
+                format!("{:.1}", summary.nanoseconds_per_round),
+            ]
+        };
+        self.algorithms.iter().map(row).collect()
+    }
+
+    /// What theory and the other counters say, as rows of text: algorithm, what, value.
+    pub fn details(&self) -> Vec<Vec<String>> {
+        let mut rows = Vec::new();
+        for summary in &self.algorithms {
+            for bound in &summary.bounds {
+                let side = if bound.side == Side::Upper { "at most" } else { "at least" };
+                let vacuous = if bound.is_vacuous() {
+                    format!(" (vacuous: nobody can lose more than {:.3e})", bound.trivial)
+                } else {
+                    String::new()
+                };
+                let value = format!("{side} {:.4e}{vacuous}", bound.value);
+                rows.push(vec![summary.name.clone(), bound.theorem.clone(), value]);
+            }
+            for (what, estimate) in &summary.measures {
+                let value = format!("{:.4} +- {:.4}", estimate.mean, estimate.standard_error);
+                rows.push(vec![summary.name.clone(), (*what).to_string(), value]);
+            }
+        }
+        rows
+    }
+
+    /// Writes the folder of results; `experiment` is the file as run.
+    pub fn write(&self, folder: &Path, experiment: &str) -> Result<()> {
+        report::write(folder, "experiment.toml", experiment)?;
+        let json = serde_json::to_string_pretty(self).expect("results are plain data");
+        report::write(folder, "summary.json", &json)?;
+        report::write(folder, "results.csv", &self.csv())?;
+        let figure = self.figure();
+        report::write(folder, "figures/regret.svg", &figure.svg()?)?;
+        report::write(folder, "report.html", &self.page(&figure, experiment)?.html())
+    }
+
+    fn csv(&self) -> String {
+        let mut text = String::from("algorithm,trial,round,regret\n");
+        for summary in &self.algorithms {
+            let name = summary.name.replace('"', "\"\"");
+            for (number, trial) in summary.trials.iter().enumerate() {
+                for point in &trial.curve {
+                    text.push_str(&format!(
+                        "\"{name}\",{number},{},{}\n",
+                        point.round, point.regret
+                    ));
+                }
+            }
+        }
+        text
+    }
+
+    fn figure(&self) -> Figure {
+        let mut series = Vec::new();
+        for (colour, summary) in self.algorithms.iter().enumerate() {
+            let points = summary.curve.iter().map(|(round, e)| (*round as f64, e.mean));
+            // Two standard errors; on a logarithmic axis a band must stay above zero.
+            let band =
+                summary.curve.iter().map(|(_, e)| (2.0 * e.standard_error).min(0.9 * e.mean.abs()));
+            series.push(Series {
+                name: summary.name.clone(),
+                colour,
+                line: Line::Solid,
+                points: points.collect(),
+                band: band.collect(),
+            });
+            for (bound, points) in summary.bounds.iter().zip(&summary.bound_lines) {
+                if !points.is_empty() {
+                    let name = format!("{} ({})", bound.theorem, summary.name);
+                    series.push(Series {
+                        name,
+                        colour,
+                        line: Line::Dashed,
+                        points: points.clone(),
+                        band: Vec::new(),
+                    });
+                }
+            }
+        }
+        Figure {
+            title: format!("{}: regret, band of two standard errors", self.name),
+            x: ("round".into(), Scale::Logarithmic),
+            y: ("regret".into(), Scale::Logarithmic),
+            series,
+        }
+    }
+
+    fn page(&self, figure: &Figure, experiment: &str) -> Result<Report> {
+        let mut page = Report::new(&self.name);
+        page.figure(figure)?;
+        page.table(&HEADER, &self.rows());
+        let details = self.details();
+        if !details.is_empty() {
+            page.heading("Theory and counters");
+            page.table(&["algorithm", "what", "value"], &details);
+        }
+        for summary in &self.algorithms {
+            page.heading(&summary.name);
+            for remark in &summary.remarks {
+                page.paragraph(remark);
+            }
+            match &summary.guarantee {
+                Some(guarantee) => page.preformatted(&guarantee.table()),
+                None => page.paragraph("No guarantee is stated."),
+            }
+            for certificate in &summary.certificates {
+                page.paragraph(&format!("{}: {}", certificate.whom, certificate.guarantee));
+            }
+        }
+        page.heading("The experiment, as run");
+        page.preformatted(experiment);
+        Ok(page)
+    }
+}
