@@ -101,6 +101,11 @@ impl Regression {
         self.ln_growth
     }
 
+    /// `sum y x`.
+    pub(super) fn moment(&self) -> &[f64] {
+        &self.moment
+    }
+
     /// Upper triangle of `sum x x^T`, row by row.
     #[cfg(test)]
     pub(super) fn gram(&self) -> &[f64] {
