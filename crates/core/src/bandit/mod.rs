@@ -21,15 +21,21 @@
 //! | `online_ucb` | the learner under local differential privacy whose set comes from an online learner |
 //! | `online_confidence` | what is proved of that set, with every constant |
 //! | `online_published` | the constants of paper 0 |
+//! | `anytime` | the same without a horizon |
+//! | `combiner` | the same without knowing how well the features are spread |
+//! | `online_linucb` | that set without privacy |
 //! | [`bounds`] | what theory says of regret, as numbers |
 
+mod anytime;
 mod arms;
 pub mod bounds;
+mod combiner;
 mod confidence;
 mod joint;
 mod linucb;
 mod local;
 mod online_confidence;
+mod online_linucb;
 mod online_published;
 mod online_ucb;
 mod policy;
@@ -40,7 +46,9 @@ mod regression;
 mod score;
 mod shuffle;
 
+pub use anytime::{Anytime, AnytimeParams};
 pub use arms::Arms;
+pub use combiner::{Combiner, CombinerParams};
 pub use confidence::{Confidence, ConfidenceRule, Regularizer};
 pub use joint::{Decision, JointLinUcb, JointParams, JointPlan, Observation, Ticket};
 pub use linucb::{LinUcb, LinUcbParams};
@@ -49,6 +57,7 @@ pub use local::{
     Server,
 };
 pub use online_confidence::OnlineConfidence;
+pub use online_linucb::{OnlineLinUcb, OnlineLinUcbParams};
 pub use online_ucb::{LearnerParams, OnlineUcb, OnlineUcbParams, Width};
 pub use policy::Policy;
 pub use problem::Problem;

@@ -21,7 +21,7 @@ use crate::{
 pub(super) const REFRESH: u64 = 1024;
 
 /// Sums, and the policy made from them; whoever owns it keeps the policy's width.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Regression {
     /// rho.
     regularizer: f64,
@@ -99,6 +99,11 @@ impl Regression {
 
     pub(super) fn ln_growth(&self) -> f64 {
         self.ln_growth
+    }
+
+    /// `sum y x`.
+    pub(super) fn moment(&self) -> &[f64] {
+        &self.moment
     }
 
     /// Upper triangle of `sum x x^T`, row by row.

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     experts::{ABSENT, Round, Tile},
-    projection::{LANES, Row, Workspace},
+    projection::{LANES, Row, Workspace, ZERO},
     weights::{exponentials, total},
 };
 use super::{OnlineLearner, check_gradient, gradient_descent::into_ball};
@@ -170,7 +170,7 @@ impl MalerParams {
 }
 
 /// Algorithm 6.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Convex {
     log_weight: f64,
     point: Vec<f64>,
@@ -221,12 +221,10 @@ pub struct Maler {
     room: Room,
 }
 
+/// Equal as far as anything to come depends on it.
 impl PartialEq for Maler {
     fn eq(&self, other: &Self) -> bool {
-        let parts = |maler: &Self| (maler.params, maler.rounds, maler.shortened);
-        parts(self) == parts(other)
-            && (&self.convex, &self.tiles, &self.prediction)
-                == (&other.convex, &other.tiles, &other.prediction)
+        self.save() == other.save()
     }
 }
 
@@ -395,36 +393,42 @@ impl Step<'_> {
 /// Shifts the weights' logarithms so that the largest is 0, and mixes the experts' points.
 #[inline(always)]
 fn predict(convex_rate: f64, convex: &mut Convex, tiles: &mut [Tile], prediction: &mut [f64]) {
-    let mut largest = convex.log_weight;
+    let mut largest = [convex.log_weight; LANES];
     for tile in &*tiles {
-        let weights = tile.strongly_convex.log_weights.iter().chain(&tile.exp_concave.log_weights);
-        largest = weights.fold(largest, |a, &b| if b > a { b } else { a });
-    }
-    convex.log_weight -= largest;
-    // One exponential: in a row of its own, it has the bits the others have.
-    let weight = convex_rate * exponentials([convex.log_weight; LANES])[0];
-    let mut all = weight;
-    for (prediction, point) in prediction.iter_mut().zip(&convex.point) {
-        *prediction = weight * point;
-    }
-    for tile in tiles {
-        for family in [&mut tile.strongly_convex, &mut tile.exp_concave] {
-            let mut shifted = family.log_weights;
-            for logarithm in &mut shifted {
-                *logarithm = if *logarithm > 0.5 * ABSENT { *logarithm - largest } else { ABSENT };
-            }
-            family.log_weights = shifted;
-            let mut weights = exponentials(shifted);
-            weights.iter_mut().zip(&tile.rates).for_each(|(weight, rate)| *weight *= rate);
-            all += total(&weights);
-            for (entry, point) in prediction.iter_mut().zip(&family.points) {
-                let mut product = weights;
-                product.iter_mut().zip(point).for_each(|(product, point)| *product *= point);
-                *entry += total(&product);
+        for family in [&tile.strongly_convex, &tile.exp_concave] {
+            for (largest, &log) in largest.iter_mut().zip(&family.log_weights) {
+                *largest = if log > *largest { log } else { *largest };
             }
         }
     }
-    prediction.iter_mut().for_each(|entry| *entry /= all);
+    let largest = largest.into_iter().fold(ABSENT, |a, b| if b > a { b } else { a });
+    convex.log_weight -= largest;
+    let weight = convex_rate * libm::exp(convex.log_weight);
+    let mut all = ZERO;
+    for tile in &mut *tiles {
+        let rates = tile.rates;
+        for family in [&mut tile.strongly_convex, &mut tile.exp_concave] {
+            for log in &mut family.log_weights {
+                *log = if *log > 0.5 * ABSENT { *log - largest } else { ABSENT };
+            }
+            family.weights = exponentials(family.log_weights);
+            for lane in 0..LANES {
+                family.weights[lane] *= rates[lane];
+                all[lane] += family.weights[lane];
+            }
+        }
+    }
+    let scale = 1.0 / (weight + total(&all));
+    for (i, (entry, point)) in prediction.iter_mut().zip(&convex.point).enumerate() {
+        let mut sum = ZERO;
+        for tile in &*tiles {
+            for family in [&tile.strongly_convex, &tile.exp_concave] {
+                let products = family.weights.iter().zip(&family.points[i]);
+                sum.iter_mut().zip(products).for_each(|(sum, (weight, x))| *sum += weight * x);
+            }
+        }
+        *entry = (weight * point + total(&sum)) * scale;
+    }
 }
 
 #[cfg(test)]

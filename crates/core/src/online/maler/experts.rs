@@ -36,16 +36,19 @@ pub(super) struct Round<'a> {
 }
 
 /// Where experts stand and what they are worth.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Family {
     /// ln of the weights, up to a common summand.
     pub(super) log_weights: Row,
     /// Coordinate by coordinate.
     pub(super) points: Vec<Row>,
+    /// Room for the weights times the rates.
+    #[serde(skip)]
+    pub(super) weights: Row,
 }
 
 /// The experts of up to [`LANES`] rates, of both curved families.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Tile {
     /// eta; 0 where there is no expert.
     pub(super) rates: Row,
@@ -70,6 +73,7 @@ impl Tile {
         let family = |exists: bool| Family {
             log_weights: if exists { log_weights } else { [ABSENT; LANES] },
             points: vec![ZERO; dimension],
+            weights: ZERO,
         };
         let [strongly_convex, exp_concave] = families;
         let mut matrices = Vec::new();
