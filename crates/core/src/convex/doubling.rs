@@ -46,6 +46,12 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
             let remedy = "epochs of different lengths need different ones: leave them out";
             return Err(Error::invalid("batch, smoothing or step", "given", remedy));
         }
+        if params.contributions_per_person > params.horizon {
+            // Each epoch is calibrated for k losses of one person, or for all it has: shorter ones could be filled one by one.
+            let remedy = format!("give at most the first horizon = {}", params.horizon);
+            let k = params.contributions_per_person;
+            return Err(Error::invalid("contributions_per_person", k, remedy));
+        }
         let worst = worst_epoch(&params, &set)?;
         let current = Some(params.check(set)?.start(noise)?);
         Ok(DoublingBandit { params, epoch: 0, before: 0, released: 0, current, worst })
@@ -91,6 +97,11 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
         self.current.as_ref()
     }
 
+    /// Decisions made so far, what [`DoublingBandit::resume`] asks for.
+    pub fn decisions(&self) -> u64 {
+        self.before + self.current.as_ref().map_or(0, PrivateBandit::decisions)
+    }
+
     /// Releases made so far, what [`DoublingBandit::resume`] asks for.
     pub fn releases(&self) -> u64 {
         self.released + self.current.as_ref().map_or(0, PrivateBandit::releases)
@@ -122,15 +133,22 @@ where
         saved::save(KIND, &(numbers, self.current.as_ref().map(PrivateBandit::save)))
     }
 
-    /// Continues bit for bit on the same set, if no release has left since.
-    pub fn resume(set: DecisionSet<O>, bytes: &[u8], releases_made: u64) -> Result<Self> {
+    /// Continues on the same set as [`PrivateBandit::resume`] does.
+    pub fn resume(
+        set: DecisionSet<O>,
+        bytes: &[u8],
+        decisions_made: u64,
+        releases_made: u64,
+    ) -> Result<Self> {
         let ((params, epoch, before, released), current): (
             (PrivateBanditParams, u32, u64, u64),
             Option<Vec<u8>>,
         ) = saved::load(KIND, bytes)?;
         let worst = worst_epoch(&params, &set)?;
         let left = releases_made.saturating_sub(released);
-        let current = Some(PrivateBandit::resume(set, &current.ok_or_else(lost)?, left)?);
+        let within = decisions_made.saturating_sub(before);
+        let current = current.ok_or_else(lost)?;
+        let current = Some(PrivateBandit::resume(set, &current, within, left)?);
         Ok(DoublingBandit { params, epoch, before, released, current, worst })
     }
 }

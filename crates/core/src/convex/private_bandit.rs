@@ -448,9 +448,16 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
         saved::save(&kind::<N>(), &(&self.state, sum))
     }
 
-    /// Continues bit for bit on the same set, if no release has left since: see [`PrivateSum::resume`].
-    pub fn resume(set: DecisionSet<O>, bytes: &[u8], releases_made: u64) -> Result<Self> {
-        let (state, sum): (State, SavedSum<PlainSum<N>>) = saved::load(&kind::<N>(), bytes)?;
+    /// Continues on the same set, if no release has left since: see [`PrivateSum::resume`]. Bit for bit, if no decision has left
+    /// either; else on a refreshed generator and without the decisions in between. Points that were played came from this
+    /// generator, and noise drawn from the same words again could be guessed from them.
+    pub fn resume(
+        set: DecisionSet<O>,
+        bytes: &[u8],
+        decisions_made: u64,
+        releases_made: u64,
+    ) -> Result<Self> {
+        let (mut state, sum): (State, SavedSum<PlainSum<N>>) = saved::load(&kind::<N>(), bytes)?;
         let damaged = |reason: &str, remedy: &str| Error::CorruptState {
             size: bytes.len(),
             reason: reason.into(),
@@ -467,7 +474,11 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
         if !fits {
             return Err(damaged("its parts do not fit each other", "restore another copy"));
         }
-        let aggregate = match sum {
+        if decisions_made < state.next {
+            let remedy = format!("the saved state has made {}: give the true number", state.next);
+            return Err(Error::invalid("decisions_made", decisions_made, remedy));
+        }
+        let mut aggregate = match sum {
             SavedSum::Plain(sum) => Aggregate::Plain(sum),
             SavedSum::Private { estimates, sum, public } => {
                 let sum = PrivateSum::resume(&sum, releases_made)?;
@@ -481,6 +492,10 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
             return Err(Error::StaleState { saved: state.rounds, released: releases_made });
         }
         let corners = corners(&set, &state.params)?;
+        if decisions_made > state.next {
+            aggregate.source().refresh()?;
+            state.next = decisions_made;
+        }
         Ok(PrivateBandit { set, aggregate, corners, state })
     }
 }

@@ -331,20 +331,21 @@ fn saved_learners_continue_bit_for_bit_and_errors_change_nothing() {
         assert!(bandit.observe(PlayTicket(999), 0.5).is_err());
         assert!(bandit.observe(PlayTicket(3), 0.5).is_err(), "a second answer");
         assert_eq!(bandit.save(), bytes, "an error changed the state");
-        let made = bandit.releases();
-        let mut resumed = PrivateBandit::<_, Seeded>::resume(set(), &bytes, made).unwrap();
+        let (asked, made) = (bandit.decisions(), bandit.releases());
+        let mut resumed = PrivateBandit::<_, Seeded>::resume(set(), &bytes, asked, made).unwrap();
         assert!(resumed.dismiss(open) && !resumed.dismiss(open) && bandit.dismiss(open));
         assert_eq!(play(&mut bandit, 150), play(&mut resumed, 150));
         assert_eq!(bandit.save(), resumed.save());
         assert!(bandit.releases() > made);
-        let stale = PrivateBandit::<_, Seeded>::resume(set(), &bytes, bandit.releases());
+        let (later, left) = (bandit.decisions(), bandit.releases());
+        let stale = PrivateBandit::<_, Seeded>::resume(set(), &bytes, later, left);
         assert_eq!(stale.is_ok(), protection == Protection::None);
         let other = UniformMatroid::set(6, 2).unwrap();
-        assert!(PrivateBandit::<_, Seeded>::resume(other, &bytes, made).is_err());
-        assert!(PrivateBandit::<_, Mute>::resume(set(), &bytes, made).is_err());
-        assert!(
-            PrivateBandit::<_, Seeded>::resume(set(), &bytes[..bytes.len() - 1], made).is_err()
-        );
+        assert!(PrivateBandit::<_, Seeded>::resume(other, &bytes, asked, made).is_err());
+        assert!(PrivateBandit::<_, Mute>::resume(set(), &bytes, asked, made).is_err());
+        let torn = &bytes[..bytes.len() - 1];
+        assert!(PrivateBandit::<_, Seeded>::resume(set(), torn, asked, made).is_err());
+        assert!(PrivateBandit::<_, Seeded>::resume(set(), &bytes, asked - 1, made).is_err());
     }
 }
 
@@ -356,11 +357,28 @@ fn secure_noise_is_saved_without_being_copied() {
         params(50, Protection::central(1.0, 1e-6)).check(set()).unwrap().start(noise).unwrap();
     let ticket = bandit.decide().unwrap().ticket;
     let mut resumed =
-        PrivateBandit::<_, crate::noise::SecureNoise>::resume(set(), &bandit.save(), 0).unwrap();
+        PrivateBandit::<_, crate::noise::SecureNoise>::resume(set(), &bandit.save(), 1, 0).unwrap();
     bandit.observe(ticket, 0.5).unwrap();
     resumed.observe(ticket, 0.5).unwrap();
     assert_eq!(bandit.decide().unwrap(), resumed.decide().unwrap());
     assert!(bandit.guarantee().unwrap().warnings().is_empty(), "nothing simulated");
+}
+
+#[test]
+fn noise_is_never_drawn_from_words_that_played_points() {
+    let set = || L1Ball::set(3, 1.0).unwrap();
+    let mut bandit = start(params(50, Protection::central(1.0, 1e-6)), set());
+    let bytes = bandit.save();
+    let played: Vec<_> = (0..4).map(|_| bandit.decide().unwrap().point).collect();
+    // Four points have left since: the resumed learner must not come to the same words again.
+    let mut resumed = PrivateBandit::<_, Seeded>::resume(set(), &bytes, 4, 0).unwrap();
+    let decision = resumed.decide().unwrap();
+    assert!(!played.contains(&decision.point));
+    assert!(resumed.observe(PlayTicket(2), 0.5).is_err(), "a decision in between");
+    assert_eq!(decision.ticket, PlayTicket(4));
+    // Planted: whoever says that none has left gets the same point again.
+    let mut fooled = PrivateBandit::<_, Seeded>::resume(set(), &bytes, 0, 0).unwrap();
+    assert_eq!(fooled.decide().unwrap().point, played[0]);
 }
 
 #[test]
@@ -480,7 +498,8 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
     let set = || L1Ball::set(3, 1.0).unwrap();
     let bytes = bandit.save();
     let mut resumed =
-        DoublingBandit::<_, Seeded>::resume(set(), &bytes, bandit.releases()).unwrap();
+        DoublingBandit::<_, Seeded>::resume(set(), &bytes, bandit.decisions(), bandit.releases())
+            .unwrap();
     for _ in 0..15_000 {
         let (one, two) = (bandit.decide().unwrap(), resumed.decide().unwrap());
         assert_eq!(one, two);
@@ -488,10 +507,12 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
         resumed.observe(two.ticket, loss.value(&two.point)).unwrap();
     }
     assert_eq!(bandit.save(), resumed.save());
-    assert!(
-        DoublingBandit::<_, Seeded>::resume(set(), &bytes, bandit.releases()).is_err(),
-        "stale"
-    );
+    let (asked, made) = (bandit.decisions(), bandit.releases());
+    assert!(DoublingBandit::<_, Seeded>::resume(set(), &bytes, asked, made).is_err(), "stale");
+    // More losses of one person than the first epoch has could fill several epochs at full sensitivity.
+    let crowded = PrivateBanditParams { contributions_per_person: 201, ..first };
+    let error = DoublingBandit::start(crowded, set(), Seeded(1)).unwrap_err().to_string();
+    assert!(error.contains("contributions_per_person is 201"), "{error}");
     let fixed = PrivateBanditParams { batch: Some(4), ..first };
     assert!(DoublingBandit::start(fixed, L1Ball::set(3, 1.0).unwrap(), Seeded(1)).is_err());
 }
