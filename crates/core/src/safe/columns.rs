@@ -87,13 +87,15 @@ impl Oracle for Reach<'_> {
         let mut add = |point: Point| {
             add(point, term.best(0.0, point.mean - point.spread, point.mean + point.spread));
         };
+        // The other ray is offered when prices ask for it.
+        let wanted = match *term {
+            Term::Linear { weight } if self.dimension() > 1 => weight,
+            _ => 0.0,
+        };
         for sign in [1.0, -1.0] {
-            if self.dimension() > 1 || self.allows(sign) {
+            if sign * wanted >= 0.0 && (self.dimension() > 1 || self.allows(sign)) {
                 add(self.tip(sign));
             }
-        }
-        if self.dimension() > 1 {
-            add(self.support(0.0, 1.0));
         }
     }
 }
@@ -166,6 +168,8 @@ pub(super) struct Mixture {
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     dictionary: Dictionary,
+    /// The rows of the polytope that are in the master.
+    active: Vec<usize>,
     /// Agent, point and response of every column.
     points: Vec<(usize, Point, f64)>,
     worths: Vec<f64>,
@@ -173,33 +177,81 @@ pub(super) struct Columns {
     entries: Vec<f64>,
 }
 
+/// One run of the search on the active rows.
+struct Search {
+    points: Vec<Point>,
+    responses: Vec<f64>,
+    upper: f64,
+}
+
 impl Columns {
     /// Runs the search, beginning with the oracles' own points and `seeds`.
+    ///
+    /// Most rows limit a single agent and never matter. The master begins with the rows that couple agents and with `likely` ones; rows
+    /// that its solution exceeds are added until none is, which is the solution for all. A bound without a row is a bound with it.
     pub(super) fn generate<O: Oracle>(
         &mut self,
         polytope: &Polytope,
         terms: &[Term],
         oracles: &[O],
         seeds: &[Point],
+        likely: &[usize],
     ) -> Mixture {
-        let (rows, agents) = (polytope.rows().len(), terms.len());
-        self.begin(polytope, agents);
-        let mut first: Vec<(usize, Point, f64)> = Vec::new();
+        let couples = |row: &Vec<f64>| row.iter().filter(|&&a| a != 0.0).count() > 1;
+        let few = polytope.rows().len() <= terms.len() + 16;
+        let begins = |row: &usize| few || likely.contains(row) || couples(&polytope.rows()[*row]);
+        self.active.clear();
+        self.active.extend((0..polytope.rows().len()).filter(begins));
+        let mut known: Vec<(usize, Point, f64)> = Vec::new();
         for (agent, (oracle, term)) in oracles.iter().zip(terms).enumerate() {
-            oracle.first_offers(term, &mut |point, y| first.push((agent, point, y)));
+            oracle.first_offers(term, &mut |point, y| known.push((agent, point, y)));
             if let Some(seed) = seeds.get(agent) {
                 let y = term.best(0.0, seed.mean - seed.spread, seed.mean + seed.spread);
-                first.push((agent, *seed, y));
+                known.push((agent, *seed, y));
             }
         }
+        let mut upper = f64::INFINITY;
+        loop {
+            let search = self.search(polytope, terms, oracles, &known);
+            upper = upper.min(search.upper);
+            let before = self.active.len();
+            for (index, (row, bound)) in polytope.rows().iter().zip(polytope.bounds()).enumerate() {
+                let used = |(a, point): (&f64, &Point)| a * point.mean + a.abs() * point.spread;
+                let (mut sum, mut size) = (0.0, bound.abs());
+                for use_of in row.iter().zip(&search.points).map(used) {
+                    sum += use_of;
+                    size += use_of.abs();
+                }
+                if sum > bound + 1e-11 * size && !self.active.contains(&index) {
+                    self.active.push(index);
+                }
+            }
+            if self.active.len() == before {
+                let Search { points, responses, .. } = search;
+                return Mixture { points, responses, upper };
+            }
+            // What was found so far is where the next search begins.
+            self.dictionary.for_each_value(|k, _| known.push(self.points[k]));
+        }
+    }
+
+    fn search<O: Oracle>(
+        &mut self,
+        polytope: &Polytope,
+        terms: &[Term],
+        oracles: &[O],
+        known: &[(usize, Point, f64)],
+    ) -> Search {
+        let (rows, agents) = (self.active.len(), terms.len());
+        self.begin(polytope, agents);
         let worth = |agent: usize, y: f64| terms[agent].value(y) - terms[agent].value(0.0);
         // Scaled to the best single offer: a far corner that is worth very little must not drown the rest.
         let size = |most: f64, offer: &(usize, Point, f64)| most.max(worth(offer.0, offer.2));
-        let unit = match first.iter().fold(0.0, size) {
+        let unit = match known.iter().fold(0.0, size) {
             best if best > 0.0 => best,
             _ => 1.0,
         };
-        for (agent, point, y) in first {
+        for &(agent, point, y) in known {
             self.add(polytope, &terms[agent], agent, point, y, unit);
         }
         let mut upper = f64::INFINITY;
@@ -210,8 +262,8 @@ impl Columns {
             }
             let mut bound = 0.0;
             prices.fill((0.0, 0.0));
-            for row in 0..rows {
-                let price = self.dictionary.multiplier(row) * self.scales[row] * unit;
+            for (position, &row) in self.active.iter().enumerate() {
+                let price = self.dictionary.multiplier(position) * self.scales[position] * unit;
                 if price > 0.0 {
                     bound += price * polytope.bounds()[row];
                     for ((mean, spread), a) in prices.iter_mut().zip(&polytope.rows()[row]) {
@@ -235,8 +287,8 @@ impl Columns {
             if upper - value <= GAP * upper.abs().max(1e-12 * unit) || offers.is_empty() {
                 break;
             }
-            if self.points.len() > 8 * (rows + agents) {
-                self.dictionary.prune(0.05);
+            if self.dictionary.columns() > 3 * (rows + agents) {
+                self.dictionary.prune(0.02);
             }
             for (agent, offer) in offers {
                 self.add(polytope, &terms[agent], agent, offer.point, offer.response, unit);
@@ -250,21 +302,22 @@ impl Columns {
             points[agent].spread += weight * point.spread;
             responses[agent] += weight * y;
         });
-        Mixture { points, responses, upper }
+        Search { points, responses, upper }
     }
 
-    /// An empty master: the polytope's rows, scaled by their bounds, and one unit per agent.
+    /// An empty master: the active rows, scaled by their bounds, and one unit per agent.
     fn begin(&mut self, polytope: &Polytope, agents: usize) {
         self.points.clear();
         self.worths.clear();
         self.scales.clear();
-        let scale = |(row, bound): (&Vec<f64>, &f64)| {
-            let size = row.iter().fold(0.0, |most: f64, a| most.max(a.abs()));
-            1.0 / if *bound > 1e-9 * size { *bound } else { size.max(1e-300) }
-        };
-        self.scales.extend(polytope.rows().iter().zip(polytope.bounds()).map(scale));
-        let mut bounds: Vec<f64> =
-            polytope.bounds().iter().zip(&self.scales).map(|(b, scale)| b * scale).collect();
+        let mut bounds = Vec::with_capacity(self.active.len() + agents);
+        for &row in &self.active {
+            let size = polytope.rows()[row].iter().fold(0.0, |most: f64, a| most.max(a.abs()));
+            let bound = polytope.bounds()[row];
+            let scale = 1.0 / if bound > 1e-9 * size { bound } else { size.max(1e-300) };
+            self.scales.push(scale);
+            bounds.push(bound * scale);
+        }
         bounds.resize(bounds.len() + agents, 1.0);
         self.dictionary.restart(&bounds);
     }
@@ -278,12 +331,13 @@ impl Columns {
         response: f64,
         unit: f64,
     ) {
-        let rows = polytope.rows().len();
+        let rows = self.active.len();
         self.entries.clear();
-        let entry = |(row, scale): (&Vec<f64>, &f64)| {
-            (row[agent] * point.mean + row[agent].abs() * point.spread) * scale
+        let entry = |(&row, scale): (&usize, &f64)| {
+            let a = polytope.rows()[row][agent];
+            (a * point.mean + a.abs() * point.spread) * scale
         };
-        self.entries.extend(polytope.rows().iter().zip(&self.scales).map(entry));
+        self.entries.extend(self.active.iter().zip(&self.scales).map(entry));
         self.entries.resize(rows + agent + 1, 0.0);
         self.entries[rows + agent] = 1.0;
         let worth = term.value(response) - term.value(0.0);

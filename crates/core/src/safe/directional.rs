@@ -40,7 +40,7 @@ impl Target {
     pub(super) fn new(polytope: &Polytope, objective: &Objective, limits: &[f64]) -> Self {
         let terms: Vec<Term> = (0..limits.len()).map(|agent| objective.term(agent)).collect();
         let oracles: Vec<Interval> = limits.iter().map(|&limit| Interval { limit }).collect();
-        let mixture = Columns::default().generate(polytope, &terms, &oracles, &[]);
+        let mixture = Columns::default().generate(polytope, &terms, &oracles, &[], &[]);
         let responses: Vec<f64> = mixture.points.iter().map(|point| point.mean).collect();
         let value = objective.value(&responses);
         let upper = mixture.upper + objective.value(&vec![0.0; limits.len()]);

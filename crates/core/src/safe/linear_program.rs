@@ -132,6 +132,11 @@ impl Dictionary {
         self.stride = new;
     }
 
+    /// How many columns are in the dictionary.
+    pub(crate) fn columns(&self) -> usize {
+        self.nonbasic.len()
+    }
+
     /// Drops nonbasic pushed columns whose reduced cost is below `-threshold`.
     pub(crate) fn prune(&mut self, threshold: f64) {
         let mut column = 0;
@@ -154,8 +159,23 @@ impl Dictionary {
 
     /// Runs to the end.
     pub(crate) fn solve(&mut self) -> Status {
-        if self.bounds.iter().any(|&b| b < 0.0) && !self.find_feasible() {
-            return Status::Infeasible;
+        // Below zero by rounding is zero: also what earlier pivots left behind when columns are added to an optimum.
+        let rounding = 1e-12 * self.bounds.iter().fold(1e-300, |most: f64, b| most.max(b.abs()));
+        let mut infeasible = false;
+        for bound in &mut self.bounds {
+            if *bound < 0.0 && *bound >= -rounding.max(if self.steps > 0 { 1e-9 } else { 0.0 }) {
+                *bound = 0.0;
+            }
+            infeasible |= *bound < 0.0;
+        }
+        if infeasible {
+            // Only before the first pivot: afterwards it is rounding that won.
+            if self.steps > 0 {
+                return Status::Stalled;
+            }
+            if !self.find_feasible() {
+                return Status::Infeasible;
+            }
         }
         match self.climb(0) {
             Status::Optimal => match self.climb(1) {
@@ -261,7 +281,8 @@ impl Dictionary {
             }
             line[column] = -factor * inverse;
             if index < self.rows {
-                self.bounds[index] -= factor * step;
+                // A tie leaves rounding of either sign; below zero it would read as infeasible.
+                self.bounds[index] = (self.bounds[index] - factor * step).max(0.0);
             }
         }
         pivot_row[column] = inverse;

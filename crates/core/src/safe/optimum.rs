@@ -77,7 +77,7 @@ impl Optimizer {
         let linear = terms.iter().all(|term| matches!(term, Term::Linear { .. }));
         let cone = if linear { self.cones(polytope, terms, reaches) } else { None };
         let Some(cone) = cone else {
-            let mixture = self.columns.generate(polytope, terms, reaches, &[]);
+            let mixture = self.columns.generate(polytope, terms, reaches, &[], &[]);
             return recovered(terms, reaches, &mixture);
         };
         let cut = recovered(terms, reaches, &cone);
@@ -87,7 +87,10 @@ impl Optimizer {
         // The ball binds.
         let seeds: Vec<Point> =
             reaches.iter().zip(&cut.actions).map(|(reach, x)| reach.point(x)).collect();
-        let mixture = self.columns.generate(polytope, terms, reaches, &seeds);
+        let likely: Vec<usize> = (0..polytope.rows().len())
+            .filter(|&row| self.dictionary.multiplier(row) > 0.0)
+            .collect();
+        let mixture = self.columns.generate(polytope, terms, reaches, &seeds, &likely);
         let choice = recovered(terms, reaches, &mixture);
         Choice { upper: choice.upper.min(cut.upper), ..choice }
     }

@@ -250,31 +250,57 @@ impl<'a> Reach<'a> {
             let unit = self.recover(Point { mean: 0.0, spread: size });
             return unit;
         }
-        // The ray leaves the ball too early: walk along the ball from its tip (v near -tau) to the largest p + s (v = 1).
-        let (mut low, mut high) = (-slope, 1.0);
-        let mut best = None;
-        for _ in 0..60 {
-            let middle = 0.5 * (low + high);
-            let Some(x) = self.support_action(1.0, middle) else { break };
-            let point = self.point_in_eigenbasis(&x);
-            let response = point.mean + point.spread;
-            if response < size {
-                low = middle;
-            } else {
-                high = middle;
-                best = Some(x);
-            }
-            if (response / size - 1.0).abs() < 1e-10 || high - low < 1e-13 * (1.0 + slope) {
-                best = best.or_else(|| self.support_action(1.0, high));
-                break;
-            }
-        }
-        let coordinates = best.or_else(|| self.support_action(1.0, 1.0)).unwrap_or_default();
+        let coordinates = self.on_arc(size).unwrap_or_default();
         let mut x = vec![0.0; self.dimension()];
         for (coordinate, vector) in coordinates.iter().zip(&self.eigen().vectors) {
             x.iter_mut().zip(vector).for_each(|(x, v)| *x += coordinate * v * y.signum());
         }
         self.within(x)
+    }
+}
+
+impl Reach<'_> {
+    /// Where the ray leaves the ball too early: the action on the ball, in the eigenbasis, with `p + s = size`.
+    ///
+    /// `support_action(1, v)` walks along the ball from the tip of the ray (v = -tau) to the largest `p + s` (v = 1), which grows all the
+    /// way: regula falsi with Illinois' rule, and a bisection now and then.
+    fn on_arc(&self, size: f64) -> Option<Vec<f64>> {
+        let tip = self.tip(1.0);
+        let (mut low, mut high) = (-self.slope(), 1.0);
+        let far = self.support_action(1.0, high)?;
+        let excess = |x: &[f64]| {
+            let point = self.point_in_eigenbasis(x);
+            (point.mean + point.spread) / size - 1.0
+        };
+        let (mut below, mut above) =
+            (((tip.mean + tip.spread) / size - 1.0).min(0.0), excess(&far));
+        let mut best = far;
+        for step in 0..80 {
+            if above <= 1e-10 || high - low <= 1e-14 * (1.0 - low) {
+                break;
+            }
+            let mut middle = (low * above - high * below) / (above - below);
+            if step % 4 == 3 || !(middle > low && middle < high) {
+                middle = 0.5 * (low + high);
+            }
+            let Some(x) = self.support_action(1.0, middle) else {
+                low = middle;
+                continue;
+            };
+            let here = excess(&x);
+            if here < 0.0 {
+                (low, below) = (middle, here);
+                above *= if step % 4 == 3 { 1.0 } else { 0.5 };
+                if here > -1e-10 {
+                    return Some(x);
+                }
+            } else {
+                (high, above) = (middle, here);
+                best = x;
+                below *= if step % 4 == 3 { 1.0 } else { 0.5 };
+            }
+        }
+        Some(best)
     }
 }
 

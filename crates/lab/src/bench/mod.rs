@@ -8,6 +8,7 @@
 //! | `local` | a person's half of the local protocol, and the server's |
 //! | `convex` | a round of the private bandit, and the oracles |
 //! | `paper1` | whole trials of paper 1 |
+//! | `safe` | a round of a safe coordinator, and the enumeration of paper 3 beside it |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
 //! | `simulate` | a round of a simulated bandit, environment and all |
 
@@ -19,6 +20,7 @@ mod noise;
 mod open_dp;
 mod paper1;
 mod release;
+mod safe;
 mod simulate;
 mod stopwatch;
 
@@ -86,6 +88,7 @@ const SECTIONS: &[(&str, &str, Measure)] = &[
     ("local", "The local protocol on exact noise, d = 5, K = 100", local::figures),
     ("paper1", "Whole trials of paper 1", paper1::figures),
     ("convex", "Private bandit convex optimisation", convex::figures),
+    ("safe", "Safe coordinators", safe::figures),
 ];
 
 /// Measures the sections of these names, or all without any, telling `progress` what it is at.
