@@ -16,7 +16,9 @@ pub mod losses;
 pub mod papers;
 mod parallel;
 pub mod report;
+pub mod safe;
 pub mod simulate;
+pub mod sphere;
 pub mod summary;
 
 pub use error::{Error, Result};

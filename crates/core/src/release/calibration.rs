@@ -29,7 +29,7 @@ use crate::{
     privacy::grid,
 };
 
-const MARGIN: f64 = 1.0 + 1e-9;
+pub(super) const MARGIN: f64 = 1.0 + 1e-9;
 /// Grids are chosen such that no noise is below 2^43 units.
 const LEAST_SIGMA_BITS: i32 = 43;
 
@@ -48,6 +48,15 @@ pub enum Calibration {
     Mu(f64),
     /// The deviation of the noise added to each entry of C x, in the units of the data; needs a horizon.
     Sigma(f64),
+    /// Wishart noise on every node of a [`Mechanism::Tree`](super::Mechanism::Tree) of a regression, with exactly as many nodes in
+    /// every prefix as the tree has levels (Shariff and Sheffet 2018, section 4.1); needs a horizon. What is released is
+    /// not centred: the noise is positive semidefinite, and its mean is the learner's regulariser.
+    Wishart {
+        /// epsilon_0 of one node, below 1.
+        node_epsilon: f64,
+        /// delta_0 of one node, below 1/e.
+        node_delta: f64,
+    },
     /// Pure epsilon of the whole stream by Laplace noise: for vectors, in a tree, with a horizon.
     Pure {
         /// Requested epsilon, at delta = 0.
@@ -69,6 +78,10 @@ impl Calibration {
             }
             Calibration::Mu(mu) => Amount::Mu(positive("mu", mu)?),
             Calibration::Sigma(sigma) => Amount::Sigma(positive("sigma", sigma)?),
+            Calibration::Wishart { .. } => {
+                let remedy = "it is made for the nodes of a tree: use a `Tree` and a known horizon";
+                return Err(Error::invalid("calibration", "Wishart noise", remedy));
+            }
             Calibration::Pure { epsilon } => Amount::Pure(positive("epsilon", epsilon)?),
             Calibration::Scale(scale) => Amount::Scale(positive("scale", scale)?),
         })
@@ -117,10 +130,13 @@ pub(super) struct GridNoise {
 impl GridNoise {
     /// Noise of common deviation `sigma` or a little more.
     pub(super) fn new(clipper: &Clipper, sigma: f64) -> Result<Self> {
+        GridNoise::with_ratios(clipper, &clipper.domain().noise_ratios(), sigma)
+    }
+
+    /// The same with `ratios` in place of the domain's own.
+    pub(super) fn with_ratios(clipper: &Clipper, ratios: &[f64], sigma: f64) -> Result<Self> {
         let (mut laws, mut deviations, mut least) = (Vec::new(), Vec::new(), f64::INFINITY);
-        for (ratio, exponent) in
-            clipper.domain().noise_ratios().into_iter().zip(clipper.exponents())
-        {
+        for (ratio, exponent) in ratios.iter().zip(clipper.exponents()) {
             let unit = power_of_two(-exponent);
             let law = DiscreteGaussian::new((ratio * sigma / unit).ceil() as u64)?;
             let deviation = law.sigma() as f64 * unit;
@@ -180,6 +196,11 @@ impl GridNoise {
 
     pub(super) fn deviations(&self) -> &[f64] {
         &self.deviations
+    }
+
+    /// What one release of a value that a person moves by `distance` costs, in integers throughout.
+    pub(super) fn single_mu(&self, distance: f64) -> f64 {
+        distance / self.sigma * MARGIN
     }
 
     /// The smallest sigma or scale in grid units.

@@ -9,6 +9,8 @@ use super::{
     doubling::{Doubling, Epochs},
     factorization::{Factorization, Running},
     stream::PrivateSum,
+    tree::Tree,
+    wishart::{WishartSums, level_budget},
 };
 use crate::{
     Error, Result,
@@ -97,8 +99,17 @@ impl PrivateSumParams {
             let remedy = format!("the first release is after round {first}: give at least that");
             return Err(Error::invalid("horizon", horizon, remedy));
         }
-        let factor = self.mechanism.build(steps)?;
         let contributions = self.contributions_per_person.min(horizon);
+        if let (Mechanism::Tree { levels }, Calibration::Wishart { node_epsilon, node_delta }) =
+            (self.mechanism, self.calibration)
+        {
+            let tree = Tree::new(steps, levels)?;
+            let sums = WishartSums::new(self.domain, tree, node_epsilon, node_delta)?;
+            let (epsilon, delta) = level_budget(node_epsilon, node_delta, contributions)?;
+            let price = Price::Nodes { epsilon, delta, levels: tree.levels() };
+            return self.plan(horizon, *sums.clipper(), price, Engine::Wishart(Box::new(sums)));
+        }
+        let factor = self.mechanism.build(steps)?;
         // Between two releases contributions share a column: then they simply add up.
         let norm = if self.schedule.batches() {
             contributions as f64 * factor.as_dyn().column_norm()
@@ -128,12 +139,8 @@ impl PrivateSumParams {
                 (clipper, GridNoise::laplace(&clipper, scale)?)
             }
         };
-        if horizon > longest(&clipper) {
-            let remedy = format!("128-bit sums hold {} rounds of this size", longest(&clipper));
-            return Err(Error::invalid("horizon", horizon, remedy));
-        }
-        let told = match amount {
-            Amount::Mu(_) | Amount::Sigma(_) => Told::Gaussian {
+        let price = match amount {
+            Amount::Mu(_) | Amount::Sigma(_) => Price::Gaussian {
                 mu: noise.mu(factor.as_dyn(), distance),
                 sigma: noise.smallest(),
                 coordinates: draws,
@@ -142,21 +149,21 @@ impl PrivateSumParams {
                 let units =
                     self.absolute_distance(factor.as_dyn())? * power_of_two(clipper.exponents()[0]);
                 // The margin covers floating point in the norms; the conversion saturates, and so much is no promise.
-                Told::Laplace {
-                    sensitivity: (units * (1.0 + 1e-9)).ceil() as u64,
-                    scale: noise.smallest(),
-                }
+                let sensitivity = (units * (1.0 + 1e-9)).ceil() as u64;
+                Price::Laplace { sensitivity, scale: noise.smallest() }
             }
         };
-        let promise = Promise { told, contributions_per_person: self.contributions_per_person };
         let running = factor.start(self.domain.coordinates());
-        Ok(Plan {
-            schedule: self.schedule,
-            clipper,
-            horizon,
-            promise,
-            engine: Engine::Known { running, noise },
-        })
+        self.plan(horizon, clipper, price, Engine::Known { running, noise })
+    }
+
+    fn plan(&self, horizon: u64, clipper: Clipper, price: Price, engine: Engine) -> Result<Plan> {
+        if horizon > longest(&clipper) {
+            let remedy = format!("128-bit sums hold {} rounds of this size", longest(&clipper));
+            return Err(Error::invalid("horizon", horizon, remedy));
+        }
+        let promise = Promise { price, contributions_per_person: self.contributions_per_person };
+        Ok(Plan { schedule: self.schedule, clipper, horizon, promise, engine })
     }
 
     /// Delta_1: how far one person moves all nodes of a tree together, in l1.
@@ -190,19 +197,13 @@ impl PrivateSumParams {
         let epochs = Epochs::new(self.mechanism, &self.domain, each)?;
         let clipper = epochs.clipper(self.domain)?;
         let doubling = Doubling::new(epochs, clipper)?;
-        let told = Told::Gaussian {
+        let price = Price::Gaussian {
             mu: doubling.mu() * self.contributions_per_person as f64,
             sigma: doubling.smallest_sigma()?,
             coordinates: draws,
         };
-        let promise = Promise { told, contributions_per_person: self.contributions_per_person };
-        Ok(Plan {
-            schedule: self.schedule,
-            clipper,
-            horizon: longest(&clipper).min(UNKNOWN_ROUNDS),
-            promise,
-            engine: Engine::Unknown(Box::new(doubling)),
-        })
+        let horizon = longest(&clipper).min(UNKNOWN_ROUNDS);
+        self.plan(horizon, clipper, price, Engine::Unknown(Box::new(doubling)))
     }
 }
 
@@ -258,24 +259,28 @@ impl Plan {
     /// How many people there are at most, for all that is known: one a round, or at least one.
     pub(super) fn people(&self) -> u64 {
         match self.engine {
-            Engine::Known { .. } => self.horizon,
+            Engine::Known { .. } | Engine::Wishart(_) => self.horizon,
             Engine::Unknown(_) => 1,
         }
     }
 }
 
-/// What a stream will have told about one person.
+/// What the stream costs one person, and how often that person takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Promise {
-    told: Told,
+    price: Price,
     contributions_per_person: u64,
 }
 
-/// The numbers of its event.
+/// The numbers of the stream's event.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-enum Told {
+enum Price {
+    /// An [`Event::GridGaussian`].
     Gaussian { mu: f64, sigma: f64, coordinates: f64 },
+    /// An [`Event::DiscreteLaplace`].
     Laplace { sensitivity: u64, scale: f64 },
+    /// An [`Event::Approximate`] on every level of a tree.
+    Nodes { epsilon: f64, delta: f64, levels: u32 },
 }
 
 impl Promise {
@@ -285,6 +290,12 @@ impl Promise {
             .with_unit(Unit::Person { at_most: self.contributions_per_person })
             .with_people(people)
             .with_condition("saved states resumed with the true number of releases made, by one process at a time");
+        let guarantee = match self.price {
+            Price::Gaussian { .. } | Price::Laplace { .. } => guarantee,
+            Price::Nodes { .. } => guarantee.with_condition(
+                "Sheffet (2015), Theorem 4.1: the privacy of one node under Wishart noise",
+            ),
+        };
         Ok(if replays == 0 {
             guarantee
         } else {
@@ -294,17 +305,20 @@ impl Promise {
 
     /// The event after so many replays: each repeats at most every release, with noise of its own.
     pub(super) fn after(&self, replays: u64) -> Event {
-        let times = 1.0 + replays as f64;
-        match self.told {
-            Told::Gaussian { mu, sigma, coordinates } => Event::GridGaussian {
-                mu: mu * times.sqrt(),
-                sigma,
-                coordinates: coordinates * times,
-            },
+        match self.price {
+            Price::Gaussian { mu, sigma, coordinates } => {
+                let times = 1.0 + replays as f64;
+                let (mu, coordinates) = (mu * times.sqrt(), coordinates * times);
+                Event::GridGaussian { mu, sigma, coordinates }
+            }
             // Shifts of independent noises add up: see `calibration`.
-            Told::Laplace { sensitivity, scale } => Event::DiscreteLaplace {
+            Price::Laplace { sensitivity, scale } => Event::DiscreteLaplace {
                 sensitivity: sensitivity.saturating_mul(replays.saturating_add(1)),
                 scale,
+            },
+            Price::Nodes { epsilon, delta, levels } => Event::Repeated {
+                event: Box::new(Event::Approximate { epsilon, delta }),
+                times: replays.saturating_add(1).saturating_mul(levels.into()),
             },
         }
     }
@@ -315,6 +329,7 @@ impl Promise {
 pub(super) enum Engine {
     Known { running: Running, noise: GridNoise },
     Unknown(Box<Doubling>),
+    Wishart(Box<WishartSums>),
 }
 
 impl Engine {
@@ -325,6 +340,7 @@ impl Engine {
                 noise.deviations().len() == coordinates && running.fits(coordinates, step)
             }
             Engine::Unknown(doubling) => doubling.fits(coordinates, step),
+            Engine::Wishart(sums) => sums.fits(coordinates, step),
         }
     }
 
@@ -333,6 +349,7 @@ impl Engine {
         match self {
             Engine::Known { running, .. } => running.factor().steps(),
             Engine::Unknown(doubling) => doubling.capacity(),
+            Engine::Wishart(sums) => sums.tree().steps(),
         }
     }
 
@@ -349,6 +366,7 @@ impl Engine {
                 Ok((sums, self.deviations(step)?))
             }
             Engine::Unknown(doubling) => doubling.step(entries, source),
+            Engine::Wishart(sums) => Ok((sums.step(entries, source)?, sums.deviations())),
         }
     }
 
@@ -368,6 +386,7 @@ impl Engine {
                 Ok(noise.deviations().iter().map(|deviation| deviation * row).collect())
             }
             Engine::Unknown(doubling) => doubling.deviations(step),
+            Engine::Wishart(sums) => Ok(sums.deviations()),
         }
     }
 }

@@ -12,7 +12,8 @@
 //! and refuses an older state; `resume_charged` accepts it, with fresh noise and a larger mu.
 //! *Proof of the charge.* Releases up to the saved state are the same numbers in every replay. After it, each
 //! replay draws independently of the others, and one person moves its values by at most a full `||C Delta||`
-//! in units of the noise. The squares of 1 + replays independent parts add up: `mu sqrt(1 + replays)`.
+//! in units of the noise. The squares of 1 + replays independent parts add up: `mu sqrt(1 + replays)`. Under Wishart noise
+//! each replay is one more tree, of whose nodes that person touches one a level: the events of all of them compose.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 

@@ -30,6 +30,8 @@ const ROUNDS: usize = 300;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offer {
     pub(super) point: Point,
+    /// The y it counts with, between `p - s` and `p + s`.
+    pub(super) response: f64,
     /// What the point adds to the objective, over doing nothing.
     pub(super) worth: f64,
     /// No point is worth more than this at these prices.
@@ -41,7 +43,7 @@ pub(super) trait Oracle {
     /// The point with the largest `f(y) - mean_price p - spread_price s`.
     fn offer(&self, term: &Term, mean_price: f64, spread_price: f64) -> Offer;
 
-    /// Points to begin with.
+    /// Points to begin with, each with its response.
     fn first_offers(&self, term: &Term, add: &mut dyn FnMut(Point, f64));
 }
 
@@ -56,12 +58,12 @@ impl Oracle for Interval {
         let y = term.best(mean_price, -self.limit, self.limit);
         let worth = term.value(y) - term.value(0.0);
         let bound = (worth - mean_price * y).max(0.0);
-        Offer { point: Point { mean: y, spread: 0.0 }, worth, bound }
+        Offer { point: Point { mean: y, spread: 0.0 }, response: y, worth, bound }
     }
 
-    fn first_offers(&self, term: &Term, add: &mut dyn FnMut(Point, f64)) {
+    fn first_offers(&self, _: &Term, add: &mut dyn FnMut(Point, f64)) {
         for y in [-self.limit, self.limit] {
-            add(Point { mean: y, spread: 0.0 }, term.value(y) - term.value(0.0));
+            add(Point { mean: y, spread: 0.0 }, y);
         }
     }
 }
@@ -73,7 +75,9 @@ impl Oracle for Reach<'_> {
                 let (u, v) = (weight - mean_price, weight.abs() - spread_price);
                 let point = self.support(u, v);
                 let worth = weight * point.mean + weight.abs() * point.spread;
-                Offer { point, worth, bound: (u * point.mean + v * point.spread).max(0.0) }
+                let response = point.mean + point.spread.copysign(weight);
+                let bound = (u * point.mean + v * point.spread).max(0.0);
+                Offer { point, response, worth, bound }
             }
             _ => concave_offer(self, term, mean_price, spread_price),
         }
@@ -81,8 +85,7 @@ impl Oracle for Reach<'_> {
 
     fn first_offers(&self, term: &Term, add: &mut dyn FnMut(Point, f64)) {
         let mut add = |point: Point| {
-            let worth = term.most(point.mean - point.spread, point.mean + point.spread);
-            add(point, worth - term.value(0.0));
+            add(point, term.best(0.0, point.mean - point.spread, point.mean + point.spread));
         };
         for sign in [1.0, -1.0] {
             if self.dimension() > 1 || self.allows(sign) {
@@ -134,12 +137,18 @@ fn concave_offer(reach: &Reach<'_>, term: &Term, alpha: f64, eta: f64) -> Offer 
         spread: mix(below.0.spread, above.0.spread),
     };
     let y = mix(below.1, above.1);
+    // The same response along the best known direction costs no more where a larger p does not; it is a point of the set itself,
+    // not of its hull, and it settles the ties between wide and narrow points that equal prices leave.
+    let narrow = reach.point(&reach.towards(y));
+    let cost = |point: Point| alpha * point.mean + eta * point.spread;
+    let reaches = narrow.mean.abs() + narrow.spread >= y.abs() * (1.0 - 1e-9);
+    let point = if reaches && cost(narrow) <= cost(point) { narrow } else { point };
     let worth = term.value(y) - term.value(0.0);
     let best = reach.support(slope - alpha, slope.abs() - eta);
     let tangent = (slope - alpha) * best.mean + (slope.abs() - eta) * best.spread;
     let peak = term.best(slope, -most, most);
     let bound = term.value(peak) - slope * peak + tangent.max(0.0) - term.value(0.0);
-    Offer { point, worth, bound: bound.max(0.0) }
+    Offer { point, response: y, worth, bound: bound.max(0.0) }
 }
 
 /// What the search ended with.
@@ -147,6 +156,8 @@ fn concave_offer(reach: &Reach<'_>, term: &Term, alpha: f64, eta: f64) -> Offer 
 pub(super) struct Mixture {
     /// One point per agent, in the hull of its set.
     pub(super) points: Vec<Point>,
+    /// The response each point counts with.
+    pub(super) responses: Vec<f64>,
     /// No safe choice is worth more, over doing nothing.
     pub(super) upper: f64,
 }
@@ -155,8 +166,8 @@ pub(super) struct Mixture {
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     dictionary: Dictionary,
-    /// Agent and point of every column.
-    points: Vec<(usize, Point)>,
+    /// Agent, point and response of every column.
+    points: Vec<(usize, Point, f64)>,
     worths: Vec<f64>,
     scales: Vec<f64>,
     entries: Vec<f64>,
@@ -175,15 +186,21 @@ impl Columns {
         self.begin(polytope, agents);
         let mut first: Vec<(usize, Point, f64)> = Vec::new();
         for (agent, (oracle, term)) in oracles.iter().zip(terms).enumerate() {
-            oracle.first_offers(term, &mut |point, worth| first.push((agent, point, worth)));
+            oracle.first_offers(term, &mut |point, y| first.push((agent, point, y)));
             if let Some(seed) = seeds.get(agent) {
-                let most = term.most(seed.mean - seed.spread, seed.mean + seed.spread);
-                first.push((agent, *seed, most - term.value(0.0)));
+                let y = term.best(0.0, seed.mean - seed.spread, seed.mean + seed.spread);
+                first.push((agent, *seed, y));
             }
         }
-        let unit = first.iter().fold(0.0, |most: f64, offer| most.max(offer.2.abs())).max(1e-300);
-        for (agent, point, worth) in first {
-            self.add(polytope, &terms[agent], agent, point, worth, unit);
+        let worth = |agent: usize, y: f64| terms[agent].value(y) - terms[agent].value(0.0);
+        // Scaled to the best single offer: a far corner that is worth very little must not drown the rest.
+        let size = |most: f64, offer: &(usize, Point, f64)| most.max(worth(offer.0, offer.2));
+        let unit = match first.iter().fold(0.0, size) {
+            best if best > 0.0 => best,
+            _ => 1.0,
+        };
+        for (agent, point, y) in first {
+            self.add(polytope, &terms[agent], agent, point, y, unit);
         }
         let mut upper = f64::INFINITY;
         let mut prices = vec![(0.0, 0.0); agents];
@@ -222,16 +239,18 @@ impl Columns {
                 self.dictionary.prune(0.05);
             }
             for (agent, offer) in offers {
-                self.add(polytope, &terms[agent], agent, offer.point, offer.worth, unit);
+                self.add(polytope, &terms[agent], agent, offer.point, offer.response, unit);
             }
         }
         let mut points = vec![Point::default(); agents];
+        let mut responses = vec![0.0; agents];
         self.dictionary.for_each_value(|k, weight| {
-            let (agent, point) = self.points[k];
+            let (agent, point, y) = self.points[k];
             points[agent].mean += weight * point.mean;
             points[agent].spread += weight * point.spread;
+            responses[agent] += weight * y;
         });
-        Mixture { points, upper }
+        Mixture { points, responses, upper }
     }
 
     /// An empty master: the polytope's rows, scaled by their bounds, and one unit per agent.
@@ -256,7 +275,7 @@ impl Columns {
         term: &Term,
         agent: usize,
         point: Point,
-        worth: f64,
+        response: f64,
         unit: f64,
     ) {
         let rows = polytope.rows().len();
@@ -267,13 +286,10 @@ impl Columns {
         self.entries.extend(polytope.rows().iter().zip(&self.scales).map(entry));
         self.entries.resize(rows + agent + 1, 0.0);
         self.entries[rows + agent] = 1.0;
+        let worth = term.value(response) - term.value(0.0);
         // The tie rule: then the largest sum of c_m p_m.
-        let second = match term {
-            Term::Linear { weight } => weight * point.mean / unit,
-            _ => 0.0,
-        };
-        self.dictionary.push(worth / unit, second, &self.entries);
-        self.points.push((agent, point));
+        self.dictionary.push(worth / unit, term.slope(response) * point.mean / unit, &self.entries);
+        self.points.push((agent, point, response));
         self.worths.push(worth);
     }
 }

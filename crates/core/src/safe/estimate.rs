@@ -99,10 +99,15 @@ pub(super) struct Estimate {
     /// `ln det(G/nu)`.
     ln_growth: f64,
     reports: u64,
+    /// Where to go while all directions are equal: a unit vector, drawn once.
+    first_direction: Vec<f64>,
 }
 
 impl Estimate {
-    pub(super) fn new(dimension: usize, regularizer: f64) -> Self {
+    /// Before the first report every direction is as good as another; the rule that breaks this tie is to draw one. From then on
+    /// the rays `x ~ G theta^` keep to it until the ball binds, so an axis by convention could be the one that never answers.
+    pub(super) fn new(regularizer: f64, first_direction: Vec<f64>) -> Self {
+        let dimension = first_direction.len();
         let mut whitening = vec![0.0; triangle(dimension)];
         for row in 0..dimension {
             whitening[triangle(row) + row] = 1.0 / regularizer.sqrt();
@@ -115,6 +120,7 @@ impl Estimate {
             theta: vec![0.0; dimension],
             ln_growth: 0.0,
             reports: 0,
+            first_direction,
         }
     }
 
@@ -148,12 +154,17 @@ impl Estimate {
     /// Refuses a saved state whose parts do not fit together.
     pub(super) fn check(&self, dimension: usize) -> Result<()> {
         let lengths = [self.gram.len(), self.whitening.len()] == [triangle(dimension); 2]
-            && [self.moment.len(), self.theta.len()] == [dimension; 2];
+            && [self.moment.len(), self.theta.len(), self.first_direction.len()] == [dimension; 3];
         let numbers = self.gram.iter().chain(&self.moment).chain(&self.whitening);
         if lengths && numbers.chain(&self.theta).all(|x| x.is_finite()) {
             return Ok(());
         }
         Err(Error::invalid("estimate", "inconsistent", "restore another copy"))
+    }
+
+    /// The drawn direction, as long as nothing is known.
+    pub(super) fn first_direction(&self) -> Option<&[f64]> {
+        (self.reports == 0).then_some(&self.first_direction)
     }
 
     pub(super) fn theta(&self) -> &[f64] {

@@ -13,8 +13,13 @@
 //! ```
 //!
 //! It is bounded because Y is: a direction without end would make every y with `|y - p| <= s` one of Y. Where the ball binds or f
-//! is not linear, `columns` solves it over the hulls of the reachable sets; an agent left between its points has its s lowered to
-//! what is reachable, which stays safe. In one dimension only the rays themselves exist, and the signs are branched on.
+//! is not linear, `columns` solves it over the hulls of the reachable sets.
+//!
+//! **The hulls cost nothing** in two or more dimensions. The edges of a hull that are not reachable are those on which `u p + v s` is
+//! constant with u = 0: for `u != 0` the best q (see `reach`) is unique. At prices lambda, `u = g - sum lambda_i a_im` and
+//! `v = |g| - sum lambda_i |a_im|`, g the slope of f_m; u = 0 means `|g| <= sum lambda_i |a_im|`, hence `v <= 0`, where x = 0 is as
+//! good as the edge. Only ties (u = v = 0) can leave an agent between its points; then the point with the larger p decides, and
+//! whatever s is out of reach is lowered, which stays safe. In one dimension only the rays exist, and the signs are branched on.
 //!
 //! **Certificate.** Every choice carries an upper bound proved by prices (weak duality), so that the gap to the optimum is known.
 //!
@@ -39,7 +44,7 @@ pub(super) struct Choice {
     pub(super) value: f64,
     /// No safe actions have a larger one.
     pub(super) upper: f64,
-    /// Every p is as the program wanted it and no s larger, so that the actions are as safe as the program's point.
+    /// No interval `p +- s` is wider than the program's, so that the actions are as safe as its point.
     faithful: bool,
 }
 
@@ -144,7 +149,8 @@ impl Optimizer {
                 |sign: f64| if reach.allows(sign) { sign * u * reach.slope() + v } else { v };
             upper += rate(1.0).max(rate(-1.0)).max(0.0) * reach.largest_spread();
         }
-        Some(Mixture { points, upper })
+        let responses = vec![0.0; terms.len()];
+        Some(Mixture { points, responses, upper })
     }
 
     /// Best-first branching on the signs of one-dimensional agents that the relaxation left between their rays.
@@ -200,18 +206,40 @@ fn settled(choice: &Choice) -> bool {
     choice.faithful && choice.upper - choice.value <= GAP * choice.upper.abs().max(1e-300)
 }
 
+/// Whether every row allows `point` if it allows `other`: neither end of the interval `p +- s` lies further out.
+fn no_wider(point: Point, other: Point, rounding: f64) -> bool {
+    point.mean + point.spread <= other.mean + other.spread + rounding
+        && point.spread - point.mean <= other.spread - other.mean + rounding
+}
+
+/// An action for one point of a mixture. A mixed point of a concave part may lie above what is reachable; its response along the best
+/// known direction then does as well, and is taken where it is no wider.
+fn recover(term: &Term, reach: &Reach<'_>, mixture: &Mixture, agent: usize) -> Vec<f64> {
+    let wanted = mixture.points[agent];
+    let x = reach.recover(wanted);
+    if matches!(term, Term::Linear { .. }) {
+        return x;
+    }
+    let worth = |point: Point| term.most(point.mean - point.spread, point.mean + point.spread);
+    let narrow = reach.towards(mixture.responses[agent]);
+    let (there, here) = (reach.point(&narrow), reach.point(&x));
+    let rounding = 1e-12 * (wanted.mean.abs() + wanted.spread);
+    if no_wider(there, wanted, rounding) && worth(there) > worth(here) { narrow } else { x }
+}
+
 /// Actions for the points of a mixture, and what they are worth once reachable.
 fn recovered(terms: &[Term], reaches: &[Reach<'_>], mixture: &Mixture) -> Choice {
-    let actions: Vec<Vec<f64>> =
-        reaches.iter().zip(&mixture.points).map(|(reach, point)| reach.recover(*point)).collect();
+    let actions: Vec<Vec<f64>> = (0..reaches.len())
+        .map(|agent| recover(&terms[agent], &reaches[agent], mixture, agent))
+        .collect();
     let mut value = 0.0;
     let mut nothing = 0.0;
     let mut faithful = true;
-    for (((reach, term), x), wanted) in reaches.iter().zip(terms).zip(&actions).zip(&mixture.points) {
+    for (((reach, term), x), wanted) in reaches.iter().zip(terms).zip(&actions).zip(&mixture.points)
+    {
         let point = reach.point(x);
         let rounding = 1e-9 * (wanted.mean.abs() + wanted.spread);
-        faithful &= (point.mean - wanted.mean).abs() <= rounding
-            && point.spread <= wanted.spread + rounding;
+        faithful &= no_wider(point, *wanted, rounding);
         value += term.most(point.mean - point.spread, point.mean + point.spread);
         nothing += term.value(0.0);
     }

@@ -98,7 +98,7 @@ fn solve_active(columns: &[Vec<f64>], active: &[usize], rows: usize) -> Vec<f64>
         let mut reflector = matrix[k][k..].to_vec();
         reflector[0] += norm.copysign(reflector[0]);
         let square: f64 = reflector.iter().map(|r| r * r).sum();
-        let mut reflect = |vector: &mut [f64]| {
+        let reflect = |vector: &mut [f64]| {
             let dot: f64 = reflector.iter().zip(vector.iter()).map(|(r, e)| r * e).sum();
             vector.iter_mut().zip(&reflector).for_each(|(e, r)| *e -= 2.0 * dot / square * r);
         };

@@ -70,11 +70,6 @@ impl<'a> Reach<'a> {
         self.estimate.theta().len()
     }
 
-    /// K.
-    pub(super) fn radius(&self) -> f64 {
-        self.radius
-    }
-
     /// tau: the slope of the rays.
     pub(super) fn slope(&self) -> f64 {
         self.energy.sqrt() / self.width
@@ -204,6 +199,9 @@ impl<'a> Reach<'a> {
             }
         } else if spread <= 0.0 {
             return vec![0.0; self.dimension()];
+        } else if let Some(direction) = self.estimate.first_direction() {
+            let length = spread / self.point(direction).spread;
+            return self.within(direction.iter().map(|x| x * length).collect());
         }
         if self.dimension() == 1 {
             // theta^ = 0: p is 0 whatever x is.
@@ -225,6 +223,12 @@ impl<'a> Reach<'a> {
     pub(super) fn largest_response(&self) -> f64 {
         let point = self.support(1.0, 1.0);
         point.mean + point.spread
+    }
+
+    /// Whether the ray reaches a response of this size inside the ball.
+    pub(super) fn ray_reaches(&self, y: f64) -> bool {
+        let tip = self.tip(1.0);
+        tip.mean + tip.spread >= y.abs()
     }
 
     /// The action whose response may be `y` (`p + s = y`, for negative y `p - s = y`) with the smallest s.

@@ -5,6 +5,7 @@
 //! | `noise` | exact and fast noise, OpenDP beside it where it is installed |
 //! | `accounting` | composition and shuffling |
 //! | `bandit` | deciding and learning, arms in memory |
+//! | `local` | a person's half of the local protocol, and the server's |
 //! | `convex` | a round of the private bandit, and the oracles |
 //! | `paper1` | whole trials of paper 1 |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
@@ -13,6 +14,7 @@
 mod accounting;
 mod bandit;
 mod convex;
+mod local;
 mod noise;
 mod open_dp;
 mod paper1;
@@ -73,14 +75,15 @@ type Measure = fn() -> Result<Vec<Figure>>;
 const SECTIONS: &[(&str, &str, Measure)] = &[
     ("noise", "Noise", noise::figures),
     ("accounting", "Accounting", accounting::figures),
-    ("sums", "Running sums", || Ok(release::times()?)),
+    ("sums", "Running sums", release::times),
     (
         "deviations",
         "Deviation of one coordinate of a prefix at equal exact privacy, contributions |x|^2 <= 2",
-        || Ok(release::deviations()?),
+        release::deviations,
     ),
     ("rounds", "Simulated rounds", || Ok(simulate::figures()?)),
     ("linucb", "LinUCB", bandit::figures),
+    ("local", "The local protocol on exact noise, d = 5, K = 100", local::figures),
     ("paper1", "Whole trials of paper 1", paper1::figures),
     ("convex", "Private bandit convex optimisation", convex::figures),
 ];

@@ -256,6 +256,34 @@ fn no_two_releases_differ_by_exactly_the_data() {
 }
 
 #[test]
+fn no_two_releases_under_wishart_noise_differ_by_exactly_the_data_and_reused_draws_do() {
+    let calibration = Calibration::Wishart { node_epsilon: 0.9, node_delta: 1e-3 };
+    let domain = Domain::regression(2, 1.0, 1.0);
+    let tree = Mechanism::Tree { levels: Some(8) };
+    let leaks = |reuse: bool| {
+        let params = PrivateSumParams { calibration, ..params(domain, Some(32), tree) };
+        let mut sum = start(&params, Seeded(7));
+        let mut release = |_| {
+            if reuse {
+                sum.state.noise = Seeded(7);
+            }
+            let row = sum.clip_with_reward(&[0.5, -0.25], 0.5).unwrap();
+            sum.absorb(&row).unwrap().unwrap()
+        };
+        let releases: Vec<Release> = (0..32).map(&mut release).collect();
+        let pairs = (0..32).flat_map(|late: usize| (0..late).map(move |early| (early, late)));
+        let exact = |&(early, late): &(usize, usize)| {
+            let moved = [0.25, -0.125, 0.0625, 0.25, -0.125].map(|x| x * (late - early) as f64);
+            let difference = |c: usize| releases[late].sums()[c] - releases[early].sums()[c];
+            (0..5).all(|c| (difference(c) - moved[c]).abs() < 1e-3)
+        };
+        pairs.filter(exact).count()
+    };
+    assert_eq!(leaks(false), 0);
+    assert!(leaks(true) > 0);
+}
+
+#[test]
 fn the_horizon_ends_the_stream_and_changes_nothing() {
     let mut sum = start(&vector(3), Seeded(6));
     for _ in 0..3 {

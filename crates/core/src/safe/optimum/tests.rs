@@ -41,8 +41,8 @@ impl Conic {
         self.cones.push(SecondOrderConeT(3));
     }
 
-    /// The largest `objective x`.
-    fn solve(self, objective: &[f64]) -> f64 {
+    /// The largest `objective x - 1/2 sum curvature_j x_j^2`.
+    fn solve(self, objective: &[f64], curvature: &[(usize, f64)]) -> f64 {
         let n = objective.len();
         let (mut i, mut j, mut v) = (Vec::new(), Vec::new(), Vec::new());
         for (row, column, value) in self.entries {
@@ -59,9 +59,12 @@ impl Conic {
             .tol_feas(1e-10)
             .build()
             .unwrap();
-        let zero = CscMatrix::zeros((n, n));
+        let columns: Vec<usize> = curvature.iter().map(|entry| entry.0).collect();
+        let values = curvature.iter().map(|entry| entry.1).collect();
+        let quadratic = CscMatrix::new_from_triplets(n, n, columns.clone(), columns, values);
         let mut solver =
-            DefaultSolver::new(&zero, &cost, &matrix, &self.bounds, &self.cones, settings).unwrap();
+            DefaultSolver::new(&quadratic, &cost, &matrix, &self.bounds, &self.cones, settings)
+                .unwrap();
         solver.solve();
         let status = solver.solution.status;
         assert!(
@@ -107,7 +110,9 @@ impl Instance {
         let scale = 10f64.powf(signed(1.0) - 0.3);
         let mut estimates = Vec::new();
         for _ in 0..agents {
-            let mut estimate = Estimate::new(dimension, regularizer);
+            let mut first = vec![0.0; dimension];
+            first[0] = 1.0;
+            let mut estimate = Estimate::new(regularizer, first);
             let theta: Vec<f64> = (0..dimension).map(|_| signed(1.0)).collect();
             for _ in 0..reports {
                 let x: Vec<f64> = (0..dimension).map(|_| signed(scale)).collect();
@@ -127,9 +132,12 @@ impl Instance {
         self.estimates.iter().zip(self.widths.iter().copied()).map(reach).collect()
     }
 
-    fn ours(&self) -> Choice {
-        let objective = Objective::Linear { weights: self.weights.clone() };
-        Optimizer::default().optimistic(&self.polytope, &objective, &self.reaches())
+    fn ours(&self, objective: &Objective) -> Choice {
+        Optimizer::default().optimistic(&self.polytope, objective, &self.reaches())
+    }
+
+    fn linear(&self) -> Objective {
+        Objective::Linear { weights: self.weights.clone() }
     }
 
     /// Whether actions are in the ball and safe for every parameter, by plain arithmetic from G itself.
@@ -154,16 +162,17 @@ impl Instance {
     }
 
     /// The same program by clarabel.
-    fn theirs(&self) -> f64 {
+    fn theirs(&self, objective: &Objective) -> f64 {
         let agents = self.weights.len();
         let d = self.estimates[0].theta().len();
         if d == 1 {
             return self.theirs_by_signs();
         }
-        // Per agent: x (d), q (d), x' (d), p, s; all scaled so that the ball and the largest s are 1.
-        let stride = 3 * d + 2;
+        // Per agent: x (d), q (d), x' (d), p, s, y; all but y scaled so that the ball and the largest s are 1.
+        let stride = 3 * d + 3;
         let mut conic = Conic::default();
-        let mut objective = vec![0.0; agents * stride];
+        let mut costs = vec![0.0; agents * stride];
+        let (mut curvature, mut constant) = (Vec::new(), 0.0);
         let mut scales = Vec::new();
         let mut means = Vec::new();
         let parts: Vec<(Vec<f64>, Vec<f64>)> = (0..agents).map(|m| self.eigen(m)).collect();
@@ -203,8 +212,21 @@ impl Instance {
                 conic.row(&[(at + 2 * d + i, -1.0)], 0.0);
             }
             conic.cones.push(SecondOrderConeT(d + 1));
-            objective[at + 3 * d] = self.weights[m] * means[m];
-            objective[at + 3 * d + 1] = self.weights[m].abs() * scales[m];
+            // |y - p| <= s.
+            for sign in [1.0, -1.0] {
+                let (p, s) = ((at + 3 * d, -sign * means[m]), (at + 3 * d + 1, -scales[m]));
+                conic.row(&[(at + 3 * d + 2, sign), p, s], 0.0);
+            }
+            conic.cones.push(NonnegativeConeT(2));
+            match objective.term(m) {
+                Term::Linear { weight } => costs[at + 3 * d + 2] = weight,
+                Term::Tracking { target, weight } => {
+                    costs[at + 3 * d + 2] = weight * target;
+                    curvature.push((at + 3 * d + 2, weight));
+                    constant -= 0.5 * weight * target * target;
+                }
+                Term::Fair { .. } => panic!("no cone for it here"),
+            }
         }
         for (row, bound) in self.polytope.rows().iter().zip(self.polytope.bounds()) {
             let mut entries = Vec::new();
@@ -215,7 +237,7 @@ impl Instance {
             conic.row(&entries, 1.0);
         }
         conic.cones.push(NonnegativeConeT(self.polytope.rows().len()));
-        conic.solve(&objective)
+        conic.solve(&costs, &curvature) + constant
     }
 
     /// Square roots of the eigenvalues of `G^-1`, and theta^ in the eigenbasis.
@@ -252,7 +274,7 @@ impl Instance {
             let worth = |m: usize| {
                 self.weights[m] * sign(m) * tips[m].0 + self.weights[m].abs() * tips[m].1
             };
-            best = best.max(conic.solve(&(0..agents).map(worth).collect::<Vec<_>>()));
+            best = best.max(conic.solve(&(0..agents).map(worth).collect::<Vec<_>>(), &[]));
         }
         best
     }
@@ -269,31 +291,92 @@ fn full(d: usize, upper: &[f64]) -> DMatrix<f64> {
 #[test]
 fn a_thousand_optima_agree_with_an_interior_point_solver() {
     let mut noise = Seeded(2024);
-    let (mut binding, mut gaps, mut worst) = (0, 0, (0.0_f64, 0.0_f64));
+    let (mut binding, mut worst) = (0, (0.0_f64, 0.0_f64));
     for case in 0..1000 {
         let agents = 1 + noise.below(6) as usize;
         let dimension = if case % 10 == 0 { 1 } else { 2 + noise.below(4) as usize };
         let agents = if dimension == 1 { agents.min(4) } else { agents };
         let instance = Instance::random(agents, dimension, &mut noise);
-        let ours = instance.ours();
-        if !instance.is_safe(&ours.actions) { println!("UNSAFE case {case} M={agents} d={dimension} K={}", instance.radius); }
-        let theirs = instance.theirs();
+        let ours = instance.ours(&instance.linear());
+        if !instance.is_safe(&ours.actions) {
+            println!("UNSAFE case {case} M={agents} d={dimension} K={}", instance.radius);
+        }
+        let theirs = instance.theirs(&instance.linear());
         let error = (ours.upper - theirs).abs() / (1.0 + theirs.abs());
         let gap = (ours.upper - ours.value) / (1.0 + theirs.abs());
-        if error > 1e-6 || gap > 1e-6 {
-            println!(
-                "case {case} M={agents} d={dimension} K={} upper {} value {} theirs {theirs}",
-                instance.radius, ours.upper, ours.value
-            );
-        }
         worst = (worst.0.max(error), worst.1.max(gap));
-        gaps += usize::from(gap > 1e-6);
         let touches = |x: &Vec<f64>| {
             x.iter().map(|x| x * x).sum::<f64>().sqrt() > instance.radius * (1.0 - 1e-6)
         };
         binding += usize::from(ours.actions.iter().any(touches));
     }
-    println!("{binding} binding, {gaps} gaps, worst {worst:?}");
     assert!((200..800).contains(&binding), "{binding}");
-    assert!(worst.0 < 1e-6 && gaps == 0, "{worst:?} {gaps}");
+    // Theirs and our bound; our bound and what our actions attain.
+    assert!(worst.0 < 1e-6 && worst.1 < 1e-6, "{worst:?}");
+}
+
+#[test]
+fn concave_optima_agree_too() {
+    let mut noise = Seeded(7);
+    let mut worst = (0.0_f64, 0.0_f64);
+    for _ in 0..200 {
+        let (agents, d) = (1 + noise.below(5) as usize, 2 + noise.below(4) as usize);
+        let instance = Instance::random(agents, d, &mut noise);
+        let mut numbers = |low: f64, high: f64| -> Vec<f64> {
+            (0..agents).map(|_| low + (high - low) * noise.uniform()).collect()
+        };
+        let objective =
+            Objective::Tracking { targets: numbers(-2.0, 2.0), weights: numbers(0.1, 3.0) };
+        let fair = Objective::Fair { weights: numbers(0.1, 3.0), reserves: numbers(0.3, 2.0) };
+        let ours = instance.ours(&objective);
+        assert!(instance.is_safe(&ours.actions));
+        let theirs = instance.theirs(&objective);
+        worst.0 = worst.0.max((ours.upper - theirs).abs() / (1.0 + theirs.abs()));
+        worst.1 = worst.1.max((ours.upper - ours.value) / (1.0 + theirs.abs()));
+        // No conic oracle for the logarithm, but the certificate is a proof by itself.
+        let ours = instance.ours(&fair);
+        assert!(instance.is_safe(&ours.actions));
+        worst.1 = worst.1.max((ours.upper - ours.value) / (1.0 + ours.upper.abs()));
+    }
+    // Prices of a curved part converge slowly in a few cases: the gap that is left is known, not hidden.
+    assert!(worst.0 < 1e-6 && worst.1 < 1e-5, "{worst:?}");
+}
+
+#[test]
+fn ties_go_to_the_largest_estimate_and_then_to_the_shortest_action() {
+    // One agent, all of whose uncertainty fits: many actions have the same optimistic value p + s = 1.
+    let mut noise = Seeded(31);
+    for _ in 0..50 {
+        let mut instance = Instance::random(1, 3, &mut noise);
+        instance.polytope = Polytope::new(&[[1.0], [-1.0]], &[1.0, 1e3]).unwrap();
+        instance.weights = vec![1.0];
+        instance.radius = 1e6;
+        let choice = instance.ours(&instance.linear());
+        let reach = &instance.reaches()[0];
+        let point = reach.point(&choice.actions[0]);
+        assert!((point.mean + point.spread - 1.0).abs() < 1e-9);
+        // The largest p with p + s = 1 lies on the ray.
+        let slope = reach.slope();
+        assert!((point.mean - slope / (1.0 + slope)).abs() < 1e-9, "{point:?} {slope}");
+    }
+}
+
+#[test]
+fn a_recovered_action_has_its_point_and_no_shorter_one_does() {
+    let mut noise = Seeded(17);
+    for _ in 0..300 {
+        let d = 2 + noise.below(4) as usize;
+        let instance = Instance::random(1, d, &mut noise);
+        let reach = Reach::new(&instance.estimates[0], instance.widths[0], 1e9);
+        // Any action gives a reachable point; the recovered one must have the same point and be no longer.
+        let x: Vec<f64> = (0..d).map(|_| noise.standard_normal()).collect();
+        let wanted = reach.point(&x);
+        let found = reach.recover(wanted);
+        let point = reach.point(&found);
+        let size = wanted.mean.abs() + wanted.spread;
+        assert!((point.mean - wanted.mean).abs() < 1e-9 * size, "{point:?} {wanted:?}");
+        assert!((point.spread - wanted.spread).abs() < 1e-9 * size, "{point:?} {wanted:?}");
+        let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        assert!(norm(&found) <= norm(&x) * (1.0 + 1e-9));
+    }
 }
