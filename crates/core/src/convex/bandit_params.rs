@@ -437,7 +437,9 @@ impl Engine {
     pub(super) fn start<N: Noise>(self, estimates: Estimates, noise: N) -> Aggregate<N> {
         match self {
             Engine::Plain | Engine::Local(_) => Aggregate::Plain(PlainSum::start(estimates, noise)),
-            Engine::Central(plan) => Aggregate::Private(CentralSum::start(estimates, *plan, noise)),
+            Engine::Central(plan) => {
+                Aggregate::Private(Box::new(CentralSum::start(estimates, *plan, noise)))
+            }
         }
     }
 }

@@ -482,7 +482,7 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
             SavedSum::Plain(sum) => Aggregate::Plain(sum),
             SavedSum::Private { estimates, sum, public } => {
                 let sum = PrivateSum::resume(&sum, releases_made)?;
-                Aggregate::Private(CentralSum::resumed(estimates, sum, public))
+                Aggregate::Private(Box::new(CentralSum::resumed(estimates, sum, public)))
             }
         };
         if aggregate.rounds() != state.rounds {

@@ -179,7 +179,7 @@ impl LocalValue {
 pub(super) enum Aggregate<N> {
     /// Sums of values that need no protection here: none is wanted, or they came protected.
     Plain(PlainSum<N>),
-    Private(CentralSum<N>),
+    Private(Box<CentralSum<N>>),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -57,12 +57,10 @@ fn algorithms_and_their_options_are_read() {
 
 #[test]
 fn a_mirrored_value_climbs() {
-    let text = format!(
-        "name = \"t\"\nrounds = 40_000\n[environment]\nkind = \"losses\"\nset = {{ kind = \"l1_ball\", dimension = 3 }}\n\
+    let text = "name = \"t\"\nrounds = 40_000\n[environment]\nkind = \"losses\"\nset = { kind = \"l1_ball\", dimension = 3 }\n\
          [[algorithm]]\nkind = \"private_bandit\"\nname = \"right\"\n\
-         [[algorithm]]\nkind = \"private_bandit\"\nname = \"printed\"\nprinted_sign = true\n"
-    );
-    let summary = parse(&text).unwrap().simulate(|_, _| ()).unwrap();
+         [[algorithm]]\nkind = \"private_bandit\"\nname = \"printed\"\nprinted_sign = true\n";
+    let summary = parse(text).unwrap().simulate(|_, _| ()).unwrap();
     let relative = |name: &str| summary.algorithm(name).unwrap().measures[0].1.mean;
     assert!(relative("right") < 0.3 && relative("printed") > 1.3, "{}", relative("printed"));
 }
