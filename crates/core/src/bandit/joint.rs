@@ -246,14 +246,25 @@ pub struct Observation {
 }
 
 /// A contextual linear bandit that is jointly differentially private.
-#[derive(Debug)]
 pub struct JointLinUcb<N> {
     sum: PrivateSum<N>,
     state: State,
 }
 
+/// Prints nobody's features: a log line must not undo the noise.
+impl<N> std::fmt::Debug for JointLinUcb<N> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("JointLinUcb")
+            .field("params", &self.state.params)
+            .field("sum", &self.sum)
+            .field("open_decisions", &self.state.open.len())
+            .finish_non_exhaustive()
+    }
+}
+
 /// All but the running sum.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct State {
     params: JointParams,
     rule: ConfidenceRule,

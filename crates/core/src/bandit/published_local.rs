@@ -20,7 +20,8 @@
 //! **What they really give.** [`PublishedLocal::event`] states each as what it is: a joint release, over the arms of the code's own
 //! experiment, `x = (v, c)` with `|v| = c = L/sqrt 2`, and rewards in [0, 1]. There `a = <x, x'> >= 0`, and with equal rewards
 //! `|x y - x' y'|^2 = 2 L^2 - 2a`, so noise of (M + M^T)/2 sees `2 (L^4 - a^2) + 2 L^2 - 2a`, at most `2 L^4 + 2 L^2` (v' = -v).
-//! Equal noise on the triangle sees at most `L^4 + 2 L^2`, at the same pair. L is `sqrt 2` in that code and 1 in OnlineUCB's
+//! Equal noise on the triangle sees at most `L^4 + 2 L^2`, at the same pair, while `L <= sqrt 2`; beyond, with `e = 1/2 - 1/L^2`, at
+//! most `L^4 (1 + e/2 - e^2/2) + 2 L^2 - e L^2`. L is `sqrt 2` in that code and 1 in OnlineUCB's
 //! experiment. OnlineUCB and Zheng et al. are stated for the whole unit ball. The batch-sum view takes each batch's sum to
 //! be all that is seen, and binomial noise to be Gaussian of its variance: kinder than the truth, and still not enough.
 
@@ -263,7 +264,9 @@ impl PublishedLocal {
                 Event::SecureSum { sensitivity: symmetric, sigma, people: self.batch }
             }
             PublishedMechanism::PublicVectorSum => {
-                let sensitivity = (square * square + 2.0 * square).sqrt();
+                let e = (0.5 - 1.0 / square).max(0.0);
+                let worst = square * square * (1.0 + 0.5 * e * (1.0 - e)) + square * (2.0 - e);
+                let sensitivity = worst.sqrt();
                 Event::SecureSum { sensitivity, sigma, people: self.batch }
             }
         })

@@ -120,6 +120,13 @@ impl FeatureRewardParams {
             return Err(Error::invalid("epsilon", self.epsilon, remedy));
         }
         let unit = power_of_two(-(exponent as i32));
+        if self.reward_range() < 4.0 * unit {
+            let remedy = format!(
+                "rewards that close together drown in the noise: give more than lowest_reward = {}",
+                self.lowest_reward
+            );
+            return Err(Error::invalid("highest_reward", self.highest_reward, remedy));
+        }
         let law = DiscreteGaussian::new((sigma / unit).ceil() as u64)?;
         let deviation = law.sigma() as f64 * unit;
         Ok(FeatureReward {

@@ -77,9 +77,9 @@ impl GramGaussian {
         self.mechanism.event()
     }
 
-    /// What a report tells if only the sum of `people` of them is ever seen.
-    pub fn summed_event(&self, people: u64) -> Event {
-        self.mechanism.summed_event(people)
+    /// What adds the noise.
+    pub(crate) fn mechanism(&self) -> &SingleRelease {
+        &self.mechanism
     }
 
     /// Additive noise leaves the truth whole.

@@ -88,9 +88,14 @@ impl SingleRelease {
         Event::GridGaussian { mu: self.mu, sigma: self.noise.smallest(), coordinates }
     }
 
-    /// What a report tells that is seen only in a sum of `people` reports.
-    pub(crate) fn summed_event(&self, people: u64) -> Event {
-        Event::SecureSum { sensitivity: self.mu, sigma: 1.0, people }
+    /// What `reports` reports of one person tell that are seen only in sums of `people` reports, all of them in one at worst.
+    pub(crate) fn summed_event(&self, reports: u64, people: u64) -> Event {
+        Event::SecureSum { sensitivity: self.mu * reports as f64, sigma: 1.0, people }
+    }
+
+    /// Reports are multiples of `2^-exponent`, coordinate by coordinate.
+    pub(crate) fn exponents(&self) -> Vec<i32> {
+        self.clipper.exponents()
     }
 
     /// Deviation of the noise in each coordinate, in the units of the data.

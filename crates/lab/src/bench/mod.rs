@@ -77,11 +77,11 @@ type Measure = fn() -> Result<Vec<Figure>>;
 const SECTIONS: &[(&str, &str, Measure)] = &[
     ("noise", "Noise", noise::figures),
     ("accounting", "Accounting", accounting::figures),
-    ("sums", "Running sums", || Ok(release::times()?)),
+    ("sums", "Running sums", release::times),
     (
         "deviations",
         "Deviation of one coordinate of a prefix at equal exact privacy, contributions |x|^2 <= 2",
-        || Ok(release::deviations()?),
+        release::deviations,
     ),
     ("rounds", "Simulated rounds", || Ok(simulate::figures()?)),
     ("linucb", "LinUCB", bandit::figures),

@@ -2,6 +2,7 @@
 
 use reticent::{
     bandit::{Arms, JointLinUcb, JointParams, Problem, Ticket},
+    privacy::Mode,
     release::Schedule,
 };
 
@@ -92,4 +93,24 @@ fn linucb_without_the_arms_that_cannot_win_has_the_regret_of_linucb() {
     // Planted: suboptimal arms that keep a wider distance.
     let other = stepped(0.3);
     assert!(apart(pruned, other) > LIMIT, "{pruned:?} {other:?}");
+}
+
+#[test]
+fn a_simulated_wishart_learner_states_the_guarantee_of_the_deployed_one() {
+    let setting = Setting::new(EnvironmentParams::Gap(GapParams::new(3, 6)), ROUNDS).unwrap();
+    for (mechanism, shifted) in
+        [(MechanismName::Wishart, true), (MechanismName::WishartUnshifted, false)]
+    {
+        let privacy = Budget { epsilon: 1.0, delta: 1e-4 };
+        let lines = JointLines { mode: Mode::Paper, mechanism, ..JointLines::new(privacy) };
+        let learner = lines.learner(&setting).unwrap();
+        let stated = learner.guarantee().unwrap();
+        let published = JointParams::published_wishart(setting.problem, 1.0, 1e-4, ROUNDS, shifted);
+        let real = published.check().unwrap().guarantee().unwrap();
+        assert_eq!(stated.epsilon(), real.epsilon());
+        assert!(stated.claimed().unwrap().holds() && stated.to_string().contains("SIMULATION"));
+        // Theorem 8 says nothing of an epsilon of 50: neither does the laboratory.
+        let loose = JointLines { privacy: Budget { epsilon: 50.0, ..privacy }, ..lines };
+        assert!(loose.learner(&setting).is_err());
+    }
 }

@@ -106,7 +106,7 @@ impl ShuffleLines {
         let plan = params.check()?;
         let start = move |seed| {
             let mut noise = FastNoise::seeded(seed);
-            let shuffler = plan.shuffler(FastNoise::seeded(noise.bits()));
+            let shuffler = plan.shuffler(FastNoise::seeded(noise.bits()))?;
             let mut server = plan.server();
             let model = server.publish()?;
             let plan = plan.clone();

@@ -116,7 +116,8 @@ fn certificates_of_published_constants_are_the_table() {
 fn online_ucb_with_the_printed_sigma_is_where_the_figure_has_it() {
     let lines = "[[algorithm]]\nkind = \"online_ucb\"\nmode = \"paper\"\nprivacy = { epsilon = 10.0, delta = 0.1 }";
     let experiment = parse(lines).unwrap();
-    let estimate = regret(&*experiment.contestants()[0], 12);
+    // A trial in ten locks onto a wrong arm and carries the mean: a dozen trials would not tell.
+    let estimate = regret(&*experiment.contestants()[0], 50);
     assert!((350.0..850.0).contains(&estimate.mean), "{estimate:?}");
 }
 

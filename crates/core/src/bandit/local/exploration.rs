@@ -12,8 +12,8 @@
 //! sigma_y is the deviation of a noisy reward where only rewards are noisy, else 0.
 //!
 //! **Tuned is not certified**: it was tuned by simulation (the defaults come from the experiments in `docs/local.md`), because the
-//! certified width, paid for `sqrt(t)` noise in every direction, explores for longer than any horizon tried here. Privacy does not
-//! depend on it, regret does.
+//! certified width, paid for `sqrt(t)` noise in every direction, explores several times longer there. Privacy does not depend on
+//! it, regret does.
 
 use serde::{Deserialize, Serialize};
 

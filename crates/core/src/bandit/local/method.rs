@@ -11,7 +11,7 @@ use crate::{
         AdditivePair, Bounds, Correlation, GramGaussian, Interaction, Precision, RewardGaussian,
         RewardResponse, TriangleGaussian, UnitGram, UnitMoment, UnitPair,
     },
-    release::Calibration,
+    release::{Calibration, SingleRelease},
 };
 
 /// A local randomiser by name.
@@ -172,11 +172,11 @@ impl Randomizer {
         }
     }
 
-    /// What a report tells if only the sum of `people` of them is ever seen.
-    pub(crate) fn summed_event(&self, people: u64) -> Result<Event> {
+    /// The mechanism of reports that may be summed.
+    pub(crate) fn summed(&self) -> Result<&SingleRelease> {
         match self {
-            Randomizer::GramGaussian(randomizer) => Ok(randomizer.summed_event(people)),
-            Randomizer::TriangleGaussian(randomizer) => Ok(randomizer.summed_event(people)),
+            Randomizer::GramGaussian(randomizer) => Ok(randomizer.mechanism()),
+            Randomizer::TriangleGaussian(randomizer) => Ok(randomizer.mechanism()),
             _ => Err(Error::invalid(
                 "method",
                 "not additive",

@@ -27,7 +27,8 @@ const MOST_LEVELS: usize = 1024;
 pub enum Levels {
     /// Each report names its level, and is weighted by its precision.
     Public(Vec<f64>),
-    /// Nobody says which level is theirs; the server knows how common each is, and weights all reports alike.
+    /// Nobody says which level is theirs; the server knows how common each is, and weights all reports alike. A level is not
+    /// a secret: the size and the grid of a report's noise still tell.
     Hidden {
         /// The levels.
         epsilons: Vec<f64>,
@@ -323,9 +324,14 @@ impl LocalPlan {
         self.inner.protocol
     }
 
-    /// What a report of the only level tells if only sums of `people` reports are seen.
-    pub(crate) fn summed_event(&self, people: u64) -> Result<crate::privacy::Event> {
-        self.inner.randomizers[0].summed_event(people)
+    /// What `reports` reports of one person tell if only sums of `people` reports are seen.
+    pub(crate) fn summed_event(&self, reports: u64, people: u64) -> Result<crate::privacy::Event> {
+        Ok(self.inner.randomizers[0].summed()?.summed_event(reports, people))
+    }
+
+    /// The grid of reports that are summed.
+    pub(crate) fn summed_exponents(&self) -> Result<Vec<i32>> {
+        Ok(self.inner.randomizers[0].summed()?.exponents())
     }
 
     /// Deviation of one report of this level.
@@ -340,7 +346,10 @@ impl LocalPlan {
         let times = self.inner.params.contributions_per_person;
         let event = self.event(level)?;
         let mut guarantee = Guarantee::of_person(&event, times, TrustModel::Local, delta)?
-            .with_condition("that and when a person reports, and which model they saw, is public");
+            .with_condition("that and when a person reports, and which model they saw, is public")
+            .with_condition(
+                "levels do not depend on the data; data that break the declared form are refused, and silence shows",
+            );
         if self.inner.method.shows_arms() {
             guarantee = guarantee
                 .with_condition("the arms played are public: only the reward is protected");

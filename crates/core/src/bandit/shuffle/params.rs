@@ -4,10 +4,16 @@
 //! (epsilon, delta)-DP by [`crate::privacy::shuffle`]; found by bisection, never above what the accountant says.
 //!
 //! *Vector sum.* The sum of a batch has the noise of `honest` people, so each takes `1/sqrt(honest)` of what one alone would need.
+//! A person's k reports may all fall into one batch, where their shifts add up against noise drawn once: `k mu / sqrt(honest)`. Spread
+//! over batches they cost `sqrt(sum k_i^2) mu / sqrt(honest)`, which is no more. Permuted reports of one person in one batch have
+//! no such price here, and one report a person is all that is promised.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Aggregation, ShuffleServer, Shuffler, shuffler::MEMORY};
+use super::{
+    Aggregation, ShuffleServer, Shuffler,
+    shuffler::{Handing, MEMORY},
+};
 use crate::{
     Error, Result,
     bandit::{
@@ -15,7 +21,7 @@ use crate::{
     },
     error::{positive, probability},
     noise::Noise,
-    privacy::{Accountant, Event, Guarantee, TrustModel, gaussian},
+    privacy::{Accountant, Event, Guarantee, TrustModel, Unit, gaussian},
     randomize::{Bounds, GramGaussian},
     release::Calibration,
 };
@@ -112,6 +118,20 @@ impl ShuffleParams {
             let remedy = format!("give 1 to batch = {}", self.batch);
             return Err(Error::invalid("honest", honest, remedy));
         }
+        if self.aggregation == Aggregation::Permute && self.contributions_per_person > 1 {
+            let remedy = "permuted reports of one person may meet in one batch: give 1, or let the shuffler sum";
+            return Err(Error::invalid(
+                "contributions_per_person",
+                self.contributions_per_person,
+                remedy,
+            ));
+        }
+        if let Some(published) = &self.published
+            && (self.aggregation != Aggregation::Sum || published.batch != self.batch)
+        {
+            let remedy = format!("the constants are for sums of batches of {}", published.batch);
+            return Err(Error::invalid("batch", self.batch, remedy));
+        }
         let base = LocalParams {
             exploration: self.exploration,
             contributions_per_person: self.contributions_per_person,
@@ -128,14 +148,13 @@ impl ShuffleParams {
                 let mu = gaussian::mu(self.epsilon, self.delta)? * (1.0 - 1e-9);
                 LocalParams {
                     method: Some(Method::GramGaussian { split: GramGaussian::DEFAULT_SPLIT }),
-                    calibration: Some(Calibration::Mu(mu * (honest as f64 / times).sqrt())),
+                    calibration: Some(Calibration::Mu(mu * (honest as f64).sqrt() / times)),
                     ..base
                 }
             }
             (None, Aggregation::Permute) => {
-                let weakest = self.weakest_local(honest)?;
-                let all = weakest * self.contributions_per_person.max(1) as f64;
-                LocalParams { levels: crate::bandit::Levels::Public(vec![all]), delta: 0.0, ..base }
+                let weakest = vec![self.weakest_local(honest)?];
+                LocalParams { levels: crate::bandit::Levels::Public(weakest), delta: 0.0, ..base }
             }
         };
         Ok(ShufflePlan { params: self.clone(), honest, local: local.check()? })
@@ -143,14 +162,12 @@ impl ShuffleParams {
 
     /// The largest epsilon of one report that meets the budget after shuffling.
     fn weakest_local(&self, honest: u64) -> Result<f64> {
-        let times = self.contributions_per_person.max(1);
         let meets = |local: f64| -> Result<bool> {
-            let once = Event::Shuffled { epsilon: local, people: honest, binary: false };
-            let event = Event::Repeated { event: Box::new(once), times };
+            let event = Event::Shuffled { epsilon: local, people: honest, binary: false };
             Ok(Accountant::price(&event)?.epsilon(self.delta)? <= self.epsilon)
         };
-        // Without any amplification epsilon/times holds.
-        let (mut low, mut high) = (self.epsilon / times as f64, MOST_LOCAL_EPSILON);
+        // Without any amplification epsilon holds.
+        let (mut low, mut high) = (self.epsilon, MOST_LOCAL_EPSILON);
         if low >= high {
             return Ok(low);
         }
@@ -185,9 +202,12 @@ impl ShufflePlan {
     }
 
     /// The component in between.
-    pub fn shuffler<N: Noise>(&self, noise: N) -> Shuffler<N> {
-        let ShuffleParams { batch, aggregation, .. } = self.params;
-        Shuffler::new(self.local.protocol(), batch, aggregation, noise)
+    pub fn shuffler<N: Noise>(&self, noise: N) -> Result<Shuffler<N>> {
+        let handing = match self.params.aggregation {
+            Aggregation::Permute => Handing::Permute,
+            Aggregation::Sum => Handing::Sum { exponents: self.local.summed_exponents()? },
+        };
+        Ok(Shuffler::new(self.local.protocol(), self.params.batch, handing, noise))
     }
 
     /// The server's half.
@@ -195,10 +215,12 @@ impl ShufflePlan {
         ShuffleServer::new(self.local.server(), self.params.batch, self.params.aggregation)
     }
 
-    /// What one report tells those who see batches only.
+    /// What all reports of one person tell those who see batches only.
     pub fn event(&self) -> Result<Event> {
         match (self.params.aggregation, self.local.event(0)?) {
-            (Aggregation::Sum, _) => self.local.summed_event(self.honest),
+            (Aggregation::Sum, _) => {
+                self.local.summed_event(self.params.contributions_per_person, self.honest)
+            }
             (Aggregation::Permute, event) => {
                 let epsilon = Accountant::price(&event)?.epsilon(1e-300)?;
                 Ok(Event::Shuffled { epsilon, people: self.honest, binary: false })
@@ -209,12 +231,9 @@ impl ShufflePlan {
     /// What a person may be promised, if the shuffler can be trusted.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let ShuffleParams { delta, epsilon, batch, contributions_per_person, .. } = self.params;
-        let guarantee = Guarantee::of_person(
-            &self.event()?,
-            contributions_per_person,
-            TrustModel::Shuffle,
-            delta,
-        )?
+        let guarantee = Guarantee::of(&self.event()?, TrustModel::Shuffle, delta)?
+        .with_unit(Unit::Person { at_most: contributions_per_person })
+        .with_condition("a saved shuffler resumed with the true number of batches made, by one process at a time")
         .with_condition(format!(
             "batches of {batch}, of whom {} randomise honestly; none smaller leaves the shuffler",
             self.honest

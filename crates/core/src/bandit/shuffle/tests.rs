@@ -48,7 +48,7 @@ fn slot_survives(mut shuffle: impl FnMut(&mut Vec<usize>)) -> bool {
 fn a_reports_slot_does_not_survive_the_shuffle() {
     let plan = plan(4, Aggregation::Permute);
     let mut noise = Seeded(1);
-    let mut shuffler = plan.shuffler(Seeded(2));
+    let mut shuffler = plan.shuffler(Seeded(2)).unwrap();
     let survives = slot_survives(|slots| {
         let reports = reports(&plan, 4, &mut noise);
         let mut batch = None;
@@ -80,7 +80,7 @@ fn names_stay_behind_and_no_small_batch_leaves() {
     let plan = plan(3, Aggregation::Permute);
     let mut noise = Seeded(4);
     let reports = reports(&plan, 3, &mut noise);
-    let mut shuffler = plan.shuffler(Seeded(5));
+    let mut shuffler = plan.shuffler(Seeded(5)).unwrap();
     assert!(shuffler.take(&reports[0]).unwrap().is_none());
     // A repeated report does not fill the batch.
     assert!(shuffler.take(&reports[0]).unwrap().is_none());
@@ -104,7 +104,7 @@ fn a_sum_is_the_sum_and_every_batch_counts_once() {
     let plan = plan(5, Aggregation::Sum);
     let mut noise = Seeded(6);
     let reports = reports(&plan, 10, &mut noise);
-    let mut shuffler = plan.shuffler(Seeded(7));
+    let mut shuffler = plan.shuffler(Seeded(7)).unwrap();
     let mut batches = Vec::new();
     for report in &reports {
         batches.extend(shuffler.take(report).unwrap());
@@ -141,10 +141,70 @@ fn a_sum_is_the_sum_and_every_batch_counts_once() {
 }
 
 #[test]
+fn one_dishonest_report_does_not_round_the_others_away() {
+    let plan = plan(3, Aggregation::Sum);
+    let reports = reports(&plan, 3, &mut Seeded(20));
+    let forged = |value: f64| {
+        let mut json = serde_json::to_value(&reports[2]).unwrap();
+        json["values"][0] = value.into();
+        serde_json::from_value::<Report>(json).unwrap()
+    };
+    let mut shuffler = plan.shuffler(Seeded(21)).unwrap();
+    shuffler.take(&reports[0]).unwrap();
+    // Beyond what a device makes, between two grid units, and of another length.
+    for value in [1e300, 2f64.powi(60), 1e-300] {
+        assert!(shuffler.take(&forged(value)).is_err(), "{value}");
+    }
+    assert_eq!(shuffler.waiting(), 1);
+    shuffler.take(&reports[1]).unwrap();
+    // As large as is taken: the honest part of the sum is still exact.
+    let exponent = plan.local().summed_exponents().unwrap()[0];
+    let large = 2f64.powi(52 - exponent);
+    let batch = shuffler.take(&forged(large)).unwrap().unwrap();
+    let unit = 2f64.powi(exponent);
+    let honest = reports[..2].iter().map(|r| (r.values()[0] * unit) as i128).sum::<i128>();
+    let expected = (honest + (1 << 52)) as f64 / unit;
+    assert_eq!(batch.contents()[0].values[0], expected);
+}
+
+#[test]
+fn reports_of_one_person_may_meet_in_one_batch() {
+    // k reports in one batch shift its sum k times as far, against noise drawn once: mu = k mu_1 / sqrt(B).
+    let times = 10;
+    let params = ShuffleParams {
+        contributions_per_person: times,
+        ..ShuffleParams::new(bounds(), 1.0, 1e-6, 100, Aggregation::Sum)
+    };
+    let plan = params.check().unwrap();
+    let curve = |event: &crate::privacy::Event| crate::privacy::Accountant::price(event).unwrap();
+    let one = curve(&plan.local().event(0).unwrap()).mu().unwrap();
+    let together = times as f64 * one / 10.0;
+    let truth = crate::privacy::gaussian::epsilon(1e-6, together).unwrap();
+    let stated = plan.guarantee().unwrap();
+    assert!(stated.epsilon() >= truth - 1e-6 && stated.epsilon() <= 1.0 + 1e-9, "{stated} {truth}");
+    // Planted: ten batches composed, as if they never met.
+    let apart = crate::privacy::gaussian::epsilon(1e-6, together / 10f64.sqrt()).unwrap();
+    assert!(apart < 0.5 * truth);
+    let permuted = ShuffleParams { aggregation: Aggregation::Permute, ..params };
+    let error = permuted.check().unwrap_err().to_string();
+    assert!(error.contains("contributions_per_person is 10"), "{error}");
+}
+
+#[test]
+fn a_log_line_shows_no_reports() {
+    let plan = plan(3, Aggregation::Permute);
+    let mut shuffler = plan.shuffler(Seeded(22)).unwrap();
+    let reports = reports(&plan, 1, &mut Seeded(23));
+    shuffler.take(&reports[0]).unwrap();
+    let text = format!("{shuffler:?}");
+    assert!(text.contains("waiting: 1") && !text.contains(&reports[0].values()[0].to_string()));
+}
+
+#[test]
 fn a_restored_shuffler_keeps_who_waits_and_whom_it_has_seen() {
     let plan = plan(3, Aggregation::Permute);
     let reports = reports(&plan, 4, &mut Seeded(10));
-    let mut shuffler = plan.shuffler(Seeded(11));
+    let mut shuffler = plan.shuffler(Seeded(11)).unwrap();
     shuffler.take(&reports[0]).unwrap();
     shuffler.take(&reports[1]).unwrap();
     let bytes = shuffler.save();
@@ -204,7 +264,7 @@ fn it_learns_through_the_shuffler() {
     for aggregation in [Aggregation::Sum, Aggregation::Permute] {
         let params = ShuffleParams::new(bounds(), 8.0, 1e-3, 50, aggregation);
         let plan = params.check().unwrap();
-        let (mut server, mut shuffler) = (plan.server(), plan.shuffler(Seeded(8)));
+        let (mut server, mut shuffler) = (plan.server(), plan.shuffler(Seeded(8)).unwrap());
         let (mut model, mut noise) = (server.publish().unwrap(), Seeded(9));
         let mut late = [0; 3];
         for round in 0..4000 {
@@ -254,7 +314,7 @@ fn bad_parameters_are_refused_by_name() {
         assert!(error.contains(field), "{field}: {error}");
     }
     let plan = good.check().unwrap();
-    let mut shuffler = plan.shuffler(Seeded(1));
+    let mut shuffler = plan.shuffler(Seeded(1)).unwrap();
     let other = ShuffleParams { epsilon: 2.0, ..good }.check().unwrap();
     let foreign = reports(&other, 1, &mut Seeded(2));
     assert!(shuffler.take(&foreign[0]).is_err());
