@@ -6,6 +6,7 @@
 //! | `accounting` | composition and shuffling |
 //! | `bandit` | deciding and learning, arms in memory |
 //! | `local` | a person's half of the local protocol, and the server's |
+//! | `online` | a round of OnlineUCB, and Maler by itself |
 //! | `convex` | a round of the private bandit, and the oracles |
 //! | `paper1` | whole trials of paper 1 |
 //! | `safe` | a round of a safe coordinator, and the enumeration of paper 3 beside it |
@@ -17,6 +18,7 @@ mod bandit;
 mod convex;
 mod local;
 mod noise;
+mod online;
 mod open_dp;
 mod paper1;
 mod release;
@@ -86,6 +88,7 @@ const SECTIONS: &[(&str, &str, Measure)] = &[
     ("rounds", "Simulated rounds", || Ok(simulate::figures()?)),
     ("linucb", "LinUCB", bandit::figures),
     ("local", "The local protocol on exact noise, d = 5, K = 100", local::figures),
+    ("online", "OnlineUCB on fast noise", online::figures),
     ("paper1", "Whole trials of paper 1", paper1::figures),
     ("convex", "Private bandit convex optimisation", convex::figures),
     ("safe", "Safe coordinators", safe::figures),

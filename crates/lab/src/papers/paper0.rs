@@ -353,7 +353,10 @@ fn name(line: &mut Algorithm, name: &str) {
         Algorithm::Local(lines) => lines.name = name,
         Algorithm::Shuffle(lines) => lines.name = name,
         Algorithm::LdpLinucb(lines) => lines.name = name,
-        Algorithm::OnlineUcb(lines) => lines.name = name,
+        Algorithm::OnlineUcb(lines) | Algorithm::Anytime(lines) | Algorithm::Combiner(lines) => {
+            lines.name = name
+        }
+        Algorithm::OnlineLinucb(lines) => lines.name = name,
     }
 }
 

@@ -6,7 +6,7 @@
 //! | `trusted` | `kind = "linucb"` and `kind = "joint"`: nobody's privacy, and a curator's |
 //! | `local` | `kind = "local"` and `kind = "ldp_linucb"`: the protocol in two halves |
 //! | `shuffle` | `kind = "shuffle"`: the same behind a shuffler |
-//! | `online` | `kind = "online_ucb"` |
+//! | `online` | `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"` |
 //!
 //! All of them run the deployed code, person by person and message by message, on simulation noise.
 
@@ -31,7 +31,7 @@ use crate::{
 };
 
 pub use local::{Constants, LdpLines, LocalLines};
-pub use online::{LearnerName, OnlineLines};
+pub use online::{LearnerName, OnlineLinUcbLines, OnlineLines};
 pub use shuffle::ShuffleLines;
 pub use trusted::{JointLines, LinUcbLines};
 pub use world::{SphereEnvironment, World};
@@ -67,6 +67,12 @@ pub enum Algorithm {
     LdpLinucb(LdpLines),
     /// OnlineUCB (paper 0, Algorithm 1).
     OnlineUcb(OnlineLines),
+    /// OnlineUCB without a horizon (paper 0, Algorithm 9).
+    Anytime(OnlineLines),
+    /// OnlineUCB over guesses of the least eigenvalue (paper 0, Algorithm 2).
+    Combiner(OnlineLines),
+    /// Online LinUCB, not private (paper 0, Algorithm 4).
+    OnlineLinucb(OnlineLinUcbLines),
 }
 
 impl Algorithm {
@@ -78,6 +84,9 @@ impl Algorithm {
             Algorithm::Shuffle(lines) => lines.contestant(world, rounds),
             Algorithm::LdpLinucb(lines) => lines.contestant(world, rounds),
             Algorithm::OnlineUcb(lines) => lines.contestant(world, rounds),
+            Algorithm::Anytime(lines) => lines.anytime(world, rounds),
+            Algorithm::Combiner(lines) => lines.combiner(world, rounds),
+            Algorithm::OnlineLinucb(lines) => lines.contestant(world, rounds),
         }
     }
 }
