@@ -13,6 +13,7 @@ use crate::{
     linear::LinearBandits,
     losses::ConvexBandits,
     parallel::in_parallel,
+    report,
     safe::SafeBandits,
     sphere::SphereBandits,
     summary::{AlgorithmSummary, Summary},
@@ -20,6 +21,9 @@ use crate::{
 
 /// How many rounds of a trial are recorded.
 const CHECKPOINTS: usize = 120;
+
+/// Every trial's curve is kept.
+const MOST_TRIALS: u64 = 100_000;
 
 /// An experiment that has been read and found sound.
 ///
@@ -97,6 +101,10 @@ impl<E: Serialize, A: Serialize> Lines<E, A> {
                 );
             }
         }
+        if self.trials > MOST_TRIALS {
+            let remedy = format!("give at most {MOST_TRIALS}");
+            return Err(reticent::Error::invalid("trials", self.trials, remedy).into());
+        }
         if self.algorithm.is_empty() {
             return Err(
                 reticent::Error::invalid("algorithm", "empty", "add an [[algorithm]]").into()
@@ -168,6 +176,7 @@ impl Experiment {
             name: self.name.clone(),
             algorithms: algorithms.collect(),
             environment: self.environment.clone(),
+            experiment: self.text.clone(),
             rounds: self.rounds,
             seed: self.seed,
             version: env!("CARGO_PKG_VERSION"),
@@ -176,8 +185,10 @@ impl Experiment {
 
     /// Runs everything and writes `folder`.
     pub fn run(&self, folder: &Path, progress: impl Fn(usize, usize) + Sync) -> Result<Summary> {
+        // A folder that cannot be written to is found out before the work, not after it.
+        report::write(folder, "experiment.toml", &self.text)?;
         let summary = self.simulate(progress)?;
-        summary.write(folder, &self.text)?;
+        summary.write(folder)?;
         Ok(summary)
     }
 }

@@ -49,6 +49,24 @@ pub trait Environment {
     fn reward(&mut self, arm: usize) -> f64;
 }
 
+/// Refuses decision sets that no machine of today could hold or step through.
+fn check_size(dimension: usize, arms: usize) -> Result<()> {
+    const MOST_FEATURES: usize = 1024;
+    const MOST_ENTRIES: usize = 100_000_000;
+    if dimension > MOST_FEATURES {
+        let remedy = format!("give at most {MOST_FEATURES}");
+        return Err(reticent::Error::invalid("dimension", dimension, remedy));
+    }
+    if arms == 0 || arms > MOST_ENTRIES / dimension.max(1) {
+        let remedy = format!(
+            "give 1 to {}: {MOST_ENTRIES} features in all",
+            MOST_ENTRIES / dimension.max(1)
+        );
+        return Err(reticent::Error::invalid("arms", arms, remedy));
+    }
+    Ok(())
+}
+
 /// The `[environment]` table of an experiment.
 ///
 /// ```

@@ -40,9 +40,7 @@ impl SphereParams {
             let remedy = "give a whole number above 1: one feature is the constant";
             return Err(Error::invalid("dimension", self.dimension, remedy));
         }
-        if self.arms == 0 {
-            return Err(Error::invalid("arms", 0, "give a whole number above 0"));
-        }
+        super::check_size(self.dimension, self.arms)?;
         Ok(())
     }
 

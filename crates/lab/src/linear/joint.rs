@@ -189,6 +189,13 @@ impl Contestant for Learner {
             let value = bounds::private_lower_bound(epsilon, environment.arms() as u64, rounds);
             let theorem = "Corollary 15, the price of epsilon in the worst case";
             all.push(bound(theorem, Side::Lower, value));
+            if gap > 0.0 && epsilon < std::f64::consts::LN_2 {
+                let delta = self.guarantee.as_ref().map_or(0.0, Guarantee::delta);
+                let value = bounds::ordinary_privacy_lower_bound(epsilon, delta, gap, rounds);
+                let theorem =
+                    "Claim 13, if actions too had to be private from the person they are for";
+                all.push(bound(theorem, Side::Lower, value));
+            }
         }
         all
     }
