@@ -190,6 +190,29 @@ mod tests {
     }
 
     #[test]
+    fn the_shift_enters_the_policy_once_and_not_per_node() {
+        use crate::{
+            bandit::{Confidence, ConfidenceRule},
+            release::{Domain, Release, testing::Seeded},
+        };
+        let published = setting();
+        let regularizer = published.gaussian_regularizer(published.gaussian_deviation());
+        let rule =
+            ConfidenceRule::new(Problem::unit(5), 1.0 / 5e7, Confidence::Regularized(regularizer))
+                .unwrap();
+        // A prefix of 27 nodes in which nothing was seen but u: theta = u / shift.
+        let mut sums = vec![0.0; 20];
+        sums[15] = 1e6;
+        let domain = Domain::regression(5, 1.0, 1.0);
+        let release =
+            Release::simulated::<Seeded>(domain, (1 << 26) - 1, 1, sums, vec![1.0; 20]).unwrap();
+        let theta = rule.policy(&release).unwrap().theta()[0];
+        assert!((theta * 2.0 * 91546.0 / 1e6 - 1.0).abs() < 1e-4, "{theta}");
+        // Planted: the shift of every node.
+        assert!((theta * 27.0 * 2.0 * 91546.0 / 1e6 - 1.0).abs() > 1.0);
+    }
+
+    #[test]
     fn the_shifted_wishart_is_better_conditioned_and_its_shift_is_the_papers() {
         let published = setting();
         let (plain, shifted) =
