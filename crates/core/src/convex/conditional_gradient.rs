@@ -153,9 +153,9 @@ pub struct Descent {
 /// use reticent::convex::{Mixture, nearest_point, oracle::Simplex};
 /// let set = Simplex::set(3)?;
 /// let mut mixture = Mixture::vertex(&set, &[1.0, 0.0, 0.0])?;
-/// let descent = nearest_point(&set, &[0.9, 0.5, -0.3], &mut mixture, 1e-9, 1000)?;
+/// let descent = nearest_point(&set, &[0.9, 0.5, -0.3], &mut mixture, 1e-6, 1000)?;
 /// assert!(descent.converged);
-/// assert!((mixture.point()[0] - 0.7).abs() < 1e-9 && mixture.point()[2].abs() < 1e-9);
+/// assert!((mixture.point()[0] - 0.7).abs() < 1e-6 && mixture.point()[2].abs() < 1e-6);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 pub fn nearest_point<O: LinearOracle>(
