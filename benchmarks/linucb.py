@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import time
 
-SIZES = [(5, 25), (32, 100), (64, 4096)]
+SIZES = [(5, 25), (5, 100), (32, 100), (64, 4096)]
 SEED = 7
 
 

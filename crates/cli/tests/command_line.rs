@@ -251,6 +251,12 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
     refuse("trials = 4", "trials = 0", &["trials is 0"]);
     refuse("kind = \"gap\"", "kind = \"chasm\"", &["environment.kind is chasm", "gap"]);
     refuse("dimension = 5", "dimension = 1", &["dimension is 1"]);
+    // More than a machine can hold is refused, not tried.
+    let huge = "9223372036854775807";
+    for field in ["dimension = 5", "arms = 25", "trials = 4"] {
+        let name = field.split(' ').next().unwrap();
+        refuse(field, &format!("{name} = {huge}"), &[&format!("{name} is {huge}")]);
+    }
     refuse("gap = 0.0", "gap = nan", &["gap is NaN"]);
     refuse("gap = 0.0", "hole = 0.0", &["hole"]);
     refuse("epsilon = 1.0", "epsilon = -1.0", &["epsilon is -1"]);
@@ -258,6 +264,14 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
     refuse("kind = \"linucb\"", "kind = \"magic\"", &["magic"]);
     refuse("name = \"default\"", "name = \"as published\"", &["as published", "a name of its own"]);
     refuse("gaussian_tree", "blt", &["mechanism", "gaussian_tree"]);
+
+    // Nobody errs with one arm: a flat line is drawn, on a linear axis.
+    std::fs::write(&file, text.replacen("arms = 25", "arms = 1", 1)).unwrap();
+    assert_eq!(run("one_arm")["algorithms"][0]["final_regret"]["mean"], 0.0);
+    // A folder that cannot be written to is found out before the work.
+    let output = reticent(&["run", file.to_str().unwrap(), "--out", "/dev/null/nowhere"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!stderr(&output).contains("trials"), "{}", stderr(&output));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

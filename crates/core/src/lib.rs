@@ -15,14 +15,18 @@
 //! | [`release`] | private running sums of vectors and matrices |
 //! | [`randomize`] | what a person's own device does to a report before it leaves |
 //! | [`bandit`] | linear bandits: one LinUCB, many privacies |
+//! | [`online`] | online learners: predict, see a gradient, predict better |
+//! | [`convex`] | bandit convex optimisation over sets known through a linear oracle |
 //! | [`linalg`] | small dense algebra |
 //! | [`special`] | the special functions the rooms above share |
 //!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
 
 pub mod bandit;
+pub mod convex;
 pub mod linalg;
 pub mod noise;
+pub mod online;
 pub mod privacy;
 pub mod randomize;
 pub mod release;

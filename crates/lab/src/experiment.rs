@@ -11,13 +11,19 @@ use crate::{
     Error, Result,
     contest::{Contestant, Family, checkpoints},
     linear::LinearBandits,
+    losses::ConvexBandits,
     parallel::in_parallel,
+    report,
     safe::SafeBandits,
+    sphere::SphereBandits,
     summary::{AlgorithmSummary, Summary},
 };
 
 /// How many rounds of a trial are recorded.
 const CHECKPOINTS: usize = 120;
+
+/// Every trial's curve is kept.
+const MOST_TRIALS: u64 = 100_000;
 
 /// An experiment that has been read and found sound.
 ///
@@ -95,6 +101,10 @@ impl<E: Serialize, A: Serialize> Lines<E, A> {
                 );
             }
         }
+        if self.trials > MOST_TRIALS {
+            let remedy = format!("give at most {MOST_TRIALS}");
+            return Err(reticent::Error::invalid("trials", self.trials, remedy).into());
+        }
         if self.algorithm.is_empty() {
             return Err(
                 reticent::Error::invalid("algorithm", "empty", "add an [[algorithm]]").into()
@@ -129,9 +139,11 @@ impl Experiment {
         let Kind { environment: EnvironmentKind { kind } } = read(text)?;
         match kind.as_str() {
             "gap" => parse_lines::<LinearBandits>(text),
+            "sphere" => parse_lines::<SphereBandits>(text),
             "agents" => parse_lines::<SafeBandits>(text),
+            "losses" => parse_lines::<ConvexBandits>(text),
             _ => {
-                let remedy = "give one of: gap, agents";
+                let remedy = "give one of: gap, sphere, agents, losses";
                 Err(reticent::Error::invalid("environment.kind", kind, remedy).into())
             }
         }
@@ -164,6 +176,7 @@ impl Experiment {
             name: self.name.clone(),
             algorithms: algorithms.collect(),
             environment: self.environment.clone(),
+            experiment: self.text.clone(),
             rounds: self.rounds,
             seed: self.seed,
             version: env!("CARGO_PKG_VERSION"),
@@ -172,8 +185,10 @@ impl Experiment {
 
     /// Runs everything and writes `folder`.
     pub fn run(&self, folder: &Path, progress: impl Fn(usize, usize) + Sync) -> Result<Summary> {
+        // A folder that cannot be written to is found out before the work, not after it.
+        report::write(folder, "experiment.toml", &self.text)?;
         let summary = self.simulate(progress)?;
-        summary.write(folder, &self.text)?;
+        summary.write(folder)?;
         Ok(summary)
     }
 }

@@ -68,8 +68,9 @@ const COLOURS: [RGBColor; 9] = [
 
 const WIDTH: u32 = 860;
 const HEIGHT: u32 = 450;
-/// Names in one row of the legend, and the height of a row.
+/// Names in one row of the legend at most, the width of a letter, and the height of a row.
 const LEGEND_COLUMNS: usize = 3;
+const LETTER: usize = 8;
 const LEGEND_ROW: u32 = 24;
 
 impl Scale {
@@ -122,7 +123,10 @@ impl Figure {
         let y_range = range(all().flat_map(|point| [point.1, point.2, point.3]), 0.05)
             .ok_or("it has no points")?;
 
-        let legend_height = LEGEND_ROW * self.series.len().div_ceil(LEGEND_COLUMNS) as u32;
+        let longest = self.series.iter().map(|series| series.name.chars().count()).max();
+        let room = 40 + LETTER * longest.unwrap_or(0);
+        let columns = (WIDTH as usize / room.max(1)).clamp(1, LEGEND_COLUMNS);
+        let legend_height = LEGEND_ROW * self.series.len().div_ceil(columns) as u32;
         let size = (WIDTH, HEIGHT + legend_height);
         let area = SVGBackend::with_string(text, size).into_drawing_area();
         area.fill(&WHITE).map_err(|e| say(&e))?;
@@ -176,18 +180,20 @@ impl Figure {
         }
         // The legend stands below the drawing, where it hides nothing.
         for (index, series) in self.series.iter().enumerate() {
-            let x = 16 + (index % LEGEND_COLUMNS) as i32 * (WIDTH as i32 / LEGEND_COLUMNS as i32);
-            let y = (index / LEGEND_COLUMNS) as i32 * LEGEND_ROW as i32;
-            let colour = COLOURS[series.colour % COLOURS.len()];
+            let x = 16 + (index % columns) as i32 * (WIDTH as i32 / columns as i32);
+            let y = (index / columns) as i32 * LEGEND_ROW as i32;
+            let style = COLOURS[series.colour % COLOURS.len()].stroke_width(3);
+            let dashes: &[(i32, i32)] = match series.line {
+                Line::Solid => &[(0, 20)],
+                Line::Dashed => &[(0, 5), (8, 13), (16, 20)],
+            };
+            for (from, to) in dashes {
+                legend
+                    .draw(&PathElement::new([(x + from, y + 10), (x + to, y + 10)], style))
+                    .map_err(|e| say(&e))?;
+            }
             legend
-                .draw(&PathElement::new([(x, y + 10), (x + 20, y + 10)], colour.stroke_width(3)))
-                .and_then(|()| {
-                    legend.draw(&Text::new(
-                        series.name.clone(),
-                        (x + 26, y + 3),
-                        ("sans-serif", 14),
-                    ))
-                })
+                .draw(&Text::new(series.name.clone(), (x + 26, y + 3), ("sans-serif", 14)))
                 .map_err(|e| say(&e))?;
         }
         area.present().map_err(|e| say(&e))

@@ -19,7 +19,7 @@ section { overflow-x: auto; } svg { width: 100%; min-width: 36rem; height: auto;
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; } th, td { text-align: left; padding: .3rem .8rem; border-bottom: 1px solid #ddd; vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
-pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; }
+pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; white-space: pre-wrap; }
 footer { margin-top: 2rem; color: #666; font-size: .85rem; }
 @media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
 ";

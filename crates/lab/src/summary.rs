@@ -64,6 +64,9 @@ pub struct Summary {
     pub algorithms: Vec<AlgorithmSummary>,
     /// The environment as given.
     pub environment: serde_json::Value,
+    /// The file as run, with every default written out.
+    #[serde(skip)]
+    pub experiment: String,
     /// Rounds of a trial.
     pub rounds: u64,
     /// The seed.
@@ -178,15 +181,27 @@ impl Summary {
         rows
     }
 
-    /// Writes the folder of results; `experiment` is the file as run.
-    pub fn write(&self, folder: &Path, experiment: &str) -> Result<()> {
-        report::write(folder, "experiment.toml", experiment)?;
+    /// What a careful reader should be told.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for summary in &self.algorithms {
+            let of = summary.guarantee.iter().flat_map(|guarantee| guarantee.warnings());
+            // That a simulation protects nobody is said in every report; here it would be said of every line.
+            let of = of.filter(|warning| !warning.starts_with("simulation"));
+            warnings.extend(of.chain(&summary.remarks).map(|w| format!("{}: {w}", summary.name)));
+        }
+        warnings
+    }
+
+    /// Writes the folder of results.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        report::write(folder, "experiment.toml", &self.experiment)?;
         let json = serde_json::to_string_pretty(self).expect("results are plain data");
         report::write(folder, "summary.json", &json)?;
         report::write(folder, "results.csv", &self.csv())?;
         let figure = self.figure();
         report::write(folder, "figures/regret.svg", &figure.svg()?)?;
-        report::write(folder, "report.html", &self.page(&figure, experiment)?.html())
+        report::write(folder, "report.html", &self.page(&figure)?.html())
     }
 
     fn csv(&self) -> String {
@@ -206,7 +221,7 @@ impl Summary {
     }
 
     fn figure(&self) -> Figure {
-        let mut series = Vec::new();
+        let mut series: Vec<Series> = Vec::new();
         for (colour, summary) in self.algorithms.iter().enumerate() {
             let points = summary.curve.iter().map(|(round, e)| (*round as f64, e.mean));
             // Two standard errors; on a logarithmic axis a band must stay above zero.
@@ -220,7 +235,9 @@ impl Summary {
                 band: band.collect(),
             });
             for (bound, points) in summary.bounds.iter().zip(&summary.bound_lines) {
-                if !points.is_empty() {
+                // One line for a bound that several algorithms share.
+                let drawn = series.iter().any(|line| line.points == *points);
+                if !points.is_empty() && !drawn {
                     let name = format!("{} ({})", bound.theorem, summary.name);
                     series.push(Series {
                         name,
@@ -232,15 +249,17 @@ impl Summary {
                 }
             }
         }
+        let nothing = series.iter().flat_map(|line| &line.points).all(|(_, regret)| *regret <= 0.0);
         Figure {
             title: format!("{}: regret, band of two standard errors", self.name),
             x: ("round".into(), Scale::Logarithmic),
-            y: ("regret".into(), Scale::Logarithmic),
+            // Somebody who never errs has no place on a logarithmic axis.
+            y: ("regret".into(), if nothing { Scale::Linear } else { Scale::Logarithmic }),
             series,
         }
     }
 
-    fn page(&self, figure: &Figure, experiment: &str) -> Result<Report> {
+    fn page(&self, figure: &Figure) -> Result<Report> {
         let mut page = Report::new(&self.name);
         page.figure(figure)?;
         page.table(&HEADER, &self.rows());
@@ -263,7 +282,7 @@ impl Summary {
             }
         }
         page.heading("The experiment, as run");
-        page.preformatted(experiment);
+        page.preformatted(&self.experiment);
         Ok(page)
     }
 }

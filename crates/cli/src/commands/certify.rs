@@ -9,7 +9,7 @@ use serde_json::json;
 use super::read;
 use crate::{error::Error, report::Report};
 
-/// The guarantee of every algorithm of an experiment: requested, exact, and the paper's claim.
+/// The guarantee of every algorithm of an experiment: what holds exactly, and beside it the paper's claim.
 #[derive(Args)]
 #[command(after_help = "Example: reticent certify examples/joint.toml")]
 pub struct Arguments {
@@ -43,6 +43,9 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         let mut entry = json!({ "name": name, "guarantee": guarantee });
         if !contestant.certificates().is_empty() {
             entry["certificates"] = json!(contestant.certificates());
+        }
+        if !contestant.remarks().is_empty() {
+            entry["remarks"] = json!(contestant.remarks());
         }
         algorithms.push(entry);
     }

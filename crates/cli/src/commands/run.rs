@@ -37,5 +37,5 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         let _ = writeln!(text, "{}: {} {}", row[0], row[1], row[2]);
     }
     let _ = write!(text, "\nDrawn in {}", arguments.out.join("report.html").display());
-    Ok(Report::new(text, &summary))
+    Ok(Report::new(text, &summary).warn(summary.warnings()))
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{Arms, Confidence, ConfidenceRule, Policy, Problem, Published};
+use super::{Arms, Confidence, ConfidenceRule, Policy, Problem, Published, PublishedNoise};
 use crate::{
     Error, Result,
     noise::Noise,
@@ -60,8 +60,11 @@ pub struct JointParams {
     pub mechanism: Mechanism,
     /// When sums are released and the policy learns.
     pub schedule: Schedule,
-    /// Exact calibration and the tight confidence, or the publication's Gaussian tree and its constants.
+    /// Exact calibration and the tight confidence, or the publication's tree and its constants.
     pub mode: Mode,
+    /// In `paper` mode, which of the publication's two kinds of noise.
+    #[serde(default)]
+    pub published: PublishedNoise,
 }
 
 impl JointParams {
@@ -77,6 +80,7 @@ impl JointParams {
             mechanism: Mechanism::default(),
             schedule: Schedule::default(),
             mode: Mode::Exact,
+            published: PublishedNoise::default(),
         }
     }
 
@@ -89,13 +93,40 @@ impl JointParams {
         }
     }
 
+    /// The constants of their Wishart variants, `shifted` by (4) or not, with exactly m nodes in every prefix.
+    ///
+    /// ```
+    /// use reticent::{bandit::{JointParams, Problem}, noise::SecureNoise};
+    /// let params = JointParams::published_wishart(Problem::unit(2), 1.0, 1e-6, 100_000, true);
+    /// let learner = params.check()?.start(SecureNoise::from_system()?);
+    /// let guarantee = learner.guarantee()?;
+    /// assert!(guarantee.epsilon() < 1.0);
+    /// assert!(guarantee.claimed().unwrap().holds());
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn published_wishart(
+        problem: Problem,
+        epsilon: f64,
+        delta: f64,
+        horizon: u64,
+        shifted: bool,
+    ) -> Self {
+        let published =
+            if shifted { PublishedNoise::Wishart } else { PublishedNoise::WishartUnshifted };
+        JointParams { published, ..JointParams::published(problem, epsilon, delta, horizon) }
+    }
+
     /// Calibrates noise and confidence, or says which parameter stands in the way.
     pub fn check(&self) -> Result<JointPlan> {
         self.problem.check()?;
         let alpha = self.alpha.unwrap_or(1.0 / self.horizon.unwrap_or(1_000_000).max(2) as f64);
-        let (sums, confidence) = match self.mode {
-            Mode::Exact => self.exact(),
-            Mode::Paper => self.paper(alpha)?,
+        let (sums, confidence) = match (self.mode, self.published) {
+            (Mode::Exact, PublishedNoise::Gaussian) => self.exact(),
+            (Mode::Exact, noise) => {
+                let remedy = "Wishart noise exists in `paper` mode only";
+                return Err(Error::invalid("published", format!("{noise:?}"), remedy));
+            }
+            (Mode::Paper, _) => self.paper(alpha)?,
         };
         let rule = ConfidenceRule::new(self.problem, alpha, confidence)?;
         Ok(JointPlan { params: *self, sums, plan: sums.check()?, rule })
@@ -118,6 +149,34 @@ impl JointParams {
             return Err(Error::invalid("horizon", "unknown", "the published constants need one"));
         };
         let published = Published::new(self.problem, self.epsilon, self.delta, alpha, horizon)?;
+        let (domain, calibration, regularizer) = match self.published {
+            PublishedNoise::Gaussian => (
+                self.published_domain()?,
+                Calibration::Sigma(published.gaussian_deviation()),
+                published.gaussian_regularizer(published.gaussian_deviation()),
+            ),
+            PublishedNoise::Wishart => (
+                self.problem.domain(),
+                published.wishart_calibration()?,
+                published.shifted_wishart_regularizer(),
+            ),
+            PublishedNoise::WishartUnshifted => (
+                self.problem.domain(),
+                published.wishart_calibration()?,
+                published.wishart_regularizer(),
+            ),
+        };
+        let sums = PrivateSumParams {
+            mechanism: Mechanism::Tree { levels: Some(published.levels()) },
+            schedule: self.schedule,
+            contributions_per_person: self.contributions_per_person,
+            ..PrivateSumParams::new(domain, self.horizon, calibration)
+        };
+        Ok((sums, Confidence::Regularized(regularizer)))
+    }
+
+    /// The same Gaussian noise on x y as on x x^T: that is the split (B/L)^2.
+    fn published_domain(&self) -> Result<Domain> {
         let Problem { dimension, feature_bound, reward_bound, .. } = self.problem;
         if reward_bound > feature_bound {
             let remedy = format!(
@@ -125,23 +184,8 @@ impl JointParams {
             );
             return Err(Error::invalid("reward_bound", reward_bound, remedy));
         }
-        // The same noise on x y as on x x^T: that is the split (B/L)^2.
         let split = (reward_bound / feature_bound).powi(2);
-        let domain = Domain::Regression { dimension, feature_bound, reward_bound, split };
-        let sums = PrivateSumParams {
-            mechanism: Mechanism::Tree { levels: Some(published.levels()) },
-            schedule: self.schedule,
-            contributions_per_person: self.contributions_per_person,
-            ..PrivateSumParams::new(
-                domain,
-                self.horizon,
-                Calibration::Sigma(published.gaussian_deviation()),
-            )
-        };
-        Ok((
-            sums,
-            Confidence::Regularized(published.gaussian_regularizer(published.gaussian_deviation())),
-        ))
+        Ok(Domain::Regression { dimension, feature_bound, reward_bound, split })
     }
 }
 
@@ -202,14 +246,25 @@ pub struct Observation {
 }
 
 /// A contextual linear bandit that is jointly differentially private.
-#[derive(Debug)]
 pub struct JointLinUcb<N> {
     sum: PrivateSum<N>,
     state: State,
 }
 
+/// Prints nobody's features: a log line must not undo the noise.
+impl<N> std::fmt::Debug for JointLinUcb<N> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("JointLinUcb")
+            .field("params", &self.state.params)
+            .field("sum", &self.sum)
+            .field("open_decisions", &self.state.open.len())
+            .finish_non_exhaustive()
+    }
+}
+
 /// All but the running sum.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct State {
     params: JointParams,
     rule: ConfidenceRule,
@@ -290,11 +345,7 @@ impl JointParams {
     fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
         match self.mode {
             Mode::Exact => Ok(guarantee),
-            Mode::Paper => guarantee.with_claim(
-                self.epsilon,
-                self.delta,
-                "Shariff and Sheffet (2018), section 4.2",
-            ),
+            Mode::Paper => guarantee.with_claim(self.epsilon, self.delta, self.published.source()),
         }
     }
 }
@@ -318,6 +369,9 @@ impl<N: Noise + Serialize + DeserializeOwned> JointLinUcb<N> {
         Ok(JointLinUcb { sum, state })
     }
 }
+
+#[cfg(test)]
+mod wishart_tests;
 
 #[cfg(test)]
 mod tests {

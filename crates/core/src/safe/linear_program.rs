@@ -281,7 +281,8 @@ impl Dictionary {
             }
             line[column] = -factor * inverse;
             if index < self.rows {
-                self.bounds[index] -= factor * step;
+                // A tie leaves rounding of either sign; below zero it would read as infeasible.
+                self.bounds[index] = (self.bounds[index] - factor * step).max(0.0);
             }
         }
         pivot_row[column] = inverse;

@@ -5,6 +5,9 @@
 //! | `noise` | exact and fast noise, OpenDP beside it where it is installed |
 //! | `accounting` | composition and shuffling |
 //! | `bandit` | deciding and learning, arms in memory |
+//! | `local` | a person's half of the local protocol, and the server's |
+//! | `online` | a round of OnlineUCB, and Maler by itself |
+//! | `convex` | a round of the private bandit, and the oracles |
 //! | `paper1` | whole trials of paper 1 |
 //! | `safe` | a round of a safe coordinator, and the enumeration of paper 3 beside it |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
@@ -12,7 +15,10 @@
 
 mod accounting;
 mod bandit;
+mod convex;
+mod local;
 mod noise;
+mod online;
 mod open_dp;
 mod paper1;
 mod release;
@@ -73,15 +79,18 @@ type Measure = fn() -> Result<Vec<Figure>>;
 const SECTIONS: &[(&str, &str, Measure)] = &[
     ("noise", "Noise", noise::figures),
     ("accounting", "Accounting", accounting::figures),
-    ("sums", "Running sums", || Ok(release::times()?)),
+    ("sums", "Running sums", release::times),
     (
         "deviations",
         "Deviation of one coordinate of a prefix at equal exact privacy, contributions |x|^2 <= 2",
-        || Ok(release::deviations()?),
+        release::deviations,
     ),
     ("rounds", "Simulated rounds", || Ok(simulate::figures()?)),
     ("linucb", "LinUCB", bandit::figures),
+    ("local", "The local protocol on exact noise, d = 5, K = 100", local::figures),
+    ("online", "OnlineUCB on fast noise", online::figures),
     ("paper1", "Whole trials of paper 1", paper1::figures),
+    ("convex", "Private bandit convex optimisation", convex::figures),
     ("safe", "Safe coordinators", safe::figures),
 ];
 

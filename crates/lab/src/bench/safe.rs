@@ -224,11 +224,11 @@ impl Program {
             v.push(value);
         };
         for (row, bound) in self.rows.iter().zip(&self.bounds) {
-            for m in 0..agents {
+            for (m, weight) in row.iter().enumerate() {
                 for k in 0..d {
-                    entry(b.len(), at(m, k), row[m] * self.thetas[m][k]);
+                    entry(b.len(), at(m, k), weight * self.thetas[m][k]);
                 }
-                entry(b.len(), agents * d + m, row[m].abs());
+                entry(b.len(), agents * d + m, weight.abs());
             }
             b.push(*bound);
         }
@@ -253,7 +253,8 @@ impl Program {
         let n = agents * d + agents;
         let mut cost = vec![0.0; n];
         for m in 0..agents {
-            let (coordinate, sign) = (pick[m] / 2, if pick[m] % 2 == 0 { 1.0 } else { -1.0 });
+            let (coordinate, sign) =
+                (pick[m] / 2, if pick[m].is_multiple_of(2) { 1.0 } else { -1.0 });
             for k in 0..d {
                 let optimistic = self.thetas[m][k] + sign * self.roots[m][coordinate][k];
                 cost[at(m, k)] = -self.weights[m] * optimistic;

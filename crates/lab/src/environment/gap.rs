@@ -54,9 +54,7 @@ impl GapParams {
                 "give a whole number above 1: in one dimension there is no room beside theta*";
             return Err(Error::invalid("dimension", self.dimension, remedy));
         }
-        if self.arms == 0 {
-            return Err(Error::invalid("arms", 0, "give a whole number above 0"));
-        }
+        super::check_size(self.dimension, self.arms)?;
         if !(0.0..2.0 * BEST).contains(&self.gap) {
             let remedy =
                 "give a number from 0 up to, not including, 1.5: means lie in [-0.75, 0.75]";

@@ -7,12 +7,14 @@
 //! | `slice` | the law of `<x, theta*>` for a suboptimal arm |
 //! | `frame` | the reflection that turns theta* into the first axis |
 //! | `rewards` | sign, Gaussian and Bernoulli rewards |
+//! | `sphere` | section 5 of paper 0: arms and theta* on a sphere, means that are probabilities |
 
 mod fixed_arms;
 mod frame;
 mod gap;
 mod rewards;
 mod slice;
+mod sphere;
 
 use reticent::{
     Result,
@@ -28,6 +30,7 @@ pub(crate) use gap::BEST;
 pub use gap::{Gap, GapParams, GapPlan};
 pub use rewards::Rewards;
 pub(crate) use slice::Slice;
+pub use sphere::{Sphere, SphereParams};
 
 /// A bandit problem, round by round.
 ///
@@ -44,6 +47,24 @@ pub trait Environment {
 
     /// A reward of one arm of this round; `arm` is below the number of arms.
     fn reward(&mut self, arm: usize) -> f64;
+}
+
+/// Refuses decision sets that no machine of today could hold or step through.
+fn check_size(dimension: usize, arms: usize) -> Result<()> {
+    const MOST_FEATURES: usize = 1024;
+    const MOST_ENTRIES: usize = 100_000_000;
+    if dimension > MOST_FEATURES {
+        let remedy = format!("give at most {MOST_FEATURES}");
+        return Err(reticent::Error::invalid("dimension", dimension, remedy));
+    }
+    if arms == 0 || arms > MOST_ENTRIES / dimension.max(1) {
+        let remedy = format!(
+            "give 1 to {}: {MOST_ENTRIES} features in all",
+            MOST_ENTRIES / dimension.max(1)
+        );
+        return Err(reticent::Error::invalid("arms", arms, remedy));
+    }
+    Ok(())
 }
 
 /// The `[environment]` table of an experiment.

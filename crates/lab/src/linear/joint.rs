@@ -3,7 +3,7 @@
 //! Such learners see released sums only, so between two releases nothing changes and `trial` plays whole blocks.
 
 use reticent::{
-    bandit::{Confidence, ConfidenceRule, Problem, Published, Regularizer, bounds},
+    bandit::{Confidence, ConfidenceRule, JointParams, Problem, Published, Regularizer, bounds},
     privacy::{Guarantee, Mode, gaussian},
     release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
@@ -161,10 +161,6 @@ impl Contestant for Learner {
             let remark = "The bonus is scaled by hand: the confidence set is not certified.";
             remarks.push(remark.to_string());
         }
-        if matches!(self.noise, NoisePlan::Wishart { .. }) {
-            let remark = "The paper proves its claim for Wishart noise; the accountant has no exact price for it and states none.";
-            remarks.push(remark.to_string());
-        }
         remarks
     }
 
@@ -193,6 +189,13 @@ impl Contestant for Learner {
             let value = bounds::private_lower_bound(epsilon, environment.arms() as u64, rounds);
             let theorem = "Corollary 15, the price of epsilon in the worst case";
             all.push(bound(theorem, Side::Lower, value));
+            if gap > 0.0 && epsilon < std::f64::consts::LN_2 {
+                let delta = self.guarantee.as_ref().map_or(0.0, Guarantee::delta);
+                let value = bounds::ordinary_privacy_lower_bound(epsilon, delta, gap, rounds);
+                let theorem =
+                    "Claim 13, if actions too had to be private from the person they are for";
+                all.push(bound(theorem, Side::Lower, value));
+            }
         }
         all
     }
@@ -310,12 +313,7 @@ impl Builder<'_> {
             .into());
         }
         let releases = self.lines.schedule.releases(self.setting.rounds);
-        self.finish(
-            params.domain,
-            NoisePlan::Stream { params, releases },
-            self.tight(),
-            Some(guarantee),
-        )
+        self.finish(params.domain, NoisePlan::Stream { params, releases }, self.tight(), guarantee)
     }
 
     /// A binary tree over rounds with the same noise on matrix and vector, published or exactly calibrated.
@@ -346,22 +344,31 @@ impl Builder<'_> {
             (Some(ConfidenceName::Tight), _) | (None, Mode::Exact) => self.tight(),
             _ => paper,
         };
-        self.finish(domain, NoisePlan::Gaussian { deviation }, confidence, Some(guarantee))
+        self.finish(domain, NoisePlan::Gaussian { deviation }, confidence, guarantee)
     }
 
-    /// The paper's Wishart tree. The accountant has no exact price for it, and none is stated.
+    /// The paper's Wishart tree, with the guarantee of the learner that is deployed.
     fn wishart(&self) -> Result<Learner> {
-        let regularizer = match self.lines.mechanism {
-            MechanismName::Wishart => self.published.shifted_wishart_regularizer(),
-            _ => self.published.wishart_regularizer(),
+        let shifted = self.lines.mechanism == MechanismName::Wishart;
+        let regularizer = if shifted {
+            self.published.shifted_wishart_regularizer()
+        } else {
+            self.published.wishart_regularizer()
         };
+        let Setting { problem, rounds, .. } = *self.setting;
+        let Budget { epsilon, delta } = self.lines.privacy;
+        let deployed = JointParams {
+            alpha: Some(self.setting.alpha()),
+            ..JointParams::published_wishart(problem, epsilon, delta, rounds, shifted)
+        };
+        let guarantee = deployed.check()?.guarantee()?;
         let noise = NoisePlan::Wishart {
             degrees: self.published.wishart_degrees(),
             scale: self.published.squared_bound().sqrt(),
             nodes: self.published.levels(),
             fresh_dummies: self.lines.fresh_dummies,
         };
-        self.finish(self.setting.problem.domain(), noise, self.regularized(regularizer), None)
+        self.finish(problem.domain(), noise, self.regularized(regularizer), guarantee)
     }
 
     fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
@@ -391,7 +398,7 @@ impl Builder<'_> {
         domain: Domain,
         noise: NoisePlan,
         confidence: Confidence,
-        guarantee: Option<Guarantee>,
+        guarantee: Guarantee,
     ) -> Result<Learner> {
         let Budget { epsilon, delta } = self.lines.privacy;
         let name = self.lines.name.clone().unwrap_or_else(|| {
@@ -405,7 +412,7 @@ impl Builder<'_> {
             domain,
             schedule: self.lines.schedule,
             rule: ConfidenceRule::new(self.setting.problem, self.setting.alpha(), confidence)?,
-            guarantee: guarantee.map(Guarantee::simulated),
+            guarantee: Some(guarantee.simulated()),
             noise,
         })
     }

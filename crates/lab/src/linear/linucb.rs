@@ -1,7 +1,7 @@
 //! `kind = "linucb"`: no privacy, the yardstick of every private variant.
 
 use reticent::{
-    bandit::{Arms, LinUcb, LinUcbParams},
+    bandit::{Arms, LinUcb, LinUcbParams, Regularizer, bounds},
     release::Schedule,
 };
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Learner, Setting, Stepped};
 use crate::{
     Result,
-    contest::{Checkpoint, Contestant, Trial, mix},
+    contest::{Bound, Checkpoint, Contestant, Side, Trial, mix},
     environment::EnvironmentParams,
     simulate::{GapSteps, Player, largest_variance},
 };
@@ -97,6 +97,26 @@ impl Contestant for EveryRound {
 
     fn guarantee(&self) -> Option<&reticent::privacy::Guarantee> {
         None
+    }
+
+    fn bounds(&self, rounds: u64) -> Vec<Bound> {
+        let regularizer = Regularizer::constant(self.params.regularizer);
+        let (problem, alpha) = (&self.setting.problem, self.setting.alpha());
+        // Means lie in [-1, 1].
+        let bound = |theorem: &str, value| Bound {
+            theorem: theorem.into(),
+            side: Side::Upper,
+            value,
+            trivial: 2.0 * rounds as f64,
+        };
+        let mut all =
+            vec![bound("Theorem 5", bounds::regret(problem, &regularizer, alpha, rounds))];
+        let gap = self.setting.environment.gap();
+        if gap > 0.0 {
+            let value = bounds::gap_regret(problem, &regularizer, alpha, rounds, gap);
+            all.push(bound("Theorem 6", value));
+        }
+        all
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {

@@ -3,8 +3,10 @@
 //! One file per paper. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
 //! and name it in [`EXPERIMENTS`].
 
+mod paper0;
 mod paper1;
 mod paper3;
+mod paper4;
 
 use std::{
     path::{Path, PathBuf},
@@ -89,6 +91,16 @@ pub struct PaperExperiment {
 /// All experiments we know.
 pub const EXPERIMENTS: &[PaperExperiment] = &[
     PaperExperiment {
+        id: "paper0/figure1",
+        title: "regret under local, shuffle and joint privacy: published constants, then equal certificates",
+        run: paper0::figure1,
+    },
+    PaperExperiment {
+        id: "paper0/table1",
+        title: "the least eigenvalue of the arms played, over trials and given the history",
+        run: paper0::table1,
+    },
+    PaperExperiment {
         id: "paper1/experiment1",
         title: "regret against dimension, not private",
         run: paper1::experiment1,
@@ -122,6 +134,11 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         id: "paper3/certificate",
         title: "ours against the paper's at equal certificate",
         run: paper3::certificate,
+    },
+    PaperExperiment {
+        id: "paper4/regret",
+        title: "regret with the paper's noise, with exact noise, and on every set",
+        run: paper4::regret,
     },
 ];
 

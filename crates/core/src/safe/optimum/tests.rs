@@ -205,8 +205,8 @@ impl Instance {
                 (0..d).map(|i| (at + d + i, (roots[i] / top).powi(2))).collect();
             conic.square_below(at + 3 * d + 1, &shares);
             conic.row(&[(at + 3 * d + 1, -1.0)], 0.0);
-            for i in 0..d {
-                conic.row(&[(at + 2 * d + i, -roots[i] / top)], 0.0);
+            for (i, root) in roots.iter().enumerate() {
+                conic.row(&[(at + 2 * d + i, -root / top)], 0.0);
             }
             conic.cones.push(SecondOrderConeT(d + 1));
             conic.row(&[], 1.0);

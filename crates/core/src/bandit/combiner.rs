@@ -1,0 +1,531 @@
+//! The combiner: when nobody knows lambda, a bandit over servers that each guess it.
+//!
+//! ```text
+//! base 1: anytime OnlineUCB;   base i = 2 ... M: OnlineUCB with lambda_i = 2^-(i-2) / d
+//! each round the base with the largest U_i decides, and only it learns:
+//!     U_i = min(top, mean_i + (L_i n_i^a_i + W(n_i)) / n_i) - R_i / T,     top - R_i / T before its first round
+//!     W(n) = p sqrt(n (1 + sigma^2) ln(T^3 M ln(n (1 + sigma^2)) / alpha))
+//! a base whose sum of (mean before - y~) exceeds L_i n_i^a_i + W(n_i) is dropped, unless it is the last
+//! ```
+//!
+//! Paper 0, Algorithm 2, after Cutkosky, Das and Purohit, "Upper Confidence Bounds for Combining Stochastic Bandits" (2020); L, a, R as in its
+//! Theorem 4.1. Corrected: n_i is that of the round before; the mean is that of y~; the sum runs over the base's own rounds; the cap is on mean
+//! plus bonus. An eigenvalue of `E[x x^T]` with unit x cannot exceed 1/d, so the grid of guesses ends there and not at 1.
+//!
+//! **Guarantee.** That of OnlineUCB: every person sends one report, to one base.
+//!
+//! At the paper's epsilon = 10 and d = 5 every R_i exceeds T below a horizon of about 4e6: the theorem says nothing, and as the R_i lie
+//! further apart than rewards can, the base with the smallest R is played throughout. [`Combiner::is_vacuous`] says so.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Anytime, AnytimeParams, Arms, OnlineUcb, OnlineUcbParams, Policy, Width, anytime, online_ucb,
+};
+use crate::{
+    Error, Result,
+    error::{finite_vector, not_negative, positive, probability},
+    privacy::Guarantee,
+    randomize::{FeatureReward, FeatureRewardReport},
+    saved,
+};
+
+const KIND: &str = "online ucb combiner";
+
+/// Parameters of [`Combiner`].
+///
+/// ```
+/// use reticent::{bandit::{CombinerParams, OnlineUcbParams}, randomize::FeatureRewardParams};
+/// let base = OnlineUcbParams::tuned(FeatureRewardParams::new(5, 10.0, 1e-6), 20_000);
+/// let server = CombinerParams::new(base).check()?;
+/// assert_eq!(server.bases(), 3);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CombinerParams {
+    /// What all bases have in common. A proved width is each base's own, at its own guess of lambda.
+    pub base: OnlineUcbParams,
+    /// The failure probability alpha.
+    pub alpha: f64,
+    /// P: the constant in the regret of the anytime base.
+    pub anytime_constant: f64,
+    /// P': the constant in the regret of the others.
+    pub base_constant: f64,
+    /// p: the constant of the deviation W.
+    pub deviation_constant: f64,
+    /// k: the power of the anytime base.
+    pub power: f64,
+}
+
+impl CombinerParams {
+    /// P = P' = p = 1, k = 1/8, alpha = 1/T.
+    pub fn new(base: OnlineUcbParams) -> Self {
+        CombinerParams {
+            base,
+            alpha: 1.0 / base.horizon.max(2) as f64,
+            anytime_constant: 1.0,
+            base_constant: 1.0,
+            deviation_constant: 1.0,
+            power: 0.125,
+        }
+    }
+
+    /// A server that has seen nothing, or the parameter that stands in the way.
+    pub fn check(&self) -> Result<Combiner> {
+        probability("alpha", self.alpha)?;
+        positive("anytime_constant", self.anytime_constant)?;
+        positive("base_constant", self.base_constant)?;
+        positive("deviation_constant", self.deviation_constant)?;
+        not_negative("power", self.power)?;
+        if self.base.horizon < 2 {
+            return Err(Error::invalid("horizon", self.base.horizon, "give 2 or more"));
+        }
+        let anytime = AnytimeParams { base: self.base, power: self.power }.check()?;
+        let mut bases = vec![Base::new(Server::Anytime(Box::new(anytime)))];
+        for guess in self.guesses() {
+            let server = self.base_params(guess)?.check()?;
+            bases.push(Base::new(Server::Known(Box::new(server))));
+        }
+        let plans = self.plans();
+        let current = best(&self.scores(&plans, &bases), &bases);
+        Ok(Combiner { params: *self, plans, bases, current })
+    }
+
+    /// lambda of the bases after the first: `ceil(log2(T)/8)` of them.
+    fn guesses(&self) -> Vec<f64> {
+        let count = (libm::log2(self.base.horizon as f64) / 8.0).ceil() as i32;
+        let largest = 1.0 / self.base.randomizer.dimension as f64;
+        (0..count.max(1)).map(|j| largest * 0.5_f64.powi(j)).collect()
+    }
+
+    /// A base needs a guarantee at any time, which Algorithm 1 has only without its ridge.
+    fn base_params(&self, guess: f64) -> Result<OnlineUcbParams> {
+        match self.base.width {
+            Width::Constant(_) => Ok(OnlineUcbParams { ridge: 0.0, ..self.base }),
+            Width::Proved { .. } => {
+                OnlineUcbParams::theoretical(self.base.randomizer, self.base.horizon, guess, 0.0)
+            }
+        }
+    }
+
+    /// Theorem 4.1's numbers for every base.
+    fn plans(&self) -> Vec<Plan> {
+        let rounds = self.base.horizon as f64;
+        let epsilon = self.base.randomizer.epsilon;
+        let dimension = self.base.randomizer.dimension as f64;
+        let log = libm::log(rounds).powf(1.5);
+        let (reach, root) = (epsilon * rounds.powf(0.125), (dimension * rounds).sqrt());
+        let first = Plan {
+            scale: self.anytime_constant * log * dimension.sqrt() * (reach + 1.0) / reach,
+            power: 0.75,
+            rate: reach / (root * (self.anytime_constant * log * reach + 1.0)),
+            target: 0.0,
+        };
+        let mut plans = vec![first];
+        plans.extend(self.guesses().into_iter().map(|guess| Plan {
+            scale: self.base_constant * log * dimension.sqrt() / (epsilon * guess),
+            power: 0.5,
+            rate: epsilon / (self.base_constant * log * root),
+            target: 0.0,
+        }));
+        let all: f64 = plans.iter().map(|plan| 1.0 / plan.rate).sum();
+        let count = plans.len() as f64;
+        let log = libm::log(rounds.powi(3) * count / self.alpha);
+        for plan in &mut plans {
+            let Plan { scale, power: a, rate, .. } = *plan;
+            let ratio = (1.0 - a) / a;
+            let factor = ((1.0 - a) / a).powf(ratio) * (1.0 + a).powf(1.0 / a);
+            plan.target = scale * rounds.powf(a)
+                + factor * scale.powf(1.0 / a) * rounds * rate.powf(ratio)
+                + 288.0 * log * rounds * rate
+                + (all - 1.0 / rate);
+        }
+        plans
+    }
+
+    /// `L_i n^a_i + W(n)`.
+    fn allowance(&self, plan: &Plan, bases: usize, variance: f64, count: f64) -> f64 {
+        let spread = count * (1.0 + variance);
+        let inner = libm::log(spread.max(std::f64::consts::E));
+        let rounds = self.base.horizon as f64;
+        let log = libm::log(rounds.powi(3) * bases as f64 * inner / self.alpha);
+        plan.scale * count.powf(plan.power) + self.deviation_constant * (spread * log).sqrt()
+    }
+
+    /// U of every base.
+    fn scores(&self, plans: &[Plan], bases: &[Base]) -> Vec<f64> {
+        let top = self.base.randomizer.highest_reward;
+        let rounds = self.base.horizon as f64;
+        let score = |(plan, base): (&Plan, &Base)| {
+            let reach = if base.count == 0 {
+                top
+            } else {
+                let count = base.count as f64;
+                let variance = base.server.randomizer().deviation().powi(2);
+                let bonus = self.allowance(plan, bases.len(), variance, count) / count;
+                top.min(base.mean() + bonus)
+            };
+            reach - plan.target / rounds
+        };
+        plans.iter().zip(bases).map(score).collect()
+    }
+}
+
+/// What Theorem 4.1 says of one base.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Plan {
+    /// L_i.
+    scale: f64,
+    /// alpha_i.
+    power: f64,
+    /// eta_i.
+    rate: f64,
+    /// R_i.
+    target: f64,
+}
+
+#[derive(Debug, Clone)]
+enum Server {
+    Anytime(Box<Anytime>),
+    Known(Box<OnlineUcb>),
+}
+
+impl Server {
+    fn randomizer(&self) -> &FeatureReward {
+        match self {
+            Server::Anytime(server) => server.randomizer(),
+            Server::Known(server) => server.randomizer(),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Base {
+    server: Server,
+    /// T(i, t).
+    count: u64,
+    /// `sum y~`.
+    rewards: f64,
+    /// `sum (mean before - y~)`.
+    shortfall: f64,
+    dropped: bool,
+}
+
+impl Base {
+    fn new(server: Server) -> Self {
+        Base { server, count: 0, rewards: 0.0, shortfall: 0.0, dropped: false }
+    }
+
+    fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.rewards / self.count as f64 }
+    }
+}
+
+/// The base that is left with the largest score; the first of equals.
+fn best(scores: &[f64], bases: &[Base]) -> usize {
+    let left = (0..bases.len()).filter(|&i| !bases[i].dropped);
+    left.reduce(|best, i| if scores[i] > scores[best] { i } else { best }).unwrap_or(0)
+}
+
+/// The server's half of the combiner.
+#[derive(Debug, Clone)]
+pub struct Combiner {
+    params: CombinerParams,
+    plans: Vec<Plan>,
+    bases: Vec<Base>,
+    current: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Saved {
+    params: CombinerParams,
+    anytime: anytime::Saved,
+    known: Vec<online_ucb::Saved>,
+    /// Count, sum of rewards, shortfall, dropped.
+    counts: Vec<(u64, f64, f64, bool)>,
+    current: usize,
+}
+
+impl Combiner {
+    /// The server's parameters.
+    pub fn params(&self) -> &CombinerParams {
+        &self.params
+    }
+
+    /// M: how many bases there are.
+    pub fn bases(&self) -> usize {
+        self.bases.len()
+    }
+
+    /// The base whose policy the next person follows.
+    pub fn current(&self) -> usize {
+        self.current
+    }
+
+    /// The person's half.
+    pub fn randomizer(&self) -> &FeatureReward {
+        self.bases[0].server.randomizer()
+    }
+
+    /// What is published for the next person: the current base's policy.
+    pub fn policy(&self) -> &Policy {
+        match &self.bases[self.current].server {
+            Server::Anytime(server) => server.policy(),
+            Server::Known(server) => server.policy(),
+        }
+    }
+
+    /// Reports each base has absorbed.
+    pub fn counts(&self) -> Vec<u64> {
+        self.bases.iter().map(|base| base.count).collect()
+    }
+
+    /// Whether the theorem says nothing at this horizon: every R_i is at least the regret of the worst possible play.
+    pub fn is_vacuous(&self) -> bool {
+        let randomizer = &self.params.base.randomizer;
+        let range = randomizer.highest_reward - randomizer.lowest_reward;
+        let worst = range * self.params.base.horizon as f64;
+        self.plans.iter().all(|plan| plan.target >= worst)
+    }
+
+    /// Chooses by the published policy, for a simulation in which one process plays both halves.
+    pub fn choose(&mut self, arms: &Arms) -> Result<usize> {
+        match &mut self.bases[self.current].server {
+            Server::Anytime(server) => server.choose(arms),
+            Server::Known(server) => server.choose(arms),
+        }
+    }
+
+    /// Learns from a report of a person who followed this base's policy. An error changes nothing.
+    pub fn absorb(&mut self, base: usize, report: &FeatureRewardReport) -> Result<()> {
+        let (params, count) = (&self.params, self.bases.len());
+        let Some(chosen) = self.bases.get_mut(base) else {
+            return Err(Error::invalid("base", base, format!("there are {count}")));
+        };
+        match &mut chosen.server {
+            Server::Anytime(server) => server.absorb(report)?,
+            Server::Known(server) => server.absorb(report)?,
+        }
+        chosen.shortfall += chosen.mean() - report.reward;
+        chosen.rewards += report.reward;
+        chosen.count += 1;
+        let variance = chosen.server.randomizer().deviation().powi(2);
+        let allowed = params.allowance(&self.plans[base], count, variance, chosen.count as f64);
+        let worse = chosen.shortfall >= allowed;
+        let others_left = (0..count).any(|i| i != base && !self.bases[i].dropped);
+        self.bases[base].dropped |= worse && others_left;
+        self.current = best(&self.params.scores(&self.plans, &self.bases), &self.bases);
+        Ok(())
+    }
+
+    /// What may be promised to every person who sends one report.
+    pub fn guarantee(&self) -> Result<Guarantee> {
+        Ok(self.randomizer().guarantee()?.with_people(self.params.base.horizon))
+    }
+
+    /// The whole state; nothing in it was not sent by people in this form.
+    pub fn save(&self) -> Vec<u8> {
+        saved::save(KIND, &self.saved())
+    }
+
+    /// Continues bit for bit from saved bytes.
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        saved::load::<Saved>(KIND, bytes)?.revive()
+    }
+
+    fn saved(&self) -> Saved {
+        let (mut first, mut known) = (None, Vec::new());
+        for base in &self.bases {
+            match &base.server {
+                Server::Anytime(server) => first = Some(server.saved()),
+                Server::Known(server) => known.push(server.saved()),
+            }
+        }
+        let count = |base: &Base| (base.count, base.rewards, base.shortfall, base.dropped);
+        Saved {
+            params: self.params,
+            anytime: first.expect("the first base is the anytime one"),
+            known,
+            counts: self.bases.iter().map(count).collect(),
+            current: self.current,
+        }
+    }
+}
+
+impl Saved {
+    fn revive(self) -> Result<Combiner> {
+        let mut combiner = self.params.check()?;
+        let expected = combiner.bases.len();
+        let refuse = |field, found| Error::Dimension { field, expected, found };
+        if self.known.len() + 1 != expected {
+            return Err(refuse("saved bases", self.known.len() + 1));
+        }
+        if self.counts.len() != expected {
+            return Err(refuse("saved counts", self.counts.len()));
+        }
+        let anytime = self.anytime.revive()?;
+        let known =
+            self.known.into_iter().map(online_ucb::Saved::revive).collect::<Result<Vec<_>>>()?;
+        let foreign = || {
+            let remedy = "they do not follow from the parameters; restore another copy";
+            Error::invalid("saved bases", "other ones", remedy)
+        };
+        let mut servers = vec![(Server::Anytime(Box::new(anytime.clone())), anytime.rounds())];
+        for server in known {
+            let rounds = server.rounds();
+            servers.push((Server::Known(Box::new(server)), rounds));
+        }
+        for ((base, (server, rounds)), (count, rewards, shortfall, dropped)) in
+            combiner.bases.iter_mut().zip(servers).zip(self.counts)
+        {
+            finite_vector("saved rewards", &[rewards, shortfall], 2)?;
+            let same = match (&server, &base.server) {
+                (Server::Anytime(saved), Server::Anytime(fresh)) => {
+                    saved.params() == fresh.params()
+                }
+                (Server::Known(saved), Server::Known(fresh)) => saved.params() == fresh.params(),
+                _ => false,
+            };
+            if !same || rounds != count {
+                return Err(foreign());
+            }
+            *base = Base { server, count, rewards, shortfall, dropped };
+        }
+        if combiner.bases.iter().all(|base| base.dropped) {
+            return Err(foreign());
+        }
+        combiner.current =
+            best(&self.params.scores(&combiner.plans, &combiner.bases), &combiner.bases);
+        if combiner.current != self.current {
+            return Err(foreign());
+        }
+        Ok(combiner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{noise::SecureNoise, randomize::FeatureRewardParams};
+
+    fn params(horizon: u64) -> CombinerParams {
+        let randomizer = FeatureRewardParams::new(5, 10.0, 0.1).with_unit_rewards();
+        CombinerParams::new(OnlineUcbParams::tuned(randomizer, horizon))
+    }
+
+    fn report(reward: f64) -> FeatureRewardReport {
+        FeatureRewardReport { features: vec![0.5, 0.5, 0.5, 0.5, 0.0], reward }
+    }
+
+    #[test]
+    fn guesses_never_exceed_what_an_eigenvalue_can_be() {
+        assert_eq!(params(20_000).guesses(), [0.2, 0.1]);
+        assert_eq!(params(1 << 40).guesses().len(), 5);
+        // Trace: d lambda <= E ||x||^2 <= 1. The print's grid reaches 1.
+        assert!(params(1 << 40).guesses().iter().all(|guess| guess * 5.0 <= 1.0));
+    }
+
+    #[test]
+    fn the_targets_are_theorem_4_1() {
+        let combiner = params(20_000).check().unwrap();
+        let (t, d, epsilon) = (20_000_f64, 5_f64, 10_f64);
+        let log = t.ln().powf(1.5);
+        let x = epsilon * t.powf(0.125);
+        let rates = [x / ((d * t).sqrt() * (log * x + 1.0)), epsilon / (log * (d * t).sqrt())];
+        let scales = [log * d.sqrt() * (x + 1.0) / x, log * d.sqrt() / (epsilon * 0.2)];
+        // At a = 3/4 the factor is (1/3)^(1/3) (7/4)^(4/3), at 1/2 it is (3/2)^2.
+        let factors = [(1.0_f64 / 3.0).powf(1.0 / 3.0) * 1.75_f64.powf(4.0 / 3.0), 2.25];
+        let confidence = 288.0 * (t.powi(3) * 3.0 * t).ln() * t;
+        let first = scales[0] * t.powf(0.75)
+            + factors[0] * scales[0].powf(4.0 / 3.0) * t * rates[0].powf(1.0 / 3.0)
+            + confidence * rates[0]
+            + 2.0 / rates[1];
+        let second = scales[1] * t.sqrt()
+            + factors[1] * scales[1] * scales[1] * t * rates[1]
+            + confidence * rates[1]
+            + 1.0 / rates[0]
+            + 1.0 / rates[1];
+        let found: Vec<f64> = combiner.plans.iter().map(|plan| plan.target).collect();
+        assert!((found[0] / first - 1.0).abs() < 1e-12, "{} {first}", found[0]);
+        assert!((found[1] / second - 1.0).abs() < 1e-12, "{} {second}", found[1]);
+    }
+
+    #[test]
+    fn the_theory_is_vacuous_at_the_papers_horizon_and_one_base_is_played() {
+        let mut combiner = params(20_000).check().unwrap();
+        assert!(combiner.is_vacuous());
+        let first = combiner.current();
+        let mut noise = SecureNoise::seeded(91);
+        for _ in 0..300 {
+            let report = combiner.randomizer().randomize(&[0.5; 5], 0.0, &mut noise).unwrap();
+            combiner.absorb(combiner.current(), &report).unwrap();
+            assert_eq!(combiner.current(), first);
+        }
+        assert!(params(4_000_000).check().unwrap().is_vacuous());
+        assert!(!params(8_000_000).check().unwrap().is_vacuous());
+    }
+
+    #[test]
+    fn a_base_that_falls_short_is_dropped_but_never_the_last() {
+        // Constants so small that the theory speaks at once.
+        let small = CombinerParams {
+            anytime_constant: 1e-6,
+            base_constant: 1e-6,
+            deviation_constant: 0.05,
+            ..params(2000)
+        };
+        let mut combiner = small.check().unwrap();
+        let mut last = None;
+        for round in 0..600 {
+            // Whoever is asked did well once and badly ever after.
+            let base = combiner.current();
+            let reward = if combiner.counts()[base] < 5 { 1.0 } else { 0.0 };
+            combiner.absorb(base, &report(reward)).unwrap();
+            let left = combiner.bases.iter().filter(|base| !base.dropped).count();
+            assert!(left >= 1 && !combiner.bases[combiner.current()].dropped, "round {round}");
+            last = Some(left);
+        }
+        assert_eq!(last, Some(1));
+        assert!(combiner.counts().iter().all(|count| *count > 0));
+        let copy = Combiner::load(&combiner.save()).unwrap();
+        assert_eq!((copy.current(), copy.counts()), (combiner.current(), combiner.counts()));
+        assert_eq!(copy.save(), combiner.save());
+    }
+
+    #[test]
+    fn the_shortfall_compares_with_the_mean_before_and_the_mean_is_of_reports() {
+        let mut combiner = params(2000).check().unwrap();
+        let base = combiner.current();
+        for reward in [1.0, 0.0, 0.5] {
+            combiner.absorb(base, &report(reward)).unwrap();
+        }
+        // Means before: 0, 1, 1/2.
+        let base = &combiner.bases[base];
+        assert_eq!((base.mean(), base.shortfall), (0.5, (0.0 - 1.0) + (1.0 - 0.0) + (0.5 - 0.5)));
+    }
+
+    #[test]
+    fn bad_input_is_named_and_changes_nothing() {
+        let good = params(2000);
+        for (params, field) in [
+            (CombinerParams { alpha: 0.0, ..good }, "alpha is 0"),
+            (CombinerParams { anytime_constant: -1.0, ..good }, "anytime_constant is -1"),
+            (CombinerParams { base_constant: f64::NAN, ..good }, "base_constant is NaN"),
+            (CombinerParams { power: -1.0, ..good }, "power is -1"),
+        ] {
+            assert!(params.check().unwrap_err().to_string().starts_with(field));
+        }
+        let mut combiner = good.check().unwrap();
+        let before = combiner.save();
+        assert!(combiner.absorb(7, &report(1.0)).is_err());
+        assert!(combiner.absorb(0, &report(f64::NAN)).is_err());
+        assert_eq!(combiner.save(), before);
+        let mut saved = combiner.saved();
+        saved.known.pop();
+        assert!(saved.revive().is_err());
+        let mut saved = combiner.saved();
+        saved.counts[0].0 = 5;
+        assert!(saved.revive().is_err());
+    }
+}

@@ -1,0 +1,311 @@
+//! `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"`: paper 0's Algorithms 1, 9, 2 and 4.
+
+use reticent::{
+    bandit::{
+        Anytime, AnytimeParams, Arms, Combiner, CombinerParams, LearnerParams, OnlineLinUcb,
+        OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, Width,
+    },
+    online::Step,
+    privacy::{Guarantee, Mode},
+    randomize::{FeatureReward, FeatureRewardParams, FeatureRewardReport},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Budget, Start, Stepping, World};
+use crate::{FastNoise, Result, simulate::Player};
+
+/// Which online learner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LearnerName {
+    /// Maler, as in the paper's figure.
+    #[default]
+    Maler,
+    /// Projected gradient descent.
+    GradientDescent,
+}
+
+impl LearnerName {
+    fn text(self) -> &'static str {
+        match self {
+            LearnerName::Maler => "Maler",
+            LearnerName::GradientDescent => "OGD",
+        }
+    }
+}
+
+/// What `kind = "online_ucb"`, `"anytime"` and `"combiner"` take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnlineLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Requested epsilon and delta.
+    pub privacy: Budget,
+    /// `exact`: exactly calibrated noise; `paper`: the printed sigma.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Which online learner.
+    #[serde(default)]
+    pub learner: LearnerName,
+    /// The constants of the theory in place of those of the figure.
+    #[serde(default)]
+    pub literal: bool,
+    /// beta in place of the figure's 10.
+    #[serde(default)]
+    pub width: Option<f64>,
+    /// G in place of the figure's 48.
+    #[serde(default)]
+    pub gradient_bound: Option<f64>,
+    /// Gradient descent's constant step in place of the figure's 0.001.
+    #[serde(default)]
+    pub step: Option<f64>,
+    /// Whether Maler has its exp-concave experts.
+    #[serde(default = "yes")]
+    pub exp_concave: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl OnlineLines {
+    /// The defaults of a file that gives the budget only.
+    pub fn new(privacy: Budget) -> Self {
+        OnlineLines {
+            name: None,
+            privacy,
+            mode: Mode::Exact,
+            learner: LearnerName::default(),
+            literal: false,
+            width: None,
+            gradient_bound: None,
+            step: None,
+            exp_concave: true,
+        }
+    }
+
+    /// Algorithm 1.
+    pub(super) fn contestant(&self, world: World, rounds: u64) -> Result<Stepping> {
+        let params = self.params(world, rounds)?;
+        let guarantee = params.check()?.guarantee()?;
+        let start = move || Ok(params.check()?);
+        Ok(self.stepping("OnlineUCB", guarantee, world, start))
+    }
+
+    /// Algorithm 9.
+    pub(super) fn anytime(&self, world: World, rounds: u64) -> Result<Stepping> {
+        let params = AnytimeParams::new(self.params(world, rounds)?);
+        let guarantee = params.check()?.guarantee()?;
+        let start = move || Ok(params.check()?);
+        Ok(self.stepping("anytime OnlineUCB", guarantee, world, start))
+    }
+
+    /// Algorithm 2.
+    pub(super) fn combiner(&self, world: World, rounds: u64) -> Result<Stepping> {
+        let params = CombinerParams::new(self.params(world, rounds)?);
+        let combiner = params.check()?;
+        let start = move || Ok(params.check()?);
+        let mut stepping = self.stepping("combiner", combiner.guarantee()?, world, start);
+        if combiner.is_vacuous() {
+            let remark = "Theorem 4.1 is vacuous at this horizon: every R_i exceeds the worst regret there is";
+            stepping.remarks.push(remark.into());
+        }
+        Ok(stepping)
+    }
+
+    fn params(&self, world: World, rounds: u64) -> Result<OnlineUcbParams> {
+        let Budget { epsilon, delta } = self.privacy;
+        let mut randomizer = FeatureRewardParams {
+            feature_bound: world.norm,
+            ..FeatureRewardParams::new(world.dimension, epsilon, delta).with_unit_rewards()
+        };
+        if self.mode == Mode::Paper {
+            randomizer = randomizer.published();
+        }
+        let mut params = match (self.literal, self.learner) {
+            (true, _) => OnlineUcbParams::literal(randomizer, rounds, 0.0)?,
+            (false, LearnerName::Maler) => OnlineUcbParams::tuned(randomizer, rounds),
+            (false, LearnerName::GradientDescent) => {
+                OnlineUcbParams::tuned_descent(randomizer, rounds)
+            }
+        };
+        if let Some(width) = self.width {
+            params.width = Width::Constant(width);
+        }
+        match &mut params.learner {
+            LearnerParams::Maler { gradient_bound, exp_concave } => {
+                *gradient_bound = self.gradient_bound.unwrap_or(*gradient_bound);
+                *exp_concave = self.exp_concave;
+            }
+            LearnerParams::GradientDescent { step } => {
+                *step = self.step.map_or(*step, Step::Constant);
+            }
+        }
+        Ok(params)
+    }
+
+    fn stepping<S: Server + 'static>(
+        &self,
+        what: &str,
+        guarantee: Guarantee,
+        world: World,
+        server: impl Fn() -> Result<S> + Send + Sync + 'static,
+    ) -> Stepping {
+        let Budget { epsilon, delta } = self.privacy;
+        let name = self.name.clone().unwrap_or_else(|| {
+            let mode = if self.mode == Mode::Paper { ", printed sigma" } else { "" };
+            format!("{what}, {}{mode} ({epsilon}, {delta:e})", self.learner.text())
+        });
+        let start: Start = Box::new(move |seed| {
+            let (server, noise) = (server()?, FastNoise::seeded(seed));
+            Ok(Box::new(Protocol { server, noise, report: FeatureRewardReport::default() }))
+        });
+        let certified = self.literal && self.width.is_none();
+        let remark = "the width is tuned by simulation: no confidence set is certified";
+        Stepping {
+            name,
+            guarantee: Some(guarantee.simulated()),
+            certificates: Vec::new(),
+            remarks: if certified { Vec::new() } else { vec![remark.into()] },
+            world,
+            start,
+        }
+    }
+}
+
+/// What the three servers have in common.
+trait Server {
+    fn randomizer(&self) -> &FeatureReward;
+    fn choose(&mut self, arms: &Arms) -> reticent::Result<usize>;
+    fn absorb(&mut self, report: &FeatureRewardReport) -> reticent::Result<()>;
+}
+
+impl Server for OnlineUcb {
+    fn randomizer(&self) -> &FeatureReward {
+        self.randomizer()
+    }
+
+    fn choose(&mut self, arms: &Arms) -> reticent::Result<usize> {
+        self.choose(arms)
+    }
+
+    fn absorb(&mut self, report: &FeatureRewardReport) -> reticent::Result<()> {
+        self.absorb(report)
+    }
+}
+
+impl Server for Anytime {
+    fn randomizer(&self) -> &FeatureReward {
+        self.randomizer()
+    }
+
+    fn choose(&mut self, arms: &Arms) -> reticent::Result<usize> {
+        self.choose(arms)
+    }
+
+    fn absorb(&mut self, report: &FeatureRewardReport) -> reticent::Result<()> {
+        self.absorb(report)
+    }
+}
+
+impl Server for Combiner {
+    fn randomizer(&self) -> &FeatureReward {
+        self.randomizer()
+    }
+
+    fn choose(&mut self, arms: &Arms) -> reticent::Result<usize> {
+        self.choose(arms)
+    }
+
+    fn absorb(&mut self, report: &FeatureRewardReport) -> reticent::Result<()> {
+        self.absorb(self.current(), report)
+    }
+}
+
+/// People and server of one trial.
+struct Protocol<S> {
+    server: S,
+    noise: FastNoise,
+    report: FeatureRewardReport,
+}
+
+impl<S: Server> Player for Protocol<S> {
+    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
+        Ok(self.server.choose(arms)?)
+    }
+
+    fn observe(&mut self, features: &[f64], reward: f64) -> Result<()> {
+        let randomizer = self.server.randomizer();
+        randomizer.randomize_into(features, reward, &mut self.noise, &mut self.report)?;
+        Ok(self.server.absorb(&self.report)?)
+    }
+}
+
+/// What `kind = "online_linucb"` takes: Algorithm 4, not private.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnlineLinUcbLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Which online learner.
+    #[serde(default)]
+    pub learner: LearnerName,
+    /// beta in place of the theorem's.
+    #[serde(default)]
+    pub width: Option<f64>,
+    /// Gradient descent's step is this over the root of the round; by default what its theorem wants.
+    #[serde(default)]
+    pub step: Option<f64>,
+}
+
+impl OnlineLinUcbLines {
+    pub(super) fn contestant(&self, world: World, rounds: u64) -> Result<Stepping> {
+        // theta* is shorter by as much as arms are longer. Bernoulli rewards are 1/2-sub-Gaussian.
+        let radius = 1.0 / world.norm;
+        let steepest = 2.0 * world.norm * 2.0;
+        let params = OnlineLinUcbParams {
+            feature_bound: world.norm,
+            parameter_bound: radius,
+            noise: 0.5,
+            confidence: (1.0 / rounds.max(1) as f64).min(0.25),
+            descent: match self.learner {
+                LearnerName::Maler => None,
+                LearnerName::GradientDescent => {
+                    Some(Step::InverseRoot(self.step.unwrap_or(radius / steepest)))
+                }
+            },
+            width: self.width,
+            ..OnlineLinUcbParams::new(world.dimension, rounds)
+        };
+        params.check()?;
+        let name = self
+            .name
+            .clone()
+            .unwrap_or_else(|| format!("online LinUCB, {}, not private", self.learner.text()));
+        let remark = "the width is tuned by simulation: no confidence set is certified";
+        Ok(Stepping {
+            name,
+            guarantee: None,
+            certificates: Vec::new(),
+            remarks: self.width.map(|_| remark.into()).into_iter().collect(),
+            world,
+            start: Box::new(move |_| Ok(Box::new(Open(params.check()?)))),
+        })
+    }
+}
+
+/// A learner that sees features and rewards as they are.
+struct Open(OnlineLinUcb);
+
+impl Player for Open {
+    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
+        Ok(self.0.choose(arms)?)
+    }
+
+    fn observe(&mut self, features: &[f64], reward: f64) -> Result<()> {
+        Ok(self.0.update(features, reward)?)
+    }
+}
