@@ -61,7 +61,7 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
     /// nothing.
     pub fn decide(&mut self) -> Result<PlayDecision> {
         let current = self.current.as_ref().ok_or_else(lost)?;
-        if current.decisions() == lengthened(&self.params, self.epoch)?.horizon {
+        if current.decisions() >= lengthened(&self.params, self.epoch)?.horizon {
             if self.epoch + 1 == EPOCHS {
                 let horizon = self.before + current.decisions();
                 return Err(Error::HorizonExceeded { round: horizon + 1, horizon });

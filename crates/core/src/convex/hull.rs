@@ -27,9 +27,36 @@ const DEPENDENT: f64 = 1e-9;
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "(usize, Vec<Vec<f64>>)", into = "(usize, Vec<Vec<f64>>)")]
 pub struct Hull {
     ambient: usize,
     normals: Vec<Vec<f64>>,
+}
+
+impl From<Hull> for (usize, Vec<Vec<f64>>) {
+    fn from(hull: Hull) -> Self {
+        (hull.ambient, hull.normals)
+    }
+}
+
+impl TryFrom<(usize, Vec<Vec<f64>>)> for Hull {
+    type Error = Error;
+
+    /// Refuses normals that are not orthonormal.
+    fn try_from((ambient, normals): (usize, Vec<Vec<f64>>)) -> Result<Self> {
+        let hull = Hull { ambient, normals };
+        hull.check()?;
+        for (i, one) in hull.normals.iter().enumerate() {
+            for (j, two) in hull.normals[..=i].iter().enumerate() {
+                let expected = if i == j { 1.0 } else { 0.0 };
+                if (dot(one, two) - expected).abs() > 1e-9 {
+                    let value = format!("{j} and {i}");
+                    return Err(Error::invalid("normals", value, "give orthonormal ones"));
+                }
+            }
+        }
+        Ok(hull)
+    }
 }
 
 impl Hull {
@@ -153,6 +180,16 @@ mod tests {
             for (j, c) in basis.iter().enumerate() {
                 assert!((dot(b, c) - f64::from(u8::from(i == j))).abs() < 1e-12);
             }
+        }
+    }
+
+    #[test]
+    fn forged_hulls_are_refused() {
+        let hull = Hull::orthogonal_to(3, &[vec![1.0, 1.0, 1.0]]).unwrap();
+        let text = serde_json::to_string(&hull).unwrap();
+        assert_eq!(serde_json::from_str::<Hull>(&text).unwrap(), hull);
+        for forged in ["[3,[[1.0,1.0,1.0]]]", "[3,[[1.0,0.0]]]", "[0,[]]", "[1,[[1.0],[1.0]]]"] {
+            assert!(serde_json::from_str::<Hull>(forged).is_err(), "{forged}");
         }
     }
 

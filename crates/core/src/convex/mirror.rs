@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::{DecisionSet, Descent, LinearOracle, Mixture, conditional_gradient::descend};
 use crate::{Error, Result, error::positive};
 
+/// The largest entry of a dual vector that is told from infinity.
+const LARGEST: f64 = 1e150;
+
 /// Which mirror map, and how it is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,7 +95,8 @@ impl MirrorMap {
         Ok(MirrorMap { map, log_centre, mixture, tolerance, most_calls, counts })
     }
 
-    /// Writes the map of the dual vector y into `point`. All lengths are the set's dimension.
+    /// Writes the map of the dual vector y into `point`. All lengths are the set's dimension; entries beyond 1e150, whose
+    /// squares would overflow, count as 1e150.
     pub fn apply<O: LinearOracle>(
         &mut self,
         set: &DecisionSet<O>,
@@ -101,18 +105,19 @@ impl MirrorMap {
     ) {
         self.counts.maps += 1;
         let centre = set.shape().centre();
+        let dual: Vec<f64> = dual.iter().map(|y| y.clamp(-LARGEST, LARGEST)).collect();
         match self.map {
             Map::Entropic => {
-                let sums = point.iter_mut().zip(&self.log_centre).zip(dual);
+                let sums = point.iter_mut().zip(&self.log_centre).zip(&dual);
                 sums.for_each(|((x, log), y)| *x = log + y);
                 set.oracle().project_entropic(point);
             }
             Map::Projection => {
-                point.iter_mut().zip(centre).zip(dual).for_each(|((x, c), y)| *x = c + y);
+                point.iter_mut().zip(centre).zip(&dual).for_each(|((x, c), y)| *x = c + y);
                 set.oracle().project(point);
             }
             Map::ConditionalGradient | Map::Automatic => {
-                let target: Vec<f64> = centre.iter().zip(dual).map(|(c, y)| c + y).collect();
+                let target: Vec<f64> = centre.iter().zip(&dual).map(|(c, y)| c + y).collect();
                 self.descend(set, &target, self.tolerance, self.most_calls);
                 point.copy_from_slice(self.mixture.point());
             }
@@ -180,6 +185,28 @@ mod tests {
         // Below the centre in the direction of the gradients; the printed sign would be above.
         assert!(linear(&exact) < linear(set.shape().centre()) - 0.1);
         assert!(linear(&answer(Map::Entropic)) < linear(set.shape().centre()) - 0.1);
+    }
+
+    #[test]
+    fn sums_of_any_size_map_into_the_set() {
+        use crate::convex::{AnySet, oracle::L2Ball};
+        let sets: [AnySet; 4] = [
+            L1Ball::set(3, 1.0).unwrap().boxed(),
+            L2Ball::set(&[0.0; 3], 1.0).unwrap().boxed(),
+            Simplex::set(3).unwrap().boxed(),
+            UniformMatroid::set(3, 1).unwrap().boxed(),
+        ];
+        for set in sets {
+            for kind in [Map::Projection, Map::ConditionalGradient] {
+                for size in [1e20, 1e200, f64::INFINITY] {
+                    let mut point = vec![0.0; 3];
+                    let mut map = MirrorMap::new(&set, kind, 1e-3, 1000).unwrap();
+                    map.apply(&set, &[size, -size, size], &mut point);
+                    let norm = point.iter().map(|x| x * x).sum::<f64>().sqrt();
+                    assert!(norm > 0.5 && norm < 1.0 + 1e-9, "{kind:?} {size}: {point:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -49,7 +49,9 @@ impl<L: Loss + ?Sized, N: Noise> NoisyGradient<L> for Smoothed<N> {
         for _ in 0..self.directions {
             self.hull.sample(&mut u, &mut self.noise);
             let at: Vec<f64> = point.iter().zip(&u).map(|(x, u)| x + self.smoothing * u).collect();
-            let weight = scale * (loss.value(&at) - self.baseline);
+            let value = loss.value(&at);
+            crate::error::finite_vector("value", &[value], 1)?;
+            let weight = scale * (value - self.baseline);
             gradient.iter_mut().zip(&u).for_each(|(g, u)| *g += weight * u);
         }
         Ok(())

@@ -68,7 +68,8 @@ pub struct ValueObservation {
 pub struct BanditCounts {
     /// Values learnt.
     pub rounds: u64,
-    /// Values outside their range.
+    /// Values outside their range. An exact count of people's data, which no noise protects: for the curator's eyes, not to be
+    /// published.
     pub clipped: u64,
     /// Mean squared distance between the vertex played and the smoothed point, 0 for points: times the squared Lipschitz
     /// constant, at most what playing vertices adds to the variance of a value.

@@ -78,11 +78,26 @@ impl<O: LinearOracle + ?Sized> LinearOracle for Box<O> {
 
 /// Centre, diameter, inradius and affine hull.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "(Vec<f64>, f64, f64, Hull)", into = "(Vec<f64>, f64, f64, Hull)")]
 pub struct Shape {
     centre: Vec<f64>,
     diameter: f64,
     inradius: f64,
     hull: Hull,
+}
+
+impl From<Shape> for (Vec<f64>, f64, f64, Hull) {
+    fn from(shape: Shape) -> Self {
+        (shape.centre, shape.diameter, shape.inradius, shape.hull)
+    }
+}
+
+impl TryFrom<(Vec<f64>, f64, f64, Hull)> for Shape {
+    type Error = Error;
+
+    fn try_from((centre, diameter, inradius, hull): (Vec<f64>, f64, f64, Hull)) -> Result<Self> {
+        Shape::new(centre, diameter, inradius, hull)
+    }
 }
 
 impl Shape {

@@ -3,7 +3,7 @@
 //! The oracle solves the assignment problem by shortest augmenting paths (Jonker and Volgenant 1987), O(k^3). The
 //! facets are `x_ij = 0`, `(1/k) / |P e_ij| = 1 / (k - 1)` from the centre, with P the centring of rows and columns.
 
-use super::at_least;
+use super::{MOST, between};
 use crate::{
     Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
@@ -18,7 +18,7 @@ pub struct Birkhoff {
 impl Birkhoff {
     /// Assignments of `size` things to as many places, 2 or more.
     pub fn set(size: usize) -> Result<DecisionSet<Self>> {
-        let k = at_least("size", size, 2)? as f64;
+        let k = between("size", size, 2, MOST.isqrt())? as f64;
         let indicator = |inside: &dyn Fn(usize) -> bool| -> Vec<f64> {
             (0..size * size).map(|cell| f64::from(u8::from(inside(cell)))).collect()
         };
@@ -117,5 +117,6 @@ mod tests {
         check_oracle(&Birkhoff::set(5).unwrap(), &matrices(5));
         assert_eq!(Birkhoff::set(5).unwrap().shape().hull().dimension(), 16);
         assert!(Birkhoff::set(1).is_err());
+        assert!(Birkhoff::set(usize::MAX).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! A box: `{ l <= x <= u }`, coordinate by coordinate. Where `l_i = u_i` it is flat.
 
-use super::at_least;
+use super::{MOST, between};
 use crate::{
     Error, Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
@@ -17,7 +17,7 @@ pub struct Cuboid {
 impl Cuboid {
     /// The box between two corners, at least one coordinate of which differs.
     pub fn set(lower: &[f64], upper: &[f64]) -> Result<DecisionSet<Self>> {
-        let dimension = at_least("dimension", lower.len(), 1)?;
+        let dimension = between("dimension", lower.len(), 1, MOST)?;
         finite_vector("lower", lower, dimension)?;
         finite_vector("upper", upper, dimension)?;
         let widths: Vec<f64> = upper.iter().zip(lower).map(|(u, l)| u - l).collect();

@@ -11,6 +11,7 @@
 //! **Diameter.** The two paths with the longest symmetric difference, by dynamic programming over pairs of vertices:
 //! the topologically earlier one moves, so paths that meet at a vertex are there together.
 
+use super::{MOST_IN_GRAPH, between};
 use crate::{
     Error, Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
@@ -35,6 +36,8 @@ impl DagPaths {
         source: usize,
         sink: usize,
     ) -> Result<DecisionSet<Self>> {
+        between("vertices", vertices, 2, MOST_IN_GRAPH)?;
+        between("edges", edges.len(), 2, MOST_IN_GRAPH)?;
         let named = |field, vertex: usize| {
             if vertex < vertices {
                 return Ok(());
@@ -225,5 +228,6 @@ mod tests {
         assert!(DagPaths::set(3, &[(0, 1), (0, 1)], 0, 2).is_err(), "out of reach");
         assert!(DagPaths::set(2, &[(0, 1), (0, 2)], 0, 1).is_err(), "no such vertex");
         assert!(DagPaths::set(2, &[(0, 1), (0, 1)], 0, 0).is_err(), "nowhere to go");
+        assert!(DagPaths::set(usize::MAX, &[(0, 1), (0, 1)], 0, 1).is_err(), "too many");
     }
 }

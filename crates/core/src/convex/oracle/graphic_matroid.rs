@@ -12,7 +12,7 @@
 //! Trees of a block differ in at most `min(rank, m - rank)` exchanges, an upper bound that most graphs attain.
 //! The oracle is Kruskal's greedy.
 
-use super::at_least;
+use super::{MOST_IN_GRAPH, between};
 use crate::{
     Error, Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
@@ -32,7 +32,8 @@ pub struct GraphicMatroid {
 impl GraphicMatroid {
     /// Spanning trees of the graph on `0..vertices`, or forests if it is not connected; there is a cycle, and no loop.
     pub fn set(vertices: usize, edges: &[(usize, usize)]) -> Result<DecisionSet<Self>> {
-        at_least("vertices", vertices, 2)?;
+        between("vertices", vertices, 2, MOST_IN_GRAPH)?;
+        between("edges", edges.len(), 1, MOST_IN_GRAPH)?;
         for &(one, two) in edges {
             if one.max(two) >= vertices || one == two {
                 let remedy = format!("join two different vertices below {vertices}");

@@ -1,6 +1,6 @@
 //! The l1 ball: `{ sum |x_i| <= R }`, whose 2n vertices are `+-R e_i`.
 
-use super::{at_least, simplex::project_to_simplex};
+use super::{MOST, between, simplex::project_to_simplex};
 use crate::{
     Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
@@ -16,7 +16,7 @@ pub struct L1Ball {
 impl L1Ball {
     /// The l1 ball of this radius.
     pub fn set(dimension: usize, radius: f64) -> Result<DecisionSet<Self>> {
-        let n = at_least("dimension", dimension, 1)? as f64;
+        let n = between("dimension", dimension, 1, MOST)? as f64;
         let radius = positive("radius", radius)?;
         let hull = Hull::whole(dimension);
         let shape = Shape::new(vec![0.0; dimension], 2.0 * radius, radius / n.sqrt(), hull)?;

@@ -1,6 +1,6 @@
 //! The Euclidean ball: `{ |x - c| <= R }`. Every point of its sphere is a vertex.
 
-use super::at_least;
+use super::{MOST, between};
 use crate::{
     Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
@@ -18,7 +18,7 @@ pub struct L2Ball {
 impl L2Ball {
     /// The ball around `centre`.
     pub fn set(centre: &[f64], radius: f64) -> Result<DecisionSet<Self>> {
-        let dimension = at_least("dimension", centre.len(), 1)?;
+        let dimension = between("dimension", centre.len(), 1, MOST)?;
         finite_vector("centre", centre, dimension)?;
         let radius = positive("radius", radius)?;
         let shape = Shape::new(centre.to_vec(), 2.0 * radius, radius, Hull::whole(dimension))?;

@@ -45,12 +45,17 @@ pub use uniform_matroid::UniformMatroid;
 
 use crate::{Error, Result};
 
-/// `count` if there is anything to choose from.
-fn at_least(field: &'static str, count: usize, least: usize) -> Result<usize> {
-    if count >= least {
+/// Coordinates a set may have, as many as a running sum takes.
+const MOST: usize = 1 << 12;
+/// Vertices and edges of a graph, whose hull takes cubic time.
+const MOST_IN_GRAPH: usize = 1 << 10;
+
+/// `count` if there is anything to choose from, and not more than anybody can hold.
+fn between(field: &'static str, count: usize, least: usize, most: usize) -> Result<usize> {
+    if (least..=most).contains(&count) {
         Ok(count)
     } else {
-        Err(Error::invalid(field, count, format!("give at least {least}")))
+        Err(Error::invalid(field, count, format!("give {least} to {most}")))
     }
 }
 

@@ -3,9 +3,9 @@
 //! The oracle's answer to G is `-R u v^T` with the top singular pair of G, from the eigenvectors of the smaller of
 //! `G^T G` and `G G^T`. In Frobenius norm the diameter is 2R, and `|X|_* <= sqrt(min(m, n)) |X|_F` gives the inradius.
 
-use super::at_least;
+use super::{MOST, between};
 use crate::{
-    Error, Result,
+    Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
     error::positive,
     linalg::{SymmetricEigen, dot},
@@ -22,12 +22,10 @@ pub struct NuclearBall {
 impl NuclearBall {
     /// Matrices of `rows` x `columns` with nuclear norm at most `radius`.
     pub fn set(rows: usize, columns: usize, radius: f64) -> Result<DecisionSet<Self>> {
-        at_least("rows", rows, 1)?;
-        at_least("columns", columns, 1)?;
+        between("rows", rows, 1, MOST)?;
+        between("columns", columns, 1, MOST)?;
         let radius = positive("radius", radius)?;
-        let dimension = rows.checked_mul(columns).filter(|&n| n <= 1 << 12).ok_or_else(|| {
-            Error::invalid("rows x columns", format!("{rows} x {columns}"), "give at most 4096")
-        })?;
+        let dimension = between("rows x columns", rows * columns, 1, MOST)?;
         let inradius = radius / (rows.min(columns) as f64).sqrt();
         let hull = Hull::whole(dimension);
         let shape = Shape::new(vec![0.0; dimension], 2.0 * radius, inradius, hull)?;

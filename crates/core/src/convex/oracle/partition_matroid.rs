@@ -3,7 +3,7 @@
 //! Diameters of a product add in squares; its largest ball is that of its narrowest block.
 
 use super::{
-    UniformMatroid,
+    MOST, UniformMatroid, between,
     uniform_matroid::{choose_least, project_to_slates, project_to_slates_entropic},
 };
 use crate::{
@@ -24,7 +24,8 @@ impl PartitionMatroid {
         if blocks.is_empty() {
             return Err(Error::invalid("blocks", "none", "give at least one"));
         }
-        let dimension = blocks.iter().map(|block| block.0).sum();
+        let dimension = blocks.iter().map(|block| block.0).fold(0, usize::saturating_add);
+        between("elements", dimension, 2, MOST)?;
         let (mut centre, mut rows) = (Vec::with_capacity(dimension), Vec::new());
         let (mut square, mut inradius) = (0.0_f64, f64::INFINITY);
         for &(elements, choices) in blocks {
@@ -89,5 +90,6 @@ mod tests {
         check_exact(&set, &bases);
         check_projection(&set);
         assert!(PartitionMatroid::set(&[]).is_err() && PartitionMatroid::set(&[(3, 3)]).is_err());
+        assert!(PartitionMatroid::set(&[(usize::MAX, 1), (usize::MAX, 1)]).is_err());
     }
 }

@@ -3,7 +3,7 @@
 //! Flat: its hull is orthogonal to the all-ones vector. The facet `x_i = 0` is `(1/n) / |e_i - 1/n|` away from the
 //! centre, which is `1 / sqrt(n (n - 1))`.
 
-use super::{at_least, least};
+use super::{MOST, between, least};
 use crate::{
     Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
@@ -16,7 +16,7 @@ pub struct Simplex;
 impl Simplex {
     /// The simplex of distributions over `outcomes`, 2 or more.
     pub fn set(outcomes: usize) -> Result<DecisionSet<Self>> {
-        let n = at_least("outcomes", outcomes, 2)? as f64;
+        let n = between("outcomes", outcomes, 2, MOST)? as f64;
         let hull = Hull::orthogonal_to(outcomes, &[vec![1.0; outcomes]])?;
         let inradius = 1.0 / (n * (n - 1.0)).sqrt();
         let shape = Shape::new(vec![1.0 / n; outcomes], 2f64.sqrt(), inradius, hull)?;
@@ -46,8 +46,11 @@ impl LinearOracle for Simplex {
 }
 
 /// The nearest point with `x >= 0`, `sum x = total`: `max(x - tau, 0)` for the tau that makes the sum right
-/// (Held, Wolfe and Crowder 1974).
+/// (Held, Wolfe and Crowder 1974). Moving all entries alike changes nothing, so the largest is moved to 0 first: entries of any
+/// size leave the total its digits.
 pub(super) fn project_to_simplex(point: &mut [f64], total: f64) {
+    let largest = point.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    point.iter_mut().for_each(|entry| *entry -= largest);
     let mut sorted = point.to_vec();
     sorted.sort_unstable_by(|a, b| b.total_cmp(a));
     let (mut sum, mut threshold) = (0.0, f64::NEG_INFINITY);
@@ -78,6 +81,16 @@ mod tests {
     #[test]
     fn projections_satisfy_their_variational_inequality() {
         check_projection(&Simplex::set(5).unwrap());
+    }
+
+    #[test]
+    fn entries_of_any_size_are_projected() {
+        for size in [1e17, 1e100, 1e300] {
+            let mut point = [size, size, -size];
+            project_to_simplex(&mut point, 1.0);
+            assert_eq!(point, [0.5, 0.5, 0.0]);
+        }
+        assert!(Simplex::set(usize::MAX).is_err());
     }
 
     #[test]

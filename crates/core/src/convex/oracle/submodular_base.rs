@@ -10,7 +10,7 @@
 //! promise and the shape is measured with the oracle alone. Coordinate i ranges over `[f(E) - f(E - i), f({i})]`,
 //! which boxes the diameter in.
 
-use super::at_least;
+use super::{MOST_IN_GRAPH, between};
 use crate::{
     Error, Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
@@ -28,7 +28,7 @@ pub struct SubmodularBase<F> {
 impl<F: Fn(&[bool]) -> f64> SubmodularBase<F> {
     /// The base polytope of `function`, which takes for every element whether it is in.
     pub fn set(elements: usize, function: F) -> Result<DecisionSet<Self>> {
-        at_least("elements", elements, 2)?;
+        between("elements", elements, 2, MOST_IN_GRAPH)?;
         let nothing = function(&vec![false; elements]);
         if nothing != 0.0 {
             return Err(Error::invalid("f(empty)", nothing, "subtract it: it must be 0"));

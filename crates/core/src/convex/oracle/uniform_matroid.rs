@@ -3,7 +3,7 @@
 //! From the centre `k/n` the facets `x_i = 0` and `x_i = 1` are `k/n` and `1 - k/n` over `|e_i - 1/n| =
 //! sqrt((n-1)/n)` away. Two slates differ in at most `min(k, n - k)` exchanges, two coordinates each.
 
-use super::at_least;
+use super::{MOST, between};
 use crate::{
     Error, Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
@@ -18,7 +18,7 @@ pub struct UniformMatroid {
 impl UniformMatroid {
     /// Slates of `size` out of `elements`; at least one is in, and one out.
     pub fn set(elements: usize, size: usize) -> Result<DecisionSet<Self>> {
-        at_least("elements", elements, 2)?;
+        between("elements", elements, 2, MOST)?;
         if !(1..elements).contains(&size) {
             let remedy = format!("give 1 to {}, or there is nothing to choose", elements - 1);
             return Err(Error::invalid("size", size, remedy));
@@ -61,9 +61,14 @@ pub(super) fn choose_least(direction: &[f64], size: usize, vertex: &mut [f64]) {
 }
 
 /// The nearest point of `{ 0 <= x <= 1, sum x = k }`: `clamp(x - tau, 0, 1)`. The sum falls from n to 0 as tau
-/// rises and is linear between the sorted `x_i - 1` and `x_i`.
+/// rises and is linear between the sorted `x_i - 1` and `x_i`. The k-th largest is moved to 0 first, so that entries of any size leave
+/// the ones that matter their digits.
 pub(super) fn project_to_slates(point: &mut [f64], size: usize) {
     let target = size as f64;
+    let mut order = point.to_vec();
+    let (_, pivot, _) = order.select_nth_unstable_by(size - 1, |a, b| b.total_cmp(a));
+    let pivot = *pivot;
+    point.iter_mut().for_each(|x| *x -= pivot);
     let mut breaks: Vec<f64> = point.iter().flat_map(|x| [x - 1.0, *x]).collect();
     breaks.sort_unstable_by(f64::total_cmp);
     let sum = |tau: f64| point.iter().map(|x| (x - tau).clamp(0.0, 1.0)).sum::<f64>();
@@ -121,6 +126,11 @@ mod tests {
     fn projections_satisfy_their_variational_inequality() {
         for (n, k) in [(2, 1), (6, 2), (7, 5)] {
             check_projection(&UniformMatroid::set(n, k).unwrap());
+        }
+        for size in [1e17, 1e300] {
+            let mut point = [size, 0.5 * size, 0.5 * size, -size];
+            project_to_slates(&mut point, 2);
+            assert_eq!(point, [1.0, 0.5, 0.5, 0.0]);
         }
     }
 
