@@ -92,7 +92,7 @@ impl OnlineLines {
         let server = params.check()?;
         let start = move || Ok(params.check()?);
         let mut stepping = self.stepping("OnlineUCB", server.guarantee()?, world, start);
-        if let Width::Proved { .. } = params.width {
+        if let Width::Proved(_) = params.width {
             let width = server.policy().width();
             stepping.remarks.push(format!("the proved width of the confidence set is {width:.1}"));
         }
