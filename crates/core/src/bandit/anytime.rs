@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arms, OnlineUcb, OnlineUcbParams, Policy, Width, online_ucb};
+use super::{Arms, Assumptions, OnlineUcb, OnlineUcbParams, Policy, Width, online_ucb};
 use crate::{
     Error, Result,
     error::not_negative,
@@ -64,7 +64,7 @@ impl AnytimeParams {
         // A proved width rests on a gradient bound that grows with the epoch.
         match plain.width {
             Width::Constant(_) => Ok(plain),
-            Width::Proved { smallest_eigenvalue, .. } => {
+            Width::Proved(Assumptions { smallest_eigenvalue, .. }) => {
                 OnlineUcbParams::theoretical(plain.randomizer, horizon, smallest_eigenvalue, ridge)
             }
         }

@@ -103,7 +103,7 @@ impl CombinerParams {
     fn base_params(&self, guess: f64) -> Result<OnlineUcbParams> {
         match self.base.width {
             Width::Constant(_) => Ok(OnlineUcbParams { ridge: 0.0, ..self.base }),
-            Width::Proved { .. } => {
+            Width::Proved(_) => {
                 OnlineUcbParams::theoretical(self.base.randomizer, self.base.horizon, guess, 0.0)
             }
         }

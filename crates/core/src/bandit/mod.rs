@@ -58,7 +58,7 @@ pub use local::{
 };
 pub use online_confidence::OnlineConfidence;
 pub use online_linucb::{OnlineLinUcb, OnlineLinUcbParams};
-pub use online_ucb::{LearnerParams, OnlineUcb, OnlineUcbParams, Width};
+pub use online_ucb::{Assumptions, LearnerParams, OnlineUcb, OnlineUcbParams, Width};
 pub use policy::Policy;
 pub use problem::Problem;
 pub use published::{Published, PublishedNoise};

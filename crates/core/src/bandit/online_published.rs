@@ -11,7 +11,7 @@
 //! The text of section 5 names none of the right column. They were found by searching for what reproduces Figure 1(c); no constants
 //! reproduce (a) and (b).
 
-use super::{LearnerParams, OnlineConfidence, OnlineUcbParams, Width};
+use super::{Assumptions, LearnerParams, OnlineUcbParams, Width};
 use crate::{Result, online::Step, randomize::FeatureRewardParams};
 
 /// beta of the figure.
@@ -63,36 +63,21 @@ impl OnlineUcbParams {
         smallest_eigenvalue: f64,
         ridge: f64,
     ) -> Result<Self> {
-        let alpha = 1.0 / horizon.max(2) as f64;
-        let confidence = OnlineConfidence {
-            dimension: randomizer.dimension,
-            deviation: randomizer.check()?.deviation(),
-            feature_bound: randomizer.feature_bound,
-            reward_bound: randomizer.lowest_reward.abs().max(randomizer.highest_reward.abs()),
+        let assumptions = Assumptions {
+            alpha: 1.0 / horizon.max(2) as f64,
+            smallest_eigenvalue,
             reward_noise: 1.0,
             parameter_bound: 1.0,
-            radius: 1.0,
-            horizon,
-            alpha,
-            smallest_eigenvalue,
-            ridge,
         };
-        confidence.check()?;
-        Ok(OnlineUcbParams {
-            randomizer,
-            horizon,
-            radius: 1.0,
-            learner: LearnerParams::Maler {
-                gradient_bound: confidence.gradient_bound(),
-                exp_concave: true,
-            },
+        let mut params = OnlineUcbParams {
             ridge,
-            width: Width::Proved {
-                alpha,
-                smallest_eigenvalue,
-                reward_noise: 1.0,
-                parameter_bound: 1.0,
-            },
-        })
+            width: Width::Proved(assumptions),
+            ..OnlineUcbParams::tuned(randomizer, horizon)
+        };
+        let confidence = params.confidence(&randomizer.check()?, assumptions);
+        confidence.check()?;
+        params.learner =
+            LearnerParams::Maler { gradient_bound: confidence.gradient_bound(), exp_concave: true };
+        Ok(params)
     }
 }

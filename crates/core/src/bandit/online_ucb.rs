@@ -58,16 +58,21 @@ pub enum Width {
     /// This number in every round; nothing is proved of it.
     Constant(f64),
     /// What [`OnlineConfidence`] proves, for all rounds at once.
-    Proved {
-        /// The probability with which each of its six events may fail.
-        alpha: f64,
-        /// lambda: the least eigenvalue of `E[x x^T]` given any history; 0 for fixed arms.
-        smallest_eigenvalue: f64,
-        /// R: the sub-Gaussian scale of a reward around its mean.
-        reward_noise: f64,
-        /// S: theta* is not longer.
-        parameter_bound: f64,
-    },
+    Proved(Assumptions),
+}
+
+/// What a proved width rests on beside the other parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assumptions {
+    /// The probability with which each of six events may fail.
+    pub alpha: f64,
+    /// lambda: the least eigenvalue of `E[x x^T]` given any history; 0 for fixed arms.
+    pub smallest_eigenvalue: f64,
+    /// R: the sub-Gaussian scale of a reward around its mean.
+    pub reward_noise: f64,
+    /// S: theta* is not longer.
+    pub parameter_bound: f64,
 }
 
 /// Parameters of [`OnlineUcb`].
@@ -137,9 +142,9 @@ impl OnlineUcbParams {
     }
 
     fn confidence_width(&self, randomizer: &FeatureReward) -> Result<f64> {
-        let Some(confidence) = self.confidence(randomizer) else {
-            let Width::Constant(width) = self.width else { unreachable!("the only other width") };
-            return not_negative("width", width);
+        let confidence = match self.width {
+            Width::Constant(width) => return not_negative("width", width),
+            Width::Proved(assumptions) => self.confidence(randomizer, assumptions),
         };
         confidence.check()?;
         let needed = confidence.gradient_bound();
@@ -155,15 +160,15 @@ impl OnlineUcbParams {
     }
 
     /// What a proved width is built from.
-    fn confidence(&self, randomizer: &FeatureReward) -> Option<OnlineConfidence> {
-        let Width::Proved { alpha, smallest_eigenvalue, reward_noise, parameter_bound } =
-            self.width
-        else {
-            return None;
-        };
+    pub(super) fn confidence(
+        &self,
+        randomizer: &FeatureReward,
+        assumptions: Assumptions,
+    ) -> OnlineConfidence {
         let FeatureRewardParams { dimension, feature_bound, lowest_reward, highest_reward, .. } =
             self.randomizer;
-        Some(OnlineConfidence {
+        let Assumptions { alpha, smallest_eigenvalue, reward_noise, parameter_bound } = assumptions;
+        OnlineConfidence {
             dimension,
             deviation: randomizer.deviation(),
             feature_bound,
@@ -175,7 +180,7 @@ impl OnlineUcbParams {
             alpha,
             smallest_eigenvalue,
             ridge: self.ridge,
-        })
+        }
     }
 
     fn linear_regret(&self, confidence: &OnlineConfidence, gradient_bound: f64) -> LinearRegret {

@@ -89,9 +89,14 @@ impl OnlineLines {
     /// Algorithm 1.
     pub(super) fn contestant(&self, world: World, rounds: u64) -> Result<Stepping> {
         let params = self.params(world, rounds)?;
-        let guarantee = params.check()?.guarantee()?;
+        let server = params.check()?;
         let start = move || Ok(params.check()?);
-        Ok(self.stepping("OnlineUCB", guarantee, world, start))
+        let mut stepping = self.stepping("OnlineUCB", server.guarantee()?, world, start);
+        if let Width::Proved(_) = params.width {
+            let width = server.policy().width();
+            stepping.remarks.push(format!("the proved width of the confidence set is {width:.1}"));
+        }
+        Ok(stepping)
     }
 
     /// Algorithm 9.
@@ -155,8 +160,13 @@ impl OnlineLines {
     ) -> Stepping {
         let Budget { epsilon, delta } = self.privacy;
         let name = self.name.clone().unwrap_or_else(|| {
-            let mode = if self.mode == Mode::Paper { ", printed sigma" } else { "" };
-            format!("{what}, {}{mode} ({epsilon}, {delta:e})", self.learner.text())
+            let parts = [
+                (self.literal, ", the theory's constants"),
+                (!self.exp_concave, ", no exp-concave experts"),
+                (self.mode == Mode::Paper, ", printed sigma"),
+            ];
+            let parts: String = parts.iter().filter(|part| part.0).map(|part| part.1).collect();
+            format!("{what}, {}{parts} ({epsilon}, {delta:e})", self.learner.text())
         });
         let start: Start = Box::new(move |seed| {
             let (server, noise) = (server()?, FastNoise::seeded(seed));

@@ -133,3 +133,25 @@ fn certified_joint_privacy_is_where_the_notes_have_it() {
     let estimate = regret(&**contestant, 40);
     assert!((estimate.mean - 345.0).abs() < 40.0, "{estimate:?}");
 }
+
+#[test]
+fn what_each_part_of_online_ucb_is_worth() {
+    let printed = "mode = \"paper\"\nprivacy = { epsilon = 10.0, delta = 0.1 }\n";
+    let lines = format!(
+        "[[algorithm]]\nkind = \"online_ucb\"\nexp_concave = false\n{printed}\
+         [[algorithm]]\nkind = \"online_ucb\"\nliteral = true\n{printed}\
+         [[algorithm]]\nkind = \"anytime\"\n{printed}\
+         [[algorithm]]\nkind = \"combiner\"\n{printed}"
+    );
+    let experiment = parse(&lines).unwrap();
+    let means: Vec<f64> =
+        experiment.contestants().iter().map(|contestant| regret(&**contestant, 8).mean).collect();
+    // With everything in place 617 +- 74, and 9600 for uniform play.
+    let [without_exp_concave, literal, anytime, combiner] = means[..] else { panic!("four") };
+    assert!(without_exp_concave > 1800.0, "{without_exp_concave}");
+    assert!((8000.0..9600.0).contains(&literal), "{literal}");
+    assert!((1300.0..2300.0).contains(&anytime), "{anytime}");
+    assert!((350.0..1300.0).contains(&combiner), "{combiner}");
+    let remarks = experiment.contestants()[3].remarks();
+    assert!(remarks.iter().any(|remark| remark.contains("vacuous")), "{remarks:?}");
+}

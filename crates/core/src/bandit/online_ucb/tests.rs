@@ -108,7 +108,8 @@ fn the_theorem_is_an_identity_and_its_bounds_hold() {
         assert!(run.excess <= 1e-8);
         let LearnerParams::Maler { gradient_bound, .. } = params.learner else { unreachable!() };
         assert!(run.longest_gradient <= gradient_bound);
-        let confidence = params.confidence(run.server.randomizer()).unwrap();
+        let Width::Proved(assumptions) = params.width else { unreachable!() };
+        let confidence = params.confidence(run.server.randomizer(), assumptions);
         let regret = params.linear_regret(&confidence, gradient_bound);
         assert!(run.e.sqrt() <= confidence.distance(regret, gradient_bound));
         // The set holds theta* (false alarm: six times alpha = 1/2000 if the bounds were tight, which they are far from) ...
