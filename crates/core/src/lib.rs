@@ -23,6 +23,7 @@
 pub mod bandit;
 pub mod linalg;
 pub mod noise;
+pub mod online;
 pub mod privacy;
 pub mod randomize;
 pub mod release;
