@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | [`privacy`] | what happened ([`privacy::Event`]), what it costs ([`privacy::Accountant`]), what may be promised ([`privacy::Guarantee`]) |
 //! | [`noise`] | exact noise on a grid from a cryptographic generator |
+//! | [`online`] | online convex optimisation with gradients of unknown noise |
 //! | [`release`] | private running sums of vectors and matrices |
 //! | [`randomize`] | what a person's own device does to a report before it leaves |
 //! | [`bandit`] | linear bandits: one LinUCB, many privacies |
