@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.pld import common, privacy_loss_distribution as pld
 from mpmath import binomial, exp, mp, mpf
 
 mp.dps = 50
@@ -41,6 +41,12 @@ def randomized_response(categories, epsilon):
     return event, pld.from_randomized_response(noise, categories, value_discretization_interval=INTERVAL)
 
 
+def approximate(epsilon, delta):
+    event = f'{{ kind = "approximate", epsilon = {epsilon}, delta = {delta} }}'
+    parameters = common.DifferentialPrivacyParameters(epsilon, delta)
+    return event, pld.from_privacy_parameters(parameters, value_discretization_interval=INTERVAL)
+
+
 def repeated(event, times):
     return f'{{ kind = "repeated", times = {times}, event = {event} }}'
 
@@ -56,6 +62,7 @@ SINGLE = [
     randomized_response(2, 0.5),
     randomized_response(10, 0.1),
     gaussian(1.0, 20.0),
+    approximate(0.1, 1e-13),
 ]
 
 
@@ -75,6 +82,7 @@ MIXTURES = [
     [(laplace(1.0, 8.0), 20), (gaussian(1.0, 12.0), 10)],
     [(discrete_laplace(1, 15.0), 30), (randomized_response(4, 0.2), 5), (discrete_gaussian(1, 9.0), 3)],
     [(gaussian(1.0, 30.0), 200), (laplace(1.0, 5.0), 1), (randomized_response(2, 1.0), 2)],
+    [(approximate(0.05, 1e-12), 27), (gaussian(1.0, 12.0), 10)],
 ]
 
 
@@ -104,6 +112,19 @@ def test_randomized_response_is_never_below_the_exact_binomial_sum(account, epsi
         exact += max(mpf(0), p - exp(mpf(epsilon)) * q)
     ours = account([repeated(event, times)], epsilon=epsilon)["delta"]
     assert float(exact) <= ours <= 1.01 * float(exact)
+
+
+@pytest.mark.parametrize("epsilon_one,delta_one,times", [(0.039, 0.1 / 54, 27), (0.3, 1e-6, 12), (1.0, 0.05, 5)])
+def test_approximate_is_the_optimal_composition(account, epsilon_one, delta_one, times):
+    # Kairouz, Oh and Viswanath (2015), Theorem 3.3.
+    event, _ = approximate(epsilon_one, delta_one)
+    e = mpf(epsilon_one)
+    for i in range(times // 2 + 1):
+        terms = (binomial(times, l) * (exp((times - l) * e) - exp((times - 2 * i + l) * e)) for l in range(i))
+        lost = sum(terms) / (1 + exp(e)) ** times
+        exact = 1 - (1 - mpf(delta_one)) ** times * (1 - lost)
+        ours = account([repeated(event, times)], epsilon=float((times - 2 * i) * e))["delta"]
+        assert float(exact) * (1 - 1e-9) <= ours <= 1.01 * float(exact)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.7, 1.3])

@@ -32,6 +32,7 @@ enum Command {
     Run(commands::run::Arguments),
     Certify(commands::certify::Arguments),
     Reproduce(commands::reproduce::Arguments),
+    Plan(commands::plan::Arguments),
     Privacy(commands::privacy::Arguments),
     Bench(commands::bench::Arguments),
 }
@@ -42,6 +43,7 @@ fn run(command: Command) -> Result<Report, Error> {
         Command::Run(arguments) => commands::run::run(arguments),
         Command::Certify(arguments) => commands::certify::run(arguments),
         Command::Reproduce(arguments) => commands::reproduce::run(arguments),
+        Command::Plan(arguments) => commands::plan::run(arguments),
         Command::Privacy(arguments) => commands::privacy::run(arguments),
         Command::Bench(arguments) => commands::bench::run(arguments),
     }

@@ -12,22 +12,25 @@
 //! | --- | --- |
 //! | [`privacy`] | what happened ([`privacy::Event`]), what it costs ([`privacy::Accountant`]), what may be promised ([`privacy::Guarantee`]) |
 //! | [`noise`] | exact noise on a grid from a cryptographic generator |
-//! | [`online`] | online convex optimisation with gradients of unknown noise |
 //! | [`release`] | private running sums of vectors and matrices |
 //! | [`randomize`] | what a person's own device does to a report before it leaves |
 //! | [`bandit`] | linear bandits: one LinUCB, many privacies |
+//! | [`online`] | online convex optimisation: predict, see a gradient of unknown noise, predict better |
+//! | [`convex`] | bandit convex optimisation over sets known through a linear oracle |
 //! | [`linalg`] | small dense algebra |
 //! | [`special`] | the special functions the rooms above share |
 //!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
 
 pub mod bandit;
+pub mod convex;
 pub mod linalg;
 pub mod noise;
 pub mod online;
 pub mod privacy;
 pub mod randomize;
 pub mod release;
+pub mod safe;
 pub mod special;
 
 mod error;

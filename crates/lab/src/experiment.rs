@@ -11,7 +11,10 @@ use crate::{
     Error, Result,
     contest::{Contestant, Family, checkpoints},
     linear::LinearBandits,
+    losses::ConvexBandits,
     parallel::in_parallel,
+    safe::SafeBandits,
+    sphere::SphereBandits,
     summary::{AlgorithmSummary, Summary},
 };
 
@@ -128,8 +131,11 @@ impl Experiment {
         let Kind { environment: EnvironmentKind { kind } } = read(text)?;
         match kind.as_str() {
             "gap" => parse_lines::<LinearBandits>(text),
+            "sphere" => parse_lines::<SphereBandits>(text),
+            "agents" => parse_lines::<SafeBandits>(text),
+            "losses" => parse_lines::<ConvexBandits>(text),
             _ => {
-                let remedy = "give one of: gap";
+                let remedy = "give one of: gap, sphere, agents, losses";
                 Err(reticent::Error::invalid("environment.kind", kind, remedy).into())
             }
         }

@@ -12,10 +12,13 @@ pub mod experiment;
 mod fast_noise;
 pub mod figure;
 pub mod linear;
+pub mod losses;
 pub mod papers;
 mod parallel;
 pub mod report;
+pub mod safe;
 pub mod simulate;
+pub mod sphere;
 pub mod summary;
 
 pub use error::{Error, Result};

@@ -14,16 +14,19 @@ use crate::{error::Error, report::Report};
     after_help = "Example: reticent bench --json\n\nOpenDP's Python package is measured too where it is installed: \
     in RETICENT_PYTHON, in target/oracles (made by `cargo xtask test`), or as python3."
 )]
-pub struct Arguments {}
+pub struct Arguments {
+    /// Sections to measure, such as linucb or paper1; without any, all of them (some minutes).
+    sections: Vec<String>,
+}
 
 /// Measures everything.
-pub fn run(_: Arguments) -> Result<Report, Error> {
+pub fn run(arguments: Arguments) -> Result<Report, Error> {
     if cfg!(debug_assertions) {
         eprintln!(
             "warning: this is a debug build; `cargo run --release -- bench` is what the documentation quotes"
         );
     }
-    let sections = bench::run(|what| eprintln!("measuring {what} ..."))?;
+    let sections = bench::run(&arguments.sections, |what| eprintln!("measuring {what} ..."))?;
     let mut text = String::new();
     for section in &sections {
         let _ = writeln!(text, "\n{}", section.title);

@@ -364,6 +364,32 @@ mod tests {
         assert!(violations(Confidence::Regularized(forgetful), deviation, deviation) > MOST);
     }
 
+    /// Coverage is generous, so a term that is dropped may go unnoticed there. These numbers were computed from the formulas
+    /// above by another program: d = 3, S = 1.3, sigma = 0.8, s_G = 3, s_u = 5, alpha = 0.1, seven releases, eigenvalues 40, 50, 60.
+    #[test]
+    fn every_term_of_the_tight_set_is_there() {
+        let problem = Problem { parameter_bound: 1.3, noise: 0.8, ..Problem::unit(3) };
+        let root = 3.0 * std::f64::consts::SQRT_2;
+        let deviations = vec![root, 3.0, 3.0, root, 3.0, root, 5.0, 5.0, 5.0];
+        let domain = Domain::regression(3, 1.0, 1.0);
+        let release = Release::simulated::<Seeded>(domain, 9, 1, vec![0.0; 9], deviations).unwrap();
+        let bounds = NoiseBounds::at(&release, &problem, 0.1 / 28.0);
+        let close = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-13, "{a} against {b}");
+        close(bounds.matrix, 24.6349319104632);
+        close(bounds.vector, 36.64624187098769);
+        let tight = Confidence::Tight { releases: Some(7), scale: 1.0 };
+        let rule = ConfidenceRule::new(problem, 0.1, tight).unwrap();
+        // Below nu + rho_0 the correction e counts, above it does not.
+        for (lambda, width, drift) in [
+            (10.0, 3.99020550195437, 49.64624187098769),
+            (40.0, 3.530753668040882, 88.6462418709877),
+        ] {
+            let bonus = rule.bonus(&[40.0, 50.0, 60.0], &bounds, lambda);
+            close(bonus.0, width);
+            close(bonus.1, drift);
+        }
+    }
+
     #[test]
     fn noise_beyond_all_bounds_gives_a_policy_that_claims_nothing() {
         let domain = Domain::regression(2, 1.0, 1.0);

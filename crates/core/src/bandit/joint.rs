@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{Arms, Confidence, ConfidenceRule, Policy, Problem, Published};
+use super::{Arms, Confidence, ConfidenceRule, Policy, Problem, Published, PublishedNoise};
 use crate::{
     Error, Result,
     noise::Noise,
@@ -60,8 +60,11 @@ pub struct JointParams {
     pub mechanism: Mechanism,
     /// When sums are released and the policy learns.
     pub schedule: Schedule,
-    /// Exact calibration and the tight confidence, or the publication's Gaussian tree and its constants.
+    /// Exact calibration and the tight confidence, or the publication's tree and its constants.
     pub mode: Mode,
+    /// In `paper` mode, which of the publication's two kinds of noise.
+    #[serde(default)]
+    pub published: PublishedNoise,
 }
 
 impl JointParams {
@@ -77,6 +80,7 @@ impl JointParams {
             mechanism: Mechanism::default(),
             schedule: Schedule::default(),
             mode: Mode::Exact,
+            published: PublishedNoise::default(),
         }
     }
 
@@ -89,13 +93,40 @@ impl JointParams {
         }
     }
 
+    /// The constants of their Wishart variants, `shifted` by (4) or not, with exactly m nodes in every prefix.
+    ///
+    /// ```
+    /// use reticent::{bandit::{JointParams, Problem}, noise::SecureNoise};
+    /// let params = JointParams::published_wishart(Problem::unit(2), 1.0, 1e-6, 100_000, true);
+    /// let learner = params.check()?.start(SecureNoise::from_system()?);
+    /// let guarantee = learner.guarantee()?;
+    /// assert!(guarantee.epsilon() < 1.0);
+    /// assert!(guarantee.claimed().unwrap().holds());
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn published_wishart(
+        problem: Problem,
+        epsilon: f64,
+        delta: f64,
+        horizon: u64,
+        shifted: bool,
+    ) -> Self {
+        let published =
+            if shifted { PublishedNoise::Wishart } else { PublishedNoise::WishartUnshifted };
+        JointParams { published, ..JointParams::published(problem, epsilon, delta, horizon) }
+    }
+
     /// Calibrates noise and confidence, or says which parameter stands in the way.
     pub fn check(&self) -> Result<JointPlan> {
         self.problem.check()?;
         let alpha = self.alpha.unwrap_or(1.0 / self.horizon.unwrap_or(1_000_000).max(2) as f64);
-        let (sums, confidence) = match self.mode {
-            Mode::Exact => self.exact(),
-            Mode::Paper => self.paper(alpha)?,
+        let (sums, confidence) = match (self.mode, self.published) {
+            (Mode::Exact, PublishedNoise::Gaussian) => self.exact(),
+            (Mode::Exact, noise) => {
+                let remedy = "Wishart noise exists in `paper` mode only";
+                return Err(Error::invalid("published", format!("{noise:?}"), remedy));
+            }
+            (Mode::Paper, _) => self.paper(alpha)?,
         };
         let rule = ConfidenceRule::new(self.problem, alpha, confidence)?;
         Ok(JointPlan { params: *self, sums, plan: sums.check()?, rule })
@@ -118,6 +149,34 @@ impl JointParams {
             return Err(Error::invalid("horizon", "unknown", "the published constants need one"));
         };
         let published = Published::new(self.problem, self.epsilon, self.delta, alpha, horizon)?;
+        let (domain, calibration, regularizer) = match self.published {
+            PublishedNoise::Gaussian => (
+                self.published_domain()?,
+                Calibration::Sigma(published.gaussian_deviation()),
+                published.gaussian_regularizer(published.gaussian_deviation()),
+            ),
+            PublishedNoise::Wishart => (
+                self.problem.domain(),
+                published.wishart_calibration()?,
+                published.shifted_wishart_regularizer(),
+            ),
+            PublishedNoise::WishartUnshifted => (
+                self.problem.domain(),
+                published.wishart_calibration()?,
+                published.wishart_regularizer(),
+            ),
+        };
+        let sums = PrivateSumParams {
+            mechanism: Mechanism::Tree { levels: Some(published.levels()) },
+            schedule: self.schedule,
+            contributions_per_person: self.contributions_per_person,
+            ..PrivateSumParams::new(domain, self.horizon, calibration)
+        };
+        Ok((sums, Confidence::Regularized(regularizer)))
+    }
+
+    /// The same Gaussian noise on x y as on x x^T: that is the split (B/L)^2.
+    fn published_domain(&self) -> Result<Domain> {
         let Problem { dimension, feature_bound, reward_bound, .. } = self.problem;
         if reward_bound > feature_bound {
             let remedy = format!(
@@ -125,23 +184,8 @@ impl JointParams {
             );
             return Err(Error::invalid("reward_bound", reward_bound, remedy));
         }
-        // The same noise on x y as on x x^T: that is the split (B/L)^2.
         let split = (reward_bound / feature_bound).powi(2);
-        let domain = Domain::Regression { dimension, feature_bound, reward_bound, split };
-        let sums = PrivateSumParams {
-            mechanism: Mechanism::Tree { levels: Some(published.levels()) },
-            schedule: self.schedule,
-            contributions_per_person: self.contributions_per_person,
-            ..PrivateSumParams::new(
-                domain,
-                self.horizon,
-                Calibration::Sigma(published.gaussian_deviation()),
-            )
-        };
-        Ok((
-            sums,
-            Confidence::Regularized(published.gaussian_regularizer(published.gaussian_deviation())),
-        ))
+        Ok(Domain::Regression { dimension, feature_bound, reward_bound, split })
     }
 }
 
@@ -202,14 +246,25 @@ pub struct Observation {
 }
 
 /// A contextual linear bandit that is jointly differentially private.
-#[derive(Debug)]
 pub struct JointLinUcb<N> {
     sum: PrivateSum<N>,
     state: State,
 }
 
+/// Prints nobody's features: a log line must not undo the noise.
+impl<N> std::fmt::Debug for JointLinUcb<N> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("JointLinUcb")
+            .field("params", &self.state.params)
+            .field("sum", &self.sum)
+            .field("open_decisions", &self.state.open.len())
+            .finish_non_exhaustive()
+    }
+}
+
 /// All but the running sum.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct State {
     params: JointParams,
     rule: ConfidenceRule,
@@ -290,11 +345,7 @@ impl JointParams {
     fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
         match self.mode {
             Mode::Exact => Ok(guarantee),
-            Mode::Paper => guarantee.with_claim(
-                self.epsilon,
-                self.delta,
-                "Shariff and Sheffet (2018), section 4.2",
-            ),
+            Mode::Paper => guarantee.with_claim(self.epsilon, self.delta, self.published.source()),
         }
     }
 }
@@ -318,6 +369,9 @@ impl<N: Noise + Serialize + DeserializeOwned> JointLinUcb<N> {
         Ok(JointLinUcb { sum, state })
     }
 }
+
+#[cfg(test)]
+mod wishart_tests;
 
 #[cfg(test)]
 mod tests {
@@ -425,6 +479,81 @@ mod tests {
         let charged = JointLinUcb::<Seeded>::resume_charged(&saved, one.releases(), 0).unwrap();
         let (paid, before) = (charged.guarantee().unwrap(), one.guarantee().unwrap());
         assert!(paid.epsilon() > 1.3 * before.epsilon());
+    }
+
+    #[test]
+    fn nobody_needs_to_know_the_horizon_and_people_may_return() {
+        let unknown = JointParams::new(Problem::unit(2), 1.0, 1e-6, None);
+        let guarantee = unknown.check().unwrap().guarantee().unwrap();
+        assert!((guarantee.epsilon() - 1.0).abs() < 1e-9, "{guarantee}");
+        let mut learner = start(unknown);
+        for _ in 0..5000 {
+            let decision = learner.decide(&arms()).unwrap();
+            learner.observe(decision.ticket, 0.1).unwrap();
+        }
+        assert!(learner.rounds() == 5000 && learner.releases() > 100);
+
+        // A person with up to k interactions gets the same epsilon from more noise, and one from the same noise more epsilon.
+        let deviation = |k| {
+            let params = JointParams { contributions_per_person: k, ..params() };
+            let plan = params.check().unwrap();
+            let guarantee = plan.guarantee().unwrap();
+            assert!((guarantee.epsilon() - 1.0).abs() < 1e-9, "{guarantee}");
+            plan.sums().check().unwrap().start(Seeded(1)).deviations(1).unwrap()[0]
+        };
+        let (one, four) = (deviation(1), deviation(4));
+        assert!(four > 1.9 * one && four < 4.1 * one, "{one} {four}");
+    }
+
+    /// Whether the rounds of releases tell two streams of rewards apart.
+    fn schedule_tells(rounds: impl Fn(&[f64]) -> Vec<usize>) -> bool {
+        rounds(&[0.0; 500]) != rounds(&[1.0; 500])
+    }
+
+    #[test]
+    fn neither_the_schedule_nor_the_policy_looks_at_unreleased_data() {
+        let ours = |rewards: &[f64]| {
+            let mut learner = start(params());
+            let mut releases = Vec::new();
+            for (round, reward) in rewards.iter().enumerate() {
+                let decision = learner.decide(&arms()).unwrap();
+                let before = learner.policy().clone();
+                if learner.observe(decision.ticket, *reward).unwrap().released {
+                    releases.push(round);
+                } else {
+                    assert_eq!(*learner.policy(), before, "learnt without a release");
+                }
+            }
+            assert!(releases.len() > 10);
+            releases
+        };
+        assert!(!schedule_tells(ours));
+        // Planted: a release whenever fifty more has been collected.
+        let eager = |rewards: &[f64]| {
+            let mut pending = 0.0;
+            let mut due = |reward: f64| {
+                pending += reward;
+                pending >= 50.0 && std::mem::take(&mut pending) > 0.0
+            };
+            (0..rewards.len()).filter(|&round| due(rewards[round])).collect()
+        };
+        assert!(schedule_tells(eager));
+    }
+
+    #[test]
+    fn decision_sets_may_change_in_size() {
+        let mut learner = start(params());
+        for round in 0..200 {
+            let count = 1 + round % 40;
+            let rows: Vec<[f64; 2]> = (0..count)
+                .map(|i| f64::from(i).sin_cos())
+                .map(|(s, c)| [0.9 * s, 0.9 * c])
+                .collect();
+            let decision = learner.decide(&Arms::from_rows(2, &rows).unwrap()).unwrap();
+            assert!(decision.arm < count as usize);
+            learner.observe(decision.ticket, 0.0).unwrap();
+        }
+        assert_eq!(learner.rounds(), 200);
     }
 
     #[test]

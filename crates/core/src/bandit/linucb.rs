@@ -10,22 +10,18 @@
 //! with probability 1 - alpha, `||theta* - theta_t||_{V_t} <= beta_t` at all t at once, whoever chose the features.
 //! It is Algorithm 1 of Shariff and Sheffet (2018) with a constant regulariser.
 //!
-//! A round costs `O(d^2)`: `W` with `W^T W = V^-1` follows each observation, and so does theta, by recursive least
-//! squares. Their rounding errors would add up over millions of rounds, so both are made anew from the sums once
-//! in [`REFRESH`] rounds.
+//! A round costs `O(d^2)`: see `regression`.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arms, Policy};
+use super::{Arms, Policy, regression::Regression};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive, probability},
-    linalg::{Cholesky, dot, least_squares::LeastSquares, triangle},
+    linalg::dot,
     saved,
 };
 
-/// Rounds between two factorisations from the sums.
-const REFRESH: u64 = 1024;
 /// Beyond this, squares and products of squares could overflow.
 const LARGEST: f64 = 1e100;
 /// Features may pass their bound by rounding.
@@ -100,21 +96,12 @@ impl LinUcbParams {
                 return Err(Error::invalid(field, number, remedy));
             }
         }
-        let mut whitening = vec![0.0; triangle(d)];
-        for i in 0..d {
-            whitening[triangle(i) + i] = 1.0 / self.regularizer.sqrt();
-        }
         let mut learner = LinUcb {
             params: *self,
-            gram: vec![0.0; triangle(d)],
-            moment: vec![0.0; d],
-            rounds: 0,
+            regression: Regression::new(d, self.regularizer, 0.0),
             decisions: 0,
-            ln_growth: 0.0,
             ln_confidence: -2.0 * libm::log(self.confidence),
             prior_width: self.parameter_bound * self.regularizer.sqrt(),
-            policy: Policy::new(vec![0.0; d], whitening, 0.0, 0.0),
-            direction: vec![0.0; d],
         };
         learner.widen();
         Ok(learner)
@@ -127,33 +114,19 @@ impl LinUcbParams {
 #[derive(Debug, Clone)]
 pub struct LinUcb {
     params: LinUcbParams,
-    /// Upper triangle of `sum x x^T`, row by row.
-    gram: Vec<f64>,
-    /// `sum y x`.
-    moment: Vec<f64>,
-    rounds: u64,
+    regression: Regression,
     decisions: u64,
-    /// `ln det V - d ln rho`.
-    ln_growth: f64,
     /// `2 ln(1/alpha)` and `S sqrt(rho)`: constants of the width.
     ln_confidence: f64,
     prior_width: f64,
-    policy: Policy,
-    /// Room for `V^-1 x`.
-    direction: Vec<f64>,
 }
 
-/// A learner on disk; the width follows from the rest.
+/// A learner on disk; the rest follows.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     params: LinUcbParams,
-    gram: Vec<f64>,
-    moment: Vec<f64>,
-    rounds: u64,
+    regression: Regression,
     decisions: u64,
-    ln_growth: f64,
-    theta: Vec<f64>,
-    whitening: Vec<f64>,
 }
 
 impl LinUcb {
@@ -164,17 +137,17 @@ impl LinUcb {
 
     /// The rule for choosing as it stands.
     pub fn policy(&self) -> &Policy {
-        &self.policy
+        self.regression.policy()
     }
 
     /// How many rewards have come.
     pub fn rounds(&self) -> u64 {
-        self.rounds
+        self.regression.rounds()
     }
 
     /// The arm with the largest upper confidence bound; exact ties fall differently each time.
     pub fn choose(&mut self, arms: &Arms) -> Result<usize> {
-        let choice = self.policy.choose(arms, self.decisions)?;
+        let choice = self.policy().choose(arms, self.decisions)?;
         self.decisions += 1;
         Ok(choice)
     }
@@ -193,70 +166,29 @@ impl LinUcb {
             let remedy = format!("give a number, at most {LARGEST:e} in size");
             return Err(Error::invalid("reward", reward, remedy));
         }
-        let state = LeastSquares {
-            gram: &mut self.gram,
-            moment: &mut self.moment,
-            whitening: &mut self.policy.whitening,
-            theta: &mut self.policy.theta,
-            direction: &mut self.direction,
-        };
-        self.ln_growth += libm::log(state.observe(features, reward));
-        self.rounds += 1;
-        if self.rounds.is_multiple_of(REFRESH) {
-            self.refresh();
-        }
+        self.regression.observe(features, reward);
         self.widen();
         Ok(())
     }
 
-    /// Makes the policy anew from the sums.
-    fn refresh(&mut self) {
-        let LinUcbParams { dimension, regularizer, .. } = self.params;
-        let factor = Cholesky::of(dimension, &self.gram, regularizer);
-        // Where the sums have drowned the regulariser, what was followed step by step is the better one.
-        let Some(factor) = factor else { return };
-        let Ok(theta) = factor.solve(&self.moment) else { return };
-        self.policy.theta = theta;
-        self.policy.whitening = factor.inverse_factor();
-        let ln_growth = factor.ln_determinant() - dimension as f64 * libm::log(regularizer);
-        self.ln_growth = ln_growth.max(0.0);
-    }
-
     /// Brings the width up to date.
     fn widen(&mut self) {
-        let logarithm = self.ln_confidence + self.ln_growth;
-        self.policy.width = self.params.noise * logarithm.sqrt() + self.prior_width;
+        let logarithm = self.ln_confidence + self.regression.ln_growth();
+        self.regression.set_width(self.params.noise * logarithm.sqrt() + self.prior_width);
     }
 
     /// The whole state; protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
-        let saved = Saved {
-            params: self.params,
-            gram: self.gram.clone(),
-            moment: self.moment.clone(),
-            rounds: self.rounds,
-            decisions: self.decisions,
-            ln_growth: self.ln_growth,
-            theta: self.policy.theta.clone(),
-            whitening: self.policy.whitening.clone(),
-        };
-        saved::save(KIND, &saved)
+        let (params, regression) = (self.params, self.regression.clone());
+        saved::save(KIND, &Saved { params, regression, decisions: self.decisions })
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let saved: Saved = saved::load(KIND, bytes)?;
+        let mut saved: Saved = saved::load(KIND, bytes)?;
         let mut learner = saved.params.check()?;
-        let d = saved.params.dimension;
-        finite_vector("saved gram", &saved.gram, triangle(d))?;
-        finite_vector("saved moment", &saved.moment, d)?;
-        finite_vector("saved theta", &saved.theta, d)?;
-        finite_vector("saved whitening", &saved.whitening, triangle(d))?;
-        not_negative("saved ln_growth", saved.ln_growth)?;
-        (learner.gram, learner.moment) = (saved.gram, saved.moment);
-        (learner.rounds, learner.decisions) = (saved.rounds, saved.decisions);
-        learner.ln_growth = saved.ln_growth;
-        (learner.policy.theta, learner.policy.whitening) = (saved.theta, saved.whitening);
+        saved.regression.revive(saved.params.dimension, saved.params.regularizer)?;
+        (learner.regression, learner.decisions) = (saved.regression, saved.decisions);
         learner.widen();
         Ok(learner)
     }
@@ -267,7 +199,11 @@ mod tests {
     use nalgebra::{DMatrix, DVector};
 
     use super::*;
-    use crate::noise::{Noise, SecureNoise};
+    use crate::{
+        bandit::regression::REFRESH,
+        linalg::triangle,
+        noise::{Noise, SecureNoise},
+    };
 
     fn unit(d: usize, noise: &mut SecureNoise) -> Vec<f64> {
         let x: Vec<f64> = (0..d).map(|_| noise.standard_normal()).collect();
@@ -331,7 +267,7 @@ mod tests {
                     policy.theta().iter().zip(&truth).map(|(a, b)| a - b).collect();
                 // ||e||_V^2 = rho |e|^2 + e^T G e.
                 let mut square = dot(&error, &error);
-                let mut entries = learner.gram.iter();
+                let mut entries = learner.regression.gram().iter();
                 for i in 0..3 {
                     for j in i..3 {
                         let twice = if i == j { 1.0 } else { 2.0 };
@@ -394,7 +330,7 @@ mod tests {
         bytes[middle] ^= 1;
         assert!(LinUcb::load(&bytes).is_err());
         let mut short: Saved = saved::load(KIND, &learner.save()).unwrap();
-        short.whitening.pop();
+        short.params.dimension = 2;
         assert!(LinUcb::load(&saved::save(KIND, &short)).is_err());
     }
 

@@ -9,11 +9,18 @@
 //! | `arms` | a decision set, stored by coordinate |
 //! | `policy` | the upper confidence bound and the choice; all it knows came out of a release |
 //! | `score` | scores of all arms at once, the choice, and its ties |
+//! | `regression` | the ridge regression behind a policy that learns every round |
 //! | `linucb` | the learner without privacy: the yardstick of all others |
 //! | `problem` | what is known before the start |
 //! | `confidence` | from a release to a policy: the paper's set and the tight one, proved |
 //! | `published` | the constants of Shariff and Sheffet: `paper` mode |
 //! | `joint` | the learner under joint differential privacy |
+//! | `local` | the learner under local differential privacy: a person's half, a server's half, messages |
+//! | `shuffle` | the same behind a shuffler: amplified reports or vector sums |
+//! | `published_local` | the constants of the publications on local and shuffle privacy, and what they really give |
+//! | `online_ucb` | the learner under local differential privacy whose set comes from an online learner |
+//! | `online_confidence` | what is proved of that set, with every constant |
+//! | `online_published` | the constants of paper 0 |
 //! | [`bounds`] | what theory says of regret, as numbers |
 
 mod arms;
@@ -21,15 +28,32 @@ pub mod bounds;
 mod confidence;
 mod joint;
 mod linucb;
+mod local;
+mod online_confidence;
+mod online_published;
+mod online_ucb;
 mod policy;
 mod problem;
 mod published;
+mod published_local;
+mod regression;
 mod score;
+mod shuffle;
 
 pub use arms::Arms;
 pub use confidence::{Confidence, ConfidenceRule, Regularizer};
 pub use joint::{Decision, JointLinUcb, JointParams, JointPlan, Observation, Ticket};
 pub use linucb::{LinUcb, LinUcbParams};
+pub use local::{
+    Absorbed, Exploration, Guide, Levels, LocalParams, LocalPlan, Method, Model, Person, Report,
+    Server,
+};
+pub use online_confidence::OnlineConfidence;
+pub use online_ucb::{LearnerParams, OnlineUcb, OnlineUcbParams, Width};
 pub use policy::Policy;
 pub use problem::Problem;
-pub use published::Published;
+pub use published::{Published, PublishedNoise};
+pub use published_local::{PublishedLocal, PublishedMechanism};
+pub use shuffle::{
+    Aggregation, Batch, ShuffleParams, ShufflePlan, ShuffleServer, Shuffled, Shuffler,
+};

@@ -6,10 +6,33 @@ use serde::{Deserialize, Serialize};
 
 use super::{Problem, Regularizer};
 use crate::{
-    Result,
+    Error, Result,
     error::{positive, probability},
-    release::paper_levels,
+    release::{Calibration, paper_levels, wishart_degrees},
 };
+
+/// Which of the publication's mechanisms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PublishedNoise {
+    /// Symmetric Gaussian noise, section 4.2.
+    #[default]
+    Gaussian,
+    /// Wishart noise with the shift c of (4) taken off, section 4.1.
+    Wishart,
+    /// Wishart noise as it is, section 4.1.
+    WishartUnshifted,
+}
+
+impl PublishedNoise {
+    /// Where its privacy is claimed.
+    pub(super) fn source(self) -> &'static str {
+        match self {
+            PublishedNoise::Gaussian => "Shariff and Sheffet (2018), section 4.2",
+            _ => "Shariff and Sheffet (2018), section 4.1",
+        }
+    }
+}
 
 /// Everything the published constants depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -69,14 +92,30 @@ impl Published {
         }
     }
 
-    /// Degrees of freedom of one node's Wishart noise, section 4.1:
+    /// What one node has to give, section 4: `(epsilon / sqrt(8 m ln(2/delta)), delta / (2m))`.
+    pub fn node_budget(&self) -> (f64, f64) {
+        let m = f64::from(self.levels());
+        (self.epsilon / (8.0 * m * (2.0 / self.delta).ln()).sqrt(), self.delta / (2.0 * m))
+    }
+
+    /// Degrees of freedom of one node's Wishart noise, section 4.1: Theorem 8 at the node's budget,
     /// `d + 1 + ceil(224 m epsilon^-2 ln(8m/delta) ln(2/delta))`.
     pub fn wishart_degrees(&self) -> f64 {
-        let m = f64::from(self.levels());
-        let noise = 224.0 * m / self.epsilon.powi(2)
-            * (8.0 * m / self.delta).ln()
-            * (2.0 / self.delta).ln();
-        (self.problem.dimension + 1) as f64 + noise.ceil()
+        let (epsilon, delta) = self.node_budget();
+        wishart_degrees(self.problem.dimension, epsilon, delta)
+    }
+
+    /// The Wishart noise of section 4.1. Refuses an alpha so small that Proposition 9 bounds nothing.
+    pub fn wishart_calibration(&self) -> Result<Calibration> {
+        let (_, root, q) = self.wishart_parts();
+        if root <= q {
+            let remedy = format!(
+                "Proposition 9 needs sqrt(mk) = {root:.1} above sqrt d + sqrt(2 ln(8n/alpha)) = {q:.1}: give a larger alpha"
+            );
+            return Err(Error::invalid("alpha", self.alpha, remedy));
+        }
+        let (node_epsilon, node_delta) = self.node_budget();
+        Ok(Calibration::Wishart { node_epsilon, node_delta })
     }
 
     /// Proposition 9 without the shift.
@@ -140,6 +179,14 @@ mod tests {
         let log2 = 4.0 * 27f64.sqrt() * 2.0 * 40f64.log2();
         assert!((log2 - 153.3).abs() > 50.0);
         assert!(regularizer.shift * 27.0 > 1e6);
+    }
+
+    #[test]
+    fn the_degrees_of_freedom_are_the_printed_ones() {
+        let printed = 6.0 + (224.0 * 27.0 * (8.0 * 27.0 / 0.1f64).ln() * 20f64.ln()).ceil();
+        assert_eq!(setting().wishart_degrees(), printed);
+        // log2 for ln would be twice as many.
+        assert!(printed < 0.6 * 224.0 * 27.0 * (8.0 * 27.0 / 0.1f64).log2() * 20f64.log2());
     }
 
     #[test]

@@ -35,6 +35,11 @@ impl Grid {
         Ok(Grid { unit: power_of_two / (1_u64 << 30) as f64 })
     }
 
+    /// The power of two.
+    pub(crate) fn unit(&self) -> f64 {
+        self.unit
+    }
+
     /// The nearest grid point.
     pub(crate) fn round(&self, value: f64) -> f64 {
         let units = value / self.unit;

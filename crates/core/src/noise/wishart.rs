@@ -53,6 +53,11 @@ impl Wishart {
         self.scale * self.scale * self.degrees
     }
 
+    /// The grid's unit: every entry of a noisy matrix is a multiple of this power of two.
+    pub(crate) fn unit(&self) -> f64 {
+        self.grid.unit()
+    }
+
     /// A symmetric `matrix`, row by row, plus one draw. The sum is rounded, not the draw: what of the data lies below a
     /// grid unit would otherwise leave in the clear.
     pub fn randomize<N: Noise + ?Sized>(&self, matrix: &[f64], noise: &mut N) -> Result<Vec<f64>> {

@@ -491,8 +491,8 @@ mod tests {
             for round in 0..3000 {
                 // Always to the same side, and twice as long as promised.
                 let absorbed = learner.absorb(&[-2.0, 0.0]).unwrap();
-                if absorbed.bound_broken.is_some() {
-                    found = Some((round, absorbed.bound_broken.unwrap()));
+                if let Some(broken) = absorbed.bound_broken {
+                    found = Some((round, broken));
                     break;
                 }
             }

@@ -34,7 +34,7 @@ pub struct LinearModel {
 
 /// What became of one example.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
+pub struct Lesson {
     /// The prediction made before learning.
     pub score: f64,
     /// The loss of that prediction.
@@ -71,7 +71,7 @@ impl LinearModel {
         &self,
         features: impl Into<Gradient<'a>>,
         label: f64,
-    ) -> Result<(Vec<(usize, f64)>, Step)> {
+    ) -> Result<(Vec<(usize, f64)>, Lesson)> {
         let features = features.into();
         let score = self.learner.score(features)?;
         let loss = self.loss.value(score, label)?;
@@ -88,14 +88,14 @@ impl LinearModel {
         if clipped {
             entries.iter_mut().for_each(|(_, g)| *g *= bound / norm);
         }
-        Ok((entries, Step { score, loss, clipped, bound_broken: self.learner.bound_broken() }))
+        Ok((entries, Lesson { score, loss, clipped, bound_broken: self.learner.bound_broken() }))
     }
 
     /// Learns from a person who does not mind. An error changes nothing.
-    pub fn learn<'a>(&mut self, features: impl Into<Gradient<'a>>, label: f64) -> Result<Step> {
+    pub fn learn<'a>(&mut self, features: impl Into<Gradient<'a>>, label: f64) -> Result<Lesson> {
         let (gradient, step) = self.gradient(features, label)?;
         let absorbed = self.learner.absorb_exact(&gradient)?;
-        Ok(Step { bound_broken: absorbed.bound_broken, ..step })
+        Ok(Lesson { bound_broken: absorbed.bound_broken, ..step })
     }
 
     /// Learns from a person through their own randomiser. An error changes nothing.
@@ -105,11 +105,11 @@ impl LinearModel {
         label: f64,
         randomizer: &R,
         noise: &mut N,
-    ) -> Result<Step> {
+    ) -> Result<Lesson> {
         let (gradient, step) = self.gradient(features, label)?;
         let report = randomizer.report(Gradient::from(&gradient), noise)?;
         let absorbed = self.receive(&report)?;
-        Ok(Step { bound_broken: absorbed, ..step })
+        Ok(Lesson { bound_broken: absorbed, ..step })
     }
 
     /// The server's half: takes a report in.

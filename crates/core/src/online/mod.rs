@@ -18,6 +18,8 @@
 //! | `learner` | the front: either of them or their sum, saved and resumed |
 //! | `evidence` | a gradient bound that the stream breaks, found under any noise |
 //! | `loss`, `linear` | losses, and linear models in one pass |
+//! | `gradient_descent` | projected gradient descent on a ball of known radius |
+//! | `maler` | Maler: one learner for convex, exp-concave and strongly convex losses on a ball |
 //! | [`bounds`] | what may be said of regret: numeric, corrected, as printed |
 
 pub mod bounds;
@@ -25,9 +27,11 @@ mod closed_form;
 mod coordinatewise;
 mod evidence;
 mod gradient;
+mod gradient_descent;
 mod learner;
 mod linear;
 mod loss;
+mod maler;
 mod mirror_descent;
 mod potential;
 mod quadrature;
@@ -36,9 +40,39 @@ mod signed_log;
 
 pub use evidence::{BoundBroken, FALSE_ALARM};
 pub use gradient::{Gradient, Report};
+pub use gradient_descent::{GradientDescent, GradientDescentParams, Step};
 pub use learner::{Absorbed, Method, OnlineLearner, OnlineParams, OnlinePlan};
-pub use linear::{LinearModel, Step};
+pub use linear::{Lesson, LinearModel};
 pub use loss::Loss;
+pub use maler::{Influence, Maler, MalerParams};
 pub use mirror_descent::Geometry;
 pub use potential::{Potential, Prior, Statistics};
 pub use signed_log::{LARGEST_PREDICTION, SignedLog};
+
+use crate::Result;
+
+/// A learner that predicts a point of a ball and is told the loss's gradient there.
+///
+/// Two learners plug into [`OnlineUcb`](crate::bandit): that is what the trait is for.
+pub trait BallLearner {
+    /// The point the next gradient is to be taken at.
+    fn prediction(&self) -> &[f64];
+
+    /// Learns the gradient of this round's loss at the prediction. An error changes nothing.
+    fn absorb(&mut self, gradient: &[f64]) -> Result<()>;
+}
+
+/// Beyond this, squares and products of squares could overflow.
+const LARGEST: f64 = 1e100;
+
+/// A gradient of this dimension whose square does not overflow.
+fn check_gradient(gradient: &[f64], dimension: usize) -> Result<()> {
+    crate::error::finite_vector("gradient", gradient, dimension)?;
+    match gradient.iter().find(|entry| entry.abs() > LARGEST) {
+        None => Ok(()),
+        Some(entry) => {
+            let remedy = format!("give at most {LARGEST:e} in size, by rescaling the loss");
+            Err(crate::Error::invalid("gradient", entry, remedy))
+        }
+    }
+}

@@ -59,6 +59,7 @@ pub(super) fn conditions_of(event: &Event) -> Vec<String> {
             }
             Event::PrivUnit { .. }
             | Event::Pure { .. }
+            | Event::Approximate { .. }
             | Event::Laplace { .. }
             | Event::Gaussian { .. } => {
                 add(format!("{clipped}; real arithmetic, outputs rounded to a public grid"));

@@ -80,6 +80,13 @@ pub enum Event {
         /// The mechanism's epsilon.
         epsilon: f64,
     },
+    /// Any mechanism known to be (`epsilon`, `delta`)-DP and nothing more (Wishart noise by its theorem, ...).
+    Approximate {
+        /// The mechanism's epsilon.
+        epsilon: f64,
+        /// The mechanism's delta, below 1.
+        delta: f64,
+    },
     /// `people` reports of an `epsilon`-DP local randomiser, seen only after a uniformly random shuffle.
     Shuffled {
         /// The local randomiser's epsilon.
@@ -169,6 +176,14 @@ impl Event {
                 }
             }
             Event::Pure { epsilon } => not_negative("epsilon", epsilon).map(drop),
+            Event::Approximate { epsilon, delta } => {
+                not_negative("epsilon", epsilon)?;
+                if (0.0..1.0).contains(&delta) {
+                    Ok(())
+                } else {
+                    Err(Error::invalid("delta", delta, "give a number from 0 to below 1"))
+                }
+            }
             Event::Shuffled { epsilon, people, .. } => {
                 not_negative("epsilon", epsilon)?;
                 at_least("people", people, 1)
@@ -199,6 +214,7 @@ impl Event {
             }
             Event::RandomizedResponse { epsilon, .. }
             | Event::Pure { epsilon }
+            | Event::Approximate { epsilon, delta: 0.0 }
             | Event::Shuffled { epsilon, .. } => Some(epsilon),
             _ => None,
         }

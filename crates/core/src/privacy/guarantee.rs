@@ -71,7 +71,10 @@ impl Guarantee {
         };
         for exponent in [3, 4, 5, 6, 7, 8, 9, 10, 12] {
             let delta = 10f64.powi(-exponent);
-            guarantee.points.push((guarantee.curve.epsilon(delta)?, delta));
+            let epsilon = guarantee.curve.epsilon(delta)?;
+            if epsilon.is_finite() {
+                guarantee.points.push((epsilon, delta));
+            }
         }
         if delta > 1e-3 {
             guarantee.warnings.push(format!(

@@ -101,6 +101,18 @@ impl PrivUnit {
         Ok(report)
     }
 
+    /// The report before it is divided by the mean correlation: a point of the sphere on a grid that does not tell epsilon.
+    pub(crate) fn direction<N: Noise + ?Sized>(
+        &self,
+        unit_vector: &[f64],
+        noise: &mut N,
+    ) -> Result<Vec<f64>> {
+        let grid = Grid::for_noise_scale(1.0 / (self.dimension as f64).sqrt())?;
+        let mut point = self.sample(unit_vector, noise)?;
+        point.iter_mut().for_each(|v| *v = grid.round(*v));
+        Ok(point)
+    }
+
     /// The report before debiasing and rounding: a unit vector.
     fn sample<N: Noise + ?Sized>(&self, truth: &[f64], noise: &mut N) -> Result<Vec<f64>> {
         let truth = unit_vector("unit_vector", truth, self.dimension)?;

@@ -7,6 +7,14 @@
 //! The first term is `||C Delta||` in units of the noise; the second pays for rounding C x to integers
 //! (see `fixed`; about 1e-9, and 0 for the trees). Every sigma_c is rounded up to a whole number of units,
 //! so the noise is never smaller than calibrated. A margin of 1e-9 covers floating point in the norms.
+//!
+//! **Pure privacy.** With discrete Laplace noise of scale b on every node of a tree, a person who moves the nodes by
+//! Delta_1 in l1, all together, costs `epsilon = Delta_1 / b`. A vector of norm at most L has `|x - x'|_1 <= 2 L sqrt d`, and
+//! it lies in one node per level. *The whole curve is that of one shift by Delta_1 on one integer.* Let delta_a(s) be
+//! the curve of a shift a: it falls in s, its loss is at most a/b, and for `s >= -a/b` its positive terms, those below
+//! half of `a - s b`, are the same as those of a longer shift with `a - s b` unchanged. Two shifts a >= c together have
+//! `E delta_a(s - loss_c) <= delta_a(s - c/b) = delta_{a+c}(s)` for s >= 0, and for s < 0 by symmetry. The rest is induction,
+//! the smallest shift last.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,11 +25,11 @@ use super::{
 use crate::{
     Error, Result,
     error::positive,
-    noise::{DiscreteGaussian, Noise},
+    noise::{DiscreteGaussian, DiscreteLaplace, Noise},
     privacy::grid,
 };
 
-const MARGIN: f64 = 1.0 + 1e-9;
+pub(super) const MARGIN: f64 = 1.0 + 1e-9;
 /// Grids are chosen such that no noise is below 2^43 units.
 const LEAST_SIGMA_BITS: i32 = 43;
 
@@ -40,6 +48,22 @@ pub enum Calibration {
     Mu(f64),
     /// The deviation of the noise added to each entry of C x, in the units of the data; needs a horizon.
     Sigma(f64),
+    /// Wishart noise on every node of a [`Mechanism::Tree`](super::Mechanism::Tree) of a regression, with exactly as many nodes in
+    /// every prefix as the tree has levels (Shariff and Sheffet 2018, section 4.1); needs a horizon. What is released is
+    /// not centred: the noise is positive semidefinite, and its mean is the learner's regulariser.
+    Wishart {
+        /// epsilon_0 of one node, below 1.
+        node_epsilon: f64,
+        /// delta_0 of one node, below 1/e.
+        node_delta: f64,
+    },
+    /// Pure epsilon of the whole stream by Laplace noise: for vectors, in a tree, with a horizon.
+    Pure {
+        /// Requested epsilon, at delta = 0.
+        epsilon: f64,
+    },
+    /// The scale of the Laplace noise added to each node of a tree, in the units of the data; needs a horizon.
+    Scale(f64),
 }
 
 impl Calibration {
@@ -54,6 +78,12 @@ impl Calibration {
             }
             Calibration::Mu(mu) => Amount::Mu(positive("mu", mu)?),
             Calibration::Sigma(sigma) => Amount::Sigma(positive("sigma", sigma)?),
+            Calibration::Wishart { .. } => {
+                let remedy = "it is made for the nodes of a tree: use a `Tree` and a known horizon";
+                return Err(Error::invalid("calibration", "Wishart noise", remedy));
+            }
+            Calibration::Pure { epsilon } => Amount::Pure(positive("epsilon", epsilon)?),
+            Calibration::Scale(scale) => Amount::Scale(positive("scale", scale)?),
         })
     }
 }
@@ -64,12 +94,33 @@ pub(super) enum Amount {
     Mu(f64),
     /// So much noise.
     Sigma(f64),
+    /// So much privacy, by Laplace noise.
+    Pure(f64),
+    /// So much Laplace noise.
+    Scale(f64),
+}
+
+/// The noise of one coordinate, in whole grid units.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+enum Law {
+    Gaussian(DiscreteGaussian),
+    Laplace(DiscreteLaplace),
+}
+
+impl Law {
+    /// Sigma or scale, in grid units.
+    fn size(&self) -> f64 {
+        match self {
+            Law::Gaussian(law) => law.sigma() as f64,
+            Law::Laplace(law) => law.scale(),
+        }
+    }
 }
 
 /// The noise of every coordinate, in whole grid units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct GridNoise {
-    laws: Vec<DiscreteGaussian>,
+    laws: Vec<Law>,
     /// Deviation of one draw per coordinate, in the units of the data.
     deviations: Vec<f64>,
     /// The common sigma after rounding up: the least `deviation / ratio`.
@@ -79,18 +130,34 @@ pub(super) struct GridNoise {
 impl GridNoise {
     /// Noise of common deviation `sigma` or a little more.
     pub(super) fn new(clipper: &Clipper, sigma: f64) -> Result<Self> {
+        GridNoise::with_ratios(clipper, &clipper.domain().noise_ratios(), sigma)
+    }
+
+    /// The same with `ratios` in place of the domain's own.
+    pub(super) fn with_ratios(clipper: &Clipper, ratios: &[f64], sigma: f64) -> Result<Self> {
         let (mut laws, mut deviations, mut least) = (Vec::new(), Vec::new(), f64::INFINITY);
-        for (ratio, exponent) in
-            clipper.domain().noise_ratios().into_iter().zip(clipper.exponents())
-        {
+        for (ratio, exponent) in ratios.iter().zip(clipper.exponents()) {
             let unit = power_of_two(-exponent);
             let law = DiscreteGaussian::new((ratio * sigma / unit).ceil() as u64)?;
             let deviation = law.sigma() as f64 * unit;
-            laws.push(law);
+            laws.push(Law::Gaussian(law));
             deviations.push(deviation);
             least = least.min(deviation / ratio);
         }
         Ok(GridNoise { laws, deviations, sigma: least })
+    }
+
+    /// Laplace noise of this scale or a little more, for domains whose coordinates share one scale.
+    pub(super) fn laplace(clipper: &Clipper, scale: f64) -> Result<Self> {
+        let unit = clipper.exponents().first().map_or(1.0, |exponent| power_of_two(-exponent));
+        let law = DiscreteLaplace::new((scale / unit).ceil() as u64, 1)?;
+        let deviation = law.variance().sqrt() * unit;
+        let coordinates = clipper.domain().coordinates();
+        Ok(GridNoise {
+            laws: vec![Law::Laplace(law); coordinates],
+            deviations: vec![deviation; coordinates],
+            sigma: deviation,
+        })
     }
 
     /// The least noise under which `factor` costs at most `mu` for a person who moves it by `distance`.
@@ -116,21 +183,29 @@ impl GridNoise {
     }
 
     fn rounding_cost(&self, factor: &dyn Factorization) -> f64 {
-        let inverse_squares: f64 = self.laws.iter().map(|law| (law.sigma() as f64).powi(-2)).sum();
+        let inverse_squares: f64 = self.laws.iter().map(|law| law.size().powi(-2)).sum();
         factor.rounding() * (factor.steps() as f64 * inverse_squares).sqrt()
     }
 
     pub(super) fn draw(&self, coordinate: usize, noise: &mut impl Noise) -> i64 {
-        noise.discrete_gaussian(&self.laws[coordinate])
+        match &self.laws[coordinate] {
+            Law::Gaussian(law) => noise.discrete_gaussian(law),
+            Law::Laplace(law) => noise.discrete_laplace(law),
+        }
     }
 
     pub(super) fn deviations(&self) -> &[f64] {
         &self.deviations
     }
 
-    /// The smallest sigma in grid units.
+    /// What one release of a value that a person moves by `distance` costs, in integers throughout.
+    pub(super) fn single_mu(&self, distance: f64) -> f64 {
+        distance / self.sigma * MARGIN
+    }
+
+    /// The smallest sigma or scale in grid units.
     pub(super) fn smallest(&self) -> f64 {
-        self.laws.iter().map(DiscreteGaussian::sigma).min().map_or(0.0, |sigma| sigma as f64)
+        self.laws.iter().map(Law::size).fold(f64::INFINITY, f64::min)
     }
 }
 
@@ -157,7 +232,8 @@ mod tests {
                 for (law, (ratio, deviation)) in
                     noise.laws.iter().zip(domain.noise_ratios().into_iter().zip(&noise.deviations))
                 {
-                    assert!((1 << 43..=1 << 46).contains(&law.sigma()), "{}", law.sigma());
+                    let (least, most) = (2f64.powi(43), 2f64.powi(46));
+                    assert!((least..=most).contains(&law.size()), "{}", law.size());
                     assert!(*deviation >= ratio * sigma);
                     assert!(*deviation <= ratio * sigma * (1.0 + 1e-12));
                 }

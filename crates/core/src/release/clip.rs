@@ -7,7 +7,8 @@
 //! 4. `x x^T` and `x y` are exact integer products.
 //!
 //! So the quantised contribution is the contribution of a person of the domain, and the domain's
-//! sensitivity holds as it stands: quantisation costs nothing.
+//! sensitivity holds as it stands: quantisation costs nothing. In a regression that person is the row `[x; y]` on the grid,
+//! and `x x^T` and `x y` are entries of its matrix, of rank one.
 //!
 //! The grid is dyadic and fine: the noise of every block is near 2^44 units. A product's grid is the product
 //! of its factors' grids, so a factor is truncated at about 2^-22 of its bound: a relative error of 1e-7 in
@@ -152,6 +153,20 @@ impl Clipper {
         Clipper::try_from((domain, feature_exponent, reward_exponent))
     }
 
+    /// The grid of about 2^22 units to each factor's bound, for noise that is never small against the data.
+    pub(super) fn of_bounds(domain: Domain) -> Result<Self> {
+        domain.check()?;
+        let exponent = |bound: f64| (NOISE_BITS / 2.0 - bound.log2()).round() as i32;
+        Clipper::try_from(match domain {
+            Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => {
+                (domain, exponent(bound), 0)
+            }
+            Domain::Regression { feature_bound, reward_bound, .. } => {
+                (domain, exponent(feature_bound), exponent(reward_bound))
+            }
+        })
+    }
+
     /// The domain this clips to.
     pub fn domain(&self) -> &Domain {
         &self.domain
@@ -183,25 +198,9 @@ impl Clipper {
         Ok(Contribution { clipper: *self, features, reward: units, clipped })
     }
 
-    /// Steps 1 to 3: integers whose norm is at most `floor(2^g bound)`, and whether x was too long.
     fn features(&self, vector: &[f64], bound: f64) -> Result<(Vec<i64>, bool)> {
         finite_vector("features", vector, self.domain.dimension())?;
-        let scale = power_of_two(self.feature_exponent);
-        let largest = u128::from((bound * scale) as u64);
-        let (peak, relative) = norm(vector);
-        let excess = peak / bound * relative;
-        let (divisor, factor) = if excess > 1.0 { (peak, bound / relative) } else { (1.0, 1.0) };
-        let (mut shrink, mut step) = (1.0, power_of_two(-50));
-        loop {
-            let unit = |x: &f64| (x / divisor * factor * shrink * scale) as i64;
-            let units: Vec<i64> = vector.iter().map(unit).collect();
-            let square: u128 = units.iter().map(|x| u128::from(x.unsigned_abs()).pow(2)).sum();
-            if square <= largest * largest {
-                return Ok((units, excess > 1.0 + ROUNDING));
-            }
-            shrink -= step;
-            step *= 2.0;
-        }
+        Ok(into_ball_units(vector, bound, self.feature_exponent))
     }
 
     /// `e` for each coordinate: one unit is `2^-e`.
@@ -230,6 +229,26 @@ impl Clipper {
     }
 }
 
+/// Steps 1 to 3: integers whose norm is at most `floor(2^exponent bound)`, and whether the vector was too long.
+pub(crate) fn into_ball_units(vector: &[f64], bound: f64, exponent: i32) -> (Vec<i64>, bool) {
+    let scale = power_of_two(exponent);
+    let largest = u128::from((bound * scale) as u64);
+    let (peak, relative) = norm(vector);
+    let excess = peak / bound * relative;
+    let (divisor, factor) = if excess > 1.0 { (peak, bound / relative) } else { (1.0, 1.0) };
+    let (mut shrink, mut step) = (1.0, power_of_two(-50));
+    loop {
+        let unit = |x: &f64| (x / divisor * factor * shrink * scale) as i64;
+        let units: Vec<i64> = vector.iter().map(unit).collect();
+        let square: u128 = units.iter().map(|x| u128::from(x.unsigned_abs()).pow(2)).sum();
+        if square <= largest * largest {
+            return (units, excess > 1.0 + ROUNDING);
+        }
+        shrink -= step;
+        step *= 2.0;
+    }
+}
+
 /// The Euclidean norm as a product of two numbers, so that that of 1e300 does not overflow.
 fn norm(vector: &[f64]) -> (f64, f64) {
     let square: f64 = vector.iter().map(|x| x * x).sum();
@@ -241,7 +260,7 @@ fn norm(vector: &[f64]) -> (f64, f64) {
 }
 
 /// `2^exponent` for a normal double.
-pub(super) fn power_of_two(exponent: i32) -> f64 {
+pub(crate) fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
 }
 
@@ -289,6 +308,9 @@ mod tests {
             let entries = entries(&contribution);
             let (gram, product) = entries.split_at(6);
             prop_assert_eq!(i128::from(gram[1]).pow(2), i128::from(gram[0]) * i128::from(gram[3]));
+            // Every minor of the matrix of [x; y] that holds x y vanishes too: it has rank one.
+            let minor = i128::from(gram[0]) * i128::from(product[1]) - i128::from(gram[1]) * i128::from(product[0]);
+            prop_assert_eq!(minor, 0);
             let trace = (gram[0] + gram[3] + gram[5]) as u128;
             let largest = 2f64.powi(clipper.feature_exponent) as u128;
             let most = 2.0 * 2f64.powi(clipper.reward_exponent);

@@ -7,12 +7,13 @@
 //! | --- | --- | --- | --- |
 //! | vector | `x`, `\|x\| <= L` | 1 | `2 L` |
 //! | symmetric | `x x^T` | 1 off the diagonal, `sqrt 2` on it | `L^2` |
-//! | regression | `x x^T` and `x y`, `\|y\| <= B` | the same, and `B / (L sqrt r)` | `L^2 (1 + r)` |
+//! | regression | `x x^T` and `x y`, `\|y\| <= B` | the same, and `B / (L sqrt r)` | `L^2 (1 + r)`, from r = 1 on `2 L^2 sqrt r` |
 //!
 //! **Proof.** Take L = B = 1, `p = |x|^2`, `q = |x'|^2`, `a = |<x, x'>|`. The weighted square of a symmetric
 //! difference is half its Frobenius square: `(p^2 + q^2)/2 - a^2 <= 1`. The vector part adds at most
 //! `r |x y - x' y'|^2 <= r (p + q + 2a)`. Together at most `1 + 2r + (2ra - a^2) <= (1 + r)^2`, attained at
-//! `a = r`, `p = q = 1`: with r <= 1 there are such unit vectors, so nothing is given away.
+//! `a = r`, `p = q = 1`: with r <= 1 there are such unit vectors, so nothing is given away. With r > 1 the bracket grows up
+//! to the largest possible a = 1, which gives `4r`, attained by `x = x'`, `y = -y' = 1`.
 //! For the vector, `|x - x'| <= 2`.
 
 use std::f64::consts::SQRT_2;
@@ -61,7 +62,7 @@ pub enum Domain {
         feature_bound: f64,
         /// Largest absolute value of y.
         reward_bound: f64,
-        /// Share r in (0, 1] of the vector part: a larger r puts less noise on `x y`, more on `x x^T`.
+        /// Share r > 0 of the vector part: a larger r puts less noise on `x y`, more on `x x^T`.
         #[serde(default = "default_split")]
         split: f64,
     },
@@ -90,8 +91,9 @@ impl Domain {
             Domain::Regression { feature_bound, reward_bound, split, .. } => {
                 positive("feature_bound", feature_bound)?;
                 positive("reward_bound", reward_bound)?;
-                if !(split > 0.0 && split <= 1.0) {
-                    return Err(Error::invalid("split", split, "give a number above 0, at most 1"));
+                positive("split", split)?;
+                if !(1e-6..=1e6).contains(&split) {
+                    return Err(Error::invalid("split", split, "give a number from 1e-6 to 1e6"));
                 }
             }
         }
@@ -136,7 +138,8 @@ impl Domain {
             Domain::Vector { bound, .. } => 2.0 * bound,
             Domain::Symmetric { bound, .. } => bound * bound,
             Domain::Regression { feature_bound, split, .. } => {
-                feature_bound * feature_bound * (1.0 + split)
+                let unit = if split <= 1.0 { 1.0 + split } else { 2.0 * split.sqrt() };
+                feature_bound * feature_bound * unit
             }
         }
     }
@@ -184,7 +187,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_pair_exceeds_the_sensitivity(
-            split in 0.01_f64..1.0, p in 0.0_f64..1.0, q in 0.0_f64..1.0, angle in 0.0_f64..7.0, y in -1.0_f64..1.0, z in -1.0_f64..1.0,
+            split in 0.01_f64..4.0, p in 0.0_f64..1.0, q in 0.0_f64..1.0, angle in 0.0_f64..7.0, y in -1.0_f64..1.0, z in -1.0_f64..1.0,
         ) {
             let (first, second) = (unit(p, 0.0, y), unit(q, angle, z));
             for domain in [
@@ -197,7 +200,7 @@ mod tests {
 
         #[test]
         fn splits_and_bounds_outside_their_range_are_refused(
-            value in prop_oneof![Just(f64::NAN), Just(f64::INFINITY), Just(0.0), -1e9_f64..0.0], over in 1.000_001_f64..1e9,
+            value in prop_oneof![Just(f64::NAN), Just(f64::INFINITY), Just(0.0), -1e9_f64..0.0], over in 1.000_001e6_f64..1e9,
         ) {
             for bad in [
                 Domain::Vector { dimension: 2, bound: value },
@@ -221,6 +224,10 @@ mod tests {
         let regression = Domain::regression(2, 1.0, 1.0);
         let worst = distance(&regression, unit(1.0, 0.0, 1.0), unit(1.0, split.acos(), -1.0));
         assert!((worst - regression.sensitivity()).abs() < 1e-12);
+        let heavy =
+            Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: 3.0 };
+        let worst = distance(&heavy, unit(1.0, 0.2, 1.0), unit(1.0, 0.2, -1.0));
+        assert!((worst - heavy.sensitivity()).abs() < 1e-12);
         let symmetric = Domain::Symmetric { dimension: 2, bound: 1.0 };
         let worst = distance(
             &symmetric,

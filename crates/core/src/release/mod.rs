@@ -11,11 +11,13 @@
 //! | `schedule` | when to release |
 //! | `factorization` | what every mechanism says about itself |
 //! | `tree`, `honaker` | binary trees: whole numbers, logarithmically many nodes |
+//! | `wishart` | a binary tree with positive semidefinite noise, as published |
 //! | `toeplitz` | the square root of A: near-optimal, linear memory |
 //! | `blt`, `blt_design` | buffered linear Toeplitz: as good in constant memory; the default |
 //! | `doubling` | an unknown horizon |
 //! | `params`, `stream`, `released` | the front: parameters, the running sum, what leaves it |
 //! | `table` | all of them at equal privacy |
+//! | `single` | one noisy contribution: what a local randomiser sends |
 //!
 //! Start at [`PrivateSumParams`] and [`PrivateSum`].
 
@@ -31,15 +33,18 @@ mod honaker;
 mod params;
 mod released;
 mod schedule;
+mod single;
 mod stream;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 mod toeplitz;
 mod tree;
+mod wishart;
 
 pub use calibration::Calibration;
 pub use clip::{Clipper, Contribution};
+pub(crate) use clip::{into_ball_units, power_of_two};
 pub use domain::Domain;
 use factorization::{DEFAULT_BUFFERS, Factor};
 pub use factorization::{Factorization, Mechanism};
@@ -47,7 +52,9 @@ pub use factorization::{Factorization, Mechanism};
 pub use params::{PrivateSumParams, PrivateSumPlan};
 pub use released::Release;
 pub use schedule::Schedule;
+pub(crate) use single::SingleRelease;
 pub use stream::PrivateSum;
 pub use table::{PrefixDeviations, paper_tree_deviation, prefix_deviations};
 pub use toeplitz::square_root_product;
 pub use tree::paper_levels;
+pub use wishart::wishart_degrees;

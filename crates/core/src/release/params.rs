@@ -5,10 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::{
     Calibration, Domain, Mechanism, Schedule,
     calibration::{Amount, GridNoise},
-    clip::Clipper,
+    clip::{Clipper, power_of_two},
     doubling::{Doubling, Epochs},
-    factorization::Running,
+    factorization::{Factorization, Running},
     stream::PrivateSum,
+    tree::Tree,
+    wishart::{WishartSums, level_budget},
 };
 use crate::{
     Error, Result,
@@ -97,8 +99,17 @@ impl PrivateSumParams {
             let remedy = format!("the first release is after round {first}: give at least that");
             return Err(Error::invalid("horizon", horizon, remedy));
         }
-        let factor = self.mechanism.build(steps)?;
         let contributions = self.contributions_per_person.min(horizon);
+        if let (Mechanism::Tree { levels }, Calibration::Wishart { node_epsilon, node_delta }) =
+            (self.mechanism, self.calibration)
+        {
+            let tree = Tree::new(steps, levels)?;
+            let sums = WishartSums::new(self.domain, tree, node_epsilon, node_delta)?;
+            let (epsilon, delta) = level_budget(node_epsilon, node_delta, contributions)?;
+            let price = Price::Nodes { epsilon, delta, levels: tree.levels() };
+            return self.plan(horizon, *sums.clipper(), price, Engine::Wishart(Box::new(sums)));
+        }
+        let factor = self.mechanism.build(steps)?;
         // Between two releases contributions share a column: then they simply add up.
         let norm = if self.schedule.batches() {
             contributions as f64 * factor.as_dyn().column_norm()
@@ -107,7 +118,8 @@ impl PrivateSumParams {
         };
         let distance = self.domain.sensitivity() * norm;
         let draws = factor.as_dyn().draws() * self.domain.coordinates() as f64;
-        let (clipper, noise) = match self.calibration.resolve(draws)? {
+        let amount = self.calibration.resolve(draws)?;
+        let (clipper, noise) = match amount {
             Amount::Mu(mu) => {
                 let clipper = Clipper::new(self.domain, distance / mu)?;
                 (clipper, GridNoise::calibrate(&clipper, factor.as_dyn(), distance, mu)?)
@@ -116,32 +128,65 @@ impl PrivateSumParams {
                 let clipper = Clipper::new(self.domain, sigma)?;
                 (clipper, GridNoise::new(&clipper, sigma)?)
             }
+            Amount::Pure(epsilon) => {
+                let scale = self.absolute_distance(factor.as_dyn())? / epsilon;
+                let clipper = Clipper::new(self.domain, scale)?;
+                (clipper, GridNoise::laplace(&clipper, scale)?)
+            }
+            Amount::Scale(scale) => {
+                self.absolute_distance(factor.as_dyn())?;
+                let clipper = Clipper::new(self.domain, scale)?;
+                (clipper, GridNoise::laplace(&clipper, scale)?)
+            }
         };
+        let price = match amount {
+            Amount::Mu(_) | Amount::Sigma(_) => Price::Gaussian {
+                mu: noise.mu(factor.as_dyn(), distance),
+                sigma: noise.smallest(),
+                coordinates: draws,
+            },
+            Amount::Pure(_) | Amount::Scale(_) => {
+                let units =
+                    self.absolute_distance(factor.as_dyn())? * power_of_two(clipper.exponents()[0]);
+                // The margin covers floating point in the norms; the conversion saturates, and so much is no promise.
+                let sensitivity = (units * (1.0 + 1e-9)).ceil() as u64;
+                Price::Laplace { sensitivity, scale: noise.smallest() }
+            }
+        };
+        let running = factor.start(self.domain.coordinates());
+        self.plan(horizon, clipper, price, Engine::Known { running, noise })
+    }
+
+    fn plan(&self, horizon: u64, clipper: Clipper, price: Price, engine: Engine) -> Result<Plan> {
         if horizon > longest(&clipper) {
             let remedy = format!("128-bit sums hold {} rounds of this size", longest(&clipper));
             return Err(Error::invalid("horizon", horizon, remedy));
         }
-        let promise = Promise {
-            mu: noise.mu(factor.as_dyn(), distance),
-            sigma: noise.smallest(),
-            coordinates: draws,
-            contributions_per_person: self.contributions_per_person,
+        let promise = Promise { price, contributions_per_person: self.contributions_per_person };
+        Ok(Plan { schedule: self.schedule, clipper, horizon, promise, engine })
+    }
+
+    /// Delta_1: how far one person moves all nodes of a tree together, in l1.
+    fn absolute_distance(&self, factor: &dyn Factorization) -> Result<f64> {
+        let Domain::Vector { dimension, bound } = self.domain else {
+            let remedy = "Laplace noise is for vectors: give a budget with a delta";
+            return Err(Error::invalid("calibration", "pure", remedy));
         };
-        let running = factor.start(self.domain.coordinates());
-        Ok(Plan {
-            schedule: self.schedule,
-            clipper,
-            horizon,
-            promise,
-            engine: Engine::Known { running, noise },
-        })
+        if !matches!(self.mechanism, Mechanism::Tree { .. } | Mechanism::Honaker) {
+            let remedy = "Laplace noise is for trees: a dense C is too long in l1";
+            return Err(Error::invalid("mechanism", format!("{:?}", self.mechanism), remedy));
+        }
+        // A column of a tree's C holds a 1 for each level.
+        let levels = factor.column_norm().powi(2);
+        let each = 2.0 * bound * (dimension as f64).sqrt() * levels;
+        Ok(self.contributions_per_person as f64 * each)
     }
 
     fn check_unknown(&self) -> Result<Plan> {
         let coordinates = self.domain.coordinates() as f64;
         let draws = coordinates * UNKNOWN_DRAWS as f64;
         let Amount::Mu(mu) = self.calibration.resolve(draws)? else {
-            let remedy = "epochs of an unknown horizon have different sigmas: give a budget or mu";
+            let remedy = "epochs of an unknown horizon differ in their noise: give a budget or mu";
             return Err(Error::invalid("calibration", format!("{:?}", self.calibration), remedy));
         };
         if let Mechanism::Tree { levels: Some(levels) } = self.mechanism {
@@ -152,19 +197,13 @@ impl PrivateSumParams {
         let epochs = Epochs::new(self.mechanism, &self.domain, each)?;
         let clipper = epochs.clipper(self.domain)?;
         let doubling = Doubling::new(epochs, clipper)?;
-        let promise = Promise {
+        let price = Price::Gaussian {
             mu: doubling.mu() * self.contributions_per_person as f64,
             sigma: doubling.smallest_sigma()?,
             coordinates: draws,
-            contributions_per_person: self.contributions_per_person,
         };
-        Ok(Plan {
-            schedule: self.schedule,
-            clipper,
-            horizon: longest(&clipper).min(UNKNOWN_ROUNDS),
-            promise,
-            engine: Engine::Unknown(Box::new(doubling)),
-        })
+        let horizon = longest(&clipper).min(UNKNOWN_ROUNDS);
+        self.plan(horizon, clipper, price, Engine::Unknown(Box::new(doubling)))
     }
 }
 
@@ -198,6 +237,11 @@ impl PrivateSumPlan {
     pub fn clipper(&self) -> &Clipper {
         &self.0.clipper
     }
+
+    /// Standard deviation of the noise in every coordinate of release number `index`.
+    pub fn deviations(&self, index: u64) -> Result<Vec<f64>> {
+        self.0.engine.checked_deviations(index)
+    }
 }
 
 /// What a stream carries; only a saved stream is ever deserialised into one.
@@ -215,19 +259,28 @@ impl Plan {
     /// How many people there are at most, for all that is known: one a round, or at least one.
     pub(super) fn people(&self) -> u64 {
         match self.engine {
-            Engine::Known { .. } => self.horizon,
+            Engine::Known { .. } | Engine::Wishart(_) => self.horizon,
             Engine::Unknown(_) => 1,
         }
     }
 }
 
-/// The numbers of an [`Event::GridGaussian`].
+/// What the stream costs one person, and how often that person takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Promise {
-    mu: f64,
-    sigma: f64,
-    coordinates: f64,
+    price: Price,
     contributions_per_person: u64,
+}
+
+/// The numbers of the stream's event.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+enum Price {
+    /// An [`Event::GridGaussian`].
+    Gaussian { mu: f64, sigma: f64, coordinates: f64 },
+    /// An [`Event::DiscreteLaplace`].
+    Laplace { sensitivity: u64, scale: f64 },
+    /// An [`Event::Approximate`] on every level of a tree.
+    Nodes { epsilon: f64, delta: f64, levels: u32 },
 }
 
 impl Promise {
@@ -237,6 +290,12 @@ impl Promise {
             .with_unit(Unit::Person { at_most: self.contributions_per_person })
             .with_people(people)
             .with_condition("saved states resumed with the true number of releases made, by one process at a time");
+        let guarantee = match self.price {
+            Price::Gaussian { .. } | Price::Laplace { .. } => guarantee,
+            Price::Nodes { .. } => guarantee.with_condition(
+                "Sheffet (2015), Theorem 4.1: the privacy of one node under Wishart noise",
+            ),
+        };
         Ok(if replays == 0 {
             guarantee
         } else {
@@ -246,11 +305,21 @@ impl Promise {
 
     /// The event after so many replays: each repeats at most every release, with noise of its own.
     pub(super) fn after(&self, replays: u64) -> Event {
-        let times = 1.0 + replays as f64;
-        Event::GridGaussian {
-            mu: self.mu * times.sqrt(),
-            sigma: self.sigma,
-            coordinates: self.coordinates * times,
+        match self.price {
+            Price::Gaussian { mu, sigma, coordinates } => {
+                let times = 1.0 + replays as f64;
+                let (mu, coordinates) = (mu * times.sqrt(), coordinates * times);
+                Event::GridGaussian { mu, sigma, coordinates }
+            }
+            // Shifts of independent noises add up: see `calibration`.
+            Price::Laplace { sensitivity, scale } => Event::DiscreteLaplace {
+                sensitivity: sensitivity.saturating_mul(replays.saturating_add(1)),
+                scale,
+            },
+            Price::Nodes { epsilon, delta, levels } => Event::Repeated {
+                event: Box::new(Event::Approximate { epsilon, delta }),
+                times: replays.saturating_add(1).saturating_mul(levels.into()),
+            },
         }
     }
 }
@@ -260,6 +329,7 @@ impl Promise {
 pub(super) enum Engine {
     Known { running: Running, noise: GridNoise },
     Unknown(Box<Doubling>),
+    Wishart(Box<WishartSums>),
 }
 
 impl Engine {
@@ -270,6 +340,7 @@ impl Engine {
                 noise.deviations().len() == coordinates && running.fits(coordinates, step)
             }
             Engine::Unknown(doubling) => doubling.fits(coordinates, step),
+            Engine::Wishart(sums) => sums.fits(coordinates, step),
         }
     }
 
@@ -278,6 +349,7 @@ impl Engine {
         match self {
             Engine::Known { running, .. } => running.factor().steps(),
             Engine::Unknown(doubling) => doubling.capacity(),
+            Engine::Wishart(sums) => sums.tree().steps(),
         }
     }
 
@@ -294,7 +366,16 @@ impl Engine {
                 Ok((sums, self.deviations(step)?))
             }
             Engine::Unknown(doubling) => doubling.step(entries, source),
+            Engine::Wishart(sums) => Ok((sums.step(entries, source)?, sums.deviations())),
         }
+    }
+
+    /// Deviations of the sums at any `step`, or the steps there are.
+    pub(super) fn checked_deviations(&self, step: u64) -> Result<Vec<f64>> {
+        if !(1..=self.capacity()).contains(&step) {
+            return Err(Error::invalid("index", step, format!("give 1 to {}", self.capacity())));
+        }
+        self.deviations(step)
     }
 
     /// Deviations of the sums at `step`, from 1 to the capacity.
@@ -305,6 +386,7 @@ impl Engine {
                 Ok(noise.deviations().iter().map(|deviation| deviation * row).collect())
             }
             Engine::Unknown(doubling) => doubling.deviations(step),
+            Engine::Wishart(sums) => Ok(sums.deviations()),
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct Release {
 }
 
 impl Release {
-    pub(super) fn new(
+    pub(crate) fn new(
         domain: Domain,
         round: u64,
         index: u64,

@@ -12,7 +12,8 @@
 //! and refuses an older state; `resume_charged` accepts it, with fresh noise and a larger mu.
 //! *Proof of the charge.* Releases up to the saved state are the same numbers in every replay. After it, each
 //! replay draws independently of the others, and one person moves its values by at most a full `||C Delta||`
-//! in units of the noise. The squares of 1 + replays independent parts add up: `mu sqrt(1 + replays)`.
+//! in units of the noise. The squares of 1 + replays independent parts add up: `mu sqrt(1 + replays)`. Under Wishart noise
+//! each replay is one more tree, of whose nodes that person touches one a level: the events of all of them compose.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -145,6 +146,16 @@ impl<N: Noise> PrivateSum<N> {
         &self.state.plan.clipper
     }
 
+    /// The generator, for a learner's public randomness: one source, one saved state.
+    pub(crate) fn source(&mut self) -> &mut N {
+        &mut self.state.noise
+    }
+
+    /// Gives the generator back when the stream is over.
+    pub(crate) fn into_source(self) -> N {
+        self.state.noise
+    }
+
     /// Contributions absorbed so far.
     pub fn rounds(&self) -> u64 {
         self.state.round
@@ -181,11 +192,7 @@ impl<N: Noise> PrivateSum<N> {
 
     /// Standard deviation of the noise in every coordinate of release number `index`, past or future.
     pub fn deviations(&self, index: u64) -> Result<Vec<f64>> {
-        let capacity = self.state.plan.engine.capacity();
-        if !(1..=capacity).contains(&index) {
-            return Err(Error::invalid("index", index, format!("give 1 to {capacity}")));
-        }
-        self.state.plan.engine.deviations(index)
+        self.state.plan.engine.checked_deviations(index)
     }
 }
 

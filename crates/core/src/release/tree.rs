@@ -43,6 +43,11 @@ impl Tree {
             )),
         }
     }
+
+    /// Levels paid for.
+    pub(super) fn levels(&self) -> u32 {
+        self.levels
+    }
 }
 
 /// Levels of which a node completes within `steps >= 1` steps.
@@ -97,6 +102,19 @@ pub(super) fn nodes_fit<T>(steps: u64, step: u64, coordinates: usize, nodes: &[V
         && nodes.iter().all(|node| node.len() == coordinates)
 }
 
+/// One coordinate of the exact node that completes on `level`: the nodes below have just become its left halves.
+pub(super) fn complete(
+    exact: &mut [Vec<i128>],
+    level: usize,
+    coordinate: usize,
+    entry: i128,
+) -> i128 {
+    let below: i128 =
+        exact[..level].iter_mut().map(|node| std::mem::take(&mut node[coordinate])).sum();
+    exact[level][coordinate] = below + entry;
+    below + entry
+}
+
 /// A tree at work: per level the node that the current prefix uses, exact and noisy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct TreeSums {
@@ -127,13 +145,7 @@ impl TreeSums {
         self.step += 1;
         let level = self.step.trailing_zeros() as usize;
         let estimate = |coordinate: usize| {
-            // The nodes below have just become the left halves of the one that completes.
-            let below: i128 = self.exact[..level]
-                .iter_mut()
-                .map(|node| std::mem::take(&mut node[coordinate]))
-                .sum();
-            let node = below + entries[coordinate];
-            self.exact[level][coordinate] = node;
+            let node = complete(&mut self.exact, level, coordinate, entries[coordinate]);
             self.noisy[..level].iter_mut().for_each(|node| node[coordinate] = 0);
             self.noisy[level][coordinate] = node + i128::from(draw(coordinate));
             self.noisy.iter().map(|node| node[coordinate]).sum::<i128>() as f64

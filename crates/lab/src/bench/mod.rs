@@ -5,13 +5,19 @@
 //! | `noise` | exact and fast noise, OpenDP beside it where it is installed |
 //! | `accounting` | composition and shuffling |
 //! | `bandit` | deciding and learning, arms in memory |
+//! | `local` | a person's half of the local protocol, and the server's |
+//! | `convex` | a round of the private bandit, and the oracles |
+//! | `paper1` | whole trials of paper 1 |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
 //! | `simulate` | a round of a simulated bandit, environment and all |
 
 mod accounting;
 mod bandit;
+mod convex;
+mod local;
 mod noise;
 mod open_dp;
+mod paper1;
 mod release;
 mod simulate;
 mod stopwatch;
@@ -55,28 +61,47 @@ impl Figure {
 /// A group of figures.
 #[derive(Debug, Serialize)]
 pub struct Section {
+    /// The word that asks for it.
+    pub name: &'static str,
     /// What they are about.
     pub title: &'static str,
     /// The figures.
     pub figures: Vec<Figure>,
 }
 
-/// Measures everything, telling `progress` what it is at.
-pub fn run(progress: impl Fn(&str)) -> Result<Vec<Section>> {
+type Measure = fn() -> Result<Vec<Figure>>;
+
+/// What can be measured: the word that asks for it, its title, and how.
+const SECTIONS: &[(&str, &str, Measure)] = &[
+    ("noise", "Noise", noise::figures),
+    ("accounting", "Accounting", accounting::figures),
+    ("sums", "Running sums", release::times),
+    (
+        "deviations",
+        "Deviation of one coordinate of a prefix at equal exact privacy, contributions |x|^2 <= 2",
+        release::deviations,
+    ),
+    ("rounds", "Simulated rounds", || Ok(simulate::figures()?)),
+    ("linucb", "LinUCB", bandit::figures),
+    ("local", "The local protocol on exact noise, d = 5, K = 100", local::figures),
+    ("paper1", "Whole trials of paper 1", paper1::figures),
+    ("convex", "Private bandit convex optimisation", convex::figures),
+];
+
+/// Measures the sections of these names, or all without any, telling `progress` what it is at.
+pub fn run(names: &[String], progress: impl Fn(&str)) -> Result<Vec<Section>> {
+    for name in names {
+        if !SECTIONS.iter().any(|section| section.0 == name) {
+            let known: Vec<&str> = SECTIONS.iter().map(|section| section.0).collect();
+            let remedy = format!("give some of: {}", known.join(", "));
+            return Err(reticent::Error::invalid("section", name, remedy).into());
+        }
+    }
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let mut sections = Vec::new();
-    progress("noise");
-    sections.push(Section { title: "Noise", figures: noise::figures()? });
-    progress("accounting");
-    sections.push(Section { title: "Accounting", figures: accounting::figures()? });
-    progress("running sums");
-    sections.push(Section { title: "Running sums", figures: release::times()? });
-    sections.push(Section {
-        title: "Deviation of one coordinate of a prefix at equal exact privacy, contributions |x|^2 <= 2",
-        figures: release::deviations()?,
-    });
-    progress("simulated rounds");
-    sections.push(Section { title: "Simulated rounds", figures: simulate::figures()? });
-    progress("LinUCB");
-    sections.push(Section { title: "LinUCB", figures: bandit::figures()? });
+    for &(name, title, measure) in SECTIONS.iter().filter(|section| wanted(section.0)) {
+        progress(title);
+        sections.push(Section { name, title, figures: measure()? });
+    }
     Ok(sections)
 }

@@ -7,12 +7,14 @@
 //! | `slice` | the law of `<x, theta*>` for a suboptimal arm |
 //! | `frame` | the reflection that turns theta* into the first axis |
 //! | `rewards` | sign, Gaussian and Bernoulli rewards |
+//! | `sphere` | section 5 of paper 0: arms and theta* on a sphere, means that are probabilities |
 
 mod fixed_arms;
 mod frame;
 mod gap;
 mod rewards;
 mod slice;
+mod sphere;
 
 use reticent::{
     Result,
@@ -28,6 +30,7 @@ pub(crate) use gap::BEST;
 pub use gap::{Gap, GapParams, GapPlan};
 pub use rewards::Rewards;
 pub(crate) use slice::Slice;
+pub use sphere::{Sphere, SphereParams};
 
 /// A bandit problem, round by round.
 ///

@@ -1,9 +1,9 @@
-//! `kind = "linucb"` and `kind = "joint"`: from lines in a TOML file to everything a simulation needs.
+//! `kind = "joint"`: from lines in a TOML file to everything a simulation needs.
 //!
-//! These learners see released sums only, so between two releases nothing changes and `trial` plays whole blocks.
+//! Such learners see released sums only, so between two releases nothing changes and `trial` plays whole blocks.
 
 use reticent::{
-    bandit::{Confidence, ConfidenceRule, Problem, Published, Regularizer, bounds},
+    bandit::{Confidence, ConfidenceRule, JointParams, Problem, Published, Regularizer, bounds},
     privacy::{Guarantee, Mode, gaussian},
     release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
@@ -15,18 +15,6 @@ use crate::{
     contest::{Bound, Contestant, Side, Trial},
     simulate::{NodeNoise, PrefixNoise, StreamNoise, TreeNoise},
 };
-
-/// What `kind = "linucb"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LinUcbLines {
-    /// What the report calls it.
-    #[serde(default)]
-    pub name: Option<String>,
-    /// rho: the constant regulariser.
-    #[serde(default = "one")]
-    pub regularizer: f64,
-}
 
 /// What `kind = "joint"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -173,10 +161,6 @@ impl Contestant for Learner {
             let remark = "The bonus is scaled by hand: the confidence set is not certified.";
             remarks.push(remark.to_string());
         }
-        if matches!(self.noise, NoisePlan::Wishart { .. }) {
-            let remark = "The paper proves its claim for Wishart noise; the accountant has no exact price for it and states none.";
-            remarks.push(remark.to_string());
-        }
         remarks
     }
 
@@ -214,15 +198,21 @@ impl Contestant for Learner {
     }
 }
 
-impl LinUcbLines {
-    /// The learner, or what stands in its way.
-    pub fn learner(&self, setting: &Setting) -> Result<Learner> {
-        let confidence = Confidence::Regularized(Regularizer::constant(self.regularizer));
+impl Learner {
+    /// LinUCB without privacy that learns on a schedule.
+    pub(super) fn not_private(
+        name: String,
+        regularizer: f64,
+        schedule: Schedule,
+        setting: &Setting,
+    ) -> Result<Self> {
+        schedule.check()?;
+        let confidence = Confidence::Regularized(Regularizer::constant(regularizer));
         Ok(Learner {
-            name: self.name.clone().unwrap_or_else(|| "LinUCB, not private".into()),
+            name,
             setting: *setting,
             domain: setting.problem.domain(),
-            schedule: Schedule::default(),
+            schedule,
             rule: ConfidenceRule::new(setting.problem, setting.alpha(), confidence)?,
             guarantee: None,
             epsilon: None,
@@ -316,12 +306,7 @@ impl Builder<'_> {
             .into());
         }
         let releases = self.lines.schedule.releases(self.setting.rounds);
-        self.finish(
-            params.domain,
-            NoisePlan::Stream { params, releases },
-            self.tight(),
-            Some(guarantee),
-        )
+        self.finish(params.domain, NoisePlan::Stream { params, releases }, self.tight(), guarantee)
     }
 
     /// A binary tree over rounds with the same noise on matrix and vector, published or exactly calibrated.
@@ -352,22 +337,31 @@ impl Builder<'_> {
             (Some(ConfidenceName::Tight), _) | (None, Mode::Exact) => self.tight(),
             _ => paper,
         };
-        self.finish(domain, NoisePlan::Gaussian { deviation }, confidence, Some(guarantee))
+        self.finish(domain, NoisePlan::Gaussian { deviation }, confidence, guarantee)
     }
 
-    /// The paper's Wishart tree. The accountant has no exact price for it, and none is stated.
+    /// The paper's Wishart tree, with the guarantee of the learner that is deployed.
     fn wishart(&self) -> Result<Learner> {
-        let regularizer = match self.lines.mechanism {
-            MechanismName::Wishart => self.published.shifted_wishart_regularizer(),
-            _ => self.published.wishart_regularizer(),
+        let shifted = self.lines.mechanism == MechanismName::Wishart;
+        let regularizer = if shifted {
+            self.published.shifted_wishart_regularizer()
+        } else {
+            self.published.wishart_regularizer()
         };
+        let Setting { problem, rounds, .. } = *self.setting;
+        let Budget { epsilon, delta } = self.lines.privacy;
+        let deployed = JointParams {
+            alpha: Some(self.setting.alpha()),
+            ..JointParams::published_wishart(problem, epsilon, delta, rounds, shifted)
+        };
+        let guarantee = deployed.check()?.guarantee()?;
         let noise = NoisePlan::Wishart {
             degrees: self.published.wishart_degrees(),
             scale: self.published.squared_bound().sqrt(),
             nodes: self.published.levels(),
             fresh_dummies: self.lines.fresh_dummies,
         };
-        self.finish(self.setting.problem.domain(), noise, self.regularized(regularizer), None)
+        self.finish(problem.domain(), noise, self.regularized(regularizer), guarantee)
     }
 
     fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
@@ -397,7 +391,7 @@ impl Builder<'_> {
         domain: Domain,
         noise: NoisePlan,
         confidence: Confidence,
-        guarantee: Option<Guarantee>,
+        guarantee: Guarantee,
     ) -> Result<Learner> {
         let Budget { epsilon, delta } = self.lines.privacy;
         let name = self.lines.name.clone().unwrap_or_else(|| {
@@ -411,7 +405,7 @@ impl Builder<'_> {
             domain,
             schedule: self.lines.schedule,
             rule: ConfidenceRule::new(self.setting.problem, self.setting.alpha(), confidence)?,
-            guarantee: guarantee.map(Guarantee::simulated),
+            guarantee: Some(guarantee.simulated()),
             noise,
         })
     }

@@ -2,14 +2,18 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `joint` | `kind = "linucb"` and `"joint"`: learners whose policy changes at releases only |
+//! | `linucb` | `kind = "linucb"`, on a schedule or every round |
+//! | `joint` | `kind = "joint"`: learners whose policy changes at releases only |
 //! | `trial` | how they are simulated: whole blocks between releases |
 //! | `stepped` | learners that must be stepped round by round |
 //!
 //! A new algorithm is one variant of [`Algorithm`] and one file beside these.
 
 mod joint;
+mod linucb;
 mod stepped;
+#[cfg(test)]
+mod tests;
 mod trial;
 
 use reticent::bandit::Problem;
@@ -21,7 +25,8 @@ use crate::{
     environment::EnvironmentParams,
 };
 
-pub use joint::{Budget, ConfidenceName, JointLines, Learner, LinUcbLines, MechanismName};
+pub use joint::{Budget, ConfidenceName, JointLines, Learner, MechanismName};
+pub use linucb::LinUcbLines;
 pub use stepped::Stepped;
 pub use trial::run as run_learner;
 
@@ -69,10 +74,10 @@ impl Setting {
 impl Algorithm {
     /// The algorithm in its setting, or what stands in its way.
     pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
-        Ok(match self {
-            Algorithm::Linucb(lines) => Box::new(lines.learner(setting)?),
-            Algorithm::Joint(lines) => Box::new(lines.learner(setting)?),
-        })
+        match self {
+            Algorithm::Linucb(lines) => lines.contestant(setting),
+            Algorithm::Joint(lines) => Ok(Box::new(lines.learner(setting)?)),
+        }
     }
 }
 

@@ -3,7 +3,10 @@
 //! One file per paper. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
 //! and name it in [`EXPERIMENTS`].
 
+mod paper0;
 mod paper1;
+mod paper3;
+mod paper4;
 
 use std::{
     path::{Path, PathBuf},
@@ -88,6 +91,16 @@ pub struct PaperExperiment {
 /// All experiments we know.
 pub const EXPERIMENTS: &[PaperExperiment] = &[
     PaperExperiment {
+        id: "paper0/figure1",
+        title: "regret under local, shuffle and joint privacy: published constants, then equal certificates",
+        run: paper0::figure1,
+    },
+    PaperExperiment {
+        id: "paper0/table1",
+        title: "the least eigenvalue of the arms played, over trials and given the history",
+        run: paper0::table1,
+    },
+    PaperExperiment {
         id: "paper1/experiment1",
         title: "regret against dimension, not private",
         run: paper1::experiment1,
@@ -101,6 +114,31 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         id: "paper1/figure5",
         title: "regret against the regulariser's shift",
         run: paper1::figure5,
+    },
+    PaperExperiment {
+        id: "paper3/figure2",
+        title: "six privacy vectors where the best point is the sharpest corner",
+        run: paper3::figure2,
+    },
+    PaperExperiment {
+        id: "paper3/figure3",
+        title: "six privacy vectors, averaged over three setups (also Figure 1)",
+        run: paper3::figure3,
+    },
+    PaperExperiment {
+        id: "paper3/theorem3",
+        title: "the unimprovable privacy vector on random instances",
+        run: paper3::theorem3,
+    },
+    PaperExperiment {
+        id: "paper3/certificate",
+        title: "ours against the paper's at equal certificate",
+        run: paper3::certificate,
+    },
+    PaperExperiment {
+        id: "paper4/regret",
+        title: "regret with the paper's noise, with exact noise, and on every set",
+        run: paper4::regret,
     },
 ];
 

@@ -1,6 +1,6 @@
 //! Shariff and Sheffet, "Differentially Private Contextual Linear Bandits" (2018), Appendix D.
 
-use reticent::privacy::Mode;
+use reticent::{privacy::Mode, release::Schedule};
 
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
@@ -9,6 +9,7 @@ use crate::{
     experiment::Lines,
     figure::{Figure, Line, Scale, Series},
     linear::{Algorithm, Budget, JointLines, LinUcbLines, LinearBandits, MechanismName},
+    parallel::in_parallel,
     report::{self, Report},
     summary::{Estimate, Summary},
 };
@@ -72,7 +73,7 @@ const DISTINGUISHABLE: f64 = 2.0;
 pub fn figure4(stage: &Stage) -> Result<Vec<Claim>> {
     let variants = || {
         vec![
-            Algorithm::Linucb(LinUcbLines { name: Some("NonPrivate".into()), regularizer: 1.0 }),
+            Algorithm::Linucb(LinUcbLines::named("NonPrivate")),
             published("Gaussian", MechanismName::GaussianTree, None),
             published("Wishart", MechanismName::Wishart, None),
             published("WishartUnshifted", MechanismName::WishartUnshifted, None),
@@ -141,8 +142,8 @@ pub fn figure4(stage: &Stage) -> Result<Vec<Claim>> {
 }
 
 /// rho_min relative to the published one, and gaps, of the sweep.
-const SHIFTS: [f64; 6] = [0.01, 0.1, 0.3, 1.0, 3.0, 10.0];
-const GAPS: [f64; 4] = [0.0, 0.05, 0.1, 0.2];
+const SHIFTS: [f64; 8] = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0];
+const GAPS: [f64; 3] = [0.0, 0.1, 0.2];
 
 /// D.3: regret against the shift of the regulariser, for several gaps.
 pub fn figure5(stage: &Stage) -> Result<Vec<Claim>> {
@@ -173,7 +174,7 @@ pub fn figure5(stage: &Stage) -> Result<Vec<Claim>> {
             lines.push((gap, regrets));
         }
         draw_shifts(stage, name, base, &lines)?;
-        claims.push(shift_claim(name, &lines));
+        claims.extend(shift_claims(name, &lines));
     }
     Ok(claims)
 }
@@ -189,23 +190,43 @@ fn published_minimum(mechanism: MechanismName, rounds: u64) -> Result<f64> {
     Ok(learner.rule.regularizer().map_or(f64::NAN, |regularizer| regularizer.minimum))
 }
 
-/// "Tuning the shift appears to significantly affect the performance only for small or zero gaps; in the large-gap settings
-/// too much regularization does not seem to increase regret appreciably."
-fn shift_claim(name: &str, lines: &[(f64, Vec<Estimate>)]) -> Claim {
-    let spread = |regrets: &[Estimate]| {
-        let means = || regrets.iter().map(|estimate| estimate.mean);
-        means().fold(0.0, f64::max) / means().fold(f64::INFINITY, f64::min)
-    };
-    let (small, large) = (spread(&lines[0].1), spread(&lines[lines.len() - 1].1));
+/// "Tuning the shift parameter appears to significantly affect the performance only for problem instances with relatively small
+/// or zero gaps. In the large-gap settings, having too much regularization does not seem to increase regret appreciably."
+///
+/// The words have no numbers; a factor of 2 is what we call significant and appreciable. The first sentence is taken over the
+/// whole sweep, the second from the published shift upwards.
+fn shift_claims(name: &str, lines: &[(f64, Vec<Estimate>)]) -> [Claim; 2] {
+    let published = SHIFTS.iter().position(|shift| *shift == 1.0).unwrap_or(0);
+    let largest = |regrets: &[Estimate]| regrets.iter().map(|e| e.mean).fold(0.0, f64::max);
+    let least = |regrets: &[Estimate]| regrets.iter().map(|e| e.mean).fold(f64::MAX, f64::min);
+    let (small, large) = (&lines[0].1, &lines[lines.len() - 1].1);
     let gap = lines[lines.len() - 1].0;
-    Claim {
-        claim: format!("{name}: the shift matters for small gaps only"),
-        // The words have no numbers: we ask that the spread over the sweep be under a factor 2 with the largest gap, and
-        // above it without one.
-        verdict: Verdict::when(large < 2.0 && small > 2.0),
-        measured: format!("worst over best shift: {small:.2} at gap 0, {large:.2} at gap {gap}"),
-        expected: "above 2 at gap 0, below 2 at the largest gap".into(),
-    }
+    let spread = |regrets: &[Estimate]| largest(regrets) / least(regrets);
+    let rise = |regrets: &[Estimate]| largest(&regrets[published..]) / regrets[published].mean;
+    [
+        Claim {
+            claim: format!("{name}: tuning the shift matters for small gaps only"),
+            verdict: Verdict::when(spread(large) < 2.0 && spread(small) > 2.0),
+            measured: format!(
+                "worst over best shift: {:.2} at gap 0, {:.2} at gap {gap}",
+                spread(small),
+                spread(large)
+            ),
+            expected: "above 2 at gap 0, below 2 at the largest gap".into(),
+        },
+        Claim {
+            claim: format!(
+                "{name}: with a large gap, too much regularisation does not raise regret appreciably"
+            ),
+            verdict: Verdict::when(rise(large) < 2.0 && rise(small) > rise(large)),
+            measured: format!(
+                "largest over published, from the published shift upwards: {:.2} at gap 0, {:.2} at gap {gap}",
+                rise(small),
+                rise(large)
+            ),
+            expected: "below 2 at the largest gap, and more without a gap".into(),
+        },
+    ]
 }
 
 fn draw_shifts(stage: &Stage, name: &str, base: f64, lines: &[(f64, Vec<Estimate>)]) -> Result<()> {
@@ -247,32 +268,37 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
         Extent::Quick => (20_000, &DIMENSIONS[..7]),
         Extent::Full => (100_000, &DIMENSIONS[..]),
     };
-    let mut claims = Vec::new();
-    let mut series = Vec::new();
-    for (colour, (name, rewards)) in
-        [("+-1 rewards", Rewards::Sign), ("Gaussian rewards", Rewards::Gaussian)]
-            .into_iter()
-            .enumerate()
-    {
-        let mut points = Vec::new();
-        for &dimension in dimensions {
-            let gap =
-                GapParams { gap: 0.1, rewards, ..GapParams::new(dimension, dimension * dimension) };
+    let laws = [("+-1 rewards", Rewards::Sign), ("Gaussian rewards", Rewards::Gaussian)];
+    // The longest first, so that no core is left waiting for it.
+    let jobs: Vec<(usize, usize)> =
+        dimensions.iter().rev().flat_map(|&d| [(d, 0), (d, 1)]).collect();
+    let regrets = in_parallel(
+        &jobs,
+        |_, _| (),
+        |&(dimension, law)| {
+            let rewards = laws[law].1;
+            let arms = dimension * dimension;
+            let gap = GapParams { gap: 0.1, rewards, ..GapParams::new(dimension, arms) };
             let experiment = Experiment {
-                name: format!("paper 1, experiment 1, {name}, d = {dimension}"),
+                name: format!("paper 1, experiment 1, {}, d = {dimension}", laws[law].0),
                 rounds,
                 trials: 1,
                 seed: 1,
                 environment: EnvironmentParams::Gap(gap),
                 algorithm: vec![Algorithm::Linucb(LinUcbLines {
-                    name: Some("LinUCB".into()),
-                    regularizer: 1.0,
+                    schedule: Schedule::EveryRound,
+                    ..LinUcbLines::named("LinUCB")
                 })],
             };
-            let folder = format!("{}-d{dimension}", if colour == 0 { "sign" } else { "gaussian" });
-            let summary = stage.simulate(&experiment, &folder)?;
-            points.push((dimension as f64, regret(&summary, "LinUCB").mean));
-        }
+            let folder = format!("{}-d{dimension}", ["sign", "gaussian"][law]);
+            Ok(regret(&stage.simulate(&experiment, &folder)?, "LinUCB").mean)
+        },
+    )?;
+    let mut claims = Vec::new();
+    let mut series = Vec::new();
+    for (colour, (name, _)) in laws.into_iter().enumerate() {
+        let of = jobs.iter().zip(&regrets).rev().filter(|((_, law), _)| *law == colour);
+        let points: Vec<(f64, f64)> = of.map(|((d, _), regret)| (*d as f64, *regret)).collect();
         let slope = slope(&points);
         claims.push(Claim {
             claim: format!("regret grows about as d^2 ({name})"),

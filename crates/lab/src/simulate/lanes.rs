@@ -115,6 +115,30 @@ pub(super) fn logarithm(v: f64) -> f64 {
     e * LN_2 + 2.0 * f * (sum * x + 1.0)
 }
 
+/// `e^x` for x in [-700, 0], to 1e-15 relative.
+#[inline(always)]
+pub(super) fn exponential(x: f64) -> f64 {
+    // x = n ln 2 + f with |f| <= ln(2)/2; n becomes an exponent by way of the mantissa of 3 * 2^51.
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    let shifted = x * std::f64::consts::LOG2_E + MAGIC;
+    let n = shifted - MAGIC;
+    let f = (x - n * 6.931_471_803_691_238_2e-1) - n * 1.908_214_929_270_587_7e-10;
+    let mut sum = 1.0 / 6_227_020_800.0;
+    sum = sum * f + 1.0 / 479_001_600.0;
+    sum = sum * f + 1.0 / 39_916_800.0;
+    sum = sum * f + 1.0 / 3_628_800.0;
+    sum = sum * f + 1.0 / 362_880.0;
+    sum = sum * f + 1.0 / 40_320.0;
+    sum = sum * f + 1.0 / 5_040.0;
+    sum = sum * f + 1.0 / 720.0;
+    sum = sum * f + 1.0 / 120.0;
+    sum = sum * f + 1.0 / 24.0;
+    sum = sum * f + 1.0 / 6.0;
+    sum = sum * f + 0.5;
+    sum = (sum * f + 1.0) * f + 1.0;
+    sum * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
+}
+
 /// Turns two columns of uniforms into normals of variance 1/2 (Box and Muller).
 #[inline(always)]
 pub(super) fn normals(first: &mut Column, second: &mut Column, count: usize) {
@@ -312,6 +336,10 @@ mod tests {
 
     #[test]
     fn elementary_functions_are_accurate() {
+        for i in 0..=70_000 {
+            let x = -1e-2 * f64::from(i);
+            assert!((exponential(x) / x.exp() - 1.0).abs() < 2e-15, "{x}");
+        }
         for i in 0..=100_000 {
             let u = f64::from(i) / 1e5;
             let (c, s) = circle(u);

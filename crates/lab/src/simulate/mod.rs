@@ -5,6 +5,7 @@
 //! | `plain` | round by round, any environment and any learner: the reference |
 //! | `gap_block` | a whole block of fresh decision sets under one policy, vectorised and pruned |
 //! | `fixed_block` | the same for fixed arms, where the block has one choice and rewards are counted |
+//! | `gap_steps` | fresh decision sets under a policy that changes every round, pruned |
 //! | `race` | the inner loops of `gap_block` |
 //! | `turned` | a policy in the coordinates of theta*, and what it can promise an arm at most |
 //! | `lanes` | uniform numbers, directions and elementary functions, many at a time |
@@ -17,6 +18,7 @@
 mod binomial;
 mod fixed_block;
 mod gap_block;
+mod gap_steps;
 mod lanes;
 mod plain;
 mod prefix_noise;
@@ -29,6 +31,7 @@ use reticent::{Result, bandit::Policy};
 
 pub use fixed_block::FixedBlocks;
 pub use gap_block::GapBlocks;
+pub use gap_steps::{Choice, GapSteps, largest_variance};
 pub use plain::{Player, play};
 pub use prefix_noise::{NodeNoise, PrefixNoise, StreamNoise, TreeNoise};
 

@@ -50,7 +50,8 @@ impl StreamNoise {
     pub fn new(params: &PrivateSumParams, releases: u64, noise: FastNoise) -> Result<Self> {
         // Between two releases contributions share a column and add up: k of them are one of k times the size.
         let Event::GridGaussian { mu, .. } = params.check()?.event() else {
-            unreachable!("running sums release integers under discrete Gaussians")
+            let remedy = "it is simulated as a tree of nodes: use `TreeNoise`";
+            return Err(reticent::Error::invalid("calibration", "Wishart noise", remedy).into());
         };
         let params = PrivateSumParams {
             schedule: Schedule::EveryRound,

@@ -279,3 +279,52 @@ fn a_policy_of_another_dimension_is_refused() {
     assert!(message.contains("3 features") && message.contains("is 2"), "{message}");
     assert!(FixedBlocks::new(plan.fixed(1)).follow(&policy).is_err());
 }
+
+/// The same means, stepped round by round without the arms that cannot win.
+fn steps(plan: &GapPlan, policy: &Policy, largest: f64) -> Vec<f64> {
+    let mut steps = GapSteps::new(plan.fresh(11)).unwrap();
+    let rewards = plan.params().rewards;
+    let mut sums = vec![0.0; 1 + triangle(policy.dimension()) + policy.dimension()];
+    for _ in 0..BLOCK_ROUNDS {
+        let choice = steps.choose(policy, largest).unwrap();
+        let reward = rewards.draw(choice.product, steps.noise());
+        let regret = rewards.mean(0.75) - rewards.mean(choice.product);
+        let x = &choice.features;
+        let gram = (0..x.len()).flat_map(|i| x[i..].iter().map(move |other| x[i] * other));
+        let values = std::iter::once(regret).chain(gram).chain(x.iter().map(|x| x * reward));
+        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    }
+    sums.iter().map(|sum| sum / BLOCK_ROUNDS as f64).collect()
+}
+
+fn triangle(dimension: usize) -> usize {
+    dimension * (dimension + 1) / 2
+}
+
+#[test]
+fn steps_have_the_law_of_the_plain_rounds() {
+    let mut caught = 0;
+    for dimension in [3, 5, 8] {
+        for (arms, gap, rewards) in
+            [(1, 0.0, Rewards::Sign), (25, 0.1, Rewards::Gaussian), (70, 0.0, Rewards::Sign)]
+        {
+            let plan =
+                GapParams { gap, rewards, ..GapParams::new(dimension, arms) }.check().unwrap();
+            let mut environment = plan.fresh(11);
+            for (name, policy) in policies(environment.theta()) {
+                if policy.drift() > 0.0 {
+                    continue;
+                }
+                let largest = largest_variance(&policy).unwrap();
+                let expected = plain(&mut environment, &policy);
+                let errors = worst(&expected, &steps(&plan, &policy, largest));
+                assert!(errors < LIMIT, "d = {dimension}, K = {arms}, {name}: {errors}");
+                // Planted: arms are ruled out that might have won.
+                let pruned = steps(&plan, &policy, 0.3 * largest);
+                caught += u32::from(worst(&expected, &pruned) > LIMIT);
+            }
+        }
+    }
+    assert!(caught >= 3, "{caught}");
+    assert!(GapSteps::new(GapParams::new(2, 5).check().unwrap().fresh(1)).is_err());
+}

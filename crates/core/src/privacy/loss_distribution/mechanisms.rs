@@ -7,7 +7,8 @@
 //!
 //! Additive noise here is log-concave: the loss is monotone in the output, the best set is a half-line, and
 //! its mass difference grows with the shift, so the pair at full sensitivity dominates every smaller shift.
-//! Binary randomised response dominates every epsilon-DP pair (Kairouz, Oh and Viswanath 2015).
+//! Binary randomised response dominates every epsilon-DP pair; with probability delta replaced by an outcome that gives
+//! everything away, every (epsilon, delta)-DP pair (Kairouz, Oh and Viswanath 2015).
 
 use super::{
     PrivacyLossDistribution,
@@ -30,7 +31,8 @@ const FEW_ATOMS: u64 = 4096;
 /// The distribution of a checked event.
 pub(super) fn discretize(event: &Event, interval: f64) -> Result<PrivacyLossDistribution> {
     let largest = largest_loss(event)?;
-    if largest == 0.0 {
+    // (0, delta)-DP has no loss but the infinite one.
+    if largest == 0.0 && !matches!(event, Event::Approximate { .. }) {
         return PrivacyLossDistribution::nothing(interval);
     }
     let mut dots = Dots::new(interval, -largest, largest)?;
@@ -63,6 +65,11 @@ pub(super) fn discretize(event: &Event, interval: f64) -> Result<PrivacyLossDist
             let lie = 1.0 / (1.0 + epsilon.exp());
             three_atoms(&mut dots, epsilon, 1.0 / (1.0 + (-epsilon).exp()), lie);
         }
+        Event::Approximate { epsilon, delta } => {
+            dots.at_infinity(delta);
+            dots.atom(epsilon, (1.0 - delta) / (1.0 + (-epsilon).exp()));
+            dots.atom(-epsilon, (1.0 - delta) / (1.0 + epsilon.exp()));
+        }
         Event::PrivUnit { cap, inside } => {
             let smaller = cap.min(1.0 - cap);
             let outside = (1.0 - inside) / (1.0 - cap) * smaller;
@@ -91,7 +98,9 @@ pub(super) fn largest_loss(event: &Event) -> Result<f64> {
         }
         Event::Laplace { sensitivity, scale } => sensitivity / scale,
         Event::DiscreteLaplace { sensitivity, scale } => sensitivity as f64 / scale,
-        Event::RandomizedResponse { epsilon, .. } | Event::Pure { epsilon } => epsilon,
+        Event::RandomizedResponse { epsilon, .. }
+        | Event::Pure { epsilon }
+        | Event::Approximate { epsilon, .. } => epsilon,
         Event::PrivUnit { cap, inside } => (inside / cap).ln() - (-inside).ln_1p() + (-cap).ln_1p(),
         Event::Shuffled { epsilon, people, binary } => {
             shuffled::largest_loss(epsilon, people, binary)?
@@ -112,6 +121,7 @@ pub(super) fn lattice(event: &Event) -> f64 {
         | Event::DiscreteLaplace { .. }
         | Event::RandomizedResponse { .. }
         | Event::Pure { .. }
+        | Event::Approximate { .. }
         | Event::PrivUnit { .. }
         | Event::Shuffled { .. } => largest_loss(event).unwrap_or(0.0),
         _ => 0.0,
@@ -121,7 +131,9 @@ pub(super) fn lattice(event: &Event) -> f64 {
 fn unsupported(event: &Event) -> Error {
     Error::Unsupported {
         event: format!("{event:?} by a privacy-loss distribution"),
-        remedy: "compose its parts one by one, or describe it as `pure` if it is epsilon-DP".into(),
+        remedy:
+            "compose its parts one by one, or describe it as `pure` or `approximate` if it is DP"
+                .into(),
     }
 }
 
@@ -339,6 +351,7 @@ mod tests {
             Event::DiscreteLaplace { sensitivity: 1 << 40, scale: 1e12 },
             Event::RandomizedResponse { categories: 5, epsilon: 1.3 },
             Event::Pure { epsilon: 2.0 },
+            Event::Approximate { epsilon: 1.2, delta: 0.03 },
             Event::PrivUnit { cap: 0.2, inside: 0.7 },
             Event::PrivUnit { cap: 0.9, inside: 0.97 },
             Event::Shuffled { epsilon: 1.0, people: 50, binary: false },

@@ -214,6 +214,46 @@ fn pure_privacy_stays_pure() {
     assert_eq!(one.repeat(0).unwrap().epsilon(0.0), 0.0);
 }
 
+/// Kairouz, Oh and Viswanath (2015), Theorem 3.3: the optimal k-fold composition of (epsilon, delta)-DP is
+/// `((k - 2i) epsilon, 1 - (1 - delta)^k (1 - delta_i))` for every i up to k/2, with
+/// `delta_i = sum_{l < i} C(k, l) (e^((k - l) epsilon) - e^((k - 2i + l) epsilon)) / (1 + e^epsilon)^k`.
+#[test]
+fn approximate_privacy_composes_optimally() {
+    for (epsilon, delta, k) in
+        [(0.3f64, 1e-3, 12i32), (1.0, 0.05, 5), (0.04, 1e-9, 40), (0.5, 0.0, 9)]
+    {
+        let event = Event::Approximate { epsilon, delta };
+        let parts = [(event.clone(), k as u64)];
+        let loss = PrivacyLossDistribution::of_composition(&parts).unwrap();
+        for i in 0..=k / 2 {
+            let mut choose = 1.0;
+            let mut sum = 0.0;
+            for l in 0..i {
+                let gap = f64::from(k - l) * epsilon;
+                let tail = f64::from(k - 2 * i + l) * epsilon;
+                sum += choose * (gap.exp() - tail.exp());
+                choose *= f64::from(k - l) / f64::from(l + 1);
+            }
+            let lost = sum / (1.0 + epsilon.exp()).powi(k);
+            let kept = f64::from(k) * (-delta).ln_1p() + (-lost).ln_1p();
+            let (want, at) = (-kept.exp_m1(), f64::from(k - 2 * i) * epsilon);
+            let got = loss.delta(at);
+            assert!(
+                got >= want * DIGITS && got <= 1.01 * want + 1e-13,
+                "{event:?} {i}: {got:e} against {want:e}"
+            );
+            // Planted: forgetting that each part may give everything away.
+            let forgetful =
+                PrivacyLossDistribution::of_composition(&[(Event::Pure { epsilon }, k as u64)]);
+            assert!(delta == 0.0 || forgetful.unwrap().delta(at) < want * DIGITS);
+        }
+    }
+    let nothing_else = Event::Approximate { epsilon: 0.0, delta: 0.25 };
+    let twice = PrivacyLossDistribution::of_composition(&[(nothing_else, 2)]).unwrap();
+    assert!((twice.delta(0.0) - (1.0 - 0.75 * 0.75)).abs() < 1e-12);
+    assert!((twice.delta(9.0) - (1.0 - 0.75 * 0.75)).abs() < 1e-12);
+}
+
 /// Two batches of three people each, all outcomes of the pair written out.
 #[test]
 fn shuffled_batches_compose() {
@@ -286,6 +326,8 @@ fn bad_input_is_refused_and_nothing_panics() {
         Event::Gaussian { sensitivity: 1e-200, sigma: 1.0 },
         Event::Laplace { sensitivity: 1.0, scale: 1e300 },
         Event::Pure { epsilon: 1e4 },
+        Event::Approximate { epsilon: 1e4, delta: 0.999 },
+        Event::Approximate { epsilon: 1e-300, delta: 1e-300 },
         Event::DiscreteGaussian { sensitivity: 1, sigma: 0.01 },
         Event::DiscreteLaplace { sensitivity: u64::MAX, scale: 1e18 },
         Event::RandomizedResponse { categories: u64::MAX, epsilon: 1.0 },

@@ -256,6 +256,34 @@ fn no_two_releases_differ_by_exactly_the_data() {
 }
 
 #[test]
+fn no_two_releases_under_wishart_noise_differ_by_exactly_the_data_and_reused_draws_do() {
+    let calibration = Calibration::Wishart { node_epsilon: 0.9, node_delta: 1e-3 };
+    let domain = Domain::regression(2, 1.0, 1.0);
+    let tree = Mechanism::Tree { levels: Some(8) };
+    let leaks = |reuse: bool| {
+        let params = PrivateSumParams { calibration, ..params(domain, Some(32), tree) };
+        let mut sum = start(&params, Seeded(7));
+        let mut release = |_| {
+            if reuse {
+                sum.state.noise = Seeded(7);
+            }
+            let row = sum.clip_with_reward(&[0.5, -0.25], 0.5).unwrap();
+            sum.absorb(&row).unwrap().unwrap()
+        };
+        let releases: Vec<Release> = (0..32).map(&mut release).collect();
+        let pairs = (0..32).flat_map(|late: usize| (0..late).map(move |early| (early, late)));
+        let exact = |&(early, late): &(usize, usize)| {
+            let moved = [0.25, -0.125, 0.0625, 0.25, -0.125].map(|x| x * (late - early) as f64);
+            let difference = |c: usize| releases[late].sums()[c] - releases[early].sums()[c];
+            (0..5).all(|c| (difference(c) - moved[c]).abs() < 1e-3)
+        };
+        pairs.filter(exact).count()
+    };
+    assert_eq!(leaks(false), 0);
+    assert!(leaks(true) > 0);
+}
+
+#[test]
 fn the_horizon_ends_the_stream_and_changes_nothing() {
     let mut sum = start(&vector(3), Seeded(6));
     for _ in 0..3 {
@@ -411,4 +439,70 @@ fn several_contributions_cost_more_with_an_unknown_horizon_too() {
     let deviation = |params: &PrivateSumParams| start(params, Silent).deviations(1).unwrap()[0];
     assert!((deviation(&thrice) / deviation(&once) - 3.0).abs() < 1e-6);
     assert!((mu(&start(&thrice, Silent)) / mu(&start(&once, Silent)) - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn laplace_trees_are_pure_and_priced_by_levels_dimension_and_contributions() {
+    let params = PrivateSumParams {
+        mechanism: Mechanism::Tree { levels: None },
+        schedule: Schedule::EveryRound,
+        contributions_per_person: 2,
+        ..PrivateSumParams::new(
+            Domain::Vector { dimension: 3, bound: 0.5 },
+            Some(100),
+            Calibration::Pure { epsilon: 0.8 },
+        )
+    };
+    let plan = params.check().unwrap();
+    let Event::DiscreteLaplace { sensitivity, scale } = plan.event() else {
+        panic!("{:?}", plan.event())
+    };
+    let epsilon = sensitivity as f64 / scale;
+    assert!(epsilon > 0.799_999 && epsilon <= 0.800_001, "{epsilon}");
+    let guarantee = plan.guarantee(1e-12).unwrap();
+    assert!((guarantee.epsilon() - epsilon).abs() < 1e-6, "{}", guarantee.epsilon());
+    // Seven levels complete within 100 steps; each sees both contributions, each 2 * 0.5 * sqrt 3 long in l1.
+    let by_scale = PrivateSumParams { calibration: Calibration::Scale(2.0), ..params };
+    let Event::DiscreteLaplace { sensitivity, scale } = by_scale.check().unwrap().event() else {
+        panic!()
+    };
+    assert!((sensitivity as f64 / scale - 2.0 * 7.0 * 3f64.sqrt() / 2.0).abs() < 1e-6);
+    // The noise is there: release 1 has one node, 2 b^2 variance in each coordinate.
+    let release = |seed| {
+        let mut sum = by_scale.check().unwrap().start(Seeded(seed));
+        let contribution = sum.clip(&[0.0; 3]).unwrap();
+        sum.absorb(&contribution).unwrap().unwrap()
+    };
+    let draws: Vec<f64> = (0..8000).flat_map(|seed| release(seed).sums().to_vec()).collect();
+    let alarm = |factor: f64| {
+        crate::noise::check::mean_alarm(
+            draws.iter().map(|x| factor * x * x / 8.0),
+            1.0,
+            5f64.sqrt(),
+        )
+    };
+    assert!(!alarm(1.0) && alarm(1.1));
+    assert!((release(1).deviations()[0] - 8f64.sqrt()).abs() < 1e-6);
+}
+
+#[test]
+fn laplace_noise_is_refused_where_its_price_is_not_known() {
+    let good = PrivateSumParams {
+        mechanism: Mechanism::Honaker,
+        ..PrivateSumParams::new(
+            Domain::Vector { dimension: 2, bound: 1.0 },
+            Some(1000),
+            Calibration::Pure { epsilon: 1.0 },
+        )
+    };
+    assert!(good.check().is_ok());
+    for bad in [
+        PrivateSumParams { mechanism: Mechanism::default(), ..good },
+        PrivateSumParams { domain: Domain::Symmetric { dimension: 2, bound: 1.0 }, ..good },
+        PrivateSumParams { horizon: None, ..good },
+        PrivateSumParams { calibration: Calibration::Pure { epsilon: f64::NAN }, ..good },
+        PrivateSumParams { calibration: Calibration::Scale(0.0), ..good },
+    ] {
+        assert!(bad.check().is_err(), "{bad:?}");
+    }
 }

@@ -1,0 +1,172 @@
+//! What travels between person and server: plain, versioned, and checked when read.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, bandit::Policy, error::finite_vector};
+
+/// The version of both messages.
+pub(super) const VERSION: u16 = 1;
+
+fn check_version(version: u16) -> Result<()> {
+    if version == VERSION {
+        return Ok(());
+    }
+    let remedy = format!("this library speaks version {VERSION}: update the older half");
+    Err(Error::invalid("version", version, remedy))
+}
+
+/// What the server publishes: how to choose. Everything in it was made from randomised reports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RawModel")]
+pub struct Model {
+    version: u16,
+    protocol: u64,
+    sequence: u64,
+    reports: u64,
+    guide: Guide,
+}
+
+/// How a person is to choose.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guide {
+    /// Any arm, uniformly: an exploration phase.
+    Uniform,
+    /// The arm with the largest upper confidence bound. Its `<theta, x>` estimates the clipped, centred reward z.
+    Follow(Policy),
+}
+
+/// A model before it is checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawModel {
+    version: u16,
+    protocol: u64,
+    sequence: u64,
+    reports: u64,
+    guide: Guide,
+}
+
+impl TryFrom<RawModel> for Model {
+    type Error = Error;
+
+    fn try_from(raw: RawModel) -> Result<Self> {
+        check_version(raw.version)?;
+        if let Guide::Follow(policy) = &raw.guide {
+            // A policy read as it stands could have parts of unequal size.
+            Policy::from_parts(
+                policy.theta().to_vec(),
+                policy.whitening().to_vec(),
+                policy.width(),
+                policy.drift(),
+            )?;
+            finite_vector("theta", policy.theta(), policy.dimension())?;
+        }
+        let RawModel { version, protocol, sequence, reports, guide } = raw;
+        Ok(Model { version, protocol, sequence, reports, guide })
+    }
+}
+
+impl Model {
+    pub(super) fn new(protocol: u64, sequence: u64, reports: u64, guide: Guide) -> Self {
+        Model { version: VERSION, protocol, sequence, reports, guide }
+    }
+
+    /// Which of the server's models this is, from 0.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// How many reports it was made from.
+    pub fn reports(&self) -> u64 {
+        self.reports
+    }
+
+    /// How to choose.
+    pub fn guide(&self) -> &Guide {
+        &self.guide
+    }
+
+    pub(super) fn protocol(&self) -> u64 {
+        self.protocol
+    }
+}
+
+/// What a person sends: randomised numbers, and what the server may know anyway.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RawReport")]
+pub struct Report {
+    version: u16,
+    pub(super) protocol: u64,
+    /// The model the person acted on.
+    pub(super) model: u64,
+    /// 128 random bits, drawn after the report: the same report is counted once.
+    pub(super) id: [u64; 2],
+    /// Index of the person's level, where levels are public.
+    pub(super) level: Option<u16>,
+    /// The arm in the unit ball, where arms are public.
+    pub(super) features: Option<Vec<f64>>,
+    /// What the randomiser made.
+    pub(super) values: Vec<f64>,
+}
+
+/// A report before it is checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawReport {
+    version: u16,
+    protocol: u64,
+    model: u64,
+    id: [u64; 2],
+    level: Option<u16>,
+    features: Option<Vec<f64>>,
+    values: Vec<f64>,
+}
+
+impl TryFrom<RawReport> for Report {
+    type Error = Error;
+
+    fn try_from(raw: RawReport) -> Result<Self> {
+        check_version(raw.version)?;
+        finite_vector("values", &raw.values, raw.values.len())?;
+        if let Some(features) = &raw.features {
+            finite_vector("features", features, features.len())?;
+        }
+        let RawReport { version, protocol, model, id, level, features, values } = raw;
+        Ok(Report { version, protocol, model, id, level, features, values })
+    }
+}
+
+impl Report {
+    pub(super) fn new(
+        (protocol, model, id): (u64, u64, [u64; 2]),
+        level: Option<u16>,
+        features: Option<Vec<f64>>,
+        values: Vec<f64>,
+    ) -> Self {
+        Report { version: VERSION, protocol, model, id, level, features, values }
+    }
+
+    /// What the randomiser made: all of it that depends on the person's data, unless arms are public.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Which protocol the report belongs to.
+    pub(crate) fn protocol(&self) -> u64 {
+        self.protocol
+    }
+
+    /// The random name it is counted once by.
+    pub(crate) fn id(&self) -> [u64; 2] {
+        self.id
+    }
+
+    pub(crate) fn features(&self) -> Option<&[f64]> {
+        self.features.as_deref()
+    }
+
+    pub(crate) fn level(&self) -> Option<u16> {
+        self.level
+    }
+}

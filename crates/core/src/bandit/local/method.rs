@@ -1,0 +1,250 @@
+//! Which randomiser people use: one name for each file of [`crate::randomize`], and all of them behind one face.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Result,
+    linalg::triangle,
+    noise::Noise,
+    privacy::{Event, gaussian},
+    randomize::{
+        AdditivePair, Bounds, Correlation, GramGaussian, Interaction, Precision, RewardGaussian,
+        RewardResponse, TriangleGaussian, UnitGram, UnitMoment, UnitPair,
+    },
+    release::{Calibration, SingleRelease},
+};
+
+/// A local randomiser by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Method {
+    /// `x x^T` with GOE noise and `x z` with Gaussian noise.
+    GramGaussian {
+        /// Share r of the vector part, see [`GramGaussian`].
+        split: f64,
+    },
+    /// The message of Zheng et al. (2020).
+    TriangleGaussian,
+    /// `(x + N, y + N)`, the message of OnlineUCB, with closed-form debiasing.
+    AdditivePair,
+    /// PrivUnit on `(a svec(x x^T), b x z)`.
+    UnitGram,
+    /// PrivUnit on `(a x, b z)`, debiased by its second moment.
+    UnitPair,
+    /// Reward only, Gaussian; arms are public.
+    RewardGaussian,
+    /// Reward only, one bit; arms are public.
+    RewardResponse,
+    /// PrivUnit on `x z` while arms are drawn uniformly, whose Gram matrix is known; then the best arm by what was learnt.
+    KnownGram {
+        /// Upper triangle by rows of `E x x^T` for an arm drawn uniformly from a decision set, in the units of the data.
+        gram: Vec<f64>,
+        /// How many reports to explore for.
+        reports: u64,
+    },
+}
+
+impl Method {
+    /// Whether the arm played is sent as it is.
+    pub fn shows_arms(&self) -> bool {
+        matches!(self, Method::RewardGaussian | Method::RewardResponse)
+    }
+
+    /// Whether the guarantee needs no delta.
+    pub fn is_pure(&self) -> bool {
+        matches!(
+            self,
+            Method::UnitGram | Method::UnitPair | Method::RewardResponse | Method::KnownGram { .. }
+        )
+    }
+}
+
+/// How much noise: from a budget for all of one person's reports, or a publication's sigma.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Amount {
+    /// (epsilon, delta) for `times` reports together.
+    Budget { epsilon: f64, delta: f64, times: u64 },
+    /// So much, whatever it costs.
+    Given(Calibration),
+}
+
+/// A randomiser built for one level of epsilon.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Randomizer {
+    GramGaussian(GramGaussian),
+    TriangleGaussian(TriangleGaussian),
+    AdditivePair(AdditivePair),
+    UnitGram(UnitGram),
+    UnitPair(UnitPair),
+    RewardGaussian(RewardGaussian),
+    RewardResponse(RewardResponse),
+    UnitMoment(UnitMoment),
+}
+
+impl Randomizer {
+    pub(crate) fn new(method: &Method, bounds: &Bounds, amount: Amount) -> Result<Self> {
+        bounds.check()?;
+        let d = bounds.dimension;
+        Ok(match method {
+            Method::GramGaussian { split } => {
+                Randomizer::GramGaussian(GramGaussian::new(d, *split, amount.calibration()?)?)
+            }
+            Method::TriangleGaussian => {
+                Randomizer::TriangleGaussian(TriangleGaussian::new(d, amount.calibration()?)?)
+            }
+            Method::AdditivePair => {
+                // The message is (x/L, y/L), the reward centred where it can be.
+                let scale = bounds.half_range() / bounds.feature_bound;
+                Randomizer::AdditivePair(AdditivePair::new(d, scale, amount.calibration()?)?)
+            }
+            Method::UnitGram => Randomizer::UnitGram(UnitGram::new(d, amount.pure()?)?),
+            Method::UnitPair => Randomizer::UnitPair(UnitPair::new(bounds, amount.pure()?)?),
+            Method::RewardGaussian => {
+                Randomizer::RewardGaussian(RewardGaussian::new(amount.calibration()?)?)
+            }
+            Method::RewardResponse => {
+                Randomizer::RewardResponse(RewardResponse::new(amount.pure()?)?)
+            }
+            Method::KnownGram { .. } => Randomizer::UnitMoment(UnitMoment::new(d, amount.pure()?)?),
+        })
+    }
+
+    pub(crate) fn randomize<N: Noise>(
+        &self,
+        interaction: &Interaction,
+        noise: &mut N,
+    ) -> Result<Vec<f64>> {
+        match self {
+            Randomizer::GramGaussian(randomizer) => randomizer.randomize(interaction, noise),
+            Randomizer::TriangleGaussian(randomizer) => randomizer.randomize(interaction, noise),
+            Randomizer::AdditivePair(randomizer) => randomizer.randomize(interaction, noise),
+            Randomizer::UnitGram(randomizer) => randomizer.randomize(interaction, noise),
+            Randomizer::UnitPair(randomizer) => randomizer.randomize(interaction, noise),
+            Randomizer::RewardGaussian(randomizer) => randomizer.randomize(interaction, noise),
+            Randomizer::RewardResponse(randomizer) => randomizer.randomize(interaction, noise),
+            Randomizer::UnitMoment(randomizer) => randomizer.randomize(interaction, noise),
+        }
+    }
+
+    /// What a report says of the upper triangle of `x x^T` and of `x z`; `features` are the public ones, in the unit ball.
+    pub(crate) fn estimate(
+        &self,
+        report: &[f64],
+        features: Option<&[f64]>,
+        correlation: Correlation,
+    ) -> Result<Vec<f64>> {
+        let with_reward = |z: f64| {
+            let features = features.ok_or_else(|| {
+                Error::invalid("features", "missing", "where arms are public, reports name them")
+            })?;
+            Ok(crate::randomize::exact_sums(features, z))
+        };
+        match self {
+            Randomizer::GramGaussian(randomizer) => randomizer.estimate(report),
+            Randomizer::TriangleGaussian(randomizer) => randomizer.estimate(report),
+            Randomizer::AdditivePair(randomizer) => randomizer.estimate(report),
+            Randomizer::UnitGram(randomizer) => randomizer.estimate(report, correlation),
+            Randomizer::UnitPair(randomizer) => randomizer.estimate(report, correlation),
+            Randomizer::RewardGaussian(randomizer) => with_reward(randomizer.estimate(report)?),
+            Randomizer::RewardResponse(randomizer) => {
+                with_reward(randomizer.estimate(report, correlation)?)
+            }
+            Randomizer::UnitMoment(randomizer) => {
+                // The matrix is known, and added by the server.
+                let moment = randomizer.estimate(report, correlation)?;
+                let mut sums = vec![0.0; triangle(moment.len())];
+                sums.extend(moment);
+                Ok(sums)
+            }
+        }
+    }
+
+    pub(crate) fn event(&self) -> Event {
+        match self {
+            Randomizer::GramGaussian(randomizer) => randomizer.event(),
+            Randomizer::TriangleGaussian(randomizer) => randomizer.event(),
+            Randomizer::AdditivePair(randomizer) => randomizer.event(),
+            Randomizer::UnitGram(randomizer) => randomizer.event(),
+            Randomizer::UnitPair(randomizer) => randomizer.event(),
+            Randomizer::RewardGaussian(randomizer) => randomizer.event(),
+            Randomizer::RewardResponse(randomizer) => randomizer.event(),
+            Randomizer::UnitMoment(randomizer) => randomizer.event(),
+        }
+    }
+
+    /// The mechanism of reports that may be summed.
+    pub(crate) fn summed(&self) -> Result<&SingleRelease> {
+        match self {
+            Randomizer::GramGaussian(randomizer) => Ok(randomizer.mechanism()),
+            Randomizer::TriangleGaussian(randomizer) => Ok(randomizer.mechanism()),
+            _ => Err(Error::invalid(
+                "method",
+                "not additive",
+                "only Gaussian reports of x x^T and x z may be summed: take gram_gaussian",
+            )),
+        }
+    }
+
+    pub(crate) fn correlation(&self) -> Correlation {
+        match self {
+            Randomizer::UnitGram(randomizer) => randomizer.correlation(),
+            Randomizer::UnitPair(randomizer) => randomizer.correlation(),
+            Randomizer::RewardResponse(randomizer) => randomizer.correlation(),
+            Randomizer::UnitMoment(randomizer) => randomizer.correlation(),
+            _ => Correlation::WHOLE,
+        }
+    }
+
+    pub(crate) fn precision(&self) -> Precision {
+        match self {
+            Randomizer::GramGaussian(randomizer) => randomizer.precision(),
+            Randomizer::TriangleGaussian(randomizer) => randomizer.precision(),
+            Randomizer::AdditivePair(randomizer) => randomizer.precision(),
+            Randomizer::UnitGram(randomizer) => randomizer.precision(),
+            Randomizer::UnitPair(randomizer) => randomizer.precision(),
+            Randomizer::RewardGaussian(randomizer) => randomizer.precision(),
+            Randomizer::RewardResponse(randomizer) => randomizer.precision(),
+            Randomizer::UnitMoment(randomizer) => randomizer.precision(),
+        }
+    }
+
+    /// The largest absolute number an honest report contains: draws end at 32 deviations, points of the sphere at 1.
+    pub(crate) fn largest_entry(&self) -> f64 {
+        match self {
+            Randomizer::GramGaussian(_)
+            | Randomizer::TriangleGaussian(_)
+            | Randomizer::RewardGaussian(_) => {
+                let Precision { matrix, vector } = self.precision();
+                1.0 + 33.0 * (matrix * std::f64::consts::SQRT_2).max(vector)
+            }
+            Randomizer::AdditivePair(randomizer) => randomizer.largest_entry(),
+            _ => 1.0 + 1e-6,
+        }
+    }
+}
+
+impl Amount {
+    /// For Gaussian noise: `times` reports compose to `sqrt(times) mu`.
+    fn calibration(self) -> Result<Calibration> {
+        Ok(match self {
+            Amount::Budget { epsilon, delta, times: 1 } => Calibration::Budget { epsilon, delta },
+            Amount::Budget { epsilon, delta, times } => {
+                // A hair below, for the grid's own cost is counted per report.
+                let mu = gaussian::mu(epsilon, delta)? * (1.0 - 1e-9);
+                Calibration::Mu(mu / (times as f64).sqrt())
+            }
+            Amount::Given(calibration) => calibration,
+        })
+    }
+
+    /// For pure mechanisms: epsilons add up.
+    fn pure(self) -> Result<f64> {
+        match self {
+            Amount::Budget { epsilon, times, .. } => Ok(epsilon / times as f64),
+            Amount::Given(calibration) => {
+                let remedy = "only Gaussian methods can be told how much noise to take";
+                Err(Error::invalid("calibration", format!("{calibration:?}"), remedy))
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The linear bandit under local differential privacy: two halves with a message between them, as it is deployed.
+//!
+//! ```text
+//! server: publish -> Model -> person: choose an arm, clip, randomise -> Report -> server: absorb -> publish ...
+//! ```
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `params` | what both halves agree on, and how levels of epsilon are brought |
+//! | `method`, `choice` | which randomiser, and the sentence that says why |
+//! | `messages` | [`Report`] and [`Model`]: versioned, plain, checked when read |
+//! | `person` | the half on the device: its own generator, its own count of reports |
+//! | `server` | the half that sums reports and publishes models |
+//! | `exploration` | from noisy sums to a policy |
+//!
+//! **Guarantee.** Everything the server and everybody else ever sees of a person is their reports, each randomised before it
+//! leaves; the arm itself stays on the device. A report is private whatever model the person saw, however old, and whatever
+//! becomes of the report: late, lost or read twice. The guarantee is per person, at the level the person brought.
+
+mod choice;
+mod exploration;
+mod messages;
+mod method;
+mod params;
+mod person;
+mod server;
+#[cfg(test)]
+mod tests;
+
+pub use exploration::Exploration;
+pub use messages::{Guide, Model, Report};
+pub use method::Method;
+pub(crate) use method::Randomizer;
+pub use params::{Levels, LocalParams, LocalPlan};
+pub use person::Person;
+pub(crate) use server::Estimate;
+pub use server::{Absorbed, Server};

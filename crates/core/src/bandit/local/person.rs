@@ -1,0 +1,83 @@
+//! The half on a person's device: choose, clip, randomise, send.
+//!
+//! Nothing here depends on the model being fresh or even honest: a report is private whatever arm was chosen and why. What a
+//! false model can do is to make a person play a bad arm.
+
+use super::{Guide, LocalPlan, Model, Report, params::Levels};
+use crate::{Error, Result, bandit::Arms, noise::Noise, privacy::Guarantee};
+
+/// One person's half of the protocol, with a generator of its own.
+#[derive(Debug)]
+pub struct Person<N> {
+    plan: LocalPlan,
+    level: usize,
+    /// Reports that may still be made.
+    left: u64,
+    noise: N,
+}
+
+impl<N: Noise> Person<N> {
+    pub(super) fn new(plan: &LocalPlan, level: usize, reports: u64, noise: N) -> Result<Self> {
+        let most = plan.inner.params.contributions_per_person;
+        let left = most.checked_sub(reports).ok_or_else(|| {
+            let remedy = format!("the guarantee is for {most} reports of one person");
+            Error::invalid("reports", reports, remedy)
+        })?;
+        Ok(Person { plan: plan.clone(), level, left, noise })
+    }
+
+    fn check(&self, model: &Model) -> Result<()> {
+        if model.protocol() == self.plan.inner.protocol {
+            return Ok(());
+        }
+        let remedy = "it belongs to a protocol with other parameters: fetch them anew";
+        Err(Error::invalid("model", format!("{:x}", model.protocol()), remedy))
+    }
+
+    /// The arm to play, as the model has it. An error changes nothing but the generator.
+    pub fn choose(&mut self, model: &Model, arms: &Arms) -> Result<usize> {
+        self.check(model)?;
+        match model.guide() {
+            Guide::Follow(policy) => policy.choose(arms, self.noise.bits()),
+            Guide::Uniform if arms.dimension() != self.plan.inner.params.bounds.dimension => {
+                Err(Error::Dimension {
+                    field: "every arm",
+                    expected: self.plan.inner.params.bounds.dimension,
+                    found: arms.dimension(),
+                })
+            }
+            Guide::Uniform => Ok(self.noise.below(arms.count() as u64) as usize),
+        }
+    }
+
+    /// The report of an arm played under `model` and its reward. An error makes no report and uses up none.
+    pub fn report(&mut self, model: &Model, features: &[f64], reward: f64) -> Result<Report> {
+        self.check(model)?;
+        if self.left == 0 {
+            let remedy = "this person has reported as often as the guarantee allows: raise contributions_per_person";
+            return Err(Error::invalid("reports left", 0, remedy));
+        }
+        let agreed = &*self.plan.inner;
+        let interaction = agreed.params.bounds.clip(features, reward)?;
+        let values = agreed.randomizers[self.level].randomize(&interaction, &mut self.noise)?;
+        self.left -= 1;
+        let features = agreed.method.shows_arms().then(|| interaction.features().to_vec());
+        let level = match agreed.params.levels {
+            Levels::Public(_) => Some(self.level as u16),
+            Levels::Hidden { .. } => None,
+        };
+        let id = [self.noise.bits(), self.noise.bits()];
+        Ok(Report::new((agreed.protocol, model.sequence(), id), level, features, values))
+    }
+
+    /// Reports that may still be made.
+    pub fn reports_left(&self) -> u64 {
+        self.left
+    }
+
+    /// What this person may be promised of all their reports together.
+    pub fn guarantee(&self) -> Result<Guarantee> {
+        let guarantee = self.plan.guarantee(self.level)?;
+        Ok(if N::PROTECTS_PEOPLE { guarantee } else { guarantee.simulated() })
+    }
+}

@@ -1,0 +1,261 @@
+//! The server's half: absorb reports, publish models.
+//!
+//! **Late, lost, duplicated.** A report carries 128 random bits and the number of the model it was made under. Within the window
+//! of `late_models` models the server remembers these bits and counts a report once; what is older is refused, so its name
+//! need not be kept. Memory is 16 bytes a report of the last `late_models` models, whatever came before. Two reports share
+//! their bits by chance with probability below `n^2 2^-129`. None of this bears on privacy.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Guide, LocalParams, LocalPlan, Method, Model, Report, exploration::Sums, params::Levels,
+};
+use crate::{
+    Error, Result,
+    error::finite_vector,
+    linalg::triangle,
+    randomize::{Correlation, Precision},
+    saved,
+};
+
+const KIND: &str = "local server";
+
+/// What became of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absorbed {
+    /// It is in the sums.
+    Counted,
+    /// It was there before.
+    Duplicate,
+    /// It was made under a model too old to tell whether it was there before.
+    TooLate,
+    /// The exploration phase is over, and the sums are made.
+    Unneeded,
+}
+
+/// The server's half of the protocol. It sees nothing that was not randomised on a device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Server {
+    plan: LocalPlan,
+    state: State,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct State {
+    sums: Sums,
+    reports: u64,
+    /// The number of the next model.
+    next: u64,
+    /// Names of reports by the model they were made under.
+    seen: BTreeMap<u64, BTreeSet<[u64; 2]>>,
+}
+
+impl Server {
+    pub(super) fn new(plan: LocalPlan) -> Self {
+        let sums = Sums::new(plan.inner.params.bounds.dimension);
+        Server { plan, state: State { sums, reports: 0, next: 0, seen: BTreeMap::new() } }
+    }
+
+    /// Takes a report in, once. An error, a duplicate and a late report change nothing.
+    pub fn absorb(&mut self, report: &Report) -> Result<Absorbed> {
+        self.expect_protocol(report.protocol)?;
+        if report.model >= self.state.next {
+            let remedy = "no such model has been published yet";
+            return Err(Error::invalid("model", report.model, remedy));
+        }
+        let estimate = self.estimate(report)?;
+        if let Method::KnownGram { reports, .. } = &self.plan.inner.method
+            && self.state.reports >= *reports
+        {
+            // Arms are no longer drawn from the law whose Gram matrix is known.
+            return Ok(Absorbed::Unneeded);
+        }
+        let oldest = self.oldest();
+        if report.model < oldest {
+            return Ok(Absorbed::TooLate);
+        }
+        if !self.state.seen.entry(report.model).or_default().insert(report.id) {
+            return Ok(Absorbed::Duplicate);
+        }
+        self.add(&estimate);
+        Ok(Absorbed::Counted)
+    }
+
+    pub(crate) fn expect_protocol(&self, protocol: u64) -> Result<()> {
+        if protocol == self.plan.inner.protocol {
+            return Ok(());
+        }
+        let remedy = "it was made for a protocol with other parameters: refuse its sender";
+        Err(Error::invalid("protocol", format!("{protocol:x}"), remedy))
+    }
+
+    /// The oldest model whose reports are still taken.
+    fn oldest(&self) -> u64 {
+        self.state.next.saturating_sub(self.plan.inner.params.late_models.saturating_add(1))
+    }
+
+    /// What a report says, or what is wrong with it.
+    fn estimate(&self, report: &Report) -> Result<Estimate> {
+        self.decode(report.level, report.features.as_deref(), &report.values)
+    }
+
+    pub(crate) fn decode(
+        &self,
+        level: Option<u16>,
+        features: Option<&[f64]>,
+        values: &[f64],
+    ) -> Result<Estimate> {
+        let level = match (&self.plan.inner.params.levels, level) {
+            (Levels::Public(_), Some(level)) => self.plan.level(usize::from(level))?,
+            (Levels::Hidden { .. }, None) => 0,
+            (_, level) => {
+                let remedy = "reports name their level if and only if levels are public";
+                return Err(Error::invalid("level", format!("{level:?}"), remedy));
+            }
+        };
+        let randomizer = &self.plan.inner.randomizers[level];
+        // A hidden level may be any.
+        let largest = match self.plan.inner.params.levels {
+            Levels::Public(_) => randomizer.largest_entry(),
+            Levels::Hidden { .. } => {
+                let all = self.plan.inner.randomizers.iter().map(|r| r.largest_entry());
+                all.fold(0.0, f64::max)
+            }
+        };
+        if let Some(value) = values.iter().find(|value| value.abs() > largest) {
+            let remedy = format!("no honest report exceeds {largest}: refuse its sender");
+            return Err(Error::invalid("values", value, remedy));
+        }
+        if let Some(features) = features {
+            finite_vector("features", features, self.plan.inner.params.bounds.dimension)?;
+            if features.iter().map(|x| x * x).sum::<f64>() > 1.0 + 1e-6 {
+                let remedy = "features are divided by feature_bound before they are sent";
+                return Err(Error::invalid("features", format!("{features:?}"), remedy));
+            }
+        }
+        if features.is_some() != self.plan.inner.method.shows_arms() {
+            let remedy = "reports name the arm if and only if arms are public";
+            return Err(Error::invalid("features", features.is_some(), remedy));
+        }
+        let correlation: Correlation = self.plan.inner.correlations[level];
+        let mut sums = randomizer.estimate(values, features, correlation)?;
+        if let Some(known) = &self.plan.inner.known {
+            sums.iter_mut().zip(known).for_each(|(entry, known)| *entry = *known);
+        }
+        Ok(Estimate { sums, weight: self.plan.inner.weights[level], noise: self.noise(level) })
+    }
+
+    /// What one report of this level adds to the noise of the sums.
+    fn noise(&self, level: usize) -> Precision {
+        match &self.plan.inner.params.levels {
+            Levels::Public(_) => self.plan.inner.randomizers[level].precision(),
+            Levels::Hidden { shares, .. } => {
+                let mean = |of: fn(Precision) -> f64| {
+                    let parts = self.plan.inner.randomizers.iter().zip(shares);
+                    parts.map(|(r, share)| share * of(r.precision()).powi(2)).sum::<f64>().sqrt()
+                };
+                Precision { matrix: mean(|p| p.matrix), vector: mean(|p| p.vector) }
+            }
+        }
+    }
+
+    /// Adds the sum of `people` reports of one level, of which nothing else was seen.
+    pub(crate) fn add_sum(&mut self, values: &[f64], people: u64) -> Result<()> {
+        let d = self.plan.inner.params.bounds.dimension;
+        finite_vector("sum", values, triangle(d) + d)?;
+        let Precision { matrix, vector } = self.noise(0);
+        let root = (people as f64).sqrt();
+        let noise = Precision { matrix: matrix * root, vector: vector * root };
+        self.state.sums.add(values, 1.0, noise);
+        self.state.reports += people;
+        Ok(())
+    }
+
+    pub(crate) fn add(&mut self, estimate: &Estimate) {
+        self.state.sums.add(&estimate.sums, estimate.weight, estimate.noise);
+        self.state.reports += 1;
+    }
+
+    /// The next model, made from all reports so far.
+    pub fn publish(&mut self) -> Result<Model> {
+        let guide = self.guide()?;
+        let sequence = self.state.next;
+        self.state.next += 1;
+        let oldest = self.oldest();
+        self.state.seen = self.state.seen.split_off(&oldest);
+        Ok(Model::new(self.plan.inner.protocol, sequence, self.state.reports, guide))
+    }
+
+    fn guide(&self) -> Result<Guide> {
+        if let Method::KnownGram { reports, .. } = &self.plan.inner.method
+            && self.state.reports < *reports
+        {
+            return Ok(Guide::Uniform);
+        }
+        let best = self.plan.inner.randomizers.iter().map(|r| r.precision().vector);
+        let reward_noise = if self.plan.inner.method.shows_arms() {
+            (1.0 + best.fold(f64::INFINITY, f64::min).powi(2)).sqrt()
+        } else {
+            0.0
+        };
+        let exploration = &self.plan.inner.params.exploration;
+        let bound = self.plan.inner.params.bounds.feature_bound;
+        Ok(Guide::Follow(exploration.policy(&self.state.sums, reward_noise, bound)?))
+    }
+
+    /// Reports counted so far.
+    pub fn reports(&self) -> u64 {
+        self.state.reports
+    }
+
+    /// Names of reports kept, to count each once.
+    pub fn remembered(&self) -> usize {
+        self.state.seen.values().map(BTreeSet::len).sum()
+    }
+
+    /// What was agreed on.
+    pub fn plan(&self) -> &LocalPlan {
+        &self.plan
+    }
+
+    /// The expected reward of an arm, as the sums have it now.
+    pub fn expected_reward(&self, features: &[f64]) -> Result<f64> {
+        let bounds = &self.plan.inner.params.bounds;
+        finite_vector("features", features, bounds.dimension)?;
+        let exploration = &self.plan.inner.params.exploration;
+        let policy = exploration.policy(&self.state.sums, 0.0, bounds.feature_bound)?;
+        let z: f64 = policy.theta().iter().zip(features).map(|(theta, x)| theta * x).sum();
+        Ok(bounds.centre() + bounds.half_range() * z)
+    }
+
+    /// The whole state. There is no secret in it, but whoever changes it changes what people are told to do.
+    pub fn save(&self) -> Vec<u8> {
+        saved::save(KIND, &(&self.plan.inner.params, &self.state))
+    }
+
+    /// Continues bit for bit from saved bytes.
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        let (params, state): (LocalParams, State) = saved::load(KIND, bytes)?;
+        let plan = params.check()?;
+        let d = plan.inner.params.bounds.dimension;
+        state.sums.check(triangle(d) + d)?;
+        Ok(Server { plan, state })
+    }
+}
+
+/// What one report adds.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Estimate {
+    sums: Vec<f64>,
+    weight: f64,
+    noise: Precision,
+}
+
+#[cfg(test)]
+impl Estimate {
+    pub(super) fn sums(&self) -> &[f64] {
+        &self.sums
+    }
+}

@@ -1,0 +1,364 @@
+//! OnlineUCB: a bandit under local differential privacy whose confidence set comes from an online learner's predictions.
+//!
+//! ```text
+//! person: choose by the published policy, clip, send (x~, y~) = (x, y) + noise
+//! server: g_t = 2 x~ (<x~, theta_t> - y~) - 2 (sigma^2 - Delta^2) theta_t  ->  learner  ->  theta_{t+1}
+//!         V += x~ x~^T,  u += <theta_t, x~> x~,  policy: argmax <V^-1 u, x> + beta ||x||_{V^-1}
+//! ```
+//!
+//! Paper 0, "Improved rate for locally differentially private linear bandits", Algorithm 1. Corrected: the optimistic parameter is not
+//! the learner's theta_t; the square in the loss is of theta, not of theta_t; the negative term is `sigma^2 ||theta||^2` without
+//! Delta^2, and Delta^2 is a ridge and no noise; V starts at I; g_t is computed here, since it follows from the report.
+//!
+//! **Guarantee.** Local: a person's report is randomised before it leaves ([`FeatureReward`]), and all else is post-processing of
+//! reports. That the policy is good is another matter: see `online_confidence` for what is proved of beta, and the constants in
+//! `online_published` for what was used to draw the paper's figure.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Arms, OnlineConfidence, Policy, online_confidence::LinearRegret, regression::Regression,
+};
+use crate::{
+    Error, Result,
+    error::{finite_vector, not_negative, positive},
+    linalg::dot,
+    online::{BallLearner, GradientDescent, GradientDescentParams, Maler, MalerParams, Step},
+    privacy::Guarantee,
+    randomize::{FeatureReward, FeatureRewardParams, FeatureRewardReport},
+    saved,
+};
+
+const KIND: &str = "online ucb";
+/// Reports beyond this were sent by nobody who uses the randomiser, and their squares could overflow.
+const LARGEST: f64 = 1e40;
+
+/// Which online learner predicts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum LearnerParams {
+    /// Maler: convex, exp-concave and strongly convex experts.
+    Maler {
+        /// G: gradients are shortened to this.
+        gradient_bound: f64,
+        /// Whether the exp-concave experts are there.
+        exp_concave: bool,
+    },
+    /// Projected gradient descent.
+    GradientDescent {
+        /// How far a round moves.
+        step: Step,
+    },
+}
+
+/// The width of the confidence set, beta.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Width {
+    /// This number in every round; nothing is proved of it.
+    Constant(f64),
+    /// What [`OnlineConfidence`] proves, for all rounds at once.
+    Proved {
+        /// The probability with which each of its six events may fail.
+        alpha: f64,
+        /// lambda: the least eigenvalue of `E[x x^T]` given any history; 0 for fixed arms.
+        smallest_eigenvalue: f64,
+        /// R: the sub-Gaussian scale of a reward around its mean.
+        reward_noise: f64,
+        /// S: theta* is not longer.
+        parameter_bound: f64,
+    },
+}
+
+/// Parameters of [`OnlineUcb`].
+///
+/// ```
+/// use reticent::{bandit::{Arms, OnlineUcbParams}, noise::SecureNoise, randomize::FeatureRewardParams};
+///
+/// let randomizer = FeatureRewardParams::new(2, 10.0, 1e-6);
+/// let mut server = OnlineUcbParams::tuned(randomizer, 1000).check()?;
+/// println!("{}", server.guarantee()?);
+///
+/// // The person's half: the published policy, the own arms and reward, the own noise.
+/// let mut noise = SecureNoise::from_system()?;
+/// let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]])?;
+/// let arm = server.policy().choose(&arms, 0)?;
+/// let report = server.randomizer().randomize(&arms.arm(arm), 0.7, &mut noise)?;
+///
+/// server.absorb(&report)?;
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnlineUcbParams {
+    /// What a person's device does.
+    pub randomizer: FeatureRewardParams,
+    /// T: reports the server will see at most.
+    pub horizon: u64,
+    /// D: the learner predicts within this distance of zero.
+    pub radius: f64,
+    /// Which online learner predicts.
+    pub learner: LearnerParams,
+    /// `Delta^2`.
+    pub ridge: f64,
+    /// beta.
+    pub width: Width,
+}
+
+impl OnlineUcbParams {
+    /// A server that has seen nothing, or the parameter that stands in the way.
+    pub fn check(&self) -> Result<OnlineUcb> {
+        let randomizer = self.randomizer.check()?;
+        let dimension = self.randomizer.dimension;
+        positive("radius", self.radius)?;
+        not_negative("ridge", self.ridge)?;
+        if self.horizon == 0 {
+            return Err(Error::invalid("horizon", 0, "give a whole number above 0"));
+        }
+        let learner = match self.learner {
+            LearnerParams::Maler { gradient_bound, exp_concave } => {
+                let maler = MalerParams::new(dimension, self.radius, gradient_bound, self.horizon);
+                Learner::Maler(MalerParams { exp_concave, ..maler }.check()?)
+            }
+            LearnerParams::GradientDescent { step } => {
+                let descent = GradientDescentParams { dimension, radius: self.radius, step };
+                Learner::GradientDescent(descent.check()?)
+            }
+        };
+        let width = self.confidence_width(&randomizer)?;
+        Ok(OnlineUcb {
+            params: *self,
+            randomizer,
+            learner,
+            regression: Regression::new(dimension, 1.0, width),
+            decisions: 0,
+            gradient: vec![0.0; dimension],
+        })
+    }
+
+    fn confidence_width(&self, randomizer: &FeatureReward) -> Result<f64> {
+        let Some(confidence) = self.confidence(randomizer) else {
+            let Width::Constant(width) = self.width else { unreachable!("the only other width") };
+            return not_negative("width", width);
+        };
+        confidence.check()?;
+        let needed = confidence.gradient_bound();
+        let gradient_bound = match self.learner {
+            LearnerParams::Maler { gradient_bound, .. } => gradient_bound,
+            LearnerParams::GradientDescent { .. } => needed,
+        };
+        if gradient_bound < needed * (1.0 - 1e-9) {
+            let remedy = format!("the proved width needs at least {needed}, or a constant width");
+            return Err(Error::invalid("gradient_bound", gradient_bound, remedy));
+        }
+        Ok(confidence.width(self.linear_regret(&confidence, gradient_bound), gradient_bound))
+    }
+
+    /// What a proved width is built from.
+    fn confidence(&self, randomizer: &FeatureReward) -> Option<OnlineConfidence> {
+        let Width::Proved { alpha, smallest_eigenvalue, reward_noise, parameter_bound } =
+            self.width
+        else {
+            return None;
+        };
+        let FeatureRewardParams { dimension, feature_bound, lowest_reward, highest_reward, .. } =
+            self.randomizer;
+        Some(OnlineConfidence {
+            dimension,
+            deviation: randomizer.deviation(),
+            feature_bound,
+            reward_bound: lowest_reward.abs().max(highest_reward.abs()),
+            reward_noise,
+            parameter_bound,
+            radius: self.radius,
+            horizon: self.horizon,
+            alpha,
+            smallest_eigenvalue,
+            ridge: self.ridge,
+        })
+    }
+
+    fn linear_regret(&self, confidence: &OnlineConfidence, gradient_bound: f64) -> LinearRegret {
+        let (rounds, size) = (self.horizon as f64, confidence.parameter_bound);
+        match self.learner {
+            LearnerParams::Maler { .. } => {
+                let dimension = self.randomizer.dimension;
+                let maler = MalerParams::new(dimension, self.radius, gradient_bound, self.horizon);
+                let cost = maler.mixing_cost() + 1.0 + libm::log(rounds);
+                let slope = 3.0 * gradient_bound * cost.sqrt();
+                LinearRegret { constant: 20.0 * gradient_bound * self.radius * cost, slope }
+            }
+            LearnerParams::GradientDescent { step } => {
+                let squares = gradient_bound * gradient_bound;
+                let constant = match step {
+                    Step::Constant(step) => 0.5 * (size * size / step + step * squares * rounds),
+                    Step::InverseRoot(step) => {
+                        let diameter = self.radius + size;
+                        (0.5 * diameter * diameter / step + step * squares) * rounds.sqrt()
+                    }
+                };
+                LinearRegret { constant, slope: 0.0 }
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum Learner {
+    Maler(Maler),
+    GradientDescent(GradientDescent),
+}
+
+impl Learner {
+    fn get(&self) -> &dyn BallLearner {
+        match self {
+            Learner::Maler(maler) => maler,
+            Learner::GradientDescent(descent) => descent,
+        }
+    }
+
+    fn get_mut(&mut self) -> &mut dyn BallLearner {
+        match self {
+            Learner::Maler(maler) => maler,
+            Learner::GradientDescent(descent) => descent,
+        }
+    }
+}
+
+/// The server's half of OnlineUCB: absorbs reports, publishes policies.
+#[derive(Debug, Clone)]
+pub struct OnlineUcb {
+    params: OnlineUcbParams,
+    randomizer: FeatureReward,
+    learner: Learner,
+    regression: Regression,
+    decisions: u64,
+    /// Room for g_t.
+    gradient: Vec<f64>,
+}
+
+/// A server on disk; the rest follows from the parameters.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Saved {
+    params: OnlineUcbParams,
+    learner: Learner,
+    regression: Regression,
+    decisions: u64,
+}
+
+impl OnlineUcb {
+    /// The server's parameters.
+    pub fn params(&self) -> &OnlineUcbParams {
+        &self.params
+    }
+
+    /// The person's half.
+    pub fn randomizer(&self) -> &FeatureReward {
+        &self.randomizer
+    }
+
+    /// What is published for the next person.
+    pub fn policy(&self) -> &Policy {
+        self.regression.policy()
+    }
+
+    /// theta_t: the learner's prediction, which is not the policy's estimate.
+    pub fn prediction(&self) -> &[f64] {
+        self.learner.get().prediction()
+    }
+
+    /// Reports absorbed so far.
+    pub fn rounds(&self) -> u64 {
+        self.regression.rounds()
+    }
+
+    /// Chooses by the published policy, for a simulation in which one process plays both halves.
+    pub fn choose(&mut self, arms: &Arms) -> Result<usize> {
+        let choice = self.policy().choose(arms, self.decisions)?;
+        self.decisions += 1;
+        Ok(choice)
+    }
+
+    /// Learns from one report. An error changes nothing.
+    pub fn absorb(&mut self, report: &FeatureRewardReport) -> Result<()> {
+        let OnlineUcbParams { horizon, randomizer, ridge, .. } = self.params;
+        let features = report.features.as_slice();
+        finite_vector("report features", features, randomizer.dimension)?;
+        finite_vector("report reward", &[report.reward], 1)?;
+        if let Some(entry) = features.iter().chain([&report.reward]).find(|x| x.abs() > LARGEST) {
+            let remedy = format!("nothing above {LARGEST:e} comes out of the randomiser");
+            return Err(Error::invalid("report", entry, remedy));
+        }
+        if self.rounds() >= horizon {
+            return Err(Error::HorizonExceeded { round: self.rounds() + 1, horizon });
+        }
+        let theta = self.learner.get().prediction();
+        let predicted = dot(theta, features);
+        let residual = 2.0 * (predicted - report.reward);
+        let shrink = 2.0 * (self.randomizer.deviation().powi(2) - ridge);
+        for ((entry, x), theta) in self.gradient.iter_mut().zip(features).zip(theta) {
+            *entry = residual * x - shrink * theta;
+        }
+        self.learner.get_mut().absorb(&self.gradient)?;
+        self.regression.observe(features, predicted);
+        Ok(())
+    }
+
+    /// What may be promised to every person who sends one report.
+    pub fn guarantee(&self) -> Result<Guarantee> {
+        Ok(self.randomizer.guarantee()?.with_people(self.params.horizon))
+    }
+
+    /// The whole state; nothing in it was not sent by people in this form.
+    pub fn save(&self) -> Vec<u8> {
+        saved::save(KIND, &self.saved())
+    }
+
+    /// Continues bit for bit from saved bytes.
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        saved::load::<Saved>(KIND, bytes)?.revive()
+    }
+
+    pub(super) fn saved(&self) -> Saved {
+        Saved {
+            params: self.params,
+            learner: self.learner.clone(),
+            regression: self.regression.clone(),
+            decisions: self.decisions,
+        }
+    }
+}
+
+impl Saved {
+    /// Makes the server whole, or refuses a state that no run could have left.
+    pub(super) fn revive(self) -> Result<OnlineUcb> {
+        let Saved { params, mut learner, mut regression, decisions } = self;
+        let fresh = params.check()?;
+        regression.revive(params.randomizer.dimension, 1.0)?;
+        let rounds = match (&mut learner, &fresh.learner) {
+            (Learner::Maler(maler), Learner::Maler(fresh)) if maler.params() == fresh.params() => {
+                maler.revive()?;
+                maler.rounds()
+            }
+            (Learner::GradientDescent(descent), Learner::GradientDescent(fresh))
+                if descent.params() == fresh.params() =>
+            {
+                descent.validate()?;
+                descent.rounds()
+            }
+            _ => {
+                let remedy = "it does not follow from the parameters; restore another copy";
+                return Err(Error::invalid("saved learner", "another one", remedy));
+            }
+        };
+        let seen = regression.rounds();
+        if rounds != seen || rounds > params.horizon {
+            let remedy = format!("the regression has seen {seen}; restore another copy");
+            return Err(Error::invalid("saved rounds of the learner", rounds, remedy));
+        }
+        Ok(OnlineUcb { learner, regression, decisions, ..fresh })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! Calibration through the shuffler.
+//!
+//! *Amplified.* The largest local epsilon whose reports, shuffled in batches of B of which `honest` people randomise, are
+//! (epsilon, delta)-DP by [`crate::privacy::shuffle`]; found by bisection, never above what the accountant says.
+//!
+//! *Vector sum.* The sum of a batch has the noise of `honest` people, so each takes `1/sqrt(honest)` of what one alone would need.
+//! A person's k reports may all fall into one batch, where their shifts add up against noise drawn once: `k mu / sqrt(honest)`. Spread
+//! over batches they cost `sqrt(sum k_i^2) mu / sqrt(honest)`, which is no more. Permuted reports of one person in one batch have
+//! no such price here, and one report a person is all that is promised.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Aggregation, ShuffleServer, Shuffler,
+    shuffler::{Handing, MEMORY},
+};
+use crate::{
+    Error, Result,
+    bandit::{
+        Exploration, LocalParams, LocalPlan, Method, Person, PublishedLocal, PublishedMechanism,
+    },
+    error::{positive, probability},
+    noise::Noise,
+    privacy::{Accountant, Event, Guarantee, TrustModel, Unit, gaussian},
+    randomize::{Bounds, GramGaussian},
+    release::Calibration,
+};
+
+/// No local report is weaker than this.
+const MOST_LOCAL_EPSILON: f64 = 64.0;
+
+/// Parameters of the shuffle protocol.
+///
+/// ```
+/// use reticent::{bandit::{Aggregation, ShuffleParams}, randomize::Bounds};
+/// let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
+/// let plan = ShuffleParams::new(bounds, 1.0, 1e-6, 1000, Aggregation::Sum).check()?;
+/// assert!(plan.guarantee()?.epsilon() <= 1.0 + 1e-9);
+/// assert!(plan.local_guarantee()?.epsilon() > 10.0); // without the shuffler
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShuffleParams {
+    /// What data are clipped to.
+    pub bounds: Bounds,
+    /// Requested epsilon, after shuffling.
+    pub epsilon: f64,
+    /// Requested delta, after shuffling.
+    pub delta: f64,
+    /// B: reports in a batch.
+    pub batch: u64,
+    /// How many people of a batch randomise honestly; by default all.
+    #[serde(default)]
+    pub honest: Option<u64>,
+    /// How often one person reports at most.
+    pub contributions_per_person: u64,
+    /// Permuted reports (amplified) or sums (vector sum).
+    pub aggregation: Aggregation,
+    /// How noisy sums become a policy.
+    pub exploration: Exploration,
+    /// A publication's constants: `paper` mode.
+    #[serde(default)]
+    pub published: Option<PublishedLocal>,
+}
+
+impl ShuffleParams {
+    /// Everybody honest, one report a person, exact calibration.
+    pub fn new(
+        bounds: Bounds,
+        epsilon: f64,
+        delta: f64,
+        batch: u64,
+        aggregation: Aggregation,
+    ) -> Self {
+        ShuffleParams {
+            bounds,
+            epsilon,
+            delta,
+            batch,
+            honest: None,
+            contributions_per_person: 1,
+            aggregation,
+            exploration: Exploration::default(),
+            published: None,
+        }
+    }
+
+    /// The constants of a publication, priced by the batch-sum view: only each batch's sum is seen.
+    pub fn published(bounds: Bounds, epsilon: f64, published: PublishedLocal) -> Result<Self> {
+        use PublishedMechanism::{PublicAmplified, PublicVectorSum};
+        if !matches!(published.mechanism, PublicAmplified | PublicVectorSum) {
+            let remedy = "it has no shuffler: use the local protocol";
+            return Err(Error::invalid("published", format!("{:?}", published.mechanism), remedy));
+        }
+        Ok(ShuffleParams {
+            exploration: published.exploration(epsilon)?,
+            published: Some(published),
+            ..ShuffleParams::new(
+                bounds,
+                epsilon,
+                published.delta,
+                published.batch,
+                Aggregation::Sum,
+            )
+        })
+    }
+
+    /// Calibrates, or says which parameter stands in the way.
+    pub fn check(&self) -> Result<ShufflePlan> {
+        positive("epsilon", self.epsilon)?;
+        probability("delta", self.delta)?;
+        if !(1..=1 << 24).contains(&self.batch) {
+            return Err(Error::invalid("batch", self.batch, "give 1 to 16777216"));
+        }
+        let honest = self.honest.unwrap_or(self.batch);
+        if !(1..=self.batch).contains(&honest) {
+            let remedy = format!("give 1 to batch = {}", self.batch);
+            return Err(Error::invalid("honest", honest, remedy));
+        }
+        if self.aggregation == Aggregation::Permute && self.contributions_per_person > 1 {
+            let remedy = "permuted reports of one person may meet in one batch: give 1, or let the shuffler sum";
+            return Err(Error::invalid(
+                "contributions_per_person",
+                self.contributions_per_person,
+                remedy,
+            ));
+        }
+        if let Some(published) = &self.published
+            && (self.aggregation != Aggregation::Sum || published.batch != self.batch)
+        {
+            let remedy = format!("the constants are for sums of batches of {}", published.batch);
+            return Err(Error::invalid("batch", self.batch, remedy));
+        }
+        let base = LocalParams {
+            exploration: self.exploration,
+            contributions_per_person: self.contributions_per_person,
+            ..LocalParams::new(self.bounds, self.epsilon, self.delta)
+        };
+        let local = match (self.published, self.aggregation) {
+            (Some(published), _) => LocalParams {
+                method: Some(published.method()?),
+                calibration: Some(Calibration::Sigma(published.sigma(self.epsilon)?)),
+                ..base
+            },
+            (None, Aggregation::Sum) => {
+                let times = self.contributions_per_person.max(1) as f64;
+                let mu = gaussian::mu(self.epsilon, self.delta)? * (1.0 - 1e-9);
+                LocalParams {
+                    method: Some(Method::GramGaussian { split: GramGaussian::DEFAULT_SPLIT }),
+                    calibration: Some(Calibration::Mu(mu * (honest as f64).sqrt() / times)),
+                    ..base
+                }
+            }
+            (None, Aggregation::Permute) => {
+                let weakest = vec![self.weakest_local(honest)?];
+                LocalParams { levels: crate::bandit::Levels::Public(weakest), delta: 0.0, ..base }
+            }
+        };
+        Ok(ShufflePlan { params: self.clone(), honest, local: local.check()? })
+    }
+
+    /// The largest epsilon of one report that meets the budget after shuffling.
+    fn weakest_local(&self, honest: u64) -> Result<f64> {
+        let meets = |local: f64| -> Result<bool> {
+            let event = Event::Shuffled { epsilon: local, people: honest, binary: false };
+            Ok(Accountant::price(&event)?.epsilon(self.delta)? <= self.epsilon)
+        };
+        // Without any amplification epsilon holds.
+        let (mut low, mut high) = (self.epsilon, MOST_LOCAL_EPSILON);
+        if low >= high {
+            return Ok(low);
+        }
+        if meets(high)? {
+            return Ok(high);
+        }
+        while high - low > 1e-6 * high {
+            let middle = 0.5 * (low + high);
+            if meets(middle)? { low = middle } else { high = middle }
+        }
+        Ok(low)
+    }
+}
+
+/// Checked parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShufflePlan {
+    params: ShuffleParams,
+    honest: u64,
+    local: LocalPlan,
+}
+
+impl ShufflePlan {
+    /// What people and server agree on.
+    pub fn local(&self) -> &LocalPlan {
+        &self.local
+    }
+
+    /// A person's half: the same as without a shuffler, with weaker noise.
+    pub fn person<N: Noise>(&self, noise: N) -> Result<Person<N>> {
+        self.local.person(0, noise)
+    }
+
+    /// The component in between.
+    pub fn shuffler<N: Noise>(&self, noise: N) -> Result<Shuffler<N>> {
+        let handing = match self.params.aggregation {
+            Aggregation::Permute => Handing::Permute,
+            Aggregation::Sum => Handing::Sum { exponents: self.local.summed_exponents()? },
+        };
+        Ok(Shuffler::new(self.local.protocol(), self.params.batch, handing, noise))
+    }
+
+    /// The server's half.
+    pub fn server(&self) -> ShuffleServer {
+        ShuffleServer::new(self.local.server(), self.params.batch, self.params.aggregation)
+    }
+
+    /// What all reports of one person tell those who see batches only.
+    pub fn event(&self) -> Result<Event> {
+        match (self.params.aggregation, self.local.event(0)?) {
+            (Aggregation::Sum, _) => {
+                self.local.summed_event(self.params.contributions_per_person, self.honest)
+            }
+            (Aggregation::Permute, event) => {
+                let epsilon = Accountant::price(&event)?.epsilon(1e-300)?;
+                Ok(Event::Shuffled { epsilon, people: self.honest, binary: false })
+            }
+        }
+    }
+
+    /// What a person may be promised, if the shuffler can be trusted.
+    pub fn guarantee(&self) -> Result<Guarantee> {
+        let ShuffleParams { delta, epsilon, batch, contributions_per_person, .. } = self.params;
+        let guarantee = Guarantee::of(&self.event()?, TrustModel::Shuffle, delta)?
+        .with_unit(Unit::Person { at_most: contributions_per_person })
+        .with_condition("a saved shuffler resumed with the true number of batches made, by one process at a time")
+        .with_condition(format!(
+            "batches of {batch}, of whom {} randomise honestly; none smaller leaves the shuffler",
+            self.honest
+        ))
+        .with_condition(format!(
+            "no report reaches the shuffler again after {MEMORY} others (it drops repeats before)"
+        ));
+        match &self.params.published {
+            None => Ok(guarantee),
+            Some(published) => {
+                guarantee.with_claim(epsilon, published.delta, published.mechanism.source())
+            }
+        }
+    }
+
+    /// What a person may be promised if the shuffler shows everything.
+    pub fn local_guarantee(&self) -> Result<Guarantee> {
+        self.local.guarantee(0)
+    }
+}

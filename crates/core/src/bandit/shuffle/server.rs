@@ -1,0 +1,92 @@
+//! The server's half behind a shuffler: absorbs batches, each once, and publishes models.
+//!
+//! Batches are numbered. The server keeps the number below which all have come, and those above it that have come early:
+//! memory grows with gaps, not with time.
+
+use std::collections::BTreeSet;
+
+use super::{Aggregation, Batch};
+use crate::{
+    Error, Result,
+    bandit::{Absorbed, Model, Server, local::Estimate},
+    saved,
+};
+
+const KIND: &str = "shuffle server";
+
+/// The server's half of the shuffle protocol.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShuffleServer {
+    server: Server,
+    batch: u64,
+    aggregation: Aggregation,
+    /// All batches below this one have been counted.
+    floor: u64,
+    above: BTreeSet<u64>,
+}
+
+impl ShuffleServer {
+    pub(super) fn new(server: Server, batch: u64, aggregation: Aggregation) -> Self {
+        ShuffleServer { server, batch, aggregation, floor: 0, above: BTreeSet::new() }
+    }
+
+    /// Takes a batch in, once. An error and a duplicate change nothing.
+    pub fn absorb(&mut self, batch: &Batch) -> Result<Absorbed> {
+        if batch.version != Batch::VERSION {
+            let remedy = format!("this library speaks version {}", Batch::VERSION);
+            return Err(Error::invalid("version", batch.version, remedy));
+        }
+        self.server.expect_protocol(batch.protocol)?;
+        let expected = match self.aggregation {
+            Aggregation::Permute => self.batch as usize,
+            Aggregation::Sum => 1,
+        };
+        if batch.people != self.batch || batch.contents.len() != expected {
+            let remedy = format!("a batch is of {} reports", self.batch);
+            return Err(Error::invalid("people", batch.people, remedy));
+        }
+        if batch.number < self.floor || self.above.contains(&batch.number) {
+            return Ok(Absorbed::Duplicate);
+        }
+        match self.aggregation {
+            Aggregation::Sum => self.server.add_sum(&batch.contents[0].values, batch.people)?,
+            Aggregation::Permute => {
+                let decode = |report: &super::Shuffled| {
+                    self.server.decode(report.level, report.features.as_deref(), &report.values)
+                };
+                // All of them or none.
+                let estimates =
+                    batch.contents.iter().map(decode).collect::<Result<Vec<Estimate>>>()?;
+                estimates.iter().for_each(|estimate| self.server.add(estimate));
+            }
+        }
+        self.above.insert(batch.number);
+        while self.above.remove(&self.floor) {
+            self.floor += 1;
+        }
+        Ok(Absorbed::Counted)
+    }
+
+    /// The next model.
+    pub fn publish(&mut self) -> Result<Model> {
+        self.server.publish()
+    }
+
+    /// Reports counted so far.
+    pub fn reports(&self) -> u64 {
+        self.server.reports()
+    }
+
+    /// The whole state; there is no secret in it.
+    pub fn save(&self) -> Vec<u8> {
+        let parts = (self.server.save(), self.batch, self.aggregation, self.floor, &self.above);
+        saved::save(KIND, &parts)
+    }
+
+    /// Continues bit for bit from saved bytes.
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        let (server, batch, aggregation, floor, above): (Vec<u8>, _, _, _, _) =
+            saved::load(KIND, bytes)?;
+        Ok(ShuffleServer { server: Server::load(&server)?, batch, aggregation, floor, above })
+    }
+}

@@ -1,0 +1,322 @@
+//! The shuffler and the protocol around it.
+
+use super::{shuffler::permute, *};
+use crate::{
+    bandit::{Absorbed, Arms, PublishedLocal, PublishedMechanism, Report},
+    noise::{Noise, check::chi_square_alarm},
+    privacy::TrustModel,
+    randomize::Bounds,
+    release::testing::Seeded,
+};
+
+fn bounds() -> Bounds {
+    Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) }
+}
+
+fn plan(batch: u64, aggregation: Aggregation) -> ShufflePlan {
+    ShuffleParams::new(bounds(), 1.0, 1e-3, batch, aggregation).check().unwrap()
+}
+
+fn reports(plan: &ShufflePlan, count: usize, noise: &mut Seeded) -> Vec<Report> {
+    let model = plan.server().publish().unwrap();
+    (0..count)
+        .map(|_| {
+            let mut person = plan.person(Seeded(noise.bits())).unwrap();
+            person.report(&model, &[0.6, 0.8], 1.0).unwrap()
+        })
+        .collect()
+}
+
+/// Whether the slot of some report in a batch of four tells where it leaves, over 4000 batches.
+fn slot_survives(mut shuffle: impl FnMut(&mut Vec<usize>)) -> bool {
+    let mut leaves = [[0_u64; 4]; 4];
+    let mut orders = [0_u64; 24];
+    for _ in 0..4000 {
+        let mut slots = vec![0, 1, 2, 3];
+        shuffle(&mut slots);
+        for (to, from) in slots.iter().enumerate() {
+            leaves[*from][to] += 1;
+        }
+        let rank = |i: usize| slots[i + 1..].iter().filter(|s| **s < slots[i]).count();
+        orders[rank(0) * 6 + rank(1) * 2 + rank(2)] += 1;
+    }
+    leaves.iter().any(|counts| chi_square_alarm(counts, &[0.25; 4]))
+        || chi_square_alarm(&orders, &[1.0 / 24.0; 24])
+}
+
+#[test]
+fn a_reports_slot_does_not_survive_the_shuffle() {
+    let plan = plan(4, Aggregation::Permute);
+    let mut noise = Seeded(1);
+    let mut shuffler = plan.shuffler(Seeded(2)).unwrap();
+    let survives = slot_survives(|slots| {
+        let reports = reports(&plan, 4, &mut noise);
+        let mut batch = None;
+        for report in &reports {
+            assert!(batch.is_none());
+            batch = shuffler.take(report).unwrap();
+        }
+        let batch = batch.unwrap();
+        for (slot, left) in slots.iter_mut().zip(batch.contents()) {
+            *slot = reports.iter().position(|r| r.values() == left.values).unwrap();
+        }
+    });
+    assert!(!survives);
+    // Planted: no shuffle; Sattolo's variant, which never leaves a report where it was; the naive exchange of all with all,
+    // whose orders are not equally likely.
+    let mut noise = Seeded(3);
+    assert!(slot_survives(|_| ()));
+    assert!(slot_survives(|slots| {
+        (1..4).rev().for_each(|last| slots.swap(last, noise.below(last as u64) as usize));
+    }));
+    assert!(slot_survives(|slots| {
+        (0..4).for_each(|at| slots.swap(at, noise.below(4) as usize));
+    }));
+    assert!(!slot_survives(|slots| permute(slots, &mut noise)));
+}
+
+#[test]
+fn names_stay_behind_and_no_small_batch_leaves() {
+    let plan = plan(3, Aggregation::Permute);
+    let mut noise = Seeded(4);
+    let reports = reports(&plan, 3, &mut noise);
+    let mut shuffler = plan.shuffler(Seeded(5)).unwrap();
+    assert!(shuffler.take(&reports[0]).unwrap().is_none());
+    // A repeated report does not fill the batch.
+    assert!(shuffler.take(&reports[0]).unwrap().is_none());
+    assert!(shuffler.take(&reports[1]).unwrap().is_none());
+    assert_eq!(shuffler.waiting(), 2);
+    let batch = shuffler.take(&reports[2]).unwrap().unwrap();
+    assert_eq!((batch.people(), shuffler.waiting()), (3, 0));
+    let text = serde_json::to_string(&batch).unwrap();
+    for report in &reports {
+        let name = serde_json::to_value(report).unwrap()["id"][0].to_string();
+        assert!(serde_json::to_string(report).unwrap().contains(&name));
+        assert!(!text.contains(&name));
+    }
+    assert!(!text.contains("model") && !text.contains("\"id\""));
+    assert!(shuffler.take(&reports[1]).unwrap().is_none());
+    assert_eq!(shuffler.waiting(), 0);
+}
+
+#[test]
+fn a_sum_is_the_sum_and_every_batch_counts_once() {
+    let plan = plan(5, Aggregation::Sum);
+    let mut noise = Seeded(6);
+    let reports = reports(&plan, 10, &mut noise);
+    let mut shuffler = plan.shuffler(Seeded(7)).unwrap();
+    let mut batches = Vec::new();
+    for report in &reports {
+        batches.extend(shuffler.take(report).unwrap());
+    }
+    assert_eq!(batches.len(), 2);
+    let total: f64 = reports[..5].iter().map(|r| r.values()[0]).sum();
+    assert_eq!(batches[0].contents().len(), 1);
+    assert!((batches[0].contents()[0].values[0] - total).abs() < 1e-9);
+    let mut server = plan.server();
+    // Out of order, and again.
+    assert_eq!(server.absorb(&batches[1]).unwrap(), Absorbed::Counted);
+    assert_eq!(server.absorb(&batches[0]).unwrap(), Absorbed::Counted);
+    let before = server.clone();
+    assert_eq!(server.absorb(&batches[1]).unwrap(), Absorbed::Duplicate);
+    assert_eq!(server.absorb(&batches[0]).unwrap(), Absorbed::Duplicate);
+    let mut small = batches[0].clone();
+    (small.people, small.number) = (4, 9);
+    assert!(server.absorb(&small).is_err());
+    let mut foreign = batches[0].clone();
+    (foreign.protocol, foreign.number) = (1, 9);
+    assert!(server.absorb(&foreign).is_err());
+    let mut newer = batches[0].clone();
+    (newer.version, newer.number) = (2, 9);
+    assert!(server.absorb(&newer).is_err());
+    let mut torn = batches[0].clone();
+    torn.number = 9;
+    torn.contents[0].values.pop();
+    assert!(server.absorb(&torn).is_err());
+    assert_eq!(server, before);
+    assert_eq!(server.reports(), 10);
+    let bytes = server.save();
+    assert_eq!(ShuffleServer::load(&bytes).unwrap(), server);
+    assert!(ShuffleServer::load(&bytes[..bytes.len() - 1]).is_err());
+}
+
+#[test]
+fn one_dishonest_report_does_not_round_the_others_away() {
+    let plan = plan(3, Aggregation::Sum);
+    let reports = reports(&plan, 3, &mut Seeded(20));
+    let forged = |value: f64| {
+        let mut json = serde_json::to_value(&reports[2]).unwrap();
+        json["values"][0] = value.into();
+        serde_json::from_value::<Report>(json).unwrap()
+    };
+    let mut shuffler = plan.shuffler(Seeded(21)).unwrap();
+    shuffler.take(&reports[0]).unwrap();
+    // Beyond what a device makes, between two grid units, and of another length.
+    for value in [1e300, 2f64.powi(60), 1e-300] {
+        assert!(shuffler.take(&forged(value)).is_err(), "{value}");
+    }
+    assert_eq!(shuffler.waiting(), 1);
+    shuffler.take(&reports[1]).unwrap();
+    // As large as is taken: the honest part of the sum is still exact.
+    let exponent = plan.local().summed_exponents().unwrap()[0];
+    let large = 2f64.powi(52 - exponent);
+    let batch = shuffler.take(&forged(large)).unwrap().unwrap();
+    let unit = 2f64.powi(exponent);
+    let honest = reports[..2].iter().map(|r| (r.values()[0] * unit) as i128).sum::<i128>();
+    let expected = (honest + (1 << 52)) as f64 / unit;
+    assert_eq!(batch.contents()[0].values[0], expected);
+}
+
+#[test]
+fn reports_of_one_person_may_meet_in_one_batch() {
+    // k reports in one batch shift its sum k times as far, against noise drawn once: mu = k mu_1 / sqrt(B).
+    let times = 10;
+    let params = ShuffleParams {
+        contributions_per_person: times,
+        ..ShuffleParams::new(bounds(), 1.0, 1e-6, 100, Aggregation::Sum)
+    };
+    let plan = params.check().unwrap();
+    let curve = |event: &crate::privacy::Event| crate::privacy::Accountant::price(event).unwrap();
+    let one = curve(&plan.local().event(0).unwrap()).mu().unwrap();
+    let together = times as f64 * one / 10.0;
+    let truth = crate::privacy::gaussian::epsilon(1e-6, together).unwrap();
+    let stated = plan.guarantee().unwrap();
+    assert!(stated.epsilon() >= truth - 1e-6 && stated.epsilon() <= 1.0 + 1e-9, "{stated} {truth}");
+    // Planted: ten batches composed, as if they never met.
+    let apart = crate::privacy::gaussian::epsilon(1e-6, together / 10f64.sqrt()).unwrap();
+    assert!(apart < 0.5 * truth);
+    let permuted = ShuffleParams { aggregation: Aggregation::Permute, ..params };
+    let error = permuted.check().unwrap_err().to_string();
+    assert!(error.contains("contributions_per_person is 10"), "{error}");
+}
+
+#[test]
+fn a_log_line_shows_no_reports() {
+    let plan = plan(3, Aggregation::Permute);
+    let mut shuffler = plan.shuffler(Seeded(22)).unwrap();
+    let reports = reports(&plan, 1, &mut Seeded(23));
+    shuffler.take(&reports[0]).unwrap();
+    let text = format!("{shuffler:?}");
+    assert!(text.contains("waiting: 1") && !text.contains(&reports[0].values()[0].to_string()));
+}
+
+#[test]
+fn a_restored_shuffler_keeps_who_waits_and_whom_it_has_seen() {
+    let plan = plan(3, Aggregation::Permute);
+    let reports = reports(&plan, 4, &mut Seeded(10));
+    let mut shuffler = plan.shuffler(Seeded(11)).unwrap();
+    shuffler.take(&reports[0]).unwrap();
+    shuffler.take(&reports[1]).unwrap();
+    let bytes = shuffler.save();
+    let mut restored = Shuffler::<Seeded>::load(&bytes, shuffler.batches()).unwrap();
+    assert_eq!(restored.waiting(), 2);
+    assert!(restored.take(&reports[1]).unwrap().is_none());
+    assert_eq!(restored.take(&reports[2]).unwrap().unwrap().people(), 3);
+    // A batch has left since: its reports must not leave again.
+    assert!(Shuffler::<Seeded>::load(&bytes, restored.batches()).is_err());
+    assert!(Shuffler::<crate::noise::SecureNoise>::load(&bytes, 0).is_err());
+    assert!(Shuffler::<Seeded>::load(&bytes[1..], 0).is_err());
+}
+
+#[test]
+fn what_is_requested_holds_after_shuffling_and_more_people_allow_weaker_reports() {
+    let mut last = 0.0;
+    for batch in [20, 1000, 100_000] {
+        let plan =
+            ShuffleParams::new(bounds(), 1.0, 1e-6, batch, Aggregation::Permute).check().unwrap();
+        let guarantee = plan.guarantee().unwrap();
+        assert!(guarantee.epsilon() <= 1.0 + 1e-9 && guarantee.epsilon() > 0.99, "{guarantee}");
+        let local = plan.local_guarantee().unwrap();
+        assert!(local.epsilon() >= last && local.epsilon() >= 1.0 - 1e-9, "{local}");
+        assert_eq!((guarantee.model(), local.model()), (TrustModel::Shuffle, TrustModel::Local));
+        last = local.epsilon();
+        let conditions = guarantee.conditions().join("; ");
+        assert!(conditions.contains(&format!("batches of {batch}")), "{conditions}");
+        assert!(conditions.contains("a shuffler that nobody colludes with"), "{conditions}");
+    }
+    assert!(last > 4.0, "{last}");
+    let sum = plan(20, Aggregation::Sum);
+    let guarantee = sum.guarantee().unwrap();
+    assert!(guarantee.epsilon() <= 1.0 + 1e-9 && guarantee.epsilon() > 0.999);
+    assert!(guarantee.conditions().iter().any(|c| c.contains("secure sum")));
+    // Each takes 1/sqrt(20) of the noise that one alone would need.
+    let alone = plan_alone().local().precision(0).unwrap().vector;
+    let ratio = alone / sum.local().precision(0).unwrap().vector;
+    assert!((ratio - 20f64.sqrt()).abs() < 1e-6, "{ratio}");
+    // Half of them silent: more noise each, the same guarantee.
+    let wary = ShuffleParams {
+        honest: Some(10),
+        ..ShuffleParams::new(bounds(), 1.0, 1e-3, 20, Aggregation::Sum)
+    };
+    let wary = wary.check().unwrap();
+    assert!(wary.guarantee().unwrap().epsilon() <= 1.0 + 1e-9);
+    let ratio = wary.local().precision(0).unwrap().vector / (alone / 20f64.sqrt());
+    assert!((ratio - 2f64.sqrt()).abs() < 1e-6);
+}
+
+fn plan_alone() -> ShufflePlan {
+    plan(1, Aggregation::Sum)
+}
+
+#[test]
+fn it_learns_through_the_shuffler() {
+    let arms = Arms::from_rows(2, &[[0.6, 0.8], [0.8, -0.6], [0.6, -0.8]]).unwrap();
+    for aggregation in [Aggregation::Sum, Aggregation::Permute] {
+        let params = ShuffleParams::new(bounds(), 8.0, 1e-3, 50, aggregation);
+        let plan = params.check().unwrap();
+        let (mut server, mut shuffler) = (plan.server(), plan.shuffler(Seeded(8)).unwrap());
+        let (mut model, mut noise) = (server.publish().unwrap(), Seeded(9));
+        let mut late = [0; 3];
+        for round in 0..4000 {
+            let mut person = plan.person(Seeded(noise.bits())).unwrap();
+            let arm = person.choose(&model, &arms).unwrap();
+            late[arm] += u32::from(round >= 3000);
+            let x = arms.arm(arm);
+            let reward = f64::from(u8::from(noise.uniform() < 0.1 * x[0] + 0.7 * x[1]));
+            if let Some(batch) = shuffler.take(&person.report(&model, &x, reward).unwrap()).unwrap()
+            {
+                server.absorb(&batch).unwrap();
+                model = server.publish().unwrap();
+            }
+        }
+        assert!(late[0] > 900, "{aggregation:?}: {late:?}");
+    }
+}
+
+#[test]
+fn the_published_constants_do_not_give_what_they_claim() {
+    let published = PublishedLocal {
+        feature_bound: 1.0,
+        ..PublishedLocal::of_experiment(PublishedMechanism::PublicAmplified)
+    };
+    let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
+    for (epsilon, holds) in [(0.2, true), (10.0, false)] {
+        let plan = ShuffleParams::published(bounds, epsilon, published).unwrap().check().unwrap();
+        let guarantee = plan.guarantee().unwrap();
+        assert_eq!(guarantee.claimed().unwrap().holds(), holds, "{guarantee}");
+    }
+    let local = PublishedLocal::of_experiment(PublishedMechanism::PublicLdp);
+    assert!(ShuffleParams::published(bounds, 1.0, local).is_err());
+}
+
+#[test]
+fn bad_parameters_are_refused_by_name() {
+    let good = ShuffleParams::new(bounds(), 1.0, 1e-3, 20, Aggregation::Permute);
+    for (bad, field) in [
+        (ShuffleParams { epsilon: 0.0, ..good.clone() }, "epsilon"),
+        (ShuffleParams { delta: 0.0, ..good.clone() }, "delta"),
+        (ShuffleParams { batch: 0, ..good.clone() }, "batch"),
+        (ShuffleParams { honest: Some(21), ..good.clone() }, "honest"),
+        (ShuffleParams { honest: Some(0), ..good.clone() }, "honest"),
+        (ShuffleParams { contributions_per_person: 0, ..good.clone() }, "contributions_per_person"),
+    ] {
+        let error = bad.check().unwrap_err().to_string();
+        assert!(error.contains(field), "{field}: {error}");
+    }
+    let plan = good.check().unwrap();
+    let mut shuffler = plan.shuffler(Seeded(1)).unwrap();
+    let other = ShuffleParams { epsilon: 2.0, ..good }.check().unwrap();
+    let foreign = reports(&other, 1, &mut Seeded(2));
+    assert!(shuffler.take(&foreign[0]).is_err());
+    assert_eq!(shuffler.waiting(), 0);
+}

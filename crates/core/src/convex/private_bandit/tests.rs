@@ -1,0 +1,523 @@
+use super::*;
+use crate::{
+    convex::{
+        Baseline, DistanceLoss, DoublingBandit, Hull, LinearLoss, Loss, Map, MappedSet, NoisyOco,
+        Protection, Smoothed, Territory,
+        oracle::{Birkhoff, L1Ball, Simplex, UniformMatroid},
+    },
+    linalg::dot,
+    noise::{DiscreteGaussian, check},
+    privacy::Mode,
+    release::testing::Seeded,
+};
+
+/// Random directions, but silent releases.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Mute(Seeded);
+
+impl Noise for Mute {
+    const PROTECTS_PEOPLE: bool = false;
+    const NAME: &'static str = "test 3";
+
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+
+    fn refresh(&mut self) -> Result<()> {
+        self.0.refresh()
+    }
+
+    fn discrete_gaussian(&mut self, _: &DiscreteGaussian) -> i64 {
+        0
+    }
+}
+
+fn params(horizon: u64, protection: Protection) -> PrivateBanditParams {
+    PrivateBanditParams::new(1.0, horizon, protection)
+}
+
+fn start<O: LinearOracle>(
+    params: PrivateBanditParams,
+    set: DecisionSet<O>,
+) -> PrivateBandit<O, Seeded> {
+    params.check(set).unwrap().start(Seeded(7)).unwrap()
+}
+
+/// Mean loss over that of the centre.
+fn relative<O: LinearOracle, N: Noise>(bandit: &mut PrivateBandit<O, N>, loss: &impl Loss) -> f64 {
+    let centre = loss.value(bandit.set().shape().centre());
+    let horizon = bandit.state.params.horizon;
+    let mut total = 0.0;
+    for _ in 0..horizon {
+        let decision = bandit.decide().unwrap();
+        let value = loss.value(&decision.point);
+        total += value;
+        bandit.observe(decision.ticket, value).unwrap();
+    }
+    total / (horizon as f64 * centre)
+}
+
+fn target(n: usize) -> DistanceLoss {
+    let mut target = vec![0.0; n];
+    target[0] = 0.8;
+    DistanceLoss::new(target, 1.0).unwrap()
+}
+
+#[test]
+fn it_learns_and_with_the_printed_sign_it_climbs() {
+    for protection in [Protection::None, Protection::central(1.0, 1e-6)] {
+        let mut bandit = start(params(30_000, protection), L1Ball::set(5, 1.0).unwrap());
+        let learnt = relative(&mut bandit, &target(5));
+        assert!(learnt < 0.45, "{learnt}");
+        let mut printed = start(params(30_000, protection), L1Ball::set(5, 1.0).unwrap());
+        printed.state.tuning.step *= -1.0;
+        let climbed = relative(&mut printed, &target(5));
+        assert!(climbed > 1.3, "{climbed}");
+    }
+}
+
+#[test]
+fn the_papers_noise_teaches_nothing_and_its_claims_hold_with_room_to_spare() {
+    let set = || L1Ball::set(5, 1.0).unwrap();
+    for protection in [Protection::CentralPure { epsilon: 1.0 }, Protection::central(1.0, 1e-6)] {
+        let printed =
+            |mode| PrivateBanditParams::published(&set(), 1.0, 30_000, protection, mode).unwrap();
+        let mut paper = start(printed(Mode::Paper), set());
+        assert!(relative(&mut paper, &target(5)) > 1.1);
+        let guarantee = paper.guarantee().unwrap();
+        assert_eq!(guarantee.mode(), Mode::Paper);
+        assert!(guarantee.claimed().unwrap().holds() && guarantee.epsilon() < 0.1);
+        let mut exact = start(printed(Mode::Exact), set());
+        assert!(relative(&mut exact, &target(5)) < 0.95);
+    }
+}
+
+#[test]
+fn every_point_lies_inside_unless_the_smoothing_exceeds_the_inradius() {
+    let set = || L1Ball::set(5, 1.0).unwrap();
+    let outside = |bandit: &mut PrivateBandit<L1Ball, Seeded>| {
+        let loss = target(5);
+        (0..4000)
+            .filter(|_| {
+                let decision = bandit.decide().unwrap();
+                bandit.observe(decision.ticket, loss.value(&decision.point)).unwrap();
+                decision.point.iter().map(|x| x.abs()).sum::<f64>() > 1.0 + 1e-9
+            })
+            .count()
+    };
+    let inradius = set().shape().inradius();
+    let smoothed = |smoothing| PrivateBanditParams {
+        smoothing: Some(smoothing),
+        ..params(4000, Protection::None)
+    };
+    assert_eq!(outside(&mut start(params(4000, Protection::None), set())), 0);
+    assert_eq!(outside(&mut start(smoothed(inradius), set())), 0);
+    let refused = smoothed(1.01 * inradius).check(set()).unwrap_err().to_string();
+    assert!(refused.contains("smoothing") && refused.contains("inradius"), "{refused}");
+    // Planted: what would happen without the check.
+    let mut planted = start(params(4000, Protection::None), set());
+    planted.state.tuning.smoothing = 1.5 * inradius;
+    planted.state.tuning.shrink = 1.0 - 1.5;
+    assert!(outside(&mut planted) > 1000);
+}
+
+#[test]
+fn on_a_flat_set_directions_of_the_whole_space_leave_it() {
+    let leaves = |whole: bool| {
+        let mut bandit = start(params(2000, Protection::None), Simplex::set(4).unwrap());
+        if whole {
+            let shape = bandit.state.shape.clone();
+            bandit.state.shape = Shape::new(
+                shape.centre().to_vec(),
+                shape.diameter(),
+                shape.inradius(),
+                Hull::whole(4),
+            )
+            .unwrap();
+        }
+        (0..2000).any(|_| {
+            let decision = bandit.decide().unwrap();
+            (decision.point.iter().sum::<f64>() - 1.0).abs() > 1e-9
+                || decision.point.iter().any(|x| *x < -1e-12)
+        })
+    };
+    assert!(!leaves(false));
+    assert!(leaves(true));
+}
+
+#[test]
+fn estimates_are_unbiased_with_the_dimension_of_the_hull() {
+    // One batch over the whole horizon; its mean must be the slope within the hull.
+    let slope = [0.1, 0.5, 0.2, 0.9];
+    let loss = LinearLoss::new(slope.to_vec(), 0.0).unwrap();
+    let estimate = |play: Play, seed: u64, rounds: u64| -> Vec<f64> {
+        let params = PrivateBanditParams {
+            play,
+            batch: Some(rounds),
+            values: Some((0.0, 1.0)),
+            ..params(rounds, Protection::None)
+        };
+        let mut bandit =
+            params.check(Simplex::set(4).unwrap()).unwrap().start(Seeded(seed)).unwrap();
+        for _ in 0..rounds {
+            let decision = bandit.decide().unwrap();
+            bandit.observe(decision.ticket, loss.value(&decision.point)).unwrap();
+        }
+        let Aggregate::Plain(sum) = &bandit.aggregate else { panic!() };
+        serde_json::to_value(sum).unwrap()["sum"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|x| x.as_f64().unwrap() / rounds as f64)
+            .collect()
+    };
+    let mut inside = slope.to_vec();
+    Simplex::set(4).unwrap().shape().hull().project(&mut inside);
+    let (rounds, trials) = (500, 400);
+    for play in [Play::Points, Play::Vertices] {
+        let estimates: Vec<Vec<f64>> =
+            (0..trials).map(|seed| estimate(play, seed, rounds)).collect();
+        for (coordinate, exact) in inside.iter().enumerate() {
+            let values: Vec<f64> = estimates.iter().map(|e| e[coordinate]).collect();
+            let mean = values.iter().sum::<f64>() / trials as f64;
+            let square =
+                values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (trials - 1) as f64;
+            assert!(
+                !check::mean_alarm(values.iter().copied(), *exact, square.sqrt()),
+                "{play:?} {mean} {exact}"
+            );
+            // Planted: n in place of n' is a third too much; points alone are sharp enough to see it.
+            if play == Play::Points && exact.abs() > 0.2 {
+                let wrong = values.iter().map(|v| v * 4.0 / 3.0);
+                assert!(check::mean_alarm(wrong, *exact, square.sqrt()));
+            }
+        }
+    }
+}
+
+#[test]
+fn one_loss_moves_the_sum_by_exactly_the_sensitivity_and_no_more() {
+    let run = |values: &dyn Fn(u64) -> f64| {
+        let params =
+            PrivateBanditParams { batch: Some(100), ..params(100, Protection::central(1.0, 1e-6)) };
+        let plan = params.check(UniformMatroid::set(6, 2).unwrap()).unwrap();
+        let sensitivity = plan.sensitivity();
+        let mut bandit = plan.start(Mute(Seeded(3))).unwrap();
+        let mut sums = Vec::new();
+        for round in 0..100 {
+            let ticket = bandit.decide().unwrap().ticket;
+            let direction = bandit.state.open[&ticket.0].clone();
+            if let Some(sum) = bandit.aggregate.absorb(&direction, values(round)).unwrap() {
+                sums = sum;
+            }
+        }
+        (sums, sensitivity)
+    };
+    let (base, sensitivity) = run(&|_| 0.3);
+    let shape = UniformMatroid::set(6, 2).unwrap();
+    let tuning = params(100, Protection::None).check(shape.clone()).unwrap().tuning();
+    let expected = 5.0 * shape.shape().diameter() / tuning.smoothing;
+    assert!((sensitivity - expected).abs() < 1e-9, "n' L D / zeta");
+    // From one end of the range to the other, and far beyond it: clipped.
+    let (low, _) = run(&|round| if round == 40 { -1e9 } else { 0.3 });
+    let (high, _) = run(&|round| if round == 40 { 1e9 } else { 0.3 });
+    let moved = distance(&low, &high);
+    assert!(moved <= sensitivity && moved > sensitivity * (1.0 - 1e-9), "{moved} {sensitivity}");
+    assert!(distance(&low, &base) < sensitivity);
+}
+
+#[test]
+fn what_is_requested_is_what_holds() {
+    let guarantee = |protection| {
+        params(10_000, protection).check(Birkhoff::set(3).unwrap()).unwrap().guarantee()
+    };
+    for (protection, epsilon) in [
+        (Protection::central(1.0, 1e-6), 1.0),
+        (Protection::central(0.2, 1e-9), 0.2),
+        (Protection::CentralPure { epsilon: 1.5 }, 1.5),
+        (Protection::Local { epsilon: 0.7 }, 0.7),
+    ] {
+        let held = guarantee(protection).unwrap().epsilon();
+        assert!((held - epsilon).abs() < 1e-5 * epsilon, "{held} for {epsilon}");
+    }
+    assert!(guarantee(Protection::None).is_err());
+    // A person with three losses pays for all of them out of the same budget, or three times locally.
+    let thrice = PrivateBanditParams {
+        contributions_per_person: 3,
+        ..params(10_000, Protection::central(1.0, 1e-6))
+    };
+    let plan = thrice.check(Birkhoff::set(3).unwrap()).unwrap();
+    assert!((plan.guarantee().unwrap().epsilon() - 1.0).abs() < 1e-6);
+    let local = PrivateBanditParams {
+        contributions_per_person: 3,
+        ..params(10_000, Protection::Local { epsilon: 0.7 })
+    };
+    let held = local.check(Birkhoff::set(3).unwrap()).unwrap().guarantee().unwrap().epsilon();
+    assert!((held - 2.1).abs() < 1e-4, "{held}");
+}
+
+#[test]
+fn vertices_are_played_and_their_variance_is_reported() {
+    let set = UniformMatroid::set(6, 2).unwrap();
+    let slope: Vec<f64> = (0..6).map(|i| 0.15 * f64::from(i)).collect();
+    let loss = LinearLoss::new(slope, 0.0).unwrap();
+    let params = PrivateBanditParams {
+        play: Play::Vertices,
+        values: Some((0.0, 1.5)),
+        ..params(60_000, Protection::central(2.0, 1e-6))
+    };
+    let mut bandit = start(params, set);
+    let (mut early, mut late) = (0.0, 0.0);
+    for round in 0..60_000 {
+        let decision = bandit.decide().unwrap();
+        assert!(decision.point.iter().all(|x| *x == 0.0 || *x == 1.0));
+        assert_eq!(decision.point.iter().sum::<f64>(), 2.0);
+        let value = loss.value(&decision.point);
+        if round < 10_000 {
+            early += value
+        } else if round >= 50_000 {
+            late += value
+        }
+        bandit.observe(decision.ticket, value).unwrap();
+    }
+    assert!(late < 0.8 * early, "{late} against {early}");
+    let variance = bandit.counts().vertex_variance;
+    assert!(variance > 0.1 && variance < 2.0, "{variance}");
+    assert_eq!(bandit.counts().clipped, 0);
+    assert!((bandit.guarantee().unwrap().epsilon() - 2.0).abs() < 1e-5, "unchanged");
+    for bad in [
+        PrivateBanditParams { territory: Territory::Around, ..params },
+        PrivateBanditParams { map: Map::Projection, ..params },
+    ] {
+        assert!(bad.check(UniformMatroid::set(6, 2).unwrap()).is_err());
+    }
+}
+
+#[test]
+fn values_outside_the_range_are_clipped_and_counted() {
+    let mut bandit = start(params(100, Protection::central(1.0, 1e-6)), Simplex::set(3).unwrap());
+    for value in [-0.1, 0.0, 1.0, 2f64.sqrt(), 1.5, 1e300] {
+        let ticket = bandit.decide().unwrap().ticket;
+        let clipped = !(0.0..=2f64.sqrt()).contains(&value);
+        assert_eq!(bandit.observe(ticket, value).unwrap().clipped, clipped, "{value}");
+    }
+    assert_eq!((bandit.counts().clipped, bandit.counts().rounds), (3, 6));
+}
+
+#[test]
+fn saved_learners_continue_bit_for_bit_and_errors_change_nothing() {
+    let set = || UniformMatroid::set(6, 3).unwrap();
+    for (protection, play) in [
+        (Protection::None, Play::Points),
+        (Protection::central(1.0, 1e-6), Play::Vertices),
+        (Protection::CentralPure { epsilon: 1.0 }, Play::Points),
+        (Protection::Local { epsilon: 1.0 }, Play::Points),
+    ] {
+        let mut bandit = start(PrivateBanditParams { play, ..params(400, protection) }, set());
+        let play =
+            |bandit: &mut PrivateBandit<UniformMatroid, Seeded>, rounds: usize| -> Vec<f64> {
+                let mut points = Vec::new();
+                for _ in 0..rounds {
+                    let decision = bandit.decide().unwrap();
+                    bandit.observe(decision.ticket, decision.point[0]).unwrap();
+                    points.extend(decision.point);
+                }
+                points
+            };
+        play(&mut bandit, 133);
+        let open = bandit.decide().unwrap().ticket;
+        let bytes = bandit.save();
+        assert!(bandit.observe(open, f64::NAN).is_err());
+        assert!(bandit.observe(PlayTicket(999), 0.5).is_err());
+        assert!(bandit.observe(PlayTicket(3), 0.5).is_err(), "a second answer");
+        assert_eq!(bandit.save(), bytes, "an error changed the state");
+        let made = bandit.releases();
+        let mut resumed = PrivateBandit::<_, Seeded>::resume(set(), &bytes, made).unwrap();
+        assert!(resumed.dismiss(open) && !resumed.dismiss(open) && bandit.dismiss(open));
+        assert_eq!(play(&mut bandit, 150), play(&mut resumed, 150));
+        assert_eq!(bandit.save(), resumed.save());
+        assert!(bandit.releases() > made);
+        let stale = PrivateBandit::<_, Seeded>::resume(set(), &bytes, bandit.releases());
+        assert_eq!(stale.is_ok(), protection == Protection::None);
+        let other = UniformMatroid::set(6, 2).unwrap();
+        assert!(PrivateBandit::<_, Seeded>::resume(other, &bytes, made).is_err());
+        assert!(PrivateBandit::<_, Mute>::resume(set(), &bytes, made).is_err());
+        assert!(
+            PrivateBandit::<_, Seeded>::resume(set(), &bytes[..bytes.len() - 1], made).is_err()
+        );
+    }
+}
+
+#[test]
+fn secure_noise_is_saved_without_being_copied() {
+    let set = || L1Ball::set(3, 1.0).unwrap();
+    let noise = crate::noise::SecureNoise::seeded(4);
+    let mut bandit =
+        params(50, Protection::central(1.0, 1e-6)).check(set()).unwrap().start(noise).unwrap();
+    let ticket = bandit.decide().unwrap().ticket;
+    let mut resumed =
+        PrivateBandit::<_, crate::noise::SecureNoise>::resume(set(), &bandit.save(), 0).unwrap();
+    bandit.observe(ticket, 0.5).unwrap();
+    resumed.observe(ticket, 0.5).unwrap();
+    assert_eq!(bandit.decide().unwrap(), resumed.decide().unwrap());
+    assert!(bandit.guarantee().unwrap().warnings().is_empty(), "nothing simulated");
+}
+
+#[test]
+fn the_horizon_is_the_end() {
+    let mut bandit = start(params(10, Protection::None), Simplex::set(3).unwrap());
+    for _ in 0..10 {
+        let ticket = bandit.decide().unwrap().ticket;
+        bandit.observe(ticket, 0.5).unwrap();
+    }
+    assert!(matches!(bandit.decide(), Err(Error::HorizonExceeded { round: 11, horizon: 10 })));
+}
+
+#[test]
+fn bad_parameters_are_named() {
+    let good = params(1000, Protection::central(1.0, 1e-6));
+    let refuse = |bad: PrivateBanditParams, field: &str| {
+        let error = bad.check(Simplex::set(4).unwrap()).unwrap_err().to_string();
+        assert!(error.contains(field), "{error}");
+    };
+    refuse(PrivateBanditParams { lipschitz: 0.0, ..good }, "lipschitz");
+    refuse(PrivateBanditParams { lipschitz: f64::NAN, ..good }, "lipschitz");
+    refuse(PrivateBanditParams { horizon: 0, ..good }, "horizon");
+    refuse(PrivateBanditParams { batch: Some(0), ..good }, "batch");
+    refuse(PrivateBanditParams { batch: Some(7), ..good }, "batch");
+    refuse(PrivateBanditParams { batch: Some(2000), ..good }, "batch");
+    refuse(PrivateBanditParams { smoothing: Some(-1.0), ..good }, "smoothing");
+    refuse(PrivateBanditParams { step: Some(f64::INFINITY), ..good }, "step");
+    refuse(PrivateBanditParams { values: Some((1.0, 1.0)), ..good }, "values");
+    refuse(PrivateBanditParams { values: Some((0.0, f64::NAN)), ..good }, "values");
+    refuse(PrivateBanditParams { contributions_per_person: 0, ..good }, "contributions");
+    refuse(PrivateBanditParams { protection: Protection::central(-1.0, 1e-6), ..good }, "epsilon");
+    refuse(PrivateBanditParams { protection: Protection::central(1.0, 0.0), ..good }, "delta");
+    refuse(
+        PrivateBanditParams { protection: Protection::Local { epsilon: 0.0 }, ..good },
+        "epsilon",
+    );
+    refuse(
+        PrivateBanditParams { protection: Protection::CentralPure { epsilon: f64::NAN }, ..good },
+        "epsilon",
+    );
+    let large =
+        params(1000, Protection::central(1.0, 0.1)).check(Simplex::set(4).unwrap()).unwrap();
+    assert!(!large.guarantee().unwrap().warnings().is_empty(), "delta of a tenth");
+}
+
+#[test]
+fn the_baselines_run_where_their_sets_allow() {
+    let set = || L1Ball::set(4, 1.0).unwrap();
+    let garber = PrivateBanditParams::garber_kretzu(&set(), 1.0, 20_000).unwrap();
+    assert!(relative(&mut start(garber, set()), &target(4)) < 0.9);
+    let smith = PrivateBanditParams::with_projections(1.0, 20_000, Protection::central(1.0, 1e-6));
+    let mut bandit = start(smith, set());
+    assert!(relative(&mut bandit, &target(4)) < 1.0);
+    assert_eq!((bandit.releases(), bandit.counts().map.oracle_calls), (20_000, 0));
+    assert!(smith.check(Birkhoff::set(3).unwrap()).is_err(), "no projection");
+    let entropic = PrivateBanditParams { map: Map::Entropic, ..params(30_000, Protection::None) };
+    let simplex = Simplex::set(4).unwrap();
+    let loss = LinearLoss::new(vec![0.1, 0.9, 0.9, 0.9], 0.0).unwrap();
+    let mut bandit = start(entropic, simplex);
+    relative(&mut bandit, &loss);
+    assert!(bandit.point()[0] > 0.8, "{:?}", bandit.point());
+}
+
+#[test]
+fn without_noise_it_is_noisy_oco_with_smoothed_gradients() {
+    let set = || UniformMatroid::set(5, 2).unwrap();
+    let (batch, smoothing, step) = (50, 0.05, 1e-3);
+    let params = PrivateBanditParams {
+        antithetic: false,
+        territory: Territory::Around,
+        baseline: Baseline::Zero,
+        batch: Some(batch),
+        smoothing: Some(smoothing),
+        step: Some(step),
+        values: Some((-10.0, 10.0)),
+        ..params(1000, Protection::None)
+    };
+    let loss = target(5);
+    let mut bandit = start(params, set());
+    relative(&mut bandit, &loss);
+    let map = MirrorMap::new(&set(), Map::Projection, 0.1, 100).unwrap();
+    let gradient = Smoothed {
+        hull: set().shape().hull().clone(),
+        smoothing,
+        baseline: 0.0,
+        directions: batch,
+        noise: Seeded(7),
+    };
+    // The framework's gradient is a mean over the batch, the bandit's a sum.
+    let mut general =
+        NoisyOco::new(5, step * batch as f64, gradient, MappedSet { set: set(), map }).unwrap();
+    for _ in 0..1000 / batch {
+        general.step(&loss).unwrap();
+    }
+    let gap = distance(bandit.point(), general.point());
+    assert!(gap < 1e-9 && distance(bandit.point(), set().shape().centre()) > 0.01, "{gap}");
+    assert!(general.linearized(general.point()) < general.linearized(set().shape().centre()));
+    assert!(dot(general.point(), &[1.0; 5]) - 2.0 < 1e-9);
+}
+
+#[test]
+fn doubling_forgets_the_horizon_and_not_the_promise() {
+    let first = params(200, Protection::central(1.0, 1e-6));
+    let mut bandit = DoublingBandit::start(first, L1Ball::set(3, 1.0).unwrap(), Seeded(1)).unwrap();
+    let guarantee = bandit.guarantee().unwrap();
+    assert!((guarantee.epsilon() - 1.0).abs() < 1e-6, "{}", guarantee.epsilon());
+    let loss = target(3);
+    let old = bandit.decide().unwrap();
+    for _ in 0..20_000 {
+        let decision = bandit.decide().unwrap();
+        bandit.observe(decision.ticket, loss.value(&decision.point)).unwrap();
+    }
+    assert_eq!(bandit.epochs(), 6, "200 (2^7 - 1) > 20001");
+    assert!(bandit.observe(old.ticket, 0.5).is_err(), "its epoch is over");
+    let current = bandit.current().unwrap();
+    assert!(loss.value(current.point()) < 0.4, "{:?}", current.point());
+    let set = || L1Ball::set(3, 1.0).unwrap();
+    let bytes = bandit.save();
+    let mut resumed =
+        DoublingBandit::<_, Seeded>::resume(set(), &bytes, bandit.releases()).unwrap();
+    for _ in 0..15_000 {
+        let (one, two) = (bandit.decide().unwrap(), resumed.decide().unwrap());
+        assert_eq!(one, two);
+        bandit.observe(one.ticket, loss.value(&one.point)).unwrap();
+        resumed.observe(two.ticket, loss.value(&two.point)).unwrap();
+    }
+    assert_eq!(bandit.save(), resumed.save());
+    assert!(
+        DoublingBandit::<_, Seeded>::resume(set(), &bytes, bandit.releases()).is_err(),
+        "stale"
+    );
+    let fixed = PrivateBanditParams { batch: Some(4), ..first };
+    assert!(DoublingBandit::start(fixed, L1Ball::set(3, 1.0).unwrap(), Seeded(1)).is_err());
+}
+
+#[test]
+fn local_reports_are_unbiased_and_as_noisy_as_stated() {
+    let value = LocalValue::new(0.0, 2.0, 1.0).unwrap();
+    let mut noise = Seeded(2);
+    let estimates: Vec<f64> =
+        (0..60_000).map(|_| value.estimate(value.report(0.7, &mut noise).unwrap())).collect();
+    let deviation = 8f64.sqrt();
+    assert!((value.variance() - 8.0).abs() < 1e-3, "2 (LD/epsilon)^2");
+    assert!(!check::mean_alarm(estimates.iter().copied(), 0.7, deviation));
+    let squares = |wrong: f64| estimates.iter().map(move |e| wrong * (e - 0.7).powi(2) / 8.0);
+    assert!(!check::mean_alarm(squares(1.0), 1.0, 5f64.sqrt()));
+    assert!(check::mean_alarm(squares(0.9), 1.0, 5f64.sqrt()));
+    assert!(value.report(f64::NAN, &mut noise).is_err());
+    // The device's side and the server's side meet.
+    let mut bandit =
+        start(params(100, Protection::Local { epsilon: 1.0 }), Simplex::set(3).unwrap());
+    let device = *bandit.local_value().unwrap();
+    let ticket = bandit.decide().unwrap().ticket;
+    let report = device.report(0.4, &mut noise).unwrap();
+    assert!(bandit.observe_report(ticket, report).is_ok());
+    assert!(bandit.observe_report(ticket, report).is_err());
+    let mut central = start(params(100, Protection::None), Simplex::set(3).unwrap());
+    let ticket = central.decide().unwrap().ticket;
+    assert!(central.observe_report(ticket, report).is_err());
+}

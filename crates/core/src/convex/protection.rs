@@ -1,0 +1,284 @@
+//! How a loss is protected, and the running sum that does it.
+//!
+//! ```text
+//! gradient estimate of a round:  (n' / zeta) (v - b) u,   v in [low, high] the clipped value, u public, |u| = 1
+//! ```
+//!
+//! **Sensitivity.** Directions are drawn independently of the losses and taken to be known to everybody. Replacing one
+//! loss changes one clipped value, hence the sum of all estimates by `(n' / zeta) |v - v'| |u| <= Delta = n' (high - low) /
+//! zeta`, whatever the batch: with a range of [0, L D] that is `n' L D / zeta`, and Lemma 5.3 is not needed. Measured from
+//! the middle of the range, every estimate has length at most Delta / 2, so the running sum of vectors of that bound
+//! has exactly this sensitivity. The middle times the sum of the public directions is added back after the release
+//! where no baseline is wanted.
+//!
+//! **Quantisation.** The estimate is truncated towards zero on the sum's grid, which keeps its length at most Delta / 2 in
+//! exact integers (`release::Clipper`): it costs nothing. A locally protected value is floored to one of
+//! `2^20` steps of its range, so it differs by at most `2^20` of them, and gets an exact discrete Laplace variate of scale
+//! `2^20 / epsilon`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Result,
+    error::positive,
+    noise::{DiscreteLaplace, Noise},
+    privacy::{Event, Guarantee, TrustModel},
+    release::{
+        Calibration, Domain, Mechanism, PrivateSum, PrivateSumParams, PrivateSumPlan, Schedule,
+    },
+};
+
+/// What pure guarantees are stated at, since a guarantee has a delta.
+pub(super) const PURE_DELTA: f64 = 1e-12;
+/// Steps of a locally protected value.
+const STEPS: u64 = 1 << 20;
+
+/// Whom the people behind the losses have to trust, and with how much.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Protection {
+    /// Nobody is protected.
+    None,
+    /// A trusted curator who releases running sums under Gaussian noise.
+    Central {
+        /// Requested epsilon.
+        epsilon: f64,
+        /// Requested delta.
+        delta: f64,
+        /// How noise is correlated over time.
+        #[serde(default)]
+        mechanism: Mechanism,
+    },
+    /// A trusted curator who releases running sums in a tree under Laplace noise: delta = 0.
+    CentralPure {
+        /// Requested epsilon.
+        epsilon: f64,
+    },
+    /// Nobody: each value gets Laplace noise before it leaves the person. delta = 0.
+    Local {
+        /// Requested epsilon.
+        epsilon: f64,
+    },
+}
+
+impl Protection {
+    /// Central protection under the default mechanism.
+    pub fn central(epsilon: f64, delta: f64) -> Self {
+        Protection::Central { epsilon, delta, mechanism: Mechanism::default() }
+    }
+}
+
+/// How many rounds between releases, and how large an estimate is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Estimates {
+    pub(super) dimension: usize,
+    pub(super) horizon: u64,
+    pub(super) batch: u64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    /// n' / zeta.
+    pub(super) scale: f64,
+    /// Whether estimates are measured from the middle of the range, not from 0.
+    pub(super) from_middle: bool,
+    pub(super) contributions_per_person: u64,
+}
+
+impl Estimates {
+    fn middle(&self) -> f64 {
+        0.5 * (self.low + self.high)
+    }
+
+    /// What is subtracted from a value in an estimate that no private sum has centred.
+    fn baseline(&self) -> f64 {
+        if self.from_middle { self.middle() } else { 0.0 }
+    }
+
+    /// The running sum that protects them.
+    pub(super) fn sum(&self, mechanism: Mechanism, calibration: Calibration) -> PrivateSumParams {
+        let bound = 0.5 * (self.high - self.low) * self.scale;
+        PrivateSumParams {
+            mechanism,
+            schedule: Schedule::CappedGeometric {
+                first: self.batch,
+                least: self.batch,
+                rate: 0.0,
+                most: self.batch,
+            },
+            contributions_per_person: self.contributions_per_person,
+            ..PrivateSumParams::new(
+                Domain::Vector { dimension: self.dimension, bound },
+                Some(self.horizon),
+                calibration,
+            )
+        }
+    }
+}
+
+/// What a person's device does to a value: floor to the grid, and exact Laplace noise.
+///
+/// ```
+/// use reticent::{convex::LocalValue, noise::SecureNoise};
+/// let device = LocalValue::new(0.0, 2.0, 1.0)?;
+/// let report = device.report(0.7, &mut SecureNoise::from_system()?)?;
+/// assert!((device.estimate(report) - 0.7).abs() < 2.0 * 512.0);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LocalValue {
+    low: f64,
+    high: f64,
+    law: DiscreteLaplace,
+}
+
+/// A value that has been protected where it arose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueReport(i64);
+
+impl LocalValue {
+    /// Values in `[low, high]`, protected with `epsilon` each.
+    pub fn new(low: f64, high: f64, epsilon: f64) -> Result<Self> {
+        positive("epsilon", epsilon)?;
+        positive("range of values", high - low)?;
+        // Scale 2^20 / epsilon as a fraction, rounded up.
+        let denominator = 1_u64 << 10;
+        let numerator = (STEPS as f64 * denominator as f64 / epsilon).ceil();
+        if !(1.0..DiscreteLaplace::LARGEST as f64).contains(&numerator) {
+            return Err(Error::invalid("epsilon", epsilon, "give 1e-5 to 1e6"));
+        }
+        Ok(LocalValue { low, high, law: DiscreteLaplace::new(numerator as u64, denominator)? })
+    }
+
+    /// Clips, floors and protects a value.
+    pub fn report<N: Noise + ?Sized>(&self, value: f64, noise: &mut N) -> Result<ValueReport> {
+        crate::error::finite_vector("value", &[value], 1)?;
+        let share = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
+        Ok(ValueReport((share * STEPS as f64) as i64 + noise.discrete_laplace(&self.law)))
+    }
+
+    /// An unbiased estimate of the clipped value, up to half a step.
+    pub fn estimate(&self, report: ValueReport) -> f64 {
+        self.low + (self.high - self.low) * (report.0 as f64 + 0.5) / STEPS as f64
+    }
+
+    /// Variance that the noise adds to an estimate.
+    pub fn variance(&self) -> f64 {
+        self.law.variance() * ((self.high - self.low) / STEPS as f64).powi(2)
+    }
+
+    /// What one report tells.
+    pub fn event(&self) -> Event {
+        self.law.event(STEPS)
+    }
+
+    pub(super) fn guarantee(&self, at_most: u64) -> Result<Guarantee> {
+        Guarantee::of_person(&self.event(), at_most, TrustModel::Local, PURE_DELTA)
+    }
+}
+
+/// The running sum of a learner.
+pub(super) enum Aggregate<N> {
+    /// Sums of values that need no protection here: none is wanted, or they came protected.
+    Plain(PlainSum<N>),
+    Private(CentralSum<N>),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct PlainSum<N> {
+    estimates: Estimates,
+    rounds: u64,
+    sum: Vec<f64>,
+    noise: N,
+}
+
+pub(super) struct CentralSum<N> {
+    estimates: Estimates,
+    sum: PrivateSum<N>,
+    /// The middle times the directions so far, where no baseline is wanted: public.
+    public: Vec<f64>,
+    scratch: Vec<f64>,
+}
+
+impl<N: Noise> PlainSum<N> {
+    pub(super) fn start(estimates: Estimates, noise: N) -> Self {
+        PlainSum { estimates, rounds: 0, sum: vec![0.0; estimates.dimension], noise }
+    }
+
+    fn absorb(&mut self, direction: &[f64], value: f64) -> Result<Option<Vec<f64>>> {
+        if self.rounds == self.estimates.horizon {
+            let (round, horizon) = (self.rounds + 1, self.rounds);
+            return Err(Error::HorizonExceeded { round, horizon });
+        }
+        let weight = self.estimates.scale * (value - self.estimates.baseline());
+        self.sum.iter_mut().zip(direction).for_each(|(sum, u)| *sum += weight * u);
+        self.rounds += 1;
+        Ok(self.rounds.is_multiple_of(self.estimates.batch).then(|| self.sum.clone()))
+    }
+}
+
+impl<N: Noise> CentralSum<N> {
+    pub(super) fn start(estimates: Estimates, plan: PrivateSumPlan, noise: N) -> Self {
+        CentralSum::resumed(estimates, plan.start(noise), vec![0.0; estimates.dimension])
+    }
+
+    pub(super) fn resumed(estimates: Estimates, sum: PrivateSum<N>, public: Vec<f64>) -> Self {
+        CentralSum { estimates, sum, public, scratch: vec![0.0; estimates.dimension] }
+    }
+
+    fn absorb(&mut self, direction: &[f64], value: f64) -> Result<Option<Vec<f64>>> {
+        let Estimates { low, high, scale, from_middle, .. } = self.estimates;
+        let weight = scale * (value.clamp(low, high) - self.estimates.middle());
+        self.scratch.iter_mut().zip(direction).for_each(|(x, u)| *x = weight * u);
+        let contribution = self.sum.clip(&self.scratch)?;
+        let release = self.sum.absorb(&contribution)?;
+        if !from_middle {
+            let weight = scale * self.estimates.middle();
+            self.public.iter_mut().zip(direction).for_each(|(sum, u)| *sum += weight * u);
+        }
+        Ok(release.map(|release| {
+            release.vector().iter().zip(&self.public).map(|(sum, public)| sum + public).collect()
+        }))
+    }
+
+    pub(super) fn sum(&self) -> &PrivateSum<N> {
+        &self.sum
+    }
+
+    pub(super) fn public(&self) -> &[f64] {
+        &self.public
+    }
+}
+
+impl<N: Noise> Aggregate<N> {
+    /// Adds a round's estimate; the sums so far if a batch is full. An error changes nothing.
+    #[inline]
+    pub(super) fn absorb(&mut self, direction: &[f64], value: f64) -> Result<Option<Vec<f64>>> {
+        match self {
+            Aggregate::Plain(sum) => sum.absorb(direction, value),
+            Aggregate::Private(sum) => sum.absorb(direction, value),
+        }
+    }
+
+    /// The generator, for public randomness.
+    #[inline]
+    pub(super) fn source(&mut self) -> &mut N {
+        match self {
+            Aggregate::Plain(sum) => &mut sum.noise,
+            Aggregate::Private(sum) => sum.sum.source(),
+        }
+    }
+
+    pub(super) fn into_source(self) -> N {
+        match self {
+            Aggregate::Plain(sum) => sum.noise,
+            Aggregate::Private(sum) => sum.sum.into_source(),
+        }
+    }
+
+    /// Values absorbed so far.
+    pub(super) fn rounds(&self) -> u64 {
+        match self {
+            Aggregate::Plain(sum) => sum.rounds,
+            Aggregate::Private(sum) => sum.sum.rounds(),
+        }
+    }
+}

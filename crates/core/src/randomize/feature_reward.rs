@@ -1,0 +1,387 @@
+//! Features and reward with Gaussian noise: the message of OnlineUCB.
+//!
+//! ```text
+//! (x, y)  ->  (x + N(0, sigma^2 I_d), y + N(0, sigma^2)),    ||x|| <= L,  low <= y <= high
+//! ```
+//!
+//! Paper 0, Algorithm 1, lines 11 and 12. The noise on y is drawn by itself: with a draw shared between them, the
+//! difference of two coordinates of the message would be free of noise.
+//!
+//! **Guarantee.** The message is one Gaussian release of the pair, whose two values differ by at most
+//! `sqrt((2L)^2 + (high - low)^2)` together: sqrt 8 for rewards in [-1, 1], sqrt 5 for rewards in [0, 1]. In `exact` mode sigma is
+//! calibrated to that. In `paper` mode it is the printed `2 sqrt(2 ln(1.25/delta))/epsilon`, which counts the two parts as if only
+//! one of them were sent and uses the classic formula beyond epsilon = 1; the guarantee says what holds.
+//!
+//! The pair is clipped to integers on a dyadic grid of which sigma is about 2^44 units, and the noise is a discrete Gaussian on
+//! that grid: clipped integers are those of a person of the domain, so that the grid costs what `privacy/grid.rs` says and no more.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Result,
+    error::{finite_vector, positive},
+    noise::{DiscreteGaussian, Noise},
+    privacy::{Event, Guarantee, Mode, TrustModel, gaussian, grid},
+    release::{into_ball_units, power_of_two},
+};
+
+/// Log2 of the noise in grid units.
+const NOISE_BITS: f64 = 44.0;
+/// Bounds in grid units have so many bits at least, so that a report still resembles the data, and so many at most.
+const BITS: std::ops::RangeInclusive<f64> = 10.0..=60.0;
+/// What floating point may have done to the sensitivity.
+const MARGIN: f64 = 1.0 + 1e-12;
+
+/// Public parameters of [`FeatureReward`].
+///
+/// ```
+/// use reticent::{noise::SecureNoise, randomize::FeatureRewardParams};
+/// let randomizer = FeatureRewardParams::new(2, 1.0, 1e-6).check()?;
+/// let report = randomizer.randomize(&[0.6, 0.8], 1.0, &mut SecureNoise::from_system()?)?;
+/// assert_eq!(report.features.len(), 2);
+/// println!("{}", randomizer.guarantee()?);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureRewardParams {
+    /// Features of an arm, d.
+    pub dimension: usize,
+    /// L: longer features are shortened to this.
+    pub feature_bound: f64,
+    /// Rewards below are raised to this.
+    pub lowest_reward: f64,
+    /// Rewards above are lowered to this.
+    pub highest_reward: f64,
+    /// Requested epsilon.
+    pub epsilon: f64,
+    /// Requested delta.
+    pub delta: f64,
+    /// Exact calibration, or the printed sigma.
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+impl FeatureRewardParams {
+    /// Unit features, rewards in [-1, 1], exact calibration.
+    pub fn new(dimension: usize, epsilon: f64, delta: f64) -> Self {
+        FeatureRewardParams {
+            dimension,
+            feature_bound: 1.0,
+            lowest_reward: -1.0,
+            highest_reward: 1.0,
+            epsilon,
+            delta,
+            mode: Mode::Exact,
+        }
+    }
+
+    /// The printed sigma.
+    pub fn published(self) -> Self {
+        FeatureRewardParams { mode: Mode::Paper, ..self }
+    }
+
+    /// Rewards in [0, 1].
+    pub fn with_unit_rewards(self) -> Self {
+        FeatureRewardParams { lowest_reward: 0.0, highest_reward: 1.0, ..self }
+    }
+
+    /// The randomiser, or the parameter that stands in the way.
+    pub fn check(&self) -> Result<FeatureReward> {
+        const MOST: usize = 1 << 12;
+        if !(1..=MOST).contains(&self.dimension) {
+            return Err(Error::invalid("dimension", self.dimension, format!("give 1 to {MOST}")));
+        }
+        positive("feature_bound", self.feature_bound)?;
+        finite_vector("lowest_reward", &[self.lowest_reward], 1)?;
+        finite_vector("highest_reward", &[self.highest_reward], 1)?;
+        if self.lowest_reward >= self.highest_reward {
+            let remedy = format!("give more than lowest_reward = {}", self.lowest_reward);
+            return Err(Error::invalid("highest_reward", self.highest_reward, remedy));
+        }
+        let sensitivity = self.sensitivity();
+        let sigma = match self.mode {
+            Mode::Exact => {
+                let coordinates = (self.dimension + 1) as f64;
+                let least = power_of_two(NOISE_BITS as i32 - 1);
+                let mu = grid::largest_mu(self.epsilon, self.delta, coordinates, least)?;
+                sensitivity / mu * MARGIN
+            }
+            Mode::Paper => {
+                let one_part = self.feature_diameter().max(self.reward_range());
+                gaussian::classic_sigma(self.epsilon, self.delta, one_part, Mode::Paper)?
+            }
+        };
+        let exponent = (NOISE_BITS - sigma.log2()).round();
+        let bits = exponent + self.largest().log2();
+        if !(exponent.abs() <= 500.0 && BITS.contains(&bits)) {
+            let remedy = "bounds and noise are too many orders of magnitude apart for 64-bit integers: \
+                          choose other units or another epsilon";
+            return Err(Error::invalid("epsilon", self.epsilon, remedy));
+        }
+        let unit = power_of_two(-(exponent as i32));
+        if self.reward_range() < 4.0 * unit {
+            let remedy = format!(
+                "rewards that close together drown in the noise: give more than lowest_reward = {}",
+                self.lowest_reward
+            );
+            return Err(Error::invalid("highest_reward", self.highest_reward, remedy));
+        }
+        let law = DiscreteGaussian::new((sigma / unit).ceil() as u64)?;
+        let deviation = law.sigma() as f64 * unit;
+        Ok(FeatureReward {
+            params: *self,
+            exponent: exponent as i32,
+            law,
+            deviation,
+            mu: sensitivity / deviation * MARGIN,
+        })
+    }
+
+    fn feature_diameter(&self) -> f64 {
+        2.0 * self.feature_bound
+    }
+
+    fn reward_range(&self) -> f64 {
+        self.highest_reward - self.lowest_reward
+    }
+
+    /// How far two people's pairs can be apart: the two parts leave together and count together.
+    pub fn sensitivity(&self) -> f64 {
+        self.feature_diameter().hypot(self.reward_range())
+    }
+
+    /// The largest number that may have to be written.
+    fn largest(&self) -> f64 {
+        self.feature_bound.max(self.lowest_reward.abs()).max(self.highest_reward.abs())
+    }
+}
+
+/// What one person sends.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureRewardReport {
+    /// `x~`: the features plus noise.
+    pub features: Vec<f64>,
+    /// `y~`: the reward plus noise.
+    pub reward: f64,
+}
+
+/// The person's half: a calibrated randomiser of features and reward.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FeatureReward {
+    params: FeatureRewardParams,
+    /// One grid unit is `2^-exponent`.
+    exponent: i32,
+    law: DiscreteGaussian,
+    deviation: f64,
+    mu: f64,
+}
+
+impl FeatureReward {
+    /// The public parameters.
+    pub fn params(&self) -> &FeatureRewardParams {
+        &self.params
+    }
+
+    /// sigma: the standard deviation of the noise in every coordinate.
+    pub fn deviation(&self) -> f64 {
+        self.deviation
+    }
+
+    /// What one report tells the accountant.
+    pub fn event(&self) -> Event {
+        Event::GridGaussian {
+            mu: self.mu,
+            sigma: self.law.sigma() as f64,
+            coordinates: (self.params.dimension + 1) as f64,
+        }
+    }
+
+    /// What may be promised to the person who sends one report; in `paper` mode beside what the paper claims.
+    pub fn guarantee(&self) -> Result<Guarantee> {
+        let FeatureRewardParams { epsilon, delta, mode, .. } = self.params;
+        let guarantee = Guarantee::of(&self.event(), TrustModel::Local, delta)?;
+        match mode {
+            Mode::Exact => Ok(guarantee),
+            Mode::Paper => guarantee.with_claim(epsilon, delta, "paper 0, Theorem 3.2"),
+        }
+    }
+
+    /// A private report. Features and reward outside their bounds are clipped to them.
+    pub fn randomize<N: Noise + ?Sized>(
+        &self,
+        features: &[f64],
+        reward: f64,
+        noise: &mut N,
+    ) -> Result<FeatureRewardReport> {
+        let mut report = FeatureRewardReport::default();
+        self.randomize_into(features, reward, noise, &mut report)?;
+        Ok(report)
+    }
+
+    /// As [`FeatureReward::randomize`], over an old report. An error changes nothing.
+    pub fn randomize_into<N: Noise + ?Sized>(
+        &self,
+        features: &[f64],
+        reward: f64,
+        noise: &mut N,
+        report: &mut FeatureRewardReport,
+    ) -> Result<()> {
+        let (units, reward_units) = self.clip(features, reward)?;
+        let unit = power_of_two(-self.exponent);
+        let mut noisy = |units: i64| (units + noise.discrete_gaussian(&self.law)) as f64 * unit;
+        report.features.clear();
+        report.features.extend(units.into_iter().map(&mut noisy));
+        report.reward = noisy(reward_units);
+        Ok(())
+    }
+
+    /// The pair on the grid, within its bounds in integers.
+    fn clip(&self, features: &[f64], reward: f64) -> Result<(Vec<i64>, i64)> {
+        finite_vector("features", features, self.params.dimension)?;
+        finite_vector("reward", &[reward], 1)?;
+        let (units, _) = into_ball_units(features, self.params.feature_bound, self.exponent);
+        let scale = power_of_two(self.exponent);
+        let lowest = (self.params.lowest_reward * scale).ceil() as i64;
+        let highest = (self.params.highest_reward * scale).floor() as i64;
+        Ok((units, ((reward * scale) as i64).clamp(lowest, highest)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::{SecureNoise, check};
+
+    #[test]
+    fn the_printed_sigma_gives_the_deltas_of_the_table() {
+        // Deltas by scipy at the claimed epsilon, for rewards in [-1, 1] and in [0, 1].
+        let cases = [
+            (0.2, 0.1, 3.310472583884e-3, 9.073248828557e-4),
+            (1.0, 0.1, 2.384566302575e-2, 6.611525124468e-3),
+            (10.0, 0.1, 9.161706151880e-1, 6.075837743104e-1),
+            (1.0, 1e-5, 3.736055128939e-5, 5.859136575500e-7),
+            (10.0, 1e-5, 1.326022993332e-2, 2.879072556333e-4),
+        ];
+        for (epsilon, delta, wide, narrow) in cases {
+            let params = FeatureRewardParams::new(5, epsilon, delta).published();
+            let expected_sigma = 2.0 * (2.0 * (1.25 / delta).ln()).sqrt() / epsilon;
+            for (params, expected) in [(params, wide), (params.with_unit_rewards(), narrow)] {
+                let randomizer = params.check().unwrap();
+                assert!((randomizer.deviation() / expected_sigma - 1.0).abs() < 1e-12);
+                let guarantee = randomizer.guarantee().unwrap();
+                let found = guarantee.claimed().unwrap().true_delta;
+                assert!((found / expected - 1.0).abs() < 1e-8, "{found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn exact_mode_gives_what_is_asked_and_ignoring_the_joint_sensitivity_does_not() {
+        for (epsilon, delta) in [(0.2, 0.1), (1.0, 1e-5), (10.0, 1e-6)] {
+            let randomizer = FeatureRewardParams::new(5, epsilon, delta).check().unwrap();
+            let guarantee = randomizer.guarantee().unwrap();
+            assert!(guarantee.epsilon() <= epsilon * (1.0 + 1e-9));
+            assert!(guarantee.epsilon() > epsilon * (1.0 - 1e-6));
+            // The planted mistake: noise for one of the two parts.
+            let small = gaussian::sigma(epsilon, delta, 2.0, 1).unwrap();
+            assert!(randomizer.deviation() > 1.41 * small);
+            let mistaken = Event::Gaussian { sensitivity: 8_f64.sqrt(), sigma: small };
+            let curve = crate::privacy::Accountant::price(&mistaken).unwrap();
+            assert!(curve.delta(epsilon).unwrap() > 1.5 * delta);
+        }
+    }
+
+    /// Whether noise of this shape could have come from d + 1 independent normals of the stated deviation.
+    fn alarm(noises: &[Vec<f64>], deviation: f64) -> bool {
+        let count = noises[0].len();
+        (0..count).any(|i| {
+            (0..=i).any(|j| {
+                let products = noises.iter().map(|z| z[i] * z[j] / (deviation * deviation));
+                let (mean, spread) = if i == j { (1.0, 2_f64.sqrt()) } else { (0.0, 1.0) };
+                check::mean_alarm(products, mean, spread)
+            })
+        })
+    }
+
+    #[test]
+    fn every_coordinate_has_noise_of_its_own_and_a_shared_draw_is_noticed() {
+        let randomizer = FeatureRewardParams::new(3, 1.0, 1e-5).check().unwrap();
+        let mut source = SecureNoise::seeded(51);
+        let (x, y) = ([0.6, -0.8, 0.0], 0.25);
+        let noises: Vec<Vec<f64>> = (0..40_000)
+            .map(|_| {
+                let report = randomizer.randomize(&x, y, &mut source).unwrap();
+                let mut noise: Vec<f64> =
+                    report.features.iter().zip(&x).map(|(r, x)| r - x).collect();
+                noise.push(report.reward - y);
+                noise
+            })
+            .collect();
+        let deviation = randomizer.deviation();
+        assert!(!alarm(&noises, deviation));
+        // Planted: the reward takes the noise of the first feature; then y - x_1 leaves in the clear.
+        let shared: Vec<Vec<f64>> = noises.iter().map(|z| vec![z[0], z[1], z[2], z[0]]).collect();
+        assert!(alarm(&shared, deviation));
+        // Planted: three parts in a hundred too little.
+        let small: Vec<Vec<f64>> =
+            noises.iter().map(|z| z.iter().map(|z| 0.97 * z).collect()).collect();
+        assert!(alarm(&small, deviation));
+    }
+
+    #[test]
+    fn clipped_pairs_keep_the_sensitivity_in_integers() {
+        let params = FeatureRewardParams {
+            feature_bound: 0.7,
+            lowest_reward: -0.3,
+            highest_reward: 1.1,
+            ..FeatureRewardParams::new(3, 2.0, 1e-6)
+        };
+        let randomizer = params.check().unwrap();
+        let far = [[1e300, 5.0, -3.0], [-1e300, 0.0, 1e299], [0.5, 0.5, 0.5], [-0.4, 0.4, 0.4]];
+        let scale = power_of_two(randomizer.exponent);
+        let mut largest: f64 = 0.0;
+        for (a, y) in far.iter().zip([1e9, 0.3, 1.1, 0.0]) {
+            for (b, z) in far.iter().zip([1e9, -1e9, -0.3, 2.0]) {
+                let (one, two) = (randomizer.clip(a, y).unwrap(), randomizer.clip(b, z).unwrap());
+                let entries = one.0.iter().zip(&two.0).chain([(&one.1, &two.1)]);
+                let square: f64 = entries.map(|(a, b)| ((a - b) as f64 / scale).powi(2)).sum();
+                largest = largest.max(square.sqrt());
+            }
+        }
+        let stated = randomizer.mu * randomizer.deviation();
+        assert!(largest <= stated && largest > 0.9 * stated, "{largest} {stated}");
+        // What is inside stays where it was, to a grid unit.
+        let (units, reward) = randomizer.clip(&[0.1, -0.2, 0.3], 0.9).unwrap();
+        assert!((units[1] as f64 / scale + 0.2).abs() < 1e-9);
+        assert!((reward as f64 / scale - 0.9).abs() < 1e-9);
+    }
+
+    #[test]
+    fn bad_input_is_named_and_changes_nothing() {
+        let good = FeatureRewardParams::new(3, 1.0, 1e-6);
+        for (params, field) in [
+            (FeatureRewardParams { dimension: 0, ..good }, "dimension is 0"),
+            (FeatureRewardParams { feature_bound: -1.0, ..good }, "feature_bound is -1"),
+            (FeatureRewardParams { highest_reward: -1.0, ..good }, "highest_reward is -1"),
+            (FeatureRewardParams { lowest_reward: f64::NAN, ..good }, "lowest_reward is NaN"),
+            (FeatureRewardParams { epsilon: 0.0, ..good }, "epsilon is 0"),
+            (FeatureRewardParams { epsilon: -1.0, mode: Mode::Paper, ..good }, "epsilon is -1"),
+            (FeatureRewardParams { delta: 1.0, ..good }, "delta is 1"),
+        ] {
+            let message = params.check().unwrap_err().to_string();
+            assert!(message.starts_with(field), "{message}");
+        }
+        let randomizer = good.check().unwrap();
+        let mut noise = SecureNoise::seeded(1);
+        let mut report = FeatureRewardReport { features: vec![7.0], reward: 7.0 };
+        for (x, y) in [(&[0.1; 2][..], 0.0), (&[f64::NAN; 3], 0.0), (&[0.1; 3], f64::INFINITY)] {
+            assert!(randomizer.randomize_into(x, y, &mut noise, &mut report).is_err());
+        }
+        assert_eq!((report.features, report.reward), (vec![7.0], 7.0));
+        // A delta that gives people away is warned of.
+        let careless = FeatureRewardParams::new(3, 1.0, 0.1).check().unwrap();
+        assert!(!careless.guarantee().unwrap().warnings().is_empty());
+    }
+}

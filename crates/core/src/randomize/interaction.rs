@@ -1,0 +1,277 @@
+//! Clipping of one interaction: features into the unit ball, the reward into [-1, 1].
+//!
+//! ```text
+//! x -> x / L, shortened to norm 1        y -> z = (y - centre) / half, cut to [-1, 1]
+//! ```
+//!
+//! **Centring.** Rewards in `[low, high]` lie at most `half = (high - low)/2` from their middle, which is what a randomiser has to
+//! hide; from zero they may lie twice as far. `E z = (<theta, x> - centre) / half` is linear in x only if a constant is: where
+//! all arms share a last feature c (an intercept), `centre = <centre/c e_d, x>`. So rewards are centred exactly if an intercept
+//! is declared, and else `centre = 0`, `half = max(|low|, |high|)`.
+//!
+//! With an intercept the last feature is set to c whatever came, and the rest is shortened to `sqrt(L^2 - c^2)`: every
+//! interaction is one of the declared domain, so that randomisers may rely on it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Result,
+    error::{finite_vector, positive},
+};
+
+/// Features and intercepts may miss their declared size by rounding.
+const ROUNDING: f64 = 1e-6;
+
+/// What is publicly known of arms and rewards: what people's data are clipped to.
+///
+/// ```
+/// use reticent::randomize::Bounds;
+/// let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(3) };
+/// let interaction = bounds.clip(&[0.6, 0.0, 1.2], 0.3)?;
+/// assert!(interaction.clipped());
+/// assert!(bounds.clip(&[0.6, f64::NAN, 0.0], 0.3).is_err());
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bounds {
+    /// Features of an arm, d.
+    pub dimension: usize,
+    /// L: the largest Euclidean norm of an arm.
+    #[serde(default = "one")]
+    pub feature_bound: f64,
+    /// Lowest and highest reward.
+    #[serde(default = "symmetric")]
+    pub rewards: (f64, f64),
+    /// The last feature of every arm, if it is the same for all: then rewards are centred.
+    #[serde(default)]
+    pub intercept: Option<f64>,
+    /// Every arm has norm exactly L, so that nothing has to hide how long it is.
+    #[serde(default)]
+    pub unit_arms: bool,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn symmetric() -> (f64, f64) {
+    (-1.0, 1.0)
+}
+
+impl Bounds {
+    /// Arms in the unit ball, rewards in [-1, 1], no intercept.
+    pub fn unit(dimension: usize) -> Self {
+        Bounds {
+            dimension,
+            feature_bound: 1.0,
+            rewards: (-1.0, 1.0),
+            intercept: None,
+            unit_arms: false,
+        }
+    }
+
+    /// Refuses bounds that bound nothing.
+    pub fn check(&self) -> Result<()> {
+        if !(1..=1 << 10).contains(&self.dimension) {
+            return Err(Error::invalid("dimension", self.dimension, "give 1 to 1024"));
+        }
+        positive("feature_bound", self.feature_bound)?;
+        let (low, high) = self.rewards;
+        finite_vector("rewards", &[low, high], 2)?;
+        let half = 0.5 * (high - low);
+        if half.is_nan() || half <= 0.0 || half.is_infinite() {
+            let remedy = "give the lowest reward first, below the highest";
+            return Err(Error::invalid("rewards", format!("({low}, {high})"), remedy));
+        }
+        for (field, value) in [("feature_bound", self.feature_bound), ("rewards", half)] {
+            if !(1e-100..=1e100).contains(&value) {
+                return Err(Error::invalid(field, value, "choose units between 1e-100 and 1e100"));
+            }
+        }
+        match self.intercept {
+            None => Ok(()),
+            Some(c) if self.dimension < 2 => Err(Error::invalid(
+                "intercept",
+                c,
+                "with one feature there is nothing but the intercept: add features",
+            )),
+            Some(c) if c != 0.0 && c.abs() < self.feature_bound => Ok(()),
+            Some(c) => {
+                let remedy = format!("give a number other than 0, below {}", self.feature_bound);
+                Err(Error::invalid("intercept", c, remedy))
+            }
+        }
+    }
+
+    /// What is taken off a reward.
+    pub fn centre(&self) -> f64 {
+        match self.intercept {
+            Some(_) => self.rewards.0 + 0.5 * (self.rewards.1 - self.rewards.0),
+            None => 0.0,
+        }
+    }
+
+    /// What a centred reward is divided by.
+    pub fn half_range(&self) -> f64 {
+        match self.intercept {
+            Some(_) => 0.5 * (self.rewards.1 - self.rewards.0),
+            None => self.rewards.0.abs().max(self.rewards.1.abs()),
+        }
+    }
+
+    /// c/L, where there is an intercept.
+    pub(crate) fn unit_intercept(&self) -> Option<f64> {
+        self.intercept.map(|c| c / self.feature_bound)
+    }
+
+    /// Features of an arm, clipped and divided by L.
+    pub(crate) fn clip_features(&self, features: &[f64]) -> Result<(Vec<f64>, bool)> {
+        finite_vector("features", features, self.dimension)?;
+        let mut unit: Vec<f64> = features.iter().map(|x| x / self.feature_bound).collect();
+        finite_vector("features", &unit, self.dimension)?;
+        let (free, most) = match self.unit_intercept() {
+            None => (self.dimension, 1.0),
+            Some(c) => {
+                let last = unit[self.dimension - 1];
+                if (last - c).abs() > ROUNDING {
+                    let remedy = format!(
+                        "it is declared to be {c} times feature_bound: the same in every arm"
+                    );
+                    return Err(Error::invalid("last feature over feature_bound", last, remedy));
+                }
+                unit[self.dimension - 1] = c;
+                (self.dimension - 1, (1.0 - c * c).sqrt())
+            }
+        };
+        // Scaled by the largest entry first, so that no square overflows.
+        let peak = unit[..free].iter().fold(f64::MIN_POSITIVE, |most, x| most.max(x.abs()));
+        let norm = peak * unit[..free].iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt();
+        if self.unit_arms && (norm - most).abs() > ROUNDING {
+            let remedy = "unit_arms promises arms of norm feature_bound exactly: scale them, or promise less";
+            return Err(Error::invalid("norm of the features over feature_bound", norm, remedy));
+        }
+        if norm > most || self.unit_arms {
+            unit[..free].iter_mut().for_each(|x| *x *= most / norm);
+        }
+        Ok((unit, norm > most * (1.0 + 1e-12)))
+    }
+
+    /// Clips features and reward.
+    pub fn clip(&self, features: &[f64], reward: f64) -> Result<Interaction> {
+        self.check()?;
+        finite_vector("reward", &[reward], 1)?;
+        let (features, long) = self.clip_features(features)?;
+        let cut = reward.clamp(self.rewards.0, self.rewards.1);
+        let unit = ((cut - self.centre()) / self.half_range()).clamp(-1.0, 1.0);
+        Ok(Interaction { features, reward: unit, clipped: long || cut != reward })
+    }
+}
+
+/// One person's features and reward, clipped. Only [`Bounds::clip`] makes one.
+#[derive(Clone, PartialEq)]
+pub struct Interaction {
+    features: Vec<f64>,
+    reward: f64,
+    clipped: bool,
+}
+
+impl Interaction {
+    /// Whether features or reward exceeded a bound.
+    pub fn clipped(&self) -> bool {
+        self.clipped
+    }
+
+    /// x, of norm at most 1.
+    pub(crate) fn features(&self) -> &[f64] {
+        &self.features
+    }
+
+    /// z, in [-1, 1].
+    pub(crate) fn reward(&self) -> f64 {
+        self.reward
+    }
+
+    /// Refuses an interaction of another dimension.
+    pub(crate) fn expect(&self, dimension: usize) -> Result<()> {
+        finite_vector("features", &self.features, dimension)
+    }
+}
+
+/// Prints no numbers: a log line must not show a person.
+impl std::fmt::Debug for Interaction {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Interaction")
+            .field("clipped", &self.clipped)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn everything_clipped_lies_in_the_domain(
+            vector in prop::collection::vec(prop_oneof![-3.0_f64..3.0, prop::num::f64::NORMAL], 4),
+            reward in prop::num::f64::NORMAL, intercept: bool,
+        ) {
+            let bounds = Bounds {
+                feature_bound: 2.0,
+                rewards: (0.5, 3.5),
+                intercept: intercept.then_some(1.2),
+                ..Bounds::unit(4)
+            };
+            let mut vector = vector;
+            if intercept {
+                vector[3] = 1.2;
+            }
+            if let Ok(interaction) = bounds.clip(&vector, reward) {
+                let norm = interaction.features.iter().map(|x| x * x).sum::<f64>().sqrt();
+                prop_assert!(norm <= 1.0 + 1e-12, "{}", norm);
+                prop_assert!(interaction.reward.abs() <= 1.0);
+                if intercept {
+                    prop_assert_eq!(interaction.features[3], 0.6);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rewards_are_centred_where_that_is_linear_and_only_there() {
+        let plain = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) };
+        assert_eq!(plain.clip(&[1.0, 0.0], 0.25).unwrap().reward(), 0.25);
+        let centred = Bounds { intercept: Some(0.6), ..plain };
+        assert_eq!(centred.clip(&[0.8, 0.6], 0.25).unwrap().reward(), -0.5);
+        assert_eq!(centred.clip(&[0.8, 0.6], 7.0).unwrap().reward(), 1.0);
+    }
+
+    #[test]
+    fn bad_bounds_and_bad_data_are_refused() {
+        let good = Bounds::unit(3);
+        for bad in [
+            Bounds { dimension: 0, ..good },
+            Bounds { feature_bound: f64::NAN, ..good },
+            Bounds { rewards: (1.0, 1.0), ..good },
+            Bounds { rewards: (1.0, -1.0), ..good },
+            Bounds { rewards: (f64::NEG_INFINITY, 1.0), ..good },
+            Bounds { intercept: Some(0.0), ..good },
+            Bounds { intercept: Some(1.0), ..good },
+            Bounds { intercept: Some(0.5), dimension: 1, ..good },
+        ] {
+            assert!(bad.check().is_err(), "{bad:?}");
+            assert!(bad.clip(&[0.1, 0.2, 0.3], 0.0).is_err());
+        }
+        assert!(good.clip(&[0.1, 0.2], 0.0).is_err());
+        assert!(good.clip(&[0.1, 0.2, f64::INFINITY], 0.0).is_err());
+        assert!(good.clip(&[0.1, 0.2, 0.3], f64::NAN).is_err());
+        let intercept = Bounds { intercept: Some(0.5), ..good };
+        assert!(intercept.clip(&[0.1, 0.2, 0.4], 0.0).is_err());
+        let unit = Bounds { unit_arms: true, ..good };
+        assert!(unit.clip(&[0.1, 0.2, 0.3], 0.0).is_err());
+        assert!(unit.clip(&[0.6, 0.0, 0.8], 0.0).is_ok());
+    }
+}

@@ -1,0 +1,174 @@
+//! PrivUnit on the sufficient statistics of least squares: pure local privacy for private arms and small epsilon.
+//!
+//! ```text
+//! u = (a svec(x x^T), b x z),   a^2 + b^2 = 1,   report V = PrivUnit(u),   estimate V / (m a), V / (m b)
+//! ```
+//!
+//! svec is the upper triangle with `sqrt 2` off the diagonal, so that `|svec(x x^T)| = |x|^2`: for `|x| <= 1`, `|z| <= 1` u lies in
+//! the unit ball of `D = d(d+1)/2 + d` dimensions. Where it is shorter than 1, a coin makes it a unit vector of the same mean
+//! ([`super::second_moment`]); a mixture of reports that are each epsilon-DP is epsilon-DP, and no dimension is spent on padding.
+//!
+//! The noise of `x x^T` off the diagonal has deviation `1/(m a sqrt(2D))`, that of `x z` `1/(m b sqrt D)`.
+
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+
+use super::{
+    Correlation, Interaction, Precision, PrivUnit,
+    second_moment::{exact, on_the_sphere},
+};
+use crate::{Error, Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event};
+
+/// A calibrated PrivUnit report of `x x^T` and `x z`.
+///
+/// ```
+/// use reticent::{noise::SecureNoise, randomize::{Bounds, UnitGram}};
+/// let randomizer = UnitGram::new(2, 1.0)?;
+/// let clipped = Bounds::unit(2).clip(&[0.6, 0.8], 1.0)?;
+/// let report = randomizer.randomize(&clipped, &mut SecureNoise::from_system()?)?;
+/// assert_eq!(randomizer.estimate(&report, randomizer.correlation())?.len(), 3 + 2);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnitGram {
+    dimension: usize,
+    /// a; b follows.
+    matrix_weight: f64,
+    unit: PrivUnit,
+}
+
+impl UnitGram {
+    /// a: the noise of the matrix counts less than its size suggests, for the ridge takes much of it.
+    pub const DEFAULT_WEIGHT: f64 = 0.6;
+
+    /// The mechanism for arms of `dimension` features.
+    pub fn new(dimension: usize, epsilon: f64) -> Result<Self> {
+        UnitGram::with_weight(dimension, epsilon, Self::DEFAULT_WEIGHT)
+    }
+
+    /// The same with another weight a on the matrix, strictly between 0 and 1.
+    pub fn with_weight(dimension: usize, epsilon: f64, matrix_weight: f64) -> Result<Self> {
+        if !(1..=1 << 10).contains(&dimension) {
+            return Err(Error::invalid("dimension", dimension, "give 1 to 1024"));
+        }
+        crate::error::probability("matrix_weight", matrix_weight)?;
+        let unit = PrivUnit::new(triangle(dimension) + dimension, epsilon)?;
+        Ok(UnitGram { dimension, matrix_weight, unit })
+    }
+
+    fn vector_weight(&self) -> f64 {
+        (1.0 - self.matrix_weight * self.matrix_weight).sqrt()
+    }
+
+    /// Multiplies the entries of (triangle, vector) by `diagonal`, `off` and `vector`.
+    fn scale(&self, entries: &mut [f64], diagonal: f64, off: f64, vector: f64) {
+        let mut index = 0;
+        for row in 0..self.dimension {
+            for column in row..self.dimension {
+                entries[index] *= if row == column { diagonal } else { off };
+                index += 1;
+            }
+        }
+        entries[index..].iter_mut().for_each(|x| *x *= vector);
+    }
+
+    /// A point of the sphere in D dimensions.
+    pub fn randomize<N: Noise>(
+        &self,
+        interaction: &Interaction,
+        noise: &mut N,
+    ) -> Result<Vec<f64>> {
+        interaction.expect(self.dimension)?;
+        let mut u = exact(interaction.features(), interaction.reward());
+        let a = self.matrix_weight;
+        self.scale(&mut u, a, a * SQRT_2, self.vector_weight());
+        self.unit.direction(&on_the_sphere(u, noise)?, noise)
+    }
+
+    /// What a report says of `x x^T` and `x z`, without bias if reports correlate with the truth as `correlation` says.
+    pub fn estimate(&self, report: &[f64], correlation: Correlation) -> Result<Vec<f64>> {
+        finite_vector("report", report, triangle(self.dimension) + self.dimension)?;
+        let mut sums = report.to_vec();
+        let (m, a) = (correlation.first, self.matrix_weight);
+        let diagonal = 1.0 / (m * a);
+        self.scale(&mut sums, diagonal, diagonal * FRAC_1_SQRT_2, 1.0 / (m * self.vector_weight()));
+        Ok(sums)
+    }
+
+    /// What one report tells the accountant.
+    pub fn event(&self) -> Event {
+        self.unit.event()
+    }
+
+    /// How reports correlate with the truth.
+    pub fn correlation(&self) -> Correlation {
+        Correlation { first: self.unit.mean_correlation(), second: self.unit.second_correlation() }
+    }
+
+    /// The noise of one estimate.
+    pub fn precision(&self) -> Precision {
+        let size = (triangle(self.dimension) + self.dimension) as f64;
+        let deviation = 1.0 / (self.unit.mean_correlation() * size.sqrt());
+        Precision {
+            matrix: deviation * FRAC_1_SQRT_2 / self.matrix_weight,
+            vector: deviation / self.vector_weight(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{noise::check::mean_alarm, randomize::Bounds, release::testing::Seeded};
+
+    #[test]
+    fn estimates_are_unbiased_on_the_sphere_and_inside_the_ball() {
+        let randomizer = UnitGram::new(2, 2.0).unwrap();
+        let mut noise = Seeded(7);
+        for (x, z) in [([0.6, 0.8], 1.0), ([0.3, -0.2], 0.4), ([0.0, 0.0], 0.0)] {
+            let clipped = Bounds::unit(2).clip(&x, z).unwrap();
+            let truth = exact(&x, z);
+            let draws: Vec<Vec<f64>> = (0..40_000)
+                .map(|_| {
+                    let report = randomizer.randomize(&clipped, &mut noise).unwrap();
+                    randomizer.estimate(&report, randomizer.correlation()).unwrap()
+                })
+                .collect();
+            let Precision { matrix, vector } = randomizer.precision();
+            // A unit vector's entry has second moment at most 1: sqrt 5 times the mean deviation covers every case.
+            let spread = [2f64.sqrt() * matrix, matrix, 2f64.sqrt() * matrix, vector, vector];
+            for (i, truth) in truth.iter().enumerate() {
+                let values = || draws.iter().map(|v| v[i]);
+                assert!(!mean_alarm(values(), *truth, 2.3 * spread[i]), "{x:?} {i}");
+                if truth.abs() > 0.3 {
+                    // Planted: not divided by the mean correlation.
+                    let biased = values().map(|v| v * randomizer.correlation().first);
+                    assert!(mean_alarm(biased, *truth, 2.3 * spread[i]), "{x:?} {i}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn reports_hide_who_is_short_and_cost_what_priv_unit_costs() {
+        let randomizer = UnitGram::new(3, 1.0).unwrap();
+        let mut noise = Seeded(8);
+        for x in [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]] {
+            let clipped = Bounds::unit(3).clip(&x, 0.0).unwrap();
+            let report = randomizer.randomize(&clipped, &mut noise).unwrap();
+            assert!((report.iter().map(|v| v * v).sum::<f64>() - 1.0).abs() < 1e-8);
+        }
+        let curve = crate::privacy::Accountant::price(&randomizer.event()).unwrap();
+        assert!((curve.epsilon(1e-12).unwrap() - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn bad_input_is_refused() {
+        assert!(UnitGram::new(0, 1.0).is_err());
+        assert!(UnitGram::new(2, -1.0).is_err());
+        assert!(UnitGram::with_weight(2, 1.0, 1.0).is_err());
+        let randomizer = UnitGram::new(2, 1.0).unwrap();
+        assert!(randomizer.estimate(&[0.0; 4], randomizer.correlation()).is_err());
+        let other = Bounds::unit(3).clip(&[0.1; 3], 0.5).unwrap();
+        assert!(randomizer.randomize(&other, &mut Seeded(1)).is_err());
+    }
+}

@@ -1,0 +1,490 @@
+//! The agent's half: an observed response is clipped, randomised on a grid, and only then leaves.
+//!
+//! ```text
+//! response y -> clip to [lower, upper] -> round to the grid -> + discrete Gaussian -> report u
+//! ```
+//!
+//! **Guarantee.** One report has sensitivity `upper - lower` and is priced by the accountant as a Gaussian on a grid: local privacy of
+//! one response (Fact 1 of paper 3, with an exact calibration). An agent that answers every round composes; what that amounts
+//! to for the agent as a person is [`Agent::guarantee_so_far`], and a budget may be given for a fixed number of answers at once.
+//!
+//! The paper's `y in [-1, 1]` contradicts its own unbounded noise; clipping first is what makes the sensitivity true. Responses
+//! beyond the range are biased by it, so the range should be that of Y on this agent's axis ([`Polytope::range`]), widened by what the
+//! response's own noise may add.
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{Polytope, Ticket};
+use crate::{
+    Error, Result,
+    error::{finite_vector, not_negative, positive},
+    noise::{DiscreteGaussian, Noise},
+    privacy::{Event, Guarantee, Mode, TrustModel, gaussian, grid},
+    saved,
+};
+
+const KIND: &str = "safe agent";
+/// Log2 of the noise in grid units.
+const NOISE_BITS: f64 = 44.0;
+/// The delta at which the exact guarantee of published constants is stated.
+const CERTIFICATE_DELTA: f64 = 1e-5;
+/// Covers floating point in the ratio of range and noise.
+const MARGIN: f64 = 1.0 + 1e-9;
+
+/// How an agent's responses are protected.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ResponsePrivacy {
+    /// Reports are the clipped responses.
+    None,
+    /// Calibrated by the accountant.
+    Budget {
+        /// Epsilon.
+        epsilon: f64,
+        /// Delta.
+        delta: f64,
+        /// How many answers together have this budget; without it every single one has.
+        #[serde(default)]
+        responses: Option<u64>,
+    },
+    /// The paper's `sigma_m = level sensitivity sqrt(2 ln(1.25/delta)) / epsilon`, claimed to be `(epsilon / level, delta)`.
+    Published {
+        /// The base epsilon.
+        epsilon: f64,
+        /// The delta.
+        delta: f64,
+        /// The sensitivity assumed: 2 in section III, 1 in Appendix E.
+        sensitivity: f64,
+        /// alpha_m of (8).
+        level: f64,
+    },
+}
+
+/// What is publicly known of one agent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentParams {
+    /// d: how many coordinates an action has.
+    pub dimension: usize,
+    /// S: no parameter of this agent is longer.
+    pub parameter_bound: f64,
+    /// K: no action for it may be longer.
+    pub action_bound: f64,
+    /// R: its responses vary around their mean as an R-sub-Gaussian.
+    pub response_noise: f64,
+    /// Responses below are clipped to this.
+    pub lower: f64,
+    /// Responses above are clipped to this.
+    pub upper: f64,
+    /// How responses are protected.
+    pub privacy: ResponsePrivacy,
+}
+
+impl AgentParams {
+    /// An agent whose clipping range is what `polytope` allows on its axis, widened by six deviations of its own noise.
+    ///
+    /// Two responses in a billion are clipped at worst, if the noise is Gaussian and the mean is safe.
+    pub fn on_axis(
+        polytope: &Polytope,
+        axis: usize,
+        dimension: usize,
+        (parameter_bound, action_bound, response_noise): (f64, f64, f64),
+        privacy: ResponsePrivacy,
+    ) -> Result<Self> {
+        let (lower, upper) = polytope.range(axis)?;
+        let wider = 6.0 * not_negative("response_noise", response_noise)?;
+        Ok(AgentParams {
+            dimension,
+            parameter_bound,
+            action_bound,
+            response_noise,
+            lower: lower - wider,
+            upper: upper + wider,
+            privacy,
+        })
+    }
+
+    /// Calibrates the noise, or says which parameter stands in the way.
+    pub fn check(&self) -> Result<AgentPlan> {
+        if self.dimension == 0 {
+            return Err(Error::invalid("dimension", 0, "give a whole number above 0"));
+        }
+        positive("parameter_bound", self.parameter_bound)?;
+        positive("action_bound", self.action_bound)?;
+        not_negative("response_noise", self.response_noise)?;
+        finite_vector("lower, upper", &[self.lower, self.upper], 2)?;
+        if self.lower >= self.upper {
+            let remedy = format!("give a number below upper = {}", self.upper);
+            return Err(Error::invalid("lower", self.lower, remedy));
+        }
+        Ok(AgentPlan { params: *self, randomizer: self.randomizer()? })
+    }
+
+    fn randomizer(&self) -> Result<Option<Randomizer>> {
+        let range = self.upper - self.lower;
+        let sigma = match self.privacy {
+            ResponsePrivacy::None => return Ok(None),
+            ResponsePrivacy::Budget { epsilon, delta, responses } => {
+                let answers = responses.unwrap_or(1);
+                if answers == 0 {
+                    return Err(Error::invalid("responses", 0, "give a whole number above 0"));
+                }
+                let answers = answers as f64;
+                let floor = (NOISE_BITS - 1.0).exp2();
+                let mu = grid::largest_mu(epsilon, delta, answers, floor)?;
+                range * answers.sqrt() / mu * MARGIN
+            }
+            ResponsePrivacy::Published { epsilon, delta, sensitivity, level } => {
+                positive("level", level)?
+                    * gaussian::classic_sigma(epsilon, delta, sensitivity, Mode::Paper)?
+            }
+        };
+        Randomizer::new(self.lower, self.upper, sigma).map(Some)
+    }
+}
+
+/// Clipping and noise in whole grid units.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Randomizer {
+    /// One unit is `2^-exponent`.
+    exponent: i32,
+    low: i64,
+    high: i64,
+    law: DiscreteGaussian,
+}
+
+impl Randomizer {
+    fn new(lower: f64, upper: f64, sigma: f64) -> Result<Self> {
+        let exponent = (NOISE_BITS - positive("sigma", sigma)?.log2()).round();
+        let scale = exponent.exp2();
+        let largest = lower.abs().max(upper.abs()) * scale;
+        if exponent.abs() > 500.0 || largest > (1_u64 << 60) as f64 {
+            let remedy = "noise and range are too many orders of magnitude apart for 64-bit integers; choose a budget nearer to the range";
+            return Err(Error::invalid(
+                "epsilon",
+                format!("sigma {sigma} on {lower}..{upper}"),
+                remedy,
+            ));
+        }
+        let (low, high) = ((lower * scale).ceil() as i64, (upper * scale).floor() as i64);
+        let law = DiscreteGaussian::new((sigma * scale).ceil() as u64)?;
+        Ok(Randomizer { exponent: exponent as i32, low, high: high.max(low), law })
+    }
+
+    fn unit(&self) -> f64 {
+        f64::from(-self.exponent).exp2()
+    }
+
+    /// The deviation of the noise in the units of the response.
+    fn deviation(&self) -> f64 {
+        self.law.sigma() as f64 * self.unit()
+    }
+
+    fn event(&self) -> Event {
+        let sigma = self.law.sigma() as f64;
+        Event::GridGaussian { mu: (self.high - self.low) as f64 / sigma, sigma, coordinates: 1.0 }
+    }
+
+    fn randomize(&self, response: f64, noise: &mut impl Noise) -> f64 {
+        // The cast saturates; clipping comes first in any case.
+        let units = (response / self.unit()).round_ties_even() as i64;
+        let units = units.clamp(self.low, self.high) + noise.discrete_gaussian(&self.law);
+        units as f64 * self.unit()
+    }
+}
+
+/// A checked agent: what both halves agree on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct AgentPlan {
+    params: AgentParams,
+    randomizer: Option<Randomizer>,
+}
+
+impl AgentPlan {
+    /// Starts the agent's half on a source of noise.
+    pub fn start<N: Noise>(self, index: usize, noise: N) -> Agent<N> {
+        Agent { plan: self, index, answered: 0, clipped: 0, noise }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &AgentParams {
+        &self.params
+    }
+
+    /// sigma_m: the deviation of the noise on a report; 0 without privacy.
+    pub fn deviation(&self) -> f64 {
+        self.randomizer.map_or(0.0, |randomizer| randomizer.deviation())
+    }
+
+    /// `R' = sqrt(R^2 + sigma_m^2)`: how noisy a report is (Lemma 3).
+    pub fn report_noise(&self) -> f64 {
+        self.params.response_noise.hypot(self.deviation())
+    }
+
+    /// What one report tells the accountant.
+    pub fn event(&self) -> Event {
+        self.randomizer.map_or(Event::Nothing, |randomizer| randomizer.event())
+    }
+
+    /// What may be promised of one response; `None` without privacy.
+    pub fn guarantee(&self) -> Result<Option<Guarantee>> {
+        self.promise(1)
+    }
+
+    /// What may be promised of the agent as a person who answers `responses` times; `None` without privacy.
+    pub fn guarantee_of(&self, responses: u64) -> Result<Option<Guarantee>> {
+        self.promise(responses)
+    }
+
+    fn promise(&self, responses: u64) -> Result<Option<Guarantee>> {
+        let of = |delta: f64| match responses {
+            1 => Guarantee::of(&self.event(), TrustModel::Local, delta),
+            many => Guarantee::of_person(&self.event(), many, TrustModel::Local, delta),
+        };
+        let range = format!(
+            "responses clipped to {}..{} at the agent",
+            self.params.lower, self.params.upper
+        );
+        match self.params.privacy {
+            ResponsePrivacy::None => Ok(None),
+            ResponsePrivacy::Budget { delta, .. } => Ok(Some(of(delta)?.with_condition(range))),
+            ResponsePrivacy::Published { epsilon, delta, level, .. } => {
+                let guarantee = of(CERTIFICATE_DELTA)?.with_condition(range);
+                let source = "Zibaie, Hutchinson, Pedarsani and Alizadeh, Fact 1, for one response";
+                guarantee.with_claim(epsilon / level, delta, source).map(Some)
+            }
+        }
+    }
+
+    /// How many answers the budget is for; `None` if each has its own.
+    pub fn answers(&self) -> Option<u64> {
+        match self.params.privacy {
+            ResponsePrivacy::Budget { responses, .. } => responses,
+            _ => None,
+        }
+    }
+}
+
+/// What leaves the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// The decision that is answered.
+    pub ticket: Ticket,
+    /// Who answers.
+    pub agent: usize,
+    /// The randomised response u.
+    pub value: f64,
+}
+
+/// The agent's half, with its own noise.
+///
+/// ```
+/// use reticent::{noise::SecureNoise, safe::{AgentParams, ResponsePrivacy, Ticket}};
+/// let privacy = ResponsePrivacy::Budget { epsilon: 2.0, delta: 1e-5, responses: None };
+/// let params = AgentParams {
+///     dimension: 3, parameter_bound: 0.5, action_bound: 2.0, response_noise: 0.001,
+///     lower: 0.0, upper: 1.0, privacy,
+/// };
+/// let mut agent = params.check()?.start(0, SecureNoise::from_system()?);
+/// let report = agent.respond(Ticket::first(), 0.4)?;
+/// assert!((report.value - 0.4).abs() < 20.0 * agent.plan().deviation());
+/// println!("{}", agent.guarantee_so_far()?.expect("a private agent"));
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Agent<N> {
+    plan: AgentPlan,
+    index: usize,
+    answered: u64,
+    clipped: u64,
+    noise: N,
+}
+
+impl<N: Noise> Agent<N> {
+    /// Randomises the response to a decision. An error changes nothing.
+    pub fn respond(&mut self, ticket: Ticket, response: f64) -> Result<Report> {
+        finite_vector("response", &[response], 1)?;
+        if let Some(answers) = self.plan.answers().filter(|answers| self.answered >= *answers) {
+            return Err(Error::HorizonExceeded { round: self.answered + 1, horizon: answers });
+        }
+        let AgentParams { lower, upper, .. } = self.plan.params;
+        let clipped = response.clamp(lower, upper);
+        let value = match &self.plan.randomizer {
+            None => clipped,
+            Some(randomizer) => randomizer.randomize(clipped, &mut self.noise),
+        };
+        self.answered += 1;
+        self.clipped += u64::from(clipped != response);
+        Ok(Report { ticket, agent: self.index, value })
+    }
+
+    /// What was agreed on.
+    pub fn plan(&self) -> &AgentPlan {
+        &self.plan
+    }
+
+    /// Responses given.
+    pub fn answered(&self) -> u64 {
+        self.answered
+    }
+
+    /// Responses that lay outside the range: private to the agent, and a sign that the range is too narrow.
+    pub fn clipped(&self) -> u64 {
+        self.clipped
+    }
+
+    /// What the answers so far cost the agent as a person; `None` before the first, or without privacy.
+    pub fn guarantee_so_far(&self) -> Result<Option<Guarantee>> {
+        if self.answered == 0 { Ok(None) } else { self.plan.guarantee_of(self.answered) }
+    }
+}
+
+impl<N: Noise + Serialize + DeserializeOwned> Agent<N> {
+    /// The whole state, generator included: protect these bytes as the responses themselves.
+    pub fn save(&self) -> Vec<u8> {
+        saved::save(KIND, self)
+    }
+
+    /// Continues bit for bit; refuses a state older than what was answered already, which would repeat noise.
+    pub fn resume(bytes: &[u8], answers_given: u64) -> Result<Self> {
+        let agent: Agent<N> = saved::load(KIND, bytes)?;
+        if agent.plan.params.check()? != agent.plan {
+            let remedy = "restore another copy, or start a new agent with a new budget";
+            return Err(Error::invalid("saved agent", "inconsistent", remedy));
+        }
+        if agent.answered != answers_given {
+            return Err(Error::StaleState { saved: agent.answered, released: answers_given });
+        }
+        Ok(agent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::release::testing::Seeded;
+
+    fn params(privacy: ResponsePrivacy) -> AgentParams {
+        AgentParams {
+            dimension: 3,
+            parameter_bound: 0.5,
+            action_bound: 2.0,
+            response_noise: 0.001,
+            lower: -0.25,
+            upper: 0.75,
+            privacy,
+        }
+    }
+
+    fn budget(epsilon: f64, delta: f64, responses: Option<u64>) -> AgentParams {
+        params(ResponsePrivacy::Budget { epsilon, delta, responses })
+    }
+
+    #[test]
+    fn what_is_requested_is_what_holds_for_one_answer_and_for_many() {
+        let plan = budget(2.0, 1e-5, None).check().unwrap();
+        assert!((plan.deviation() - 1.99381).abs() < 1e-5, "{}", plan.deviation());
+        let once = plan.guarantee().unwrap().unwrap();
+        assert!((once.epsilon() - 2.0).abs() < 1e-7 && once.epsilon() <= 2.0);
+        // Answering every round is another matter, and the certificate says so.
+        let person = plan.guarantee_of(30_000).unwrap().unwrap();
+        assert!(person.epsilon() > 1000.0, "{}", person.epsilon());
+        let plan = budget(2.0, 1e-5, Some(400)).check().unwrap();
+        let person = plan.guarantee_of(400).unwrap().unwrap();
+        assert!((person.epsilon() - 2.0).abs() < 1e-7 && person.epsilon() <= 2.0);
+        assert!((plan.deviation() - 20.0 * 1.99381).abs() < 2e-2);
+    }
+
+    #[test]
+    fn the_papers_noise_is_shown_with_what_it_gives() {
+        let published = |epsilon: f64, level: f64| {
+            let privacy =
+                ResponsePrivacy::Published { epsilon, delta: 0.9, sensitivity: 1.0, level };
+            params(privacy).check().unwrap().guarantee().unwrap().unwrap()
+        };
+        let guarantee = published(2.0, 1.0);
+        let claim = guarantee.claimed().unwrap();
+        assert!((claim.true_delta - 0.513).abs() < 1e-3, "{}", claim.true_delta);
+        assert!((guarantee.epsilon() - 13.0).abs() < 0.05, "{}", guarantee.epsilon());
+        assert!(claim.holds());
+        // eps_m = eps / alpha_m breaks even delta = 0.9.
+        for (level, delta) in [(0.5, 0.923), (0.25, 0.99997)] {
+            let claim = published(2.0, level).claimed().unwrap().clone();
+            assert!((claim.true_delta - delta).abs() < 6e-4, "{}", claim.true_delta);
+            assert!(!claim.holds());
+        }
+    }
+
+    #[test]
+    fn reports_are_clipped_first_and_on_the_grid() {
+        let mut agent = budget(1.0, 1e-6, None).check().unwrap().start(4, Seeded(1));
+        let randomizer = agent.plan.randomizer.unwrap();
+        let deviation = agent.plan().deviation();
+        let count = 40_000;
+        let mean: f64 = (0..count)
+            .map(|_| {
+                let report = agent.respond(Ticket::first(), 1e9).unwrap();
+                let units = report.value / randomizer.unit();
+                assert_eq!(units, units.round());
+                report.value / f64::from(count)
+            })
+            .sum();
+        // The mean is that of the upper bound; 5.33 standard errors, a false alarm in 1e7.
+        assert!((mean - 0.75).abs() < 5.33 * deviation / f64::from(count).sqrt(), "{mean}");
+        assert_eq!((agent.answered(), agent.clipped()), (count as u64, count as u64));
+        // A randomiser that forgot to clip would be found: its mean is far away.
+        let unclipped = randomizer.law.sigma() as f64 * randomizer.unit();
+        assert!((1e9 - 0.75) > 5.33 * unclipped);
+    }
+
+    /// The histogram test of the guarantee itself: the likelihood ratio between the two ends of the range.
+    #[test]
+    fn halving_the_noise_breaks_the_guarantee_by_the_accountant() {
+        let plan = budget(2.0, 1e-5, None).check().unwrap();
+        let mut half = plan;
+        let law = DiscreteGaussian::new(plan.randomizer.unwrap().law.sigma() / 2).unwrap();
+        half.randomizer = Some(Randomizer { law, ..plan.randomizer.unwrap() });
+        assert!(half.guarantee().unwrap().unwrap().epsilon() > 4.0);
+    }
+
+    #[test]
+    fn a_budget_for_so_many_answers_ends_after_them() {
+        let mut agent = budget(1.0, 1e-6, Some(2)).check().unwrap().start(0, Seeded(1));
+        agent.respond(Ticket::first(), 0.1).unwrap();
+        agent.respond(Ticket::first(), 0.1).unwrap();
+        let before = agent.save();
+        assert!(agent.respond(Ticket::first(), 0.1).is_err());
+        assert!(agent.respond(Ticket::first(), f64::NAN).is_err());
+        assert_eq!(agent.save(), before);
+    }
+
+    #[test]
+    fn a_resumed_agent_goes_on_and_an_old_one_is_refused() {
+        let mut agent = budget(1.0, 1e-6, None).check().unwrap().start(0, Seeded(9));
+        agent.respond(Ticket::first(), 0.2).unwrap();
+        let bytes = agent.save();
+        let mut resumed = Agent::<Seeded>::resume(&bytes, 1).unwrap();
+        let next = agent.respond(Ticket::first(), 0.3).unwrap();
+        assert_eq!(resumed.respond(Ticket::first(), 0.3).unwrap(), next);
+        assert!(Agent::<Seeded>::resume(&bytes, 2).is_err());
+        assert!(Agent::<Seeded>::resume(&bytes[..bytes.len() - 1], 1).is_err());
+    }
+
+    #[test]
+    fn bad_parameters_are_refused() {
+        let good = budget(1.0, 1e-6, None);
+        assert!(AgentParams { lower: 0.75, ..good }.check().is_err());
+        assert!(AgentParams { lower: f64::NAN, ..good }.check().is_err());
+        assert!(AgentParams { dimension: 0, ..good }.check().is_err());
+        assert!(AgentParams { parameter_bound: 0.0, ..good }.check().is_err());
+        assert!(AgentParams { response_noise: -1.0, ..good }.check().is_err());
+        for (epsilon, delta) in [(0.0, 1e-6), (-1.0, 1e-6), (1.0, 0.0), (1.0, 1.0), (f64::NAN, 0.1)]
+        {
+            assert!(budget(epsilon, delta, None).check().is_err());
+        }
+        assert!(budget(1.0, 1e-6, Some(0)).check().is_err());
+        let silent = params(ResponsePrivacy::None).check().unwrap();
+        assert!(silent.guarantee().unwrap().is_none() && silent.deviation() == 0.0);
+    }
+}

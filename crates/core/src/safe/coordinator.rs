@@ -1,0 +1,519 @@
+//! The coordinator: chooses actions for all agents, seeing private reports only, so that mean responses stay safe from the first round.
+//!
+//! ```text
+//! decide:  estimates -> confidence sets -> optimistic choice -> pessimistic check -> (ticket, actions)
+//! observe: report -> regression of that agent
+//! ```
+//!
+//! Algorithm 1 of paper 3 (OFU) and ROFUL share everything but the choice. **Guarantee.** With probability `1 - delta'` every true
+//! parameter lies in its confidence set in all rounds, and then every action that leaves satisfies `Theta* X in Y`: each is checked
+//! against all parameters in the sets before it leaves, by other arithmetic than that which found it. What fails the check is
+//! scaled back; what cannot be judged is replaced by doing nothing, which is always safe, with the reason.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{
+    AgentParams, AgentPlan, Confidence, Estimate, Objective, Polytope, Report, directional::Target,
+    estimate::WidthRule, exploration, optimum::Optimizer, reach::Reach,
+};
+use crate::{
+    Error, Result,
+    error::{finite_vector, positive, probability},
+    noise::{Noise, uniform_direction},
+    privacy::Guarantee,
+    saved,
+};
+
+const KIND: &str = "safe coordinator";
+/// What rounding in a row's sum may amount to, relative to its terms.
+const ROUNDING: f64 = 1e-12;
+
+/// How actions are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The best optimistic value among actions known to be safe: Safe-Private Lin-UCB.
+    Ofu,
+    /// The best optimistic target, scaled back until it is safe.
+    #[default]
+    Roful,
+}
+
+/// Parameters of a [`Coordinator`].
+///
+/// ```
+/// use reticent::{noise::SecureNoise, safe::*};
+///
+/// // Two households on a feeder of 3 kW; they may feed in up to 1 kW each.
+/// let feeder = Polytope::new(&[[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], &[3.0, 1.0, 1.0])?;
+/// let privacy = ResponsePrivacy::Budget { epsilon: 2.0, delta: 1e-5, responses: None };
+/// let agents = (0..2)
+///     .map(|axis| AgentParams::on_axis(&feeder, axis, 2, (1.0, 4.0, 0.01), privacy))
+///     .collect::<Result<Vec<_>, _>>()?;
+/// let params = CoordinatorParams::new(feeder, Objective::Linear { weights: vec![1.0, 1.0] }, agents);
+/// let plan = params.check()?;
+/// let mut household = plan.agents()[0].start(0, SecureNoise::from_system()?);
+/// let mut coordinator = plan.start(SecureNoise::from_system()?);
+///
+/// let decision = coordinator.decide()?;
+/// let response = 0.3; // what household 0 does when it is sent decision.actions[0]
+/// coordinator.observe(&household.respond(decision.ticket, response)?)?;
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoordinatorParams {
+    /// Y: where mean responses must stay.
+    pub polytope: Polytope,
+    /// f: what is to be large.
+    pub objective: Objective,
+    /// Who answers.
+    pub agents: Vec<AgentParams>,
+    /// How actions are chosen.
+    pub rule: Rule,
+    /// How wide the confidence sets are.
+    pub confidence: Confidence,
+    /// nu.
+    pub regularizer: f64,
+    /// delta': the probability with which any confidence set may fail in any round.
+    pub failure: f64,
+    /// T': rounds of pure exploration at the start.
+    pub exploration: u64,
+    /// Whether the safety check also uses `|<theta, x>| <= S ||x||`, which holds whatever the data say.
+    pub parameter_ball: bool,
+}
+
+impl CoordinatorParams {
+    /// The defaults: ROFUL, tight confidence, no exploration, nu = 0.1, delta' = 0.01.
+    pub fn new(polytope: Polytope, objective: Objective, agents: Vec<AgentParams>) -> Self {
+        CoordinatorParams {
+            polytope,
+            objective,
+            agents,
+            rule: Rule::Roful,
+            confidence: Confidence::Tight,
+            regularizer: 0.1,
+            failure: 0.01,
+            exploration: 0,
+            parameter_ball: true,
+        }
+    }
+
+    /// Algorithm 1 with the width (12), corrected, and no exploration.
+    pub fn published(polytope: Polytope, objective: Objective, agents: Vec<AgentParams>) -> Self {
+        CoordinatorParams {
+            rule: Rule::Ofu,
+            confidence: Confidence::Paper,
+            parameter_ball: false,
+            ..CoordinatorParams::new(polytope, objective, agents)
+        }
+    }
+
+    /// Refuses what no theorem covers, by field and value.
+    pub fn check(&self) -> Result<CoordinatorPlan> {
+        self.polytope.check_origin()?;
+        let agents = self.polytope.dimension();
+        if self.agents.len() != agents {
+            let found = self.agents.len();
+            return Err(Error::Dimension { field: "agents", expected: agents, found });
+        }
+        self.objective.check(agents)?;
+        self.confidence.check()?;
+        positive("regularizer", self.regularizer)?;
+        probability("failure", self.failure)?;
+        let plans = self.agents.iter().map(AgentParams::check).collect::<Result<Vec<_>>>()?;
+        let radii = exploration::radii(&self.polytope, &self.agents)?;
+        if self.exploration > 0 && radii.iter().any(|&radius| radius <= 0.0) {
+            let remedy =
+                "no agent-wise ball around 0 is known to be safe (a bound is 0): set it to 0";
+            return Err(Error::invalid("exploration", self.exploration, remedy));
+        }
+        Ok(CoordinatorPlan { params: self.clone(), agents: plans, radii })
+    }
+}
+
+/// Checked parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CoordinatorPlan {
+    params: CoordinatorParams,
+    agents: Vec<AgentPlan>,
+    radii: Vec<f64>,
+}
+
+impl CoordinatorPlan {
+    /// The agents' halves, ready to start.
+    pub fn agents(&self) -> &[AgentPlan] {
+        &self.agents
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &CoordinatorParams {
+        &self.params
+    }
+
+    /// rho_m: how long exploratory actions are.
+    pub fn exploration_radii(&self) -> &[f64] {
+        &self.radii
+    }
+
+    /// lambda: the smallest eigenvalue of `E x x^T` during exploration.
+    pub fn exploration_eigenvalue(&self) -> f64 {
+        exploration::smallest_eigenvalue(&self.radii, &self.params.agents)
+    }
+
+    /// The weakest promise among agents for one response; `None` if one of them has no privacy.
+    pub fn guarantee(&self) -> Result<Option<Guarantee>> {
+        self.weakest(1)
+    }
+
+    /// The weakest promise among agents as persons who answer `responses` times.
+    pub fn guarantee_of(&self, responses: u64) -> Result<Option<Guarantee>> {
+        self.weakest(responses)
+    }
+
+    fn weakest(&self, responses: u64) -> Result<Option<Guarantee>> {
+        let mut weakest: Option<Guarantee> = None;
+        for agent in &self.agents {
+            let Some(guarantee) = agent.guarantee_of(responses)? else { return Ok(None) };
+            if weakest.as_ref().is_none_or(|other| guarantee.epsilon() > other.epsilon()) {
+                weakest = Some(guarantee);
+            }
+        }
+        Ok(weakest)
+    }
+
+    /// Starts with no reports; `noise` is for first directions and exploration only and protects nobody.
+    pub fn start<N: Noise>(self, mut noise: N) -> Coordinator<N> {
+        let CoordinatorPlan { params, agents, radii } = self;
+        let mut estimate = |agent: &AgentParams| {
+            Estimate::new(params.regularizer, uniform_direction(agent.dimension, &mut noise))
+        };
+        let estimates = params.agents.iter().map(&mut estimate).collect();
+        let state = State { params, estimates, open: BTreeMap::new(), next: 0, noise };
+        Coordinator::build(state, agents, radii)
+    }
+}
+
+/// What a report is told to answer, so that reports may come late, in any order, or never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ticket(u64);
+
+impl Ticket {
+    /// The ticket of a coordinator's first decision.
+    pub fn first() -> Self {
+        Ticket(0)
+    }
+}
+
+/// What the pessimistic check did to an action.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Safety {
+    /// It left as chosen.
+    Safe,
+    /// It was scaled back until this row was no longer exceeded.
+    Scaled {
+        /// What all actions were multiplied by.
+        factor: f64,
+        /// The row that decided.
+        row: usize,
+    },
+    /// Nothing is played, which is always safe.
+    Fallback {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Actions for all agents.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decision {
+    /// To be handed back with every report.
+    pub ticket: Ticket,
+    /// One action per agent.
+    pub actions: Vec<Vec<f64>>,
+    /// The round was spent on pure exploration.
+    pub exploration: bool,
+    /// What the choice may be worth, for the best parameters in the confidence sets; for ROFUL, before it is scaled.
+    pub optimistic_value: f64,
+    /// No choice is worth more: proved by prices.
+    pub upper_bound: f64,
+    /// What the safety check did.
+    pub safety: Safety,
+    /// The largest share of a row's bound that the worst parameters could use; at most 1.
+    pub usage: f64,
+}
+
+impl Decision {
+    /// How far the choice may be from the optimum: certified, not estimated.
+    pub fn gap(&self) -> f64 {
+        (self.upper_bound - self.optimistic_value).max(0.0)
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct State<N> {
+    params: CoordinatorParams,
+    estimates: Vec<Estimate>,
+    /// Actions not answered by everybody yet; an agent's is taken out when it has answered.
+    open: BTreeMap<u64, Vec<Option<Vec<f64>>>>,
+    next: u64,
+    noise: N,
+}
+
+/// The coordinator's half.
+#[derive(Debug)]
+pub struct Coordinator<N> {
+    state: State<N>,
+    agents: Vec<AgentPlan>,
+    radii: Vec<f64>,
+    rules: Vec<WidthRule>,
+    /// S K.
+    limits: Vec<f64>,
+    target: Target,
+    optimizer: Optimizer,
+}
+
+impl<N: Noise> Coordinator<N> {
+    /// Everything that follows from the state.
+    fn build(state: State<N>, agents: Vec<AgentPlan>, radii: Vec<f64>) -> Self {
+        let params = &state.params;
+        let odds = params.agents.len() as f64 / params.failure;
+        let rule = |(agent, plan): (&AgentParams, &AgentPlan)| WidthRule {
+            confidence: params.confidence,
+            noise: plan.report_noise(),
+            parameter_bound: agent.parameter_bound,
+            action_bound: agent.action_bound,
+            regularizer: params.regularizer,
+            odds,
+        };
+        let rules = params.agents.iter().zip(&agents).map(rule).collect();
+        let limits: Vec<f64> =
+            params.agents.iter().map(|agent| agent.parameter_bound * agent.action_bound).collect();
+        let target = Target::new(&params.polytope, &params.objective, &limits);
+        Coordinator { state, agents, radii, rules, limits, target, optimizer: Optimizer::default() }
+    }
+
+    /// beta of one agent as things stand.
+    fn width(&self, agent: usize) -> f64 {
+        let estimate = &self.state.estimates[agent];
+        let dimension = estimate.theta().len();
+        self.rules[agent].width(dimension, estimate.reports(), estimate.ln_growth())
+    }
+
+    /// Chooses actions for the next round.
+    pub fn decide(&mut self) -> Result<Decision> {
+        let mut optimizer = std::mem::take(&mut self.optimizer);
+        let params = &self.state.params;
+        let exploration = self.state.next < params.exploration;
+        let widths: Vec<f64> = (0..self.rules.len()).map(|agent| self.width(agent)).collect();
+        let reaches: Vec<Reach<'_>> = self
+            .state
+            .estimates
+            .iter()
+            .zip(&widths)
+            .zip(&params.agents)
+            .map(|((estimate, width), agent)| Reach::new(estimate, *width, agent.action_bound))
+            .collect();
+        let (actions, optimistic_value, upper_bound) = if exploration {
+            let actions = exploration::sample(&self.radii, &params.agents, &mut self.state.noise);
+            (actions, 0.0, 0.0)
+        } else {
+            match params.rule {
+                Rule::Ofu => {
+                    let choice =
+                        optimizer.optimistic(&params.polytope, &params.objective, &reaches);
+                    (choice.actions, choice.value, choice.upper)
+                }
+                Rule::Roful => {
+                    let aim = self.target.aim(
+                        &params.polytope,
+                        &params.objective,
+                        &reaches,
+                        &self.limits,
+                    );
+                    (aim.actions, aim.value, aim.upper)
+                }
+            }
+        };
+        let known_ball = params.parameter_ball || exploration;
+        let (actions, safety, usage) = vet(params, &reaches, known_ball, actions);
+        self.optimizer = optimizer;
+        let ticket = self.state.next;
+        self.state.next += 1;
+        self.state.open.insert(ticket, actions.iter().cloned().map(Some).collect());
+        let ticket = Ticket(ticket);
+        Ok(Decision { ticket, actions, exploration, optimistic_value, upper_bound, safety, usage })
+    }
+
+    /// Learns from one agent's report, once per decision. An error changes nothing.
+    pub fn observe(&mut self, report: &Report) -> Result<()> {
+        let &Report { ticket, agent, value } = report;
+        finite_vector("report", &[value], 1)?;
+        if agent >= self.agents.len() {
+            let remedy = format!("give an agent below {}", self.agents.len());
+            return Err(Error::invalid("agent", agent, remedy));
+        }
+        if value.abs() > 1e100 {
+            return Err(Error::invalid(
+                "report",
+                value,
+                "no agent's randomiser sends such a number",
+            ));
+        }
+        let open = self.state.open.get_mut(&ticket.0);
+        let Some(action) = open.and_then(|actions| actions[agent].take()) else {
+            let remedy =
+                "it was never given out, or this agent has answered it, or it was dismissed";
+            return Err(Error::invalid("ticket", ticket.0, remedy));
+        };
+        self.state.estimates[agent].observe(&action, value);
+        let answered = |actions: &Vec<Option<Vec<f64>>>| actions.iter().all(Option::is_none);
+        if self.state.open.get(&ticket.0).is_some_and(answered) {
+            self.state.open.remove(&ticket.0);
+        }
+        Ok(())
+    }
+
+    /// Gives up waiting for a decision's missing reports; says whether any were waited for.
+    pub fn dismiss(&mut self, ticket: Ticket) -> bool {
+        self.state.open.remove(&ticket.0).is_some()
+    }
+
+    /// Decisions that are not answered by everybody.
+    pub fn open_decisions(&self) -> usize {
+        self.state.open.len()
+    }
+
+    /// Decisions made.
+    pub fn rounds(&self) -> u64 {
+        self.state.next
+    }
+
+    /// Reports learnt from one agent.
+    pub fn reports(&self, agent: usize) -> u64 {
+        self.state.estimates.get(agent).map_or(0, Estimate::reports)
+    }
+
+    /// The estimate of one agent's parameter, and the width of its confidence set; `None` for an agent that does not exist.
+    pub fn estimate(&self, agent: usize) -> Option<(&[f64], f64)> {
+        let estimate = self.state.estimates.get(agent)?;
+        Some((estimate.theta(), self.width(agent)))
+    }
+
+    /// The agents, as agreed on.
+    pub fn agents(&self) -> &[AgentPlan] {
+        &self.agents
+    }
+
+    /// The best safe responses if everything were known, and their value.
+    pub fn best_responses(&self) -> (&[f64], f64) {
+        (self.target.responses(), self.target.value())
+    }
+
+    /// Whether the widths are a theorem's.
+    pub fn certified(&self) -> bool {
+        self.state.params.confidence.certified()
+    }
+}
+
+/// The pessimistic check: what the worst parameters in all confidence sets would make of each row, and the factor that mends it.
+fn vet(
+    params: &CoordinatorParams,
+    reaches: &[Reach<'_>],
+    known_ball: bool,
+    mut actions: Vec<Vec<f64>>,
+) -> (Vec<Vec<f64>>, Safety, f64) {
+    let nothing = || -> Vec<Vec<f64>> {
+        params.agents.iter().map(|agent| vec![0.0; agent.dimension]).collect()
+    };
+    let fits = |(x, agent): (&Vec<f64>, &AgentParams)| x.len() == agent.dimension;
+    let finite = actions.iter().flatten().all(|x| x.is_finite());
+    let shaped = actions.len() == params.agents.len();
+    if !finite || !shaped || !actions.iter().zip(&params.agents).all(fits) {
+        let reason = "the choice holds numbers that are not finite".to_string();
+        return (nothing(), Safety::Fallback { reason }, 0.0);
+    }
+    // Per agent: p, s, S ||x||, K.
+    let mut factor: f64 = 1.0;
+    let mut row_of_factor = 0;
+    let parts: Vec<(f64, f64, f64)> = reaches
+        .iter()
+        .zip(&actions)
+        .zip(&params.agents)
+        .map(|((reach, x), agent)| {
+            let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+            factor = factor.min(if norm > 0.0 { agent.action_bound / norm } else { 1.0 });
+            let point = reach.point(x);
+            let ball = if known_ball { agent.parameter_bound * norm } else { f64::INFINITY };
+            (point.mean, point.spread, ball)
+        })
+        .collect();
+    let mut usage: f64 = 0.0;
+    for (index, (row, &bound)) in
+        params.polytope.rows().iter().zip(params.polytope.bounds()).enumerate()
+    {
+        let (mut worst, mut size) = (0.0, 0.0);
+        for (a, (mean, spread, ball)) in row.iter().zip(&parts) {
+            if *a != 0.0 {
+                worst += (a * mean + a.abs() * spread).min(a.abs() * ball);
+                size += a.abs() * (mean.abs() + spread);
+            }
+        }
+        if worst > bound + ROUNDING * size {
+            let needed = bound / worst;
+            if needed < factor {
+                (factor, row_of_factor) = (needed, index);
+            }
+        }
+        if bound > 0.0 {
+            usage = usage.max(worst / bound);
+        }
+    }
+    if !factor.is_finite() || factor < 0.0 {
+        let reason = format!("no scale makes row {row_of_factor} safe");
+        return (nothing(), Safety::Fallback { reason }, 0.0);
+    }
+    if factor >= 1.0 {
+        return (actions, Safety::Safe, usage.min(1.0));
+    }
+    actions.iter_mut().flatten().for_each(|x| *x *= factor);
+    (actions, Safety::Scaled { factor, row: row_of_factor }, (usage * factor).min(1.0))
+}
+
+impl<N: Noise + Serialize + DeserializeOwned> Coordinator<N> {
+    /// The whole state: private reports only, nothing that reveals a response.
+    pub fn save(&self) -> Vec<u8> {
+        saved::save(KIND, &self.state)
+    }
+
+    /// Continues bit for bit.
+    pub fn resume(bytes: &[u8]) -> Result<Self> {
+        let state: State<N> = saved::load(KIND, bytes)?;
+        let plan = state.params.check()?;
+        let damaged =
+            || Error::invalid("saved coordinator", "inconsistent", "restore another copy");
+        if state.estimates.len() != plan.agents.len() {
+            return Err(damaged());
+        }
+        for (estimate, agent) in state.estimates.iter().zip(&state.params.agents) {
+            estimate.check(agent.dimension)?;
+        }
+        for actions in state.open.values() {
+            let fits = |(x, agent): (&Option<Vec<f64>>, &AgentParams)| {
+                x.as_ref().is_none_or(|x| x.len() == agent.dimension)
+            };
+            if actions.len() != plan.agents.len()
+                || !actions.iter().zip(&state.params.agents).all(fits)
+            {
+                return Err(damaged());
+            }
+        }
+        Ok(Coordinator::build(state, plan.agents, plan.radii))
+    }
+}
+
+#[cfg(test)]
+mod tests;

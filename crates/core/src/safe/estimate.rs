@@ -1,0 +1,213 @@
+//! What the coordinator knows of one agent: ridge regression on its private reports, and how wide its confidence set is.
+//!
+//! ```text
+//! G = sum x x^T + nu I,   g = sum u x,   theta^ = G^-1 g                                                        (10)
+//! ||theta* - theta^||_G <= beta  for all rounds and agents at once, with probability 1 - delta'                  (11)
+//! ```
+//!
+//! With `R'^2 = R^2 + sigma_m^2`, the noise of the response and of the randomiser (Lemma 3):
+//!
+//! - **the paper's** `beta = R' sqrt(d ln((1 + t K^2/nu) M/delta')) + S sqrt(nu)`, (12) with `S sqrt(nu)` where Theorem 2 of
+//!   Abbasi-Yadkori, Pal and Szepesvari (2011) has it, outside the root;
+//! - **the tight one** `beta = R' sqrt(ln det(G/nu) + 2 ln(M/delta')) + S sqrt(nu)`, their Theorem 2 before the determinant is bounded.
+//!
+//! Reports may come late and in any order: in the order of arrival each noise is fresh given what arrived before, as long as *when* a
+//! report arrives does not depend on its noise.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Result,
+    error::not_negative,
+    linalg::{Cholesky, dot, least_squares::LeastSquares, triangle},
+};
+
+/// Reports between two factorisations from scratch, so that rounding does not pile up.
+const REFRESH: u64 = 4096;
+
+/// Which width beta is used.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Confidence {
+    /// (12), corrected.
+    Paper,
+    /// By the determinant.
+    #[default]
+    Tight,
+    /// The tight width times a factor. Anything below 1 is not certified.
+    Scaled(f64),
+}
+
+impl Confidence {
+    /// Whether the width is a theorem's.
+    pub fn certified(&self) -> bool {
+        !matches!(self, Confidence::Scaled(factor) if *factor < 1.0)
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Confidence::Scaled(factor) => not_negative("confidence scale", *factor).map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What the width depends on beside the data.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct WidthRule {
+    pub(super) confidence: Confidence,
+    /// R'.
+    pub(super) noise: f64,
+    /// S.
+    pub(super) parameter_bound: f64,
+    /// K.
+    pub(super) action_bound: f64,
+    /// nu.
+    pub(super) regularizer: f64,
+    /// M / delta'.
+    pub(super) odds: f64,
+}
+
+impl WidthRule {
+    /// beta after `reports` reports with `ln det(G/nu) = ln_growth`.
+    pub(super) fn width(&self, dimension: usize, reports: u64, ln_growth: f64) -> f64 {
+        let bias = self.parameter_bound * self.regularizer.sqrt();
+        let tight = self.noise * (ln_growth + 2.0 * self.odds.ln()).max(0.0).sqrt() + bias;
+        match self.confidence {
+            Confidence::Tight => tight,
+            Confidence::Scaled(factor) => factor * tight,
+            Confidence::Paper => {
+                let rounds = (reports + 1) as f64;
+                let grown = 1.0 + rounds * self.action_bound.powi(2) / self.regularizer;
+                self.noise * (dimension as f64 * (grown * self.odds).ln()).sqrt() + bias
+            }
+        }
+    }
+}
+
+/// Ridge regression on one agent's reports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Estimate {
+    regularizer: f64,
+    /// Upper triangle of `sum x x^T`.
+    gram: Vec<f64>,
+    /// g.
+    moment: Vec<f64>,
+    /// `W`, lower triangular, `W^T W = G^-1`.
+    whitening: Vec<f64>,
+    theta: Vec<f64>,
+    /// `ln det(G/nu)`.
+    ln_growth: f64,
+    reports: u64,
+    /// Where to go while all directions are equal: a unit vector, drawn once.
+    first_direction: Vec<f64>,
+}
+
+impl Estimate {
+    /// Before the first report every direction is as good as another; the rule that breaks this tie is to draw one. From then on
+    /// the rays `x ~ G theta^` keep to it until the ball binds, so an axis by convention could be the one that never answers.
+    pub(super) fn new(regularizer: f64, first_direction: Vec<f64>) -> Self {
+        let dimension = first_direction.len();
+        let mut whitening = vec![0.0; triangle(dimension)];
+        for row in 0..dimension {
+            whitening[triangle(row) + row] = 1.0 / regularizer.sqrt();
+        }
+        Estimate {
+            regularizer,
+            gram: vec![0.0; triangle(dimension)],
+            moment: vec![0.0; dimension],
+            whitening,
+            theta: vec![0.0; dimension],
+            ln_growth: 0.0,
+            reports: 0,
+            first_direction,
+        }
+    }
+
+    /// Learns that action `x` was answered by the report `u`.
+    pub(super) fn observe(&mut self, x: &[f64], u: f64) {
+        let mut direction = vec![0.0; x.len()];
+        let state = LeastSquares {
+            gram: &mut self.gram,
+            moment: &mut self.moment,
+            whitening: &mut self.whitening,
+            theta: &mut self.theta,
+            direction: &mut direction,
+        };
+        self.ln_growth += state.observe(x, u).ln();
+        self.reports += 1;
+        if self.reports.is_multiple_of(REFRESH) {
+            self.refresh();
+        }
+    }
+
+    fn refresh(&mut self) {
+        let dimension = self.theta.len();
+        let Some(factor) = Cholesky::of(dimension, &self.gram, self.regularizer) else { return };
+        if let Ok(theta) = factor.solve(&self.moment) {
+            self.theta = theta;
+            self.whitening = factor.inverse_factor();
+            self.ln_growth = factor.ln_determinant() - dimension as f64 * self.regularizer.ln();
+        }
+    }
+
+    /// Refuses a saved state whose parts do not fit together.
+    pub(super) fn check(&self, dimension: usize) -> Result<()> {
+        let lengths = [self.gram.len(), self.whitening.len()] == [triangle(dimension); 2]
+            && [self.moment.len(), self.theta.len(), self.first_direction.len()] == [dimension; 3];
+        let numbers = self.gram.iter().chain(&self.moment).chain(&self.whitening);
+        if lengths && numbers.chain(&self.theta).all(|x| x.is_finite()) {
+            return Ok(());
+        }
+        Err(Error::invalid("estimate", "inconsistent", "restore another copy"))
+    }
+
+    /// The drawn direction, as long as nothing is known.
+    pub(super) fn first_direction(&self) -> Option<&[f64]> {
+        (self.reports == 0).then_some(&self.first_direction)
+    }
+
+    pub(super) fn theta(&self) -> &[f64] {
+        &self.theta
+    }
+
+    /// `g = G theta^`.
+    pub(super) fn moment(&self) -> &[f64] {
+        &self.moment
+    }
+
+    pub(super) fn regularizer(&self) -> f64 {
+        self.regularizer
+    }
+
+    pub(super) fn reports(&self) -> u64 {
+        self.reports
+    }
+
+    pub(super) fn ln_growth(&self) -> f64 {
+        self.ln_growth
+    }
+
+    /// Upper triangle of G.
+    pub(super) fn regularized_gram(&self) -> Vec<f64> {
+        let d = self.theta.len();
+        let mut gram = self.gram.clone();
+        let mut at = 0;
+        for row in 0..d {
+            gram[at] += self.regularizer;
+            at += d - row;
+        }
+        gram
+    }
+
+    /// `W x`.
+    pub(super) fn whiten(&self, x: &[f64]) -> Vec<f64> {
+        (0..x.len()).map(|i| dot(&self.whitening[triangle(i)..triangle(i + 1)], &x[..=i])).collect()
+    }
+
+    /// `||x||_{G^-1}`.
+    pub(super) fn uncertainty(&self, x: &[f64]) -> f64 {
+        let row = |i: usize| dot(&self.whitening[triangle(i)..triangle(i + 1)], &x[..=i]);
+        (0..x.len()).map(|i| row(i).powi(2)).sum::<f64>().sqrt()
+    }
+}

@@ -1,0 +1,388 @@
+//! What an action for one agent can be, as seen through (p, s): estimate and uncertainty of its mean response.
+//!
+//! ```text
+//! p = <theta^, x>,   s = beta ||x||_{G^-1},   ||x|| <= K
+//! ```
+//!
+//! Safety and optimism depend on x only through (p, s). By Cauchy-Schwarz `s >= |p| / tau`, `tau = ||theta^||_G / beta`, with
+//! equality on the rays `x ~ G theta^`; in two or more dimensions everything above the rays is reachable too, since a part of x
+//! orthogonal to theta^ adds to s alone. The ball cuts the cone off. Three questions are answered here:
+//!
+//! - **support**: the (p, s) with the largest `u p + v s` in the ball. For `v > 0` it is `K max_{||w|| = 1} ||u theta^ + v beta G^-1/2 w||`,
+//!   for `v < 0` the same with min, by exchanging max and min: a trust-region problem in the eigenbasis of G either way.
+//! - **recover**: the shortest x with a given (p, s), or, where s is out of reach for this p, the x that comes nearest to it.
+//! - **towards**: the best known x whose response may be y, that is `p + s = y` with the smallest s.
+
+use std::cell::OnceCell;
+
+use super::{Estimate, trust_region::maximize_on_sphere};
+use crate::linalg::{SymmetricEigen, dot, triangle};
+
+/// Excess of s over the ray that is rounding.
+const ON_RAY: f64 = 1e-12;
+
+/// The reachable set of one agent.
+#[derive(Debug)]
+pub(super) struct Reach<'a> {
+    estimate: &'a Estimate,
+    /// beta.
+    width: f64,
+    /// K.
+    radius: f64,
+    /// `||theta^||_G^2 = <theta^, g>`, since `G theta^ = g`.
+    energy: f64,
+    /// In one dimension only the rays exist; a search may forbid one of them: +1 or -1 allows that sign alone.
+    sign: f64,
+    eigen: OnceCell<Eigen>,
+}
+
+/// `G^-1` in its eigenbasis.
+#[derive(Debug)]
+struct Eigen {
+    /// Square roots of the eigenvalues of `G^-1`.
+    roots: Vec<f64>,
+    vectors: Vec<Vec<f64>>,
+    /// theta^ in this basis.
+    theta: Vec<f64>,
+}
+
+/// A point (p, s).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Point {
+    /// Estimated mean response.
+    pub(super) mean: f64,
+    /// Uncertainty of the mean response.
+    pub(super) spread: f64,
+}
+
+impl<'a> Reach<'a> {
+    pub(super) fn new(estimate: &'a Estimate, width: f64, radius: f64) -> Self {
+        let energy = dot(estimate.theta(), estimate.moment()).max(0.0);
+        Reach { estimate, width, radius, energy, sign: 0.0, eigen: OnceCell::new() }
+    }
+
+    /// The same agent restricted to one of its rays: one dimension only.
+    pub(super) fn restricted(&self, sign: f64) -> Self {
+        Reach { sign, ..Reach::new(self.estimate, self.width, self.radius) }
+    }
+
+    pub(super) fn dimension(&self) -> usize {
+        self.estimate.theta().len()
+    }
+
+    /// tau: the slope of the rays.
+    pub(super) fn slope(&self) -> f64 {
+        self.energy.sqrt() / self.width
+    }
+
+    /// Whether the ray with this sign may be used.
+    pub(super) fn allows(&self, sign: f64) -> bool {
+        self.sign * sign >= 0.0
+    }
+
+    /// No s in the ball is larger: `G >= nu I`.
+    pub(super) fn largest_spread(&self) -> f64 {
+        self.width * self.radius / self.estimate.regularizer().sqrt()
+    }
+
+    /// (p, s) of an action.
+    pub(super) fn point(&self, x: &[f64]) -> Point {
+        Point {
+            mean: dot(self.estimate.theta(), x),
+            spread: self.width * self.estimate.uncertainty(x),
+        }
+    }
+
+    fn eigen(&self) -> &Eigen {
+        self.eigen.get_or_init(|| {
+            let d = self.dimension();
+            let gram = self.estimate.regularized_gram();
+            match SymmetricEigen::of(d, &gram) {
+                Ok(eigen) => {
+                    let floor = self.estimate.regularizer();
+                    // Rounding must not take an eigenvalue below nu.
+                    let root = |value: &f64| 1.0 / value.max(floor).sqrt();
+                    let theta = eigen.vectors().iter();
+                    Eigen {
+                        roots: eigen.values().iter().map(root).collect(),
+                        theta: theta.map(|v| dot(v, self.estimate.theta())).collect(),
+                        vectors: eigen.vectors().to_vec(),
+                    }
+                }
+                // Sums of finite actions are finite: not reached, and harmless.
+                Err(_) => Eigen {
+                    roots: vec![0.0; d],
+                    vectors: vec![vec![0.0; d]; d],
+                    theta: vec![0.0; d],
+                },
+            }
+        })
+    }
+
+    /// The action of largest `u p + v s` in the ball, in the eigenbasis; `None` is x = 0.
+    fn support_action(&self, u: f64, v: f64) -> Option<Vec<f64>> {
+        if v <= 0.0 && u.abs() * self.slope() <= -v {
+            return None;
+        }
+        let eigen = self.eigen();
+        let scale = v.abs() * self.width;
+        // Both cases are homogeneous in (u, v); scaled to 1 no square under- or overflows.
+        let size = (u.abs() * self.energy.sqrt()).max(scale).max(1e-300);
+        let (u, scale) = (u / size, scale / size);
+        let sign = if v > 0.0 { 1.0 } else { -1.0 };
+        let lambda: Vec<f64> = eigen.roots.iter().map(|g| sign * (scale * g).powi(2)).collect();
+        let b: Vec<f64> =
+            eigen.roots.iter().zip(&eigen.theta).map(|(g, t)| u * t * scale * g).collect();
+        let mut w = Vec::with_capacity(b.len());
+        maximize_on_sphere(&lambda, &b, 1.0, &mut w);
+        let mut x: Vec<f64> = (0..w.len())
+            .map(|i| u * eigen.theta[i] + sign * scale * eigen.roots[i] * w[i])
+            .collect();
+        let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if norm == 0.0 {
+            return None;
+        }
+        x.iter_mut().for_each(|x| *x *= self.radius / norm);
+        Some(x)
+    }
+
+    fn point_in_eigenbasis(&self, x: &[f64]) -> Point {
+        let eigen = self.eigen();
+        let square: f64 = x.iter().zip(&eigen.roots).map(|(x, g)| (x * g).powi(2)).sum();
+        Point { mean: dot(&eigen.theta, x), spread: self.width * square.sqrt() }
+    }
+
+    /// The point of largest `u p + v s` in the ball.
+    pub(super) fn support(&self, u: f64, v: f64) -> Point {
+        if self.dimension() == 1 {
+            return self.support_on_rays(u, v);
+        }
+        self.support_action(u, v).map_or(Point::default(), |x| self.point_in_eigenbasis(&x))
+    }
+
+    fn support_on_rays(&self, u: f64, v: f64) -> Point {
+        let mut best = Point::default();
+        for sign in [1.0, -1.0] {
+            let tip = self.point(&[sign * self.radius]);
+            let allowed = self.allows(if tip.mean < 0.0 { -1.0 } else { 1.0 });
+            if allowed && u * tip.mean + v * tip.spread > u * best.mean + v * best.spread {
+                best = tip;
+            }
+        }
+        best
+    }
+
+    /// Where the ray with this sign leaves the ball.
+    pub(super) fn tip(&self, sign: f64) -> Point {
+        let moment = self.estimate.moment();
+        let norm = dot(moment, moment).sqrt();
+        if norm == 0.0 || self.energy == 0.0 {
+            return Point::default();
+        }
+        let share = sign * self.radius / norm;
+        let mean = share * self.energy;
+        Point { mean, spread: mean.abs() / self.slope() }
+    }
+
+    /// The action on the ray with estimate `mean`.
+    fn on_ray(&self, mean: f64) -> Vec<f64> {
+        self.estimate.moment().iter().map(|g| g * mean / self.energy).collect()
+    }
+
+    /// The shortest action with this (p, s); where the ball forbids it, the one in the ball with this p and the nearest s.
+    pub(super) fn recover(&self, point: Point) -> Vec<f64> {
+        let Point { mean, spread } = point;
+        if self.energy > 0.0 {
+            let least = mean.abs() / self.slope();
+            if self.dimension() == 1 || spread <= least * (1.0 + ON_RAY) {
+                return self.within(self.on_ray(mean));
+            }
+        } else if spread <= 0.0 {
+            return vec![0.0; self.dimension()];
+        } else if let Some(direction) = self.estimate.first_direction() {
+            let length = spread / self.point(direction).spread;
+            return self.within(direction.iter().map(|x| x * length).collect());
+        }
+        if self.dimension() == 1 {
+            // theta^ = 0: p is 0 whatever x is.
+            return vec![(spread / self.point(&[1.0]).spread).min(self.radius)];
+        }
+        self.within(Slice::new(self, mean).action(spread))
+    }
+
+    /// Rounding may leave the ball by a hair; nothing else does.
+    fn within(&self, mut x: Vec<f64>) -> Vec<f64> {
+        let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if norm > self.radius {
+            x.iter_mut().for_each(|x| *x *= self.radius / norm);
+        }
+        x
+    }
+
+    /// The largest response that an action in the ball may have: `max p + s`.
+    pub(super) fn largest_response(&self) -> f64 {
+        let point = self.support(1.0, 1.0);
+        point.mean + point.spread
+    }
+
+    /// Whether the ray reaches a response of this size inside the ball.
+    pub(super) fn ray_reaches(&self, y: f64) -> bool {
+        let tip = self.tip(1.0);
+        tip.mean + tip.spread >= y.abs()
+    }
+
+    /// The action whose response may be `y` (`p + s = y`, for negative y `p - s = y`) with the smallest s.
+    ///
+    /// y must be at most [`Reach::largest_response`] in size.
+    pub(super) fn towards(&self, y: f64) -> Vec<f64> {
+        let size = y.abs();
+        if size == 0.0 {
+            return vec![0.0; self.dimension()];
+        }
+        let slope = self.slope();
+        if slope > 0.0 {
+            let mean = size * slope / (1.0 + slope);
+            let x = self.on_ray(mean.copysign(y));
+            if dot(&x, &x).sqrt() <= self.radius || self.dimension() == 1 {
+                return self.within(x);
+            }
+        } else {
+            let unit = self.recover(Point { mean: 0.0, spread: size });
+            return unit;
+        }
+        // The ray leaves the ball too early: walk along the ball from its tip (v near -tau) to the largest p + s (v = 1).
+        let (mut low, mut high) = (-slope, 1.0);
+        let mut best = None;
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            let Some(x) = self.support_action(1.0, middle) else { break };
+            let point = self.point_in_eigenbasis(&x);
+            let response = point.mean + point.spread;
+            if response < size {
+                low = middle;
+            } else {
+                high = middle;
+                best = Some(x);
+            }
+            if (response / size - 1.0).abs() < 1e-10 || high - low < 1e-13 * (1.0 + slope) {
+                best = best.or_else(|| self.support_action(1.0, high));
+                break;
+            }
+        }
+        let coordinates = best.or_else(|| self.support_action(1.0, 1.0)).unwrap_or_default();
+        let mut x = vec![0.0; self.dimension()];
+        for (coordinate, vector) in coordinates.iter().zip(&self.eigen().vectors) {
+            x.iter_mut().zip(vector).for_each(|(x, v)| *x += coordinate * v * y.signum());
+        }
+        self.within(x)
+    }
+}
+
+/// The actions with one p: `x = p theta^/||theta^||^2 + Q z`, on which `||x||^2_{G^-1} = z B z + 2 b z + c`.
+struct Slice<'a, 'b> {
+    reach: &'b Reach<'a>,
+    /// The part along theta^.
+    base: Vec<f64>,
+    /// Columns: eigenvectors of B, as directions of x.
+    directions: Vec<Vec<f64>>,
+    lambda: Vec<f64>,
+    linear: Vec<f64>,
+    constant: f64,
+}
+
+impl<'a, 'b> Slice<'a, 'b> {
+    fn new(reach: &'b Reach<'a>, mean: f64) -> Self {
+        let d = reach.dimension();
+        let theta = reach.estimate.theta();
+        let square = dot(theta, theta);
+        let (base, basis) = if square > 0.0 {
+            let base: Vec<f64> = theta.iter().map(|t| t * mean / square).collect();
+            (base, orthogonal_basis(theta, square.sqrt()))
+        } else {
+            let unit = |i: usize| (0..d).map(|j| f64::from(u8::from(i == j))).collect();
+            (vec![0.0; d], (0..d).map(unit).collect::<Vec<Vec<f64>>>())
+        };
+        let whiten = |x: &[f64]| reach.estimate.whiten(x);
+        let white: Vec<Vec<f64>> = basis.iter().map(|q| whiten(q)).collect();
+        let white_base = whiten(&base);
+        let mut upper = Vec::with_capacity(triangle(basis.len()));
+        for i in 0..basis.len() {
+            upper.extend(white[i..].iter().map(|other| dot(&white[i], other)));
+        }
+        let (lambda, rotations) = match SymmetricEigen::of(basis.len(), &upper) {
+            Ok(eigen) => (eigen.values().to_vec(), eigen.vectors().to_vec()),
+            Err(_) => (Vec::new(), Vec::new()),
+        };
+        let combine = |parts: &[Vec<f64>], rotation: &[f64], length: usize| {
+            let mut sum = vec![0.0; length];
+            for (part, r) in parts.iter().zip(rotation) {
+                sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += r * part);
+            }
+            sum
+        };
+        let directions = rotations.iter().map(|r| combine(&basis, r, d)).collect();
+        let linear = rotations.iter().map(|r| dot(&combine(&white, r, d), &white_base)).collect();
+        let constant = dot(&white_base, &white_base);
+        Slice { reach, base, directions, lambda, linear, constant }
+    }
+
+    /// The shortest action with this spread, or the one in the ball nearest to it.
+    fn action(&self, spread: f64) -> Vec<f64> {
+        let floor = 1e-300;
+        // In w = sqrt(lambda) z + linear / sqrt(lambda) the actions with this spread are a sphere of square radius
+        // (spread / beta)^2 - constant + sum linear^2 / lambda.
+        let centre: f64 =
+            self.linear.iter().zip(&self.lambda).map(|(b, l)| b * b / l.max(floor)).sum();
+        let square = (spread / self.reach.width).powi(2) - self.constant + centre;
+        let inverse: Vec<f64> = self.lambda.iter().map(|l| -1.0 / l.max(floor)).collect();
+        let pull: Vec<f64> = self
+            .linear
+            .iter()
+            .zip(&self.lambda)
+            .map(|(b, l)| b * l.max(floor).powf(-1.5))
+            .collect();
+        let mut w = Vec::with_capacity(inverse.len());
+        maximize_on_sphere(&inverse, &pull, square.max(floor).sqrt(), &mut w);
+        let mut z: Vec<f64> = (0..w.len())
+            .map(|i| {
+                let l = self.lambda[i].max(floor);
+                w[i] / l.sqrt() - self.linear[i] / l
+            })
+            .collect();
+        let base = dot(&self.base, &self.base);
+        let room = (self.reach.radius.powi(2) - base).max(0.0);
+        if dot(&z, &z) > room {
+            let current = (spread / self.reach.width).powi(2);
+            if room == 0.0 {
+                z.fill(0.0);
+            } else if current >= self.constant {
+                // Too uncertain for the ball: as uncertain as it allows.
+                maximize_on_sphere(&self.lambda, &self.linear, room.sqrt(), &mut z);
+            } else {
+                let negative = |values: &[f64]| values.iter().map(|x| -x).collect::<Vec<f64>>();
+                let (lambda, linear) = (negative(&self.lambda), negative(&self.linear));
+                maximize_on_sphere(&lambda, &linear, room.sqrt(), &mut z);
+            }
+        }
+        let mut x = self.base.clone();
+        for (z, direction) in z.iter().zip(&self.directions) {
+            x.iter_mut().zip(direction).for_each(|(x, v)| *x += z * v);
+        }
+        x
+    }
+}
+
+/// Unit vectors that span the complement of `theta`: the other columns of Householder's reflection of the first axis onto it.
+fn orthogonal_basis(theta: &[f64], norm: f64) -> Vec<Vec<f64>> {
+    let d = theta.len();
+    let sign = if theta[0] < 0.0 { -1.0 } else { 1.0 };
+    let mut reflector: Vec<f64> = theta.iter().map(|t| t / norm).collect();
+    reflector[0] += sign;
+    let square = dot(&reflector, &reflector);
+    let column = |k: usize| {
+        (0..d)
+            .map(|i| f64::from(u8::from(i == k)) - 2.0 * reflector[k] * reflector[i] / square)
+            .collect()
+    };
+    (1..d).map(column).collect()
+}

@@ -1,0 +1,266 @@
+//! From lines in a TOML file to a learner, and its trials.
+
+use reticent::{
+    convex::{Baseline, Map, Play, PrivateBanditParams, Protection, Territory},
+    privacy::{Guarantee, Mode},
+    release::Mechanism,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Algorithm, LossLines};
+use crate::{
+    FastNoise, Result,
+    contest::{Checkpoint, Contestant, Measure, Trial, mix, name_hash},
+};
+
+/// What `kind = "private_bandit"` takes.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BanditLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Requested privacy; none if it is left out.
+    #[serde(default)]
+    pub privacy: Option<Budget>,
+    /// Who is trusted.
+    #[serde(default)]
+    pub trust: Trust,
+    /// How a curator's noise is correlated over time.
+    #[serde(default)]
+    pub mechanism: Mechanism,
+    /// `exact`, or the publication's noise.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Which batch, smoothing, step and play.
+    #[serde(default)]
+    pub settings: Settings,
+    /// Where losses are defined; around the set as printed, inside it by default.
+    #[serde(default)]
+    pub territory: Option<Territory>,
+    /// Points or vertices.
+    #[serde(default)]
+    pub play: Play,
+    /// Pairs of opposite directions.
+    #[serde(default)]
+    pub antithetic: Option<bool>,
+    /// What values are measured from.
+    #[serde(default)]
+    pub baseline: Option<Baseline>,
+    /// Sums of all batches but the last.
+    #[serde(default)]
+    pub stale: Option<bool>,
+    /// The mirror map.
+    #[serde(default)]
+    pub map: Option<Map>,
+    /// Rounds in a batch.
+    #[serde(default)]
+    pub batch: Option<u64>,
+    /// zeta.
+    #[serde(default)]
+    pub smoothing: Option<f64>,
+    /// eta.
+    #[serde(default)]
+    pub step: Option<f64>,
+    /// Line 14 with its printed sign, for comparison: it climbs.
+    #[serde(default)]
+    pub printed_sign: bool,
+}
+
+/// Requested privacy.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Requested epsilon.
+    pub epsilon: f64,
+    /// Requested delta; Laplace noise and delta = 0 if it is left out.
+    #[serde(default)]
+    pub delta: Option<f64>,
+}
+
+/// Who is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// A curator.
+    #[default]
+    Joint,
+    /// Nobody.
+    Local,
+}
+
+/// Sets of defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settings {
+    /// The best we know.
+    #[default]
+    Default,
+    /// Those of Algorithm 1.
+    Published,
+}
+
+/// What the baselines take.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BaselineLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Requested privacy, where the method has any.
+    #[serde(default)]
+    pub privacy: Option<Budget>,
+}
+
+fn protection(privacy: Option<Budget>, trust: Trust, mechanism: Mechanism) -> Protection {
+    match (privacy, trust) {
+        (None, _) => Protection::None,
+        (Some(Budget { epsilon, .. }), Trust::Local) => Protection::Local { epsilon },
+        (Some(Budget { epsilon, delta: Some(delta) }), _) => {
+            Protection::Central { epsilon, delta, mechanism }
+        }
+        (Some(Budget { epsilon, delta: None }), _) => Protection::CentralPure { epsilon },
+    }
+}
+
+/// A learner ready to be simulated.
+pub(super) struct Learner {
+    name: String,
+    params: PrivateBanditParams,
+    guarantee: Option<Guarantee>,
+    remarks: Vec<String>,
+    lines: LossLines,
+    printed_sign: bool,
+}
+
+impl Learner {
+    pub(super) fn new(algorithm: &Algorithm, lines: &LossLines, rounds: u64) -> Result<Self> {
+        let set = lines.set.build()?;
+        let lipschitz = lines.lipschitz(&set)?;
+        let mut remarks = Vec::new();
+        let (name, mut params, printed_sign) = match algorithm {
+            Algorithm::PrivateBandit(bandit) => {
+                let params = bandit.params(&set, lipschitz, rounds)?;
+                let name = bandit.name.clone().unwrap_or("private bandit".into());
+                if bandit.mode == Mode::Paper {
+                    remarks.push("The publication's noise: nothing is learnt under it at any horizon we tested.".into());
+                }
+                if bandit.printed_sign {
+                    remarks.push("Line 14 with its printed sign climbs.".into());
+                }
+                (name, params, bandit.printed_sign)
+            }
+            Algorithm::GarberKretzu(baseline) => {
+                if baseline.privacy.is_some() {
+                    let remedy = "garber_kretzu is not private: leave it out";
+                    return Err(reticent::Error::invalid("privacy", "given", remedy).into());
+                }
+                let params = PrivateBanditParams::garber_kretzu(&set, lipschitz, rounds)?;
+                (baseline.name.clone().unwrap_or("Garber and Kretzu".into()), params, false)
+            }
+            Algorithm::SmithThakurta(baseline) => {
+                let tree = Mechanism::Tree { levels: None };
+                let protection = protection(baseline.privacy, Trust::Joint, tree);
+                let params = PrivateBanditParams::with_projections(lipschitz, rounds, protection);
+                (baseline.name.clone().unwrap_or("Smith and Thakurta".into()), params, false)
+            }
+        };
+        params.values = lines.values();
+        let plan = params.check(set)?;
+        let tuning = plan.tuning();
+        remarks.push(format!(
+            "batch {}, smoothing {:.4}, step {:.3e}, sensitivity {:.3}",
+            tuning.batch,
+            tuning.smoothing,
+            tuning.step,
+            plan.sensitivity()
+        ));
+        let guarantee = match params.protection {
+            Protection::None => None,
+            _ => Some(plan.guarantee()?.simulated()),
+        };
+        Ok(Learner { name, params, guarantee, remarks, lines: lines.clone(), printed_sign })
+    }
+}
+
+impl BanditLines {
+    fn params(
+        &self,
+        set: &reticent::convex::AnySet,
+        lipschitz: f64,
+        rounds: u64,
+    ) -> Result<PrivateBanditParams> {
+        let protection = protection(self.privacy, self.trust, self.mechanism);
+        let mut params = match self.settings {
+            Settings::Published => {
+                PrivateBanditParams::published(set, lipschitz, rounds, protection, self.mode)?
+            }
+            Settings::Default => PrivateBanditParams {
+                mode: self.mode,
+                ..PrivateBanditParams::new(lipschitz, rounds, protection)
+            },
+        };
+        params.play = self.play;
+        params.territory = self.territory.unwrap_or(params.territory);
+        params.antithetic = self.antithetic.unwrap_or(params.antithetic);
+        params.baseline = self.baseline.unwrap_or(params.baseline);
+        params.stale = self.stale.unwrap_or(params.stale);
+        params.map = self.map.unwrap_or(params.map);
+        params.batch = self.batch.or(params.batch);
+        params.smoothing = self.smoothing.or(params.smoothing);
+        params.step = self.step.or(params.step);
+        Ok(params)
+    }
+}
+
+impl Contestant for Learner {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn guarantee(&self) -> Option<&Guarantee> {
+        self.guarantee.as_ref()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.clone()
+    }
+
+    fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
+        // Every contestant meets the same losses in the same trial; its own noise is its own.
+        let seed = mix(seed, trial);
+        let mut world = self.lines.world(seed)?;
+        let noise = FastNoise::seeded(mix(seed, name_hash(&self.name)));
+        let set = self.lines.set.build()?;
+        let mirrored =
+            self.params.values.unwrap_or((0.0, self.params.lipschitz * set.shape().diameter()));
+        let mut bandit = self.params.check(set)?.start(noise)?;
+        let (mut curve, mut regret, mut round) = (Vec::with_capacity(checkpoints.len()), 0.0, 0);
+        for &checkpoint in checkpoints {
+            while round < checkpoint {
+                let decision = bandit.decide()?;
+                let (value, lost) = world.play(&decision.point);
+                regret += lost;
+                // A value mirrored in its range has the opposite slope: the printed sign.
+                let value = if self.printed_sign { mirrored.0 + mirrored.1 - value } else { value };
+                bandit.observe(decision.ticket, value)?;
+                round += 1;
+            }
+            curve.push(Checkpoint { round, regret });
+        }
+        let counts = bandit.counts();
+        let per_round = |value: f64| value / round.max(1) as f64;
+        let measures = [
+            ("regret relative to staying at the centre", per_round(regret) / world.centre()),
+            ("values clipped, share of rounds", per_round(counts.clipped as f64)),
+            (
+                "oracle calls a batch",
+                counts.map.oracle_calls as f64 / counts.map.maps.max(1) as f64,
+            ),
+            ("descents that ran out of calls", counts.map.unconverged as f64),
+            ("mean squared distance of vertices from points", counts.vertex_variance),
+        ];
+        let measures = measures.map(|(what, value)| Measure { what, value }).to_vec();
+        Ok(Trial { curve, measures })
+    }
+}

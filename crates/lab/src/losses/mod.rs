@@ -1,0 +1,59 @@
+//! The family of losses: a point of a convex set is played, and the value of a loss there is all that is seen.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `sets` | the sets by the names experiments use |
+//! | `world` | `kind = "losses"`: where losses come from |
+//! | `learner` | the algorithms: the private bandit as it is, as printed, and the two it descends from |
+
+mod learner;
+mod sets;
+#[cfg(test)]
+mod tests;
+mod world;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Result,
+    contest::{Contestant, Family},
+};
+
+pub use learner::{BanditLines, BaselineLines, Budget, Settings, Trust};
+pub use sets::SetLines;
+pub use world::{LossEnvironment, LossKind, LossLines, World};
+
+/// Environments `losses`; algorithms [`Algorithm`].
+#[derive(Debug)]
+pub enum ConvexBandits {}
+
+/// One `[[algorithm]]` of an experiment with losses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// Ene, Nguyen and Vladu, corrected and exactly calibrated; or as printed.
+    PrivateBandit(BanditLines),
+    /// Garber and Kretzu (2020): projection-free, not private.
+    GarberKretzu(BaselineLines),
+    /// Smith and Thakurta (2013): private, with projections.
+    SmithThakurta(BaselineLines),
+}
+
+impl Family for ConvexBandits {
+    type Environment = LossEnvironment;
+    type Algorithm = Algorithm;
+
+    fn contestants(
+        rounds: u64,
+        environment: &LossEnvironment,
+        algorithms: &[Algorithm],
+    ) -> Result<Vec<Box<dyn Contestant>>> {
+        let LossEnvironment::Losses(lines) = environment;
+        lines.check()?;
+        let contestant = |algorithm: &Algorithm| -> Result<Box<dyn Contestant>> {
+            Ok(Box::new(learner::Learner::new(algorithm, lines, rounds)?))
+        };
+        algorithms.iter().map(contestant).collect()
+    }
+}

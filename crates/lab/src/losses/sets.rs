@@ -1,0 +1,156 @@
+//! Sets by the names experiments use.
+
+use reticent::{
+    Result,
+    convex::{AnySet, oracle},
+};
+use serde::{Deserialize, Serialize};
+
+/// The `set` of an environment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum SetLines {
+    /// Distributions.
+    Simplex {
+        /// How many outcomes.
+        outcomes: usize,
+    },
+    /// Vectors with `sum |x_i| <= radius`.
+    L1Ball {
+        /// Length of a vector.
+        dimension: usize,
+        /// The radius.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+    /// Vectors with `|x| <= radius`.
+    L2Ball {
+        /// Length of a vector.
+        dimension: usize,
+        /// The radius.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+    /// Vectors in `[0, side]^n`: budgets.
+    Box {
+        /// Length of a vector.
+        dimension: usize,
+        /// The longest side.
+        #[serde(default = "one")]
+        side: f64,
+    },
+    /// So many out of so many.
+    Slates {
+        /// What there is.
+        elements: usize,
+        /// What is shown.
+        size: usize,
+    },
+    /// So many out of so many, from every group.
+    Partition {
+        /// `[elements, choices]` of each group.
+        groups: Vec<(usize, usize)>,
+    },
+    /// Spanning trees of a graph.
+    SpanningTrees {
+        /// Vertices are numbered below this.
+        vertices: usize,
+        /// The edges; all of them if none are given.
+        #[serde(default)]
+        edges: Vec<(usize, usize)>,
+    },
+    /// Routes through a directed acyclic graph, from its first vertex to its last.
+    Routes {
+        /// Vertices are numbered below this.
+        vertices: usize,
+        /// The edges.
+        edges: Vec<(usize, usize)>,
+    },
+    /// Routes through a grid, right and down.
+    GridRoutes {
+        /// Rows of crossings.
+        rows: usize,
+        /// Columns of crossings.
+        columns: usize,
+    },
+    /// Assignments of so many things to as many places.
+    Assignments {
+        /// How many.
+        size: usize,
+    },
+    /// Matrices of small nuclear norm.
+    LowRank {
+        /// Rows of the matrix.
+        rows: usize,
+        /// Columns of the matrix.
+        columns: usize,
+        /// The largest nuclear norm.
+        #[serde(default = "one")]
+        radius: f64,
+    },
+    /// `A x <= b`.
+    Polytope {
+        /// A, row by row.
+        rows: Vec<Vec<f64>>,
+        /// b.
+        bounds: Vec<f64>,
+    },
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl SetLines {
+    /// The set, or what is wrong with it.
+    pub fn build(&self) -> Result<AnySet> {
+        Ok(match self {
+            SetLines::Simplex { outcomes } => oracle::Simplex::set(*outcomes)?.boxed(),
+            SetLines::L1Ball { dimension, radius } => {
+                oracle::L1Ball::set(*dimension, *radius)?.boxed()
+            }
+            SetLines::L2Ball { dimension, radius } => {
+                oracle::L2Ball::set(&vec![0.0; *dimension], *radius)?.boxed()
+            }
+            SetLines::Box { dimension, side } => {
+                oracle::Cuboid::set(&vec![0.0; *dimension], &vec![*side; *dimension])?.boxed()
+            }
+            SetLines::Slates { elements, size } => {
+                oracle::UniformMatroid::set(*elements, *size)?.boxed()
+            }
+            SetLines::Partition { groups } => oracle::PartitionMatroid::set(groups)?.boxed(),
+            SetLines::SpanningTrees { vertices, edges } if edges.is_empty() => {
+                let all: Vec<(usize, usize)> =
+                    (0..*vertices).flat_map(|v| (0..v).map(move |w| (w, v))).collect();
+                oracle::GraphicMatroid::set(*vertices, &all)?.boxed()
+            }
+            SetLines::SpanningTrees { vertices, edges } => {
+                oracle::GraphicMatroid::set(*vertices, edges)?.boxed()
+            }
+            SetLines::Routes { vertices, edges } => {
+                oracle::DagPaths::set(*vertices, edges, 0, vertices.saturating_sub(1))?.boxed()
+            }
+            SetLines::GridRoutes { rows, columns } => {
+                let vertices = rows * columns;
+                let mut edges = Vec::new();
+                for vertex in 0..vertices {
+                    if (vertex + 1) % columns != 0 {
+                        edges.push((vertex, vertex + 1));
+                    }
+                    if vertex + columns < vertices {
+                        edges.push((vertex, vertex + columns));
+                    }
+                }
+                oracle::DagPaths::set(vertices, &edges, 0, vertices.saturating_sub(1))?.boxed()
+            }
+            SetLines::Assignments { size } => oracle::Birkhoff::set(*size)?.boxed(),
+            SetLines::LowRank { rows, columns, radius } => {
+                oracle::NuclearBall::set(*rows, *columns, *radius)?.boxed()
+            }
+            SetLines::Polytope { rows, bounds } => {
+                oracle::GeneralPolytope::set(rows, bounds)?.boxed()
+            }
+        })
+    }
+}

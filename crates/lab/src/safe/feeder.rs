@@ -1,0 +1,182 @@
+//! A low-voltage feeder at noon: households are offered incentives to take up surplus solar power, and the wires must hold.
+//!
+//! A three-phase radial feeder behind one distribution transformer, households spread along it and over the phases in turn. Household m
+//! answers an incentive `x_m` (one entry per appliance that can be shifted: water heater, car, heat pump, ...) by raising its load by
+//! `<theta_m, x_m>` kW on average. What may not be exceeded, in kW of raised load:
+//!
+//! - the transformer: `sum y_m <= rating - base load`;
+//! - each phase: `sum_{m in phase} y_m <= rating / 3 - base load of the phase`;
+//! - unbalance between any two phases, both ways;
+//! - voltage at the end of each phase, by the linearised branch flow equations of Baran and Wu (LinDistFlow) with unity power factor:
+//!   the drop `sum_m R_m y_m / V^2` of the raised load, `R_m` the resistance shared with household m on the way from the
+//!   transformer, stays within what is left of the limit;
+//! - each household: its main fuse upwards, and the load it can shed downwards.
+//!
+//! The mean of each response is kept within these limits, as for any quarter-hour average; single responses vary around it.
+
+use reticent::{
+    noise::{Noise, uniform_direction},
+    safe::{Objective, Polytope},
+};
+use serde::{Deserialize, Serialize};
+
+use super::Setting;
+use crate::{FastNoise, Result};
+
+/// The feeder, in the units of its data sheet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Feeder {
+    /// Households, spread evenly along the feeder, on phases A, B, C in turn.
+    pub households: usize,
+    /// Appliances that respond in each household: the dimension of an action.
+    pub appliances: usize,
+    /// Transformer rating, kVA at unity power factor.
+    pub transformer_kva: f64,
+    /// Load of one household before any response, kW.
+    pub base_load_kw: f64,
+    /// Main fuse: the most a household may raise its load, kW.
+    pub fuse_kw: f64,
+    /// The most a household can shed, kW.
+    pub sheddable_kw: f64,
+    /// Largest difference of raised load between two phases, kW.
+    pub unbalance_kw: f64,
+    /// Phase voltage, V.
+    pub voltage: f64,
+    /// Resistance of one phase from the transformer to the far end, ohm.
+    pub resistance_ohm: f64,
+    /// Allowed drop along the feeder, percent of the phase voltage.
+    pub drop_percent: f64,
+    /// Largest length of a household's parameter, kW per unit of incentive.
+    pub response_kw: f64,
+    /// Largest length of an incentive.
+    pub largest_incentive: f64,
+    /// Deviation of a household's response around its mean, kW.
+    pub response_noise_kw: f64,
+    /// Which households these are.
+    pub seed: u64,
+}
+
+impl Default for Feeder {
+    fn default() -> Self {
+        Feeder {
+            households: 50,
+            appliances: 2,
+            transformer_kva: 160.0,
+            base_load_kw: 0.8,
+            fuse_kw: 5.0,
+            sheddable_kw: 0.8,
+            unbalance_kw: 20.0,
+            voltage: 230.0,
+            resistance_ohm: 0.16,
+            drop_percent: 5.0,
+            response_kw: 2.0,
+            largest_incentive: 2.0,
+            response_noise_kw: 0.2,
+            seed: 1,
+        }
+    }
+}
+
+impl Feeder {
+    /// The safe set.
+    pub fn polytope(&self) -> Result<Polytope> {
+        let n = self.households;
+        if n == 0 || self.appliances == 0 {
+            let remedy = "give whole numbers above 0";
+            return Err(reticent::Error::invalid("households, appliances", 0, remedy).into());
+        }
+        let phase = |m: usize| m % 3;
+        let (mut rows, mut bounds) = (Vec::new(), Vec::new());
+        let mut limit = |row: Vec<f64>, bound: f64| {
+            if row.iter().any(|&a| a != 0.0) {
+                rows.push(row);
+                bounds.push(bound);
+            }
+        };
+        let select = |wanted: usize, weight: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            (0..n).map(|m| if phase(m) == wanted { weight(m) } else { 0.0 }).collect()
+        };
+        let base = |wanted: usize| {
+            (0..n).filter(|&m| phase(m) == wanted).count() as f64 * self.base_load_kw
+        };
+        limit(vec![1.0; n], self.transformer_kva - n as f64 * self.base_load_kw);
+        // R shared with the household on the way from the transformer, for a node at the far end: that of the household itself.
+        let share = |m: usize| (m + 1) as f64 / n as f64 * self.resistance_ohm;
+        let allowed = self.drop_percent / 100.0 * self.voltage;
+        for wanted in 0..3 {
+            limit(select(wanted, &|_| 1.0), self.transformer_kva / 3.0 - base(wanted));
+            // Volts per kW at unity power factor: R 1000 / V.
+            let drop = select(wanted, &|m| share(m) * 1e3 / self.voltage);
+            let before: f64 = drop.iter().map(|volts| volts * self.base_load_kw).sum();
+            limit(drop, allowed - before);
+            let next = (wanted + 1) % 3;
+            let unbalance = |sign: f64| -> Vec<f64> {
+                let side = |m: usize| match phase(m) {
+                    p if p == wanted => sign,
+                    p if p == next => -sign,
+                    _ => 0.0,
+                };
+                (0..n).map(side).collect()
+            };
+            limit(unbalance(1.0), self.unbalance_kw);
+            limit(unbalance(-1.0), self.unbalance_kw);
+        }
+        for m in 0..n {
+            let one = |sign: f64| (0..n).map(|k| if k == m { sign } else { 0.0 }).collect();
+            limit(one(1.0), self.fuse_kw);
+            limit(one(-1.0), self.sheddable_kw);
+        }
+        let polytope = Polytope::new(&rows, &bounds)?;
+        polytope.check_origin()?;
+        Ok(polytope)
+    }
+
+    /// The feeder with households drawn from its seed: appliances respond between 40 % and 100 % of the largest parameter.
+    pub(super) fn setting(&self) -> Result<Setting> {
+        let polytope = self.polytope()?;
+        let mut noise = FastNoise::seeded(self.seed);
+        let parameters = (0..self.households)
+            .map(|_| {
+                let strength = self.response_kw * (0.4 + 0.6 * noise.uniform());
+                let direction = uniform_direction(self.appliances, &mut noise);
+                // Incentives raise load: all entries positive.
+                direction.iter().map(|x| x.abs() * strength).collect()
+            })
+            .collect();
+        Ok(Setting {
+            polytope,
+            objective: Objective::Linear { weights: vec![1.0; self.households] },
+            parameters,
+            parameter_bound: self.response_kw,
+            action_bound: self.largest_incentive,
+            response_noise: self.response_noise_kw,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_feeder_is_limited_by_what_an_engineer_would_expect() {
+        let feeder = Feeder::default();
+        let polytope = feeder.polytope().unwrap();
+        assert_eq!((polytope.dimension(), polytope.rows().len()), (50, 1 + 3 * 4 + 100));
+        let (most, _) = polytope.maximize(&vec![1.0; 50]).unwrap();
+        // 160 kVA less 40 kW of base load; voltage allows less than that, the fuses more.
+        assert!(most < 120.0 && most > 60.0, "{most}");
+        // 5 % of 230 V at the far end: 11.5 V. All households of a phase at 5 kW would drop far more.
+        let all = vec![5.0; 50];
+        assert!(polytope.excess(&all) > 0.0);
+        assert!(polytope.contains(&[1.0; 50]));
+    }
+
+    #[test]
+    fn an_overloaded_feeder_is_refused() {
+        let feeder = Feeder { base_load_kw: 4.0, ..Feeder::default() };
+        assert!(feeder.polytope().unwrap_err().to_string().contains("negative in rows"));
+        assert!(Feeder { households: 0, ..Feeder::default() }.polytope().is_err());
+    }
+}

@@ -1,0 +1,409 @@
+//! `kind = "ofu"` and `kind = "roful"`: from lines in a TOML file to simulated coordinators.
+
+use reticent::{
+    noise::Noise,
+    privacy::{Guarantee, Mode},
+    safe::{
+        AgentParams, Confidence, CoordinatorParams, CoordinatorPlan, Monitor, Objective, Published,
+        ResponsePrivacy, Rule, Safety,
+    },
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Algorithm, Setting};
+use crate::{
+    FastNoise, Result,
+    contest::{Bound, Certificate, Checkpoint, Contestant, Measure, Side, Trial, mix, name_hash},
+};
+
+/// What `kind = "ofu"` and `kind = "roful"` take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LearnerLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Epsilon and delta of an agent at level 1; without it responses are clipped and not protected.
+    #[serde(default)]
+    pub privacy: Option<Budget>,
+    /// `exact`, or the publication's classic Gaussian formula.
+    #[serde(default)]
+    pub mode: Mode,
+    /// alpha_m: agent m has epsilon / alpha_m; 1 for everybody without it.
+    #[serde(default)]
+    pub levels: Option<Vec<f64>>,
+    /// What a response can change: each agent's own range, or one number for all.
+    #[serde(default)]
+    pub sensitivity: Sensitivity,
+    /// `tight`, or `paper` for (12).
+    #[serde(default)]
+    pub confidence: ConfidenceName,
+    /// Multiplies the tight width; anything below 1 is not certified.
+    #[serde(default)]
+    pub width_scale: Option<f64>,
+    /// T'.
+    #[serde(default)]
+    pub exploration: u64,
+    /// nu.
+    #[serde(default = "default_regularizer")]
+    pub regularizer: f64,
+    /// delta'.
+    #[serde(default = "default_failure")]
+    pub failure: f64,
+    /// Whether the safety check uses `|<theta, x>| <= S ||x||`; by default with ROFUL only.
+    #[serde(default)]
+    pub parameter_ball: Option<bool>,
+}
+
+fn default_regularizer() -> f64 {
+    0.1
+}
+
+fn default_failure() -> f64 {
+    0.01
+}
+
+/// Requested privacy of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Requested epsilon.
+    pub epsilon: f64,
+    /// Requested delta.
+    pub delta: f64,
+    /// How many answers together have this budget; without it every single one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub responses: Option<u64>,
+}
+
+/// What a response can change.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sensitivity {
+    /// The range of the safe set on the agent's own axis, and six deviations of its noise.
+    #[default]
+    PerAgent,
+    /// The same number for everybody; each agent's range is centred in it.
+    Common(f64),
+}
+
+/// Widths by the names experiments use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfidenceName {
+    /// By the determinant.
+    #[default]
+    Tight,
+    /// (12), corrected.
+    Paper,
+}
+
+impl LearnerLines {
+    /// The defaults under a name.
+    pub fn named(name: impl Into<String>) -> Self {
+        LearnerLines {
+            name: Some(name.into()),
+            privacy: None,
+            mode: Mode::Exact,
+            levels: None,
+            sensitivity: Sensitivity::default(),
+            confidence: ConfidenceName::default(),
+            width_scale: None,
+            exploration: 0,
+            regularizer: default_regularizer(),
+            failure: default_failure(),
+            parameter_ball: None,
+        }
+    }
+
+    fn agents(&self, setting: &Setting) -> Result<Vec<AgentParams>> {
+        let count = setting.polytope.dimension();
+        let levels = self.levels.clone().unwrap_or(vec![1.0; count]);
+        if levels.len() != count {
+            let found = levels.len();
+            return Err(
+                reticent::Error::Dimension { field: "levels", expected: count, found }.into()
+            );
+        }
+        (0..count).map(|axis| self.agent(setting, axis, levels[axis])).collect()
+    }
+
+    fn agent(&self, setting: &Setting, axis: usize, level: f64) -> Result<AgentParams> {
+        let (low, high) = setting.polytope.range(axis)?;
+        let (lower, upper) = match self.sensitivity {
+            Sensitivity::PerAgent => {
+                let wider = 6.0 * setting.response_noise;
+                (low - wider, high + wider)
+            }
+            Sensitivity::Common(range) => {
+                if !range.is_finite() || range < (high - low) * (1.0 - 1e-12) {
+                    let remedy = format!(
+                        "agent {axis} may be asked for anything in {low}..{high}: give at least {}",
+                        high - low
+                    );
+                    return Err(reticent::Error::invalid("sensitivity", range, remedy).into());
+                }
+                let middle = 0.5 * (low + high);
+                (middle - 0.5 * range, middle + 0.5 * range)
+            }
+        };
+        let privacy = match (self.privacy, self.mode) {
+            (None, _) => ResponsePrivacy::None,
+            (Some(Budget { epsilon, delta, responses }), Mode::Exact) => {
+                ResponsePrivacy::Budget { epsilon: epsilon / level, delta, responses }
+            }
+            (Some(Budget { epsilon, delta, .. }), Mode::Paper) => {
+                ResponsePrivacy::Published { epsilon, delta, sensitivity: upper - lower, level }
+            }
+        };
+        Ok(AgentParams {
+            dimension: setting.parameters[axis].len(),
+            parameter_bound: setting.parameter_bound,
+            action_bound: setting.action_bound,
+            response_noise: setting.response_noise,
+            lower,
+            upper,
+            privacy,
+        })
+    }
+}
+
+/// A coordinator and its agents, ready to be simulated.
+pub struct Learner {
+    name: String,
+    setting: Setting,
+    plan: CoordinatorPlan,
+    guarantee: Option<Guarantee>,
+    certificates: Vec<Certificate>,
+    remarks: Vec<String>,
+    /// The most a safe learner can lose in a round.
+    worst_round: f64,
+    published: Option<Published>,
+    levels: Vec<f64>,
+}
+
+impl Learner {
+    /// The learner, or what stands in its way.
+    pub fn new(algorithm: &Algorithm, setting: &Setting, rounds: u64) -> Result<Self> {
+        let (rule, lines, default_name) = match algorithm {
+            Algorithm::Ofu(lines) => (Rule::Ofu, lines, "OFU"),
+            Algorithm::Roful(lines) => (Rule::Roful, lines, "ROFUL"),
+        };
+        let confidence = match (lines.confidence, lines.width_scale) {
+            (ConfidenceName::Paper, None) => Confidence::Paper,
+            (ConfidenceName::Tight, None) => Confidence::Tight,
+            (ConfidenceName::Tight, Some(scale)) => Confidence::Scaled(scale),
+            (ConfidenceName::Paper, Some(scale)) => {
+                let remedy = "only the tight width is scaled: leave out confidence = \"paper\"";
+                return Err(reticent::Error::invalid("width_scale", scale, remedy).into());
+            }
+        };
+        let params = CoordinatorParams {
+            polytope: setting.polytope.clone(),
+            objective: setting.objective.clone(),
+            agents: lines.agents(setting)?,
+            rule,
+            confidence,
+            regularizer: lines.regularizer,
+            failure: lines.failure,
+            exploration: lines.exploration,
+            parameter_ball: lines.parameter_ball.unwrap_or(rule == Rule::Roful),
+        };
+        let plan = params.check()?;
+        if let Some(Budget { responses: Some(most), .. }) = lines.privacy
+            && most < rounds
+        {
+            let remedy = format!("agents answer in every round: give at least rounds = {rounds}");
+            return Err(reticent::Error::invalid("responses", most, remedy).into());
+        }
+        let mut remarks = Vec::new();
+        if !confidence.certified() {
+            remarks.push("The widths are scaled by hand: safety is not certified.".into());
+        }
+        if lines.privacy.is_some() {
+            remarks.push(format!(
+                "The guarantee is for one response; an agent that answers all {rounds} rounds is protected by the certificate for that many."
+            ));
+        }
+        let worst_round = match &setting.objective {
+            Objective::Linear { weights } => {
+                let against: Vec<f64> = weights.iter().map(|c| -c).collect();
+                setting.polytope.maximize(weights)?.0 + setting.polytope.maximize(&against)?.0
+            }
+            _ => f64::INFINITY,
+        };
+        let name = lines.name.clone().unwrap_or_else(|| default_name.into());
+        let (published, levels) = theory(&plan, lines, setting);
+        let simulated = |guarantee: Option<Guarantee>| guarantee.map(Guarantee::simulated);
+        Ok(Learner {
+            name,
+            setting: setting.clone(),
+            guarantee: simulated(plan.guarantee()?),
+            certificates: certificates(&plan, rounds)?,
+            plan,
+            remarks,
+            worst_round,
+            published,
+            levels,
+        })
+    }
+
+    /// The plan behind it.
+    pub fn plan(&self) -> &CoordinatorPlan {
+        &self.plan
+    }
+}
+
+/// Theorem 2's constants, where all agents have noise: sigma is that of the loudest agent.
+fn theory(
+    plan: &CoordinatorPlan,
+    lines: &LearnerLines,
+    setting: &Setting,
+) -> (Option<Published>, Vec<f64>) {
+    let deviations: Vec<f64> = plan.agents().iter().map(|agent| agent.deviation()).collect();
+    let sigma = deviations.iter().fold(0.0, |most: f64, sigma| most.max(*sigma));
+    // A list of corners is needed: few agents only.
+    if sigma == 0.0 || plan.exploration_eigenvalue() <= 0.0 || setting.polytope.dimension() > 8 {
+        return (None, Vec::new());
+    }
+    let limits: Vec<f64> = plan
+        .agents()
+        .iter()
+        .map(|agent| agent.params().lower.abs().max(agent.params().upper.abs()))
+        .collect();
+    let published = Published {
+        dimension: setting.parameters[0].len(),
+        lipschitz: setting.objective.lipschitz(&limits),
+        action_bound: setting.action_bound,
+        parameter_bound: setting.parameter_bound,
+        response_noise: setting.response_noise,
+        sigma,
+        eigenvalue: plan.exploration_eigenvalue(),
+        regularizer: lines.regularizer,
+        failure: lines.failure,
+    };
+    (Some(published), deviations.iter().map(|deviation| deviation / sigma).collect())
+}
+
+/// One certificate for each group of agents with the same promise: for one response, and for answering every round.
+fn certificates(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Certificate>> {
+    let mut groups: Vec<(Vec<usize>, Guarantee)> = Vec::new();
+    for (index, agent) in plan.agents().iter().enumerate() {
+        let Some(guarantee) = agent.guarantee()? else { continue };
+        let same = |group: &&mut (Vec<usize>, Guarantee)| {
+            group.1.epsilon_text() == guarantee.epsilon_text()
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.0.push(index),
+            None => groups.push((vec![index], guarantee)),
+        }
+    }
+    let mut all = Vec::new();
+    for (members, guarantee) in groups {
+        let whom = if members.len() == 1 {
+            format!("agent {}", members[0])
+        } else {
+            format!(
+                "{} agents from {} to {}",
+                members.len(),
+                members[0],
+                members[members.len() - 1]
+            )
+        };
+        let person = plan.agents()[members[0]].guarantee_of(rounds)?;
+        all.push(Certificate {
+            whom: format!("{whom}, one response"),
+            guarantee: guarantee.simulated(),
+        });
+        if let Some(person) = person.filter(|_| rounds > 1) {
+            all.push(Certificate {
+                whom: format!("{whom}, answering all {rounds} rounds"),
+                guarantee: person.simulated(),
+            });
+        }
+    }
+    Ok(all)
+}
+
+impl Contestant for Learner {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn guarantee(&self) -> Option<&Guarantee> {
+        self.guarantee.as_ref()
+    }
+
+    fn certificates(&self) -> &[Certificate] {
+        &self.certificates
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.clone()
+    }
+
+    fn bounds(&self, rounds: u64) -> Vec<Bound> {
+        let Some(published) = &self.published else { return Vec::new() };
+        let Ok(bound) = published.regret(&self.setting.polytope, &self.levels, rounds) else {
+            return Vec::new();
+        };
+        vec![Bound {
+            theorem: "Theorem 2 (with the T' it asks for)".into(),
+            side: Side::Upper,
+            value: bound.total,
+            trivial: self.worst_round * rounds as f64,
+        }]
+    }
+
+    fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
+        let base = mix(mix(seed, trial), name_hash(&self.name));
+        // Everybody's responses vary alike in trial t, whoever coordinates.
+        let mut world = FastNoise::seeded(mix(seed, trial));
+        let mut agents: Vec<_> = self
+            .plan
+            .agents()
+            .iter()
+            .enumerate()
+            .map(|(index, agent)| agent.start(index, FastNoise::seeded(mix(base, index as u64))))
+            .collect();
+        let mut coordinator = self.plan.clone().start(FastNoise::seeded(base));
+        let best = coordinator.best_responses().1;
+        let mut monitor = Monitor::new(self.setting.polytope.clone());
+        let (mut regret, mut gap, mut fallbacks) = (0.0, 0.0_f64, 0_u64);
+        let mut curve = Vec::with_capacity(checkpoints.len());
+        let rounds = checkpoints.last().copied().unwrap_or(0);
+        let mut next = checkpoints.iter().copied().peekable();
+        for round in 1..=rounds {
+            let decision = coordinator.decide()?;
+            let means = self.setting.means(&decision.actions);
+            monitor.watch(&means)?;
+            regret += best - self.setting.objective.value(&means);
+            gap = gap.max(decision.gap());
+            fallbacks += u64::from(matches!(decision.safety, Safety::Fallback { .. }));
+            for (agent, mean) in agents.iter_mut().zip(&means) {
+                let response = mean + self.setting.response_noise * world.standard_normal();
+                coordinator.observe(&agent.respond(decision.ticket, response)?)?;
+            }
+            if next.next_if_eq(&round).is_some() {
+                curve.push(Checkpoint { round, regret });
+            }
+        }
+        let clipped: u64 = agents.iter().map(|agent| agent.clipped()).sum();
+        let measures = vec![
+            Measure { what: "safety violations", value: monitor.violations() as f64 },
+            Measure { what: "largest excess over a limit", value: monitor.worst_excess() },
+            Measure { what: "largest certified gap of a decision", value: gap },
+            Measure { what: "fallbacks to doing nothing", value: fallbacks as f64 },
+            Measure { what: "clipped responses", value: clipped as f64 },
+            Measure {
+                what: "regret of doing nothing",
+                value: best_over_nothing(self, best) * rounds as f64,
+            },
+        ];
+        Ok(Trial { curve, measures })
+    }
+}
+
+fn best_over_nothing(learner: &Learner, best: f64) -> f64 {
+    best - learner.setting.objective.value(&vec![0.0; learner.setting.polytope.dimension()])
+}

@@ -1,0 +1,70 @@
+//! The family of safe bandits with many agents: `environment.kind = "agents"`.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `polytope` | safe sets as they are written: rows, a file, the paper's simplex |
+//! | `setting` | the `[environment]`: safe set, objective, true parameters; the setups of paper 3, Appendix E |
+//! | `feeder` | a low-voltage feeder with households that respond to incentives |
+//! | `learner` | `kind = "ofu"` and `kind = "roful"`, and their simulation |
+//! | `plan` | `reticent plan`: the lines of a plan file, and the plan in words |
+
+mod feeder;
+mod learner;
+mod plan;
+mod polytope;
+mod setting;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Result,
+    contest::{Contestant, Family},
+};
+
+pub use feeder::Feeder;
+pub use learner::{Budget, ConfidenceName, Learner, LearnerLines, Sensitivity};
+pub use plan::{PlanFile, plan_text};
+pub use polytope::SafeSetLines;
+pub use setting::{AgentsLines, Setting};
+
+/// Environments `agents`; algorithms [`Algorithm`].
+#[derive(Debug)]
+pub enum SafeBandits {}
+
+/// The `[environment]` of an experiment with agents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Environment {
+    /// Agents coupled by a safe set.
+    Agents(Box<AgentsLines>),
+}
+
+/// One `[[algorithm]]` of an experiment with agents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// Safe-Private Lin-UCB: the best optimistic value among actions known to be safe.
+    Ofu(LearnerLines),
+    /// The best optimistic target, scaled back until it is safe.
+    Roful(LearnerLines),
+}
+
+impl Family for SafeBandits {
+    type Environment = Environment;
+    type Algorithm = Algorithm;
+
+    fn contestants(
+        rounds: u64,
+        Environment::Agents(lines): &Environment,
+        algorithms: &[Algorithm],
+    ) -> Result<Vec<Box<dyn Contestant>>> {
+        let setting = lines.setting()?;
+        let contestant = |algorithm: &Algorithm| -> Result<Box<dyn Contestant>> {
+            Ok(Box::new(Learner::new(algorithm, &setting, rounds)?))
+        };
+        algorithms.iter().map(contestant).collect()
+    }
+}

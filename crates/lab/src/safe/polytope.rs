@@ -1,0 +1,146 @@
+//! Safe sets as people write them: rows in TOML, a file, or the paper's simplex.
+//!
+//! A CSV file has one constraint a line, `a_1, ..., a_M, b`, and may begin with a heading; lines that begin with `#` are comments. A TOML
+//! file has `rows` and `bounds`.
+
+use std::path::Path;
+
+use reticent::safe::{Polytope, Simplex};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// One of three ways to give a safe set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SafeSetLines {
+    /// A and b.
+    Rows(RowLines),
+    /// A file with A and b, CSV or TOML by its name; relative to where the command is run.
+    File(FileLines),
+    /// c of the paper's simplex, (15)-(17).
+    Simplex(SimplexLines),
+}
+
+/// A and b.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowLines {
+    /// A, row by row.
+    pub rows: Vec<Vec<f64>>,
+    /// b.
+    pub bounds: Vec<f64>,
+}
+
+/// A file with A and b.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileLines {
+    /// Its path.
+    pub file: String,
+}
+
+/// The paper's simplex.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SimplexLines {
+    /// c.
+    pub simplex: Vec<f64>,
+}
+
+impl SafeSetLines {
+    /// The set, or what is wrong with it.
+    pub fn polytope(&self) -> Result<Polytope> {
+        match self {
+            SafeSetLines::Rows(lines) => Ok(Polytope::new(&lines.rows, &lines.bounds)?),
+            SafeSetLines::File(lines) => from_file(Path::new(&lines.file)),
+            SafeSetLines::Simplex(lines) => Ok(Simplex::new(&lines.simplex)?.polytope()?),
+        }
+    }
+}
+
+fn from_file(path: &Path) -> Result<Polytope> {
+    let unusable =
+        |reason: String| Error::Experiment { reason: format!("{}: {reason}", path.display()) };
+    let text = std::fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
+    let toml = path.extension().is_some_and(|extension| extension == "toml");
+    let RowLines { rows, bounds } = if toml {
+        toml::from_str(&text).map_err(|error| unusable(error.to_string()))?
+    } else {
+        from_csv(&text).map_err(unusable)?
+    };
+    Polytope::new(&rows, &bounds).map_err(|error| unusable(error.to_string()))
+}
+
+fn from_csv(text: &str) -> std::result::Result<RowLines, String> {
+    let (mut rows, mut bounds): (Vec<Vec<f64>>, Vec<f64>) = (Vec::new(), Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        let numbers: std::result::Result<Vec<f64>, _> =
+            cells.iter().map(|cell| cell.parse::<f64>()).collect();
+        let mut numbers = match numbers {
+            Ok(numbers) => numbers,
+            // A heading, and only one, may stand first.
+            Err(_) if rows.is_empty() && cells.iter().all(|cell| cell.parse::<f64>().is_err()) => {
+                continue;
+            }
+            Err(error) => return Err(format!("line {}: {error} in {line:?}", number + 1)),
+        };
+        let bound = numbers.pop().unwrap_or_default();
+        if numbers.is_empty() || rows.first().is_some_and(|row| row.len() != numbers.len()) {
+            let reason = "give the same number of entries in every line, the bound last";
+            return Err(format!("line {}: {} entries; {reason}", number + 1, numbers.len() + 1));
+        }
+        rows.push(numbers);
+        bounds.push(bound);
+    }
+    if rows.is_empty() {
+        return Err("it holds no constraint: give lines `a_1, ..., a_M, b`".into());
+    }
+    Ok(RowLines { rows, bounds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_files_are_read_and_bad_lines_are_named() {
+        let good = "house 1, house 2, limit\n# the transformer\n1, 1, 3\n-1, 0, 1\n0,-1,1\n";
+        let RowLines { rows, bounds } = from_csv(good).unwrap();
+        assert_eq!(rows, [[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]);
+        assert_eq!(bounds, [3.0, 1.0, 1.0]);
+        for (bad, word) in [
+            ("1,1,3\n1,x,2\n", "line 2"),
+            ("1,1,3\n1,2\n", "line 2"),
+            ("1,1,3\n1,\n", "line 2"),
+            ("", "no constraint"),
+            ("a,b\nc,d\n", "no constraint"),
+            ("7\n", "line 1"),
+        ] {
+            let error = from_csv(bad).unwrap_err();
+            assert!(error.contains(word), "{bad:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn files_are_found_by_their_name_and_truncated_ones_refused() {
+        let folder = std::env::temp_dir().join("reticent-safe-sets");
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = |name: &str| folder.join(name).display().to_string();
+        std::fs::write(path("set.csv"), "1,1,3\n-1,0,1\n0,-1,1\n").unwrap();
+        std::fs::write(path("set.toml"), "rows = [[1, 1], [-1, 0], [0, -1]]\nbounds = [3, 1, 1]\n")
+            .unwrap();
+        std::fs::write(path("cut.csv"), "1,1,3\n-1,0,1\n0,-1").unwrap();
+        std::fs::write(path("open.csv"), "1,1,3\n-1,0,1\n").unwrap();
+        let read = |name: &str| SafeSetLines::File(FileLines { file: path(name) }).polytope();
+        assert_eq!(read("set.csv").unwrap(), read("set.toml").unwrap());
+        assert!(read("cut.csv").unwrap_err().to_string().contains("line 3"));
+        assert!(read("open.csv").unwrap_err().to_string().contains("direction"));
+        assert!(read("missing.csv").unwrap_err().to_string().contains("missing.csv"));
+    }
+}

@@ -1,0 +1,152 @@
+//! Where agents and their responses come from.
+//!
+//! Setups 1 to 3 of paper 3, Appendix E: the simplex with c = (1, 1/4, 1/2), `f = 0.8 y_k + 0.1 (the others)` so that the best point is the
+//! corner of agent k, `theta_k = (0, 0, 1/2)` and `-(1, 1, 1)/13` for the others, S = 1/2, K = 2, R = 0.001.
+
+use reticent::safe::{Objective, Polytope, Simplex};
+use serde::{Deserialize, Serialize};
+
+use super::{Feeder, SafeSetLines};
+use crate::{Error, Result};
+
+/// What `kind = "agents"` takes: a setup of the paper, a feeder, or everything by hand.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentsLines {
+    /// Setup 1, 2 or 3 of paper 3, Appendix E.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<u8>,
+    /// A low-voltage feeder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feeder: Option<Feeder>,
+    /// Y.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub safe_set: Option<SafeSetLines>,
+    /// f.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective: Option<Objective>,
+    /// theta_m, one per agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Vec<Vec<f64>>>,
+    /// S.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameter_bound: Option<f64>,
+    /// K.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_bound: Option<f64>,
+    /// R: the deviation of a response around its mean; Gaussian.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_noise: Option<f64>,
+}
+
+/// Agents whose parameters the simulation knows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// Y.
+    pub polytope: Polytope,
+    /// f.
+    pub objective: Objective,
+    /// theta_m.
+    pub parameters: Vec<Vec<f64>>,
+    /// S.
+    pub parameter_bound: f64,
+    /// K.
+    pub action_bound: f64,
+    /// R.
+    pub response_noise: f64,
+}
+
+impl AgentsLines {
+    /// Setup 1, 2 or 3 of the paper.
+    pub fn setup(number: u8) -> Self {
+        AgentsLines { setup: Some(number), ..AgentsLines::default() }
+    }
+
+    /// The setting, or what stands in its way.
+    pub fn setting(&self) -> Result<Setting> {
+        let by_hand = self.safe_set.is_some()
+            || self.objective.is_some()
+            || self.parameters.is_some()
+            || self.parameter_bound.is_some()
+            || self.action_bound.is_some()
+            || self.response_noise.is_some();
+        let setting = match (self.setup, &self.feeder, by_hand) {
+            (Some(number), None, false) => published(number)?,
+            (None, Some(feeder), false) => feeder.setting()?,
+            (None, None, true) => self.by_hand()?,
+            _ => {
+                let remedy = "give exactly one of: setup, feeder, or safe_set with objective, parameters, parameter_bound, action_bound and response_noise";
+                return Err(reticent::Error::invalid("environment", "agents", remedy).into());
+            }
+        };
+        setting.check()?;
+        Ok(setting)
+    }
+
+    fn by_hand(&self) -> Result<Setting> {
+        let missing = |field: &str| Error::Experiment {
+            reason: format!("environment.{field} is missing: give it, or a setup, or a feeder"),
+        };
+        Ok(Setting {
+            polytope: self.safe_set.as_ref().ok_or_else(|| missing("safe_set"))?.polytope()?,
+            objective: self.objective.clone().ok_or_else(|| missing("objective"))?,
+            parameters: self.parameters.clone().ok_or_else(|| missing("parameters"))?,
+            parameter_bound: self.parameter_bound.ok_or_else(|| missing("parameter_bound"))?,
+            action_bound: self.action_bound.ok_or_else(|| missing("action_bound"))?,
+            response_noise: self.response_noise.ok_or_else(|| missing("response_noise"))?,
+        })
+    }
+}
+
+impl Setting {
+    /// Refuses true parameters that break what the algorithms are told: they would make every guarantee of safety void.
+    fn check(&self) -> Result<()> {
+        let agents = self.polytope.dimension();
+        self.objective.check(agents)?;
+        if self.parameters.len() != agents {
+            let found = self.parameters.len();
+            return Err(reticent::Error::Dimension {
+                field: "parameters",
+                expected: agents,
+                found,
+            }
+            .into());
+        }
+        for theta in &self.parameters {
+            let norm = reticent::special::euclidean_norm(theta);
+            if theta.is_empty() || !norm.is_finite() || norm > self.parameter_bound * (1.0 + 1e-12)
+            {
+                let remedy = format!("give at most parameter_bound = {}", self.parameter_bound);
+                return Err(reticent::Error::invalid("norm of a parameter", norm, remedy).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The true mean responses to actions.
+    pub fn means(&self, actions: &[Vec<f64>]) -> Vec<f64> {
+        let mean =
+            |(x, theta): (&Vec<f64>, &Vec<f64>)| x.iter().zip(theta).map(|(x, t)| x * t).sum();
+        actions.iter().zip(&self.parameters).map(mean).collect()
+    }
+}
+
+fn published(number: u8) -> Result<Setting> {
+    if !(1..=3).contains(&number) {
+        let remedy = "paper 3 has setups 1, 2 and 3";
+        return Err(reticent::Error::invalid("setup", number, remedy).into());
+    }
+    let corner = usize::from(number - 1);
+    let mut weights = vec![0.1; 3];
+    weights[corner] = 0.8;
+    let mut parameters = vec![vec![-1.0 / 13.0; 3]; 3];
+    parameters[corner] = vec![0.0, 0.0, 0.5];
+    Ok(Setting {
+        polytope: Simplex::new(&[1.0, 0.25, 0.5])?.polytope()?,
+        objective: Objective::Linear { weights },
+        parameters,
+        parameter_bound: 0.5,
+        action_bound: 2.0,
+        response_noise: 0.001,
+    })
+}
