@@ -7,6 +7,7 @@
 //! | `bandit` | deciding and learning, arms in memory |
 //! | `local` | a person's half of the local protocol, and the server's |
 //! | `convex` | a round of the private bandit, and the oracles |
+//! | `online` | an evaluation of the potential, a round of the online learners |
 //! | `paper1` | whole trials of paper 1 |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
 //! | `simulate` | a round of a simulated bandit, environment and all |
@@ -16,6 +17,7 @@ mod bandit;
 mod convex;
 mod local;
 mod noise;
+mod online;
 mod open_dp;
 mod paper1;
 mod release;
@@ -85,6 +87,7 @@ const SECTIONS: &[(&str, &str, Measure)] = &[
     ("linucb", "LinUCB", bandit::figures),
     ("local", "The local protocol on exact noise, d = 5, K = 100", local::figures),
     ("paper1", "Whole trials of paper 1", paper1::figures),
+    ("online", "Private online learning", online::figures),
     ("convex", "Private bandit convex optimisation", convex::figures),
 ];
 
