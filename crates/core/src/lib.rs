@@ -15,7 +15,7 @@
 //! | [`release`] | private running sums of vectors and matrices |
 //! | [`randomize`] | what a person's own device does to a report before it leaves |
 //! | [`bandit`] | linear bandits: one LinUCB, many privacies |
-//! | [`online`] | online learners: predict, see a gradient, predict better |
+//! | [`online`] | online convex optimisation: predict, see a gradient of unknown noise, predict better |
 //! | [`convex`] | bandit convex optimisation over sets known through a linear oracle |
 //! | [`linalg`] | small dense algebra |
 //! | [`special`] | the special functions the rooms above share |

@@ -3,6 +3,7 @@
 //! Thin names over `libm` and `errorfunctions`, plus what neither has: log-tails that do not underflow,
 //! the regularised incomplete beta function, and fixed Gauss-Legendre quadrature.
 
+pub(crate) mod branchless_exp;
 pub(crate) mod double_double;
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
@@ -17,6 +18,31 @@ pub fn erfcx(x: f64) -> f64 {
 /// `ln erfc(x)`, finite far beyond the point where `erfc` underflows.
 pub fn ln_erfc(x: f64) -> f64 {
     if x < 1.0 { erfc(x).ln() } else { erfcx(x).ln() - x * x }
+}
+
+/// The entire exponential integral `Ein(x) = int_0^x (1 - e^-t)/t dt = ln x + gamma + E_1(x)` for `x >= 0` (DLMF 6.2.4).
+pub fn ein(x: f64) -> f64 {
+    const EULER_GAMMA: f64 = 0.577_215_664_901_532_9;
+    if x < 1.0 {
+        // sum (-1)^(k+1) x^k / (k k!)
+        let (mut sum, mut power) = (0.0, 1.0);
+        for k in 1..24 {
+            power *= -x / f64::from(k);
+            sum -= power / f64::from(k);
+        }
+        return sum;
+    }
+    if x > 750.0 {
+        return x.ln() + EULER_GAMMA;
+    }
+    // E_1 by the even part of its continued fraction (DLMF 6.9.1), from the far end.
+    let terms = 40 + (120.0 / x) as i32;
+    let mut tail = 0.0;
+    for k in (1..=terms).rev() {
+        let k = f64::from(k);
+        tail = k * k / (x + 2.0 * k + 1.0 - tail);
+    }
+    x.ln() + EULER_GAMMA + (-x).exp() / (x + 1.0 - tail)
 }
 
 /// Euclidean norm that neither overflows nor, which would hide an unclipped vector, underflows.
@@ -111,7 +137,7 @@ fn beta_continued_fraction(a: f64, b: f64, x: f64) -> f64 {
 }
 
 /// Positive half of the 16-point Gauss-Legendre rule on [-1, 1]: (node, weight).
-const GAUSS_LEGENDRE_16: [(f64, f64); 8] = [
+pub(crate) const GAUSS_LEGENDRE_16: [(f64, f64); 8] = [
     (0.095_012_509_837_637_44, 0.189_450_610_455_068_5),
     (0.281_603_550_779_258_9, 0.182_603_415_044_923_6),
     (0.458_016_777_657_227_4, 0.169_156_519_395_002_54),
@@ -152,6 +178,15 @@ mod tests {
         close(erfcx(10.0), 0.056_140_992_743_822_59, 1e-14);
         close(erfcx(-2.0), 108.940_904_389_977_97, 1e-14);
         close(ln_erfc(30.0), -903.974_117_110_643_9, 1e-14);
+    }
+
+    #[test]
+    fn entire_exponential_integral() {
+        close(ein(1e-9), 9.999_999_997_5e-10, 1e-15);
+        close(ein(0.7), 0.594_309_564_196_309_63, 1e-14);
+        close(ein(1.0), 0.796_599_599_297_053_13, 1e-14);
+        close(ein(5.0), 2.187_801_872_926_908_6, 1e-14);
+        close(ein(1e6), 14.392_726_222_865_807, 1e-14);
     }
 
     #[test]

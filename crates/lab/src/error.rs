@@ -18,6 +18,14 @@ pub enum Error {
         /// Field, line and remedy as the parser gives them.
         reason: String,
     },
+    /// A file of data could not be read.
+    #[error("cannot read {path}: {reason}; give a file of numbers with a line of names")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        reason: String,
+    },
     /// A result could not be written.
     #[error("cannot write {path}: {reason}; choose another folder with --out")]
     Unwritable {
@@ -41,7 +49,7 @@ pub enum Error {
 impl Error {
     /// Whether the caller's input is at fault, rather than the machine or this program.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, Error::Core(_) | Error::Experiment { .. })
+        matches!(self, Error::Core(_) | Error::Experiment { .. } | Error::Unreadable { .. })
     }
 
     pub(crate) fn unwritable(path: &Path, error: std::io::Error) -> Self {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Result,
     contest::{Contestant, Family, checkpoints},
+    gradients::OnlineGradients,
     linear::LinearBandits,
     losses::ConvexBandits,
     parallel::in_parallel,
@@ -142,8 +143,9 @@ impl Experiment {
             "sphere" => parse_lines::<SphereBandits>(text),
             "agents" => parse_lines::<SafeBandits>(text),
             "losses" => parse_lines::<ConvexBandits>(text),
+            "gradients" | "records" => parse_lines::<OnlineGradients>(text),
             _ => {
-                let remedy = "give one of: gap, sphere, agents, losses";
+                let remedy = "give one of: gap, sphere, agents, losses, gradients, records";
                 Err(reticent::Error::invalid("environment.kind", kind, remedy).into())
             }
         }

@@ -11,6 +11,7 @@ mod error;
 pub mod experiment;
 mod fast_noise;
 pub mod figure;
+pub mod gradients;
 pub mod linear;
 pub mod losses;
 pub mod papers;

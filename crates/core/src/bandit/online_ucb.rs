@@ -23,7 +23,7 @@ use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
     linalg::dot,
-    online::{GradientDescent, GradientDescentParams, Maler, MalerParams, OnlineLearner, Step},
+    online::{BallLearner, GradientDescent, GradientDescentParams, Maler, MalerParams, Step},
     privacy::Guarantee,
     randomize::{FeatureReward, FeatureRewardParams, FeatureRewardReport},
     saved,
@@ -215,14 +215,14 @@ enum Learner {
 }
 
 impl Learner {
-    fn get(&self) -> &dyn OnlineLearner {
+    fn get(&self) -> &dyn BallLearner {
         match self {
             Learner::Maler(maler) => maler,
             Learner::GradientDescent(descent) => descent,
         }
     }
 
-    fn get_mut(&mut self) -> &mut dyn OnlineLearner {
+    fn get_mut(&mut self) -> &mut dyn BallLearner {
         match self {
             Learner::Maler(maler) => maler,
             Learner::GradientDescent(descent) => descent,

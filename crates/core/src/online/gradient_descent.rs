@@ -15,7 +15,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LARGEST, OnlineLearner, check_gradient};
+use super::{BallLearner, LARGEST, check_gradient};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
@@ -54,7 +54,7 @@ impl Step {
 /// Parameters of [`GradientDescent`].
 ///
 /// ```
-/// use reticent::online::{GradientDescentParams, OnlineLearner, Step};
+/// use reticent::online::{GradientDescentParams, BallLearner, Step};
 /// let mut learner = GradientDescentParams { dimension: 2, radius: 1.0, step: Step::Constant(0.1) }.check()?;
 /// for _ in 0..200 {
 ///     let theta = learner.prediction();
@@ -102,7 +102,7 @@ pub struct GradientDescent {
     movement: f64,
 }
 
-impl OnlineLearner for GradientDescent {
+impl BallLearner for GradientDescent {
     fn prediction(&self) -> &[f64] {
         &self.prediction
     }

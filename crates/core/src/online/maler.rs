@@ -31,7 +31,7 @@ use self::{
     projection::{LANES, Row, Workspace, ZERO},
     weights::{exponentials, total},
 };
-use super::{OnlineLearner, check_gradient, gradient_descent::into_ball};
+use super::{BallLearner, check_gradient, gradient_descent::into_ball};
 use crate::{
     Error, Result,
     error::{finite_vector, positive},
@@ -44,7 +44,7 @@ const KIND: &str = "maler";
 /// Parameters of [`Maler`].
 ///
 /// ```
-/// use reticent::online::{MalerParams, OnlineLearner};
+/// use reticent::online::{MalerParams, BallLearner};
 /// let mut learner = MalerParams::new(2, 1.0, 4.0, 1000).check()?;
 /// for _ in 0..1000 {
 ///     let theta = learner.prediction();
@@ -228,7 +228,7 @@ impl PartialEq for Maler {
     }
 }
 
-impl OnlineLearner for Maler {
+impl BallLearner for Maler {
     fn prediction(&self) -> &[f64] {
         &self.prediction
     }

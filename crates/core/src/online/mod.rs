@@ -1,22 +1,60 @@
-//! Online learning: predict, see a gradient, predict better.
+//! Online convex optimisation: learners that are fed one gradient at a time.
+//!
+//! ```text
+//! weights -> loss of one person -> gradient -> clip -> randomiser -> learner -> weights
+//! ```
+//!
+//! Van der Hoeven, "User-Specified Local Differential Privacy in Unconstrained Adaptive Online Learning" (2019): every person picks
+//! their own noise and tells nobody how much; the learner needs no tuning and no bound on the competitor.
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `gradient_descent` | projected gradient descent on a ball |
-//! | `maler` | Maler: one learner for convex, exp-concave and strongly convex losses |
+//! | `gradient` | what a person sends, dense or sparse |
+//! | `potential` | Algorithm 1: one dimension, four priors |
+//! | `quadrature`, `closed_form`, `signed_log` | its stable evaluation |
+//! | `mirror_descent` | directions on a ball or a box, and the baselines built on them |
+//! | `reduction` | Algorithm 2: a direction and a length |
+//! | `coordinatewise` | Algorithm 3: every coordinate by itself |
+//! | `learner` | the front: either of them or their sum, saved and resumed |
+//! | `evidence` | a gradient bound that the stream breaks, found under any noise |
+//! | `loss`, `linear` | losses, and linear models in one pass |
+//! | `gradient_descent` | projected gradient descent on a ball of known radius |
+//! | `maler` | Maler: one learner for convex, exp-concave and strongly convex losses on a ball |
+//! | [`bounds`] | what may be said of regret: numeric, corrected, as printed |
 
+pub mod bounds;
+mod closed_form;
+mod coordinatewise;
+mod evidence;
+mod gradient;
 mod gradient_descent;
+mod learner;
+mod linear;
+mod loss;
 mod maler;
+mod mirror_descent;
+mod potential;
+mod quadrature;
+mod reduction;
+mod signed_log;
 
+pub use evidence::{BoundBroken, FALSE_ALARM};
+pub use gradient::{Gradient, Report};
 pub use gradient_descent::{GradientDescent, GradientDescentParams, Step};
+pub use learner::{Absorbed, Method, OnlineLearner, OnlineParams, OnlinePlan};
+pub use linear::{Lesson, LinearModel};
+pub use loss::Loss;
 pub use maler::{Influence, Maler, MalerParams};
+pub use mirror_descent::Geometry;
+pub use potential::{Potential, Prior, Statistics};
+pub use signed_log::{LARGEST_PREDICTION, SignedLog};
 
 use crate::Result;
 
 /// A learner that predicts a point of a ball and is told the loss's gradient there.
 ///
 /// Two learners plug into [`OnlineUcb`](crate::bandit): that is what the trait is for.
-pub trait OnlineLearner {
+pub trait BallLearner {
     /// The point the next gradient is to be taken at.
     fn prediction(&self) -> &[f64];
 

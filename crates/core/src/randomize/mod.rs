@@ -13,19 +13,32 @@
 //! | `unit_moment` | PrivUnit on `x z` | exploration with a known Gram matrix | pure |
 //! | `reward_gaussian` | `z + N` | public arms | Gaussian on a grid |
 //! | `reward_response` | one bit | public arms | pure |
+//! | `k_norm` | `g + K-norm noise` | a gradient in a Euclidean ball | pure |
+//! | `local_laplace` | `g_j + Laplace` for the attributes that are sent | a gradient with a level for every attribute | pure, each attribute its own |
+//! | `l1_laplace` | `g + Laplace` | a gradient with few large entries | pure |
+//! | `staircase` | `g_j + staircase noise` for the attributes that are sent | levels above 2 | pure, each attribute its own |
+//! | `randomizer` | nothing: what the four above share, and what they may promise | | |
 //! | `second_moment` | nothing: how reports of one round become least squares | | |
 //!
 //! Every randomiser is built once from public parameters, names its cost with `event()`, turns one clipped interaction
 //! into one report with `randomize`, and says with `estimate` what the report tells of `x x^T` and `x z` without bias.
+//! Randomisers of gradients share the trait [`Randomizer`]: they clip first, and their noise is symmetric, which the learners of
+//! [`online`](crate::online) need (PrivUnit's is not).
 
 mod additive_pair;
 mod feature_reward;
 mod gram_gaussian;
+mod grid_laplace;
 mod interaction;
+mod k_norm;
+mod l1_laplace;
+mod local_laplace;
 mod priv_unit;
+mod randomizer;
 mod reward_gaussian;
 mod reward_response;
 mod second_moment;
+mod staircase;
 #[cfg(test)]
 pub(crate) mod testing;
 mod triangle_gaussian;
@@ -37,11 +50,16 @@ pub use additive_pair::AdditivePair;
 pub use feature_reward::{FeatureReward, FeatureRewardParams, FeatureRewardReport};
 pub use gram_gaussian::GramGaussian;
 pub use interaction::{Bounds, Interaction};
+pub use k_norm::KNormRandomizer;
+pub use l1_laplace::L1Laplace;
+pub use local_laplace::LocalLaplace;
 pub use priv_unit::PrivUnit;
+pub use randomizer::Randomizer;
 pub use reward_gaussian::RewardGaussian;
 pub use reward_response::RewardResponse;
 pub(crate) use second_moment::exact as exact_sums;
 pub use second_moment::{Correlation, Precision};
+pub use staircase::StaircaseRandomizer;
 pub use triangle_gaussian::TriangleGaussian;
 pub use unit_gram::UnitGram;
 pub use unit_moment::UnitMoment;

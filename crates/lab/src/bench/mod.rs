@@ -6,8 +6,9 @@
 //! | `accounting` | composition and shuffling |
 //! | `bandit` | deciding and learning, arms in memory |
 //! | `local` | a person's half of the local protocol, and the server's |
-//! | `online` | a round of OnlineUCB, and Maler by itself |
+//! | `online_ucb` | a round of OnlineUCB, and Maler by itself |
 //! | `convex` | a round of the private bandit, and the oracles |
+//! | `online` | an evaluation of the potential, a round of the online learners |
 //! | `paper1` | whole trials of paper 1 |
 //! | `safe` | a round of a safe coordinator, and the enumeration of paper 3 beside it |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
@@ -19,6 +20,7 @@ mod convex;
 mod local;
 mod noise;
 mod online;
+mod online_ucb;
 mod open_dp;
 mod paper1;
 mod release;
@@ -88,8 +90,9 @@ const SECTIONS: &[(&str, &str, Measure)] = &[
     ("rounds", "Simulated rounds", || Ok(simulate::figures()?)),
     ("linucb", "LinUCB", bandit::figures),
     ("local", "The local protocol on exact noise, d = 5, K = 100", local::figures),
-    ("online", "OnlineUCB on fast noise", online::figures),
+    ("online_ucb", "OnlineUCB on fast noise", online_ucb::figures),
     ("paper1", "Whole trials of paper 1", paper1::figures),
+    ("online", "Private online learning", online::figures),
     ("convex", "Private bandit convex optimisation", convex::figures),
     ("safe", "Safe coordinators", safe::figures),
 ];

@@ -1,61 +1,96 @@
-//! One round of OnlineUCB with the arms in memory: choose among 100, randomise on fast noise, absorb the report.
+//! One evaluation of the potential, and one round of the learners in a million dimensions.
 
 use reticent::{
-    bandit::OnlineUcbParams,
-    online::{MalerParams, OnlineLearner},
-    randomize::{FeatureRewardParams, FeatureRewardReport},
+    noise::{Noise, SecureNoise},
+    online::{Geometry, Gradient, Method, OnlineParams, Potential, Prior},
+    randomize::{KNormRandomizer, L1Laplace, Randomizer},
 };
 
 use super::{Figure, stopwatch::nanoseconds};
-use crate::{FastNoise, Result, environment::Environment, sphere::World};
+use crate::{FastNoise, Result};
 
-/// Rounds a batch, of which the stopwatch takes nine: under a millisecond, so that a busy machine interrupts few.
-const BATCH: u32 = 400;
-/// Rounds before the first batch, so that caches and confidence sets are warm.
-const WARM: u32 = 4_000;
+/// Priors by name.
+const PRIORS: [(&str, Prior); 4] = [
+    ("conjugate", Prior::Conjugate { precision: 1.0 }),
+    ("uniform", Prior::Uniform),
+    ("improper", Prior::Improper),
+    ("Chernov-Vovk", Prior::ChernovVovk),
+];
+
+/// Where it is evaluated: `V`, `L`.
+const POINTS: [(&str, f64, f64); 4] = [
+    ("V = 3, L = 1", 3.0, 1.0),
+    ("V = 10, L = 30", 10.0, 30.0),
+    ("V = 1e3, L = 50", 1e3, 50.0),
+    ("V = 1e3, L = 1e3", 1e3, 1e3),
+];
 
 pub fn figures() -> Result<Vec<Figure>> {
-    let horizon = 20_000;
-    let randomizer = FeatureRewardParams::new(5, 10.0, 0.1).with_unit_rewards().published();
-    let learners = [
-        ("Maler", OnlineUcbParams::tuned(randomizer, horizon), 3.0),
-        ("gradient descent", OnlineUcbParams::tuned_descent(randomizer, horizon), 1.5),
-    ];
     let mut figures = Vec::new();
-    for (name, params, required) in learners {
-        let mut environment = World::published(false).start(1)?;
-        let arms = environment.arms().clone();
-        let features: Vec<Vec<f64>> = (0..arms.count()).map(|arm| arms.arm(arm)).collect();
-        let mut server = params.check()?;
-        let (mut noise, mut report) = (FastNoise::seeded(2), FeatureRewardReport::default());
-        let randomizer = *server.randomizer();
-        let mut round = || {
-            let arm = server.choose(&arms)?;
-            let reward = environment.reward(arm);
-            randomizer.randomize_into(&features[arm], reward, &mut noise, &mut report)?;
-            server.absorb(&report)
-        };
-        (0..WARM).try_for_each(|_| round())?;
-        let time = nanoseconds(BATCH, round);
+    for (name, prior) in PRIORS {
+        let potential = Potential::new(prior, 1.0)?;
+        for (point, squares, sum) in POINTS {
+            let closed = squares >= 25.0 && prior != Prior::ChernovVovk;
+            let mut step = 0.0;
+            let time = nanoseconds(2_000, || {
+                step += 1e-9;
+                potential.play(sum + step, squares).map(|w| w.ln())
+            });
+            let way = if closed { "closed form" } else { "quadrature" };
+            let required = if closed { 0.2 } else { 1.5 };
+            figures.push(
+                Figure::new(format!("prediction, {name}, {point}, {way}"), 1e-3 * time, "us")
+                    .beside(required, "required, at most"),
+            );
+        }
+    }
+    let prior = Prior::Conjugate { precision: 1.0 };
+    let methods = [
+        ("Algorithm 2", Method::Reduction { prior, geometry: Geometry::Ball, step: 1.0 }),
+        ("Algorithm 3", Method::Coordinatewise { prior }),
+        ("their sum", Method::Sum { prior, geometry: Geometry::Ball, step: 1.0 }),
+    ];
+    for (name, method) in methods {
+        let params = OnlineParams { dimension: 1_000_000, gradient_bound: 1.0, method };
+        let mut learner = params.check()?.start();
+        let gradients = sparse_gradients();
+        let mut next = 0;
+        let time = nanoseconds(2_000, || {
+            next = (next + 1) % gradients.len();
+            let gradient = Gradient::from(&gradients[next]);
+            let score = learner.score(gradient);
+            learner.absorb(gradient).map(|_| score)
+        });
         figures.push(
-            Figure::new(format!("a round with {name}, d = 5, K = 100"), 1e-3 * time, "us")
-                .beside(required, "required, at most"),
+            Figure::new(
+                format!("predict and learn, d = 1e6, 100 non-zeros, {name}"),
+                1e-3 * time,
+                "us",
+            )
+            .beside(200.0, "required, at most"),
         );
     }
-    for dimension in [5, 20] {
-        let mut learner = MalerParams::new(dimension, 1.0, 48.0, horizon).check()?;
-        let mut round = 0.0_f64;
-        let mut gradient = vec![0.0; dimension];
-        let time = nanoseconds(BATCH, || {
-            // Noisy gradients of a squared distance to a point on the sphere.
-            round += 1.0;
-            let goal = 1.0 / (dimension as f64).sqrt();
-            for (i, (slope, theta)) in gradient.iter_mut().zip(learner.prediction()).enumerate() {
-                *slope = 2.0 * (theta - goal) + (round * (i + 1) as f64).sin();
-            }
-            learner.absorb(&gradient)
-        });
-        figures.push(Figure::new(format!("Maler alone, d = {dimension}"), 1e-3 * time, "us"));
-    }
+    let mut noise = SecureNoise::from_system()?;
+    let gradient = [0.1; 50];
+    let k_norm = KNormRandomizer::new(50, 1.0, 1.0)?;
+    let time = nanoseconds(500, || k_norm.report(Gradient::from(&gradient), &mut noise));
+    figures.push(Figure::new("a report, d = 50, K-norm", 1e-3 * time, "us"));
+    let l1 = L1Laplace::new(50, 1.0, 1.0)?;
+    let time = nanoseconds(500, || l1.report(Gradient::from(&gradient), &mut noise));
+    figures.push(Figure::new("a report, d = 50, l1 Laplace", 1e-3 * time, "us"));
     Ok(figures)
+}
+
+/// A hundred entries each, some coordinates often and most hardly ever.
+fn sparse_gradients() -> Vec<Vec<(usize, f64)>> {
+    let mut noise = FastNoise::seeded(5);
+    (0..1024)
+        .map(|_| {
+            let mut indices: Vec<usize> =
+                (0..100).map(|_| (1e6 * noise.uniform().powi(3)) as usize).collect();
+            indices.sort_unstable();
+            indices.dedup();
+            indices.into_iter().map(|i| (i, 0.1 * (2.0 * noise.uniform() - 1.0))).collect()
+        })
+        .collect()
 }

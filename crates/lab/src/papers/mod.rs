@@ -5,6 +5,7 @@
 
 mod paper0;
 mod paper1;
+mod paper2;
 mod paper3;
 mod paper4;
 
@@ -114,6 +115,21 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         id: "paper1/figure5",
         title: "regret against the regulariser's shift",
         run: paper1::figure5,
+    },
+    PaperExperiment {
+        id: "paper2/scenario1",
+        title: "many people without privacy, few with: regret with nobody, ten and everybody private",
+        run: paper2::scenario1,
+    },
+    PaperExperiment {
+        id: "paper2/scenario2",
+        title: "sparse gradients and noise for every attribute",
+        run: paper2::scenario2,
+    },
+    PaperExperiment {
+        id: "paper2/bounds",
+        title: "the theorems, printed and corrected, and the numeric bound against simulated regret",
+        run: paper2::bounds,
     },
     PaperExperiment {
         id: "paper3/figure2",

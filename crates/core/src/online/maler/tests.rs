@@ -217,7 +217,7 @@ fn strongly_convex_losses_are_learnt_at_their_rate_thanks_to_their_experts() {
 }
 
 /// Regret against zero when the gradient always pushes away from it: `2 |theta|`, which is convex and no more.
-fn pushed_away(learner: &mut impl OnlineLearner, rounds: u64) -> f64 {
+fn pushed_away(learner: &mut impl BallLearner, rounds: u64) -> f64 {
     let push = |theta: &[f64]| [0.0, 0.0, 2.0_f64.copysign(theta[2])];
     let mut regret = 0.0;
     for _ in 0..rounds {

@@ -1,0 +1,87 @@
+//! Algorithm 2: the black-box reduction. One learner finds the direction, the potential finds the length.
+//!
+//! ```text
+//! play w_t = v_t z_t;   give g_t to the direction learner;   give <z_t, g_t> to Algorithm 1
+//! ```
+//!
+//! Lemma 9: the regret against u is `||u||` times the direction learner's against `u/||u||`, plus Algorithm 1's against `||u||`.
+//! With mirror descent both are `O(||u|| sqrt(sum ||g_t||^2 ln(...)))` without a bound on u and without knowing the noise (3.3.5).
+//! The scalar `<z_t, g_t>` is symmetric around its mean, which is at most G.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    BoundBroken, Geometry, Gradient, Potential, SignedLog, Statistics, bounds, evidence,
+    mirror_descent::MirrorDescent,
+};
+use crate::Result;
+
+/// The state of Algorithm 2.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Reduction {
+    potential: Potential,
+    direction: MirrorDescent,
+    statistics: Statistics,
+    /// What a learner that knows the noise takes for `E g^2` in every round, in place of the squares it sees.
+    known_square: Option<f64>,
+    /// Gradients that came, for the learner that counts them.
+    rounds: u64,
+    length: SignedLog,
+}
+
+impl Reduction {
+    pub(super) fn new(
+        potential: Potential,
+        geometry: Geometry,
+        dimension: usize,
+        step: f64,
+        known_square: Option<f64>,
+    ) -> Self {
+        Reduction {
+            potential,
+            direction: MirrorDescent::new(geometry, dimension, 1.0, step),
+            statistics: Statistics::default(),
+            known_square,
+            rounds: 0,
+            length: SignedLog::ZERO,
+        }
+    }
+
+    #[inline]
+    pub(super) fn weight(&self, index: usize) -> f64 {
+        self.length.value() * self.direction.coordinate(index)
+    }
+
+    /// `v_t`.
+    pub(super) fn length(&self) -> SignedLog {
+        self.length
+    }
+
+    /// Takes a checked gradient in.
+    pub(super) fn absorb(&mut self, gradient: Gradient<'_>) -> Option<BoundBroken> {
+        self.statistics.absorb(gradient.dot(|index| self.direction.coordinate(index)));
+        self.direction.absorb(gradient);
+        self.rounds += u64::from(gradient.entries().next().is_some());
+        let squares = match self.known_square {
+            Some(square) => square * self.rounds as f64,
+            None => self.statistics.squares,
+        };
+        self.length = self.potential.slope(self.statistics.sum, squares);
+        let evidence = evidence::against(&self.statistics, self.potential.gradient_bound(), 1)?;
+        Some(BoundBroken { coordinate: None, evidence, round: 0 })
+    }
+
+    /// Lemma 9: `F*(||u||)` and `||u||` times the direction learner's bound. Nothing where the squares are not those seen.
+    pub(super) fn regret_bound(&self, competitor: &[f64]) -> Result<Option<f64>> {
+        if self.known_square.is_some() {
+            return Ok(None);
+        }
+        let norm = self.direction.norm(competitor);
+        let length = bounds::conjugate(&self.potential, norm, self.statistics.squares)?;
+        Ok(Some(length + norm * self.direction.regret_bound()))
+    }
+
+    pub(super) fn check(&self, dimension: usize) -> Result<()> {
+        self.direction.check(dimension)
+    }
+}

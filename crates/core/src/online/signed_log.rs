@@ -1,0 +1,54 @@
+//! A number kept as its sign and the logarithm of its size.
+//!
+//! Predictions of the potential grow like `exp(L^2 / 4B)` and may legitimately pass the largest double: gradients of -1
+//! for ever give `e^{0.16 t}`. They are kept as `(sign, ln|w|)` and become a double at the edge, where they saturate.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a prediction saturates when it becomes a double: far beyond any use, and sums and products of many such
+/// numbers with data still do not overflow.
+pub const LARGEST_PREDICTION: f64 = 1e200;
+
+/// `sign * exp(ln)`.
+///
+/// ```
+/// use reticent::online::SignedLog;
+/// let huge = SignedLog::new(true, 5000.0);
+/// assert_eq!(huge.value(), -1e200);
+/// assert_eq!(SignedLog::ZERO.value(), 0.0);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SignedLog {
+    negative: bool,
+    ln: f64,
+}
+
+impl SignedLog {
+    /// Zero.
+    pub const ZERO: SignedLog = SignedLog { negative: false, ln: f64::NEG_INFINITY };
+
+    /// The number of this sign whose size has this logarithm.
+    pub fn new(negative: bool, ln: f64) -> Self {
+        SignedLog { negative, ln }
+    }
+
+    /// `ln|w|`; minus infinity for zero.
+    pub fn ln(&self) -> f64 {
+        self.ln
+    }
+
+    /// 1, -1, or 0 for zero.
+    pub fn sign(&self) -> f64 {
+        match (self.ln == f64::NEG_INFINITY, self.negative) {
+            (true, _) => 0.0,
+            (false, false) => 1.0,
+            (false, true) => -1.0,
+        }
+    }
+
+    /// The number itself, saturated at [`LARGEST_PREDICTION`].
+    pub fn value(&self) -> f64 {
+        let size = self.ln.exp().min(LARGEST_PREDICTION);
+        if self.negative { -size } else { size }
+    }
+}

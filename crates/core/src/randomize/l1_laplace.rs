@@ -1,0 +1,169 @@
+//! Laplace noise calibrated to the l1 norm: for gradients with few large entries.
+//!
+//! Two vectors of l1 norm at most k are at most 2k apart, so Laplace noise of scale `2k/epsilon` on every coordinate is `epsilon`-private, whatever the
+//! dimension. All coordinates get noise: which of them are zero is private too. For k-sparse gradients with entries up to 1 the
+//! variance is `8 k^2/epsilon^2` a coordinate, against `8 d^2/epsilon^2` for an even split of the budget.
+//!
+//! **On a grid.** The clipped gradient is truncated toward zero to multiples of a power of two; that the integers' sizes sum to at
+//! most M is checked in integers, so 2M is the sensitivity, quantisation included. The noise is a discrete Laplace, exactly drawn. The law is symmetric.
+
+use super::{Randomizer, grid_laplace::scale_at_least};
+use crate::{
+    Error, Result,
+    error::positive,
+    noise::{DiscreteLaplace, Noise},
+    online::{Gradient, Report},
+    privacy::Event,
+};
+
+/// Clips to an l1 ball, then adds Laplace noise of one scale to every coordinate.
+///
+/// ```
+/// use reticent::{noise::SecureNoise, online::Gradient, randomize::{L1Laplace, Randomizer}};
+/// let randomizer = L1Laplace::new(50, 4.0, 2.0)?;
+/// let report = randomizer.report(Gradient::from(&[(7, 1.0), (30, -1.0)]), &mut SecureNoise::from_system()?)?;
+/// println!("{}", randomizer.guarantee(1e-9)?);
+/// # assert!(Gradient::from(&report).entries().count() > 40);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct L1Laplace {
+    dimension: usize,
+    bound: f64,
+    unit: f64,
+    /// M.
+    most: u64,
+    law: DiscreteLaplace,
+}
+
+impl L1Laplace {
+    /// For gradients clipped to l1 norm `bound`.
+    pub fn new(dimension: usize, epsilon: f64, bound: f64) -> Result<Self> {
+        if dimension == 0 {
+            return Err(Error::invalid("dimension", dimension, "give 1 or above"));
+        }
+        if !(1e-6..=1e3).contains(&epsilon) {
+            return Err(Error::invalid("epsilon", epsilon, "give a number from 1e-6 to 1e3"));
+        }
+        positive("bound", bound)?;
+        if !(1e-100..=1e100).contains(&bound) {
+            let remedy = "choose units in which it lies between 1e-100 and 1e100";
+            return Err(Error::invalid("bound", bound, remedy));
+        }
+        // The bound is 2^24 to 2^25 units, and the scale at most 2^46 of them.
+        let unit = 2f64.powi(bound.log2().floor() as i32 - 24);
+        let most = (bound / unit) as u64;
+        Ok(L1Laplace { dimension, bound, unit, most, law: scale_at_least(2 * most, epsilon)? })
+    }
+
+    /// `E||z||^2` of the noise.
+    pub fn second_moment(&self) -> f64 {
+        self.dimension as f64 * self.law.variance() * self.unit * self.unit
+    }
+
+    /// The clipped gradient in units, with sizes that sum to at most `most`.
+    fn quantize(&self, gradient: Gradient<'_>) -> Vec<(usize, i64)> {
+        // Scaled first, so that a sum of huge entries does not overflow.
+        let largest = gradient.largest();
+        let relative: f64 = gradient.entries().map(|(_, g)| g.abs() / largest).sum();
+        let norm = largest * relative;
+        let mut shrink = if norm > self.bound { self.bound / largest / relative } else { 1.0 };
+        loop {
+            let units: Vec<(usize, i64)> = gradient
+                .entries()
+                .map(|(index, g)| (index, (g * shrink / self.unit) as i64))
+                .collect();
+            let sum: u64 = units.iter().map(|(_, units)| units.unsigned_abs()).sum();
+            if sum <= self.most {
+                return units;
+            }
+            // Rounding alone can bring the sum above; a little less cannot.
+            shrink *= 1.0 - 1e-12;
+        }
+    }
+}
+
+impl Randomizer for L1Laplace {
+    fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    fn report<N: Noise + ?Sized>(&self, gradient: Gradient<'_>, noise: &mut N) -> Result<Report> {
+        gradient.check("gradient", self.dimension)?;
+        let mut report = vec![0_i64; self.dimension];
+        for (index, units) in self.quantize(gradient) {
+            report[index] = units;
+        }
+        let noisy = |units: i64| (units + noise.discrete_laplace(&self.law)) as f64 * self.unit;
+        Ok(Report::Dense(report.into_iter().map(noisy).collect()))
+    }
+
+    fn event(&self) -> Result<Event> {
+        // Known to be pure and nothing more: coordinates may differ in any way that sums to 2M.
+        Ok(Event::Pure { epsilon: 2.0 * self.most as f64 / self.law.scale() * (1.0 + 1e-15) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        noise::{SecureNoise, check},
+        privacy::Accountant,
+    };
+    use proptest::prelude::*;
+
+    #[test]
+    fn clips_then_adds_the_law_to_every_coordinate() {
+        let mut noise = SecureNoise::seeded(63);
+        let randomizer = L1Laplace::new(4, 2.0, 1.0).unwrap();
+        let draws: Vec<Vec<f64>> = (0..60_000)
+            .map(|_| {
+                let gradient = Gradient::from(&[(0, 6.0), (3, -2.0)]);
+                match randomizer.report(gradient, &mut noise).unwrap() {
+                    Report::Dense(entries) => entries,
+                    Report::Sparse(_) => unreachable!(),
+                }
+            })
+            .collect();
+        for (index, mean) in [0.75, 0.0, 0.0, -0.25].into_iter().enumerate() {
+            let values: Vec<f64> = draws.iter().map(|r| r[index] - mean).collect();
+            // Scale 2 k / epsilon = 1.
+            let law = |z: f64| if z < 0.0 { 0.5 * z.exp() } else { 1.0 - 0.5 * (-z).exp() };
+            assert!(!check::distribution_alarm(values.clone(), law), "{index}");
+            // Planted: the sensitivity of one vector instead of two.
+            assert!(check::distribution_alarm(values.iter().map(|z| 0.5 * z).collect(), law));
+        }
+        assert!((randomizer.second_moment() / 8.0 - 1.0).abs() < 1e-6);
+    }
+
+    proptest! {
+        #[test]
+        fn no_pair_exceeds_the_sensitivity(
+            gradient in proptest::collection::vec(-1e3_f64..1e3, 12), epsilon in 1e-5_f64..100.0, bound in 1e-3_f64..1e3,
+        ) {
+            let randomizer = L1Laplace::new(12, epsilon, bound).unwrap();
+            let sum: u64 = randomizer.quantize(Gradient::from(&gradient)).iter().map(|(_, u)| u.unsigned_abs()).sum();
+            prop_assert!(sum <= randomizer.most);
+            let Event::Pure { epsilon: stated } = randomizer.event().unwrap() else { unreachable!() };
+            prop_assert!(stated <= epsilon && stated > epsilon * (1.0 - 1e-6));
+        }
+    }
+
+    #[test]
+    fn the_price_is_epsilon_and_bad_parameters_are_refused() {
+        let mut noise = SecureNoise::seeded(64);
+        let randomizer = L1Laplace::new(3, 0.7, 2.0).unwrap();
+        let curve = Accountant::price(&randomizer.event().unwrap()).unwrap();
+        assert_eq!(curve.delta(0.7).unwrap(), 0.0);
+        assert!(curve.delta(0.69).unwrap() > 0.0);
+        for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-9] {
+            assert!(L1Laplace::new(3, epsilon, 1.0).is_err());
+        }
+        assert!(L1Laplace::new(0, 1.0, 1.0).is_err());
+        assert!(L1Laplace::new(3, 1.0, 0.0).is_err());
+        assert!(randomizer.report(Gradient::from(&[1e300; 3]), &mut noise).is_ok());
+        assert!(randomizer.report(Gradient::from(&[0.0; 3]), &mut noise).is_ok());
+        assert!(randomizer.report(Gradient::from(&[f64::NAN; 3]), &mut noise).is_err());
+    }
+}

@@ -1,0 +1,28 @@
+//! What every randomiser of gradients does: clip, add symmetric noise on a grid, and say what it cost.
+
+use crate::{
+    Result,
+    noise::Noise,
+    online::{Gradient, Report},
+    privacy::{Event, Guarantee, TrustModel},
+};
+
+/// A local randomiser of gradients. People may use different ones, at different levels, and tell nobody which.
+pub trait Randomizer {
+    /// d.
+    fn dimension(&self) -> usize;
+
+    /// The gradient, clipped, plus noise: what may leave the person's device.
+    fn report<N: Noise + ?Sized>(&self, gradient: Gradient<'_>, noise: &mut N) -> Result<Report>;
+
+    /// What one report tells the accountant.
+    fn event(&self) -> Result<Event>;
+
+    /// What may be promised of one report.
+    fn guarantee(&self, delta: f64) -> Result<Guarantee> {
+        let guarantee = Guarantee::of(&self.event()?, TrustModel::Local, delta)?;
+        Ok(guarantee
+            .with_condition("the randomiser, and with it the level and which attributes are sent, does not depend on the person's data")
+            .with_condition("a report's size shows roughly which level its sender chose: the level itself is not protected"))
+    }
+}

@@ -1,0 +1,345 @@
+//! From lines in a TOML file to a learner, and its trials.
+
+use std::sync::Arc;
+
+use reticent::{
+    online::{Geometry, LinearModel, Method, OnlineParams, Prior},
+    privacy::Guarantee,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Source,
+    people::{Privacy, PrivatePeople},
+};
+use crate::{
+    FastNoise, Result,
+    contest::{Certificate, Checkpoint, Contestant, Measure, Trial, mix, name_hash},
+};
+
+/// One `[[algorithm]]` of an experiment with gradients.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// Algorithm 2 of van der Hoeven (2019).
+    Reduction(PotentialLines),
+    /// Algorithm 3.
+    Coordinatewise(PotentialLines),
+    /// The sum of both.
+    Sum(PotentialLines),
+    /// A learner that knows the largest noise and counts on it in every round (after Jun and Orabona 2019).
+    KnownNoise(KnownNoiseLines),
+    /// Adaptive gradient descent on a ball that must contain the competitor.
+    GradientDescent(DescentLines),
+    /// AdaGrad on a box that must contain the competitor.
+    Adagrad(DescentLines),
+    /// Playing 0.
+    Zero(KnownNoiseLines),
+}
+
+/// What the tuning-free learners take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PotentialLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Who asks for privacy; nobody by default.
+    #[serde(default)]
+    pub privacy: Option<Privacy>,
+    /// The prior over learning rates.
+    #[serde(default)]
+    pub prior: PriorName,
+    /// The direction learner's step.
+    #[serde(default = "one")]
+    pub step: f64,
+    /// Where directions live.
+    #[serde(default)]
+    pub geometry: Geometry,
+}
+
+impl Default for PotentialLines {
+    fn default() -> Self {
+        PotentialLines {
+            name: None,
+            privacy: None,
+            prior: PriorName::Conjugate,
+            step: 1.0,
+            geometry: Geometry::Ball,
+        }
+    }
+}
+
+/// What the learner that knows the noise takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownNoiseLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Who asks for privacy; nobody by default.
+    #[serde(default)]
+    pub privacy: Option<Privacy>,
+    /// The direction learner's step.
+    #[serde(default = "one")]
+    pub step: f64,
+}
+
+/// What gradient descent takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DescentLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Who asks for privacy; nobody by default.
+    #[serde(default)]
+    pub privacy: Option<Privacy>,
+    /// D: the ball's radius, or half the box's side.
+    pub radius: f64,
+    /// The step in units of the radius.
+    #[serde(default = "one")]
+    pub step: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Priors by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PriorName {
+    /// Gaussian, `b = G^2`.
+    #[default]
+    Conjugate,
+    /// `1/(2C)`.
+    Uniform,
+    /// `1/|v|`.
+    Improper,
+    /// Chernov and Vovk's.
+    ChernovVovk,
+}
+
+impl PriorName {
+    fn prior(self, gradient_bound: f64) -> Prior {
+        match self {
+            PriorName::Conjugate => Prior::Conjugate { precision: gradient_bound * gradient_bound },
+            PriorName::Uniform => Prior::Uniform,
+            PriorName::Improper => Prior::Improper,
+            PriorName::ChernovVovk => Prior::ChernovVovk,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            PriorName::Conjugate => "conjugate",
+            PriorName::Uniform => "uniform",
+            PriorName::Improper => "improper",
+            PriorName::ChernovVovk => "Chernov-Vovk",
+        }
+    }
+}
+
+/// A learner ready to be simulated.
+pub(super) struct Learner {
+    name: String,
+    /// Nothing for the one that plays 0.
+    params: Option<OnlineParams>,
+    source: Arc<dyn Source>,
+    private: Option<PrivatePeople>,
+    certificates: Vec<Certificate>,
+    rounds: u64,
+}
+
+impl Algorithm {
+    fn privacy(&self) -> Option<&Privacy> {
+        match self {
+            Algorithm::Reduction(lines)
+            | Algorithm::Coordinatewise(lines)
+            | Algorithm::Sum(lines) => lines.privacy.as_ref(),
+            Algorithm::KnownNoise(lines) | Algorithm::Zero(lines) => lines.privacy.as_ref(),
+            Algorithm::GradientDescent(lines) | Algorithm::Adagrad(lines) => lines.privacy.as_ref(),
+        }
+    }
+
+    /// Its name, its method, and the norm in which its gradients are bounded.
+    fn method(&self, source: &dyn Source, deviation: f64) -> (String, Option<Method>, f64) {
+        let euclidean = source.gradient_bound();
+        let name = |given: &Option<String>, default: String| given.clone().unwrap_or(default);
+        match self {
+            Algorithm::Reduction(lines) => {
+                let bound = match lines.geometry {
+                    Geometry::Ball => euclidean,
+                    Geometry::Box => source.l1_bound(),
+                };
+                let PotentialLines { geometry, step, .. } = *lines;
+                let method = Method::Reduction { prior: lines.prior.prior(bound), geometry, step };
+                (
+                    name(&lines.name, format!("Algorithm 2, {}", lines.prior.text())),
+                    Some(method),
+                    bound,
+                )
+            }
+            Algorithm::Coordinatewise(lines) => {
+                let bound = source.coordinate_bound();
+                let method = Method::Coordinatewise { prior: lines.prior.prior(bound) };
+                (
+                    name(&lines.name, format!("Algorithm 3, {}", lines.prior.text())),
+                    Some(method),
+                    bound,
+                )
+            }
+            Algorithm::Sum(lines) => {
+                let bound = match lines.geometry {
+                    Geometry::Ball => euclidean,
+                    Geometry::Box => source.l1_bound(),
+                };
+                let PotentialLines { geometry, step, .. } = *lines;
+                let method = Method::Sum { prior: lines.prior.prior(bound), geometry, step };
+                (
+                    name(&lines.name, format!("sum of 2 and 3, {}", lines.prior.text())),
+                    Some(method),
+                    bound,
+                )
+            }
+            Algorithm::KnownNoise(lines) => {
+                let method = Method::KnownNoise { deviation, step: lines.step };
+                (name(&lines.name, "knows the largest noise".into()), Some(method), euclidean)
+            }
+            Algorithm::GradientDescent(DescentLines { name: given, radius, step, .. }) => {
+                let method =
+                    Method::Descent { geometry: Geometry::Ball, radius: *radius, step: *step };
+                (name(given, format!("gradient descent, D = {radius}")), Some(method), euclidean)
+            }
+            Algorithm::Adagrad(DescentLines { name: given, radius, step, .. }) => {
+                let method =
+                    Method::Descent { geometry: Geometry::Box, radius: *radius, step: *step };
+                (name(given, format!("AdaGrad, D = {radius}")), Some(method), source.l1_bound())
+            }
+            Algorithm::Zero(lines) => (name(&lines.name, "playing 0".into()), None, euclidean),
+        }
+    }
+}
+
+impl Learner {
+    pub(super) fn new(algorithm: &Algorithm, source: Arc<dyn Source>, rounds: u64) -> Result<Self> {
+        let private = algorithm
+            .privacy()
+            .map(|privacy| PrivatePeople::new(privacy, &*source, rounds))
+            .transpose()?
+            .filter(|people| people.count > 0);
+        let deviation = private.as_ref().map_or(0.0, |people| people.deviation);
+        let (name, method, gradient_bound) = algorithm.method(&*source, deviation);
+        let params = method.map(|method| OnlineParams {
+            dimension: source.dimension(),
+            gradient_bound,
+            method,
+        });
+        if let Some(params) = &params {
+            params.check()?;
+        }
+        let certificate = |people: &PrivatePeople| Certificate {
+            whom: format!("the {} of {rounds} people who ask for privacy", people.count),
+            guarantee: people.guarantee.clone(),
+        };
+        let partial = private.as_ref().filter(|people| people.count < rounds);
+        let certificates = partial.map(certificate).into_iter().collect();
+        Ok(Learner { name, params, source, private, certificates, rounds })
+    }
+}
+
+impl Contestant for Learner {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where some people ask for nothing, the weakest promise is none.
+    fn guarantee(&self) -> Option<&Guarantee> {
+        self.private
+            .as_ref()
+            .filter(|people| people.count >= self.rounds)
+            .map(|people| &people.guarantee)
+    }
+
+    fn certificates(&self) -> &[Certificate] {
+        &self.certificates
+    }
+
+    fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
+        // Every contestant meets the same people in the same order; the noise is its own.
+        let seed = mix(seed, trial);
+        let mut noise = FastNoise::seeded(mix(seed, name_hash(&self.name)));
+        let rounds = checkpoints.last().copied().unwrap_or(0);
+        let crowd = self.source.crowd(rounds, seed)?;
+        let private = match &self.private {
+            Some(people) => people.rounds(rounds, seed),
+            None => vec![false; rounds as usize],
+        };
+        let loss = self.source.loss();
+        let mut model = match &self.params {
+            Some(params) => Some(LinearModel::new(params.check()?.start(), loss)),
+            None => None,
+        };
+        let (mut curve, mut regret, mut round) = (Vec::with_capacity(checkpoints.len()), 0.0, 0);
+        let mut clipped = 0_u64;
+        for &checkpoint in checkpoints {
+            while round < checkpoint {
+                let (features, label) = &crowd.people[round as usize];
+                let best: f64 =
+                    features.iter().map(|&(index, x)| x * crowd.competitor[index]).sum();
+                regret -= loss.value(best, *label)?;
+                match &mut model {
+                    None => regret += loss.value(0.0, *label)?,
+                    Some(model) => {
+                        let (gradient, lesson) = model.gradient(features, *label)?;
+                        regret += lesson.loss;
+                        clipped += u64::from(lesson.clipped);
+                        let people = self.private.as_ref().filter(|_| private[round as usize]);
+                        let report = match people {
+                            Some(people) => people.randomizer.report(&gradient, &mut noise)?,
+                            None => reticent::online::Report::Sparse(gradient),
+                        };
+                        model.receive(&report)?;
+                    }
+                }
+                round += 1;
+            }
+            curve.push(Checkpoint { round, regret });
+        }
+        let mut measures = Vec::new();
+        if let Some(model) = &model {
+            let share = clipped as f64 / rounds.max(1) as f64;
+            measures.push(Measure { what: "gradients clipped, share of rounds", value: share });
+            let broken = f64::from(u8::from(model.learner().bound_broken().is_some()));
+            measures.push(Measure {
+                what: "gradient bound found broken, share of trials",
+                value: broken,
+            });
+            if crowd.held_out.is_empty() {
+                if let Some(bound) = model.learner().regret_bound(&crowd.competitor)? {
+                    measures.push(Measure { what: "numeric regret bound", value: bound });
+                }
+            }
+        }
+        if !crowd.held_out.is_empty() {
+            let (mut losses, mut right) = (0.0, 0.0);
+            for (features, label) in &crowd.held_out {
+                let score = match &model {
+                    Some(model) => model.score(features)?,
+                    None => 0.0,
+                };
+                losses += loss.value(score, *label)?;
+                right += f64::from(u8::from(score * label > 0.0));
+            }
+            let people = crowd.held_out.len() as f64;
+            measures.push(Measure { what: "mean loss on people held out", value: losses / people });
+            if loss.classifies() {
+                measures
+                    .push(Measure { what: "accuracy on people held out", value: right / people });
+            }
+        }
+        Ok(Trial { curve, measures })
+    }
+}

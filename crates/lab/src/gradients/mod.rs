@@ -1,0 +1,93 @@
+//! The family of gradients: a linear model is played, a person answers with the gradient of their loss, noisy as they please.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `world` | `kind = "gradients"`: people drawn from a law, both scenarios of section 3.4 of van der Hoeven (2019) |
+//! | `records` | `kind = "records"`: people read from a file of numbers, one pass or several |
+//! | `people` | who asks for privacy, how much, and by which randomiser |
+//! | `learner` | the algorithms: Algorithms 2 and 3, their sum, and the baselines |
+
+mod learner;
+mod people;
+mod records;
+#[cfg(test)]
+mod tests;
+mod world;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Result,
+    contest::{Contestant, Family},
+};
+
+pub use learner::{Algorithm, DescentLines, KnownNoiseLines, PotentialLines, PriorName};
+pub use people::{Privacy, RandomizerName};
+pub use records::RecordLines;
+pub use world::{Features, GradientLines};
+
+/// Environments `gradients` and `records`; algorithms [`Algorithm`].
+#[derive(Debug)]
+pub enum OnlineGradients {}
+
+/// The `[environment]` table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum GradientEnvironment {
+    /// People drawn from a law.
+    Gradients(GradientLines),
+    /// People read from a file.
+    Records(RecordLines),
+}
+
+/// One person: features that are not zero, and a label.
+pub(crate) type Person = (Vec<(usize, f64)>, f64);
+
+/// The people of one trial, in their order.
+pub(crate) struct Crowd {
+    /// Those who teach.
+    pub people: Vec<Person>,
+    /// The competitor u, and what it loses to them in each round is counted against.
+    pub competitor: Vec<f64>,
+    /// Those who are held out to see what was learnt.
+    pub held_out: Vec<Person>,
+}
+
+/// An environment that has been checked.
+pub(crate) trait Source: Send + Sync {
+    /// d.
+    fn dimension(&self) -> usize;
+    /// The loss people have.
+    fn loss(&self) -> reticent::online::Loss;
+    /// The largest Euclidean norm of anybody's gradient.
+    fn gradient_bound(&self) -> f64;
+    /// The largest l1 norm of anybody's gradient.
+    fn l1_bound(&self) -> f64;
+    /// The largest size of any entry of anybody's gradient.
+    fn coordinate_bound(&self) -> f64;
+    /// How often one person takes part at most.
+    fn takes_part(&self, rounds: u64) -> u64;
+    /// The people of a trial.
+    fn crowd(&self, rounds: u64, seed: u64) -> Result<Crowd>;
+}
+
+impl Family for OnlineGradients {
+    type Environment = GradientEnvironment;
+    type Algorithm = Algorithm;
+
+    fn contestants(
+        rounds: u64,
+        environment: &GradientEnvironment,
+        algorithms: &[Algorithm],
+    ) -> Result<Vec<Box<dyn Contestant>>> {
+        let source: std::sync::Arc<dyn Source> = match environment {
+            GradientEnvironment::Gradients(lines) => std::sync::Arc::new(lines.check()?),
+            GradientEnvironment::Records(lines) => std::sync::Arc::new(lines.read()?),
+        };
+        let contestant = |algorithm: &Algorithm| -> Result<Box<dyn Contestant>> {
+            Ok(Box::new(learner::Learner::new(algorithm, source.clone(), rounds)?))
+        };
+        algorithms.iter().map(contestant).collect()
+    }
+}

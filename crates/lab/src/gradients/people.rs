@@ -1,0 +1,173 @@
+//! Who asks for privacy, how much, and by which randomiser.
+
+use reticent::{
+    Error as CoreError,
+    noise::Noise,
+    online::{Gradient, Report},
+    privacy::Guarantee,
+    randomize::{KNormRandomizer, L1Laplace, LocalLaplace, Randomizer, StaircaseRandomizer},
+};
+use serde::{Deserialize, Serialize};
+
+use super::Source;
+use crate::{FastNoise, Result, contest::mix};
+
+/// `privacy = { ... }` of an algorithm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Privacy {
+    /// The level of everybody who asks for privacy.
+    pub epsilon: f64,
+    /// How many ask; everybody by default. Who they are is drawn by the trial.
+    #[serde(default)]
+    pub people: Option<u64>,
+    /// How.
+    #[serde(default)]
+    pub randomizer: RandomizerName,
+    /// For `attributes`: tau of every attribute, which need not sum to epsilon; 0 sends nothing.
+    #[serde(default)]
+    pub levels: Option<Vec<f64>>,
+}
+
+impl Privacy {
+    /// Everybody at this level, by the default randomiser.
+    pub fn everybody(epsilon: f64) -> Self {
+        Privacy { epsilon, people: None, randomizer: RandomizerName::KNorm, levels: None }
+    }
+}
+
+/// Randomisers by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RandomizerName {
+    /// K-norm noise on the Euclidean ball.
+    #[default]
+    KNorm,
+    /// Laplace noise calibrated to the l1 norm.
+    L1Laplace,
+    /// Laplace noise, the budget split evenly over attributes.
+    EvenLaplace,
+    /// Laplace noise at the `levels` given.
+    Attributes,
+    /// Staircase noise, the budget split evenly over attributes.
+    Staircase,
+}
+
+/// A randomiser that has been built.
+pub(super) enum AnyRandomizer {
+    KNorm(KNormRandomizer),
+    L1Laplace(L1Laplace),
+    LocalLaplace(LocalLaplace),
+    Staircase(StaircaseRandomizer),
+}
+
+impl AnyRandomizer {
+    pub(super) fn report(
+        &self,
+        gradient: &[(usize, f64)],
+        noise: &mut FastNoise,
+    ) -> reticent::Result<Report> {
+        let gradient = Gradient::from(gradient);
+        match self {
+            AnyRandomizer::KNorm(randomizer) => randomizer.report(gradient, noise),
+            AnyRandomizer::L1Laplace(randomizer) => randomizer.report(gradient, noise),
+            AnyRandomizer::LocalLaplace(randomizer) => randomizer.report(gradient, noise),
+            AnyRandomizer::Staircase(randomizer) => randomizer.report(gradient, noise),
+        }
+    }
+
+    fn event(&self) -> reticent::Result<reticent::privacy::Event> {
+        match self {
+            AnyRandomizer::KNorm(randomizer) => randomizer.event(),
+            AnyRandomizer::L1Laplace(randomizer) => randomizer.event(),
+            AnyRandomizer::LocalLaplace(randomizer) => randomizer.event(),
+            AnyRandomizer::Staircase(randomizer) => randomizer.event(),
+        }
+    }
+}
+
+/// The private people of a run.
+pub(super) struct PrivatePeople {
+    pub(super) randomizer: AnyRandomizer,
+    /// How many there are.
+    pub(super) count: u64,
+    pub(super) guarantee: Guarantee,
+    /// `sqrt(E||xi||^2)` of one report.
+    pub(super) deviation: f64,
+}
+
+/// Privacy is pure; some delta must stand beside the epsilon.
+const DELTA: f64 = 1e-9;
+
+impl PrivatePeople {
+    pub(super) fn new(privacy: &Privacy, source: &dyn Source, rounds: u64) -> Result<Self> {
+        let d = source.dimension();
+        let epsilon = privacy.epsilon;
+        if !(epsilon.is_finite() && epsilon > 0.0) {
+            return Err(
+                CoreError::invalid("epsilon", epsilon, "give a finite number above 0").into()
+            );
+        }
+        if privacy.levels.is_some() != (privacy.randomizer == RandomizerName::Attributes) {
+            let remedy = "give levels with randomizer = \"attributes\", and only then";
+            return Err(CoreError::invalid("levels", "out of place", remedy).into());
+        }
+        // Every coordinate of a gradient is at most its Euclidean norm.
+        let bound = source.gradient_bound();
+        let split = vec![epsilon / d as f64; d];
+        let (randomizer, second_moment) = match privacy.randomizer {
+            RandomizerName::KNorm => {
+                let randomizer = KNormRandomizer::new(d, epsilon, bound)?;
+                (AnyRandomizer::KNorm(randomizer), randomizer.second_moment())
+            }
+            RandomizerName::L1Laplace => {
+                let randomizer = L1Laplace::new(d, epsilon, source.l1_bound())?;
+                (AnyRandomizer::L1Laplace(randomizer), randomizer.second_moment())
+            }
+            RandomizerName::EvenLaplace | RandomizerName::Attributes => {
+                let levels = privacy.levels.as_ref().unwrap_or(&split);
+                if levels.len() != d {
+                    return Err(CoreError::Dimension {
+                        field: "levels",
+                        expected: d,
+                        found: levels.len(),
+                    }
+                    .into());
+                }
+                let randomizer = LocalLaplace::new(levels, source.coordinate_bound())?;
+                let second_moment = randomizer.second_moment();
+                (AnyRandomizer::LocalLaplace(randomizer), second_moment)
+            }
+            RandomizerName::Staircase => {
+                let bound = source.coordinate_bound();
+                let randomizer = StaircaseRandomizer::new(&split, bound)?;
+                // At most that of Laplace noise of the same level.
+                let second_moment = 8.0 * (d as f64).powi(3) * (bound / epsilon).powi(2);
+                (AnyRandomizer::Staircase(randomizer), second_moment)
+            }
+        };
+        let guarantee = Guarantee::of_person(
+            &randomizer.event()?,
+            source.takes_part(rounds),
+            reticent::privacy::TrustModel::Local,
+            DELTA,
+        )?
+        .with_condition("a report's size shows roughly which level its sender chose: the level itself is not protected")
+        .simulated();
+        let count = privacy.people.unwrap_or(rounds).min(rounds);
+        Ok(PrivatePeople { randomizer, count, guarantee, deviation: second_moment.sqrt() })
+    }
+
+    /// Which rounds are private people's: the same for every contestant of a trial.
+    pub(super) fn rounds(&self, rounds: u64, seed: u64) -> Vec<bool> {
+        let mut noise = FastNoise::seeded(mix(seed, 77));
+        let mut private = vec![self.count >= rounds; rounds as usize];
+        let mut left = if self.count >= rounds { 0 } else { self.count };
+        while left > 0 {
+            let round = noise.below(rounds) as usize;
+            left -= u64::from(!private[round]);
+            private[round] = true;
+        }
+        private
+    }
+}

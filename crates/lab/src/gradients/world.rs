@@ -1,0 +1,226 @@
+//! `kind = "gradients"`: people drawn from a law.
+//!
+//! A person has features x and the label `<u, x> + label_noise N(0, 1)`; the loss is absolute unless said otherwise. u is drawn by the trial,
+//! `support` of its entries are not zero, and it has norm `competitor`.
+//! - `sphere`: x uniform on the unit sphere; gradients have Euclidean norm 1 (scenario 1).
+//! - `sparse`: `nonzeros` entries of x are -1 or 1, the others 0 (scenario 2). Which they are is uniform, or follows
+//!   `popularity`: entry j comes with weight `j^-popularity`, and u lives on the most popular ones.
+
+use reticent::{
+    Error,
+    noise::{Noise, uniform_direction},
+    online::Loss,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Crowd, Person, Source};
+use crate::{FastNoise, Result};
+
+/// What `kind = "gradients"` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GradientLines {
+    /// Length of the competitor's vector.
+    pub dimension: usize,
+    /// Its norm.
+    #[serde(default = "three")]
+    pub competitor: f64,
+    /// How many of its entries are not zero; all by default.
+    #[serde(default)]
+    pub support: Option<usize>,
+    /// Where features come from.
+    #[serde(default)]
+    pub features: Features,
+    /// For `sparse`: how many features are not zero.
+    #[serde(default = "two")]
+    pub nonzeros: usize,
+    /// For `sparse`: Zipf's exponent.
+    #[serde(default)]
+    pub popularity: f64,
+    /// Deviation of labels.
+    #[serde(default = "tenth")]
+    pub label_noise: f64,
+    /// What people lose.
+    #[serde(default = "absolute")]
+    pub loss: Loss,
+}
+
+fn three() -> f64 {
+    3.0
+}
+
+fn two() -> usize {
+    2
+}
+
+fn tenth() -> f64 {
+    0.1
+}
+
+fn absolute() -> Loss {
+    Loss::Absolute
+}
+
+/// Features by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Features {
+    /// Uniform on the unit sphere.
+    #[default]
+    Sphere,
+    /// A few entries of -1 or 1.
+    Sparse,
+}
+
+impl GradientLines {
+    /// Scenario 1 in so many dimensions.
+    pub fn sphere(dimension: usize) -> Self {
+        GradientLines {
+            dimension,
+            competitor: three(),
+            support: None,
+            features: Features::Sphere,
+            nonzeros: two(),
+            popularity: 0.0,
+            label_noise: tenth(),
+            loss: Loss::Absolute,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<Self> {
+        let invalid = |field, value: &dyn std::fmt::Display, remedy: &str| {
+            Err(Error::invalid(field, value, remedy).into())
+        };
+        if !(1..=1_000_000).contains(&self.dimension) {
+            return invalid("dimension", &self.dimension, "give 1 to 1000000");
+        }
+        if !(self.competitor.is_finite() && self.competitor >= 0.0) {
+            return invalid("competitor", &self.competitor, "give its norm, 0 or above");
+        }
+        let support = self.support.unwrap_or(self.dimension);
+        if !(1..=self.dimension).contains(&support) {
+            return invalid("support", &support, "give 1 to dimension");
+        }
+        if !(1..=self.dimension).contains(&self.nonzeros) && self.features == Features::Sparse {
+            return invalid("nonzeros", &self.nonzeros, "give 1 to dimension");
+        }
+        if !(0.0..=10.0).contains(&self.popularity) {
+            return invalid("popularity", &self.popularity, "give 0 to 10");
+        }
+        if !(self.label_noise.is_finite() && self.label_noise >= 0.0) {
+            return invalid("label_noise", &self.label_noise, "give a deviation, 0 or above");
+        }
+        if self.loss.derivative_bound().is_none() {
+            return invalid("loss", &"squared", "its gradients have no bound: use absolute");
+        }
+        Ok(*self)
+    }
+
+    /// Indices of the features that are not zero, drawn one after the other by weight.
+    fn indices(&self, cumulative: &[f64], noise: &mut FastNoise) -> Vec<usize> {
+        let total = cumulative[cumulative.len() - 1];
+        let mut indices = Vec::with_capacity(self.nonzeros);
+        // Few of many are found by trying; after many vain tries, by a key for every feature (Efraimidis and Spirakis 2006).
+        for _ in 0..20 * self.nonzeros {
+            let at = noise.uniform() * total;
+            let index = cumulative.partition_point(|&sum| sum < at).min(self.dimension - 1);
+            if !indices.contains(&index) {
+                indices.push(index);
+            }
+            if indices.len() == self.nonzeros {
+                break;
+            }
+        }
+        if indices.len() < self.nonzeros {
+            let key = |j: usize, noise: &mut FastNoise| {
+                noise.exponential() * (j as f64 + 1.0).powf(self.popularity)
+            };
+            let rest = (0..self.dimension).filter(|j| !indices.contains(j));
+            let mut keys: Vec<(f64, usize)> = rest.map(|j| (key(j, noise), j)).collect();
+            keys.sort_by(|one, other| one.0.total_cmp(&other.0));
+            let missing = self.nonzeros - indices.len();
+            indices.extend(keys.into_iter().take(missing).map(|(_, j)| j));
+        }
+        indices.sort_unstable();
+        indices
+    }
+}
+
+/// A fair coin of 1 and -1.
+fn sign(noise: &mut FastNoise) -> f64 {
+    if noise.bits() & 1 == 0 { 1.0 } else { -1.0 }
+}
+
+impl Source for GradientLines {
+    fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    fn loss(&self) -> Loss {
+        self.loss
+    }
+
+    fn gradient_bound(&self) -> f64 {
+        match self.features {
+            Features::Sphere => 1.0,
+            Features::Sparse => (self.nonzeros as f64).sqrt(),
+        }
+    }
+
+    fn l1_bound(&self) -> f64 {
+        match self.features {
+            Features::Sphere => (self.dimension as f64).sqrt(),
+            Features::Sparse => self.nonzeros as f64,
+        }
+    }
+
+    fn coordinate_bound(&self) -> f64 {
+        1.0
+    }
+
+    fn takes_part(&self, _: u64) -> u64 {
+        1
+    }
+
+    fn crowd(&self, rounds: u64, seed: u64) -> Result<Crowd> {
+        let mut noise = FastNoise::seeded(seed);
+        let support = self.support.unwrap_or(self.dimension);
+        let direction = match self.features {
+            Features::Sphere => uniform_direction(support, &mut noise),
+            // Of equal size, so that trials differ less.
+            Features::Sparse => {
+                let size = 1.0 / (support as f64).sqrt();
+                (0..support).map(|_| size * sign(&mut noise)).collect()
+            }
+        };
+        let mut competitor = vec![0.0; self.dimension];
+        for (entry, direction) in competitor.iter_mut().zip(direction) {
+            *entry = self.competitor * direction;
+        }
+        let mut cumulative = Vec::new();
+        if self.features == Features::Sparse {
+            let mut sum = 0.0;
+            for j in 1..=self.dimension {
+                sum += (j as f64).powf(-self.popularity);
+                cumulative.push(sum);
+            }
+        }
+        let person = |_| -> Person {
+            let features: Vec<(usize, f64)> = match self.features {
+                Features::Sphere => {
+                    uniform_direction(self.dimension, &mut noise).into_iter().enumerate().collect()
+                }
+                Features::Sparse => {
+                    let indices = self.indices(&cumulative, &mut noise);
+                    indices.into_iter().map(|index| (index, sign(&mut noise))).collect()
+                }
+            };
+            let score: f64 = features.iter().map(|&(index, x)| x * competitor[index]).sum();
+            let score = score + self.label_noise * noise.standard_normal();
+            let label = if self.loss.classifies() { score.signum() } else { score };
+            (features, label)
+        };
+        let people = (0..rounds).map(person).collect();
+        Ok(Crowd { people, competitor, held_out: Vec::new() })
+    }
+}
