@@ -51,7 +51,11 @@ pub fn figures() -> Result<Vec<Figure>> {
             next += 1;
             server.absorb(&reports[next % reports.len()])
         });
-        figures.push(Figure::new(format!("a report at the server, decoded and looked up, {name}"), 1e-3 * time, "us"));
+        figures.push(Figure::new(
+            format!("a report at the server, decoded and looked up, {name}"),
+            1e-3 * time,
+            "us",
+        ));
     }
     Ok(figures)
 }
