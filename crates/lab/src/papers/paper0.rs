@@ -425,7 +425,7 @@ fn best_local(summary: &Summary, epsilon: f64, delta: f64, arms: &str, factor: f
 
 /// All epsilons of a part side by side.
 fn write_table(stage: &Stage, stem: &str, title: &str, summaries: &[Summary]) -> Result<()> {
-    let mut page = Report::new(&format!("paper 0, figure 1: {title}"));
+    let mut page = Report::new(format!("paper 0, figure 1: {title}"));
     let mut rows = Vec::new();
     let mut plain = String::from("| algorithm |");
     for epsilon in EPSILONS {
