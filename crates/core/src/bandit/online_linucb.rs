@@ -22,7 +22,7 @@ use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive, probability},
     linalg::dot,
-    online::{GradientDescent, GradientDescentParams, Maler, MalerParams, OnlineLearner, Step},
+    online::{BallLearner, GradientDescent, GradientDescentParams, Maler, MalerParams, Step},
     saved,
 };
 
@@ -195,7 +195,7 @@ impl OnlineLinUcb {
         if self.rounds() >= horizon {
             return Err(Error::HorizonExceeded { round: self.rounds() + 1, horizon });
         }
-        let learner: &mut dyn OnlineLearner = match &mut self.learner {
+        let learner: &mut dyn BallLearner = match &mut self.learner {
             Learner::Maler(maler) => maler,
             Learner::GradientDescent(descent) => descent,
         };

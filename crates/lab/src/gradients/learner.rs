@@ -317,10 +317,10 @@ impl Contestant for Learner {
                 what: "gradient bound found broken, share of trials",
                 value: broken,
             });
-            if crowd.held_out.is_empty() {
-                if let Some(bound) = model.learner().regret_bound(&crowd.competitor)? {
-                    measures.push(Measure { what: "numeric regret bound", value: bound });
-                }
+            if crowd.held_out.is_empty()
+                && let Some(bound) = model.learner().regret_bound(&crowd.competitor)?
+            {
+                measures.push(Measure { what: "numeric regret bound", value: bound });
             }
         }
         if !crowd.held_out.is_empty() {

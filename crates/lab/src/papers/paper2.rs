@@ -313,8 +313,8 @@ impl Opponent {
         match self {
             Opponent::Absolute => sign(w > u),
             Opponent::Coin => sign(noise.bits() & 1 == 0),
-            Opponent::Alternating => sign(round % 2 == 0),
-            Opponent::Blocks => sign((round / 20) % 2 == 0),
+            Opponent::Alternating => sign(round.is_multiple_of(2)),
+            Opponent::Blocks => sign((round / 20).is_multiple_of(2)),
         }
     }
 }
