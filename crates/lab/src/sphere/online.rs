@@ -64,6 +64,13 @@ pub struct OnlineLines {
     /// Whether Maler has its exp-concave experts.
     #[serde(default = "yes")]
     pub exp_concave: bool,
+    /// What rewards are clipped to; here they lie in [0, 1], which is the default.
+    #[serde(default = "unit")]
+    pub rewards: (f64, f64),
+}
+
+fn unit() -> (f64, f64) {
+    (0.0, 1.0)
 }
 
 fn yes() -> bool {
@@ -83,6 +90,7 @@ impl OnlineLines {
             gradient_bound: None,
             step: None,
             exp_concave: true,
+            rewards: unit(),
         }
     }
 
@@ -122,9 +130,29 @@ impl OnlineLines {
 
     fn params(&self, world: World, rounds: u64) -> Result<OnlineUcbParams> {
         let Budget { epsilon, delta } = self.privacy;
+        let descends = self.learner == LearnerName::GradientDescent;
+        let ignored = [
+            ("gradient_bound", self.gradient_bound.is_some() && descends, "Maler has one"),
+            ("step", self.step.is_some() && !descends, "gradient descent has one"),
+            ("exp_concave", !self.exp_concave && descends, "Maler has such experts"),
+            ("learner", self.literal && descends, "the theory's constants are Maler's"),
+            ("gradient_bound", self.gradient_bound.is_some() && self.literal, "theory fixes it"),
+        ];
+        if let Some((field, _, why)) = ignored.into_iter().find(|(_, given, _)| *given) {
+            let remedy = format!("it has no effect here ({why}): leave it out");
+            return Err(reticent::Error::invalid(field, "given", remedy).into());
+        }
+        let (lowest_reward, highest_reward) = self.rewards;
+        if lowest_reward > 0.0 || highest_reward < 1.0 {
+            let remedy = "rewards of this environment lie in [0, 1]: give a range that holds them";
+            let value = format!("[{lowest_reward}, {highest_reward}]");
+            return Err(reticent::Error::invalid("rewards", value, remedy).into());
+        }
         let mut randomizer = FeatureRewardParams {
             feature_bound: world.norm,
-            ..FeatureRewardParams::new(world.dimension, epsilon, delta).with_unit_rewards()
+            lowest_reward,
+            highest_reward,
+            ..FeatureRewardParams::new(world.dimension, epsilon, delta)
         };
         if self.mode == Mode::Paper {
             randomizer = randomizer.published();

@@ -45,7 +45,8 @@ impl Levels {
         }
     }
 
-    fn check(&self) -> Result<()> {
+    /// Refuses no levels, levels of 0 or less, and shares that do not add up to 1.
+    pub fn check(&self) -> Result<()> {
         let epsilons = self.epsilons();
         if epsilons.is_empty() || epsilons.len() > MOST_LEVELS {
             let remedy = format!("give 1 to {MOST_LEVELS} levels");
