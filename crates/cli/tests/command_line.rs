@@ -309,6 +309,91 @@ fn a_plan_is_printed_and_an_infeasible_budget_names_the_smallest() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// A sweep of some tens of trials, each some tens of milliseconds long.
+const SWEEP: &str = r#"
+name = "a sweep"
+rounds = 3_000
+trials = 8
+[environment]
+kind = "sphere"
+dimension = 5
+arms = 20
+[[algorithm]]
+kind = "linucb"
+[[algorithm]]
+kind = "local"
+privacy = { epsilon = [0.5, 1.0, 2.0, 4.0], delta = 1e-6 }
+"#;
+
+#[test]
+fn a_sweep_killed_ten_times_ends_as_if_never_touched() {
+    let folder = std::env::temp_dir().join(format!("reticent-killed-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let (file, whole, killed) =
+        (folder.join("sweep.toml"), folder.join("whole"), folder.join("killed"));
+    std::fs::write(&file, SWEEP).unwrap();
+    let (file, path) =
+        (file.to_str().unwrap(), |p: &std::path::Path| p.to_str().unwrap().to_string());
+    assert!(reticent(&["run", file, "--out", &path(&whole)]).status.success());
+    for time in 0..10_u64 {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_reticent"))
+            .args(["run", file, "--out", &path(&killed)])
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // Moments spread over a run, the same in every test run.
+        std::thread::sleep(std::time::Duration::from_millis(20 + 37 * (time * 7 % 10)));
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    let last = reticent(&["run", file, "--out", &path(&killed)]);
+    assert!(last.status.success(), "{}", stderr(&last));
+    let read = |folder: &std::path::Path| std::fs::read(folder.join("results.csv")).unwrap();
+    assert!(read(&whole) == read(&killed));
+    // Nothing is left to do.
+    let again = reticent(&["run", file, "--out", &path(&killed)]);
+    assert!(stderr(&again).contains("40 trials were finished before"), "{}", stderr(&again));
+    // In two parts, joined.
+    let parts = [folder.join("1"), folder.join("2")].map(|part| path(&part));
+    for (shard, part) in ["1/2", "2/2"].iter().zip(&parts) {
+        assert!(reticent(&["run", file, "--shard", shard, "--out", part]).status.success());
+    }
+    let merged = folder.join("merged");
+    refused(
+        &["merge", &parts[0], "--out", &path(&merged)],
+        &["missing trials is 20", "reticent run"],
+    );
+    let output = reticent(&["merge", &parts[0], &parts[1], "--out", &path(&merged)]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(read(&whole) == read(&merged));
+    refused(&["run", file, "--shard", "3/2"], &["i/n"]);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn a_broken_experiment_is_refused_with_file_line_and_remedy() {
+    let folder = std::env::temp_dir().join(format!("reticent-broken-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("broken.toml");
+    let name = file.to_str().unwrap();
+    for (from, to, words) in [
+        ("arms = 20", "arm = 20", ["broken.toml", "line 8", "did you mean `arms`?"]),
+        ("delta = 1e-6", "delta = 0.5e1", ["broken.toml", "line 13", "delta is 5"]),
+        ("\"linucb\"", "\"linucp\"", ["broken.toml", "line 10", "did you mean `linucb`?"]),
+        ("trials = 8", "trials = = 8", ["broken.toml", "line 4", ""]),
+    ] {
+        std::fs::write(&file, SWEEP.replace(from, to)).unwrap();
+        refused(&["run", name], &words);
+        refused(&["certify", name], &words);
+    }
+    std::fs::write(&file, SWEEP).unwrap();
+    refused(&["run", name, "--set", "environment.arm=3"], &["broken.toml", "did you mean `arms`?"]);
+    refused(&["run", name, "--set", "epsilon"], &["path=value"]);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
 #[test]
 fn help_shows_an_example_everywhere() {
     for arguments in [

@@ -194,7 +194,15 @@ impl Guarantee {
     pub fn table(&self) -> String {
         let mut rows = vec![
             ("trust model", self.model.to_string()),
-            ("epsilon", format!("{}", self.epsilon)),
+            // A number below what anybody would call private needs no thirty digits.
+            (
+                "epsilon",
+                if self.epsilon < 1e-4 {
+                    rounded_up(self.epsilon)
+                } else {
+                    self.epsilon.to_string()
+                },
+            ),
             ("delta", format!("{:e}", self.delta)),
             ("neighbours", "replace one unit's data".to_string()),
             ("unit", self.unit.to_string()),
