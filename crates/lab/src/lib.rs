@@ -21,6 +21,7 @@ pub mod safe;
 pub mod simulate;
 pub mod sphere;
 pub mod summary;
+pub mod sweep;
 
 pub use error::{Error, Result};
 pub use experiment::{Experiment, Outcome, Override, RunOptions, Shard};

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, path::Path};
 
-use crate::{Error, Result, figure::Figure};
+use crate::{Error, Result, figure::Figure, sweep::HeatMap};
 
 /// A page under construction.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ table { border-collapse: collapse; } th, td { text-align: left; padding: .3rem .
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; white-space: pre-wrap; }
 footer { margin-top: 2rem; color: #666; font-size: .85rem; }
+table.heat td { text-align: center; print-color-adjust: exact; }
 @media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
 ";
 
@@ -57,6 +58,49 @@ impl Report {
             for cell in row {
                 let class = if cell.parse::<f64>().is_ok() { " class=\"number\"" } else { "" };
                 self.push(format_args!("<td{class}>{}</td>", escape(cell)));
+            }
+            self.body.push_str("</tr>\n");
+        }
+        self.body.push_str("</table></div>\n");
+    }
+
+    /// Final regrets over two keys of a grid: the darker the worse, on a logarithmic scale where all are positive.
+    pub fn heat_map(&mut self, map: &HeatMap) {
+        self.heading(&format!(
+            "{}: final regret by {} and {}",
+            map.title, map.keys[0], map.keys[1]
+        ));
+        let (low, high) = map.range();
+        let place = |value: f64| if low > 0.0 { value.ln() } else { value };
+        self.push(format_args!(
+            "<div class=\"scroll\"><table class=\"heat\">\n<tr><th>{} \\ {}</th>",
+            escape(&map.keys[0]),
+            escape(&map.keys[1])
+        ));
+        for column in &map.columns {
+            self.push(format_args!("<th>{column}</th>"));
+        }
+        self.body.push_str("</tr>\n");
+        for (row, cells) in &map.rows {
+            self.push(format_args!("<tr><th>{row}</th>"));
+            for cell in cells {
+                let Some(estimate) = cell else {
+                    self.body.push_str("<td></td>");
+                    continue;
+                };
+                let span = (place(high) - place(low)).max(f64::MIN_POSITIVE);
+                let share = ((place(estimate.mean) - place(low)) / span).clamp(0.0, 1.0);
+                // From white to the blue of the first line, words in whichever colour can be read on it.
+                let colour = |full: f64| (255.0 - (255.0 - full) * share) as u8;
+                let words = if share > 0.6 { "#fff" } else { "#222" };
+                self.push(format_args!(
+                    "<td style=\"background:rgb({},{},{});color:{words}\">{:.1} &plusmn; {:.1}</td>",
+                    colour(0.0),
+                    colour(114.0),
+                    colour(178.0),
+                    estimate.mean,
+                    estimate.standard_error
+                ));
             }
             self.body.push_str("</tr>\n");
         }

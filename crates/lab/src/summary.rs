@@ -11,6 +11,7 @@ use crate::{
     experiment::Cell,
     figure::{Figure, Line, Scale, Series},
     report::{self, Report},
+    sweep,
 };
 
 /// What came of one algorithm.
@@ -21,6 +22,9 @@ pub struct AlgorithmSummary {
     /// Where in a grid it stands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<Label>,
+    /// What all points of its grid have in common.
+    #[serde(skip)]
+    pub series: String,
     /// Regret after the last round.
     pub final_regret: Estimate,
     /// What may be promised, if anything; the weakest promise where people differ.
@@ -120,6 +124,7 @@ impl AlgorithmSummary {
         AlgorithmSummary {
             name: cell.name.clone(),
             labels: cell.labels.clone(),
+            series: cell.series.clone(),
             final_regret,
             guarantee: contestant.guarantee().cloned(),
             certificates: contestant.certificates().to_vec(),
@@ -205,9 +210,12 @@ impl Summary {
         let json = serde_json::to_string_pretty(self).expect("results are plain data");
         report::write(folder, "summary.json", &json)?;
         report::write(folder, "results.csv", &self.csv())?;
-        let figure = self.figure();
-        report::write(folder, "figures/regret.svg", &figure.svg()?)?;
-        report::write(folder, "report.html", &self.page(&figure)?.html())
+        let mut figures = vec![("regret".to_string(), self.figure())];
+        figures.extend(sweep::figures(&self.name, &self.algorithms));
+        for (name, figure) in &figures {
+            report::write(folder, &format!("figures/{name}.svg"), &figure.svg()?)?;
+        }
+        report::write(folder, "report.html", &self.page(&figures)?.html())
     }
 
     fn csv(&self) -> String {
@@ -265,9 +273,14 @@ impl Summary {
         }
     }
 
-    fn page(&self, figure: &Figure) -> Result<Report> {
+    fn page(&self, figures: &[(String, Figure)]) -> Result<Report> {
         let mut page = Report::new(&self.name);
-        page.figure(figure)?;
+        for (_, figure) in figures {
+            page.figure(figure)?;
+        }
+        for map in sweep::heat_maps(&self.algorithms) {
+            page.heat_map(&map);
+        }
         page.table(&HEADER, &self.rows());
         let details = self.details();
         if !details.is_empty() {

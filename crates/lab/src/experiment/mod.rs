@@ -92,6 +92,8 @@ pub struct Cell {
     pub contestant: Box<dyn Contestant>,
     /// Where in the grid it stands.
     pub labels: Vec<Label>,
+    /// What all points of its grid have in common: the name that was given, or the kind.
+    pub series: String,
     key: Key,
 }
 
@@ -424,12 +426,14 @@ impl Parts {
         let (mut points, mut contestants) = (Vec::new(), Vec::new());
         for (index, table) in document.algorithms.iter().enumerate() {
             let section = Section::Algorithm(index);
+            let word = |key: &str| table.get(key).and_then(Value::as_str).map(String::from);
+            let series = word("name").or_else(|| word("kind")).unwrap_or_default();
             for mut point in grid::expand::<F::Algorithm>(document, section, table)? {
                 if point.table.contains_key("name") && !point.labels.is_empty() {
                     rename(&mut point, document, section, None)?;
                 }
                 let contestant = one_contestant::<F>(document, section, environment, &point)?;
-                points.push((section, point));
+                points.push((section, series.clone(), point));
                 contestants.push(contestant);
             }
         }
@@ -437,13 +441,13 @@ impl Parts {
         for index in 0..points.len() {
             let name = contestants[index].name().to_string();
             let twins = contestants.iter().filter(|other| other.name() == name).count();
-            let (section, point) = &mut points[index];
+            let (section, _, point) = &mut points[index];
             if twins > 1 && !point.labels.is_empty() {
                 rename(point, document, *section, Some(&name))?;
                 contestants[index] = one_contestant::<F>(document, *section, environment, point)?;
             }
         }
-        for ((section, point), contestant) in points.into_iter().zip(contestants) {
+        for ((section, series, point), contestant) in points.into_iter().zip(contestants) {
             let suffix =
                 if labels.is_empty() { String::new() } else { format!(" [{}]", joined(labels)) };
             let name = format!("{}{suffix}", contestant.name());
@@ -469,7 +473,7 @@ impl Parts {
                 contestant.data_hash()
             );
             let labels = labels.iter().chain(&point.labels).cloned().collect();
-            self.cells.push(Cell { name, contestant, labels, key: key_of(&determined) });
+            self.cells.push(Cell { name, contestant, labels, series, key: key_of(&determined) });
         }
         Ok(())
     }

@@ -108,6 +108,12 @@ fn a_run_in_any_number_of_pieces_is_the_same_run() {
     let whole = folder.join("whole");
     experiment.run(&whole, |_, _| ()).unwrap();
     let read = |folder: &Path| std::fs::read_to_string(folder.join("results.csv")).unwrap();
+    // What a grid shows.
+    for key in ["dimension", "epsilon"] {
+        assert!(whole.join(format!("figures/regret-against-{key}.svg")).exists(), "{key}");
+    }
+    let page = std::fs::read_to_string(whole.join("report.html")).unwrap();
+    assert!(page.contains("hidden_levels = true: final regret by dimension and epsilon"));
     // Three shards on three machines.
     let parts: Vec<_> = (0..3).map(|index| folder.join(format!("part{index}"))).collect();
     for (index, part) in parts.iter().enumerate() {

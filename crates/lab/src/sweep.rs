@@ -1,0 +1,176 @@
+//! What a grid shows: final regret against one of its keys, and against two of them at once.
+
+use crate::{
+    contest::Label,
+    figure::{Figure, Line, Scale, Series},
+    summary::{AlgorithmSummary, Estimate},
+};
+
+/// Keys beyond this many get no figure of their own.
+const MOST_FIGURES: usize = 6;
+
+/// One figure for each key with several numbers: the final regret against it, a line for each of the other points.
+pub fn figures(name: &str, algorithms: &[AlgorithmSummary]) -> Vec<(String, Figure)> {
+    let keys = keys(algorithms);
+    let drawn = keys.iter().take(MOST_FIGURES).filter_map(|key| {
+        let figure = against(name, algorithms, key)?;
+        Some((format!("regret-against-{key}"), figure))
+    });
+    drawn.collect()
+}
+
+/// For each pair of keys of one algorithm: a table with a row for each value of the first and a column for each of the second.
+pub fn heat_maps(algorithms: &[AlgorithmSummary]) -> Vec<HeatMap> {
+    let keys = keys(algorithms);
+    let mut maps = Vec::new();
+    for (i, rows) in keys.iter().enumerate() {
+        for columns in &keys[i + 1..] {
+            for group in groups(algorithms, &[rows, columns]) {
+                maps.extend(HeatMap::new(rows, columns, &group));
+            }
+        }
+    }
+    maps.truncate(MOST_FIGURES);
+    maps
+}
+
+/// Final regrets over two keys of a grid.
+#[derive(Debug)]
+pub struct HeatMap {
+    /// Which algorithm, and where in the rest of the grid.
+    pub title: String,
+    /// The keys of rows and columns.
+    pub keys: [String; 2],
+    /// The values of the second key.
+    pub columns: Vec<f64>,
+    /// A value of the first key and the final regrets beside it.
+    pub rows: Vec<(f64, Vec<Option<Estimate>>)>,
+}
+
+impl HeatMap {
+    fn new(rows: &str, columns: &str, group: &Group<'_>) -> Option<Self> {
+        let values = |key: &str| {
+            let mut all: Vec<f64> =
+                group.points.iter().filter_map(|point| number(point, key)).collect();
+            all.sort_by(f64::total_cmp);
+            all.dedup();
+            all
+        };
+        let (first, second) = (values(rows), values(columns));
+        if first.len() < 2 || second.len() < 2 {
+            return None;
+        }
+        let at = |row: f64, column: f64| {
+            let here = |point: &&&AlgorithmSummary| {
+                number(point, rows) == Some(row) && number(point, columns) == Some(column)
+            };
+            group.points.iter().find(here).map(|point| point.final_regret)
+        };
+        let line = |&row: &f64| (row, second.iter().map(|&column| at(row, column)).collect());
+        Some(HeatMap {
+            title: group.name.clone(),
+            keys: [rows.to_string(), columns.to_string()],
+            rows: first.iter().map(line).collect(),
+            columns: second.clone(),
+        })
+    }
+
+    /// The smallest and the largest regret.
+    pub fn range(&self) -> (f64, f64) {
+        let all = self.rows.iter().flat_map(|(_, cells)| cells).flatten().map(|cell| cell.mean);
+        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mean| {
+            (low.min(mean), high.max(mean))
+        })
+    }
+}
+
+/// Points of a grid that differ in some keys only.
+struct Group<'a> {
+    name: String,
+    points: Vec<&'a AlgorithmSummary>,
+}
+
+fn number(summary: &AlgorithmSummary, key: &str) -> Option<f64> {
+    let label = summary.labels.iter().find(|label| label.key == key)?;
+    label.value.replace('_', "").parse().ok()
+}
+
+/// The keys that have two numbers or more, in the order of the file.
+fn keys(algorithms: &[AlgorithmSummary]) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    for label in algorithms.iter().flat_map(|summary| &summary.labels) {
+        if !keys.contains(&label.key) {
+            keys.push(label.key.clone());
+        }
+    }
+    keys.retain(|key| {
+        let mut values: Vec<f64> =
+            algorithms.iter().filter_map(|summary| number(summary, key)).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        values.len() > 1
+    });
+    keys
+}
+
+/// The algorithms that have these keys, together where they agree in everything else.
+fn groups<'a>(algorithms: &'a [AlgorithmSummary], without: &[&str]) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for summary in algorithms {
+        if without.iter().any(|key| number(summary, key).is_none()) {
+            continue;
+        }
+        let rest: Vec<String> = summary
+            .labels
+            .iter()
+            .filter(|label| !without.contains(&label.key.as_str()))
+            .map(|Label { key, value }| format!("{key} = {value}"))
+            .collect();
+        let name =
+            std::iter::once(summary.series.clone()).chain(rest).collect::<Vec<_>>().join(", ");
+        match groups.iter_mut().find(|group| group.name == name) {
+            Some(group) => group.points.push(summary),
+            None => groups.push(Group { name, points: vec![summary] }),
+        }
+    }
+    groups
+}
+
+fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Figure> {
+    let mut series = Vec::new();
+    for (colour, group) in groups(algorithms, &[key]).into_iter().enumerate() {
+        let mut points: Vec<(f64, Estimate)> = group
+            .points
+            .iter()
+            .filter_map(|summary| Some((number(summary, key)?, summary.final_regret)))
+            .collect();
+        points.sort_by(|one, two| one.0.total_cmp(&two.0));
+        if points.len() > 1 {
+            series.push(Series {
+                name: group.name,
+                colour,
+                line: Line::Solid,
+                band: points
+                    .iter()
+                    .map(|(_, e)| (2.0 * e.standard_error).min(0.9 * e.mean.abs()))
+                    .collect(),
+                points: points.iter().map(|(x, e)| (*x, e.mean)).collect(),
+            });
+        }
+    }
+    let all = || series.iter().flat_map(|line| &line.points);
+    let scale = |values: &dyn Fn() -> Vec<f64>| {
+        let values = values();
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if low > 0.0 && high >= 8.0 * low { Scale::Logarithmic } else { Scale::Linear }
+    };
+    let x = scale(&|| all().map(|point| point.0).collect());
+    let y = scale(&|| all().map(|point| point.1).collect());
+    (!series.is_empty()).then(|| Figure {
+        title: format!("{name}: final regret against {key}, band of two standard errors"),
+        x: (key.to_string(), x),
+        y: ("final regret".into(), y),
+        series,
+    })
+}
