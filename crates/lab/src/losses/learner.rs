@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use reticent::{
     convex::{
-        AnySet, BanditCounts, Baseline, DecisionSet, DoublingBandit, LinearOracle, Map, Play, PlayDecision,
-        PlayTicket, PrivateBandit, PrivateBanditParams, Protection, Territory, ValueObservation,
+        AnySet, BanditCounts, Baseline, DecisionSet, DoublingBandit, LinearOracle, Map, Play,
+        PlayDecision, PlayTicket, PrivateBandit, PrivateBanditParams, Protection, Territory,
+        ValueObservation,
     },
     noise::Noise,
     privacy::{Guarantee, Mode},
@@ -206,12 +207,7 @@ impl Learner {
 }
 
 impl BanditLines {
-    fn params(
-        &self,
-        set: &AnySet,
-        lipschitz: f64,
-        rounds: u64,
-    ) -> Result<PrivateBanditParams> {
+    fn params(&self, set: &AnySet, lipschitz: f64, rounds: u64) -> Result<PrivateBanditParams> {
         let protection = protection(self.privacy, self.trust, self.mechanism);
         let rounds = self.first_epoch.unwrap_or(rounds);
         let mut params = match self.settings {

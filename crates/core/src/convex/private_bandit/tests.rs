@@ -110,6 +110,13 @@ fn every_point_lies_inside_unless_the_smoothing_exceeds_the_inradius() {
         smoothing: Some(smoothing),
         ..params(4000, Protection::None)
     };
+    // Short horizons ask for more than the set has room for; the default stays at half the inradius.
+    for protection in [Protection::None, Protection::Local { epsilon: 1.0 }] {
+        let short = params(16, protection).check(set()).unwrap();
+        assert_eq!(short.tuning().smoothing, 0.5 * inradius);
+        let paper = PublishedBandit::new(16, 5, 1.0, 2.0).unwrap();
+        assert!(0.3 * paper.smoothing() / (1.0 + 1.0 / inradius).sqrt() > 0.5 * inradius);
+    }
     assert_eq!(outside(&mut start(params(4000, Protection::None), set())), 0);
     assert_eq!(outside(&mut start(smoothed(inradius), set())), 0);
     let refused = smoothed(1.01 * inradius).check(set()).unwrap_err().to_string();
