@@ -24,6 +24,8 @@ use crate::{
 };
 
 const KIND: &str = "doubling private bandit";
+/// Parameters, epoch, and what is kept of the epochs before, as they are saved.
+type Numbers = (PrivateBanditParams, u32, u64, u64, BanditCounts);
 /// Epochs that are checked, and hence promised, before the start.
 const EPOCHS: u32 = 24;
 
@@ -128,7 +130,7 @@ where
 {
     /// The whole state but the set, generator included: protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
-        let numbers = (self.params, self.epoch, self.before, self.released, self.past);
+        let numbers: Numbers = (self.params, self.epoch, self.before, self.released, self.past);
         saved::save(KIND, &(numbers, self.current.as_ref().map(PrivateBandit::save)))
     }
 
@@ -139,10 +141,8 @@ where
         decisions_made: u64,
         releases_made: u64,
     ) -> Result<Self> {
-        let ((params, epoch, before, released, past), current): (
-            (PrivateBanditParams, u32, u64, u64, BanditCounts),
-            Option<Vec<u8>>,
-        ) = saved::load(KIND, bytes)?;
+        let (numbers, current): (Numbers, Option<Vec<u8>>) = saved::load(KIND, bytes)?;
+        let (params, epoch, before, released, past) = numbers;
         let worst = worst_epoch(&params, &set)?;
         let left = releases_made.saturating_sub(released);
         let within = decisions_made.saturating_sub(before);

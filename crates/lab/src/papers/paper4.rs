@@ -122,7 +122,9 @@ impl Stage<'_> {
         };
         let environment = LossEnvironment::Losses(lines);
         let name = name.to_string();
-        let folder = name.replace([' ', ',', '='], "-").replace("--", "-");
+        let words: Vec<&str> =
+            name.split([' ', ',', '=']).filter(|word| !word.is_empty()).collect();
+        let folder = words.join("-");
         let experiment = Lines { name, rounds, trials, seed: 4, environment, algorithm };
         experiment.check::<ConvexBandits>()?.run(&self.folder.join(folder), |_, _| ())
     }
