@@ -157,7 +157,7 @@ impl Learner {
                 let params = bandit.params(&set, lipschitz, rounds)?;
                 let name = bandit.name.clone().unwrap_or("private bandit".into());
                 if bandit.mode == Mode::Paper {
-                    remarks.push("The publication's noise: nothing is learnt under it at any horizon we tested.".into());
+                    remarks.push("The publication's noise: at epsilon = 1 nothing is learnt under it at any horizon we tested.".into());
                 }
                 if bandit.printed_sign {
                     remarks.push("Line 14 with its printed sign climbs.".into());
