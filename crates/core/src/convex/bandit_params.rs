@@ -99,7 +99,8 @@ pub struct PrivateBanditParams {
     pub territory: Territory,
     /// Points or vertices.
     pub play: Play,
-    /// Whether a direction is followed by its opposite, which cancels what two losses have in common.
+    /// Whether a direction is followed by its opposite, which cancels what two losses have in common. Each of the two losses
+    /// still moves one number; a loss that is asked for both values of a pair is two contributions of its person.
     pub antithetic: bool,
     /// What values are measured from.
     pub baseline: Baseline,
@@ -357,7 +358,8 @@ impl PrivateBanditParams {
     /// In `paper` mode, what the publication claims beside what holds.
     pub(super) fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
         let guarantee = guarantee
-            .with_condition("directions drawn independently of the losses, and public; which losses are answered, and when, public too");
+            .with_condition("directions drawn independently of the losses, and public; which losses are answered, and when, public too")
+            .with_condition("saved learners resumed with the true numbers of decisions and of releases made");
         match (self.mode, self.protection) {
             (Mode::Exact, _) | (_, Protection::None | Protection::Local { .. }) => Ok(guarantee),
             (Mode::Paper, Protection::Central { epsilon, delta, .. }) => {

@@ -12,8 +12,9 @@
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    DecisionSet, LinearOracle, PlayDecision, PlayTicket, PrivateBandit, PrivateBanditParams,
-    Protection, ValueObservation, bandit_params::nothing_to_promise, private_bandit::Prepared,
+    BanditCounts, DecisionSet, LinearOracle, PlayDecision, PlayTicket, PrivateBandit,
+    PrivateBanditParams, Protection, ValueObservation, bandit_params::nothing_to_promise,
+    private_bandit::Prepared,
 };
 use crate::{
     Error, Result,
@@ -23,6 +24,8 @@ use crate::{
 };
 
 const KIND: &str = "doubling private bandit";
+/// Parameters, epoch, and what is kept of the epochs before, as they are saved.
+type Numbers = (PrivateBanditParams, u32, u64, u64, BanditCounts);
 /// Epochs that are checked, and hence promised, before the start.
 const EPOCHS: u32 = 24;
 
@@ -31,9 +34,10 @@ const EPOCHS: u32 = 24;
 pub struct DoublingBandit<O, N> {
     params: PrivateBanditParams,
     epoch: u32,
-    /// Tickets given out, and releases made, in epochs that are over.
+    /// Tickets given out, releases made, and what else happened in epochs that are over.
     before: u64,
     released: u64,
+    past: BanditCounts,
     /// Always there between two calls.
     current: Option<PrivateBandit<O, N>>,
     worst: Event,
@@ -42,19 +46,10 @@ pub struct DoublingBandit<O, N> {
 impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
     /// Starts with an epoch of `params.horizon` losses.
     pub fn start(params: PrivateBanditParams, set: DecisionSet<O>, noise: N) -> Result<Self> {
-        if params.batch.is_some() || params.smoothing.is_some() || params.step.is_some() {
-            let remedy = "epochs of different lengths need different ones: leave them out";
-            return Err(Error::invalid("batch, smoothing or step", "given", remedy));
-        }
-        if params.contributions_per_person > params.horizon {
-            // Each epoch is calibrated for k losses of one person, or for all it has: shorter ones could be filled one by one.
-            let remedy = format!("give at most the first horizon = {}", params.horizon);
-            let k = params.contributions_per_person;
-            return Err(Error::invalid("contributions_per_person", k, remedy));
-        }
         let worst = worst_epoch(&params, &set)?;
         let current = Some(params.check(set)?.start(noise)?);
-        Ok(DoublingBandit { params, epoch: 0, before: 0, released: 0, current, worst })
+        let past = BanditCounts::default();
+        Ok(DoublingBandit { params, epoch: 0, before: 0, released: 0, past, current, worst })
     }
 
     /// The next point to play; starts the next epoch when one is over, and stops waiting for its values. An error changes
@@ -69,6 +64,7 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
             let next = lengthened(&self.params, self.epoch + 1)?.check(current.set().clone())?;
             // All that can fail, before the generator moves on to the next epoch.
             let next = Prepared::new(next)?;
+            self.past = self.past.and(&current.counts());
             self.before += current.decisions();
             self.released += current.releases();
             self.epoch += 1;
@@ -95,6 +91,11 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
     /// The learner of the running epoch.
     pub fn current(&self) -> Option<&PrivateBandit<O, N>> {
         self.current.as_ref()
+    }
+
+    /// What happened so far, in all epochs.
+    pub fn counts(&self) -> BanditCounts {
+        self.current.as_ref().map_or(self.past, |current| self.past.and(&current.counts()))
     }
 
     /// Decisions made so far, what [`DoublingBandit::resume`] asks for.
@@ -129,7 +130,7 @@ where
 {
     /// The whole state but the set, generator included: protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
-        let numbers = (self.params, self.epoch, self.before, self.released);
+        let numbers: Numbers = (self.params, self.epoch, self.before, self.released, self.past);
         saved::save(KIND, &(numbers, self.current.as_ref().map(PrivateBandit::save)))
     }
 
@@ -140,24 +141,32 @@ where
         decisions_made: u64,
         releases_made: u64,
     ) -> Result<Self> {
-        let ((params, epoch, before, released), current): (
-            (PrivateBanditParams, u32, u64, u64),
-            Option<Vec<u8>>,
-        ) = saved::load(KIND, bytes)?;
+        let (numbers, current): (Numbers, Option<Vec<u8>>) = saved::load(KIND, bytes)?;
+        let (params, epoch, before, released, past) = numbers;
         let worst = worst_epoch(&params, &set)?;
         let left = releases_made.saturating_sub(released);
         let within = decisions_made.saturating_sub(before);
         let current = current.ok_or_else(lost)?;
         let current = Some(PrivateBandit::resume(set, &current, within, left)?);
-        Ok(DoublingBandit { params, epoch, before, released, current, worst })
+        Ok(DoublingBandit { params, epoch, before, released, past, current, worst })
     }
 }
 
-/// The event that dominates every epoch's, and any spread of one person's losses over them.
+/// The event that dominates every epoch's, and any spread of one person's losses over them; refuses what has none.
 fn worst_epoch<O: LinearOracle + Clone>(
     params: &PrivateBanditParams,
     set: &DecisionSet<O>,
 ) -> Result<Event> {
+    if params.batch.is_some() || params.smoothing.is_some() || params.step.is_some() {
+        let remedy = "epochs of different lengths need different ones: leave them out";
+        return Err(Error::invalid("batch, smoothing or step", "given", remedy));
+    }
+    if params.contributions_per_person > params.horizon {
+        // Each epoch is calibrated for k losses of one person, or for all it has: shorter ones could be filled one by one.
+        let remedy = format!("give at most the first horizon = {}", params.horizon);
+        let k = params.contributions_per_person;
+        return Err(Error::invalid("contributions_per_person", k, remedy));
+    }
     let mut worst = Event::Nothing;
     for epoch in 0..EPOCHS {
         let next = lengthened(params, epoch)?.check(set.clone())?.event();

@@ -57,7 +57,8 @@ pub struct PlayDecision {
 /// What became of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueObservation {
-    /// The value lay outside its range and was clipped to it.
+    /// The value lay outside its range and was clipped to it. A bit of the person's own data, which no noise protects: not to be
+    /// published.
     pub clipped: bool,
     /// A batch was full, sums were released, and the point has moved.
     pub released: bool,
@@ -66,16 +67,37 @@ pub struct ValueObservation {
 /// What happened so far.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct BanditCounts {
+    /// Decisions taken.
+    pub decisions: u64,
     /// Values learnt.
     pub rounds: u64,
     /// Values outside their range. An exact count of people's data, which no noise protects: for the curator's eyes, not to be
-    /// published.
+    /// published. Always 0 under local protection, where nobody may know: each device hears of its own values.
     pub clipped: u64,
     /// Mean squared distance between the vertex played and the smoothed point, 0 for points: times the squared Lipschitz
     /// constant, at most what playing vertices adds to the variance of a value.
     pub vertex_variance: f64,
     /// What the mirror map did.
     pub map: MapCounts,
+}
+
+impl BanditCounts {
+    /// Both together.
+    pub(super) fn and(&self, later: &BanditCounts) -> BanditCounts {
+        let decisions = self.decisions + later.decisions;
+        let squares = |counts: &BanditCounts| counts.decisions as f64 * counts.vertex_variance;
+        BanditCounts {
+            decisions,
+            rounds: self.rounds + later.rounds,
+            clipped: self.clipped + later.clipped,
+            vertex_variance: (squares(self) + squares(later)) / decisions.max(1) as f64,
+            map: MapCounts {
+                maps: self.map.maps + later.map.maps,
+                oracle_calls: self.map.oracle_calls + later.map.oracle_calls,
+                unconverged: self.map.unconverged + later.map.unconverged,
+            },
+        }
+    }
 }
 
 /// A private, projection-free bandit learner.
@@ -244,7 +266,8 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         let slack = 1e-9 * (high - low);
         let clipped = value < low - slack || value > high + slack;
         let released = self.learn(ticket, kept)?;
-        self.state.clipped += u64::from(clipped);
+        // Under local protection the state is made of reports alone.
+        self.state.clipped += u64::from(clipped && self.state.local.is_none());
         Ok(ValueObservation { clipped, released })
     }
 
@@ -307,6 +330,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
     /// What happened so far: clipped values, oracle calls, the variance of playing vertices.
     pub fn counts(&self) -> BanditCounts {
         BanditCounts {
+            decisions: self.state.next,
             rounds: self.state.rounds,
             clipped: self.state.clipped,
             vertex_variance: self.state.squared_distances / self.state.next.max(1) as f64,
@@ -493,8 +517,13 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
             return Err(Error::StaleState { saved: state.rounds, released: releases_made });
         }
         let corners = corners(&set, &state.params)?;
+        if state.corner.0 >= corners.len().max(1) || state.corner.1 > 1 {
+            return Err(damaged("its parts do not fit each other", "restore another copy"));
+        }
         if decisions_made > state.next {
             aggregate.source().refresh()?;
+            // What was played in between is unknown; its mean square is taken to be the known one.
+            state.squared_distances *= decisions_made as f64 / state.next.max(1) as f64;
             state.next = decisions_made;
         }
         Ok(PrivateBandit { set, aggregate, corners, state })

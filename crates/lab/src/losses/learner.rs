@@ -1,7 +1,14 @@
 //! From lines in a TOML file to a learner, and its trials.
 
+use std::sync::Arc;
+
 use reticent::{
-    convex::{Baseline, Map, Play, PrivateBanditParams, Protection, Territory},
+    convex::{
+        AnySet, BanditCounts, Baseline, DecisionSet, DoublingBandit, LinearOracle, Map, Play,
+        PlayDecision, PlayTicket, PrivateBandit, PrivateBanditParams, Protection, Territory,
+        ValueObservation,
+    },
+    noise::Noise,
     privacy::{Guarantee, Mode},
     release::Mechanism,
 };
@@ -62,6 +69,12 @@ pub struct BanditLines {
     /// eta.
     #[serde(default)]
     pub step: Option<f64>,
+    /// How many losses may be about the same person; 1 if it is left out.
+    #[serde(default)]
+    pub contributions_per_person: Option<u64>,
+    /// The learner is not told the horizon: losses of the first of its doubling epochs.
+    #[serde(default)]
+    pub first_epoch: Option<u64>,
     /// Line 14 with its printed sign, for comparison: it climbs.
     #[serde(default)]
     pub printed_sign: bool,
@@ -131,6 +144,7 @@ pub(super) struct Learner {
     remarks: Vec<String>,
     lines: LossLines,
     printed_sign: bool,
+    doubling: bool,
 }
 
 impl Learner {
@@ -143,7 +157,7 @@ impl Learner {
                 let params = bandit.params(&set, lipschitz, rounds)?;
                 let name = bandit.name.clone().unwrap_or("private bandit".into());
                 if bandit.mode == Mode::Paper {
-                    remarks.push("The publication's noise: nothing is learnt under it at any horizon we tested.".into());
+                    remarks.push("The publication's noise: at epsilon = 1 nothing is learnt under it at any horizon we tested.".into());
                 }
                 if bandit.printed_sign {
                     remarks.push("Line 14 with its printed sign climbs.".into());
@@ -166,6 +180,7 @@ impl Learner {
             }
         };
         params.values = lines.values();
+        let doubling = matches!(algorithm, Algorithm::PrivateBandit(b) if b.first_epoch.is_some());
         let plan = params.check(set)?;
         let tuning = plan.tuning();
         remarks.push(format!(
@@ -177,20 +192,24 @@ impl Learner {
         ));
         let guarantee = match params.protection {
             Protection::None => None,
+            _ if doubling => {
+                let set = Shared(Arc::new(lines.set.build()?)).set()?;
+                Some(DoublingBandit::start(params, set, FastNoise::seeded(0))?.guarantee()?)
+            }
             _ => Some(plan.guarantee()?.simulated()),
         };
-        Ok(Learner { name, params, guarantee, remarks, lines: lines.clone(), printed_sign })
+        if doubling {
+            remarks.push("Of the first epoch; later ones have their own.".into());
+        }
+        let lines = lines.clone();
+        Ok(Learner { name, params, guarantee, remarks, lines, printed_sign, doubling })
     }
 }
 
 impl BanditLines {
-    fn params(
-        &self,
-        set: &reticent::convex::AnySet,
-        lipschitz: f64,
-        rounds: u64,
-    ) -> Result<PrivateBanditParams> {
+    fn params(&self, set: &AnySet, lipschitz: f64, rounds: u64) -> Result<PrivateBanditParams> {
         let protection = protection(self.privacy, self.trust, self.mechanism);
+        let rounds = self.first_epoch.unwrap_or(rounds);
         let mut params = match self.settings {
             Settings::Published => {
                 PrivateBanditParams::published(set, lipschitz, rounds, protection, self.mode)?
@@ -201,6 +220,7 @@ impl BanditLines {
             },
         };
         params.play = self.play;
+        params.contributions_per_person = self.contributions_per_person.unwrap_or(1);
         params.territory = self.territory.unwrap_or(params.territory);
         params.antithetic = self.antithetic.unwrap_or(params.antithetic);
         params.baseline = self.baseline.unwrap_or(params.baseline);
@@ -234,8 +254,14 @@ impl Contestant for Learner {
         let set = self.lines.set.build()?;
         let mirrored =
             self.params.values.unwrap_or((0.0, self.params.lipschitz * set.shape().diameter()));
-        let mut bandit = self.params.check(set)?.start(noise)?;
-        let (mut curve, mut regret, mut round) = (Vec::with_capacity(checkpoints.len()), 0.0, 0);
+        let mut bandit: Box<dyn Bandit> = if self.doubling {
+            let set = Shared(Arc::new(set)).set()?;
+            Box::new(DoublingBandit::start(self.params, set, noise)?)
+        } else {
+            Box::new(self.params.check(set)?.start(noise)?)
+        };
+        let mut curve = Vec::with_capacity(checkpoints.len());
+        let (mut regret, mut round, mut clipped) = (0.0, 0, 0_u64);
         for &checkpoint in checkpoints {
             while round < checkpoint {
                 let decision = bandit.decide()?;
@@ -243,7 +269,8 @@ impl Contestant for Learner {
                 regret += lost;
                 // A value mirrored in its range has the opposite slope: the printed sign.
                 let value = if self.printed_sign { mirrored.0 + mirrored.1 - value } else { value };
-                bandit.observe(decision.ticket, value)?;
+                // Locally protected learners do not count what was clipped; the simulation may.
+                clipped += u64::from(bandit.observe(decision.ticket, value)?.clipped);
                 round += 1;
             }
             curve.push(Checkpoint { round, regret });
@@ -252,7 +279,7 @@ impl Contestant for Learner {
         let per_round = |value: f64| value / round.max(1) as f64;
         let measures = [
             ("regret relative to staying at the centre", per_round(regret) / world.centre()),
-            ("values clipped, share of rounds", per_round(counts.clipped as f64)),
+            ("values clipped, share of rounds", per_round(clipped as f64)),
             (
                 "oracle calls a batch",
                 counts.map.oracle_calls as f64 / counts.map.maps.max(1) as f64,
@@ -262,5 +289,65 @@ impl Contestant for Learner {
         ];
         let measures = measures.map(|(what, value)| Measure { what, value }).to_vec();
         Ok(Trial { curve, measures })
+    }
+}
+
+/// A learner that knows its horizon, or one that does not.
+trait Bandit {
+    fn decide(&mut self) -> reticent::Result<PlayDecision>;
+    fn observe(&mut self, ticket: PlayTicket, value: f64) -> reticent::Result<ValueObservation>;
+    fn counts(&self) -> BanditCounts;
+}
+
+impl<O: LinearOracle, N: Noise> Bandit for PrivateBandit<O, N> {
+    fn decide(&mut self) -> reticent::Result<PlayDecision> {
+        self.decide()
+    }
+
+    fn observe(&mut self, ticket: PlayTicket, value: f64) -> reticent::Result<ValueObservation> {
+        self.observe(ticket, value)
+    }
+
+    fn counts(&self) -> BanditCounts {
+        self.counts()
+    }
+}
+
+impl<O: LinearOracle + Clone, N: Noise> Bandit for DoublingBandit<O, N> {
+    fn decide(&mut self) -> reticent::Result<PlayDecision> {
+        self.decide()
+    }
+
+    fn observe(&mut self, ticket: PlayTicket, value: f64) -> reticent::Result<ValueObservation> {
+        self.observe(ticket, value)
+    }
+
+    fn counts(&self) -> BanditCounts {
+        self.counts()
+    }
+}
+
+/// Epochs share one set.
+#[derive(Clone)]
+struct Shared(Arc<AnySet>);
+
+impl Shared {
+    fn set(self) -> reticent::Result<DecisionSet<Shared>> {
+        let shape = self.0.shape().clone();
+        DecisionSet::new(self, shape)
+    }
+}
+
+impl LinearOracle for Shared {
+    fn minimize(&self, direction: &[f64], vertex: &mut [f64]) {
+        self.0.oracle().minimize(direction, vertex);
+    }
+
+    fn project(&self, point: &mut [f64]) -> bool {
+        self.0.oracle().project(point)
+    }
+
+    fn project_entropic(&self, log_weights: &mut [f64]) -> bool {
+        self.0.oracle().project_entropic(log_weights)
     }
 }

@@ -102,6 +102,14 @@ fn one() -> f64 {
     1.0
 }
 
+/// A size small enough to be allocated before its set is asked whether it is sound.
+fn sized(field: &'static str, size: usize, most: usize) -> Result<usize> {
+    if size <= most {
+        return Ok(size);
+    }
+    Err(reticent::Error::invalid(field, size, format!("give at most {most}")))
+}
+
 impl SetLines {
     /// The set, or what is wrong with it.
     pub fn build(&self) -> Result<AnySet> {
@@ -111,16 +119,19 @@ impl SetLines {
                 oracle::L1Ball::set(*dimension, *radius)?.boxed()
             }
             SetLines::L2Ball { dimension, radius } => {
-                oracle::L2Ball::set(&vec![0.0; *dimension], *radius)?.boxed()
+                let dimension = sized("dimension", *dimension, 1 << 12)?;
+                oracle::L2Ball::set(&vec![0.0; dimension], *radius)?.boxed()
             }
             SetLines::Box { dimension, side } => {
-                oracle::Cuboid::set(&vec![0.0; *dimension], &vec![*side; *dimension])?.boxed()
+                let dimension = sized("dimension", *dimension, 1 << 12)?;
+                oracle::Cuboid::set(&vec![0.0; dimension], &vec![*side; dimension])?.boxed()
             }
             SetLines::Slates { elements, size } => {
                 oracle::UniformMatroid::set(*elements, *size)?.boxed()
             }
             SetLines::Partition { groups } => oracle::PartitionMatroid::set(groups)?.boxed(),
             SetLines::SpanningTrees { vertices, edges } if edges.is_empty() => {
+                let vertices = &sized("vertices", *vertices, 1 << 10)?;
                 let all: Vec<(usize, usize)> =
                     (0..*vertices).flat_map(|v| (0..v).map(move |w| (w, v))).collect();
                 oracle::GraphicMatroid::set(*vertices, &all)?.boxed()
@@ -132,6 +143,8 @@ impl SetLines {
                 oracle::DagPaths::set(*vertices, edges, 0, vertices.saturating_sub(1))?.boxed()
             }
             SetLines::GridRoutes { rows, columns } => {
+                let rows = &sized("rows", *rows, 1 << 10)?;
+                let columns = &sized("columns", *columns, 1 << 10)?;
                 let vertices = rows * columns;
                 let mut edges = Vec::new();
                 for vertex in 0..vertices {

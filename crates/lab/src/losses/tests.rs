@@ -56,6 +56,22 @@ fn algorithms_and_their_options_are_read() {
 }
 
 #[test]
+fn an_unknown_horizon_and_several_losses_of_a_person_keep_the_promise() {
+    let text = format!(
+        "{HEAD}[environment]\nkind = \"losses\"\nloss = \"linear\"\nset = {{ kind = \"slates\", elements = 6, size = 2 }}\n\
+         [[algorithm]]\nkind = \"private_bandit\"\nname = \"doubling\"\nfirst_epoch = 100\nplay = \"vertices\"\nprivacy = {{ epsilon = 1.0, delta = 1e-6 }}\n\
+         [[algorithm]]\nkind = \"private_bandit\"\nname = \"thrice\"\ncontributions_per_person = 3\nprivacy = {{ epsilon = 1.0, delta = 1e-6 }}\n"
+    );
+    let summary = parse(&text).unwrap().simulate(|_, _| ()).unwrap();
+    for algorithm in &summary.algorithms {
+        let guarantee = algorithm.guarantee.as_ref().unwrap();
+        assert!((guarantee.epsilon() - 1.0).abs() < 1e-5, "{}", algorithm.name);
+        assert!(guarantee.warnings().iter().any(|warning| warning.contains("simulat")));
+    }
+    assert!(summary.algorithms[0].measures[4].1.mean > 0.1, "vertices in every epoch");
+}
+
+#[test]
 fn a_mirrored_value_climbs() {
     let text = "name = \"t\"\nrounds = 40_000\n[environment]\nkind = \"losses\"\nset = { kind = \"l1_ball\", dimension = 3 }\n\
          [[algorithm]]\nkind = \"private_bandit\"\nname = \"right\"\n\
@@ -77,6 +93,27 @@ fn nonsense_is_refused_by_name() {
     let bandit = "kind = \"private_bandit\"";
     refuse("set = { kind = \"slates\", elements = 3, size = 3 }", bandit, "size");
     refuse("set = { kind = \"simplex\", outcomes = 4 }\ndepth = 0.0", bandit, "depth");
+    let many = "9_000_000_000_000_000_000";
+    for (set, word) in [
+        (format!("{{ kind = \"simplex\", outcomes = {many} }}"), "outcomes"),
+        (format!("{{ kind = \"l1_ball\", dimension = {many} }}"), "dimension"),
+        (format!("{{ kind = \"l2_ball\", dimension = {many} }}"), "dimension"),
+        (format!("{{ kind = \"box\", dimension = {many} }}"), "dimension"),
+        (format!("{{ kind = \"slates\", elements = {many}, size = 2 }}"), "elements"),
+        (format!("{{ kind = \"partition\", groups = [[{many}, 1], [{many}, 1]] }}"), "elements"),
+        (format!("{{ kind = \"spanning_trees\", vertices = {many} }}"), "vertices"),
+        (format!("{{ kind = \"grid_routes\", rows = {many}, columns = 3 }}"), "rows"),
+        ("{ kind = \"grid_routes\", rows = 3, columns = 0 }".into(), "vertices"),
+        (format!("{{ kind = \"assignments\", size = {many} }}"), "size"),
+        (format!("{{ kind = \"low_rank\", rows = 2, columns = {many} }}"), "columns"),
+    ] {
+        refuse(&format!("set = {set}"), bandit, word);
+    }
+    refuse(
+        "set = { kind = \"simplex\", outcomes = 4 }",
+        "kind = \"private_bandit\"\nfirst_epoch = 100\ncontributions_per_person = 200\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
+        "contributions_per_person",
+    );
     refuse("set = { kind = \"l1_ball\", dimension = 4 }\nloss = \"linear\"", bandit, "linear");
     refuse(
         "set = { kind = \"simplex\", outcomes = 4 }",

@@ -156,6 +156,16 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         title: "regret with the paper's noise, with exact noise, and on every set",
         run: paper4::regret,
     },
+    PaperExperiment {
+        id: "paper4/horizon",
+        title: "an unknown horizon by doubling: what it costs in privacy and in regret",
+        run: paper4::horizon,
+    },
+    PaperExperiment {
+        id: "paper4/choices",
+        title: "the multiples behind our defaults, beside half and double of each",
+        run: paper4::choices,
+    },
 ];
 
 /// An experiment that was run.

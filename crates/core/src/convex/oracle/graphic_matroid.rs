@@ -270,5 +270,6 @@ mod tests {
         assert!(GraphicMatroid::set(3, &[(0, 1), (1, 1)]).is_err(), "a loop");
         assert!(GraphicMatroid::set(3, &[(0, 1), (1, 3)]).is_err(), "no such vertex");
         assert!(GraphicMatroid::set(3, &[]).is_err());
+        assert!(GraphicMatroid::set(usize::MAX, &[(0, 1), (0, 1)]).is_err(), "too many");
     }
 }

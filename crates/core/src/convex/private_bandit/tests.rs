@@ -1,8 +1,8 @@
 use super::*;
 use crate::{
     convex::{
-        Baseline, DistanceLoss, DoublingBandit, Hull, LinearLoss, Loss, Map, MappedSet, NoisyOco,
-        Protection, Smoothed, Territory,
+        Baseline, DeclaredLoss, DistanceLoss, DoublingBandit, Hull, LinearLoss, Loss, Map,
+        MappedSet, NoisyOco, Protection, Smoothed, Territory,
         oracle::{Birkhoff, L1Ball, Simplex, UniformMatroid},
     },
     linalg::dot,
@@ -110,6 +110,13 @@ fn every_point_lies_inside_unless_the_smoothing_exceeds_the_inradius() {
         smoothing: Some(smoothing),
         ..params(4000, Protection::None)
     };
+    // Short horizons ask for more than the set has room for; the default stays at half the inradius.
+    for protection in [Protection::None, Protection::Local { epsilon: 1.0 }] {
+        let short = params(16, protection).check(set()).unwrap();
+        assert_eq!(short.tuning().smoothing, 0.5 * inradius);
+        let paper = PublishedBandit::new(16, 5, 1.0, 2.0).unwrap();
+        assert!(0.3 * paper.smoothing() / (1.0 + 1.0 / inradius).sqrt() > 0.5 * inradius);
+    }
     assert_eq!(outside(&mut start(params(4000, Protection::None), set())), 0);
     assert_eq!(outside(&mut start(smoothed(inradius), set())), 0);
     let refused = smoothed(1.01 * inradius).check(set()).unwrap_err().to_string();
@@ -195,35 +202,79 @@ fn estimates_are_unbiased_with_the_dimension_of_the_hull() {
     }
 }
 
+/// The last release of a silent run of 100 rounds with these values, and the sensitivity it was calibrated for.
+fn silent(params: PrivateBanditParams, values: &dyn Fn(u64) -> f64) -> (Vec<f64>, f64) {
+    let plan = params.check(UniformMatroid::set(6, 2).unwrap()).unwrap();
+    let sensitivity = plan.sensitivity();
+    let mut bandit = plan.start(Mute(Seeded(3))).unwrap();
+    let mut sums = Vec::new();
+    for round in 0..100 {
+        let ticket = bandit.decide().unwrap().ticket;
+        let direction = bandit.state.open[&ticket.0].clone();
+        if let Some(sum) = bandit.aggregate.absorb(&direction, values(round)).unwrap() {
+            sums = sum.clone();
+            // As `learn` does: the next points depend on the release.
+            bandit.state.step(&bandit.set, sum, bandit.aggregate.source());
+        }
+    }
+    (sums, sensitivity)
+}
+
 #[test]
 fn one_loss_moves_the_sum_by_exactly_the_sensitivity_and_no_more() {
-    let run = |values: &dyn Fn(u64) -> f64| {
-        let params =
-            PrivateBanditParams { batch: Some(100), ..params(100, Protection::central(1.0, 1e-6)) };
-        let plan = params.check(UniformMatroid::set(6, 2).unwrap()).unwrap();
-        let sensitivity = plan.sensitivity();
-        let mut bandit = plan.start(Mute(Seeded(3))).unwrap();
-        let mut sums = Vec::new();
-        for round in 0..100 {
-            let ticket = bandit.decide().unwrap().ticket;
-            let direction = bandit.state.open[&ticket.0].clone();
-            if let Some(sum) = bandit.aggregate.absorb(&direction, values(round)).unwrap() {
-                sums = sum;
-            }
-        }
-        (sums, sensitivity)
+    let set = UniformMatroid::set(6, 2).unwrap();
+    for (batch, antithetic, play) in [
+        (100, true, Play::Points),
+        (100, false, Play::Points),
+        (10, true, Play::Points),
+        (10, true, Play::Vertices),
+        (5, false, Play::Vertices),
+    ] {
+        let params = PrivateBanditParams {
+            batch: Some(batch),
+            antithetic,
+            play,
+            ..params(100, Protection::central(1.0, 1e-6))
+        };
+        let (base, sensitivity) = silent(params, &|_| 0.3);
+        let tuning = params.check(set.clone()).unwrap().tuning();
+        let expected = 5.0 * set.shape().diameter() / tuning.smoothing;
+        assert!((sensitivity - expected).abs() < 1e-9, "n' L D / zeta");
+        // From one end of the range to the other, and far beyond it: clipped.
+        let (low, _) = silent(params, &|round| if round == 40 { -1e9 } else { 0.3 });
+        let (high, _) = silent(params, &|round| if round == 40 { 1e9 } else { 0.3 });
+        let moved = distance(&low, &high);
+        let exactly = moved <= sensitivity * (1.0 + 1e-12) && moved > sensitivity * (1.0 - 1e-6);
+        assert!(exactly, "{batch} {antithetic} {play:?}: {moved} {sensitivity}");
+        assert!(distance(&low, &base) < sensitivity);
+    }
+}
+
+#[test]
+fn both_losses_of_a_pair_move_the_sum_twice_as_far_and_are_paid_for_twice() {
+    let pair = |k| PrivateBanditParams {
+        contributions_per_person: k,
+        ..params(100, Protection::central(1.0, 1e-6))
     };
-    let (base, sensitivity) = run(&|_| 0.3);
-    let shape = UniformMatroid::set(6, 2).unwrap();
-    let tuning = params(100, Protection::None).check(shape.clone()).unwrap().tuning();
-    let expected = 5.0 * shape.shape().diameter() / tuning.smoothing;
-    assert!((sensitivity - expected).abs() < 1e-9, "n' L D / zeta");
-    // From one end of the range to the other, and far beyond it: clipped.
-    let (low, _) = run(&|round| if round == 40 { -1e9 } else { 0.3 });
-    let (high, _) = run(&|round| if round == 40 { 1e9 } else { 0.3 });
-    let moved = distance(&low, &high);
-    assert!(moved <= sensitivity && moved > sensitivity * (1.0 - 1e-9), "{moved} {sensitivity}");
-    assert!(distance(&low, &base) < sensitivity);
+    // Opposite directions: the worst is one value up and the other down.
+    let ends = |first: f64, second: f64| {
+        silent(pair(2), &|round| match round {
+            40 => first,
+            41 => second,
+            _ => 0.3,
+        })
+    };
+    let ((up, sensitivity), (down, _)) = (ends(1e9, -1e9), ends(-1e9, 1e9));
+    let moved = distance(&up, &down);
+    let exactly = (moved / (2.0 * sensitivity) - 1.0).abs() < 1e-6;
+    assert!(exactly, "{moved} {sensitivity}");
+    let noise = |k| {
+        let plan = pair(k).check(UniformMatroid::set(6, 2).unwrap()).unwrap();
+        assert!((plan.guarantee().unwrap().epsilon() - 1.0).abs() < 1e-6);
+        let Engine::Central(sum) = &plan.engine else { panic!() };
+        sum.deviations(1).unwrap()[0]
+    };
+    assert!((noise(2) / noise(1) - 2.0).abs() < 1e-6, "{} {}", noise(1), noise(2));
 }
 
 #[test]
@@ -302,6 +353,12 @@ fn values_outside_the_range_are_clipped_and_counted() {
         assert_eq!(bandit.observe(ticket, value).unwrap().clipped, clipped, "{value}");
     }
     assert_eq!((bandit.counts().clipped, bandit.counts().rounds), (3, 6));
+    // Locally the device hears of it, and the learner's state is made of reports alone.
+    let mut local =
+        start(params(100, Protection::Local { epsilon: 1.0 }), Simplex::set(3).unwrap());
+    let ticket = local.decide().unwrap().ticket;
+    assert!(local.observe(ticket, 1e300).unwrap().clipped);
+    assert_eq!((local.counts().clipped, local.counts().rounds), (0, 1));
 }
 
 #[test]
@@ -379,6 +436,75 @@ fn noise_is_never_drawn_from_words_that_played_points() {
     // Planted: whoever says that none has left gets the same point again.
     let mut fooled = PrivateBandit::<_, Seeded>::resume(set(), &bytes, 0, 0).unwrap();
     assert_eq!(fooled.decide().unwrap().point, played[0]);
+}
+
+#[test]
+fn a_doubling_learner_resumes_past_epochs_it_has_not_seen() {
+    let set = || L1Ball::set(3, 1.0).unwrap();
+    let first = params(20, Protection::central(1.0, 1e-6));
+    let mut bandit = DoublingBandit::start(first, set(), Seeded(1)).unwrap();
+    bandit.decide().unwrap();
+    let bytes = bandit.save();
+    // Nothing was learnt: points are directions times the smoothing, which differs between epochs.
+    let along = |decision: PlayDecision| {
+        let length = dot(&decision.point, &decision.point).sqrt();
+        decision.point.iter().map(|x| x / length).collect::<Vec<f64>>()
+    };
+    let played: Vec<_> = (0..49).map(|_| along(bandit.decide().unwrap())).collect();
+    let seen = |direction: &[f64]| {
+        let near = |sign: f64| played.iter().any(|u| (dot(u, direction) - sign).abs() < 1e-9);
+        near(1.0) || near(-1.0)
+    };
+    assert!(seen(&played[7]));
+    let mut resumed = DoublingBandit::<_, Seeded>::resume(set(), &bytes, 50, 0).unwrap();
+    let decision = resumed.decide().unwrap();
+    assert_eq!((decision.ticket, resumed.epochs(), resumed.decisions()), (PlayTicket(50), 1, 51));
+    assert!(!seen(&along(decision.clone())), "words that played a point");
+    resumed.observe(decision.ticket, 0.5).unwrap();
+    assert!(DoublingBandit::<_, Seeded>::resume(set(), &bytes, 0, 0).is_err(), "fewer than saved");
+}
+
+#[test]
+fn forged_states_are_refused() {
+    let set = || UniformMatroid::set(4, 2).unwrap();
+    let vertices = PrivateBanditParams { play: Play::Vertices, ..params(50, Protection::None) };
+    for forge in [
+        |state: &mut State| state.corner = (3, 0),
+        |state: &mut State| state.corner = (0, 2),
+        |state: &mut State| state.direction = vec![0.0; 3],
+        |state: &mut State| state.rounds = 7,
+    ] {
+        let mut bandit = start(vertices, set());
+        bandit.decide().unwrap();
+        assert!(PrivateBandit::<_, Seeded>::resume(set(), &bandit.save(), 1, 0).is_ok());
+        forge(&mut bandit.state);
+        assert!(PrivateBandit::<_, Seeded>::resume(set(), &bandit.save(), 1, 0).is_err());
+    }
+    let shape = set().shape().clone();
+    let text = serde_json::to_string(&shape).unwrap();
+    assert_eq!(serde_json::from_str::<Shape>(&text).unwrap(), shape);
+    for forged in
+        ["[[0.0],1.0,-0.1,[1,[]]]", "[[0.0],1.0,0.6,[1,[]]]", "[[0.0,0.0],1.0,0.5,[1,[]]]"]
+    {
+        assert!(serde_json::from_str::<Shape>(forged).is_err(), "{forged}");
+    }
+    assert!(serde_json::from_str::<Shape>("[[0.0],1.0,0.5,[1,[]]]").is_ok());
+}
+
+#[test]
+fn a_loss_without_a_value_teaches_noisy_oco_nothing() {
+    let set = || UniformMatroid::set(4, 2).unwrap();
+    let map = MirrorMap::new(&set(), Map::Projection, 0.1, 100).unwrap();
+    let hull = set().shape().hull().clone();
+    let gradient =
+        Smoothed { hull, smoothing: 0.1, baseline: 0.0, directions: 5, noise: Seeded(1) };
+    let mut general = NoisyOco::new(4, 0.1, gradient, MappedSet { set: set(), map }).unwrap();
+    let before = general.point().to_vec();
+    for bad in [f64::NAN, f64::INFINITY] {
+        let loss = DeclaredLoss::new(1.0, |_: &[f64]| bad).unwrap();
+        assert!(general.step(&loss).unwrap_err().to_string().contains("value"));
+        assert_eq!((general.point(), general.linearized(&before)), (&before[..], 0.0));
+    }
 }
 
 #[test]
@@ -492,6 +618,9 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
         bandit.observe(decision.ticket, loss.value(&decision.point)).unwrap();
     }
     assert_eq!(bandit.epochs(), 6, "200 (2^7 - 1) > 20001");
+    let counts = bandit.counts();
+    assert_eq!((counts.decisions, counts.rounds), (20_001, 20_000), "over all epochs");
+    assert_eq!(counts.map.maps, bandit.releases());
     assert!(bandit.observe(old.ticket, 0.5).is_err(), "its epoch is over");
     let current = bandit.current().unwrap();
     assert!(loss.value(current.point()) < 0.4, "{:?}", current.point());
@@ -512,6 +641,12 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
     // More losses of one person than the first epoch has could fill several epochs at full sensitivity.
     let crowded = PrivateBanditParams { contributions_per_person: 201, ..first };
     let error = DoublingBandit::start(crowded, set(), Seeded(1)).unwrap_err().to_string();
+    assert!(error.contains("contributions_per_person is 201"), "{error}");
+    // Nor do forged bytes get past that.
+    let numbers = (crowded, 0_u32, 0_u64, 0_u64, BanditCounts::default());
+    let inner = start(crowded, set()).save();
+    let forged = saved::save("doubling private bandit", &(numbers, Some(inner)));
+    let error = DoublingBandit::<_, Seeded>::resume(set(), &forged, 0, 0).unwrap_err().to_string();
     assert!(error.contains("contributions_per_person is 201"), "{error}");
     let fixed = PrivateBanditParams { batch: Some(4), ..first };
     assert!(DoublingBandit::start(fixed, L1Ball::set(3, 1.0).unwrap(), Seeded(1)).is_err());
