@@ -38,12 +38,23 @@ pub(super) struct Target {
 impl Target {
     /// The best y with `|y_m| <= limits_m`.
     pub(super) fn new(polytope: &Polytope, objective: &Objective, limits: &[f64]) -> Self {
+        let own: Vec<(f64, f64)> = (0..limits.len()).map(|m| polytope.own_limits(m)).collect();
+        Self::within(polytope, objective, limits, &own)
+    }
+
+    /// The same where what the rows that speak of one agent alone allow is known already.
+    pub(super) fn within(
+        polytope: &Polytope,
+        objective: &Objective,
+        limits: &[f64],
+        own: &[(f64, f64)],
+    ) -> Self {
         let terms: Vec<Term> = (0..limits.len()).map(|agent| objective.term(agent)).collect();
-        let interval = |(agent, &limit): (usize, &f64)| {
-            let (high, low) = polytope.own_limits(agent);
-            Interval { low: -low.min(limit), high: high.min(limit) }
+        let interval = |(&limit, &(high, low)): (&f64, &(f64, f64))| Interval {
+            low: -low.min(limit),
+            high: high.min(limit),
         };
-        let oracles: Vec<Interval> = limits.iter().enumerate().map(interval).collect();
+        let oracles: Vec<Interval> = limits.iter().zip(own).map(interval).collect();
         let mixture = Columns::default().generate(polytope, &terms, &oracles, &[]);
         let responses: Vec<f64> = mixture.points.iter().map(|point| point.mean).collect();
         let value = objective.value(&responses);
@@ -80,7 +91,8 @@ impl Target {
             .zip(limits)
             .map(|(reach, limit)| reach.largest_response().min(*limit))
             .collect();
-        let target = Target::new(polytope, objective, &nearer);
+        let own: Vec<(f64, f64)> = reaches.iter().map(Reach::limits).collect();
+        let target = Target::within(polytope, objective, &nearer, &own);
         let actions =
             reaches.iter().zip(&target.responses).map(|(reach, y)| reach.towards(*y)).collect();
         Aim { actions, value: target.value, upper: target.upper }

@@ -126,7 +126,7 @@ pub struct Plan {
     pub regret: Option<RegretBound>,
     /// What doing nothing in every round costs.
     pub regret_of_doing_nothing: f64,
-    /// The bound says no more than that.
+    /// There is a bound, and it says no more than that.
     pub vacuous: bool,
     /// The given levels, with each agent's epsilon.
     pub given: Vec<AgentPrivacy>,
@@ -179,7 +179,7 @@ impl PlanParams {
             published.widths(&self.levels, self.horizon)?;
             None
         };
-        let vacuous = regret.is_none_or(|bound| {
+        let vacuous = regret.is_some_and(|bound| {
             bound.exploration_exceeds_horizon || bound.total >= regret_of_doing_nothing
         });
         let simplex =

@@ -233,7 +233,7 @@ pub(super) fn empty(multipliers: &[f64]) -> Error {
         (0..multipliers.len()).filter(|&i| multipliers[i] > 1e-9 * size).collect();
     let weights: Vec<f64> = rows.iter().map(|&i| round(multipliers[i] / size)).collect();
     let remedy = format!(
-        "no point satisfies them together (their sum with weights {weights:?} reads 0 <= negative): loosen one"
+        "no point satisfies them together (counted from 0; their sum with weights {weights:?} reads 0 <= negative): loosen one"
     );
     Error::invalid("rows", format!("empty because of rows {rows:?}"), remedy)
 }
