@@ -44,9 +44,8 @@ impl SafetyCertificate {
             }
         }
         let conditions = vec![
-            "no parameter is longer than S, and responses vary around their mean as an R-sub-Gaussian".into(),
+            "S and R are as stated".into(),
             "whether and when a report comes does not depend on its noise".into(),
-            "it is about mean responses: single ones vary around them".into(),
         ];
         Ok(SafetyCertificate { failure: params.failure, conditions, doubts })
     }
@@ -78,8 +77,8 @@ impl fmt::Display for SafetyCertificate {
             let sure = 1.0 - self.failure;
             write!(
                 formatter,
-                "Safe in all rounds together with probability at least {sure}, if: {}",
-                self.conditions.join("; ")
+                "Mean responses are safe in all rounds together with probability at least {sure}, if {}",
+                self.conditions.join(", and ")
             )
         } else {
             write!(formatter, "Safety is NOT certified: {}", self.doubts.join("; "))
