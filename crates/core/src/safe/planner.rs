@@ -173,6 +173,10 @@ impl PlanParams {
             .map(|_| Ok::<f64, Error>(self.polytope.sharpness(probe)? / probe))
             .transpose()?;
         let simplex = Simplex::of(&self.polytope);
+        if let (Some(budget), None) = (self.budget, &simplex) {
+            let remedy = "Theorem 3 speaks of the paper's simplex only: leave it out for this set";
+            return Err(Error::invalid("budget", budget, remedy));
+        }
         let regret = if vertices.is_some() || simplex.is_some() {
             Some(published.regret(&self.polytope, &self.levels, self.horizon)?)
         } else {
@@ -369,8 +373,10 @@ mod tests {
             levels: vec![1.0, 1.0],
             ..params()
         };
+        let with_budget = PlanParams { budget: Some(1e9), ..plan.clone() };
         let plan = plan.check().unwrap();
         assert!(plan.simplex.is_none() && plan.regret.is_some());
+        assert!(with_budget.check().unwrap_err().to_string().contains("simplex only"));
         assert!(PlanParams { levels: vec![1.0], ..params() }.check().is_err());
         assert!(PlanParams { horizon: 0, ..params() }.check().is_err());
         assert!(PlanParams { delta: 0.0, ..params() }.check().is_err());

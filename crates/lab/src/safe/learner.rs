@@ -4,7 +4,7 @@ use reticent::{
     noise::Noise,
     privacy::{Guarantee, Mode},
     safe::{
-        AgentParams, Confidence, CoordinatorParams, CoordinatorPlan, Monitor, Objective, Published,
+        AgentParams, Confidence, CoordinatorParams, CoordinatorPlan, Monitor, Published,
         ResponsePrivacy, Rule, Safety,
     },
 };
@@ -226,13 +226,7 @@ impl Learner {
                 "The guarantee is for one response; an agent that answers all {rounds} rounds is protected by the certificate for that many."
             ));
         }
-        let worst_round = match &setting.objective {
-            Objective::Linear { weights } => {
-                let against: Vec<f64> = weights.iter().map(|c| -c).collect();
-                setting.polytope.maximize(weights)?.0 + setting.polytope.maximize(&against)?.0
-            }
-            _ => f64::INFINITY,
-        };
+        let worst_round = worst_round(&plan, setting)?;
         let name = lines.name.clone().unwrap_or_else(|| default_name.into());
         let (published, levels) = theory(&plan, lines, setting);
         let simulated = |guarantee: Option<Guarantee>| guarantee.map(Guarantee::simulated);
@@ -253,6 +247,24 @@ impl Learner {
     pub fn plan(&self) -> &CoordinatorPlan {
         &self.plan
     }
+}
+
+/// The best value less the worst: each part of the objective is concave, so it is least at an end of its agent's range.
+fn worst_round(plan: &CoordinatorPlan, setting: &Setting) -> Result<f64> {
+    let agents = setting.polytope.dimension();
+    let nothing = setting.objective.value(&vec![0.0; agents]);
+    let best = plan.clone().start(FastNoise::seeded(0)).best_responses().1;
+    let mut worst = nothing;
+    for agent in 0..agents {
+        let (low, high) = setting.polytope.range(agent)?;
+        let alone = |y: f64| {
+            let mut responses = vec![0.0; agents];
+            responses[agent] = y;
+            setting.objective.value(&responses) - nothing
+        };
+        worst += alone(low).min(alone(high));
+    }
+    Ok(best - worst)
 }
 
 /// Theorem 2's constants, where all agents have noise: sigma is that of the loudest agent.

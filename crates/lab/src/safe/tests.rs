@@ -80,3 +80,22 @@ fn a_plan_names_the_smallest_feasible_budget_and_prints_all_agents() {
     assert!(printed.contains("VACUOUS") && printed.contains("Unimprovable"), "{printed}");
     assert!(PlanFile { sigma: Some(1.0), ..file }.plan().is_err(), "sigma given twice");
 }
+
+/// A bound that says no more than that the safe set is bounded is marked, for concave objectives too.
+#[test]
+fn vacuous_bounds_are_marked_whatever_the_objective() {
+    for objective in [
+        "linear = { weights = [1.0, 2.0] }",
+        "fair = { weights = [1.0, 2.0], reserves = [2.0, 2.0] }",
+    ] {
+        let text = format!(
+            "name = \"t\"\nrounds = 20\n[environment]\nkind = \"agents\"\nparameter_bound = 1.0\naction_bound = 4.0\nresponse_noise = 0.01\n\
+             parameters = [[0.5, 0.2], [0.1, -0.4]]\nsafe_set = {{ rows = [[1, 1], [-1, 0], [0, -1]], bounds = [3, 1, 1] }}\n\
+             objective = {{ {objective} }}\n[[algorithm]]\nkind = \"roful\"\nprivacy = {{ epsilon = 30, delta = 1e-6 }}\n"
+        );
+        let summary = Experiment::parse(&text).unwrap().simulate(|_, _| ()).unwrap();
+        let bound = &summary.algorithms[0].bounds[0];
+        assert!(bound.is_vacuous() && bound.trivial > 0.0, "{bound:?}");
+        assert!(summary.algorithms[0].final_regret.mean <= bound.trivial);
+    }
+}
