@@ -2,12 +2,12 @@
 
 use reticent::{
     bandit::{
-        Anytime, AnytimeParams, Arms, Combiner, CombinerParams, LearnerParams, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, Width,
+        AnytimeParams, Arms, CombinerParams, LearnerParams, OnlineEngine, OnlineLinUcb,
+        OnlineLinUcbParams, OnlineUcbParams, Width,
     },
     online::Step,
     privacy::{Guarantee, Mode},
-    randomize::{FeatureReward, FeatureRewardParams, FeatureRewardReport},
+    randomize::FeatureRewardParams,
 };
 use serde::{Deserialize, Serialize};
 
@@ -151,12 +151,12 @@ impl OnlineLines {
         Ok(params)
     }
 
-    fn stepping<S: Server + 'static>(
+    fn stepping<E: OnlineEngine + 'static>(
         &self,
         what: &str,
         guarantee: Guarantee,
         world: World,
-        server: impl Fn() -> Result<S> + Send + Sync + 'static,
+        engine: impl Fn() -> Result<E> + Send + Sync + 'static,
     ) -> Stepping {
         let Budget { epsilon, delta } = self.privacy;
         let name = self.name.clone().unwrap_or_else(|| {
@@ -169,8 +169,7 @@ impl OnlineLines {
             format!("{what}, {}{parts} ({epsilon}, {delta:e})", self.learner.text())
         });
         let start: Start = Box::new(move |seed| {
-            let (server, noise) = (server()?, FastNoise::seeded(seed));
-            Ok(Box::new(Protocol { server, noise, report: FeatureRewardReport::default() }))
+            Ok(Box::new(Protocol { engine: engine()?, noise: FastNoise::seeded(seed) }))
         });
         let certified = self.literal && self.width.is_none();
         let remark = "the width is tuned by simulation: no confidence set is certified";
@@ -185,71 +184,20 @@ impl OnlineLines {
     }
 }
 
-/// What the three servers have in common.
-trait Server {
-    fn randomizer(&self) -> &FeatureReward;
-    fn choose(&mut self, arms: &Arms) -> reticent::Result<usize>;
-    fn absorb(&mut self, report: &FeatureRewardReport) -> reticent::Result<()>;
-}
-
-impl Server for OnlineUcb {
-    fn randomizer(&self) -> &FeatureReward {
-        self.randomizer()
-    }
-
-    fn choose(&mut self, arms: &Arms) -> reticent::Result<usize> {
-        self.choose(arms)
-    }
-
-    fn absorb(&mut self, report: &FeatureRewardReport) -> reticent::Result<()> {
-        self.absorb(report)
-    }
-}
-
-impl Server for Anytime {
-    fn randomizer(&self) -> &FeatureReward {
-        self.randomizer()
-    }
-
-    fn choose(&mut self, arms: &Arms) -> reticent::Result<usize> {
-        self.choose(arms)
-    }
-
-    fn absorb(&mut self, report: &FeatureRewardReport) -> reticent::Result<()> {
-        self.absorb(report)
-    }
-}
-
-impl Server for Combiner {
-    fn randomizer(&self) -> &FeatureReward {
-        self.randomizer()
-    }
-
-    fn choose(&mut self, arms: &Arms) -> reticent::Result<usize> {
-        self.choose(arms)
-    }
-
-    fn absorb(&mut self, report: &FeatureRewardReport) -> reticent::Result<()> {
-        self.absorb(self.current(), report)
-    }
-}
-
-/// People and server of one trial.
-struct Protocol<S> {
-    server: S,
+/// People and server of one trial, without messages between them.
+struct Protocol<E> {
+    engine: E,
     noise: FastNoise,
-    report: FeatureRewardReport,
 }
 
-impl<S: Server> Player for Protocol<S> {
-    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
-        Ok(self.server.choose(arms)?)
+impl<E: OnlineEngine> Player for Protocol<E> {
+    fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
+        Ok(self.engine.policy().choose(arms, round)?)
     }
 
     fn observe(&mut self, features: &[f64], reward: f64) -> Result<()> {
-        let randomizer = self.server.randomizer();
-        randomizer.randomize_into(features, reward, &mut self.noise, &mut self.report)?;
-        Ok(self.server.absorb(&self.report)?)
+        let report = self.engine.randomizer().randomize(features, reward, &mut self.noise)?;
+        Ok(self.engine.learn(self.engine.base(), &report)?)
     }
 }
 
