@@ -14,7 +14,7 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{Polytope, Ticket};
+use super::{Polytope, Ticket, certificate::DEVIATIONS};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
@@ -23,7 +23,13 @@ use crate::{
     saved,
 };
 
-const KIND: &str = "safe agent";
+/// The name under which a state is saved holds that of its noise, so that simulation noise cannot be resumed as secure.
+fn kind<N: Noise>() -> String {
+    format!("safe agent on {}", N::NAME)
+}
+
+/// No bound, weight or inverse of one is larger: products of a few of them stay finite.
+pub(super) const LARGEST: f64 = 1e100;
 /// Log2 of the noise in grid units.
 const NOISE_BITS: f64 = 44.0;
 /// The delta at which the exact guarantee of published constants is stated.
@@ -92,7 +98,7 @@ impl AgentParams {
         privacy: ResponsePrivacy,
     ) -> Result<Self> {
         let (lower, upper) = polytope.range(axis)?;
-        let wider = 6.0 * not_negative("response_noise", response_noise)?;
+        let wider = DEVIATIONS * not_negative("response_noise", response_noise)?;
         Ok(AgentParams {
             dimension,
             parameter_bound,
@@ -109,10 +115,12 @@ impl AgentParams {
         if self.dimension == 0 {
             return Err(Error::invalid("dimension", 0, "give a whole number above 0"));
         }
-        positive("parameter_bound", self.parameter_bound)?;
-        positive("action_bound", self.action_bound)?;
+        within_reason("parameter_bound", self.parameter_bound)?;
+        within_reason("action_bound", self.action_bound)?;
         not_negative("response_noise", self.response_noise)?;
         finite_vector("lower, upper", &[self.lower, self.upper], 2)?;
+        let largest = self.lower.abs().max(self.upper.abs()).max(self.response_noise);
+        within_reason("lower, upper, response_noise", largest)?;
         if self.lower >= self.upper {
             let remedy = format!("give a number below upper = {}", self.upper);
             return Err(Error::invalid("lower", self.lower, remedy));
@@ -143,8 +151,17 @@ impl AgentParams {
     }
 }
 
+/// A finite number above zero that is neither enormous nor, inverted, enormous.
+pub(super) fn within_reason(field: &'static str, value: f64) -> Result<f64> {
+    positive(field, value)?;
+    if (1.0 / LARGEST..=LARGEST).contains(&value) {
+        return Ok(value);
+    }
+    Err(Error::invalid(field, value, "choose units in which it lies between 1e-100 and 1e100"))
+}
+
 /// Clipping and noise in whole grid units.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Randomizer {
     /// One unit is `2^-exponent`.
     exponent: i32,
@@ -193,17 +210,32 @@ impl Randomizer {
     }
 }
 
-/// A checked agent: what both halves agree on.
+/// A checked agent: what both halves agree on. Written down as its parameters, and checked again when it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "AgentParams", into = "AgentParams")]
 pub struct AgentPlan {
     params: AgentParams,
     randomizer: Option<Randomizer>,
 }
 
+impl TryFrom<AgentParams> for AgentPlan {
+    type Error = Error;
+
+    fn try_from(params: AgentParams) -> Result<Self> {
+        params.check()
+    }
+}
+
+impl From<AgentPlan> for AgentParams {
+    fn from(plan: AgentPlan) -> Self {
+        plan.params
+    }
+}
+
 impl AgentPlan {
     /// Starts the agent's half on a source of noise.
     pub fn start<N: Noise>(self, index: usize, noise: N) -> Agent<N> {
-        Agent { plan: self, index, answered: 0, clipped: 0, noise }
+        Agent { state: State { plan: self, index, answered: 0, clipped: 0, noise } }
     }
 
     /// The parameters.
@@ -226,33 +258,46 @@ impl AgentPlan {
         self.randomizer.map_or(Event::Nothing, |randomizer| randomizer.event())
     }
 
+    /// The delta its guarantee is stated at; `None` without privacy.
+    pub(super) fn delta(&self) -> Option<f64> {
+        match self.params.privacy {
+            ResponsePrivacy::None => None,
+            ResponsePrivacy::Budget { delta, .. } => Some(delta),
+            ResponsePrivacy::Published { .. } => Some(CERTIFICATE_DELTA),
+        }
+    }
+
     /// What may be promised of one response; `None` without privacy.
     pub fn guarantee(&self) -> Result<Option<Guarantee>> {
-        self.promise(1)
+        self.guarantee_of(1)
     }
 
     /// What may be promised of the agent as a person who answers `responses` times; `None` without privacy.
     pub fn guarantee_of(&self, responses: u64) -> Result<Option<Guarantee>> {
-        self.promise(responses)
+        self.delta().map_or(Ok(None), |delta| self.guarantee_at(responses, delta))
     }
 
-    fn promise(&self, responses: u64) -> Result<Option<Guarantee>> {
-        let of = |delta: f64| match responses {
+    /// The same at another delta.
+    pub(super) fn guarantee_at(&self, responses: u64, delta: f64) -> Result<Option<Guarantee>> {
+        let AgentParams { lower, upper, privacy, .. } = self.params;
+        if privacy == ResponsePrivacy::None {
+            return Ok(None);
+        }
+        let guarantee = match responses {
             1 => Guarantee::of(&self.event(), TrustModel::Local, delta),
             many => Guarantee::of_person(&self.event(), many, TrustModel::Local, delta),
-        };
-        let range = format!(
-            "responses clipped to {}..{} at the agent",
-            self.params.lower, self.params.upper
-        );
-        match self.params.privacy {
-            ResponsePrivacy::None => Ok(None),
-            ResponsePrivacy::Budget { delta, .. } => Ok(Some(of(delta)?.with_condition(range))),
-            ResponsePrivacy::Published { epsilon, delta, level, .. } => {
-                let guarantee = of(CERTIFICATE_DELTA)?.with_condition(range);
+        }?;
+        let guarantee = guarantee
+            .with_condition(format!("responses clipped to {lower}..{upper} at the agent"))
+            .with_condition("whether and when a report is sent does not depend on the response")
+            .with_condition("a saved agent resumed with the true number of answers given, by one process at a time");
+        match privacy {
+            // The paper speaks of one response: its claim is measured by the curve of one.
+            ResponsePrivacy::Published { epsilon, delta, level, .. } if responses == 1 => {
                 let source = "Zibaie, Hutchinson, Pedarsani and Alizadeh, Fact 1, for one response";
                 guarantee.with_claim(epsilon / level, delta, source).map(Some)
             }
+            _ => Ok(Some(guarantee)),
         }
     }
 
@@ -292,8 +337,13 @@ pub struct Report {
 /// println!("{}", agent.guarantee_so_far()?.expect("a private agent"));
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Serialize, Deserialize)]
 pub struct Agent<N> {
+    state: State<N>,
+}
+
+/// All there is to save. Private, so that an agent only comes back through `resume`.
+#[derive(Serialize, Deserialize)]
+struct State<N> {
     plan: AgentPlan,
     index: usize,
     answered: u64,
@@ -301,63 +351,85 @@ pub struct Agent<N> {
     noise: N,
 }
 
+/// Prints no generator: it could be told what noise comes next.
+impl<N> std::fmt::Debug for Agent<N> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let State { plan, index, answered, .. } = &self.state;
+        formatter
+            .debug_struct("Agent")
+            .field("index", index)
+            .field("answered", answered)
+            .field("plan", plan)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<N: Noise> Agent<N> {
     /// Randomises the response to a decision. An error changes nothing.
     pub fn respond(&mut self, ticket: Ticket, response: f64) -> Result<Report> {
         finite_vector("response", &[response], 1)?;
-        if let Some(answers) = self.plan.answers().filter(|answers| self.answered >= *answers) {
-            return Err(Error::HorizonExceeded { round: self.answered + 1, horizon: answers });
+        let state = &mut self.state;
+        if let Some(answers) = state.plan.answers().filter(|answers| state.answered >= *answers) {
+            return Err(Error::HorizonExceeded { round: state.answered + 1, horizon: answers });
         }
-        let AgentParams { lower, upper, .. } = self.plan.params;
+        let AgentParams { lower, upper, .. } = state.plan.params;
         let clipped = response.clamp(lower, upper);
-        let value = match &self.plan.randomizer {
+        let value = match &state.plan.randomizer {
             None => clipped,
-            Some(randomizer) => randomizer.randomize(clipped, &mut self.noise),
+            Some(randomizer) => randomizer.randomize(clipped, &mut state.noise),
         };
-        self.answered += 1;
-        self.clipped += u64::from(clipped != response);
-        Ok(Report { ticket, agent: self.index, value })
+        state.answered += 1;
+        state.clipped += u64::from(clipped != response);
+        Ok(Report { ticket, agent: state.index, value })
     }
 
     /// What was agreed on.
     pub fn plan(&self) -> &AgentPlan {
-        &self.plan
+        &self.state.plan
     }
 
     /// Responses given.
     pub fn answered(&self) -> u64 {
-        self.answered
+        self.state.answered
     }
 
     /// Responses that lay outside the range: private to the agent, and a sign that the range is too narrow.
     pub fn clipped(&self) -> u64 {
-        self.clipped
+        self.state.clipped
     }
 
-    /// What the answers so far cost the agent as a person; `None` before the first, or without privacy.
+    /// What the answers so far cost the agent as a person; `None` before the first, or without privacy. On simulation noise it says so.
     pub fn guarantee_so_far(&self) -> Result<Option<Guarantee>> {
-        if self.answered == 0 { Ok(None) } else { self.plan.guarantee_of(self.answered) }
+        let State { plan, answered, .. } = &self.state;
+        if *answered == 0 {
+            return Ok(None);
+        }
+        let guarantee = plan.guarantee_of(*answered)?;
+        Ok(if N::PROTECTS_PEOPLE { guarantee } else { guarantee.map(Guarantee::simulated) })
     }
 }
 
 impl<N: Noise + Serialize + DeserializeOwned> Agent<N> {
     /// The whole state, generator included: protect these bytes as the responses themselves.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, self)
+        saved::save(&kind::<N>(), &self.state)
     }
 
     /// Continues bit for bit; refuses a state older than what was answered already, which would repeat noise.
     pub fn resume(bytes: &[u8], answers_given: u64) -> Result<Self> {
-        let agent: Agent<N> = saved::load(KIND, bytes)?;
-        if agent.plan.params.check()? != agent.plan {
-            let remedy = "restore another copy, or start a new agent with a new budget";
-            return Err(Error::invalid("saved agent", "inconsistent", remedy));
-        }
-        if agent.answered != answers_given {
-            return Err(Error::StaleState { saved: agent.answered, released: answers_given });
-        }
-        Ok(agent)
+        let state: State<N> = saved::load(&kind::<N>(), bytes)?;
+        refuse_older("saved agent", state.answered, answers_given)?;
+        Ok(Agent { state })
     }
+}
+
+/// Refuses a state that was saved before the last of what has left.
+pub(super) fn refuse_older(field: &'static str, saved: u64, left: u64) -> Result<()> {
+    if saved >= left {
+        return Ok(());
+    }
+    let value = format!("stands at {saved}, but {left} have left already");
+    Err(Error::invalid(field, value, "restore the newest state, or start anew"))
 }
 
 #[cfg(test)]
@@ -419,7 +491,7 @@ mod tests {
     #[test]
     fn reports_are_clipped_first_and_on_the_grid() {
         let mut agent = budget(1.0, 1e-6, None).check().unwrap().start(4, Seeded(1));
-        let randomizer = agent.plan.randomizer.unwrap();
+        let randomizer = agent.plan().randomizer.unwrap();
         let deviation = agent.plan().deviation();
         let count = 40_000;
         let mean: f64 = (0..count)
@@ -471,6 +543,39 @@ mod tests {
         assert!(Agent::<Seeded>::resume(&bytes[..bytes.len() - 1], 1).is_err());
     }
 
+    /// A plan read from a file is the plan of its parameters: nothing that a file could say takes the noise away.
+    #[test]
+    fn a_plan_that_is_read_is_checked_again() {
+        let plan = budget(2.0, 1e-5, None).check().unwrap();
+        let text = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<AgentPlan>(&text).unwrap(), plan);
+        assert!(!text.contains("randomizer"), "{text}");
+        let silenced = text.replace('{', "{\"randomizer\":null,");
+        assert!(serde_json::from_str::<AgentPlan>(&silenced).is_err());
+        assert!(serde_json::from_str::<AgentPlan>(&text.replace("0.75", "-0.75")).is_err());
+    }
+
+    #[test]
+    fn a_guarantee_says_what_it_rests_on() {
+        let mut agent = budget(1.0, 1e-6, None).check().unwrap().start(0, Seeded(3));
+        assert!(agent.guarantee_so_far().unwrap().is_none());
+        agent.respond(Ticket::first(), 0.1).unwrap();
+        let guarantee = agent.guarantee_so_far().unwrap().unwrap();
+        // Seeded noise protects nobody, and says so.
+        assert!(guarantee.warnings().iter().any(|warning| warning.contains("simulation")));
+        for words in ["resumed", "does not depend on the response", "clipped"] {
+            assert!(guarantee.conditions().iter().any(|c| c.contains(words)), "{words}");
+        }
+        // The state names its noise.
+        assert!(saved::load::<State<Seeded>>("safe agent on another", &agent.save()).is_err());
+        // A claim about one response is not measured by many.
+        let privacy =
+            ResponsePrivacy::Published { epsilon: 2.0, delta: 0.9, sensitivity: 1.0, level: 1.0 };
+        let plan = params(privacy).check().unwrap();
+        assert!(plan.guarantee().unwrap().unwrap().claimed().is_some());
+        assert!(plan.guarantee_of(100).unwrap().unwrap().claimed().is_none());
+    }
+
     #[test]
     fn bad_parameters_are_refused() {
         let good = budget(1.0, 1e-6, None);
@@ -478,6 +583,11 @@ mod tests {
         assert!(AgentParams { lower: f64::NAN, ..good }.check().is_err());
         assert!(AgentParams { dimension: 0, ..good }.check().is_err());
         assert!(AgentParams { parameter_bound: 0.0, ..good }.check().is_err());
+        for enormous in [1e101, 1e-101, 1e308] {
+            assert!(AgentParams { parameter_bound: enormous, ..good }.check().is_err());
+            assert!(AgentParams { action_bound: enormous, ..good }.check().is_err());
+        }
+        assert!(AgentParams { upper: 1e200, ..good }.check().is_err());
         assert!(AgentParams { response_noise: -1.0, ..good }.check().is_err());
         for (epsilon, delta) in [(0.0, 1e-6), (-1.0, 1e-6), (1.0, 0.0), (1.0, 1.0), (f64::NAN, 0.1)]
         {

@@ -15,12 +15,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    AgentParams, AgentPlan, Confidence, Estimate, Objective, Polytope, Report, directional::Target,
-    estimate::WidthRule, exploration, optimum::Optimizer, reach::Reach,
+    AgentParams, AgentPlan, Confidence, Estimate, Objective, Polytope, Report, SafetyCertificate,
+    agent::{refuse_older, within_reason},
+    directional::Target,
+    estimate::WidthRule,
+    exploration,
+    optimum::Optimizer,
+    reach::Reach,
 };
 use crate::{
     Error, Result,
-    error::{finite_vector, positive, probability},
+    error::{finite_vector, probability},
     noise::{Noise, uniform_direction},
     privacy::Guarantee,
     saved,
@@ -121,8 +126,8 @@ impl CoordinatorParams {
         }
         self.objective.check(agents)?;
         self.confidence.check()?;
-        positive("regularizer", self.regularizer)?;
-        probability("failure", self.failure)?;
+        within_reason("regularizer", self.regularizer)?;
+        within_reason("failure", probability("failure", self.failure)?)?;
         let plans = self.agents.iter().map(AgentParams::check).collect::<Result<Vec<_>>>()?;
         let radii = exploration::radii(&self.polytope, &self.agents)?;
         if self.exploration > 0 && radii.iter().any(|&radius| radius <= 0.0) {
@@ -130,7 +135,8 @@ impl CoordinatorParams {
                 "no agent-wise ball around 0 is known to be safe (a bound is 0): set it to 0";
             return Err(Error::invalid("exploration", self.exploration, remedy));
         }
-        Ok(CoordinatorPlan { params: self.clone(), agents: plans, radii })
+        let certificate = SafetyCertificate::of(self)?;
+        Ok(CoordinatorPlan { params: self.clone(), agents: plans, radii, certificate })
     }
 }
 
@@ -140,9 +146,15 @@ pub struct CoordinatorPlan {
     params: CoordinatorParams,
     agents: Vec<AgentPlan>,
     radii: Vec<f64>,
+    certificate: SafetyCertificate,
 }
 
 impl CoordinatorPlan {
+    /// What may be promised of safety.
+    pub fn safety(&self) -> &SafetyCertificate {
+        &self.certificate
+    }
+
     /// The agents' halves, ready to start.
     pub fn agents(&self) -> &[AgentPlan] {
         &self.agents
@@ -173,10 +185,14 @@ impl CoordinatorPlan {
         self.weakest(responses)
     }
 
+    /// The largest epsilon among agents at one delta, the smallest of theirs: epsilons at different deltas do not compare.
     fn weakest(&self, responses: u64) -> Result<Option<Guarantee>> {
+        let deltas: Option<Vec<f64>> = self.agents.iter().map(AgentPlan::delta).collect();
+        let Some(deltas) = deltas else { return Ok(None) };
+        let delta = deltas.into_iter().fold(1.0, f64::min);
         let mut weakest: Option<Guarantee> = None;
         for agent in &self.agents {
-            let Some(guarantee) = agent.guarantee_of(responses)? else { return Ok(None) };
+            let Some(guarantee) = agent.guarantee_at(responses, delta)? else { return Ok(None) };
             if weakest.as_ref().is_none_or(|other| guarantee.epsilon() > other.epsilon()) {
                 weakest = Some(guarantee);
             }
@@ -186,13 +202,13 @@ impl CoordinatorPlan {
 
     /// Starts with no reports; `noise` is for first directions and exploration only and protects nobody.
     pub fn start<N: Noise>(self, mut noise: N) -> Coordinator<N> {
-        let CoordinatorPlan { params, agents, radii } = self;
+        let params = self.params.clone();
         let mut estimate = |agent: &AgentParams| {
             Estimate::new(params.regularizer, uniform_direction(agent.dimension, &mut noise))
         };
         let estimates = params.agents.iter().map(&mut estimate).collect();
         let state = State { params, estimates, open: BTreeMap::new(), next: 0, noise };
-        Coordinator::build(state, agents, radii)
+        Coordinator::build(state, self)
     }
 }
 
@@ -236,9 +252,9 @@ pub struct Decision {
     pub actions: Vec<Vec<f64>>,
     /// The round was spent on pure exploration.
     pub exploration: bool,
-    /// What the choice may be worth, for the best parameters in the confidence sets; for ROFUL, before it is scaled.
+    /// What the actions that leave may be worth, for the best parameters in the confidence sets; for ROFUL, what its target is worth.
     pub optimistic_value: f64,
-    /// No choice is worth more: proved by prices.
+    /// No choice (for ROFUL, no target) is worth more: proved by prices. Infinite for exploration, which proves nothing.
     pub upper_bound: f64,
     /// What the safety check did.
     pub safety: Safety,
@@ -247,9 +263,14 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// How far the choice may be from the optimum: certified, not estimated.
+    /// How far the actions that leave (for ROFUL, its target) may be from the optimum: certified, not estimated. Infinite where nothing
+    /// is certified: in exploration, and after a fallback.
     pub fn gap(&self) -> f64 {
-        (self.upper_bound - self.optimistic_value).max(0.0)
+        let gap = self.upper_bound - self.optimistic_value;
+        if gap.is_nan() || self.exploration || matches!(self.safety, Safety::Fallback { .. }) {
+            return f64::INFINITY;
+        }
+        gap.max(0.0)
     }
 }
 
@@ -269,6 +290,7 @@ pub struct Coordinator<N> {
     state: State<N>,
     agents: Vec<AgentPlan>,
     radii: Vec<f64>,
+    certificate: SafetyCertificate,
     rules: Vec<WidthRule>,
     /// S K.
     limits: Vec<f64>,
@@ -280,7 +302,8 @@ pub struct Coordinator<N> {
 
 impl<N: Noise> Coordinator<N> {
     /// Everything that follows from the state.
-    fn build(state: State<N>, agents: Vec<AgentPlan>, radii: Vec<f64>) -> Self {
+    fn build(state: State<N>, plan: CoordinatorPlan) -> Self {
+        let CoordinatorPlan { agents, radii, certificate, .. } = plan;
         let params = &state.params;
         let odds = params.agents.len() as f64 / params.failure;
         let rule = |(agent, plan): (&AgentParams, &AgentPlan)| WidthRule {
@@ -297,7 +320,17 @@ impl<N: Noise> Coordinator<N> {
         let target = Target::new(&params.polytope, &params.objective, &limits);
         let own_limits = (0..limits.len()).map(|m| params.polytope.own_limits(m)).collect();
         let optimizer = Optimizer::default();
-        Coordinator { state, agents, radii, rules, limits, own_limits, target, optimizer }
+        Coordinator {
+            state,
+            agents,
+            radii,
+            certificate,
+            rules,
+            limits,
+            own_limits,
+            target,
+            optimizer,
+        }
     }
 
     /// beta of one agent as things stand.
@@ -325,7 +358,7 @@ impl<N: Noise> Coordinator<N> {
             .collect();
         let (actions, optimistic_value, upper_bound) = if exploration {
             let actions = exploration::sample(&self.radii, &params.agents, &mut self.state.noise);
-            (actions, 0.0, 0.0)
+            (actions, params.objective.value(&vec![0.0; self.rules.len()]), f64::INFINITY)
         } else {
             match params.rule {
                 Rule::Ofu => {
@@ -346,6 +379,13 @@ impl<N: Noise> Coordinator<N> {
         };
         let known_ball = params.parameter_ball || exploration;
         let (actions, safety, usage) = vet(params, &reaches, known_ball, actions);
+        // What was scaled back is worth less than what was chosen.
+        let changed = safety != Safety::Safe && params.rule == Rule::Ofu && !exploration;
+        let optimistic_value = if changed {
+            optimistic_value_of(&params.objective, &reaches, &actions)
+        } else {
+            optimistic_value
+        };
         self.optimizer = optimizer;
         let ticket = self.state.next;
         self.state.next += 1;
@@ -419,10 +459,19 @@ impl<N: Noise> Coordinator<N> {
         (self.target.responses(), self.target.value())
     }
 
-    /// Whether the widths are a theorem's.
-    pub fn certified(&self) -> bool {
-        self.state.params.confidence.certified()
+    /// What may be promised of safety.
+    pub fn safety(&self) -> &SafetyCertificate {
+        &self.certificate
     }
+}
+
+/// f for the best parameters in the confidence sets.
+fn optimistic_value_of(objective: &Objective, reaches: &[Reach<'_>], actions: &[Vec<f64>]) -> f64 {
+    let most = |(agent, (reach, x)): (usize, (&Reach<'_>, &Vec<f64>))| {
+        let point = reach.point(x);
+        objective.term(agent).most(point.mean - point.spread, point.mean + point.spread)
+    };
+    reaches.iter().zip(actions).enumerate().map(most).sum()
 }
 
 /// The pessimistic check: what the worst parameters in all confidence sets would make of each row, and the factor that mends it.
@@ -442,7 +491,7 @@ fn vet(
         let reason = "the choice holds numbers that are not finite".to_string();
         return (nothing(), Safety::Fallback { reason }, 0.0);
     }
-    // Per agent: p, s, S ||x||, K.
+    // Per agent: p, s, S ||x||.
     let mut factor: f64 = 1.0;
     let mut row_of_factor = 0;
     let parts: Vec<(f64, f64, f64)> = reaches
@@ -457,16 +506,36 @@ fn vet(
             (point.mean, point.spread, ball)
         })
         .collect();
+    // Comparisons with what is not a number are false, and `min` passes it over: it is looked for by itself.
+    let judged = |(mean, spread, ball): &(f64, f64, f64)| {
+        mean.is_finite() && spread.is_finite() && !ball.is_nan()
+    };
+    if let Some(agent) = parts.iter().position(|part| !judged(part)) {
+        let reason = format!("what agent {agent} would do is not a number");
+        return (nothing(), Safety::Fallback { reason }, 0.0);
+    }
     let mut usage: f64 = 0.0;
     for (index, (row, &bound)) in
         params.polytope.rows().iter().zip(params.polytope.bounds()).enumerate()
     {
+        // The size is that of the terms that are summed: it is their rounding.
         let (mut worst, mut size) = (0.0, 0.0);
         for (a, (mean, spread, ball)) in row.iter().zip(&parts) {
-            if *a != 0.0 {
-                worst += (a * mean + a.abs() * spread).min(a.abs() * ball);
-                size += a.abs() * (mean.abs() + spread);
+            if *a == 0.0 {
+                continue;
             }
+            let (interval, known) = (a * mean + a.abs() * spread, a.abs() * ball);
+            if interval <= known {
+                worst += interval;
+                size += a.abs() * (mean.abs() + spread);
+            } else {
+                worst += known;
+                size += known;
+            }
+        }
+        if !f64::is_finite(worst) {
+            let reason = format!("what row {index} would come to is not finite");
+            return (nothing(), Safety::Fallback { reason }, 0.0);
         }
         if worst > bound + ROUNDING * size {
             let needed = bound / worst;
@@ -495,9 +564,13 @@ impl<N: Noise + Serialize + DeserializeOwned> Coordinator<N> {
         saved::save(KIND, &self.state)
     }
 
-    /// Continues bit for bit.
-    pub fn resume(bytes: &[u8]) -> Result<Self> {
+    /// Continues bit for bit, if no decision has left since the bytes were saved: an older state would hand out tickets twice, and learn
+    /// from answers to actions that were never played.
+    ///
+    /// `decisions_made` is the number of decisions that have left so far, from the caller's own log.
+    pub fn resume(bytes: &[u8], decisions_made: u64) -> Result<Self> {
         let state: State<N> = saved::load(KIND, bytes)?;
+        refuse_older("saved coordinator", state.next, decisions_made)?;
         let plan = state.params.check()?;
         let damaged =
             || Error::invalid("saved coordinator", "inconsistent", "restore another copy");
@@ -506,6 +579,9 @@ impl<N: Noise + Serialize + DeserializeOwned> Coordinator<N> {
         }
         for (estimate, agent) in state.estimates.iter().zip(&state.params.agents) {
             estimate.check(agent.dimension)?;
+        }
+        if state.open.keys().any(|&ticket| ticket >= state.next) {
+            return Err(damaged());
         }
         for actions in state.open.values() {
             let fits = |(x, agent): (&Option<Vec<f64>>, &AgentParams)| {
@@ -517,7 +593,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Coordinator<N> {
                 return Err(damaged());
             }
         }
-        Ok(Coordinator::build(state, plan.agents, plan.radii))
+        Ok(Coordinator::build(state, plan))
     }
 }
 

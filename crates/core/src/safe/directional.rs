@@ -38,12 +38,23 @@ pub(super) struct Target {
 impl Target {
     /// The best y with `|y_m| <= limits_m`.
     pub(super) fn new(polytope: &Polytope, objective: &Objective, limits: &[f64]) -> Self {
+        let own: Vec<(f64, f64)> = (0..limits.len()).map(|m| polytope.own_limits(m)).collect();
+        Self::within(polytope, objective, limits, &own)
+    }
+
+    /// The same where what the rows that speak of one agent alone allow is known already.
+    pub(super) fn within(
+        polytope: &Polytope,
+        objective: &Objective,
+        limits: &[f64],
+        own: &[(f64, f64)],
+    ) -> Self {
         let terms: Vec<Term> = (0..limits.len()).map(|agent| objective.term(agent)).collect();
-        let interval = |(agent, &limit): (usize, &f64)| {
-            let (high, low) = polytope.own_limits(agent);
-            Interval { low: -low.min(limit), high: high.min(limit) }
+        let interval = |(&limit, &(high, low)): (&f64, &(f64, f64))| Interval {
+            low: -low.min(limit),
+            high: high.min(limit),
         };
-        let oracles: Vec<Interval> = limits.iter().enumerate().map(interval).collect();
+        let oracles: Vec<Interval> = limits.iter().zip(own).map(interval).collect();
         let mixture = Columns::default().generate(polytope, &terms, &oracles, &[]);
         let responses: Vec<f64> = mixture.points.iter().map(|point| point.mean).collect();
         let value = objective.value(&responses);
@@ -80,9 +91,56 @@ impl Target {
             .zip(limits)
             .map(|(reach, limit)| reach.largest_response().min(*limit))
             .collect();
-        let target = Target::new(polytope, objective, &nearer);
+        let own: Vec<(f64, f64)> = reaches.iter().map(Reach::limits).collect();
+        let target = Target::within(polytope, objective, &nearer, &own);
         let actions =
             reaches.iter().zip(&target.responses).map(|(reach, y)| reach.towards(*y)).collect();
         Aim { actions, value: target.value, upper: target.upper }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{noise::Noise, release::testing::Seeded};
+
+    /// Round numbers meet in corners: ties in every step. Each target must come out feasible and with its proof.
+    #[test]
+    fn round_numbers_are_as_easy_as_others() {
+        let mut noise = Seeded(8);
+        let menu = [0.5, 1.0, 1.5, 2.0, 3.0];
+        let mut pick = |from: &[f64]| from[noise.below(from.len() as u64) as usize];
+        for case in 0..3000 {
+            let agents = 2 + case % 2;
+            let (mut rows, mut bounds) = (Vec::new(), Vec::new());
+            for m in 0..agents {
+                for sign in [1.0, -1.0] {
+                    let mut row = vec![0.0; agents];
+                    row[m] = sign;
+                    rows.push(row);
+                    bounds.push(pick(&menu[..4]));
+                }
+            }
+            for _ in 0..1 + case % 3 {
+                rows.push((0..agents).map(|_| pick(&[1.0, 1.0, 2.0, -1.0, 0.0])).collect());
+                bounds.push(pick(&menu));
+            }
+            let polytope = Polytope::new(&rows, &bounds).unwrap();
+            let mut some = |from: &[f64]| (0..agents).map(|_| pick(from)).collect::<Vec<f64>>();
+            let objective = match case % 5 {
+                0 | 1 => Objective::Fair { weights: some(&menu), reserves: some(&menu) },
+                2 | 3 => Objective::Tracking {
+                    targets: some(&[-2.0, -1.0, 1.0, 2.0]),
+                    weights: some(&menu),
+                },
+                _ => Objective::Linear { weights: some(&[-1.0, 1.0, 2.0, 0.5]) },
+            };
+            let limits = vec![pick(&[0.5, 1.0, 2.0, 5.0]); agents];
+            let target = Target::new(&polytope, &objective, &limits);
+            let gap = (target.upper - target.value) / (1.0 + target.upper.abs());
+            assert!(gap < 1e-7, "case {case}: {gap} {objective:?} {rows:?} {bounds:?} {limits:?}");
+            let size = 1.0 + target.responses.iter().fold(0.0, |most: f64, y| most.max(y.abs()));
+            assert!(polytope.excess(&target.responses) < 1e-9 * size, "case {case}");
+        }
     }
 }

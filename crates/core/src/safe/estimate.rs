@@ -8,7 +8,8 @@
 //! With `R'^2 = R^2 + sigma_m^2`, the noise of the response and of the randomiser (Lemma 3):
 //!
 //! - **the paper's** `beta = R' sqrt(d ln((1 + t K^2/nu) M/delta')) + S sqrt(nu)`, (12) with `S sqrt(nu)` where Theorem 2 of
-//!   Abbasi-Yadkori, Pal and Szepesvari (2011) has it, outside the root;
+//!   Abbasi-Yadkori, Pal and Szepesvari (2011) has it, outside the root, and with `2 ln(M/delta')` for d = 1, where (12) has half of it
+//!   and would fail several times as often as stated;
 //! - **the tight one** `beta = R' sqrt(ln det(G/nu) + 2 ln(M/delta')) + S sqrt(nu)`, their Theorem 2 before the determinant is bounded.
 //!
 //! Reports may come late and in any order: in the order of arrival each noise is fresh given what arrived before, as long as *when* a
@@ -79,10 +80,15 @@ impl WidthRule {
             Confidence::Paper => {
                 let rounds = (reports + 1) as f64;
                 let grown = 1.0 + rounds * self.action_bound.powi(2) / self.regularizer;
-                self.noise * (dimension as f64 * (grown * self.odds).ln()).sqrt() + bias
+                self.noise * published_logarithm(dimension, grown, self.odds).sqrt() + bias
             }
         }
     }
+}
+
+/// `d ln(1 + t K^2/nu) + max(d, 2) ln(M/delta')`: what stands under the root of (12), and for d = 1 what should.
+pub(super) fn published_logarithm(dimension: usize, grown: f64, odds: f64) -> f64 {
+    dimension as f64 * grown.ln() + dimension.max(2) as f64 * odds.ln()
 }
 
 /// Ridge regression on one agent's reports.
@@ -156,7 +162,7 @@ impl Estimate {
         let lengths = [self.gram.len(), self.whitening.len()] == [triangle(dimension); 2]
             && [self.moment.len(), self.theta.len(), self.first_direction.len()] == [dimension; 3];
         let numbers = self.gram.iter().chain(&self.moment).chain(&self.whitening);
-        if lengths && numbers.chain(&self.theta).all(|x| x.is_finite()) {
+        if lengths && numbers.chain(&self.theta).chain([&self.ln_growth]).all(|x| x.is_finite()) {
             return Ok(());
         }
         Err(Error::invalid("estimate", "inconsistent", "restore another copy"))
@@ -209,5 +215,39 @@ impl Estimate {
     pub(super) fn uncertainty(&self, x: &[f64]) -> f64 {
         let row = |i: usize| dot(&self.whitening[triangle(i)..triangle(i + 1)], &x[..=i]);
         (0..x.len()).map(|i| row(i).powi(2)).sum::<f64>().sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{noise::Noise, release::testing::Seeded};
+
+    /// The determinant is at most `(1 + t K^2/nu)^d`, so (12) is the wider one whatever the data are, in one dimension too.
+    #[test]
+    fn the_papers_width_is_never_below_the_tight_one() {
+        let mut noise = Seeded(5);
+        for dimension in 1..=4 {
+            let rule = WidthRule {
+                confidence: Confidence::Tight,
+                noise: 0.3,
+                parameter_bound: 0.5,
+                action_bound: 2.0,
+                regularizer: 0.1,
+                odds: 300.0,
+            };
+            let published = WidthRule { confidence: Confidence::Paper, ..rule };
+            let mut first = vec![0.0; dimension];
+            first[0] = 1.0;
+            let mut estimate = Estimate::new(0.1, first);
+            for reports in 0..300 {
+                let width = |rule: &WidthRule| rule.width(dimension, reports, estimate.ln_growth());
+                assert!(width(&published) >= width(&rule), "{dimension} {reports}");
+                let mut x: Vec<f64> = (0..dimension).map(|_| noise.standard_normal()).collect();
+                let norm = dot(&x, &x).sqrt();
+                x.iter_mut().for_each(|x| *x *= 2.0 / norm);
+                estimate.observe(&x, 0.1);
+            }
+        }
     }
 }

@@ -22,18 +22,23 @@ use crate::{
 /// The radii rho_m.
 pub(super) fn radii(polytope: &Polytope, agents: &[AgentParams]) -> Result<Vec<f64>> {
     let count = agents.len();
-    // Columns: the common part t, then what each agent may have above it.
-    let mut bounds = polytope.bounds().to_vec();
-    bounds.extend(agents.iter().map(|agent| agent.action_bound));
+    // Columns: the common part t, then what each agent may have above it. Rows are scaled to 1: units must not decide what is rounding.
+    let part = |row: &[f64], m: usize| row[m].abs() * agents[m].parameter_bound;
+    let sums: Vec<f64> =
+        polytope.rows().iter().map(|row| (0..count).map(|m| part(row, m)).sum()).collect();
+    let longest = agents.iter().fold(0.0, |most: f64, agent| most.max(agent.action_bound));
+    let scales: Vec<f64> =
+        sums.iter().map(|&sum| if sum > 0.0 { 1.0 / (sum * longest) } else { 1.0 }).collect();
+    let mut bounds: Vec<f64> = polytope.bounds().iter().zip(&scales).map(|(b, s)| b * s).collect();
+    bounds.extend(agents.iter().map(|agent| agent.action_bound / longest));
     let mut dictionary = Dictionary::default();
     dictionary.restart(&bounds);
-    let part = |row: &[f64], m: usize| row[m].abs() * agents[m].parameter_bound;
-    let mut common: Vec<f64> =
-        polytope.rows().iter().map(|row| (0..count).map(|m| part(row, m)).sum()).collect();
+    let mut common: Vec<f64> = sums.iter().zip(&scales).map(|(sum, s)| sum * s * longest).collect();
     common.resize(bounds.len(), 1.0);
     dictionary.push(1.0, 0.0, &common);
     for m in 0..count {
-        let mut column: Vec<f64> = polytope.rows().iter().map(|row| part(row, m)).collect();
+        let entry = |(row, s): (&Vec<f64>, &f64)| part(row, m) * s * longest;
+        let mut column: Vec<f64> = polytope.rows().iter().zip(&scales).map(entry).collect();
         column.resize(bounds.len(), 0.0);
         column[polytope.rows().len() + m] = 1.0;
         dictionary.push(0.0, 1.0, &column);
@@ -47,7 +52,7 @@ pub(super) fn radii(polytope: &Polytope, agents: &[AgentParams]) -> Result<Vec<f
         0 => common = value,
         m => radii[m - 1] = value,
     });
-    radii.iter_mut().for_each(|radius| *radius += common);
+    radii.iter_mut().for_each(|radius| *radius = (*radius + common) * longest);
     Ok(radii)
 }
 
@@ -69,4 +74,30 @@ pub(super) fn sample(
 pub(super) fn smallest_eigenvalue(radii: &[f64], agents: &[AgentParams]) -> f64 {
     let of = |(radius, agent): (&f64, &AgentParams)| radius * radius / agent.dimension as f64;
     radii.iter().zip(agents).map(of).fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::safe::{ResponsePrivacy, Simplex};
+
+    /// Watts, kilowatts or gigawatts: the same actions are safe.
+    #[test]
+    fn units_do_not_matter() {
+        let agent = |unit: f64| AgentParams {
+            dimension: 3,
+            parameter_bound: 0.5 * unit,
+            action_bound: 2.0,
+            response_noise: 0.0,
+            lower: -unit,
+            upper: unit,
+            privacy: ResponsePrivacy::None,
+        };
+        for unit in [1.0, 1e-14, 1e14] {
+            let reaches = [1.0, 0.25, 0.5].map(|c| c * unit);
+            let polytope = Simplex::new(&reaches).unwrap().polytope().unwrap();
+            let radii = radii(&polytope, &[agent(unit); 3]).unwrap();
+            assert!(radii.iter().all(|rho| (7.0 * rho - 1.0).abs() < 1e-9), "{unit}: {radii:?}");
+        }
+    }
 }

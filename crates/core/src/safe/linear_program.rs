@@ -173,8 +173,9 @@ impl Dictionary {
             if self.steps > 0 {
                 return Status::Stalled;
             }
-            if !self.find_feasible() {
-                return Status::Infeasible;
+            match self.find_feasible() {
+                Status::Optimal => {}
+                status => return status,
             }
         }
         match self.climb(0) {
@@ -300,11 +301,11 @@ impl Dictionary {
         }
     }
 
-    /// Phase one: minimises one artificial variable that relaxes every row. Whether it reached zero.
+    /// Phase one: minimises one artificial variable that relaxes every row. `Optimal` if it reached zero.
     ///
     /// On failure the first objective's row is that of the artificial problem, so that [`Dictionary::multiplier`] gives
     /// Farkas multipliers.
-    fn find_feasible(&mut self) -> bool {
+    fn find_feasible(&mut self) -> Status {
         let (rows, stride) = (self.rows, self.stride);
         let kept: Vec<(usize, f64, f64)> = (0..self.nonbasic.len())
             .map(|column| {
@@ -314,15 +315,20 @@ impl Dictionary {
             .collect();
         self.entries[rows * stride..].fill(0.0);
         let artificial = self.push(-1.0, 0.0, &vec![-1.0; rows]);
+        // It is nobody's column: not counted, so never visited, and its number is free again once it is out.
+        self.pushed -= 1;
         let column = self.nonbasic.len() - 1;
         let worst = (0..rows).min_by(|&i, &j| self.bounds[i].total_cmp(&self.bounds[j]));
-        let Some(worst) = worst else { return true };
+        let Some(worst) = worst else { return Status::Optimal };
         self.enter_artificial(worst, column);
         let scale = self.bounds.iter().fold(1.0, |most: f64, b| most.max(b.abs()));
         let status = self.climb(0);
         let relaxed = self.value(artificial);
-        if status != Status::Optimal || relaxed > 1e-9 * scale {
-            return false;
+        match status {
+            Status::Optimal if relaxed > 1e-9 * scale => return Status::Infeasible,
+            Status::Optimal => {}
+            // It is bounded by 0: anything else is rounding.
+            _ => return Status::Stalled,
         }
         self.expel(artificial);
         // The true objectives again: c - c_B B^-1 A, row by row of the basis.
@@ -340,7 +346,7 @@ impl Dictionary {
                 }
             }
         }
-        true
+        Status::Optimal
     }
 
     /// The first step of phase one: the artificial variable enters in the most violated row, and all bounds become >= 0.
@@ -385,7 +391,7 @@ impl Dictionary {
     /// Calls `visit(k, value)` for every pushed column k with a value above 0.
     pub(crate) fn for_each_value(&self, mut visit: impl FnMut(usize, f64)) {
         for (&variable, &bound) in self.basic.iter().zip(&self.bounds) {
-            if variable >= self.rows && bound > 0.0 {
+            if (self.rows..self.rows + self.pushed).contains(&variable) && bound > 0.0 {
                 visit(variable - self.rows, bound);
             }
         }
@@ -403,7 +409,7 @@ impl Dictionary {
     pub(crate) fn direction(&self, column: usize) -> Vec<(usize, f64)> {
         let mut direction = Vec::new();
         let mut add = |variable: usize, rate: f64| {
-            if variable >= self.rows {
+            if (self.rows..self.rows + self.pushed).contains(&variable) {
                 direction.push((variable - self.rows, rate));
             }
         };
@@ -466,10 +472,7 @@ pub(crate) fn maximize(rows: &[Vec<f64>], bounds: &[f64], objective: &[f64]) -> 
     let status = dictionary.solve();
     let mut point = vec![0.0; dimension];
     let mut add = |pushed: usize, value: f64| {
-        // The artificial column of phase one is no coordinate.
-        if pushed < 2 * dimension {
-            point[pushed / 2] += if pushed.is_multiple_of(2) { value } else { -value };
-        }
+        point[pushed / 2] += if pushed.is_multiple_of(2) { value } else { -value };
     };
     let multipliers = |unit: f64| -> Vec<f64> {
         let of = |(row, scale): (usize, &f64)| dictionary.multiplier(row) * scale * unit;
@@ -624,5 +627,28 @@ mod tests {
             assert_eq!(dictionary.solve(), Status::Optimal);
             assert_eq!([dictionary.value(x), dictionary.value(y)], expected);
         }
+    }
+
+    /// Phase one's variable is nobody's column: it is not visited, and columns pushed after it have the numbers they were promised.
+    #[test]
+    fn the_artificial_variable_leaves_no_trace() {
+        // x + y >= 1 (violated at 0), x <= 2, y <= 2.
+        let mut dictionary = Dictionary::default();
+        dictionary.restart(&[-1.0, 2.0, 2.0]);
+        dictionary.push(-1.0, 0.0, &[-1.0, 1.0, 0.0]);
+        dictionary.push(-2.0, 0.0, &[-1.0, 0.0, 1.0]);
+        assert_eq!(dictionary.solve(), Status::Optimal);
+        let third = dictionary.push(-0.5, 0.0, &[-1.0, 1.0, 0.0]);
+        assert_eq!(third, 3 + 2);
+        assert_eq!(dictionary.solve(), Status::Optimal);
+        let mut values = [0.0; 3];
+        dictionary.for_each_value(|k, x| values[k] = x);
+        assert_eq!(values, [0.0, 0.0, 1.0]);
+        // x + y >= 9 cannot be: what is left of phase one is not visited either.
+        dictionary.restart(&[-9.0, 2.0, 2.0]);
+        dictionary.push(-1.0, 0.0, &[-1.0, 1.0, 0.0]);
+        dictionary.push(-2.0, 0.0, &[-1.0, 0.0, 1.0]);
+        assert_eq!(dictionary.solve(), Status::Infeasible);
+        dictionary.for_each_value(|k, _| assert!(k < 2));
     }
 }

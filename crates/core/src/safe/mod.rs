@@ -15,10 +15,12 @@
 //! | `directional` | ROFUL's choice |
 //! | `exploration` | actions that are safe whatever the parameters are |
 //! | `coordinator` | the coordinator's half |
+//! | `certificate` | what may be promised of safety, and what stands against it |
 //! | `monitor` | true safety, in a simulation |
 //! | `planner`, [`Published`] | what safety and privacy cost before anything runs; the paper's bounds, Theorem 3 |
 
 mod agent;
+mod certificate;
 mod columns;
 mod coordinator;
 mod directional;
@@ -39,6 +41,7 @@ mod trust_region;
 mod vertices;
 
 pub use agent::{Agent, AgentParams, AgentPlan, Report, ResponsePrivacy};
+pub use certificate::SafetyCertificate;
 pub use coordinator::{
     Coordinator, CoordinatorParams, CoordinatorPlan, Decision, Rule, Safety, Ticket,
 };

@@ -4,10 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Error, Result,
-    error::{finite_vector, positive},
-};
+use super::agent::within_reason;
+use crate::{Error, Result, error::finite_vector};
 
 /// The coordinator's objective f.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,20 +46,24 @@ impl Objective {
         match self {
             Objective::Linear { weights } => {
                 finite_vector("weights", weights, agents)?;
-                if weights.iter().all(|&c| c == 0.0) {
+                let largest = weights.iter().fold(0.0, |most: f64, c| most.max(c.abs()));
+                if largest == 0.0 {
                     return Err(Error::invalid("weights", "all 0", "let one agent count"));
                 }
+                within_reason("weights", largest)?;
             }
             Objective::Tracking { targets, weights } => {
                 finite_vector("targets", targets, agents)?;
                 finite_vector("weights", weights, agents)?;
-                weights.iter().try_for_each(|&w| positive("weights", w).map(drop))?;
+                weights.iter().try_for_each(|&w| within_reason("weights", w).map(drop))?;
+                let largest = targets.iter().fold(1.0, |most: f64, target| most.max(target.abs()));
+                within_reason("targets", largest)?;
             }
             Objective::Fair { weights, reserves } => {
                 finite_vector("weights", weights, agents)?;
                 finite_vector("reserves", reserves, agents)?;
                 for &value in weights.iter().chain(reserves) {
-                    positive("weights, reserves", value)?;
+                    within_reason("weights, reserves", value)?;
                 }
             }
         }
@@ -152,7 +154,8 @@ impl Term {
                 }
             }
         };
-        free.clamp(low.min(high), high.max(low))
+        // Not `clamp`, which panics where an end is not a number.
+        free.max(low.min(high)).min(high.max(low))
     }
 
     /// The largest value over an interval.
@@ -194,6 +197,14 @@ mod tests {
     fn objectives_that_are_not_concave_or_do_not_fit_are_refused() {
         assert!(Objective::Linear { weights: vec![0.0, 0.0] }.check(2).is_err());
         assert!(Objective::Linear { weights: vec![1.0] }.check(2).is_err());
+        assert!(Objective::Linear { weights: vec![1.0, -1e200] }.check(2).is_err());
+        let steep = Objective::Tracking { targets: vec![1.0], weights: vec![1e200] };
+        assert!(steep.check(1).is_err());
+        let far = Objective::Tracking { targets: vec![1e200], weights: vec![1.0] };
+        assert!(far.check(1).is_err());
+        assert!(Objective::Fair { weights: vec![1.0], reserves: vec![1e-200] }.check(1).is_err());
+        // Ends that are not numbers are no reason to panic.
+        Term::Tracking { target: 0.0, weight: 1.0 }.best(0.0, f64::NAN, f64::NAN);
         let bent = Objective::Tracking { targets: vec![1.0], weights: vec![-1.0] };
         assert!(bent.check(1).is_err());
         assert!(Objective::Fair { weights: vec![1.0], reserves: vec![0.0] }.check(1).is_err());

@@ -164,7 +164,8 @@ impl Optimizer {
         reaches: &[Reach<'_>],
         root: Choice,
     ) -> Choice {
-        let mut best = root.clone();
+        // A root that is not as safe as its program would be scaled back to who knows what: doing nothing is what is known.
+        let mut best = if root.faithful { root.clone() } else { nothing(terms, reaches) };
         let mut open = vec![(root.upper, vec![0.0; reaches.len()])];
         let mut upper = best.value;
         for _ in 0..MOST_BRANCHES {
@@ -202,6 +203,13 @@ impl Optimizer {
         best.upper = upper.max(open).max(best.value).min(root.upper);
         best
     }
+}
+
+/// Doing nothing, which is always safe.
+fn nothing(terms: &[Term], reaches: &[Reach<'_>]) -> Choice {
+    let actions = reaches.iter().map(|reach| vec![0.0; reach.dimension()]).collect();
+    let value = terms.iter().map(|term| term.value(0.0)).sum();
+    Choice { actions, value, upper: f64::INFINITY, faithful: true }
 }
 
 /// Whether the choice is as good as its bound.

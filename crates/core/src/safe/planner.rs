@@ -6,7 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Objective, Polytope, Published, RegretBound, Simplex, directional::Target};
+use super::{
+    Objective, Polytope, Published, RegretBound, Simplex, certificate::DEVIATIONS,
+    directional::Target,
+};
 use crate::{
     Error, Result,
     error::{positive, probability},
@@ -52,7 +55,7 @@ pub struct AgentPrivacy {
     pub level: f64,
     /// sigma_m.
     pub sigma: f64,
-    /// What Y allows on this agent's axis: the sensitivity of its response.
+    /// What the agent clips to, from end to end: what Y allows on its axis, and six deviations of its noise on either side.
     pub sensitivity: f64,
     /// The exact epsilon of one response, at the plan's delta.
     pub epsilon: f64,
@@ -123,7 +126,7 @@ pub struct Plan {
     pub regret: Option<RegretBound>,
     /// What doing nothing in every round costs.
     pub regret_of_doing_nothing: f64,
-    /// The bound says no more than that.
+    /// There is a bound, and it says no more than that.
     pub vacuous: bool,
     /// The given levels, with each agent's epsilon.
     pub given: Vec<AgentPrivacy>,
@@ -170,13 +173,17 @@ impl PlanParams {
             .map(|_| Ok::<f64, Error>(self.polytope.sharpness(probe)? / probe))
             .transpose()?;
         let simplex = Simplex::of(&self.polytope);
+        if let (Some(budget), None) = (self.budget, &simplex) {
+            let remedy = "Theorem 3 speaks of the paper's simplex only: leave it out for this set";
+            return Err(Error::invalid("budget", budget, remedy));
+        }
         let regret = if vertices.is_some() || simplex.is_some() {
             Some(published.regret(&self.polytope, &self.levels, self.horizon)?)
         } else {
             published.widths(&self.levels, self.horizon)?;
             None
         };
-        let vacuous = regret.is_none_or(|bound| {
+        let vacuous = regret.is_some_and(|bound| {
             bound.exploration_exceeds_horizon || bound.total >= regret_of_doing_nothing
         });
         let simplex =
@@ -247,8 +254,9 @@ impl PlanParams {
 
     /// Exact epsilons: Gaussian noise on a response of known range.
     fn privacy(&self, levels: &[f64], ranges: &[(f64, f64)]) -> Result<Vec<AgentPrivacy>> {
+        let wider = 2.0 * DEVIATIONS * self.response_noise;
         let of = |(&level, (low, high)): (&f64, &(f64, f64))| {
-            let (sigma, sensitivity) = (level * self.sigma, high - low);
+            let (sigma, sensitivity) = (level * self.sigma, high - low + wider);
             let epsilon = |times: u64| {
                 if sigma == 0.0 {
                     return Ok(f64::INFINITY);
@@ -285,6 +293,7 @@ impl PlanParams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::safe::{AgentParams, ResponsePrivacy};
 
     fn params() -> PlanParams {
         PlanParams {
@@ -320,10 +329,28 @@ mod tests {
         assert!((simplex.unimprovable_rate / simplex.budget - 1.0).abs() < 1e-12);
         // With R all but 0 the same epsilon for everybody: sensitivity and noise are both proportional to c.
         let epsilons: Vec<f64> = simplex.unimprovable.iter().map(|agent| agent.epsilon).collect();
-        assert!((epsilons[0] - 13.0).abs() < 0.05, "{epsilons:?}");
-        assert!(epsilons.iter().all(|e| (e / epsilons[0] - 1.0).abs() < 1e-3), "{epsilons:?}");
+        // 13.0 at sensitivity 1; an agent that is not to be biased clips to 12 R more than that.
+        assert!((epsilons[0] - 13.186).abs() < 0.005, "{epsilons:?}");
+        assert!(epsilons.iter().all(|e| (e / epsilons[0] - 1.0).abs() < 0.06), "{epsilons:?}");
         assert!(simplex.unilateral.iter().all(|change| change.over_budget > 1.0));
         assert!(plan.given[0].epsilon_all_rounds > 1e4);
+    }
+
+    /// What is planned is what is deployed: the epsilon of an agent that clips as `on_axis` says and adds that sigma.
+    #[test]
+    fn the_plans_epsilons_are_those_of_agents_that_run() {
+        let noisy = PlanParams { response_noise: 0.05, ..params() };
+        let plan = noisy.check().unwrap();
+        for (axis, planned) in plan.given.iter().enumerate() {
+            let privacy = ResponsePrivacy::Budget { epsilon: 1.0, delta: 1e-5, responses: None };
+            let bounds = (0.5, 2.0, 0.05);
+            let agent = AgentParams::on_axis(&noisy.polytope, axis, 3, bounds, privacy).unwrap();
+            assert!((planned.sensitivity - (agent.upper - agent.lower)).abs() < 1e-12);
+            let (epsilon, delta) = (planned.epsilon, noisy.delta);
+            let privacy = ResponsePrivacy::Budget { epsilon, delta, responses: None };
+            let deployed = AgentParams { privacy, ..agent }.check().unwrap();
+            assert!((deployed.deviation() / planned.sigma - 1.0).abs() < 1e-6);
+        }
     }
 
     #[test]
@@ -346,8 +373,10 @@ mod tests {
             levels: vec![1.0, 1.0],
             ..params()
         };
+        let with_budget = PlanParams { budget: Some(1e9), ..plan.clone() };
         let plan = plan.check().unwrap();
         assert!(plan.simplex.is_none() && plan.regret.is_some());
+        assert!(with_budget.check().unwrap_err().to_string().contains("simplex only"));
         assert!(PlanParams { levels: vec![1.0], ..params() }.check().is_err());
         assert!(PlanParams { horizon: 0, ..params() }.check().is_err());
         assert!(PlanParams { delta: 0.0, ..params() }.check().is_err());

@@ -5,7 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::linear_program::{Outcome, maximize};
+use super::{
+    agent::LARGEST,
+    linear_program::{Outcome, maximize},
+};
 use crate::{Error, Result, error::finite_vector};
 
 /// A nonempty bounded polytope, given by rows `a_i y <= b_i`.
@@ -66,6 +69,10 @@ impl Polytope {
             finite_vector("row", row.as_ref(), dimension)?;
         }
         let rows: Vec<Vec<f64>> = rows.iter().map(|row| row.as_ref().to_vec()).collect();
+        if let Some(entry) = rows.iter().flatten().chain(bounds).find(|x| x.abs() > LARGEST) {
+            let remedy = "choose units in which no entry is larger than 1e100";
+            return Err(Error::invalid("rows, bounds", entry, remedy));
+        }
         if let Some(index) =
             (0..rows.len()).find(|&i| bounds[i] < 0.0 && rows[i].iter().all(|&a| a == 0.0))
         {
@@ -226,7 +233,7 @@ pub(super) fn empty(multipliers: &[f64]) -> Error {
         (0..multipliers.len()).filter(|&i| multipliers[i] > 1e-9 * size).collect();
     let weights: Vec<f64> = rows.iter().map(|&i| round(multipliers[i] / size)).collect();
     let remedy = format!(
-        "no point satisfies them together (their sum with weights {weights:?} reads 0 <= negative): loosen one"
+        "no point satisfies them together (counted from 0; their sum with weights {weights:?} reads 0 <= negative): loosen one"
     );
     Error::invalid("rows", format!("empty because of rows {rows:?}"), remedy)
 }
@@ -262,6 +269,7 @@ mod tests {
     fn bad_numbers_and_shapes_are_refused() {
         assert!(Polytope::new(&[[1.0], [-1.0]], &[1.0]).is_err());
         assert!(Polytope::new(&[[f64::NAN], [-1.0]], &[1.0, 1.0]).is_err());
+        assert!(Polytope::new(&[[1e200], [-1.0]], &[1.0, 1.0]).is_err());
         assert!(Polytope::new(&[vec![1.0], vec![-1.0, 2.0]], &[1.0, 1.0]).is_err());
         assert!(Polytope::new::<Vec<f64>>(&[], &[]).is_err());
         assert!(Polytope::new::<Vec<f64>>(&[vec![]], &[1.0]).is_err());

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Polytope, Simplex};
+use super::{Polytope, Simplex, estimate::published_logarithm};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive, probability},
@@ -83,14 +83,14 @@ impl Published {
         Ok(())
     }
 
-    /// beta_{T,m} of (12) for every agent.
+    /// beta_{T,m} of (12) for every agent, corrected for d = 1.
     pub fn widths(&self, levels: &[f64], horizon: u64) -> Result<Vec<f64>> {
         self.check_levels(levels, levels.len())?;
         let agents = levels.len() as f64;
         let grown = 1.0 + horizon as f64 * self.action_bound.powi(2) / self.regularizer;
-        let log = (grown * agents / self.failure).ln();
+        let log = published_logarithm(self.dimension, grown, agents / self.failure);
         let bias = self.parameter_bound * self.regularizer.sqrt();
-        let width = |&level: &f64| self.noise(level) * (self.dimension as f64 * log).sqrt() + bias;
+        let width = |&level: &f64| self.noise(level) * log.sqrt() + bias;
         Ok(levels.iter().map(width).collect())
     }
 
@@ -331,6 +331,16 @@ mod tests {
         // S sqrt(nu) and the constants in the logarithm fade slowly.
         assert!(ratios[0] > ratios[1] && ratios[1] > ratios[2], "{ratios:?}");
         assert!(ratios[2] > 1.0 && ratios[2] < 1.35, "{ratios:?}");
+    }
+
+    #[test]
+    fn one_dimension_has_the_whole_logarithm() {
+        let (published, _) = setting();
+        let line = Published { dimension: 1, ..published };
+        let bias = 0.5 * 0.1_f64.sqrt();
+        let grown = 1.0 + 1000.0 * 4.0 / 0.1;
+        let exact = line.noise(1.0) * (f64::ln(grown) + 2.0 * f64::ln(300.0)).sqrt() + bias;
+        assert!((line.widths(&[1.0; 3], 1000).unwrap()[0] / exact - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -24,6 +24,9 @@ use crate::linalg::{SymmetricEigen, dot, triangle};
 /// Excess of s over the ray that is rounding.
 const ON_RAY: f64 = 1e-12;
 
+/// How near a place on the ball is to where it should be, relatively.
+const ON_ARC: f64 = 1e-12;
+
 /// The reachable set of one agent.
 #[derive(Debug)]
 pub(super) struct Reach<'a> {
@@ -88,6 +91,11 @@ impl<'a> Reach<'a> {
     pub(super) fn restricted(&self, sign: f64) -> Self {
         let free = Reach::new(self.estimate, self.width, self.radius);
         Reach { sign, limits: self.limits, ..free }
+    }
+
+    /// What the agent's own rows allow.
+    pub(super) fn limits(&self) -> (f64, f64) {
+        self.limits
     }
 
     pub(super) fn dimension(&self) -> usize {
@@ -347,41 +355,78 @@ impl<'a> Reach<'a> {
 
 impl Reach<'_> {
     /// Where `excess` is zero on the ball between the tip of the ray, where it is `at_tip`, and the largest `p + s`; in the eigenbasis, with p
-    /// above zero.
+    /// above zero. Excess must grow all the way.
     ///
-    /// `support_action(1, v)` walks along the ball from the tip (v = -tau) to the largest `p + s` (v = 1), and excess grows all the way:
-    /// regula falsi with Illinois' rule, and a bisection now and then.
+    /// The arc between the two is where `p + v s` is largest, `-tau <= v <= 1`. There `theta^ + v beta G^-1 x/||x||_{G^-1}` is a multiple of x, so
+    /// that `x_i ~ theta_i / (1 - kappa g_i)`, `g_i` the eigenvalues of `G^-1`: one number kappa tells the place. It is `-infinity` at the tip
+    /// and `beta^2 K^2 / (s (p + s))` at the end. In between denominators are mixed, `z = 1` being the tip, and since the end may be
+    /// anywhere near a pole, z is sought by its logarithm.
     fn on_arc(&self, at_tip: f64, excess: impl Fn(&[f64]) -> f64) -> Option<Vec<f64>> {
-        let (mut low, mut high) = (-self.slope(), 1.0);
-        let far = self.support_action(1.0, high)?;
-        let (mut below, mut above) = (at_tip.min(0.0), excess(&far));
-        let mut best = far;
-        for step in 0..80 {
-            if above <= 1e-10 || high - low <= 1e-14 * (1.0 - low) {
-                break;
+        let far = self.support_action(1.0, 1.0)?;
+        let mut above = excess(&far);
+        if above <= ON_ARC {
+            return Some(far);
+        }
+        let eigen = self.eigen();
+        let end = self.point_in_eigenbasis(&far);
+        let kappa = (self.width * self.radius).powi(2) / (end.spread * (end.mean + end.spread));
+        let top = eigen.roots.iter().fold(0.0, |most: f64, root| most.max(*root));
+        let near = |i: usize| (1.0 - kappa * eigen.roots[i].powi(2)).max(0.0);
+        let at_top = |i: &usize| eigen.roots[*i] >= top * (1.0 - 1e-12);
+        let part = |i: &usize| (eigen.theta[*i] * far[*i]).abs();
+        let largest =
+            (0..far.len()).filter(|i| !at_top(i)).max_by(|i, j| part(i).total_cmp(&part(j)));
+        let unit = largest.filter(|i| part(i) > 0.0).map(|i| near(i) * far[i] / eigen.theta[i]);
+        // Numerators and denominators at the end. At the pole itself the end tells the denominator. Where theta^ has no part along the top,
+        // the end has one all the same (the hard case): a part whose square is rounding stands for it.
+        let least = 1e-8 * dot(&eigen.theta, &eigen.theta).sqrt();
+        let ends: Vec<(f64, f64)> = (0..far.len())
+            .map(|i| match unit {
+                Some(unit) if at_top(&i) && far[i] != 0.0 => {
+                    let numerator = eigen.theta[i].abs().max(least).copysign(far[i]);
+                    (numerator, unit * numerator / far[i])
+                }
+                _ => (eigen.theta[i], near(i)),
+            })
+            .collect();
+        let mut x = vec![0.0; far.len()];
+        let place = |ln_z: f64, x: &mut Vec<f64>| {
+            let z = ln_z.exp();
+            for ((x, root), (numerator, near)) in x.iter_mut().zip(&eigen.roots).zip(&ends) {
+                let tip = (root / top).powi(2);
+                *x = numerator / (near - z * (near - tip)).max(1e-300);
             }
-            let mut middle = (low * above - high * below) / (above - below);
-            if step % 4 == 3 || !(middle > low && middle < high) {
+            let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt();
+            x.iter_mut().for_each(|x| *x *= self.radius / norm);
+            excess(x)
+        };
+        // Regula falsi with Illinois' rule, and a bisection now and then.
+        let (mut low, mut high) = (-45.0, 0.0);
+        let mut below = at_tip.min(0.0);
+        let mut last = 0;
+        for step in 0..200 {
+            let mut middle = (low * below - high * above) / (below - above);
+            if step % 3 == 2 || !(middle > low && middle < high) {
                 middle = 0.5 * (low + high);
             }
-            let Some(x) = self.support_action(1.0, middle) else {
-                low = middle;
-                continue;
-            };
-            let here = excess(&x);
-            if here < 0.0 {
-                (low, below) = (middle, here);
-                above *= if step % 4 == 3 { 1.0 } else { 0.5 };
-                if here > -1e-10 {
-                    return Some(x);
-                }
+            if middle <= low || middle >= high {
+                break;
+            }
+            let here = place(middle, &mut x);
+            if here.abs() <= ON_ARC {
+                break;
+            }
+            if here > 0.0 {
+                (low, above) = (middle, here);
+                below *= if last > 0 { 0.5 } else { 1.0 };
+                last = 1;
             } else {
-                (high, above) = (middle, here);
-                best = x;
-                below *= if step % 4 == 3 { 1.0 } else { 0.5 };
+                (high, below) = (middle, here);
+                above *= if last < 0 { 0.5 } else { 1.0 };
+                last = -1;
             }
         }
-        Some(best)
+        Some(x)
     }
 }
 

@@ -24,7 +24,9 @@ pub(super) fn maximize_on_sphere(lambda: &[f64], b: &[f64], radius: f64, z: &mut
     let length = b.iter().map(|b| b * b).sum::<f64>().sqrt();
     let top_length = b.iter().zip(lambda).filter(|(_, l)| gap(**l) == 0.0);
     let top_length = top_length.map(|(b, _)| b * b).sum::<f64>().sqrt();
-    let mut delta = top_length / radius;
+    // No coordinate is longer than the whole: each bounds delta from below.
+    let from_below = |delta: f64, (b, l): (&f64, &f64)| delta.max(b.abs() / radius - gap(*l));
+    let mut delta = b.iter().zip(lambda).fold(top_length / radius, from_below);
     // ||z|| and sum z_i^2 / (delta + gap_i), the parts of Newton's step on 1/||z||.
     let mut place = |delta: f64| {
         let (mut square, mut slope) = (0.0, 0.0);

@@ -163,8 +163,10 @@ fn enumeration(run: &mut Run) -> Result<Figure> {
         }
     }
     let theirs = 1e6 * start.elapsed().as_secs_f64();
-    let source =
-        format!("the paper's 216 cone programs by clarabel, {solved} solved, best value {best:.4}");
+    let source = format!(
+        "the paper's 216 cone programs by clarabel, {solved} solved, best value {best:.4}: {:.0} times ours",
+        theirs / ours
+    );
     Ok(Figure::new("OFU decision beside the paper's enumeration", ours, "us")
         .beside(theirs, source))
 }

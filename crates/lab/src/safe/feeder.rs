@@ -87,9 +87,12 @@ impl Feeder {
             return Err(reticent::Error::invalid("households, appliances", 0, remedy).into());
         }
         let phase = |m: usize| m % 3;
-        let (mut rows, mut bounds) = (Vec::new(), Vec::new());
-        let mut limit = |row: Vec<f64>, bound: f64| {
+        let (mut rows, mut bounds, mut broken) = (Vec::new(), Vec::new(), Vec::new());
+        let mut limit = |name: String, row: Vec<f64>, bound: f64| {
             if row.iter().any(|&a| a != 0.0) {
+                if bound < 0.0 || bound.is_nan() {
+                    broken.push(format!("{name} ({:.3} left)", bound));
+                }
                 rows.push(row);
                 bounds.push(bound);
             }
@@ -100,16 +103,19 @@ impl Feeder {
         let base = |wanted: usize| {
             (0..n).filter(|&m| phase(m) == wanted).count() as f64 * self.base_load_kw
         };
-        limit(vec![1.0; n], self.transformer_kva - n as f64 * self.base_load_kw);
+        let spare = self.transformer_kva - n as f64 * self.base_load_kw;
+        limit("transformer, kW".into(), vec![1.0; n], spare);
         // R shared with the household on the way from the transformer, for a node at the far end: that of the household itself.
         let share = |m: usize| (m + 1) as f64 / n as f64 * self.resistance_ohm;
         let allowed = self.drop_percent / 100.0 * self.voltage;
         for wanted in 0..3 {
-            limit(select(wanted, &|_| 1.0), self.transformer_kva / 3.0 - base(wanted));
+            let letter = ["A", "B", "C"][wanted];
+            let spare = self.transformer_kva / 3.0 - base(wanted);
+            limit(format!("phase {letter}, kW"), select(wanted, &|_| 1.0), spare);
             // Volts per kW at unity power factor: R 1000 / V.
             let drop = select(wanted, &|m| share(m) * 1e3 / self.voltage);
             let before: f64 = drop.iter().map(|volts| volts * self.base_load_kw).sum();
-            limit(drop, allowed - before);
+            limit(format!("voltage at the far end of phase {letter}, V"), drop, allowed - before);
             let next = (wanted + 1) % 3;
             let unbalance = |sign: f64| -> Vec<f64> {
                 let side = |m: usize| match phase(m) {
@@ -119,13 +125,19 @@ impl Feeder {
                 };
                 (0..n).map(side).collect()
             };
-            limit(unbalance(1.0), self.unbalance_kw);
-            limit(unbalance(-1.0), self.unbalance_kw);
+            for sign in [1.0, -1.0] {
+                let name = format!("unbalance of phase {letter}, kW");
+                limit(name, unbalance(sign), self.unbalance_kw);
+            }
         }
         for m in 0..n {
             let one = |sign: f64| (0..n).map(|k| if k == m { sign } else { 0.0 }).collect();
-            limit(one(1.0), self.fuse_kw);
-            limit(one(-1.0), self.sheddable_kw);
+            limit(format!("fuse of household {m}, kW"), one(1.0), self.fuse_kw);
+            limit(format!("sheddable load of household {m}, kW"), one(-1.0), self.sheddable_kw);
+        }
+        if !broken.is_empty() {
+            let remedy = "the base load alone is beyond these limits, so that nothing is known to be safe: lower base_load_kw, or raise what limits it";
+            return Err(reticent::Error::invalid("feeder", broken.join(", "), remedy).into());
         }
         let polytope = Polytope::new(&rows, &bounds)?;
         polytope.check_origin()?;
@@ -179,9 +191,11 @@ mod tests {
             let feeder = Feeder { base_load_kw, ..Feeder::default() };
             feeder.polytope().unwrap_err().to_string()
         };
-        // At 2 kW each the voltage at the far end is too low until somebody sheds; at 4 kW nobody can shed enough.
-        assert!(refusal(2.0).contains("negative in rows"), "{}", refusal(2.0));
-        assert!(refusal(4.0).contains("empty because of rows"), "{}", refusal(4.0));
+        // At 2 kW each the voltage at the far end is too low until somebody sheds; at 4 kW the transformer is overloaded too.
+        let (low, high) = (refusal(2.0), refusal(4.0));
+        assert!(low.contains("far end of phase A, V") && !low.contains("transformer"), "{low}");
+        assert!(high.contains("transformer, kW (-40.000 left)"), "{high}");
+        assert!(refusal(f64::NAN).contains("transformer"));
         assert!(Feeder { households: 0, ..Feeder::default() }.polytope().is_err());
     }
 }

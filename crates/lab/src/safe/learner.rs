@@ -4,7 +4,7 @@ use reticent::{
     noise::Noise,
     privacy::{Guarantee, Mode},
     safe::{
-        AgentParams, Confidence, CoordinatorParams, CoordinatorPlan, Monitor, Objective, Published,
+        AgentParams, Confidence, CoordinatorParams, CoordinatorPlan, Monitor, Published,
         ResponsePrivacy, Rule, Safety,
     },
 };
@@ -83,7 +83,8 @@ pub enum Sensitivity {
     /// The range of the safe set on the agent's own axis, and six deviations of its noise.
     #[default]
     PerAgent,
-    /// The same number for everybody; each agent's range is centred in it.
+    /// The same number for everybody; each agent's range is centred in it. With `mode = "paper"` it is what the formula is told, whatever
+    /// the agent clips to.
     Common(f64),
 }
 
@@ -130,21 +131,24 @@ impl LearnerLines {
 
     fn agent(&self, setting: &Setting, axis: usize, level: f64) -> Result<AgentParams> {
         let (low, high) = setting.polytope.range(axis)?;
-        let (lower, upper) = match self.sensitivity {
-            Sensitivity::PerAgent => {
-                let wider = 6.0 * setting.response_noise;
-                (low - wider, high + wider)
+        // What must not be clipped: whatever is safe in the mean, with six deviations of its own noise.
+        let (low, high) = (low - 6.0 * setting.response_noise, high + 6.0 * setting.response_noise);
+        let (lower, upper, sensitivity) = match (self.sensitivity, self.mode) {
+            (Sensitivity::PerAgent, _) => (low, high, high - low),
+            // The publication's number goes into its formula; the agent clips where it must, and the exact guarantee is that of the clipping.
+            (Sensitivity::Common(range), Mode::Paper) => {
+                let half = 0.5 * range.max(high - low);
+                (0.5 * (low + high) - half, 0.5 * (low + high) + half, range)
             }
-            Sensitivity::Common(range) => {
+            (Sensitivity::Common(range), Mode::Exact) => {
                 if !range.is_finite() || range < (high - low) * (1.0 - 1e-12) {
                     let remedy = format!(
-                        "agent {axis} may be asked for anything in {low}..{high}: give at least {}",
+                        "agent {axis} may answer anything in {low}..{high}, and clipping it would bias what is learnt: give at least {}",
                         high - low
                     );
                     return Err(reticent::Error::invalid("sensitivity", range, remedy).into());
                 }
-                let middle = 0.5 * (low + high);
-                (middle - 0.5 * range, middle + 0.5 * range)
+                (0.5 * (low + high - range), 0.5 * (low + high + range), range)
             }
         };
         let privacy = match (self.privacy, self.mode) {
@@ -153,7 +157,7 @@ impl LearnerLines {
                 ResponsePrivacy::Budget { epsilon: epsilon / level, delta, responses }
             }
             (Some(Budget { epsilon, delta, .. }), Mode::Paper) => {
-                ResponsePrivacy::Published { epsilon, delta, sensitivity: upper - lower, level }
+                ResponsePrivacy::Published { epsilon, delta, sensitivity, level }
             }
         };
         Ok(AgentParams {
@@ -216,22 +220,13 @@ impl Learner {
             let remedy = format!("agents answer in every round: give at least rounds = {rounds}");
             return Err(reticent::Error::invalid("responses", most, remedy).into());
         }
-        let mut remarks = Vec::new();
-        if !confidence.certified() {
-            remarks.push("The widths are scaled by hand: safety is not certified.".into());
-        }
+        let mut remarks = vec![plan.safety().to_string()];
         if lines.privacy.is_some() {
             remarks.push(format!(
                 "The guarantee is for one response; an agent that answers all {rounds} rounds is protected by the certificate for that many."
             ));
         }
-        let worst_round = match &setting.objective {
-            Objective::Linear { weights } => {
-                let against: Vec<f64> = weights.iter().map(|c| -c).collect();
-                setting.polytope.maximize(weights)?.0 + setting.polytope.maximize(&against)?.0
-            }
-            _ => f64::INFINITY,
-        };
+        let worst_round = worst_round(&plan, setting)?;
         let name = lines.name.clone().unwrap_or_else(|| default_name.into());
         let (published, levels) = theory(&plan, lines, setting);
         let simulated = |guarantee: Option<Guarantee>| guarantee.map(Guarantee::simulated);
@@ -252,6 +247,24 @@ impl Learner {
     pub fn plan(&self) -> &CoordinatorPlan {
         &self.plan
     }
+}
+
+/// The best value less the worst: each part of the objective is concave, so it is least at an end of its agent's range.
+fn worst_round(plan: &CoordinatorPlan, setting: &Setting) -> Result<f64> {
+    let agents = setting.polytope.dimension();
+    let nothing = setting.objective.value(&vec![0.0; agents]);
+    let best = plan.clone().start(FastNoise::seeded(0)).best_responses().1;
+    let mut worst = nothing;
+    for agent in 0..agents {
+        let (low, high) = setting.polytope.range(agent)?;
+        let alone = |y: f64| {
+            let mut responses = vec![0.0; agents];
+            responses[agent] = y;
+            setting.objective.value(&responses) - nothing
+        };
+        worst += alone(low).min(alone(high));
+    }
+    Ok(best - worst)
 }
 
 /// Theorem 2's constants, where all agents have noise: sigma is that of the loudest agent.
@@ -378,7 +391,9 @@ impl Contestant for Learner {
             let means = self.setting.means(&decision.actions);
             monitor.watch(&means)?;
             regret += best - self.setting.objective.value(&means);
-            gap = gap.max(decision.gap());
+            if !decision.exploration {
+                gap = gap.max(decision.gap());
+            }
             fallbacks += u64::from(matches!(decision.safety, Safety::Fallback { .. }));
             for (agent, mean) in agents.iter_mut().zip(&means) {
                 let response = mean + self.setting.response_noise * world.standard_normal();

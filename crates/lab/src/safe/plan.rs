@@ -230,12 +230,23 @@ fn agent_table(text: &mut String, title: &str, agents: &[AgentPrivacy], file: &P
         "{:>6} {:>10} {:>10} {:>12} {:>14} {:>18}",
         "agent", "level", "sigma", "sensitivity", "one response", "all rounds"
     );
-    for (index, agent) in agents.iter().enumerate() {
-        let _ = writeln!(
-            text,
-            "{index:>6} {:>10.4} {:>10.4} {:>12.4} {:>14.4} {:>18.1}",
+    // Agents in a row with the same numbers share a line.
+    let numbers = |agent: &AgentPrivacy| {
+        format!(
+            "{:>10.4} {:>10.4} {:>12.4} {:>14.4} {:>18.1}",
             agent.level, agent.sigma, agent.sensitivity, agent.epsilon, agent.epsilon_all_rounds
-        );
+        )
+    };
+    let mut first = 0;
+    while first < agents.len() {
+        let line = numbers(&agents[first]);
+        let same = agents[first..].iter().take_while(|agent| numbers(agent) == line).count();
+        let whom = match same {
+            1 => first.to_string(),
+            _ => format!("{first}-{}", first + same - 1),
+        };
+        let _ = writeln!(text, "{whom:>6} {line}");
+        first += same;
     }
     text.push('\n');
 }

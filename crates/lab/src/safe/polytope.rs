@@ -10,51 +10,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// One of three ways to give a safe set.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum SafeSetLines {
-    /// A and b.
-    Rows(RowLines),
+/// A safe set, given in one of three ways.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SafeSetLines {
+    /// A, row by row; with `bounds`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Vec<Vec<f64>>>,
+    /// b.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Vec<f64>>,
     /// A file with A and b, CSV or TOML by its name; relative to where the command is run.
-    File(FileLines),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// c of the paper's simplex, (15)-(17).
-    Simplex(SimplexLines),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simplex: Option<Vec<f64>>,
 }
 
 /// A and b.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RowLines {
-    /// A, row by row.
-    pub rows: Vec<Vec<f64>>,
-    /// b.
-    pub bounds: Vec<f64>,
-}
-
-/// A file with A and b.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FileLines {
-    /// Its path.
-    pub file: String,
-}
-
-/// The paper's simplex.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SimplexLines {
-    /// c.
-    pub simplex: Vec<f64>,
+struct RowLines {
+    rows: Vec<Vec<f64>>,
+    bounds: Vec<f64>,
 }
 
 impl SafeSetLines {
     /// The set, or what is wrong with it.
     pub fn polytope(&self) -> Result<Polytope> {
         match self {
-            SafeSetLines::Rows(lines) => Ok(Polytope::new(&lines.rows, &lines.bounds)?),
-            SafeSetLines::File(lines) => from_file(Path::new(&lines.file)),
-            SafeSetLines::Simplex(lines) => Ok(Simplex::new(&lines.simplex)?.polytope()?),
+            SafeSetLines { rows: Some(rows), bounds: Some(bounds), file: None, simplex: None } => {
+                Ok(Polytope::new(rows, bounds)?)
+            }
+            SafeSetLines { rows: None, bounds: None, file: Some(file), simplex: None } => {
+                from_file(Path::new(file))
+            }
+            SafeSetLines { rows: None, bounds: None, file: None, simplex: Some(reaches) } => {
+                Ok(Simplex::new(reaches)?.polytope()?)
+            }
+            _ => {
+                let reason = "safe_set: give rows and bounds, or a file, or a simplex; exactly one of the three";
+                Err(Error::Experiment { reason: reason.into() })
+            }
         }
     }
 }
@@ -137,10 +135,20 @@ mod tests {
             .unwrap();
         std::fs::write(path("cut.csv"), "1,1,3\n-1,0,1\n0,-1").unwrap();
         std::fs::write(path("open.csv"), "1,1,3\n-1,0,1\n").unwrap();
-        let read = |name: &str| SafeSetLines::File(FileLines { file: path(name) }).polytope();
+        let read = |name: &str| {
+            SafeSetLines { file: Some(path(name)), ..SafeSetLines::default() }.polytope()
+        };
         assert_eq!(read("set.csv").unwrap(), read("set.toml").unwrap());
         assert!(read("cut.csv").unwrap_err().to_string().contains("line 3"));
         assert!(read("open.csv").unwrap_err().to_string().contains("direction"));
         assert!(read("missing.csv").unwrap_err().to_string().contains("missing.csv"));
+        let two = SafeSetLines {
+            file: Some(path("set.csv")),
+            simplex: Some(vec![1.0]),
+            ..SafeSetLines::default()
+        };
+        assert!(two.polytope().unwrap_err().to_string().contains("exactly one"));
+        let misspelt = toml::from_str::<SafeSetLines>("sinplex = [1.0]").unwrap_err().to_string();
+        assert!(misspelt.contains("sinplex") && misspelt.contains("simplex"), "{misspelt}");
     }
 }

@@ -156,9 +156,9 @@ fn a_resumed_coordinator_goes_on_bit_for_bit() {
         let mut coordinator = plan.start(Seeded(1));
         for round in 0..40 {
             if round == 20 || round == 3 {
-                coordinator = Coordinator::resume(&coordinator.save()).unwrap();
+                coordinator = Coordinator::resume(&coordinator.save(), round).unwrap();
             }
-            let mut copy = Coordinator::<Seeded>::resume(&coordinator.save()).unwrap();
+            let mut copy = Coordinator::<Seeded>::resume(&coordinator.save(), round).unwrap();
             let decision = coordinator.decide().unwrap();
             assert_eq!(copy.decide().unwrap(), decision);
             for agent in &mut agents {
@@ -166,9 +166,80 @@ fn a_resumed_coordinator_goes_on_bit_for_bit() {
             }
         }
         let bytes = coordinator.save();
-        assert!(Coordinator::<Seeded>::resume(&bytes[1..]).is_err());
-        assert!(Coordinator::<Seeded>::resume(&bytes[..100]).is_err());
+        assert!(Coordinator::<Seeded>::resume(&bytes[1..], 40).is_err());
+        assert!(Coordinator::<Seeded>::resume(&bytes[..100], 40).is_err());
     }
+}
+
+#[test]
+fn an_older_state_is_refused_because_it_would_hand_out_tickets_twice() {
+    let mut coordinator = params(0, 2.0).check().unwrap().start(Seeded(1));
+    let before = coordinator.save();
+    let ticket = coordinator.decide().unwrap().ticket;
+    assert!(Coordinator::<Seeded>::resume(&coordinator.save(), 1).is_ok());
+    let error = Coordinator::<Seeded>::resume(&before, 1).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("stands at 0") && error.contains("1 have left"), "{error}");
+    // What would have happened.
+    let mut replayed = Coordinator::<Seeded>::resume(&before, 0).unwrap();
+    assert_eq!(replayed.decide().unwrap().ticket, ticket);
+}
+
+/// Responses are clipped at 60 % of what is safe: the estimates are biased low, and what they prove is not true.
+#[test]
+fn clipping_too_narrowly_breaks_safety_and_the_certificate_says_so() {
+    let wide = CoordinatorParams { rule: Rule::Ofu, ..params(0, 100.0) };
+    let plan = wide.check().unwrap();
+    assert!(plan.safety().holds(), "{}", plan.safety());
+    let when = "whether and when a report comes";
+    assert!(plan.safety().conditions().iter().any(|c| c.contains(when)));
+    for m in 0..3 {
+        for narrow in [0.1, 0.999] {
+            let mut params = wide.clone();
+            let (low, high) = params.polytope.range(m).unwrap();
+            (params.agents[m].lower, params.agents[m].upper) = (narrow * low, narrow * high);
+            let plan = params.check().unwrap();
+            assert!(!plan.safety().holds());
+            let doubts = plan.safety().doubts();
+            assert!(doubts.len() == 1 && doubts[0].contains(&format!("agent {m}")), "{doubts:?}");
+            assert!(!plan.start(Seeded(1)).safety().holds());
+        }
+    }
+    let mut biased = wide;
+    biased.agents.iter_mut().for_each(|agent| {
+        (agent.lower, agent.upper) = (0.1 * agent.lower, 0.1 * agent.upper);
+    });
+    let violations = |params: &CoordinatorParams| play(params, 0, 3000, 2).0.violations();
+    assert!(violations(&biased) > 100);
+}
+
+#[test]
+fn gaps_are_those_of_what_leaves() {
+    // Exploration proves nothing.
+    let explored = CoordinatorParams { exploration: 1, ..params(0, 2.0) };
+    let decision = explored.check().unwrap().start(Seeded(1)).decide().unwrap();
+    assert_eq!(decision.gap(), f64::INFINITY);
+    let mut coordinator =
+        CoordinatorParams { rule: Rule::Ofu, ..params(0, 2.0) }.check().unwrap().start(Seeded(1));
+    let decision = coordinator.decide().unwrap();
+    assert!(decision.gap() < 1e-9);
+    let reason = String::new();
+    let fallback = Decision { safety: Safety::Fallback { reason }, ..decision.clone() };
+    assert_eq!(fallback.gap(), f64::INFINITY);
+    assert_eq!(Decision { optimistic_value: f64::NAN, ..decision }.gap(), f64::INFINITY);
+    // Half an action is worth half: the value is that of the actions given.
+    let params = params(0, 2.0);
+    let mut axis = vec![0.0; 3];
+    axis[0] = 1.0;
+    let mut estimates: Vec<Estimate> = (0..3).map(|_| Estimate::new(0.1, axis.clone())).collect();
+    estimates[0].observe(&axis, 0.4);
+    let reaches: Vec<Reach<'_>> =
+        estimates.iter().map(|estimate| Reach::new(estimate, 1.0, 2.0)).collect();
+    let value = |length: f64| {
+        let actions = vec![vec![length, 0.0, 0.0], vec![0.0; 3], vec![0.0; 3]];
+        optimistic_value_of(&params.objective, &reaches, &actions)
+    };
+    let whole = 0.8 * (0.4 / 1.1 + (1.0 / 1.1_f64).sqrt());
+    assert!((value(1.0) - whole).abs() < 1e-12 && (value(0.5) - 0.5 * whole).abs() < 1e-12);
 }
 
 #[test]
@@ -197,6 +268,16 @@ fn what_fails_the_check_is_scaled_back_and_what_cannot_be_judged_is_not_played()
     }
     let (_, safety, _) = vet(&params, &reaches, true, vec![vec![0.0; 3]]);
     assert!(matches!(safety, Safety::Fallback { .. }));
+    // A width that is not a number, or not finite, judges nothing: with the known ball too, although `min` would pass it over.
+    for broken in [f64::NAN, f64::INFINITY] {
+        let reaches: Vec<Reach<'_>> =
+            estimates.iter().map(|estimate| Reach::new(estimate, broken, 2.0)).collect();
+        for known_ball in [false, true] {
+            let (actions, safety, _) = vet(&params, &reaches, known_ball, unsafe_actions.clone());
+            assert!(matches!(safety, Safety::Fallback { .. }), "{broken} {known_ball}");
+            assert!(actions.iter().flatten().all(|&x| x == 0.0));
+        }
+    }
 }
 
 #[test]
@@ -207,7 +288,9 @@ fn bad_parameters_are_refused_by_name() {
         assert!(error.contains(word), "{error}");
     };
     refused(CoordinatorParams { failure: 0.0, ..good.clone() }, "failure");
+    refused(CoordinatorParams { failure: 1e-200, ..good.clone() }, "failure");
     refused(CoordinatorParams { regularizer: -1.0, ..good.clone() }, "regularizer");
+    refused(CoordinatorParams { regularizer: 1e-200, ..good.clone() }, "regularizer");
     refused(
         CoordinatorParams { confidence: Confidence::Scaled(f64::NAN), ..good.clone() },
         "scale",
@@ -236,6 +319,10 @@ fn the_certificate_is_the_weakest_agents_and_grows_with_answers() {
     assert!((once.epsilon() - 2.0).abs() < 1e-6);
     assert!(plan.guarantee_of(10_000).unwrap().unwrap().epsilon() > 500.0);
     let mut mixed = params(0, 2.0);
+    // At its own delta of 0.9 agent 1 looks best; at the smallest delta of all it is by far the worst.
+    mixed.agents[1].privacy = ResponsePrivacy::Budget { epsilon: 1.9, delta: 0.9, responses: None };
+    let weakest = mixed.check().unwrap().guarantee().unwrap().unwrap();
+    assert!(weakest.delta() == 1e-5 && weakest.epsilon() > 5.0, "{}", weakest.epsilon());
     mixed.agents[1].privacy = ResponsePrivacy::None;
     assert!(mixed.check().unwrap().guarantee().unwrap().is_none());
 }

@@ -300,9 +300,7 @@ fn a_thousand_optima_agree_with_an_interior_point_solver() {
         let agents = if dimension == 1 { agents.min(4) } else { agents };
         let instance = Instance::random(agents, dimension, &mut noise);
         let ours = instance.ours(&instance.linear());
-        if !instance.is_safe(&ours.actions) {
-            println!("UNSAFE case {case} M={agents} d={dimension} K={}", instance.radius);
-        }
+        assert!(instance.is_safe(&ours.actions), "case {case} M={agents} d={dimension}");
         let theirs = instance.theirs(&instance.linear());
         let error = (ours.upper - theirs).abs() / (1.0 + theirs.abs());
         let gap = (ours.upper - ours.value) / (1.0 + theirs.abs());
@@ -381,4 +379,48 @@ fn a_recovered_action_has_its_point_and_no_shorter_one_does() {
         let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
         assert!(norm(&found) <= norm(&x) * (1.0 + 1e-9));
     }
+}
+
+/// The point of a given response lies on the ball where it should, also where the estimate knows one direction only (the hard case).
+#[test]
+fn responses_beyond_the_ray_are_met_exactly_with_the_least_uncertainty() {
+    let mut noise = Seeded(23);
+    let mut beyond = 0;
+    for case in 0..600 {
+        let d = 2 + noise.below(4) as usize;
+        let mut instance = Instance::random(1, d, &mut noise);
+        if case % 3 == 0 {
+            let mut axis = vec![0.0; d];
+            axis[case % d] = 1.0;
+            let mut estimate = Estimate::new(0.1, axis.clone());
+            (0..1 + case % 7).for_each(|_| estimate.observe(&axis, 0.3));
+            instance.estimates[0] = estimate;
+        }
+        let reach = &instance.reaches()[0];
+        let (near, far) = (reach.tip(1.0), reach.largest_response());
+        if reach.slope() == 0.0 || far <= (near.mean + near.spread) * (1.0 + 1e-9) {
+            continue;
+        }
+        for share in [1e-6, 0.1, 0.5, 0.9, 0.999, 1.0 - 1e-7] {
+            let y = near.mean + near.spread + share * (far - near.mean - near.spread);
+            let x = reach.towards(y);
+            let point = reach.point(&x);
+            assert!((point.mean + point.spread - y).abs() < 1e-9 * y, "case {case} {share} {y}");
+            assert!(x.iter().map(|x| x * x).sum::<f64>().sqrt() <= reach_radius(&instance));
+            // No price finds a point with that response and less uncertainty.
+            for v in [-0.9, -0.5, -0.1, 0.0, 0.3, 0.8, 0.99] {
+                let (u, v) = (1.0, v * if v < 0.0 { reach.slope() } else { 1.0 });
+                let other = reach.support(u, v);
+                if other.mean + other.spread >= y {
+                    assert!(other.spread >= point.spread * (1.0 - 1e-9), "case {case} {share} {v}");
+                }
+            }
+            beyond += 1;
+        }
+    }
+    assert!(beyond > 1000, "{beyond}");
+}
+
+fn reach_radius(instance: &Instance) -> f64 {
+    instance.radius * (1.0 + 1e-12)
 }
