@@ -7,6 +7,7 @@ use crate::error::Error;
 pub mod bench;
 pub mod certify;
 pub mod demo;
+pub mod learn;
 pub mod plan;
 pub mod privacy;
 pub mod reproduce;

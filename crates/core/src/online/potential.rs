@@ -212,6 +212,11 @@ pub struct Statistics {
 }
 
 impl Statistics {
+    /// Whether gradients could have left it so.
+    pub(super) fn is_sound(&self) -> bool {
+        self.sum.is_finite() && self.squares.is_finite() && self.squares >= 0.0
+    }
+
     /// Takes a gradient in.
     #[inline]
     pub(super) fn absorb(&mut self, gradient: f64) {
