@@ -96,6 +96,12 @@ pub struct Learnt {
     pub warnings: Vec<String>,
 }
 
+/// What a guarantee rests on where one machine plays everybody's device.
+const CONDITIONS: [&str; 2] = [
+    "every line is another person, in an order that does not depend on the data",
+    "whoever runs this sees the file; people are protected from those who see the model and the reports only",
+];
+
 /// So many levels are each promised something of their own; more are promised what the least careful is.
 const LEVELS: usize = 10;
 
@@ -229,9 +235,7 @@ fn certificates(
         let guarantee = randomizer.guarantee(1)?;
         let guarantee = if protects { guarantee } else { guarantee.simulated() };
         let conditions = records.conditions().into_iter();
-        let each_once =
-            "every line is another person, in an order that does not depend on the data";
-        let conditions = conditions.chain([each_once.to_string()]);
+        let conditions = conditions.chain(CONDITIONS.map(String::from));
         Ok(Certificate { whom, guarantee: conditions.fold(guarantee, |g, c| g.with_condition(c)) })
     };
     if randomizers.len() <= LEVELS {

@@ -90,7 +90,7 @@ impl RecordLines {
             return Err(Error::Experiment { reason });
         }
         let scaling = Scaling::new(&table, self.loss, &self.ranges)?;
-        let people = table.rows.iter().map(|row| scaling.person(row)).collect();
+        let people: Vec<Person> = table.rows.iter().map(|row| scaling.person(row)).collect();
         let besides = match besides {
             None => Vec::new(),
             Some(name) => Table::column(text, file, name)?,
