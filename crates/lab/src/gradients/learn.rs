@@ -134,10 +134,18 @@ impl LearnFile {
             return Err(CoreError::invalid("people", people, remedy).into());
         }
         let records = self.records(&self.file, &self.ranges).read()?;
-        let everybody = self.privacy.as_ref().map_or(f64::INFINITY, |privacy| privacy.epsilon);
+        if self.privacy.is_some() || self.epsilon_column.is_some() {
+            records.scaling().check_public()?;
+        }
+        // One randomiser for everybody, whatever its levels, or one for each level that is asked for.
+        let mut randomizers: BTreeMap<u64, (AnyRandomizer, u64)> = BTreeMap::new();
+        let mut everybody = f64::INFINITY;
+        if let Some(privacy) = &self.privacy {
+            everybody = 1.0;
+            randomizers.insert(everybody.to_bits(), (AnyRandomizer::new(privacy, &records)?.0, 0));
+        }
         let params = OnlineParams::new(records.dimension(), records.gradient_bound());
         let mut model = LinearModel::new(params.check()?.start(), self.loss);
-        let mut randomizers: BTreeMap<u64, (AnyRandomizer, u64)> = BTreeMap::new();
         let (mut in_the_clear, mut silent, mut clipped) = (0, 0, 0_u64);
         for (index, (features, label)) in records.people().iter().enumerate() {
             let level = records.besides().get(index).copied().unwrap_or(everybody);
@@ -155,11 +163,11 @@ impl LearnFile {
             }
             // Positive doubles are ordered as their bits are.
             if !randomizers.contains_key(&level.to_bits()) {
-                let asked = self.privacy.clone().unwrap_or_else(|| Privacy::everybody(level));
                 let person = |error| Error::Experiment {
                     reason: format!("{}: person {}: {error}", self.file.display(), index + 1),
                 };
-                let (randomizer, _) = AnyRandomizer::new(&asked, &records).map_err(person)?;
+                let (randomizer, _) =
+                    AnyRandomizer::new(&Privacy::everybody(level), &records).map_err(person)?;
                 randomizers.insert(level.to_bits(), (randomizer, 0));
             }
             if let Some((randomizer, people)) = randomizers.get_mut(&level.to_bits()) {
@@ -167,6 +175,7 @@ impl LearnFile {
                 model.receive(&randomizer.report(&gradient, noise)?)?;
             }
         }
+        let own_levels = self.epsilon_column.is_some();
         let weights = model.learner().weights();
         let scaling = records.scaling();
         let weight = |(column, weight): (&Column, &f64)| Weight {
@@ -193,7 +202,7 @@ impl LearnFile {
             private: randomizers.values().map(|(_, people)| people).sum(),
             in_the_clear,
             silent,
-            certificates: certificates(&records, &randomizers, N::PROTECTS_PEOPLE)?,
+            certificates: certificates(&records, &randomizers, own_levels, N::PROTECTS_PEOPLE)?,
             test: self.test(&model, &records)?,
             warnings,
         })
@@ -229,6 +238,7 @@ impl LearnFile {
 fn certificates(
     records: &Records,
     randomizers: &BTreeMap<u64, (AnyRandomizer, u64)>,
+    own_levels: bool,
     protects: bool,
 ) -> Result<Vec<Certificate>> {
     let certificate = |whom: String, randomizer: &AnyRandomizer| -> Result<Certificate> {
@@ -238,20 +248,23 @@ fn certificates(
         let conditions = conditions.chain(CONDITIONS.map(String::from));
         Ok(Certificate { whom, guarantee: conditions.fold(guarantee, |g, c| g.with_condition(c)) })
     };
-    if randomizers.len() <= LEVELS {
-        let each = randomizers.iter().map(|(level, (randomizer, people))| {
-            let level = f64::from_bits(*level);
-            certificate(format!("the {people} people who asked for epsilon = {level}"), randomizer)
-        });
-        return each.collect();
-    }
     let people: u64 = randomizers.values().map(|(_, people)| people).sum();
-    let weakest = randomizers.iter().next_back().map(|(level, (randomizer, _))| {
-        let level = f64::from_bits(*level);
-        certificate(
-            format!("all {people} private people, and more to those below {level}"),
-            randomizer,
-        )
-    });
-    weakest.into_iter().collect()
+    match randomizers.iter().next_back() {
+        Some((level, (randomizer, _))) if randomizers.len() > LEVELS => {
+            let below = f64::from_bits(*level);
+            let whom = format!("all {people} private people, and more to those below {below}");
+            Ok(vec![certificate(whom, randomizer)?])
+        }
+        Some((_, (randomizer, _))) if !own_levels => {
+            Ok(vec![certificate(format!("all {people} people"), randomizer)?])
+        }
+        _ => {
+            let each = randomizers.iter().map(|(level, (randomizer, people))| {
+                let level = f64::from_bits(*level);
+                let whom = format!("the {people} people who asked for epsilon = {level}");
+                certificate(whom, randomizer)
+            });
+            each.collect()
+        }
+    }
 }

@@ -100,7 +100,9 @@ impl Family for OnlineGradients {
     ) -> Result<Vec<Box<dyn Contestant>>> {
         let source: std::sync::Arc<dyn Source> = match environment {
             GradientEnvironment::Gradients(lines) => std::sync::Arc::new(lines.check()?),
-            GradientEnvironment::Records(lines) => std::sync::Arc::new(lines.read()?),
+            GradientEnvironment::Records(lines) => {
+                std::sync::Arc::new(lines.read()?.in_hindsight()?)
+            }
         };
         let contestant = |algorithm: &Algorithm| -> Result<Box<dyn Contestant>> {
             Ok(Box::new(learner::Learner::new(algorithm, source.clone(), rounds)?))

@@ -16,7 +16,8 @@ use crate::{FastNoise, Result, contest::mix};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Privacy {
-    /// The level of everybody who asks for privacy.
+    /// The level of everybody who asks for privacy; left out for `attributes`.
+    #[serde(default)]
     pub epsilon: f64,
     /// How many ask; everybody by default. Who they are is drawn by the trial.
     #[serde(default)]
@@ -24,7 +25,7 @@ pub struct Privacy {
     /// How.
     #[serde(default)]
     pub randomizer: RandomizerName,
-    /// For `attributes`: tau of every attribute, which need not sum to epsilon; 0 sends nothing.
+    /// For `attributes`: tau of every attribute, which together are the level; 0 sends nothing.
     #[serde(default)]
     pub levels: Option<Vec<f64>>,
 }
@@ -66,14 +67,19 @@ impl AnyRandomizer {
     pub(super) fn new(privacy: &Privacy, source: &dyn Source) -> Result<(Self, f64)> {
         let d = source.dimension();
         let epsilon = privacy.epsilon;
-        if !(epsilon.is_finite() && epsilon > 0.0) {
+        let attributes = privacy.randomizer == RandomizerName::Attributes;
+        if privacy.levels.is_some() != attributes {
+            let remedy = "give levels with randomizer = \"attributes\", and only then";
+            return Err(CoreError::invalid("levels", "out of place", remedy).into());
+        }
+        if attributes && epsilon != 0.0 {
+            let remedy = "leave it out: the levels of the attributes add up to it";
+            return Err(CoreError::invalid("epsilon", epsilon, remedy).into());
+        }
+        if !attributes && !(epsilon.is_finite() && epsilon > 0.0) {
             return Err(
                 CoreError::invalid("epsilon", epsilon, "give a finite number above 0").into()
             );
-        }
-        if privacy.levels.is_some() != (privacy.randomizer == RandomizerName::Attributes) {
-            let remedy = "give levels with randomizer = \"attributes\", and only then";
-            return Err(CoreError::invalid("levels", "out of place", remedy).into());
         }
         // Every coordinate of a gradient is at most its Euclidean norm.
         let bound = source.gradient_bound();

@@ -53,10 +53,17 @@ pub(super) struct Records {
     scaling: Scaling,
     people: Vec<Person>,
     besides: Vec<f64>,
+    /// Empty until it is asked for.
     competitor: Vec<f64>,
 }
 
 impl Records {
+    /// With the competitor that regret is counted against.
+    pub(super) fn in_hindsight(mut self) -> Result<Self> {
+        self.competitor = hindsight(&self.people, self.loss, self.scaling.dimension())?;
+        Ok(self)
+    }
+
     pub(super) fn people(&self) -> &[Person] {
         &self.people
     }
@@ -95,8 +102,7 @@ impl RecordLines {
             None => Vec::new(),
             Some(name) => Table::column(text, file, name)?,
         };
-        let competitor = hindsight(&people, self.loss, scaling.dimension())?;
-        Ok(Records { loss: self.loss, scaling, people, besides, competitor })
+        Ok(Records { loss: self.loss, scaling, people, besides, competitor: Vec::new() })
     }
 }
 
@@ -191,7 +197,7 @@ mod tests {
     #[test]
     fn features_are_scaled_and_everybody_comes_once_a_pass() {
         for loss in [Loss::Logistic, Loss::Hinge, Loss::Absolute, Loss::Squared] {
-            let records = lines(loss).parse(&table(20)).unwrap();
+            let records = lines(loss).parse(&table(20)).unwrap().in_hindsight().unwrap();
             assert_eq!(records.dimension(), 3);
             for (features, label) in &records.people {
                 let square: f64 = features.iter().map(|(_, x)| x * x).sum();

@@ -113,25 +113,36 @@ impl Scaling {
         (features.filter(|&(_, x)| x != 0.0).chain([constant]).collect(), label)
     }
 
-    /// What a guarantee rests on besides its randomiser.
-    pub(super) fn conditions(&self) -> Vec<String> {
+    /// Columns whose range was taken from the data.
+    fn taken(&self) -> Vec<&str> {
         // Which two classes there are is part of the question.
         let label = (!self.loss.classifies()).then_some(&self.label);
-        let taken: Vec<&str> = self
-            .features
-            .iter()
-            .chain(label)
-            .filter(|column| !column.public)
-            .map(|column| column.name.as_str())
-            .collect();
+        let columns = self.features.iter().chain(label).filter(|column| !column.public);
+        columns.map(|column| column.name.as_str()).collect()
+    }
+
+    /// Refuses ranges taken from people who ask for privacy: a model that tells them shows the people at either end.
+    pub(super) fn check_public(&self) -> Result<()> {
+        match self.taken().first() {
+            None => Ok(()),
+            Some(name) => {
+                let remedy = format!(
+                    "give the public range of {name}: the file's own would show its people"
+                );
+                Err(CoreError::invalid("ranges", "incomplete", remedy).into())
+            }
+        }
+    }
+
+    /// What a guarantee rests on besides its randomiser.
+    pub(super) fn conditions(&self) -> Vec<String> {
+        let taken = self.taken();
         if taken.is_empty() {
             return Vec::new();
         }
-        let shown = taken.iter().take(3).copied().collect::<Vec<_>>().join(", ");
-        let more =
-            if taken.len() > 3 { format!(" and {} more", taken.len() - 3) } else { String::new() };
         vec![format!(
-            "the ranges of {shown}{more} were taken from the data, not protected: they must be public, or be given in `ranges`"
+            "the ranges of {} were taken from the data, not protected: they must be public, or be given in `ranges`",
+            taken.join(", ")
         )]
     }
 }

@@ -46,6 +46,11 @@ fn header<'a>(
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let (number, first) = lines.next().ok_or_else(|| bad("it is empty".into()))?;
     let names = cells(first).ok_or_else(|| unclosed(path, number))?;
+    if let ([_], Some(separator)) = (&names[..], first.chars().find(|c| ";\t|".contains(*c))) {
+        return Err(bad(format!(
+            "columns are separated by {separator:?}: separate them by commas"
+        )));
+    }
     for (index, name) in names.iter().enumerate() {
         if name.is_empty() || names[..index].contains(name) {
             let place = index + 1;
@@ -182,6 +187,7 @@ mod tests {
         refuse("a,y\n1,\"2\n", &["line 2", "quotation mark"]);
         refuse("a,a\n1,2\n", &["column 2", "name of its own"]);
         refuse("1,2\n1,2\n", &["first line holds numbers"]);
+        refuse("a;y\n1;2\n", &["commas"]);
         assert!(parse("a,y\n1,2\n", Some(&["z"])).unwrap_err().contains("give one of a, y"));
     }
 }

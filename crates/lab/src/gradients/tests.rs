@@ -55,7 +55,7 @@ fn every_algorithm_and_randomizer_runs_and_repeats() {
         ("gradient_descent", "radius = 3.0"),
         (
             "adagrad",
-            "radius = 3.0\nprivacy = { epsilon = 2.0, randomizer = \"attributes\", levels = [1.0, 1.0, 0.0, 0.0, 0.0, 0.0] }",
+            "radius = 3.0\nprivacy = { randomizer = \"attributes\", levels = [1.0, 1.0, 0.0, 0.0, 0.0, 0.0] }",
         ),
         ("zero", ""),
     ] {
@@ -89,6 +89,8 @@ fn bad_lines_are_named() {
         refuse(SPHERE, &with("privacy = { epsilon = 1.0, randomizer = \"attributes\" }"))
             .contains("levels")
     );
+    let both = "privacy = { epsilon = 1.0, randomizer = \"attributes\", levels = [1.0, 1.0, 0.0, 0.0, 0.0] }";
+    assert!(refuse(SPHERE, &with(both)).contains("add up"));
     assert!(refuse(SPHERE, &with("step = 0.0")).contains("step"));
     assert!(refuse(SPHERE, "[[algorithm]]\nkind = \"adagrad\"\nradius = -3.0").contains("radius"));
 }
@@ -116,8 +118,9 @@ fn a_model_is_learnt_in_one_pass_and_everybody_has_their_own_level() {
     let level = |i: usize| ["inf", "8", "0", "16"][i % 4];
     let path = people_file("levels.csv", &level);
     for loss in ["logistic", "hinge", "absolute", "squared"] {
-        let lines =
-            format!("loss = {loss:?}\nepsilon_column = \"epsilon\"\n[ranges]\nx = [-1, 1]\n");
+        let lines = format!(
+            "loss = {loss:?}\nepsilon_column = \"epsilon\"\n[ranges]\nx = [-1, 1]\ny = [0, 1]\n"
+        );
         let learnt = learn(&path, &lines).unwrap();
         assert_eq!((learnt.private, learnt.in_the_clear, learnt.silent), (2000, 1000, 1000));
         assert!(learnt.features[0].weight > 0.3, "{loss}: {learnt:?}");
@@ -129,8 +132,7 @@ fn a_model_is_learnt_in_one_pass_and_everybody_has_their_own_level() {
         assert!((epsilons[0] - 8.0).abs() < 1e-6 && (epsilons[1] - 16.0).abs() < 1e-6);
         let conditions = learnt.certificates[0].guarantee.conditions().join("; ");
         assert!(conditions.contains("every line is another person"));
-        // The label's range was not given; for classes it is part of the question.
-        assert_eq!(conditions.contains("ranges of y"), test.accuracy.is_none(), "{conditions}");
+        assert!(!conditions.contains("ranges of"), "{conditions}");
         assert!(learnt.warnings.iter().any(|w| w.contains("1000 people asked for no privacy")));
     }
     std::fs::remove_file(path).unwrap();
@@ -143,7 +145,16 @@ fn bad_learning_files_are_named() {
         let error = learn(&path, more).unwrap_err().to_string();
         assert!(error.contains(word), "{error}");
     };
-    refuse("loss = \"logistic\"\nepsilon_column = \"epsilon\"", "person 4");
+    let ranges = "[ranges]\nx = [-1, 1]";
+    refuse(&format!("loss = \"logistic\"\nepsilon_column = \"epsilon\"\n{ranges}"), "person 4");
+    // Ranges taken from private people would show them.
+    refuse("loss = \"logistic\"\nepsilon_column = \"epsilon\"", "public range of x");
+    refuse("loss = \"logistic\"\nprivacy = { epsilon = 1.0 }", "public range of x");
+    refuse(
+        &format!("loss = \"absolute\"\nprivacy = {{ epsilon = 1.0 }}\n{ranges}"),
+        "public range of y",
+    );
+    refuse(&format!("loss = \"hinge\"\nprivacy = {{ epsilon = 0.0 }}\n{ranges}"), "epsilon is 0");
     refuse("loss = \"logistic\"\nepsilon_column = \"level\"", "no column \"level\"");
     refuse("loss = \"logistic\"\nlabel = \"name\"", "line 2");
     refuse("loss = \"quartic\"", "quartic");
