@@ -152,6 +152,18 @@ mod tests {
     }
 
     #[test]
+    fn rounding_to_the_nearest_would_exceed_the_sensitivity() {
+        let randomizer = L1Laplace::new(10, 1.0, 1.0).unwrap();
+        let gradient = [0.1; 10];
+        let sum = |units: &mut dyn Iterator<Item = i64>| units.map(i64::unsigned_abs).sum::<u64>();
+        let ours = randomizer.quantize(Gradient::from(&gradient));
+        assert!(sum(&mut ours.into_iter().map(|(_, units)| units)) <= randomizer.most);
+        // Planted.
+        let nearest = gradient.iter().map(|g| (g / randomizer.unit).round() as i64);
+        assert!(sum(&mut nearest.into_iter()) > randomizer.most);
+    }
+
+    #[test]
     fn the_price_is_epsilon_and_bad_parameters_are_refused() {
         let mut noise = SecureNoise::seeded(64);
         let randomizer = L1Laplace::new(3, 0.7, 2.0).unwrap();

@@ -3,7 +3,10 @@
 //! Everything but the randomised reports stays with the people: the model is a function of the reports alone, so the guarantee of a
 //! report is the guarantee of the model, whoever sees it. Lines are taken in the file's order, each line one person.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    path::{Path, PathBuf},
+};
 
 use reticent::{
     Error as CoreError,
@@ -111,10 +114,10 @@ impl LearnFile {
         toml::from_str(text).map_err(|error| Error::Experiment { reason: error.to_string() })
     }
 
-    fn records(&self, file: &PathBuf, ranges: &Ranges) -> RecordLines {
+    fn records(&self, file: &Path, ranges: &Ranges) -> RecordLines {
         let LearnFile { label, features, loss, epsilon_column, .. } = self.clone();
         RecordLines {
-            file: file.clone(),
+            file: file.to_path_buf(),
             label,
             features,
             loss,
@@ -146,7 +149,7 @@ impl LearnFile {
         }
         let params = OnlineParams::new(records.dimension(), records.gradient_bound());
         let mut model = LinearModel::new(params.check()?.start(), self.loss);
-        let (mut in_the_clear, mut silent, mut clipped) = (0, 0, 0_u64);
+        let (mut in_the_clear, mut silent) = (0, 0);
         for (index, (features, label)) in records.people().iter().enumerate() {
             let level = records.besides().get(index).copied().unwrap_or(everybody);
             if level == 0.0 {
@@ -154,26 +157,27 @@ impl LearnFile {
                 model.skip();
                 continue;
             }
-            let (gradient, lesson) = model.gradient(features, *label)?;
-            clipped += u64::from(lesson.clipped);
             if level == f64::INFINITY {
                 in_the_clear += 1;
                 model.learn(features, *label)?;
                 continue;
             }
+            // What the lesson says of score, loss and clipping stays with the person.
+            let (gradient, _) = model.gradient(features, *label)?;
             // Positive doubles are ordered as their bits are.
-            if !randomizers.contains_key(&level.to_bits()) {
-                let person = |error| Error::Experiment {
-                    reason: format!("{}: person {}: {error}", self.file.display(), index + 1),
-                };
-                let (randomizer, _) =
-                    AnyRandomizer::new(&Privacy::everybody(level), &records).map_err(person)?;
-                randomizers.insert(level.to_bits(), (randomizer, 0));
-            }
-            if let Some((randomizer, people)) = randomizers.get_mut(&level.to_bits()) {
-                *people += 1;
-                model.receive(&randomizer.report(&gradient, noise)?)?;
-            }
+            let (randomizer, people) = match randomizers.entry(level.to_bits()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => {
+                    let person = |error| Error::Experiment {
+                        reason: format!("{}: person {}: {error}", self.file.display(), index + 1),
+                    };
+                    let asked = Privacy::everybody(level);
+                    let (randomizer, _) = AnyRandomizer::new(&asked, &records).map_err(person)?;
+                    place.insert((randomizer, 0))
+                }
+            };
+            *people += 1;
+            model.receive(&randomizer.report(&gradient, noise)?)?;
         }
         let own_levels = self.epsilon_column.is_some();
         let weights = model.learner().weights();
@@ -186,8 +190,11 @@ impl LearnFile {
         if let Some(broken) = model.learner().bound_broken() {
             warnings.push(broken.to_string());
         }
-        if clipped > 0 && self.loss.derivative_bound().is_none() {
-            warnings.push("some gradients were longer than 1 and were clipped: the model is biased towards people near it".into());
+        if self.loss.derivative_bound().is_none() {
+            warnings.push("gradients longer than 1 are clipped, which draws the model to the people nearest to it".into());
+        }
+        if self.test.is_some() {
+            warnings.push("what is measured on the people of `test` is not protected".into());
         }
         if in_the_clear > 0 {
             warnings.push(format!(

@@ -76,7 +76,7 @@ impl AnyRandomizer {
             let remedy = "leave it out: the levels of the attributes add up to it";
             return Err(CoreError::invalid("epsilon", epsilon, remedy).into());
         }
-        if !attributes && !(epsilon.is_finite() && epsilon > 0.0) {
+        if !(attributes || epsilon.is_finite() && epsilon > 0.0) {
             return Err(
                 CoreError::invalid("epsilon", epsilon, "give a finite number above 0").into()
             );
