@@ -30,6 +30,7 @@ struct Arguments {
 enum Command {
     Demo(commands::demo::Arguments),
     Run(commands::run::Arguments),
+    Merge(commands::merge::Arguments),
     Certify(commands::certify::Arguments),
     Reproduce(commands::reproduce::Arguments),
     Learn(commands::learn::Arguments),
@@ -42,6 +43,7 @@ fn run(command: Command) -> Result<Report, Error> {
     match command {
         Command::Demo(arguments) => commands::demo::run(arguments),
         Command::Run(arguments) => commands::run::run(arguments),
+        Command::Merge(arguments) => commands::merge::run(arguments),
         Command::Certify(arguments) => commands::certify::run(arguments),
         Command::Reproduce(arguments) => commands::reproduce::run(arguments),
         Command::Learn(arguments) => commands::learn::run(arguments),

@@ -11,18 +11,25 @@ pub struct Report {
     text: String,
     json: serde_json::Value,
     warnings: Vec<String>,
+    failures: Vec<String>,
 }
 
 impl Report {
     /// `text` for a person, `json` for a machine; both say the same.
     pub fn new(text: impl Into<String>, json: &impl Serialize) -> Self {
         let json = serde_json::to_value(json).expect("results are plain data with string keys");
-        Report { text: text.into(), json, warnings: Vec::new() }
+        Report { text: text.into(), json, warnings: Vec::new(), failures: Vec::new() }
     }
 
     /// Things a careful reader should be told, on stderr.
     pub fn warn(mut self, warnings: impl IntoIterator<Item = String>) -> Self {
         self.warnings.extend(warnings);
+        self
+    }
+
+    /// Parts of the work that failed while the rest went on.
+    pub fn fail(mut self, failures: impl IntoIterator<Item = String>) -> Self {
+        self.failures.extend(failures);
         self
     }
 
@@ -34,7 +41,8 @@ impl Report {
         let text = if json { self.json.to_string() } else { self.text.trim_end().to_string() };
         match writeln!(std::io::stdout(), "{text}") {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-            _ => Ok(()),
+            _ if self.failures.is_empty() => Ok(()),
+            _ => Err(Error::Partly(self.failures.join("\n"))),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! To add a family of problems (a new kind of environment with its own algorithms):
 //! 1. one module that implements [`Family`]: its `[environment]` and `[[algorithm]]` lines, and how they become
 //!    [`Contestant`]s;
-//! 2. one line in `experiment::parse` that says which `environment.kind` it answers to.
+//! 2. one line in `Experiment::parse_with` that says which `environment.kind` it answers to.
 //!
 //! To add an algorithm to a family: one variant of its algorithm lines, one file with its contestant. Everything else
 //! (threads, files, figures, reports, certificates) is shared.
@@ -37,6 +37,11 @@ pub trait Contestant: Send + Sync {
         Vec::new()
     }
 
+    /// A hash of data that were read from elsewhere and determine a trial too; stored results of other data are not used.
+    fn data_hash(&self) -> u64 {
+        0
+    }
+
     /// One trial. Everything random follows from `seed` and `trial`; the regret is recorded after each of the
     /// rising `checkpoints`, the last of which is the experiment's number of rounds.
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial>;
@@ -55,6 +60,15 @@ pub trait Family {
         environment: &Self::Environment,
         algorithms: &[Self::Algorithm],
     ) -> Result<Vec<Box<dyn Contestant>>>;
+}
+
+/// Where in a grid an algorithm stands: one of the values of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Label {
+    /// The key that has a list.
+    pub key: String,
+    /// The value, as written.
+    pub value: String,
 }
 
 /// A promise to some people.

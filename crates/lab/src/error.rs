@@ -13,10 +13,18 @@ pub enum Error {
     #[error(transparent)]
     Core(#[from] reticent::Error),
     /// An experiment file does not say what it should.
-    #[error("the experiment is not usable: {reason}")]
+    #[error("{reason}")]
     Experiment {
         /// Field, line and remedy as the parser gives them.
         reason: String,
+    },
+    /// Where in the experiment something went wrong.
+    #[error("{place}{source}")]
+    At {
+        /// Line and table, or algorithm and trial.
+        place: String,
+        /// What.
+        source: Box<Error>,
     },
     /// A file of data could not be read.
     #[error("cannot read {path}: {reason}; give a file of numbers with a line of names")]
@@ -49,7 +57,29 @@ pub enum Error {
 impl Error {
     /// Whether the caller's input is at fault, rather than the machine or this program.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, Error::Core(_) | Error::Experiment { .. } | Error::Unreadable { .. })
+        match self {
+            Error::Core(_) | Error::Experiment { .. } | Error::Unreadable { .. } => true,
+            Error::At { source, .. } => source.is_bad_input(),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn experiment(reason: impl Into<String>) -> Self {
+        Error::Experiment { reason: reason.into() }
+    }
+
+    /// The same error with where it happened; what says so already stays as it is.
+    pub(crate) fn at(self, line: Option<usize>, place: &str) -> Self {
+        if let Error::At { .. } = self {
+            return self;
+        }
+        let parts = line.map(|line| format!("line {line}")).into_iter();
+        let parts: Vec<String> =
+            parts.chain((!place.is_empty()).then(|| place.to_string())).collect();
+        if parts.is_empty() {
+            return self;
+        }
+        Error::At { place: format!("{}: ", parts.join(", ")), source: Box::new(self) }
     }
 
     pub(crate) fn unwritable(path: &Path, error: std::io::Error) -> Self {

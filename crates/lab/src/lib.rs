@@ -23,5 +23,5 @@ pub mod sphere;
 pub mod summary;
 
 pub use error::{Error, Result};
-pub use experiment::Experiment;
+pub use experiment::{Experiment, Outcome, Override, RunOptions, Shard};
 pub use fast_noise::FastNoise;

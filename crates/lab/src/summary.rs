@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::{
     Result,
-    contest::{Bound, Certificate, Contestant, Side, Trial},
+    contest::{Bound, Certificate, Label, Side, Trial},
+    experiment::Cell,
     figure::{Figure, Line, Scale, Series},
     report::{self, Report},
 };
@@ -17,6 +18,9 @@ use crate::{
 pub struct AlgorithmSummary {
     /// What the report calls it.
     pub name: String,
+    /// Where in a grid it stands.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<Label>,
     /// Regret after the last round.
     pub final_regret: Estimate,
     /// What may be promised, if anything; the weakest promise where people differ.
@@ -64,7 +68,7 @@ pub struct Summary {
     pub algorithms: Vec<AlgorithmSummary>,
     /// The environment as given.
     pub environment: serde_json::Value,
-    /// The file as run, with every default written out.
+    /// The file as run.
     #[serde(skip)]
     pub experiment: String,
     /// Rounds of a trial.
@@ -87,7 +91,8 @@ impl Estimate {
 }
 
 impl AlgorithmSummary {
-    pub(crate) fn new(contestant: &dyn Contestant, trials: Vec<Trial>, time: f64) -> Self {
+    pub(crate) fn new(cell: &Cell, trials: Vec<Trial>, time: f64) -> Self {
+        let contestant = &*cell.contestant;
         let length = trials.iter().map(|trial| trial.curve.len()).min().unwrap_or(0);
         let at = |i: usize| {
             let regrets: Vec<f64> = trials.iter().map(|trial| trial.curve[i].regret).collect();
@@ -113,7 +118,8 @@ impl AlgorithmSummary {
             }
         }
         AlgorithmSummary {
-            name: contestant.name().to_string(),
+            name: cell.name.clone(),
+            labels: cell.labels.clone(),
             final_regret,
             guarantee: contestant.guarantee().cloned(),
             certificates: contestant.certificates().to_vec(),

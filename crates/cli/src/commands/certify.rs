@@ -3,10 +3,10 @@
 use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
-use reticent_lab::Experiment;
+use reticent_lab::Override;
 use serde_json::json;
 
-use super::read;
+use super::experiment;
 use crate::{error::Error, report::Report};
 
 /// The guarantee of every algorithm of an experiment: what holds exactly, and beside it the paper's claim.
@@ -15,14 +15,18 @@ use crate::{error::Error, report::Report};
 pub struct Arguments {
     /// The experiment's TOML file; nothing is run.
     experiment: PathBuf,
+    /// Another value for a key of the file, such as algorithm.privacy.epsilon=0.5; may be given several times.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<Override>,
 }
 
 /// Prices every algorithm.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let experiment = Experiment::parse(&read(&arguments.experiment)?)?;
+    let experiment = experiment(&arguments.experiment, &arguments.set)?;
     let (mut text, mut algorithms, mut warnings) = (String::new(), Vec::new(), Vec::new());
-    for contestant in experiment.contestants() {
-        let (name, guarantee) = (contestant.name(), contestant.guarantee());
+    for cell in experiment.cells() {
+        let (name, contestant) = (&cell.name, &cell.contestant);
+        let guarantee = contestant.guarantee();
         let _ = writeln!(text, "{name}");
         match guarantee {
             Some(guarantee) => {

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
+use reticent_lab::{Experiment, Override};
+
 use crate::error::Error;
 
 pub mod bench;
 pub mod certify;
 pub mod demo;
 pub mod learn;
+pub mod merge;
 pub mod plan;
 pub mod privacy;
 pub mod reproduce;
@@ -17,4 +20,15 @@ pub mod run;
 fn read(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path)
         .map_err(|error| Error::Unreadable { path: path.to_path_buf(), reason: error.to_string() })
+}
+
+/// The experiment in a file the user named, with some keys overridden.
+fn experiment(path: &Path, overrides: &[Override]) -> Result<Experiment, Error> {
+    Experiment::parse_with(&read(path)?, overrides).map_err(|error| {
+        if error.is_bad_input() {
+            Error::Malformed { path: path.to_path_buf(), reason: error.to_string() }
+        } else {
+            error.into()
+        }
+    })
 }

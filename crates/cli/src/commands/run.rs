@@ -3,27 +3,79 @@
 use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
-use reticent_lab::{Experiment, summary};
+use indicatif::{ProgressBar, ProgressStyle};
+use reticent_lab::{
+    Override, RunOptions, Shard,
+    summary::{self, Summary},
+};
 
-use super::read;
+use super::experiment;
 use crate::{error::Error, report::Report};
 
-/// Runs an experiment: a table, figures and a report.
+/// Runs an experiment: a table, figures and a report. What is finished already is not computed again.
 #[derive(Args)]
-#[command(after_help = "Example: reticent run examples/joint.toml --out results/joint")]
+#[command(
+    after_help = "Example: reticent run examples/joint.toml --set algorithm.privacy.epsilon=0.5 --out results/joint"
+)]
 pub struct Arguments {
-    /// A TOML file: name, rounds, trials, seed, [environment], [[algorithm]].
+    /// A TOML file: name, rounds, trials, seed, [environment], [[algorithm]]. A list in place of a value makes a grid.
     experiment: PathBuf,
     /// Folder for the results.
     #[arg(long, default_value = "results/run")]
     out: PathBuf,
+    /// Another value for a key of the file, such as algorithm.privacy.epsilon=0.5; may be given several times.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<Override>,
+    /// Only part i of n of the trials; join the folders with `reticent merge`.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// A trial that fails does not stop the others; the exit code is 1 all the same.
+    #[arg(long)]
+    keep_going: bool,
 }
 
 /// Runs the experiment.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let experiment = Experiment::parse(&read(&arguments.experiment)?)?;
-    let summary =
-        experiment.run(&arguments.out, |done, all| eprintln!("{done} of {all} trials"))?;
+    let experiment = experiment(&arguments.experiment, &arguments.set)?;
+    let options = RunOptions { shard: arguments.shard, keep_going: arguments.keep_going };
+    let bar = ProgressBar::new(0).with_style(
+        ProgressStyle::with_template("{wide_bar} {pos} of {len} trials, {eta} left")
+            .expect("the template is well-formed"),
+    );
+    let outcome = experiment.run_with(&arguments.out, options, |done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+    let outcome = outcome?;
+    if outcome.resumed > 0 {
+        eprintln!("{} trials were finished before and are taken over", outcome.resumed);
+    }
+    if outcome.damaged > 0 {
+        eprintln!("{} stored trials were damaged and computed again", outcome.damaged);
+    }
+    let report = match &outcome.summary {
+        Some(summary) => report(summary, &arguments.out),
+        None => {
+            let text = format!(
+                "{} trials in {}; when all shards are there: reticent merge FOLDERS... --out {}",
+                outcome.computed + outcome.resumed,
+                arguments.out.display(),
+                "results/merged"
+            );
+            let json = serde_json::json!({
+                "computed": outcome.computed,
+                "resumed": outcome.resumed,
+                "folder": arguments.out,
+            });
+            Report::new(text, &json)
+        }
+    };
+    Ok(report.fail(outcome.failures))
+}
+
+/// The comparison as a table, and where it is drawn.
+pub fn report(summary: &Summary, folder: &std::path::Path) -> Report {
     let mut text = String::new();
     let header = summary::HEADER.map(String::from).to_vec();
     for row in std::iter::once(&header).chain(&summary.rows()) {
@@ -36,6 +88,6 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     for row in summary.details() {
         let _ = writeln!(text, "{}: {} {}", row[0], row[1], row[2]);
     }
-    let _ = write!(text, "\nDrawn in {}", arguments.out.join("report.html").display());
-    Ok(Report::new(text, &summary).warn(summary.warnings()))
+    let _ = write!(text, "\nDrawn in {}", folder.join("report.html").display());
+    Report::new(text, summary).warn(summary.warnings())
 }

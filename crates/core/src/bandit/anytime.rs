@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arms, Assumptions, OnlineUcb, OnlineUcbParams, Policy, Width, online_ucb};
+use super::{Assumptions, OnlineUcb, OnlineUcbParams, Policy, Width, online_ucb};
 use crate::{
     Error, Result,
     error::not_negative,
@@ -112,11 +112,6 @@ impl Anytime {
     /// Reports absorbed so far, in all epochs.
     pub fn rounds(&self) -> u64 {
         self.finished + self.current.rounds()
-    }
-
-    /// Chooses by the published policy, for a simulation in which one process plays both halves.
-    pub fn choose(&mut self, arms: &Arms) -> Result<usize> {
-        self.current.choose(arms)
     }
 
     /// Learns from one report, and begins a new epoch when this one is full. An error changes nothing.

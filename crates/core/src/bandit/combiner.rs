@@ -20,7 +20,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Anytime, AnytimeParams, Arms, OnlineUcb, OnlineUcbParams, Policy, Width, anytime, online_ucb,
+    Anytime, AnytimeParams, OnlineUcb, OnlineUcbParams, Policy, Width, anytime, online_ucb,
 };
 use crate::{
     Error, Result,
@@ -281,20 +281,17 @@ impl Combiner {
         self.bases.iter().map(|base| base.count).collect()
     }
 
+    /// Reports absorbed so far, by all bases.
+    pub fn rounds(&self) -> u64 {
+        self.bases.iter().map(|base| base.count).sum()
+    }
+
     /// Whether the theorem says nothing at this horizon: every R_i is at least the regret of the worst possible play.
     pub fn is_vacuous(&self) -> bool {
         let randomizer = &self.params.base.randomizer;
         let range = randomizer.highest_reward - randomizer.lowest_reward;
         let worst = range * self.params.base.horizon as f64;
         self.plans.iter().all(|plan| plan.target >= worst)
-    }
-
-    /// Chooses by the published policy, for a simulation in which one process plays both halves.
-    pub fn choose(&mut self, arms: &Arms) -> Result<usize> {
-        match &mut self.bases[self.current].server {
-            Server::Anytime(server) => server.choose(arms),
-            Server::Known(server) => server.choose(arms),
-        }
     }
 
     /// Learns from a report of a person who followed this base's policy. An error changes nothing.

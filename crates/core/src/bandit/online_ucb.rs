@@ -16,9 +16,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Arms, OnlineConfidence, Policy, online_confidence::LinearRegret, regression::Regression,
-};
+use super::{OnlineConfidence, Policy, online_confidence::LinearRegret, regression::Regression};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
@@ -136,7 +134,6 @@ impl OnlineUcbParams {
             randomizer,
             learner,
             regression: Regression::new(dimension, 1.0, width),
-            decisions: 0,
             gradient: vec![0.0; dimension],
         })
     }
@@ -237,7 +234,6 @@ pub struct OnlineUcb {
     randomizer: FeatureReward,
     learner: Learner,
     regression: Regression,
-    decisions: u64,
     /// Room for g_t.
     gradient: Vec<f64>,
 }
@@ -248,7 +244,6 @@ pub(super) struct Saved {
     params: OnlineUcbParams,
     learner: Learner,
     regression: Regression,
-    decisions: u64,
 }
 
 impl OnlineUcb {
@@ -275,13 +270,6 @@ impl OnlineUcb {
     /// Reports absorbed so far.
     pub fn rounds(&self) -> u64 {
         self.regression.rounds()
-    }
-
-    /// Chooses by the published policy, for a simulation in which one process plays both halves.
-    pub fn choose(&mut self, arms: &Arms) -> Result<usize> {
-        let choice = self.policy().choose(arms, self.decisions)?;
-        self.decisions += 1;
-        Ok(choice)
     }
 
     /// Learns from one report. An error changes nothing.
@@ -329,7 +317,6 @@ impl OnlineUcb {
             params: self.params,
             learner: self.learner.clone(),
             regression: self.regression.clone(),
-            decisions: self.decisions,
         }
     }
 }
@@ -337,7 +324,7 @@ impl OnlineUcb {
 impl Saved {
     /// Makes the server whole, or refuses a state that no run could have left.
     pub(super) fn revive(self) -> Result<OnlineUcb> {
-        let Saved { params, mut learner, mut regression, decisions } = self;
+        let Saved { params, mut learner, mut regression } = self;
         let fresh = params.check()?;
         regression.revive(params.randomizer.dimension, 1.0)?;
         let rounds = match (&mut learner, &fresh.learner) {
@@ -361,7 +348,7 @@ impl Saved {
             let remedy = format!("the regression has seen {seen}; restore another copy");
             return Err(Error::invalid("saved rounds of the learner", rounds, remedy));
         }
-        Ok(OnlineUcb { learner, regression, decisions, ..fresh })
+        Ok(OnlineUcb { learner, regression, ..fresh })
     }
 }
 

@@ -43,8 +43,8 @@ mod tree;
 mod wishart;
 
 pub use calibration::Calibration;
+pub(crate) use clip::power_of_two;
 pub use clip::{Clipper, Contribution};
-pub(crate) use clip::{into_ball_units, power_of_two};
 pub use domain::Domain;
 use factorization::{DEFAULT_BUFFERS, Factor};
 pub use factorization::{Factorization, Mechanism};

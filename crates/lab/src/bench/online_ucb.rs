@@ -3,7 +3,7 @@
 use reticent::{
     bandit::OnlineUcbParams,
     online::{BallLearner, MalerParams},
-    randomize::{FeatureRewardParams, FeatureRewardReport},
+    randomize::FeatureRewardParams,
 };
 
 use super::{Figure, stopwatch::nanoseconds};
@@ -27,13 +27,13 @@ pub fn figures() -> Result<Vec<Figure>> {
         let arms = environment.arms().clone();
         let features: Vec<Vec<f64>> = (0..arms.count()).map(|arm| arms.arm(arm)).collect();
         let mut server = params.check()?;
-        let (mut noise, mut report) = (FastNoise::seeded(2), FeatureRewardReport::default());
-        let randomizer = *server.randomizer();
+        let (mut noise, mut people) = (FastNoise::seeded(2), 0);
+        let randomizer = server.randomizer().clone();
         let mut round = || {
-            let arm = server.choose(&arms)?;
+            people += 1;
+            let arm = server.policy().choose(&arms, people)?;
             let reward = environment.reward(arm);
-            randomizer.randomize_into(&features[arm], reward, &mut noise, &mut report)?;
-            server.absorb(&report)
+            server.absorb(&randomizer.randomize(&features[arm], reward, &mut noise)?)
         };
         (0..WARM).try_for_each(|_| round())?;
         let time = nanoseconds(BATCH, round);

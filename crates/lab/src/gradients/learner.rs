@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reticent::{
+    Error as CoreError,
     online::{Geometry, LinearModel, Method, OnlineParams, Prior},
     privacy::Guarantee,
 };
@@ -164,6 +165,21 @@ impl Algorithm {
         }
     }
 
+    /// A key that would have no effect is refused, not passed over.
+    fn nothing_is_ignored(&self) -> Result<()> {
+        let ignored = match self {
+            Algorithm::Coordinatewise(PotentialLines { step, .. }) if *step != 1.0 => "step",
+            Algorithm::Coordinatewise(PotentialLines { geometry, .. })
+                if *geometry != Geometry::Ball =>
+            {
+                "geometry"
+            }
+            _ => return Ok(()),
+        };
+        let remedy = "it belongs to the direction of Algorithm 2: leave it out";
+        Err(CoreError::invalid(ignored, "given", remedy).into())
+    }
+
     /// Its name, its method, and the norm in which its gradients are bounded.
     fn method(&self, source: &dyn Source, deviation: f64) -> (String, Option<Method>, f64) {
         let euclidean = source.gradient_bound();
@@ -240,6 +256,7 @@ impl Learner {
         if let Some(params) = &params {
             params.check()?;
         }
+        algorithm.nothing_is_ignored()?;
         let population = source.population(rounds);
         let certificate = |people: &PrivatePeople| Certificate {
             whom: format!("the {} of {population} people who ask for privacy", people.count),
@@ -266,6 +283,10 @@ impl Contestant for Learner {
 
     fn certificates(&self) -> &[Certificate] {
         &self.certificates
+    }
+
+    fn data_hash(&self) -> u64 {
+        self.source.data_hash()
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {

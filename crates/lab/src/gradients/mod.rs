@@ -85,6 +85,10 @@ pub(crate) trait Source: Send + Sync {
     fn conditions(&self) -> Vec<String> {
         Vec::new()
     }
+    /// Of people that were read from elsewhere.
+    fn data_hash(&self) -> u64 {
+        0
+    }
     /// The people of a trial.
     fn crowd(&self, rounds: u64, seed: u64) -> Result<Crowd>;
 }

@@ -19,7 +19,7 @@ use super::{
     scaling::{Ranges, Scaling},
     table::Table,
 };
-use crate::{Error, FastNoise, Result};
+use crate::{Error, FastNoise, Result, contest::name_hash};
 
 /// Passes the competitor in hindsight is given.
 const HINDSIGHT: usize = 40;
@@ -53,6 +53,8 @@ pub(super) struct Records {
     scaling: Scaling,
     people: Vec<Person>,
     besides: Vec<f64>,
+    /// Of the file's text.
+    hash: u64,
     /// Empty until it is asked for.
     competitor: Vec<f64>,
 }
@@ -102,7 +104,8 @@ impl RecordLines {
             None => Vec::new(),
             Some(name) => Table::column(text, file, name)?,
         };
-        Ok(Records { loss: self.loss, scaling, people, besides, competitor: Vec::new() })
+        let (hash, competitor) = (name_hash(text), Vec::new());
+        Ok(Records { loss: self.loss, scaling, people, besides, hash, competitor })
     }
 }
 
@@ -159,6 +162,10 @@ impl Source for Records {
 
     fn conditions(&self) -> Vec<String> {
         self.scaling.conditions()
+    }
+
+    fn data_hash(&self) -> u64 {
+        self.hash
     }
 
     fn crowd(&self, rounds: u64, seed: u64) -> Result<Crowd> {

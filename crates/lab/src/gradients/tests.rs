@@ -92,6 +92,8 @@ fn bad_lines_are_named() {
     let both = "privacy = { epsilon = 1.0, randomizer = \"attributes\", levels = [1.0, 1.0, 0.0, 0.0, 0.0] }";
     assert!(refuse(SPHERE, &with(both)).contains("add up"));
     assert!(refuse(SPHERE, &with("step = 0.0")).contains("step"));
+    let step = "[[algorithm]]\nkind = \"coordinatewise\"\nstep = 2.0";
+    assert!(refuse(SPHERE, step).contains("leave it out"));
     assert!(refuse(SPHERE, "[[algorithm]]\nkind = \"adagrad\"\nradius = -3.0").contains("radius"));
 }
 
@@ -172,6 +174,7 @@ fn who_is_private_stays_private_in_every_pass() {
     let algorithm = "[[algorithm]]\nkind = \"sum\"\nprivacy = { epsilon = 1.0, people = 30 }";
     let twice = experiment(6000, &environment, algorithm).unwrap();
     let certificate = &twice.contestants()[0].certificates()[0];
+    assert_ne!(twice.contestants()[0].data_hash(), 0);
     // Two reports each, and the promise is for both.
     assert!(certificate.whom.contains("30 of 3000"), "{}", certificate.whom);
     assert!((certificate.guarantee.epsilon() - 2.0).abs() < 1e-6);

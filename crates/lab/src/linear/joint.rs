@@ -263,6 +263,7 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn learner(&self) -> Result<Learner> {
         self.lines.schedule.check()?;
+        self.nothing_is_ignored()?;
         match (self.lines.mechanism, self.lines.mode) {
             (MechanismName::Wishart | MechanismName::WishartUnshifted, Mode::Exact) => {
                 Err(self.refuse("Wishart noise exists in `paper` mode only"))
@@ -280,6 +281,25 @@ impl Builder<'_> {
                 MechanismName::Honaker => Mechanism::Honaker,
                 _ => Mechanism::default(),
             }),
+        }
+    }
+
+    /// A key that would have no effect is refused, not passed over.
+    fn nothing_is_ignored(&self) -> Result<()> {
+        let JointLines { mechanism, mode, minimum, fresh_dummies, .. } = self.lines;
+        let wishart = matches!(mechanism, MechanismName::Wishart | MechanismName::WishartUnshifted);
+        let published =
+            wishart || (*mechanism, *mode) == (MechanismName::GaussianTree, Mode::Paper);
+        let ignored = [
+            ("minimum", minimum.is_some() && !published, "the regularisers of `paper` mode"),
+            ("fresh_dummies", *fresh_dummies && !wishart, "Wishart trees"),
+        ];
+        match ignored.into_iter().find(|(_, given, _)| *given) {
+            None => Ok(()),
+            Some((field, _, only)) => {
+                let remedy = format!("it belongs to {only}: leave it out");
+                Err(reticent::Error::invalid(field, "given", remedy).into())
+            }
         }
     }
 

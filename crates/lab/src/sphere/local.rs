@@ -27,9 +27,12 @@ pub struct LocalLines {
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
-    /// Levels of epsilon people bring, equally common, in place of one for all.
+    /// Levels of epsilon people bring, in place of one for all.
     #[serde(default)]
     pub levels: Option<Vec<f64>>,
+    /// How common each level is; by default all are equally common.
+    #[serde(default)]
+    pub shares: Option<Vec<f64>>,
     /// Nobody says which level is theirs.
     #[serde(default)]
     pub hidden_levels: bool,
@@ -54,6 +57,7 @@ impl LocalLines {
             name: None,
             privacy,
             levels: None,
+            shares: None,
             hidden_levels: false,
             public_arms: false,
             method: None,
@@ -64,17 +68,21 @@ impl LocalLines {
 
     pub(super) fn contestant(&self, world: World) -> Result<Stepping> {
         let Budget { epsilon, delta } = self.privacy;
+        if self.known_gram_reports.is_some() && self.method.is_some() {
+            let remedy = "known_gram_reports is a method by itself: leave one of them out";
+            return Err(reticent::Error::invalid("method", "given twice", remedy).into());
+        }
         let method = match self.known_gram_reports {
             Some(reports) => Some(Method::KnownGram { gram: uniform_gram(world), reports }),
             None => self.method.clone(),
         };
         let epsilons = self.levels.clone().unwrap_or_else(|| vec![epsilon]);
-        let levels = if self.hidden_levels {
-            let shares = vec![1.0 / epsilons.len() as f64; epsilons.len()];
-            Levels::Hidden { epsilons: epsilons.clone(), shares }
-        } else {
-            Levels::Public(epsilons.clone())
-        };
+        let equal = || vec![1.0 / epsilons.len() as f64; epsilons.len()];
+        let shares = self.shares.clone().unwrap_or_else(equal);
+        // How common levels are is checked by the core where the server must know it; here people are drawn by it.
+        let hidden = Levels::Hidden { epsilons: epsilons.clone(), shares: shares.clone() };
+        hidden.check()?;
+        let levels = if self.hidden_levels { hidden } else { Levels::Public(epsilons.clone()) };
         let params = LocalParams {
             public_arms: self.public_arms,
             levels,
@@ -103,7 +111,7 @@ impl LocalLines {
             certificates,
             remarks,
             world,
-            start: starter(plan),
+            start: starter(plan, shares),
         })
     }
 }
@@ -176,6 +184,10 @@ impl LdpLines {
             let mode = if self.mode == Mode::Paper { ", published" } else { "" };
             format!("LDP-LinUCB{mode} ({epsilon}, {delta:e})")
         });
+        if self.mode == Mode::Exact && self.constants != Constants::default() {
+            let remedy = "published constants need mode = \"paper\"";
+            return Err(reticent::Error::invalid("constants", "zheng", remedy).into());
+        }
         // Neither publication centres rewards.
         let bounds = Bounds { intercept: None, unit_arms: false, ..world.bounds() };
         let (params, guarantee, remarks) = match self.mode {
@@ -205,23 +217,26 @@ impl LdpLines {
             certificates: Vec::new(),
             remarks,
             world,
-            start: starter(params.check()?),
+            start: starter(params.check()?, vec![1.0]),
         })
     }
 }
 
-fn starter(plan: LocalPlan) -> super::Start {
+fn starter(plan: LocalPlan, shares: Vec<f64>) -> super::Start {
     Box::new(move |seed| {
         let mut server = plan.server();
         let model = server.publish()?;
         let (noise, person) = (FastNoise::seeded(seed), None);
-        Ok(Box::new(Protocol { plan: plan.clone(), server, model, noise, person }))
+        let (plan, shares) = (plan.clone(), shares.clone());
+        Ok(Box::new(Protocol { plan, shares, server, model, noise, person }))
     })
 }
 
 /// People and server of one trial.
 struct Protocol {
     plan: LocalPlan,
+    /// How common each level is.
+    shares: Vec<f64>,
     server: Server,
     model: Model,
     noise: FastNoise,
@@ -230,8 +245,13 @@ struct Protocol {
 
 impl Player for Protocol {
     fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
-        let levels = self.plan.params().levels.epsilons().len() as u64;
-        let level = self.noise.below(levels) as usize;
+        let mut left = self.noise.uniform();
+        let level = self.shares.iter().position(|share| {
+            left -= share;
+            left < 0.0
+        });
+        // Shares that add up to a little less than 1 leave the last level.
+        let level = level.unwrap_or(self.shares.len() - 1);
         let mut person = self.plan.person(level, FastNoise::seeded(self.noise.bits()))?;
         let arm = person.choose(&self.model, arms)?;
         self.person = Some(person);

@@ -2,12 +2,12 @@
 
 use reticent::{
     bandit::{
-        Anytime, AnytimeParams, Arms, Combiner, CombinerParams, LearnerParams, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, Width,
+        AnytimeParams, Arms, CombinerParams, LearnerParams, OnlineEngine, OnlineLinUcb,
+        OnlineLinUcbParams, OnlineUcbParams, Width,
     },
     online::Step,
     privacy::{Guarantee, Mode},
-    randomize::{FeatureReward, FeatureRewardParams, FeatureRewardReport},
+    randomize::FeatureRewardParams,
 };
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,13 @@ pub struct OnlineLines {
     /// Whether Maler has its exp-concave experts.
     #[serde(default = "yes")]
     pub exp_concave: bool,
+    /// What rewards are clipped to; here they lie in [0, 1], which is the default.
+    #[serde(default = "unit")]
+    pub rewards: (f64, f64),
+}
+
+fn unit() -> (f64, f64) {
+    (0.0, 1.0)
 }
 
 fn yes() -> bool {
@@ -83,6 +90,7 @@ impl OnlineLines {
             gradient_bound: None,
             step: None,
             exp_concave: true,
+            rewards: unit(),
         }
     }
 
@@ -122,9 +130,29 @@ impl OnlineLines {
 
     fn params(&self, world: World, rounds: u64) -> Result<OnlineUcbParams> {
         let Budget { epsilon, delta } = self.privacy;
+        let descends = self.learner == LearnerName::GradientDescent;
+        let ignored = [
+            ("gradient_bound", self.gradient_bound.is_some() && descends, "Maler has one"),
+            ("step", self.step.is_some() && !descends, "gradient descent has one"),
+            ("exp_concave", !self.exp_concave && descends, "Maler has such experts"),
+            ("learner", self.literal && descends, "the theory's constants are Maler's"),
+            ("gradient_bound", self.gradient_bound.is_some() && self.literal, "theory fixes it"),
+        ];
+        if let Some((field, _, why)) = ignored.into_iter().find(|(_, given, _)| *given) {
+            let remedy = format!("it has no effect here ({why}): leave it out");
+            return Err(reticent::Error::invalid(field, "given", remedy).into());
+        }
+        let (lowest_reward, highest_reward) = self.rewards;
+        if lowest_reward > 0.0 || highest_reward < 1.0 {
+            let remedy = "rewards of this environment lie in [0, 1]: give a range that holds them";
+            let value = format!("[{lowest_reward}, {highest_reward}]");
+            return Err(reticent::Error::invalid("rewards", value, remedy).into());
+        }
         let mut randomizer = FeatureRewardParams {
             feature_bound: world.norm,
-            ..FeatureRewardParams::new(world.dimension, epsilon, delta).with_unit_rewards()
+            lowest_reward,
+            highest_reward,
+            ..FeatureRewardParams::new(world.dimension, epsilon, delta)
         };
         if self.mode == Mode::Paper {
             randomizer = randomizer.published();
@@ -151,12 +179,12 @@ impl OnlineLines {
         Ok(params)
     }
 
-    fn stepping<S: Server + 'static>(
+    fn stepping<E: OnlineEngine + 'static>(
         &self,
         what: &str,
         guarantee: Guarantee,
         world: World,
-        server: impl Fn() -> Result<S> + Send + Sync + 'static,
+        engine: impl Fn() -> Result<E> + Send + Sync + 'static,
     ) -> Stepping {
         let Budget { epsilon, delta } = self.privacy;
         let name = self.name.clone().unwrap_or_else(|| {
@@ -169,8 +197,7 @@ impl OnlineLines {
             format!("{what}, {}{parts} ({epsilon}, {delta:e})", self.learner.text())
         });
         let start: Start = Box::new(move |seed| {
-            let (server, noise) = (server()?, FastNoise::seeded(seed));
-            Ok(Box::new(Protocol { server, noise, report: FeatureRewardReport::default() }))
+            Ok(Box::new(Protocol { engine: engine()?, noise: FastNoise::seeded(seed) }))
         });
         let certified = self.literal && self.width.is_none();
         let remark = "the width is tuned by simulation: no confidence set is certified";
@@ -185,71 +212,20 @@ impl OnlineLines {
     }
 }
 
-/// What the three servers have in common.
-trait Server {
-    fn randomizer(&self) -> &FeatureReward;
-    fn choose(&mut self, arms: &Arms) -> reticent::Result<usize>;
-    fn absorb(&mut self, report: &FeatureRewardReport) -> reticent::Result<()>;
-}
-
-impl Server for OnlineUcb {
-    fn randomizer(&self) -> &FeatureReward {
-        self.randomizer()
-    }
-
-    fn choose(&mut self, arms: &Arms) -> reticent::Result<usize> {
-        self.choose(arms)
-    }
-
-    fn absorb(&mut self, report: &FeatureRewardReport) -> reticent::Result<()> {
-        self.absorb(report)
-    }
-}
-
-impl Server for Anytime {
-    fn randomizer(&self) -> &FeatureReward {
-        self.randomizer()
-    }
-
-    fn choose(&mut self, arms: &Arms) -> reticent::Result<usize> {
-        self.choose(arms)
-    }
-
-    fn absorb(&mut self, report: &FeatureRewardReport) -> reticent::Result<()> {
-        self.absorb(report)
-    }
-}
-
-impl Server for Combiner {
-    fn randomizer(&self) -> &FeatureReward {
-        self.randomizer()
-    }
-
-    fn choose(&mut self, arms: &Arms) -> reticent::Result<usize> {
-        self.choose(arms)
-    }
-
-    fn absorb(&mut self, report: &FeatureRewardReport) -> reticent::Result<()> {
-        self.absorb(self.current(), report)
-    }
-}
-
-/// People and server of one trial.
-struct Protocol<S> {
-    server: S,
+/// People and server of one trial, without messages between them.
+struct Protocol<E> {
+    engine: E,
     noise: FastNoise,
-    report: FeatureRewardReport,
 }
 
-impl<S: Server> Player for Protocol<S> {
-    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
-        Ok(self.server.choose(arms)?)
+impl<E: OnlineEngine> Player for Protocol<E> {
+    fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
+        Ok(self.engine.policy().choose(arms, round)?)
     }
 
     fn observe(&mut self, features: &[f64], reward: f64) -> Result<()> {
-        let randomizer = self.server.randomizer();
-        randomizer.randomize_into(features, reward, &mut self.noise, &mut self.report)?;
-        Ok(self.server.absorb(&self.report)?)
+        let report = self.engine.randomizer().randomize(features, reward, &mut self.noise)?;
+        Ok(self.engine.learn(self.engine.base(), &report)?)
     }
 }
 

@@ -68,7 +68,7 @@ impl TryFrom<RawModel> for Model {
 }
 
 impl Model {
-    pub(super) fn new(protocol: u64, sequence: u64, reports: u64, guide: Guide) -> Self {
+    pub(crate) fn new(protocol: u64, sequence: u64, reports: u64, guide: Guide) -> Self {
         Model { version: VERSION, protocol, sequence, reports, guide }
     }
 
@@ -87,7 +87,7 @@ impl Model {
         &self.guide
     }
 
-    pub(super) fn protocol(&self) -> u64 {
+    pub(crate) fn protocol(&self) -> u64 {
         self.protocol
     }
 }
@@ -138,7 +138,7 @@ impl TryFrom<RawReport> for Report {
 }
 
 impl Report {
-    pub(super) fn new(
+    pub(crate) fn new(
         (protocol, model, id): (u64, u64, [u64; 2]),
         level: Option<u16>,
         features: Option<Vec<f64>>,
@@ -155,6 +155,11 @@ impl Report {
     /// Which protocol the report belongs to.
     pub(crate) fn protocol(&self) -> u64 {
         self.protocol
+    }
+
+    /// The model the person acted on.
+    pub(crate) fn model(&self) -> u64 {
+        self.model
     }
 
     /// The random name it is counted once by.

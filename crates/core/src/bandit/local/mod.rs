@@ -10,6 +10,7 @@
 //! | `method`, `choice` | which randomiser, and the sentence that says why |
 //! | `messages` | [`Report`] and [`Model`]: versioned, plain, checked when read |
 //! | `person` | the half on the device: its own generator, its own count of reports |
+//! | `inbox` | every report is counted once |
 //! | `server` | the half that sums reports and publishes models |
 //! | `exploration` | from noisy sums to a policy |
 //!
@@ -19,6 +20,7 @@
 
 mod choice;
 mod exploration;
+mod inbox;
 mod messages;
 mod method;
 mod params;
@@ -28,10 +30,13 @@ mod server;
 mod tests;
 
 pub use exploration::Exploration;
+pub use inbox::Absorbed;
+pub(crate) use inbox::Inbox;
 pub use messages::{Guide, Model, Report};
 pub use method::Method;
 pub(crate) use method::Randomizer;
+pub(crate) use params::name_of;
 pub use params::{Levels, LocalParams, LocalPlan};
 pub use person::Person;
 pub(crate) use server::Estimate;
-pub use server::{Absorbed, Server};
+pub use server::Server;

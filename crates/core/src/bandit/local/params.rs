@@ -45,7 +45,8 @@ impl Levels {
         }
     }
 
-    fn check(&self) -> Result<()> {
+    /// Refuses no levels, levels of 0 or less, and shares that do not add up to 1.
+    pub fn check(&self) -> Result<()> {
         let epsilons = self.epsilons();
         if epsilons.is_empty() || epsilons.len() > MOST_LEVELS {
             let remedy = format!("give 1 to {MOST_LEVELS} levels");
@@ -233,7 +234,7 @@ fn weigh(randomizers: &[Randomizer], levels: &Levels) -> (Vec<f64>, Vec<Correlat
     }
 }
 
-/// FNV-1a over what both halves must agree on, so that a foreign report is refused and not misread.
+/// A hash of what both halves must agree on, so that a foreign report is refused and not misread.
 fn fingerprint(params: &LocalParams, method: &Method) -> u64 {
     let text = format!(
         "{:?} {:?} {} {} {method:?} {:?}",
@@ -243,6 +244,11 @@ fn fingerprint(params: &LocalParams, method: &Method) -> u64 {
         params.contributions_per_person,
         params.calibration
     );
+    name_of(&text)
+}
+
+/// FNV-1a.
+pub(crate) fn name_of(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

@@ -1,16 +1,12 @@
 //! The server's half: absorb reports, publish models.
 //!
-//! **Late, lost, duplicated.** A report carries 128 random bits and the number of the model it was made under. Within the window
-//! of `late_models` models the server remembers these bits and counts a report once; what is older is refused, so its name
-//! need not be kept. Memory is 16 bytes a report of the last `late_models` models, whatever came before. Two reports share
-//! their bits by chance with probability below `n^2 2^-129`. None of this bears on privacy.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! Late, lost and duplicated reports: see `inbox`.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Guide, LocalParams, LocalPlan, Method, Model, Report, exploration::Sums, params::Levels,
+    Absorbed, Guide, LocalParams, LocalPlan, Method, Model, Report, exploration::Sums,
+    inbox::Inbox, params::Levels,
 };
 use crate::{
     Error, Result,
@@ -21,19 +17,6 @@ use crate::{
 };
 
 const KIND: &str = "local server";
-
-/// What became of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Absorbed {
-    /// It is in the sums.
-    Counted,
-    /// It was there before.
-    Duplicate,
-    /// It was made under a model too old to tell whether it was there before.
-    TooLate,
-    /// The exploration phase is over, and the sums are made.
-    Unneeded,
-}
 
 /// The server's half of the protocol. It sees nothing that was not randomised on a device.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,25 +29,20 @@ pub struct Server {
 struct State {
     sums: Sums,
     reports: u64,
-    /// The number of the next model.
-    next: u64,
-    /// Names of reports by the model they were made under.
-    seen: BTreeMap<u64, BTreeSet<[u64; 2]>>,
+    inbox: Inbox,
 }
 
 impl Server {
     pub(super) fn new(plan: LocalPlan) -> Self {
         let sums = Sums::new(plan.inner.params.bounds.dimension);
-        Server { plan, state: State { sums, reports: 0, next: 0, seen: BTreeMap::new() } }
+        let inbox = Inbox::new(plan.inner.params.late_models);
+        Server { plan, state: State { sums, reports: 0, inbox } }
     }
 
     /// Takes a report in, once. An error, a duplicate and a late report change nothing.
     pub fn absorb(&mut self, report: &Report) -> Result<Absorbed> {
         self.expect_protocol(report.protocol)?;
-        if report.model >= self.state.next {
-            let remedy = "no such model has been published yet";
-            return Err(Error::invalid("model", report.model, remedy));
-        }
+        let refused = self.state.inbox.refusal(report)?;
         let estimate = self.estimate(report)?;
         if let Method::KnownGram { reports, .. } = &self.plan.inner.method
             && self.state.reports >= *reports
@@ -72,13 +50,10 @@ impl Server {
             // Arms are no longer drawn from the law whose Gram matrix is known.
             return Ok(Absorbed::Unneeded);
         }
-        let oldest = self.oldest();
-        if report.model < oldest {
-            return Ok(Absorbed::TooLate);
+        if let Some(refused) = refused {
+            return Ok(refused);
         }
-        if !self.state.seen.entry(report.model).or_default().insert(report.id) {
-            return Ok(Absorbed::Duplicate);
-        }
+        self.state.inbox.remember(report);
         self.add(&estimate);
         Ok(Absorbed::Counted)
     }
@@ -89,11 +64,6 @@ impl Server {
         }
         let remedy = "it was made for a protocol with other parameters: refuse its sender";
         Err(Error::invalid("protocol", format!("{protocol:x}"), remedy))
-    }
-
-    /// The oldest model whose reports are still taken.
-    fn oldest(&self) -> u64 {
-        self.state.next.saturating_sub(self.plan.inner.params.late_models.saturating_add(1))
     }
 
     /// What a report says, or what is wrong with it.
@@ -181,10 +151,7 @@ impl Server {
     /// The next model, made from all reports so far.
     pub fn publish(&mut self) -> Result<Model> {
         let guide = self.guide()?;
-        let sequence = self.state.next;
-        self.state.next += 1;
-        let oldest = self.oldest();
-        self.state.seen = self.state.seen.split_off(&oldest);
+        let sequence = self.state.inbox.publish();
         Ok(Model::new(self.plan.inner.protocol, sequence, self.state.reports, guide))
     }
 
@@ -212,7 +179,7 @@ impl Server {
 
     /// Names of reports kept, to count each once.
     pub fn remembered(&self) -> usize {
-        self.state.seen.values().map(BTreeSet::len).sum()
+        self.state.inbox.remembered()
     }
 
     /// What was agreed on.

@@ -2,6 +2,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::*;
 use crate::{
+    bandit::Arms,
     linalg::triangle,
     noise::{Noise, SecureNoise},
 };
@@ -51,7 +52,7 @@ fn run(params: OnlineUcbParams, rounds: u64, seed: u64) -> Run {
         let x = DVector::from_vec(unit(d, &mut noise));
         let mean = x.dot(&truth);
         let y = if noise.uniform() < 0.5 + 0.5 * mean { 1.0 } else { -1.0 };
-        let randomizer = *run.server.randomizer();
+        let randomizer = run.server.randomizer().clone();
         let report = randomizer.randomize(x.as_slice(), y, &mut noise).unwrap();
         let noisy = DVector::from_column_slice(&report.features);
         let theta = DVector::from_column_slice(run.server.prediction());
@@ -147,8 +148,8 @@ fn resumes_bit_for_bit_with_either_learner() {
         let rows: Vec<Vec<f64>> = (0..20).map(|_| unit(3, &mut noise)).collect();
         let arms = Arms::from_rows(3, &rows).unwrap();
         for _ in 0..100 {
-            let choice = one.choose(&arms).unwrap();
-            assert_eq!(two.choose(&arms).unwrap(), choice);
+            let choice = one.policy().choose(&arms, 0).unwrap();
+            assert_eq!(two.policy().choose(&arms, 0).unwrap(), choice);
             let report = one.randomizer().randomize(&rows[choice], 0.5, &mut noise).unwrap();
             one.absorb(&report).unwrap();
             two.absorb(&report).unwrap();

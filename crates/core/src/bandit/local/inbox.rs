@@ -1,0 +1,78 @@
+//! Which reports a server has counted: each once, whatever the network does.
+//!
+//! A report carries 128 random bits and the number of the model it was made under. Within the window of `late_models` models the
+//! server remembers these bits; what is older is refused, so its name need not be kept. Memory is 16 bytes a report of the last
+//! `late_models` models, whatever came before. Two reports share their bits by chance with probability below `n^2 2^-129`. None of this
+//! bears on privacy.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::Report;
+use crate::{Error, Result};
+
+/// What became of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absorbed {
+    /// It is in the sums.
+    Counted,
+    /// It was there before.
+    Duplicate,
+    /// It was made under a model too old to tell whether it was there before.
+    TooLate,
+    /// The exploration phase is over, and the sums are made.
+    Unneeded,
+}
+
+/// Names of counted reports, and the number of the next model.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Inbox {
+    late_models: u64,
+    next: u64,
+    /// Names of reports by the model they were made under.
+    seen: BTreeMap<u64, BTreeSet<[u64; 2]>>,
+}
+
+impl Inbox {
+    pub(crate) fn new(late_models: u64) -> Self {
+        Inbox { late_models, ..Inbox::default() }
+    }
+
+    /// The oldest model whose reports are still taken.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.next.saturating_sub(self.late_models.saturating_add(1))
+    }
+
+    /// Why a report is not to be counted, if it is not.
+    pub(crate) fn refusal(&self, report: &Report) -> Result<Option<Absorbed>> {
+        if report.model() >= self.next {
+            let remedy = "no such model has been published yet";
+            return Err(Error::invalid("model", report.model(), remedy));
+        }
+        if report.model() < self.oldest() {
+            return Ok(Some(Absorbed::TooLate));
+        }
+        let known = self.seen.get(&report.model()).is_some_and(|ids| ids.contains(&report.id()));
+        Ok(known.then_some(Absorbed::Duplicate))
+    }
+
+    /// The report is counted.
+    pub(crate) fn remember(&mut self, report: &Report) {
+        self.seen.entry(report.model()).or_default().insert(report.id());
+    }
+
+    /// The number of the model that is published now; names too old to matter are forgotten.
+    pub(crate) fn publish(&mut self) -> u64 {
+        let sequence = self.next;
+        self.next += 1;
+        self.seen = self.seen.split_off(&self.oldest());
+        sequence
+    }
+
+    /// Names kept.
+    pub(crate) fn remembered(&self) -> usize {
+        self.seen.values().map(BTreeSet::len).sum()
+    }
+}

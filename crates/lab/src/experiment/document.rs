@@ -1,0 +1,345 @@
+//! An experiment file as text: what was overridden, and which line an error is about.
+
+use serde::{Deserialize, de::DeserializeOwned};
+use toml::{Table, Value};
+
+use crate::{Error, Result};
+
+/// The file, and its tables after overrides.
+pub(super) struct Document {
+    text: String,
+    pub(super) header: Header,
+    pub(super) environments: Vec<Table>,
+    pub(super) algorithms: Vec<Table>,
+}
+
+/// What stands above the first table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Header {
+    pub(super) name: String,
+    pub(super) rounds: u64,
+    #[serde(default = "super::one")]
+    pub(super) trials: u64,
+    #[serde(default)]
+    pub(super) seed: u64,
+}
+
+/// A part of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    Header,
+    Environment(usize),
+    Algorithm(usize),
+}
+
+/// `--set path=value`: a key of the file with another value.
+///
+/// The path begins with `environment`, `algorithm` or a key of the header. One that begins with `algorithm` changes every algorithm that has
+/// the key, or every algorithm if none has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Override {
+    path: Vec<String>,
+    value: Value,
+}
+
+impl std::str::FromStr for Override {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let remedy = "write it as path=value, such as algorithm.privacy.epsilon=0.5";
+        let (path, value) = text.split_once('=').ok_or(remedy)?;
+        let path: Vec<String> = path.trim().split('.').map(|key| key.trim().to_string()).collect();
+        if path.iter().any(String::is_empty) {
+            return Err(remedy.into());
+        }
+        // A bare word is text: mode=paper needs no quotes.
+        let parsed = toml::from_str::<Table>(&format!("value = {value}"));
+        let value = match parsed.ok().and_then(|mut table| table.remove("value")) {
+            Some(value) => value,
+            None => Value::String(value.trim().to_string()),
+        };
+        Ok(Override { path, value })
+    }
+}
+
+impl Document {
+    pub(super) fn read(text: &str, overrides: &[Override]) -> Result<Self> {
+        let mut table: Table = toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| line_of(text, span.start));
+            Error::experiment(error.message()).at(line, "")
+        })?;
+        let environments = tables(table.remove("environment"), "environment")?;
+        let algorithms = tables(table.remove("algorithm"), "algorithm")?;
+        let mut document = Document {
+            text: text.to_string(),
+            // Replaced below, when overrides are in.
+            header: Header { name: String::new(), rounds: 1, trials: 1, seed: 0 },
+            environments,
+            algorithms,
+        };
+        for change in overrides {
+            document.change(&mut table, change);
+        }
+        document.header = document.typed(Section::Header, &table)?;
+        if document.environments.is_empty() {
+            let remedy = "add an [environment] with a kind";
+            return Err(reticent::Error::invalid("environment", "missing", remedy).into());
+        }
+        if document.algorithms.is_empty() {
+            let remedy = "add an [[algorithm]] with a kind";
+            return Err(reticent::Error::invalid("algorithm", "missing", remedy).into());
+        }
+        Ok(document)
+    }
+
+    fn change(&mut self, header: &mut Table, change: &Override) {
+        let (first, rest) = (change.path[0].as_str(), &change.path[1..]);
+        match (first, rest) {
+            ("environment", [_, ..]) => {
+                self.environments.iter_mut().for_each(|table| set(table, rest, &change.value));
+            }
+            ("algorithm", [_, ..]) => {
+                let any = self.algorithms.iter().any(|table| get(table, rest).is_some());
+                let wanted = |table: &&mut Table| !any || get(table, rest).is_some();
+                let tables = self.algorithms.iter_mut().filter(wanted);
+                tables.for_each(|table| set(table, rest, &change.value));
+            }
+            _ => set(header, &change.path, &change.value),
+        }
+    }
+
+    /// The file as run: with its overrides, and nothing else changed.
+    pub(super) fn written(&self) -> Result<String> {
+        let whole = |field, value: u64| {
+            let remedy = "give a whole number below 2^63";
+            let value = i64::try_from(value);
+            value
+                .map_err(|_| reticent::Error::invalid(field, "too large", remedy))
+                .map(Value::Integer)
+        };
+        let several = |tables: &[Table]| match tables {
+            [one] => Value::Table(one.clone()),
+            all => Value::Array(all.iter().cloned().map(Value::Table).collect()),
+        };
+        let Header { name, rounds, trials, seed } = &self.header;
+        let all = self.algorithms.iter().cloned().map(Value::Table);
+        let lines = [
+            ("name", Value::String(name.clone())),
+            ("rounds", whole("rounds", *rounds)?),
+            ("trials", whole("trials", *trials)?),
+            ("seed", whole("seed", *seed)?),
+            ("environment", several(&self.environments)),
+            ("algorithm", Value::Array(all.collect())),
+        ];
+        let lines: Table = lines.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
+        toml::to_string(&lines).map_err(|error| Error::experiment(error.to_string()))
+    }
+
+    /// A table as what it stands for, or the key and the line that stand in the way.
+    pub(super) fn typed<T: DeserializeOwned>(&self, section: Section, table: &Table) -> Result<T> {
+        attempt::<T>(table).map_err(|message| self.refusal::<T>(section, table, &message))
+    }
+
+    /// What the parser's words mean for somebody who wrote the file.
+    pub(super) fn refusal<T: DeserializeOwned>(
+        &self,
+        section: Section,
+        table: &Table,
+        message: &str,
+    ) -> Error {
+        let named = message.split('`').nth(1).map(String::from);
+        let unknown = message.starts_with("unknown ");
+        let missing = message.starts_with("missing ");
+        let key = match &named {
+            // What is unknown is the value of some key.
+            Some(value) if message.starts_with("unknown variant") => {
+                let has =
+                    |path: &Vec<String>| get(table, path).and_then(Value::as_str) == Some(value);
+                paths(table).into_iter().find(has).and_then(|path| path.last().cloned())
+            }
+            Some(key) if unknown || missing => Some(key.clone()),
+            // The parser forgets where it was: the culprit is the key without which it says something else.
+            _ => paths(table).into_iter().filter(|path| path[0] != "kind").find_map(|path| {
+                let mut without = table.clone();
+                remove(&mut without, &path);
+                let other = attempt::<T>(&without).err();
+                (other.as_deref() != Some(message)).then(|| path[path.len() - 1].clone())
+            }),
+        };
+        let mut reason = match &key {
+            Some(key) if !unknown && !missing => format!("`{key}`: {message}"),
+            _ => message.to_string(),
+        };
+        if let (Some(word), true) = (&named, unknown)
+            && let Some(nearest) = nearest(word, message.split('`').skip(3).step_by(2))
+        {
+            reason = format!("{reason}: did you mean `{nearest}`?");
+        }
+        self.locate(Error::experiment(reason), section, if missing { None } else { key.as_deref() })
+    }
+
+    /// The error with the line of the key it is about, or of its section.
+    pub(super) fn locate(&self, error: Error, section: Section, key: Option<&str>) -> Error {
+        let place = match section {
+            Section::Header => String::new(),
+            Section::Environment(_) => "environment".into(),
+            Section::Algorithm(index) => match self.algorithms[index].get("name") {
+                Some(Value::String(name)) => format!("algorithm {name:?}"),
+                _ => format!("algorithm {}", index + 1),
+            },
+        };
+        let field = match &error {
+            Error::Core(reticent::Error::Invalid { field, .. }) => Some(*field),
+            _ => None,
+        };
+        let key = key.or(field).map(|key| key.rsplit('.').next().unwrap_or(key));
+        let line = key.and_then(|key| self.line_with(section, key)).or_else(|| {
+            let of_others = key.and_then(|key| {
+                let others = (0..self.environments.len()).map(Section::Environment);
+                others.chain([Section::Header]).find_map(|section| self.line_with(section, key))
+            });
+            of_others.or_else(|| self.lines(section).next().map(|(number, _)| number))
+        });
+        error.at(line, &place)
+    }
+
+    /// The numbered lines of a section, its header first.
+    fn lines(&self, section: Section) -> impl Iterator<Item = (usize, &str)> {
+        let (name, wanted) = match section {
+            Section::Header => ("", 0),
+            Section::Environment(index) => ("environment", index + 1),
+            Section::Algorithm(index) => ("algorithm", index + 1),
+        };
+        let (mut count, mut inside) = (0, name.is_empty());
+        self.text.lines().enumerate().filter_map(move |(number, line)| {
+            if let Some(title) = title(line) {
+                // A table within the section, [algorithm.privacy], belongs to it.
+                if title == name {
+                    count += 1;
+                    inside = count == wanted;
+                } else if title.split('.').next() != Some(name) {
+                    inside = false;
+                }
+            }
+            inside.then_some((number + 1, line))
+        })
+    }
+
+    fn line_with(&self, section: Section, key: &str) -> Option<usize> {
+        let has = |line: &str| {
+            let code = line.split('#').next().unwrap_or_default();
+            code.match_indices(key).any(|(at, _)| {
+                let before = code[..at].chars().next_back();
+                let after = code[at + key.len()..].trim_start();
+                !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+                    && (after.starts_with('=') || after.starts_with('.'))
+            })
+        };
+        self.lines(section).find(|(_, line)| has(line)).map(|(number, _)| number)
+    }
+}
+
+/// The name in a table's header, if the line is one.
+fn title(line: &str) -> Option<&str> {
+    let line = line.split('#').next()?.trim();
+    let inner = line.strip_prefix('[')?.strip_suffix(']')?;
+    Some(inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(inner).trim())
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// One table, or several.
+fn tables(value: Option<Value>, name: &'static str) -> Result<Vec<Table>> {
+    let table = |value| match value {
+        Value::Table(table) => Ok(table),
+        other => {
+            let remedy = format!("write it as a table, under [{name}]");
+            Err(reticent::Error::invalid(name, other.to_string(), remedy).into())
+        }
+    };
+    match value {
+        None => Ok(Vec::new()),
+        Some(Value::Array(several)) => several.into_iter().map(table).collect(),
+        Some(one) => Ok(vec![table(one)?]),
+    }
+}
+
+/// The table as what it stands for, or the parser's words.
+pub(super) fn attempt<T: DeserializeOwned>(table: &Table) -> std::result::Result<T, String> {
+    Value::Table(table.clone()).try_into().map_err(|error: toml::de::Error| {
+        error.message().lines().next().unwrap_or_default().to_string()
+    })
+}
+
+/// The paths of all values that are no tables.
+pub(super) fn paths(table: &Table) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    for (key, value) in table {
+        match value {
+            Value::Table(inner) => all.extend(paths(inner).into_iter().map(|mut path| {
+                path.insert(0, key.clone());
+                path
+            })),
+            _ => all.push(vec![key.clone()]),
+        }
+    }
+    all
+}
+
+pub(super) fn get<'a>(table: &'a Table, path: &[String]) -> Option<&'a Value> {
+    let (last, inner) = path.split_last()?;
+    let mut table = table;
+    for key in inner {
+        table = table.get(key)?.as_table()?;
+    }
+    table.get(last)
+}
+
+pub(super) fn set(table: &mut Table, path: &[String], value: &Value) {
+    let Some((last, inner)) = path.split_last() else { return };
+    let mut table = table;
+    for key in inner {
+        let next = table.entry(key.clone()).or_insert_with(|| Value::Table(Table::new()));
+        if !next.is_table() {
+            *next = Value::Table(Table::new());
+        }
+        let Value::Table(inner) = next else { return };
+        table = inner;
+    }
+    table.insert(last.clone(), value.clone());
+}
+
+fn remove(table: &mut Table, path: &[String]) {
+    let Some((last, inner)) = path.split_last() else { return };
+    let mut table = table;
+    for key in inner {
+        let Some(Value::Table(inner)) = table.get_mut(key) else { return };
+        table = inner;
+    }
+    table.remove(last);
+}
+
+/// The word that a misspelt one most likely means.
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let close = known.map(|other| (distance(word, other), other)).min()?;
+    (close.0 <= 1 + word.chars().count() / 3).then_some(close.1)
+}
+
+/// Levenshtein's.
+fn distance(one: &str, two: &str) -> usize {
+    let two: Vec<char> = two.chars().collect();
+    let mut row: Vec<usize> = (0..=two.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in two.iter().enumerate() {
+            let substituted = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[two.len()]
+}

@@ -1,0 +1,102 @@
+//! A list in place of a value makes a grid.
+//!
+//! Which lists are values (`levels = [1, 2]`) and which are grids (`epsilon = [1, 2]`) is up to the type that a table stands for: a grid
+//! is the smallest set of lists that must be replaced by one of their entries for the table to be readable.
+
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+use super::document::{Document, Section, attempt, get, paths, set};
+use crate::{Result, contest::Label};
+
+/// Lists in one table, at most: every subset of them may have to be tried.
+const MOST_LISTS: usize = 10;
+/// Points of one grid, at most.
+const MOST_POINTS: usize = 10_000;
+
+/// One point of a grid.
+pub(super) struct Point<T> {
+    pub(super) value: T,
+    pub(super) table: Table,
+    pub(super) labels: Vec<Label>,
+}
+
+/// Every point of the table's grid, the last list running fastest.
+pub(super) fn expand<T: DeserializeOwned>(
+    document: &Document,
+    section: Section,
+    table: &Table,
+) -> Result<Vec<Point<T>>> {
+    let lists = grid_lists::<T>(document, section, table)?;
+    let mut points = vec![(table.clone(), Vec::new())];
+    for path in &lists {
+        let Some(Value::Array(entries)) = get(table, path) else { continue };
+        let key = &path[path.len() - 1];
+        if points.len() * entries.len() > MOST_POINTS {
+            let remedy = format!("a grid has at most {MOST_POINTS} points: shorten a list");
+            let error = reticent::Error::invalid("grid", points.len() * entries.len(), remedy);
+            return Err(document.locate(error.into(), section, Some(key)));
+        }
+        let with = |(table, labels): &(Table, Vec<Label>), entry: &Value| {
+            let (mut table, mut labels) = (table.clone(), labels.clone());
+            set(&mut table, path, entry);
+            labels.push(Label { key: key.clone(), value: plain(entry) });
+            (table, labels)
+        };
+        points = points.iter().flat_map(|point| entries.iter().map(|e| with(point, e))).collect();
+    }
+    let typed = |(table, labels)| {
+        let value = document.typed(section, &table)?;
+        Ok(Point { value, table, labels })
+    };
+    points.into_iter().map(typed).collect()
+}
+
+/// The lists that are grids.
+fn grid_lists<T: DeserializeOwned>(
+    document: &Document,
+    section: Section,
+    table: &Table,
+) -> Result<Vec<Vec<String>>> {
+    let Err(message) = attempt::<T>(table) else { return Ok(Vec::new()) };
+    let mut lists = paths(table);
+    lists.retain(|path| {
+        get(table, path).is_some_and(|v| v.as_array().is_some_and(|a| !a.is_empty()))
+    });
+    lists.truncate(MOST_LISTS);
+    let mut subsets: Vec<u32> = (1..1_u32 << lists.len()).collect();
+    subsets.sort_by_key(|subset| subset.count_ones());
+    let chosen = |subset: u32| {
+        lists.iter().enumerate().filter(move |(i, _)| subset >> i & 1 == 1).map(|(_, path)| path)
+    };
+    // What else is wrong, once the grids are out of the way.
+    let mut other = None;
+    for &subset in &subsets {
+        let mut first = table.clone();
+        for path in chosen(subset) {
+            if let Some(Value::Array(entries)) = get(table, path) {
+                set(&mut first, path, &entries[0]);
+            }
+        }
+        match attempt::<T>(&first) {
+            Ok(_) => return Ok(chosen(subset).cloned().collect()),
+            Err(message) if other.is_none() && !message.contains("sequence") => {
+                other = Some((first, message));
+            }
+            Err(_) => {}
+        }
+    }
+    let (table, message) = match (other, message.contains("sequence")) {
+        (Some(other), true) => other,
+        _ => (table.clone(), message),
+    };
+    Err(document.refusal::<T>(section, &table, &message))
+}
+
+/// A value as one would say it.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,523 @@
+//! `reticent run`: environments x algorithms x trials -> a folder of results.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `document` | the file, its overrides, and the line an error is about |
+//! | `grid` | lists that stand for several values |
+//! | `store` | finished trials on disk |
+//!
+//! The folder holds `experiment.toml` (as run), `trials.log` (finished trials), `results.csv` (algorithm, trial, round, regret),
+//! `summary.json`, `figures/` and `report.html`. Results do not depend on the number of threads, nor on how often a run was
+//! interrupted.
+
+mod document;
+mod grid;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Instant,
+};
+
+use serde::{Deserialize, Serialize};
+use toml::Value;
+
+use self::{
+    document::{Document, Section},
+    grid::Point,
+    store::{Key, Store, key_of},
+};
+use crate::{
+    Error, Result,
+    contest::{Contestant, Family, Label, Trial, checkpoints},
+    gradients::OnlineGradients,
+    linear::LinearBandits,
+    losses::ConvexBandits,
+    parallel::in_parallel,
+    report,
+    safe::SafeBandits,
+    sphere::SphereBandits,
+    summary::{AlgorithmSummary, Summary},
+};
+
+pub use document::Override;
+
+/// How many rounds of a trial are recorded.
+const CHECKPOINTS: usize = 120;
+
+/// Every trial's curve is kept.
+const MOST_TRIALS: u64 = 100_000;
+
+/// The code whose results are stored: another version's are computed again.
+const SOURCE: &str = env!("RETICENT_SOURCE");
+
+/// An experiment that has been read and found sound.
+///
+/// ```
+/// let experiment = reticent_lab::Experiment::parse(r#"
+///     name = "fixed arms"
+///     rounds = 10_000
+///     seed = 7
+///     [environment]
+///     kind = "gap"
+///     dimension = 5
+///     arms = 25
+///     fresh_arms = false
+///     [[algorithm]]
+///     kind = "joint"
+///     privacy = { epsilon = [0.5, 1.0], delta = 1e-6 }     # a list makes a grid
+/// "#)?;
+/// assert_eq!(experiment.cells().len(), 2);
+/// # Ok::<(), reticent_lab::Error>(())
+/// ```
+pub struct Experiment {
+    name: String,
+    rounds: u64,
+    trials: u64,
+    seed: u64,
+    environment: serde_json::Value,
+    /// The file as run.
+    text: String,
+    cells: Vec<Cell>,
+}
+
+/// One algorithm in one environment.
+pub struct Cell {
+    /// What the report calls it: the algorithm, and the environment where there are several.
+    pub name: String,
+    /// What is run.
+    pub contestant: Box<dyn Contestant>,
+    /// Where in the grid it stands.
+    pub labels: Vec<Label>,
+    key: Key,
+}
+
+/// The lines of an experiment file, for one family of problems.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lines<E, A> {
+    /// Stands above the report.
+    pub name: String,
+    /// Rounds of a trial.
+    pub rounds: u64,
+    /// Trials of each algorithm.
+    #[serde(default = "one")]
+    pub trials: u64,
+    /// Everything random follows from it.
+    #[serde(default)]
+    pub seed: u64,
+    /// Where decisions and their consequences come from.
+    pub environment: E,
+    /// What is compared.
+    #[serde(default = "Vec::new")]
+    pub algorithm: Vec<A>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl<E: Serialize, A: Serialize> Lines<E, A> {
+    /// The experiment, or the first thing that stands in its way.
+    pub fn check<F: Family<Environment = E, Algorithm = A>>(&self) -> Result<Experiment> {
+        let text = toml::to_string(self).map_err(|error| Error::experiment(error.to_string()))?;
+        Experiment::parse(&text)
+    }
+}
+
+/// How an experiment is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunOptions {
+    /// Only every `of`-th trial, beginning with number `index` (from 0): the rest is for other machines.
+    pub shard: Option<Shard>,
+    /// A trial that fails does not stop the others.
+    pub keep_going: bool,
+}
+
+/// A part of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 0.
+    pub index: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
+impl std::str::FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let parts =
+            text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match parts {
+            Some((i, of)) if (1..=of).contains(&i) => Ok(Shard { index: i - 1, of }),
+            _ => Err("write it as i/n with i from 1 to n, such as 2/4".into()),
+        }
+    }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// All results, unless only a shard was asked for.
+    pub summary: Option<Summary>,
+    /// Trials computed now.
+    pub computed: usize,
+    /// Trials taken over from an earlier run.
+    pub resumed: usize,
+    /// Results on disk that were damaged, and were computed again.
+    pub damaged: usize,
+    /// What went wrong in trials that failed, where the others went on.
+    pub failures: Vec<String>,
+}
+
+impl Experiment {
+    /// Reads an experiment from TOML; `environment.kind` says which family of problems it is about.
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::parse_with(text, &[])
+    }
+
+    /// As [`Experiment::parse`], with some keys given other values.
+    pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self> {
+        let document = Document::read(text, overrides)?;
+        let header = &document.header;
+        for (field, value) in [("rounds", header.rounds), ("trials", header.trials)] {
+            if value == 0 {
+                let error = reticent::Error::invalid(field, 0, "give a whole number above 0");
+                return Err(document.locate(error.into(), Section::Header, None));
+            }
+        }
+        if header.trials > MOST_TRIALS {
+            let remedy = format!("give at most {MOST_TRIALS}");
+            let error = reticent::Error::invalid("trials", header.trials, remedy);
+            return Err(document.locate(error.into(), Section::Header, None));
+        }
+        let mut parts = Parts::default();
+        for (index, table) in document.environments.iter().enumerate() {
+            let section = Section::Environment(index);
+            let kind = table.get("kind").and_then(Value::as_str).unwrap_or("missing");
+            match kind {
+                "gap" => parts.add::<LinearBandits>(&document, index)?,
+                "sphere" => parts.add::<SphereBandits>(&document, index)?,
+                "agents" => parts.add::<SafeBandits>(&document, index)?,
+                "losses" => parts.add::<ConvexBandits>(&document, index)?,
+                "gradients" | "records" => parts.add::<OnlineGradients>(&document, index)?,
+                _ => {
+                    let remedy = "give one of: gap, sphere, agents, losses, gradients, records";
+                    let error = reticent::Error::invalid("environment.kind", kind, remedy);
+                    return Err(document.locate(error.into(), section, Some("kind")));
+                }
+            }
+        }
+        parts.finish(&document)
+    }
+
+    /// What is compared.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// The algorithms of all cells.
+    pub fn contestants(&self) -> Vec<&dyn Contestant> {
+        self.cells.iter().map(|cell| &*cell.contestant).collect()
+    }
+
+    /// Runs everything on all cores without touching the disk; `progress` hears of every finished trial.
+    pub fn simulate(&self, progress: impl Fn(usize, usize) + Sync) -> Result<Summary> {
+        let jobs = self.jobs(None);
+        let results = in_parallel(&jobs, progress, |&job| self.trial(job))?;
+        Ok(self.summary(&jobs, results.into_iter().map(Some).collect()))
+    }
+
+    /// Runs everything that `folder` has not got yet, and writes the rest of it.
+    pub fn run(&self, folder: &Path, progress: impl Fn(usize, usize) + Sync) -> Result<Summary> {
+        let outcome = self.run_with(folder, RunOptions::default(), progress)?;
+        Ok(outcome.summary.expect("every trial was asked for"))
+    }
+
+    /// As [`Experiment::run`], in parts or in spite of failures.
+    pub fn run_with(
+        &self,
+        folder: &Path,
+        options: RunOptions,
+        progress: impl Fn(usize, usize) + Sync,
+    ) -> Result<Outcome> {
+        // A folder that cannot be written to is found out before the work, not after it.
+        report::write(folder, "experiment.toml", &self.text)?;
+        let store = Store::open(folder)?;
+        let jobs = self.jobs(options.shard);
+        let stored = |&(cell, number): &Job| store.get(self.cells[cell].key, number).cloned();
+        let mut results: Vec<Option<(Trial, f64)>> = jobs.iter().map(stored).collect();
+        let missing: Vec<usize> = (0..jobs.len()).filter(|&i| results[i].is_none()).collect();
+        let stop = AtomicBool::new(false);
+        let computed = in_parallel(&missing, progress, |&index| {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let (cell, number) = jobs[index];
+            match self.trial((cell, number)) {
+                Ok((trial, seconds)) => {
+                    store.put(self.cells[cell].key, number, &trial, seconds)?;
+                    Ok(Some(Ok((trial, seconds))))
+                }
+                Err(error) => {
+                    stop.store(!options.keep_going, Ordering::Relaxed);
+                    Ok(Some(Err(error)))
+                }
+            }
+        })?;
+        let mut failures = Vec::new();
+        for (&index, result) in missing.iter().zip(computed) {
+            let (cell, number) = jobs[index];
+            match result {
+                Some(Ok(result)) => results[index] = Some(result),
+                Some(Err(error)) if options.keep_going => {
+                    failures.push(format!("{}, trial {number}: {error}", self.cells[cell].name));
+                }
+                Some(Err(error)) => {
+                    return Err(
+                        error.at(None, &format!("{}, trial {number}", self.cells[cell].name))
+                    );
+                }
+                None => {}
+            }
+        }
+        let resumed = jobs.len() - missing.len();
+        let mut outcome = Outcome {
+            summary: None,
+            computed: missing.len() - failures.len(),
+            resumed,
+            damaged: store.damaged(),
+            failures,
+        };
+        if options.shard.is_none() {
+            let summary = self.summary(&jobs, results);
+            summary.write(folder)?;
+            outcome.summary = Some(summary);
+        }
+        Ok(outcome)
+    }
+
+    /// Joins the finished trials of `parts`, which ran shards of one experiment, and writes `folder`.
+    pub fn merge(parts: &[impl AsRef<Path>], folder: &Path) -> Result<Summary> {
+        let mut text: Option<String> = None;
+        for part in parts {
+            let path = part.as_ref().join("experiment.toml");
+            let other = std::fs::read_to_string(&path).map_err(|error| Error::Unreadable {
+                path: path.clone(),
+                reason: error.to_string(),
+            })?;
+            if text.as_ref().is_some_and(|text| *text != other) {
+                let remedy = "merge folders that ran the same file with the same --set";
+                let value = path.display().to_string();
+                return Err(reticent::Error::invalid("experiment.toml", value, remedy).into());
+            }
+            text = Some(other);
+        }
+        let text = text.ok_or_else(|| {
+            reticent::Error::invalid("folders", 0, "give the folders of the shards")
+        })?;
+        let experiment = Experiment::parse(&text)?;
+        report::write(folder, "experiment.toml", &experiment.text)?;
+        let store = Store::open(folder)?;
+        for part in parts {
+            store.absorb(part.as_ref())?;
+        }
+        drop(store);
+        let store = Store::open(folder)?;
+        let jobs = experiment.jobs(None);
+        let stored = |&(cell, number): &Job| store.get(experiment.cells[cell].key, number).cloned();
+        let results: Vec<Option<(Trial, f64)>> = jobs.iter().map(stored).collect();
+        let missing = results.iter().filter(|result| result.is_none()).count();
+        if missing > 0 {
+            let remedy = format!(
+                "of {} trials; `reticent run {}` computes them",
+                jobs.len(),
+                folder.join("experiment.toml").display()
+            );
+            return Err(reticent::Error::invalid("missing trials", missing, remedy).into());
+        }
+        let summary = experiment.summary(&jobs, results);
+        summary.write(folder)?;
+        Ok(summary)
+    }
+
+    fn jobs(&self, shard: Option<Shard>) -> Vec<Job> {
+        let Shard { index, of } = shard.unwrap_or(Shard { index: 0, of: 1 });
+        let all =
+            (0..self.trials).flat_map(|trial| (0..self.cells.len()).map(move |cell| (cell, trial)));
+        all.skip(index).step_by(of).collect()
+    }
+
+    fn trial(&self, (cell, number): Job) -> Result<(Trial, f64)> {
+        let (rounds, start) = (checkpoints(self.rounds, CHECKPOINTS), Instant::now());
+        let trial = self.cells[cell].contestant.trial(self.seed, number, &rounds)?;
+        Ok((trial, start.elapsed().as_secs_f64()))
+    }
+
+    /// All results; a cell of which no trial succeeded is left out.
+    fn summary(&self, jobs: &[Job], results: Vec<Option<(Trial, f64)>>) -> Summary {
+        let mut of_cells: Vec<Vec<(Trial, f64)>> = self.cells.iter().map(|_| Vec::new()).collect();
+        for (&(cell, _), result) in jobs.iter().zip(results) {
+            of_cells[cell].extend(result);
+        }
+        let finished = self.cells.iter().zip(of_cells).filter(|(_, results)| !results.is_empty());
+        let algorithms = finished.map(|(cell, results)| {
+            let (trials, seconds): (Vec<Trial>, Vec<f64>) = results.into_iter().unzip();
+            let time = seconds.iter().sum::<f64>() / seconds.len() as f64;
+            AlgorithmSummary::new(cell, trials, 1e9 * time / self.rounds as f64)
+        });
+        Summary {
+            name: self.name.clone(),
+            algorithms: algorithms.collect(),
+            environment: self.environment.clone(),
+            experiment: self.text.clone(),
+            rounds: self.rounds,
+            seed: self.seed,
+            version: env!("CARGO_PKG_VERSION"),
+        }
+    }
+}
+
+/// A cell and the number of a trial.
+type Job = (usize, u64);
+
+/// An experiment while its environments are gone through.
+#[derive(Default)]
+struct Parts {
+    environments: Vec<Value>,
+    cells: Vec<Cell>,
+}
+
+impl Parts {
+    /// Every algorithm in every point of the environment's grid.
+    fn add<F: Family>(&mut self, document: &Document, index: usize) -> Result<()> {
+        let section = Section::Environment(index);
+        let table = &document.environments[index];
+        let several_files = document.environments.len() > 1;
+        for environment in grid::expand::<F::Environment>(document, section, table)? {
+            let mut labels = environment.labels.clone();
+            if several_files && labels.is_empty() {
+                let name = table.get("kind").and_then(Value::as_str).unwrap_or_default();
+                labels.push(Label {
+                    key: "environment".into(),
+                    value: format!("{name} {}", index + 1),
+                });
+            }
+            let written = written(&environment.value)?;
+            self.add_algorithms::<F>(document, &environment.value, &written, &labels)?;
+            self.environments.push(written);
+        }
+        Ok(())
+    }
+
+    fn add_algorithms<F: Family>(
+        &mut self,
+        document: &Document,
+        environment: &F::Environment,
+        environment_written: &Value,
+        labels: &[Label],
+    ) -> Result<()> {
+        let (mut points, mut contestants) = (Vec::new(), Vec::new());
+        for (index, table) in document.algorithms.iter().enumerate() {
+            let section = Section::Algorithm(index);
+            for mut point in grid::expand::<F::Algorithm>(document, section, table)? {
+                if point.table.contains_key("name") && !point.labels.is_empty() {
+                    rename(&mut point, document, section, None)?;
+                }
+                let contestant = one_contestant::<F>(document, section, environment, &point)?;
+                points.push((section, point));
+                contestants.push(contestant);
+            }
+        }
+        // Points of a grid whose default names say too little get their place in the grid for a name.
+        for index in 0..points.len() {
+            let name = contestants[index].name().to_string();
+            let twins = contestants.iter().filter(|other| other.name() == name).count();
+            let (section, point) = &mut points[index];
+            if twins > 1 && !point.labels.is_empty() {
+                rename(point, document, *section, Some(&name))?;
+                contestants[index] = one_contestant::<F>(document, *section, environment, point)?;
+            }
+        }
+        for ((section, point), contestant) in points.into_iter().zip(contestants) {
+            let suffix =
+                if labels.is_empty() { String::new() } else { format!(" [{}]", joined(labels)) };
+            let name = format!("{}{suffix}", contestant.name());
+            if name.chars().any(char::is_control) {
+                let error = reticent::Error::invalid(
+                    "name",
+                    format!("{name:?}"),
+                    "leave control characters out",
+                );
+                return Err(document.locate(error.into(), section, Some("name")));
+            }
+            if self.cells.iter().any(|cell| cell.name == name) {
+                let error =
+                    reticent::Error::invalid("name", name, "give each algorithm a name of its own");
+                return Err(document.locate(error.into(), section, Some("name")));
+            }
+            let algorithm = written(&point.value)?;
+            let header = &document.header;
+            let determined = format!(
+                "{SOURCE} {} {} {CHECKPOINTS} {environment_written} {algorithm} {}",
+                header.rounds,
+                header.seed,
+                contestant.data_hash()
+            );
+            let labels = labels.iter().chain(&point.labels).cloned().collect();
+            self.cells.push(Cell { name, contestant, labels, key: key_of(&determined) });
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, document: &Document) -> Result<Experiment> {
+        let text = document.written()?;
+        let environment = match self.environments.len() {
+            1 => self.environments.remove(0),
+            _ => Value::Array(self.environments),
+        };
+        let environment = serde_json::to_value(&environment)
+            .map_err(|error| Error::experiment(error.to_string()))?;
+        let document::Header { name, rounds, trials, seed } = document.header.clone();
+        Ok(Experiment { name, rounds, trials, seed, environment, text, cells: self.cells })
+    }
+}
+
+fn written(value: &impl Serialize) -> Result<Value> {
+    Value::try_from(value).map_err(|error| Error::experiment(error.to_string()))
+}
+
+fn joined(labels: &[Label]) -> String {
+    let one = |label: &Label| format!("{} = {}", label.key, label.value);
+    labels.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// Names a point of a grid by its place in it.
+fn rename<A: serde::de::DeserializeOwned>(
+    point: &mut Point<A>,
+    document: &Document,
+    section: Section,
+    default: Option<&str>,
+) -> Result<()> {
+    let given = point.table.get("name").and_then(Value::as_str).or(default).unwrap_or_default();
+    let name = format!("{given}, {}", joined(&point.labels));
+    point.table.insert("name".into(), Value::String(name));
+    point.value = document.typed(section, &point.table)?;
+    Ok(())
+}
+
+fn one_contestant<F: Family>(
+    document: &Document,
+    section: Section,
+    environment: &F::Environment,
+    point: &Point<F::Algorithm>,
+) -> Result<Box<dyn Contestant>> {
+    let algorithms = std::slice::from_ref(&point.value);
+    let contestants = F::contestants(document.header.rounds, environment, algorithms);
+    let mut contestants = contestants.map_err(|error| document.locate(error, section, None))?;
+    contestants.pop().ok_or_else(|| Error::experiment("an algorithm came to nothing"))
+}

@@ -1,0 +1,143 @@
+use super::*;
+
+const FILE: &str = r#"
+name = "a grid"
+rounds = 200
+trials = 3
+
+[environment]
+kind = "sphere"
+dimension = [3, 4]
+arms = 5
+
+[[algorithm]]
+kind = "linucb"
+
+# levels is a list by itself; epsilon is a grid.
+[[algorithm]]
+kind = "local"
+levels = [1.0, 4.0]
+hidden_levels = [false, true]
+privacy = { epsilon = [1.0, 4.0], delta = 1e-6 }
+"#;
+
+fn refusal(text: &str) -> String {
+    match Experiment::parse(text) {
+        Ok(_) => panic!("it was accepted"),
+        Err(error) => {
+            assert!(error.is_bad_input());
+            error.to_string()
+        }
+    }
+}
+
+#[test]
+fn lists_make_grids_and_lists_that_are_values_do_not() {
+    let experiment = Experiment::parse(FILE).unwrap();
+    // Two environments, each with LinUCB and four points.
+    let names: Vec<&str> = experiment.cells().iter().map(|cell| cell.name.as_str()).collect();
+    assert_eq!(names.len(), 10, "{names:?}");
+    assert!(names[0].ends_with("[dimension = 3]") && names[5].ends_with("[dimension = 4]"));
+    let labels = &experiment.cells()[1].labels;
+    let label = |i: usize| (labels[i].key.as_str(), labels[i].value.as_str());
+    assert_eq!((label(0), label(1)), (("dimension", "3"), ("hidden_levels", "false")));
+    assert_eq!(experiment.cells()[1].contestant.certificates().len(), 2);
+    // The file as run says the same.
+    let again = Experiment::parse(&experiment.text).unwrap();
+    let keys = |of: &Experiment| of.cells.iter().map(|cell| cell.key).collect::<Vec<_>>();
+    assert_eq!(keys(&again), keys(&experiment));
+    let mut sorted = keys(&experiment);
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted.len(), 10, "keys differ");
+    assert_eq!(again.text, experiment.text);
+}
+
+#[test]
+fn overrides_reach_what_they_name() {
+    let set = |text: &str| text.parse::<Override>().unwrap();
+    let changes = [
+        set("algorithm.privacy.epsilon=2"),
+        set("environment.dimension=6"),
+        set("trials=1"),
+        set("name=word"),
+    ];
+    let experiment = Experiment::parse_with(FILE, &changes).unwrap();
+    assert_eq!((experiment.trials, experiment.name.as_str()), (1, "word"));
+    // LinUCB has no privacy to change; the local one has no grid of epsilons left.
+    assert_eq!(experiment.cells().len(), 3);
+    assert!(experiment.text.contains("dimension = 6"), "{}", experiment.text);
+    for bad in ["epsilon", "=1", "a..b=1"] {
+        assert!(bad.parse::<Override>().is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn an_error_names_line_table_key_and_remedy() {
+    let says = |from: &str, to: &str, words: &[&str]| {
+        let text = FILE.replace(from, to);
+        assert_ne!(text, FILE);
+        let message = refusal(&text);
+        for word in words {
+            assert!(message.contains(word), "{message:?} lacks {word:?}");
+        }
+    };
+    says(
+        "hidden_levels",
+        "hiden_levels",
+        &["line 18, algorithm 2", "did you mean `hidden_levels`?"],
+    );
+    says("kind = \"local\"", "kind = \"locale\"", &["line 16", "did you mean `local`?"]);
+    says("delta = 1e-6", "delta = \"small\"", &["line 19", "`delta`", "expected f64"]);
+    says("delta = 1e-6", "delta = 1.5", &["line 19, algorithm 2", "delta is 1.5"]);
+    says("arms = 5", "arms = -5", &["line 9, environment", "`arms`"]);
+    says("arms = 5", "arm = 5", &["line 9, environment", "did you mean `arms`?"]);
+    says("rounds = 200", "rounds = 0", &["line 3: rounds is 0"]);
+    says("rounds = 200", "round = 200", &["line 3", "did you mean `rounds`?"]);
+    says("trials = 3", "trials = 3 3", &["line 4"]);
+    says("kind = \"sphere\"", "kind = \"spheres\"", &["line 7", "spheres", "give one of"]);
+    says("kind = \"linucb\"", "kind = \"linucb\"\nname = \"a\\u0007\"", &["line 13", "control"]);
+    assert!(refusal("name = \"x\"\nrounds = 1").contains("environment is missing"));
+}
+
+#[test]
+fn a_run_in_any_number_of_pieces_is_the_same_run() {
+    let folder = std::env::temp_dir().join(format!("reticent-pieces-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let experiment = Experiment::parse(FILE).unwrap();
+    let whole = folder.join("whole");
+    experiment.run(&whole, |_, _| ()).unwrap();
+    let read = |folder: &Path| std::fs::read_to_string(folder.join("results.csv")).unwrap();
+    // Three shards on three machines.
+    let parts: Vec<_> = (0..3).map(|index| folder.join(format!("part{index}"))).collect();
+    for (index, part) in parts.iter().enumerate() {
+        let shard = Some(Shard { index, of: 3 });
+        let options = RunOptions { shard, keep_going: false };
+        let outcome = experiment.run_with(part, options, |_, _| ()).unwrap();
+        assert_eq!((outcome.computed, outcome.summary.is_none()), (10, true));
+    }
+    let merged = folder.join("merged");
+    let missing = Experiment::merge(&parts[..2], &merged).unwrap_err().to_string();
+    assert!(missing.contains("missing trials is 10"), "{missing}");
+    Experiment::merge(&parts, &merged).unwrap();
+    assert!(read(&merged) == read(&whole));
+    // A damaged line is computed again, and nothing else is.
+    let log = whole.join("trials.log");
+    let mut bytes = std::fs::read(&log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    std::fs::write(&log, bytes).unwrap();
+    let before = read(&whole);
+    let outcome = experiment.run_with(&whole, RunOptions::default(), |_, _| ()).unwrap();
+    assert_eq!((outcome.damaged, outcome.computed, outcome.resumed), (1, 1, 29));
+    assert!(read(&whole) == before);
+    // More trials: the old ones are kept.
+    let more = Experiment::parse_with(FILE, &["trials=5".parse().unwrap()]).unwrap();
+    let outcome = more.run_with(&whole, RunOptions::default(), |_, _| ()).unwrap();
+    assert_eq!((outcome.computed, outcome.resumed), (20, 30));
+    // Another seed shares nothing.
+    let other = Experiment::parse_with(FILE, &["seed=5".parse().unwrap()]).unwrap();
+    let outcome = other.run_with(&whole, RunOptions::default(), |_, _| ()).unwrap();
+    assert_eq!(outcome.resumed, 0);
+    let _ = std::fs::remove_dir_all(&folder);
+}
