@@ -395,6 +395,34 @@ fn a_broken_experiment_is_refused_with_file_line_and_remedy() {
 }
 
 #[test]
+fn a_model_is_learnt_from_a_file_and_a_bad_file_is_named_by_line() {
+    let folder = std::env::temp_dir().join(format!("reticent-cli-learn-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let rows: String = (0..400)
+        .map(|i| format!("{},{},{}\n", i % 20, ["inf", "8", "0"][i % 3], u8::from(i % 20 > 9)))
+        .collect();
+    std::fs::write(path("people.csv"), format!("age,epsilon,y\n{rows}")).unwrap();
+    let lines = format!(
+        "file = {:?}\nloss = \"logistic\"\nepsilon_column = \"epsilon\"\n[ranges]\nage = [0, 19]\n",
+        path("people.csv")
+    );
+    std::fs::write(path("learn.toml"), &lines).unwrap();
+    let learnt = json(&["learn", &path("learn.toml"), "--out", &path("model.json"), "--json"]);
+    assert_eq!((&learnt["private"], &learnt["silent"]), (&133.into(), &133.into()));
+    assert_eq!(learnt["certificates"][0]["guarantee"]["simulated"], false);
+    let saved: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path("model.json")).unwrap()).unwrap();
+    assert_eq!(saved, learnt);
+    // Without its public range, and with a cell that is no number.
+    std::fs::write(path("bare.toml"), lines.split("[ranges]").next().unwrap()).unwrap();
+    refused(&["learn", &path("bare.toml")], &["public range of age"]);
+    std::fs::write(path("people.csv"), format!("age,epsilon,y\n{rows}old,1,1\n")).unwrap();
+    refused(&["learn", &path("learn.toml")], &["line 402", "age is \"old\"", "people.csv"]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn help_shows_an_example_everywhere() {
     for arguments in [
         &["--help"][..],
@@ -407,6 +435,7 @@ fn help_shows_an_example_everywhere() {
         &["demo", "--help"],
         &["run", "--help"],
         &["certify", "--help"],
+        &["learn", "--help"],
         &["plan", "--help"],
         &["reproduce", "--help"],
         &["bench", "--help"],

@@ -9,6 +9,7 @@ use crate::error::Error;
 pub mod bench;
 pub mod certify;
 pub mod demo;
+pub mod learn;
 pub mod merge;
 pub mod plan;
 pub mod privacy;

@@ -7,7 +7,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::{BoundBroken, Gradient, Potential, Statistics, evidence};
-use crate::{Error, Result};
 
 /// The state of Algorithm 3.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,12 +68,15 @@ impl Coordinatewise {
         broken
     }
 
-    pub(super) fn check(&self, dimension: usize) -> Result<()> {
-        let sound = |s: &Statistics| s.sum.is_finite() && s.squares.is_finite() && s.squares >= 0.0;
-        if self.statistics.len() == dimension && self.statistics.iter().all(sound) {
-            Ok(())
-        } else {
-            Err(Error::invalid("saved coordinates", "inconsistent", "restore another copy"))
-        }
+    /// Whether a run of this learner could have left it so.
+    pub(super) fn is_sound(&self, potential: &Potential, dimension: usize) -> bool {
+        self.potential == *potential
+            && self.statistics.len() == dimension
+            && self.statistics.iter().all(Statistics::is_sound)
+    }
+
+    #[cfg(test)]
+    pub(super) fn spoil(&mut self, bad: f64) {
+        self.statistics[1].squares = bad;
     }
 }

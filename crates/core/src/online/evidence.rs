@@ -11,6 +11,9 @@
 //! the sign of L turned. By Ville's inequality it ever exceeds `1/alpha` with probability at most alpha: at any time, under any
 //! noise, whatever was not told. A rate v that is best for a mean of `k G` is `1/(2 k G)`; a few of them share alpha.
 //!
+//! A gradient of exactly zero is taken for a person who has nothing to say there, and not counted: noise that hits zero with positive
+//! probability (a coin between 0 and 2G) is not covered, noise on a fine grid is.
+//!
 //! A stream whose mean stays at 1.3 G or more is found out within some hundred noiseless gradients; single gradients above G cannot be told
 //! from noise by anybody. Where gradients are known to be free of noise, the learner checks each.
 

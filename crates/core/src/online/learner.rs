@@ -181,13 +181,64 @@ pub struct Absorbed {
 }
 
 /// A learner without a bound on the competitor, fed by gradients of unknown noise.
+///
+/// It holds no noise: people draw their own, so a resumed learner cannot repeat any.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RawLearner")]
 pub struct OnlineLearner {
     params: OnlineParams,
     machine: Machine,
     rounds: u64,
     /// The first time the bound was found broken.
     broken: Option<BoundBroken>,
+}
+
+/// A learner before it is checked.
+#[derive(Deserialize)]
+struct RawLearner {
+    params: OnlineParams,
+    machine: Machine,
+    rounds: u64,
+    broken: Option<BoundBroken>,
+}
+
+impl TryFrom<RawLearner> for OnlineLearner {
+    type Error = Error;
+
+    fn try_from(raw: RawLearner) -> Result<Self> {
+        let RawLearner { params, machine, rounds, broken } = raw;
+        let OnlineParams { dimension, gradient_bound, method } = params;
+        params.check()?;
+        let potential = |prior| Potential::new(prior, gradient_bound);
+        let sound = match (&method, &machine) {
+            (Method::Reduction { prior, geometry, step }, Machine::Reduction(reduction)) => {
+                reduction.is_sound(&potential(*prior)?, *geometry, dimension, *step, None)
+            }
+            (Method::KnownNoise { deviation, step }, Machine::Reduction(reduction)) => {
+                let precision = gradient_bound * gradient_bound;
+                let prior = potential(Prior::Conjugate { precision })?;
+                let square = Some(precision + deviation * deviation);
+                reduction.is_sound(&prior, Geometry::Ball, dimension, *step, square)
+            }
+            (Method::Coordinatewise { prior }, Machine::Coordinatewise(coordinates)) => {
+                coordinates.is_sound(&potential(*prior)?, dimension)
+            }
+            (Method::Sum { prior, geometry, step }, Machine::Sum(reduction, coordinates)) => {
+                let potential = potential(*prior)?;
+                reduction.is_sound(&potential, *geometry, dimension, *step, None)
+                    && coordinates.is_sound(&potential, dimension)
+            }
+            (Method::Descent { geometry, radius, step }, Machine::Descent(descent)) => {
+                descent.is_sound(*geometry, dimension, *radius, *step)
+            }
+            _ => false,
+        };
+        if sound {
+            Ok(OnlineLearner { params, machine, rounds, broken })
+        } else {
+            Err(Error::invalid("saved learner", "inconsistent", "restore another copy"))
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -349,19 +400,7 @@ impl OnlineLearner {
 
     /// Continues bit for bit where [`OnlineLearner::save`] stopped.
     pub fn resume(bytes: &[u8]) -> Result<Self> {
-        let learner: OnlineLearner = saved::load(KIND, bytes)?;
-        learner.params.check()?;
-        let dimension = learner.params.dimension;
-        match &learner.machine {
-            Machine::Reduction(reduction) => reduction.check(dimension)?,
-            Machine::Coordinatewise(coordinates) => coordinates.check(dimension)?,
-            Machine::Sum(reduction, coordinates) => {
-                reduction.check(dimension)?;
-                coordinates.check(dimension)?;
-            }
-            Machine::Descent(descent) => descent.check(dimension)?,
-        }
-        Ok(learner)
+        saved::load(KIND, bytes)
     }
 }
 
@@ -444,6 +483,35 @@ mod tests {
             assert_eq!(bits(&one), bits(&other), "{method:?}");
             for length in 0..bytes.len() {
                 assert!(OnlineLearner::resume(&bytes[..length]).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn a_state_that_no_run_could_have_left_is_refused() {
+        for method in methods() {
+            let mut learner = start(4, method);
+            play(&mut learner, &[1.0, 2.0, 0.0, -3.0], 20, 0.5, 1);
+            let refuse = |change: &dyn Fn(&mut OnlineLearner)| {
+                let mut changed = learner.clone();
+                change(&mut changed);
+                assert!(OnlineLearner::resume(&changed.save()).is_err(), "{method:?}");
+            };
+            refuse(&|learner| learner.params.dimension = 5);
+            refuse(&|learner| learner.params.gradient_bound = f64::NAN);
+            refuse(&|learner| {
+                let geometry = Geometry::Ball;
+                let prior = Prior::Conjugate { precision: 7.0 };
+                learner.params.method = Method::Reduction { prior, geometry, step: 1.0 };
+            });
+            for bad in [f64::NAN, f64::INFINITY] {
+                refuse(&|learner| match &mut learner.machine {
+                    Machine::Reduction(reduction) => reduction.spoil(bad),
+                    Machine::Sum(_, coordinates) | Machine::Coordinatewise(coordinates) => {
+                        coordinates.spoil(bad);
+                    }
+                    Machine::Descent(descent) => descent.spoil(bad),
+                });
             }
         }
     }

@@ -6,8 +6,6 @@
 //!
 //! Everything about a person that leaves their device is one report; what the randomiser says of it is the whole guarantee.
 
-use serde::{Deserialize, Serialize};
-
 use super::{BoundBroken, Gradient, Loss, OnlineLearner, Report};
 use crate::{Error, Result, noise::Noise, randomize::Randomizer, saved};
 
@@ -26,13 +24,13 @@ const KIND: &str = "linear model";
 /// assert!(model.score(&[0.6, -0.8])?.is_finite());
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LinearModel {
     learner: OnlineLearner,
     loss: Loss,
 }
 
-/// What became of one example.
+/// What became of one example. Score, loss and clipping are the person's own: they are for their device, not for the server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lesson {
     /// The prediction made before learning.
@@ -134,6 +132,33 @@ impl LinearModel {
             count += 1;
         }
         Ok((total / count.max(1) as f64, count))
+    }
+
+    /// One pass over people who all use one randomiser: a private model of everything the iterator gives. Stops at the first
+    /// example that cannot be used. Returns how many there were; how well the predictions did is not told, for nobody protects it.
+    ///
+    /// ```
+    /// use reticent::{noise::SecureNoise, online::{LinearModel, Loss, OnlineParams}, randomize::{KNormRandomizer, Randomizer}};
+    /// let people = [([1.0, 0.0], 1.0), ([0.0, 1.0], -1.0), ([0.6, 0.8], -1.0)]; // or the lines of a file
+    /// let mut model = LinearModel::new(OnlineParams::new(2, 1.0).check()?.start(), Loss::Logistic);
+    /// let randomizer = KNormRandomizer::new(2, 4.0, 1.0)?;
+    /// let stream = people.iter().map(|(features, label)| (features, *label));
+    /// model.pass_privately(stream, &randomizer, &mut SecureNoise::from_system()?)?;
+    /// println!("{:?}, {}", model.learner().weights(), randomizer.guarantee(1e-9)?);
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn pass_privately<'a, F: Into<Gradient<'a>>, R: Randomizer, N: Noise + ?Sized>(
+        &mut self,
+        examples: impl IntoIterator<Item = (F, f64)>,
+        randomizer: &R,
+        noise: &mut N,
+    ) -> Result<u64> {
+        let mut count = 0;
+        for (features, label) in examples {
+            self.learn_privately(features, label, randomizer, noise)?;
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// The whole state.

@@ -31,8 +31,9 @@ impl Loss {
     pub fn value(&self, score: f64, label: f64) -> Result<f64> {
         self.check(score, label)?;
         Ok(match self {
-            Loss::Squared => 0.5 * (score - label).powi(2),
-            Loss::Absolute => (score - label).abs(),
+            // Saturated, as predictions are.
+            Loss::Squared => (0.5 * (score - label).powi(2)).min(f64::MAX),
+            Loss::Absolute => (score - label).abs().min(f64::MAX),
             Loss::Logistic => {
                 let margin = label * score;
                 (-margin.abs()).exp().ln_1p() + (-margin).max(0.0)
@@ -45,7 +46,7 @@ impl Loss {
     pub fn derivative(&self, score: f64, label: f64) -> Result<f64> {
         self.check(score, label)?;
         Ok(match self {
-            Loss::Squared => score - label,
+            Loss::Squared => (score - label).clamp(-f64::MAX, f64::MAX),
             Loss::Absolute if score == label => 0.0,
             Loss::Absolute => (score - label).signum(),
             Loss::Logistic => -label / (1.0 + (label * score).exp()),
@@ -100,6 +101,8 @@ mod tests {
     #[test]
     fn extremes_and_bad_input() {
         assert_eq!(Loss::Logistic.value(1e6, -1.0).unwrap(), 1e6);
+        assert_eq!(Loss::Squared.value(1e200, 0.0).unwrap(), f64::MAX);
+        assert_eq!(Loss::Absolute.value(f64::MAX, -f64::MAX).unwrap(), f64::MAX);
         assert_eq!(Loss::Logistic.derivative(1e6, -1.0).unwrap(), 1.0);
         assert!(Loss::Hinge.value(f64::NAN, 1.0).is_err());
         assert!(Loss::Squared.value(0.0, f64::INFINITY).is_err());

@@ -17,7 +17,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Gradient;
-use crate::{Error, Result, special::euclidean_norm};
+use crate::special::euclidean_norm;
 
 /// The set in which directions live, and with it the norm in which gradients are bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -156,18 +156,38 @@ impl MirrorDescent {
         self.radius * (2.0 / self.step + self.step) * squares
     }
 
-    /// Refuses a saved state that no run could have left.
-    pub(super) fn check(&self, dimension: usize) -> Result<()> {
-        let sound = match &self.state {
-            State::Ball { point, scale, squares, .. } => {
-                point.len() == dimension && *scale > 0.0 && *squares >= 0.0
-            }
-            State::Box { point, squares } => point.len() == dimension && squares.len() == dimension,
+    /// Whether a run of this learner could have left it so.
+    pub(super) fn is_sound(
+        &self,
+        geometry: Geometry,
+        dimension: usize,
+        radius: f64,
+        step: f64,
+    ) -> bool {
+        let finite = |numbers: &[f64]| {
+            numbers.len() == dimension && numbers.iter().all(|number| number.is_finite())
         };
-        if sound {
-            Ok(())
-        } else {
-            Err(Error::invalid("saved direction", "inconsistent", "restore another copy"))
+        let state = match (&self.state, geometry) {
+            (State::Ball { point, scale, squared_norm, squares, .. }, Geometry::Ball) => {
+                finite(point)
+                    && *scale > 0.0
+                    && scale.is_finite()
+                    && squared_norm.is_finite()
+                    && *squares >= 0.0
+                    && squares.is_finite()
+            }
+            (State::Box { point, squares }, Geometry::Box) => {
+                finite(point) && finite(squares) && squares.iter().all(|&square| square >= 0.0)
+            }
+            _ => false,
+        };
+        state && self.radius == radius && self.step == step
+    }
+
+    #[cfg(test)]
+    pub(super) fn spoil(&mut self, bad: f64) {
+        match &mut self.state {
+            State::Ball { point, .. } | State::Box { point, .. } => point[0] = bad,
         }
     }
 }

@@ -81,7 +81,24 @@ impl Reduction {
         Ok(Some(length + norm * self.direction.regret_bound()))
     }
 
-    pub(super) fn check(&self, dimension: usize) -> Result<()> {
-        self.direction.check(dimension)
+    /// Whether a run of this learner could have left it so.
+    pub(super) fn is_sound(
+        &self,
+        potential: &Potential,
+        geometry: Geometry,
+        dimension: usize,
+        step: f64,
+        known_square: Option<f64>,
+    ) -> bool {
+        self.potential == *potential
+            && self.direction.is_sound(geometry, dimension, 1.0, step)
+            && self.statistics.is_sound()
+            && self.known_square == known_square
+            && !self.length.ln().is_nan()
+    }
+
+    #[cfg(test)]
+    pub(super) fn spoil(&mut self, bad: f64) {
+        self.statistics.sum = bad;
     }
 }

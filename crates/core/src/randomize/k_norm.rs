@@ -5,9 +5,9 @@
 
 use super::Randomizer;
 use crate::{
-    Result,
+    Error, Result,
     noise::{KNorm, Noise},
-    online::{Geometry, Gradient, Report},
+    online::{Gradient, Report},
     privacy::Event,
 };
 
@@ -31,6 +31,10 @@ pub struct KNormRandomizer {
 impl KNormRandomizer {
     /// For gradients clipped to Euclidean norm `bound`.
     pub fn new(dimension: usize, epsilon: f64, bound: f64) -> Result<Self> {
+        // Far above, the noise is too narrow for doubles to hide in.
+        if !(1e-6..=1e3).contains(&epsilon) {
+            return Err(Error::invalid("epsilon", epsilon, "give a number from 1e-6 to 1e3"));
+        }
         Ok(KNormRandomizer { dimension, bound, law: KNorm::new(dimension, epsilon, bound)? })
     }
 
@@ -47,10 +51,14 @@ impl Randomizer for KNormRandomizer {
 
     fn report<N: Noise + ?Sized>(&self, gradient: Gradient<'_>, noise: &mut N) -> Result<Report> {
         gradient.check("gradient", self.dimension)?;
-        let norm = Geometry::Ball.dual_norm(gradient);
-        let shrink = if norm > self.bound { self.bound / norm } else { 1.0 };
+        // Relative to the largest entry no norm overflows and no factor underflows, whatever was sent.
+        let largest = gradient.largest();
+        let relative = gradient.entries().map(|(_, g)| (g / largest).powi(2)).sum::<f64>().sqrt();
+        let clips = largest * relative > self.bound;
         let mut clipped = vec![0.0; self.dimension];
-        gradient.entries().for_each(|(index, g)| clipped[index] = g * shrink);
+        gradient.entries().for_each(|(index, g)| {
+            clipped[index] = if clips { g / largest / relative * self.bound } else { g };
+        });
         Ok(Report::Dense(self.law.randomize(&clipped, noise)?))
     }
 
@@ -90,5 +98,18 @@ mod tests {
         assert!(Accountant::price(&event).unwrap().delta(1.9).unwrap() > 0.0);
         assert!(randomizer.report(Gradient::from(&[f64::NAN; 4]), &mut noise).is_err());
         assert!(randomizer.report(Gradient::from(&[0.0; 3]), &mut noise).is_err());
+        // Clipped, whatever was sent: bounds and gradients of extreme size.
+        for bound in [1e-100, 1.3e-15, 1.0] {
+            let small = KNormRandomizer::new(4, 1e3, bound).unwrap();
+            for huge in [[f64::MAX; 4], [1e300, 0.0, 0.0, -1.0]] {
+                let report = small.report(Gradient::from(&huge), &mut noise).unwrap();
+                let size = Gradient::from(&report).squared_norm().sqrt();
+                assert!(size > 0.9 * bound && size < 1.1 * bound, "{size} {bound}");
+            }
+            assert!(small.report(Gradient::from(&[5e-324; 4]), &mut noise).is_ok());
+        }
+        for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-9, 1e4] {
+            assert!(KNormRandomizer::new(3, epsilon, 1.0).is_err());
+        }
     }
 }

@@ -63,16 +63,17 @@ impl L1Laplace {
 
     /// The clipped gradient in units, with sizes that sum to at most `most`.
     fn quantize(&self, gradient: Gradient<'_>) -> Vec<(usize, i64)> {
-        // Scaled first, so that a sum of huge entries does not overflow.
+        // Relative to the largest entry no sum overflows and no factor underflows, whatever was sent.
         let largest = gradient.largest();
         let relative: f64 = gradient.entries().map(|(_, g)| g.abs() / largest).sum();
-        let norm = largest * relative;
-        let mut shrink = if norm > self.bound { self.bound / largest / relative } else { 1.0 };
+        let clips = largest * relative > self.bound;
+        let mut shrink = 1.0;
         loop {
-            let units: Vec<(usize, i64)> = gradient
-                .entries()
-                .map(|(index, g)| (index, (g * shrink / self.unit) as i64))
-                .collect();
+            let units = |(index, g): (usize, f64)| {
+                let clipped = if clips { g / largest / relative * self.bound } else { g };
+                (index, (clipped * shrink / self.unit) as i64)
+            };
+            let units: Vec<(usize, i64)> = gradient.entries().map(units).collect();
             let sum: u64 = units.iter().map(|(_, units)| units.unsigned_abs()).sum();
             if sum <= self.most {
                 return units;
@@ -151,6 +152,18 @@ mod tests {
     }
 
     #[test]
+    fn rounding_to_the_nearest_would_exceed_the_sensitivity() {
+        let randomizer = L1Laplace::new(10, 1.0, 1.0).unwrap();
+        let gradient = [0.1; 10];
+        let sum = |units: &mut dyn Iterator<Item = i64>| units.map(i64::unsigned_abs).sum::<u64>();
+        let ours = randomizer.quantize(Gradient::from(&gradient));
+        assert!(sum(&mut ours.into_iter().map(|(_, units)| units)) <= randomizer.most);
+        // Planted.
+        let nearest = gradient.iter().map(|g| (g / randomizer.unit).round() as i64);
+        assert!(sum(&mut nearest.into_iter()) > randomizer.most);
+    }
+
+    #[test]
     fn the_price_is_epsilon_and_bad_parameters_are_refused() {
         let mut noise = SecureNoise::seeded(64);
         let randomizer = L1Laplace::new(3, 0.7, 2.0).unwrap();
@@ -164,6 +177,15 @@ mod tests {
         assert!(L1Laplace::new(3, 1.0, 0.0).is_err());
         assert!(randomizer.report(Gradient::from(&[1e300; 3]), &mut noise).is_ok());
         assert!(randomizer.report(Gradient::from(&[0.0; 3]), &mut noise).is_ok());
+        // A factor that clips the largest double to a small bound is below the smallest normal one.
+        for bound in [1e-100, 1.3e-15, 1e-10, 1.0] {
+            let small = L1Laplace::new(3, 1.0, bound).unwrap();
+            for gradient in [[f64::MAX, 0.0, 0.0], [f64::MAX, -f64::MAX, 1.0], [5e-324, 0.0, 0.0]] {
+                let units = small.quantize(Gradient::from(&gradient));
+                let sum: u64 = units.iter().map(|(_, units)| units.unsigned_abs()).sum();
+                assert!(sum <= small.most && (gradient[0] < 1.0 || sum + 3 >= small.most));
+            }
+        }
         assert!(randomizer.report(Gradient::from(&[f64::NAN; 3]), &mut noise).is_err());
     }
 }

@@ -3,6 +3,10 @@
 //! Lemma 4 of van der Hoeven (2019): with `|g_j| <= bound`, noise of density `~ exp(-tau_j |z| / (2 bound))` on attribute j keeps it `tau_j`-private, and the
 //! whole report `sum tau_j`-private. `tau_j = 0`: nothing is sent for j. `tau_j` infinite: j is sent as it is, and has no guarantee.
 //!
+//! **What an attribute's level protects.** The entry `g_j` of the gradient, seen through its own report. In a linear model all entries
+//! are the slope of the loss times a feature, and the slope depends on every feature and the label: who sees the whole report learns
+//! about a feature from the other entries too. Only the sum of levels bounds that, and an entry in the clear bounds nothing.
+//!
 //! **On a grid.** `g_j` is clipped and rounded to a multiple of a power of two, an integer of size at most m; the noise is a
 //! discrete Laplace of rational scale s, exactly drawn; two such integers differ by at most 2m. So the true level is `2m/s`, which is
 //! what the event says; s is rounded up, so that it is never above `tau_j`. The law is symmetric.
@@ -86,7 +90,8 @@ impl LocalLaplace {
         Ok(LocalLaplace { dimension, bound, sent, laws })
     }
 
-    /// What an attribute's part of the report tells the accountant.
+    /// What an attribute's part of the report tells the accountant of that entry of the gradient; not of the feature behind it, which
+    /// moves the other entries as well.
     pub fn attribute_event(&self, attribute: usize) -> Result<Event> {
         if attribute >= self.dimension {
             let remedy = format!("give an index below {}", self.dimension);

@@ -20,9 +20,19 @@ pub trait Randomizer {
 
     /// What may be promised of one report.
     fn guarantee(&self, delta: f64) -> Result<Guarantee> {
-        let guarantee = Guarantee::of(&self.event()?, TrustModel::Local, delta)?;
-        Ok(guarantee
-            .with_condition("the randomiser, and with it the level and which attributes are sent, does not depend on the person's data")
-            .with_condition("a report's size shows roughly which level its sender chose: the level itself is not protected"))
+        Ok(with_conditions(Guarantee::of(&self.event()?, TrustModel::Local, delta)?))
     }
+
+    /// What may be promised to a person who sends at most `reports` of them, all by this randomiser.
+    fn guarantee_of_person(&self, reports: u64, delta: f64) -> Result<Guarantee> {
+        let event = self.event()?;
+        Ok(with_conditions(Guarantee::of_person(&event, reports, TrustModel::Local, delta)?))
+    }
+}
+
+fn with_conditions(guarantee: Guarantee) -> Guarantee {
+    guarantee
+        .with_condition("the randomiser, and with it the level and which attributes are sent, does not depend on the person's data")
+        .with_condition("a report's size shows roughly which level its sender chose: the level itself is not protected")
+        .with_condition("that and when a person reports is public; data that break the declared form are refused, and silence shows")
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reticent::{
+    Error as CoreError,
     online::{Geometry, LinearModel, Method, OnlineParams, Prior},
     privacy::Guarantee,
 };
@@ -150,7 +151,7 @@ pub(super) struct Learner {
     source: Arc<dyn Source>,
     private: Option<PrivatePeople>,
     certificates: Vec<Certificate>,
-    rounds: u64,
+    population: u64,
 }
 
 impl Algorithm {
@@ -162,6 +163,21 @@ impl Algorithm {
             Algorithm::KnownNoise(lines) | Algorithm::Zero(lines) => lines.privacy.as_ref(),
             Algorithm::GradientDescent(lines) | Algorithm::Adagrad(lines) => lines.privacy.as_ref(),
         }
+    }
+
+    /// A key that would have no effect is refused, not passed over.
+    fn nothing_is_ignored(&self) -> Result<()> {
+        let ignored = match self {
+            Algorithm::Coordinatewise(PotentialLines { step, .. }) if *step != 1.0 => "step",
+            Algorithm::Coordinatewise(PotentialLines { geometry, .. })
+                if *geometry != Geometry::Ball =>
+            {
+                "geometry"
+            }
+            _ => return Ok(()),
+        };
+        let remedy = "it belongs to the direction of Algorithm 2: leave it out";
+        Err(CoreError::invalid(ignored, "given", remedy).into())
     }
 
     /// Its name, its method, and the norm in which its gradients are bounded.
@@ -240,13 +256,15 @@ impl Learner {
         if let Some(params) = &params {
             params.check()?;
         }
+        algorithm.nothing_is_ignored()?;
+        let population = source.population(rounds);
         let certificate = |people: &PrivatePeople| Certificate {
-            whom: format!("the {} of {rounds} people who ask for privacy", people.count),
+            whom: format!("the {} of {population} people who ask for privacy", people.count),
             guarantee: people.guarantee.clone(),
         };
-        let partial = private.as_ref().filter(|people| people.count < rounds);
+        let partial = private.as_ref().filter(|people| people.count < population);
         let certificates = partial.map(certificate).into_iter().collect();
-        Ok(Learner { name, params, source, private, certificates, rounds })
+        Ok(Learner { name, params, source, private, certificates, population })
     }
 }
 
@@ -259,12 +277,16 @@ impl Contestant for Learner {
     fn guarantee(&self) -> Option<&Guarantee> {
         self.private
             .as_ref()
-            .filter(|people| people.count >= self.rounds)
+            .filter(|people| people.count >= self.population)
             .map(|people| &people.guarantee)
     }
 
     fn certificates(&self) -> &[Certificate] {
         &self.certificates
+    }
+
+    fn data_hash(&self) -> u64 {
+        self.source.data_hash()
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
@@ -274,8 +296,8 @@ impl Contestant for Learner {
         let rounds = checkpoints.last().copied().unwrap_or(0);
         let crowd = self.source.crowd(rounds, seed)?;
         let private = match &self.private {
-            Some(people) => people.rounds(rounds, seed),
-            None => vec![false; rounds as usize],
+            Some(people) => people.draw(crowd.people.len() as u64, seed),
+            None => vec![false; crowd.people.len()],
         };
         let loss = self.source.loss();
         let mut model = match &self.params {
@@ -286,7 +308,8 @@ impl Contestant for Learner {
         let mut clipped = 0_u64;
         for &checkpoint in checkpoints {
             while round < checkpoint {
-                let (features, label) = &crowd.people[round as usize];
+                let person = crowd.who[round as usize];
+                let (features, label) = &crowd.people[person];
                 let best: f64 =
                     features.iter().map(|&(index, x)| x * crowd.competitor[index]).sum();
                 regret -= loss.value(best, *label)?;
@@ -296,7 +319,7 @@ impl Contestant for Learner {
                         let (gradient, lesson) = model.gradient(features, *label)?;
                         regret += lesson.loss;
                         clipped += u64::from(lesson.clipped);
-                        let people = self.private.as_ref().filter(|_| private[round as usize]);
+                        let people = self.private.as_ref().filter(|_| private[person]);
                         let report = match people {
                             Some(people) => people.randomizer.report(&gradient, &mut noise)?,
                             None => reticent::online::Report::Sparse(gradient),
@@ -331,7 +354,7 @@ impl Contestant for Learner {
                     None => 0.0,
                 };
                 losses += loss.value(score, *label)?;
-                right += f64::from(u8::from(score * label > 0.0));
+                right += if score == 0.0 { 0.5 } else { f64::from(u8::from(score * label > 0.0)) };
             }
             let people = crowd.held_out.len() as f64;
             measures.push(Measure { what: "mean loss on people held out", value: losses / people });

@@ -4,12 +4,17 @@
 //! | --- | --- |
 //! | `world` | `kind = "gradients"`: people drawn from a law, both scenarios of section 3.4 of van der Hoeven (2019) |
 //! | `records` | `kind = "records"`: people read from a file of numbers, one pass or several |
+//! | `table`, `scaling` | such a file, read strictly; from its rows to features and labels |
 //! | `people` | who asks for privacy, how much, and by which randomiser |
+//! | `learn` | a model from such a file in one pass, with noise that protects |
 //! | `learner` | the algorithms: Algorithms 2 and 3, their sum, and the baselines |
 
+mod learn;
 mod learner;
 mod people;
 mod records;
+mod scaling;
+mod table;
 #[cfg(test)]
 mod tests;
 mod world;
@@ -21,9 +26,11 @@ use crate::{
     contest::{Contestant, Family},
 };
 
+pub use learn::{LearnFile, Learnt, Test, Weight};
 pub use learner::{Algorithm, DescentLines, KnownNoiseLines, PotentialLines, PriorName};
 pub use people::{Privacy, RandomizerName};
 pub use records::RecordLines;
+pub use scaling::{Column, Ranges};
 pub use world::{Features, GradientLines};
 
 /// Environments `gradients` and `records`; algorithms [`Algorithm`].
@@ -48,6 +55,8 @@ pub(crate) type Person = (Vec<(usize, f64)>, f64);
 pub(crate) struct Crowd {
     /// Those who teach.
     pub people: Vec<Person>,
+    /// Whose turn it is in each round, as indices of `people`.
+    pub who: Vec<usize>,
     /// The competitor u, and what it loses to them in each round is counted against.
     pub competitor: Vec<f64>,
     /// Those who are held out to see what was learnt.
@@ -66,8 +75,20 @@ pub(crate) trait Source: Send + Sync {
     fn l1_bound(&self) -> f64;
     /// The largest size of any entry of anybody's gradient.
     fn coordinate_bound(&self) -> f64;
-    /// How often one person takes part at most.
-    fn takes_part(&self, rounds: u64) -> u64;
+    /// How many different people take part.
+    fn population(&self, rounds: u64) -> u64;
+    /// How often one of them does, at most.
+    fn takes_part(&self, rounds: u64) -> u64 {
+        rounds.div_ceil(self.population(rounds).max(1))
+    }
+    /// What a guarantee rests on besides its randomiser.
+    fn conditions(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Of people that were read from elsewhere.
+    fn data_hash(&self) -> u64 {
+        0
+    }
     /// The people of a trial.
     fn crowd(&self, rounds: u64, seed: u64) -> Result<Crowd>;
 }
@@ -83,7 +104,9 @@ impl Family for OnlineGradients {
     ) -> Result<Vec<Box<dyn Contestant>>> {
         let source: std::sync::Arc<dyn Source> = match environment {
             GradientEnvironment::Gradients(lines) => std::sync::Arc::new(lines.check()?),
-            GradientEnvironment::Records(lines) => std::sync::Arc::new(lines.read()?),
+            GradientEnvironment::Records(lines) => {
+                std::sync::Arc::new(lines.read()?.in_hindsight()?)
+            }
         };
         let contestant = |algorithm: &Algorithm| -> Result<Box<dyn Contestant>> {
             Ok(Box::new(learner::Learner::new(algorithm, source.clone(), rounds)?))

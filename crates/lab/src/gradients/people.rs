@@ -16,7 +16,8 @@ use crate::{FastNoise, Result, contest::mix};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Privacy {
-    /// The level of everybody who asks for privacy.
+    /// The level of everybody who asks for privacy; left out for `attributes`.
+    #[serde(default)]
     pub epsilon: f64,
     /// How many ask; everybody by default. Who they are is drawn by the trial.
     #[serde(default)]
@@ -24,7 +25,7 @@ pub struct Privacy {
     /// How.
     #[serde(default)]
     pub randomizer: RandomizerName,
-    /// For `attributes`: tau of every attribute, which need not sum to epsilon; 0 sends nothing.
+    /// For `attributes`: tau of every attribute, which together are the level; 0 sends nothing.
     #[serde(default)]
     pub levels: Option<Vec<f64>>,
 }
@@ -62,60 +63,28 @@ pub(super) enum AnyRandomizer {
 }
 
 impl AnyRandomizer {
-    pub(super) fn report(
-        &self,
-        gradient: &[(usize, f64)],
-        noise: &mut FastNoise,
-    ) -> reticent::Result<Report> {
-        let gradient = Gradient::from(gradient);
-        match self {
-            AnyRandomizer::KNorm(randomizer) => randomizer.report(gradient, noise),
-            AnyRandomizer::L1Laplace(randomizer) => randomizer.report(gradient, noise),
-            AnyRandomizer::LocalLaplace(randomizer) => randomizer.report(gradient, noise),
-            AnyRandomizer::Staircase(randomizer) => randomizer.report(gradient, noise),
-        }
-    }
-
-    fn event(&self) -> reticent::Result<reticent::privacy::Event> {
-        match self {
-            AnyRandomizer::KNorm(randomizer) => randomizer.event(),
-            AnyRandomizer::L1Laplace(randomizer) => randomizer.event(),
-            AnyRandomizer::LocalLaplace(randomizer) => randomizer.event(),
-            AnyRandomizer::Staircase(randomizer) => randomizer.event(),
-        }
-    }
-}
-
-/// The private people of a run.
-pub(super) struct PrivatePeople {
-    pub(super) randomizer: AnyRandomizer,
-    /// How many there are.
-    pub(super) count: u64,
-    pub(super) guarantee: Guarantee,
-    /// `sqrt(E||xi||^2)` of one report.
-    pub(super) deviation: f64,
-}
-
-/// Privacy is pure; some delta must stand beside the epsilon.
-const DELTA: f64 = 1e-9;
-
-impl PrivatePeople {
-    pub(super) fn new(privacy: &Privacy, source: &dyn Source, rounds: u64) -> Result<Self> {
+    /// The randomiser, and `E||xi||^2` of its noise.
+    pub(super) fn new(privacy: &Privacy, source: &dyn Source) -> Result<(Self, f64)> {
         let d = source.dimension();
         let epsilon = privacy.epsilon;
-        if !(epsilon.is_finite() && epsilon > 0.0) {
+        let attributes = privacy.randomizer == RandomizerName::Attributes;
+        if privacy.levels.is_some() != attributes {
+            let remedy = "give levels with randomizer = \"attributes\", and only then";
+            return Err(CoreError::invalid("levels", "out of place", remedy).into());
+        }
+        if attributes && epsilon != 0.0 {
+            let remedy = "leave it out: the levels of the attributes add up to it";
+            return Err(CoreError::invalid("epsilon", epsilon, remedy).into());
+        }
+        if !(attributes || epsilon.is_finite() && epsilon > 0.0) {
             return Err(
                 CoreError::invalid("epsilon", epsilon, "give a finite number above 0").into()
             );
         }
-        if privacy.levels.is_some() != (privacy.randomizer == RandomizerName::Attributes) {
-            let remedy = "give levels with randomizer = \"attributes\", and only then";
-            return Err(CoreError::invalid("levels", "out of place", remedy).into());
-        }
         // Every coordinate of a gradient is at most its Euclidean norm.
         let bound = source.gradient_bound();
         let split = vec![epsilon / d as f64; d];
-        let (randomizer, second_moment) = match privacy.randomizer {
+        Ok(match privacy.randomizer {
             RandomizerName::KNorm => {
                 let randomizer = KNormRandomizer::new(d, epsilon, bound)?;
                 (AnyRandomizer::KNorm(randomizer), randomizer.second_moment())
@@ -145,28 +114,71 @@ impl PrivatePeople {
                 let second_moment = 8.0 * (d as f64).powi(3) * (bound / epsilon).powi(2);
                 (AnyRandomizer::Staircase(randomizer), second_moment)
             }
-        };
-        let guarantee = Guarantee::of_person(
-            &randomizer.event()?,
-            source.takes_part(rounds),
-            reticent::privacy::TrustModel::Local,
-            DELTA,
-        )?
-        .with_condition("a report's size shows roughly which level its sender chose: the level itself is not protected")
-        .simulated();
-        let count = privacy.people.unwrap_or(rounds).min(rounds);
+        })
+    }
+
+    pub(super) fn report<N: Noise>(
+        &self,
+        gradient: &[(usize, f64)],
+        noise: &mut N,
+    ) -> reticent::Result<Report> {
+        let gradient = Gradient::from(gradient);
+        match self {
+            AnyRandomizer::KNorm(randomizer) => randomizer.report(gradient, noise),
+            AnyRandomizer::L1Laplace(randomizer) => randomizer.report(gradient, noise),
+            AnyRandomizer::LocalLaplace(randomizer) => randomizer.report(gradient, noise),
+            AnyRandomizer::Staircase(randomizer) => randomizer.report(gradient, noise),
+        }
+    }
+
+    pub(super) fn guarantee(&self, reports: u64) -> reticent::Result<Guarantee> {
+        match self {
+            AnyRandomizer::KNorm(randomizer) => randomizer.guarantee_of_person(reports, DELTA),
+            AnyRandomizer::L1Laplace(randomizer) => randomizer.guarantee_of_person(reports, DELTA),
+            AnyRandomizer::LocalLaplace(randomizer) => {
+                randomizer.guarantee_of_person(reports, DELTA)
+            }
+            AnyRandomizer::Staircase(randomizer) => randomizer.guarantee_of_person(reports, DELTA),
+        }
+    }
+}
+
+/// The private people of a run.
+pub(super) struct PrivatePeople {
+    pub(super) randomizer: AnyRandomizer,
+    /// How many there are.
+    pub(super) count: u64,
+    pub(super) guarantee: Guarantee,
+    /// `sqrt(E||xi||^2)` of one report.
+    pub(super) deviation: f64,
+}
+
+/// Privacy is pure; some delta must stand beside the epsilon.
+const DELTA: f64 = 1e-9;
+
+impl PrivatePeople {
+    pub(super) fn new(privacy: &Privacy, source: &dyn Source, rounds: u64) -> Result<Self> {
+        let (randomizer, second_moment) = AnyRandomizer::new(privacy, source)?;
+        let population = source.population(rounds);
+        let count = privacy.people.unwrap_or(population);
+        if count > population {
+            let remedy = format!("give at most {population}, all who take part");
+            return Err(CoreError::invalid("people", count, remedy).into());
+        }
+        let guarantee = randomizer.guarantee(source.takes_part(rounds))?.simulated();
+        let guarantee = source.conditions().into_iter().fold(guarantee, Guarantee::with_condition);
         Ok(PrivatePeople { randomizer, count, guarantee, deviation: second_moment.sqrt() })
     }
 
-    /// Which rounds are private people's: the same for every contestant of a trial.
-    pub(super) fn rounds(&self, rounds: u64, seed: u64) -> Vec<bool> {
+    /// Which of `population` people ask for privacy: the same for every contestant of a trial.
+    pub(super) fn draw(&self, population: u64, seed: u64) -> Vec<bool> {
         let mut noise = FastNoise::seeded(mix(seed, 77));
-        let mut private = vec![self.count >= rounds; rounds as usize];
-        let mut left = if self.count >= rounds { 0 } else { self.count };
+        let mut private = vec![self.count >= population; population as usize];
+        let mut left = if self.count >= population { 0 } else { self.count };
         while left > 0 {
-            let round = noise.below(rounds) as usize;
-            left -= u64::from(!private[round]);
-            private[round] = true;
+            let person = noise.below(population) as usize;
+            left -= u64::from(!private[person]);
+            private[person] = true;
         }
         private
     }

@@ -1,23 +1,25 @@
 //! `kind = "records"`: people read from a file of numbers.
 //!
-//! The file is CSV with a line of names; one column is the label, the others are features. Features are scaled to [-1, 1] by
-//! ranges that must be public: those of the file are used, and the guarantee says so. A feature that is always 1 is added, and features
-//! are divided by the square root of their number, so that nobody's gradient is longer than 1 for losses of slope 1.
+//! One column is the label, the others are features, scaled as `scaling.rs` says, so that nobody's gradient is longer than 1 for
+//! losses of slope 1.
 //!
 //! A quarter of the people is held out; the others come in an order drawn by the trial, again and again until the rounds are
-//! over. The competitor is what the same learner finds in hindsight without privacy, on many passes.
+//! over. The competitor is what the same learner finds in hindsight without privacy, on many passes over the whole file.
 
 use std::path::PathBuf;
 
 use reticent::{
-    Error as CoreError,
     noise::Noise,
     online::{LinearModel, Loss, OnlineParams},
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Crowd, Person, Source};
-use crate::{Error, FastNoise, Result};
+use super::{
+    Crowd, Person, Source,
+    scaling::{Ranges, Scaling},
+    table::Table,
+};
+use crate::{Error, FastNoise, Result, contest::name_hash};
 
 /// Passes the competitor in hindsight is given.
 const HINDSIGHT: usize = 40;
@@ -31,16 +33,51 @@ pub struct RecordLines {
     /// The column that holds labels; the last by default.
     #[serde(default)]
     pub label: Option<String>,
+    /// The columns that are features; all others by default.
+    #[serde(default)]
+    pub features: Option<Vec<String>>,
     /// What people lose. For classes labels must be two numbers: the larger becomes 1, the other -1.
     pub loss: Loss,
+    /// Public ranges of columns; values beyond are clipped. The file's own by default, which the guarantee confesses.
+    #[serde(default)]
+    pub ranges: Ranges,
+    /// A column that is neither: people's own levels.
+    #[serde(skip)]
+    pub(super) besides: Option<String>,
 }
 
 /// A file that has been read.
 #[derive(Debug, Clone)]
 pub(super) struct Records {
     loss: Loss,
-    dimension: usize,
+    scaling: Scaling,
     people: Vec<Person>,
+    besides: Vec<f64>,
+    /// Of the file's text.
+    hash: u64,
+    /// Empty until it is asked for.
+    competitor: Vec<f64>,
+}
+
+impl Records {
+    /// With the competitor that regret is counted against.
+    pub(super) fn in_hindsight(mut self) -> Result<Self> {
+        self.competitor = hindsight(&self.people, self.loss, self.scaling.dimension())?;
+        Ok(self)
+    }
+
+    pub(super) fn people(&self) -> &[Person] {
+        &self.people
+    }
+
+    pub(super) fn scaling(&self) -> &Scaling {
+        &self.scaling
+    }
+
+    /// The column beside features and label, if one was named.
+    pub(super) fn besides(&self) -> &[f64] {
+        &self.besides
+    }
 }
 
 impl RecordLines {
@@ -53,89 +90,42 @@ impl RecordLines {
     }
 
     fn parse(&self, text: &str) -> Result<Records> {
-        let bad = |reason: String| Error::Experiment {
-            reason: format!("{}: {reason}", self.file.display()),
-        };
-        let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-        let (_, header) = lines.next().ok_or_else(|| bad("it is empty".into()))?;
-        let names: Vec<&str> =
-            header.split(',').map(|name| name.trim().trim_matches('"')).collect();
-        if names.len() < 2 {
-            return Err(bad("give at least one feature and a label, separated by commas".into()));
+        let RecordLines { file, features, label, besides, .. } = self;
+        let (features, label) = (features.as_deref(), label.as_deref());
+        let table = Table::with_label(text, file, features, label, besides.as_deref())?;
+        if table.rows.len() < 8 {
+            let (file, found) = (self.file.display(), table.rows.len());
+            let reason = format!("{file}: {found} people are too few: give 8 or more");
+            return Err(Error::Experiment { reason });
         }
-        let label = match &self.label {
-            None => names.len() - 1,
-            Some(wanted) => names.iter().position(|name| name == wanted).ok_or_else(|| {
-                bad(format!("there is no column {wanted:?}: give one of {}", names.join(", ")))
-            })?,
+        let scaling = Scaling::new(&table, self.loss, &self.ranges)?;
+        let people: Vec<Person> = table.rows.iter().map(|row| scaling.person(row)).collect();
+        let besides = match besides {
+            None => Vec::new(),
+            Some(name) => Table::column(text, file, name)?,
         };
-        let mut rows: Vec<Vec<f64>> = Vec::new();
-        for (number, line) in lines {
-            let row = line
-                .split(',')
-                .map(|cell| cell.trim().parse::<f64>().ok().filter(|value| value.is_finite()))
-                .collect::<Option<Vec<f64>>>()
-                .ok_or_else(|| {
-                    bad(format!("line {number} holds something other than finite numbers"))
-                })?;
-            if row.len() != names.len() {
-                let found = row.len();
-                return Err(bad(format!(
-                    "line {number} has {found} cells for {} names",
-                    names.len()
-                )));
-            }
-            rows.push(row);
-        }
-        if rows.len() < 8 {
-            return Err(bad(format!("{} people are too few: give 8 or more", rows.len())));
-        }
-        let labels = self.labels(rows.iter().map(|row| row[label]).collect())?;
-        let features: Vec<usize> = (0..names.len()).filter(|&column| column != label).collect();
-        let dimension = features.len() + 1;
-        let unit = 1.0 / (dimension as f64).sqrt();
-        let ranges: Vec<(f64, f64)> = features
-            .iter()
-            .map(|&column| {
-                rows.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), row| {
-                    (low.min(row[column]), high.max(row[column]))
-                })
-            })
-            .collect();
-        let person = |(row, label): (&Vec<f64>, f64)| -> Person {
-            let scaled =
-                features.iter().zip(&ranges).enumerate().map(|(j, (&column, &(low, high)))| {
-                    let middle = 0.5 * (low + high);
-                    let half = 0.5 * (high - low);
-                    (j, if half > 0.0 { unit * (row[column] - middle) / half } else { 0.0 })
-                });
-            let constant = (features.len(), unit);
-            (scaled.filter(|&(_, x)| x != 0.0).chain([constant]).collect(), label)
-        };
-        let people = rows.iter().zip(labels).map(person).collect();
-        Ok(Records { loss: self.loss, dimension, people })
+        let (hash, competitor) = (name_hash(text), Vec::new());
+        Ok(Records { loss: self.loss, scaling, people, besides, hash, competitor })
     }
+}
 
-    /// Labels as the loss wants them: classes as -1 and 1, others centred and scaled to deviation 1.
-    fn labels(&self, labels: Vec<f64>) -> Result<Vec<f64>> {
-        if self.loss.classifies() {
-            let (low, high) = labels
-                .iter()
-                .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &x| (l.min(x), h.max(x)));
-            if low == high || labels.iter().any(|&label| label != low && label != high) {
-                let remedy = "a loss of classes needs labels of exactly two values";
-                return Err(CoreError::invalid("label", format!("{low} to {high}"), remedy).into());
-            }
-            return Ok(labels.iter().map(|&x| if x == high { 1.0 } else { -1.0 }).collect());
+/// A model of everybody, without privacy.
+fn hindsight(people: &[Person], loss: Loss, dimension: usize) -> Result<Vec<f64>> {
+    let mut model = LinearModel::new(OnlineParams::new(dimension, 1.0).check()?.start(), loss);
+    let mut order: Vec<&Person> = people.iter().collect();
+    let mut noise = FastNoise::seeded(0);
+    let mut competitor = vec![0.0; dimension];
+    for pass in 0..HINDSIGHT {
+        shuffle(&mut order, &mut noise);
+        model.pass(order.iter().map(|(features, label)| (features, *label)))?;
+        // The mean of the later iterates is steadier than the last.
+        if pass >= HINDSIGHT / 2 {
+            let share = 1.0 / (HINDSIGHT - HINDSIGHT / 2) as f64;
+            let weights = model.learner().weights();
+            competitor.iter_mut().zip(weights).for_each(|(u, w)| *u += share * w);
         }
-        let n = labels.len() as f64;
-        let mean = labels.iter().sum::<f64>() / n;
-        let deviation = (labels.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
-        if deviation == 0.0 {
-            return Err(CoreError::invalid("label", mean, "all labels are the same").into());
-        }
-        Ok(labels.iter().map(|x| (x - mean) / deviation).collect())
     }
+    Ok(competitor)
 }
 
 /// Shuffles in place (Fisher and Yates).
@@ -147,7 +137,7 @@ fn shuffle<T>(items: &mut [T], noise: &mut FastNoise) {
 
 impl Source for Records {
     fn dimension(&self) -> usize {
-        self.dimension
+        self.scaling.dimension()
     }
 
     fn loss(&self) -> Loss {
@@ -159,15 +149,23 @@ impl Source for Records {
     }
 
     fn l1_bound(&self) -> f64 {
-        (self.dimension as f64).sqrt()
+        (self.dimension() as f64).sqrt()
     }
 
     fn coordinate_bound(&self) -> f64 {
-        1.0 / (self.dimension as f64).sqrt()
+        self.scaling.unit()
     }
 
-    fn takes_part(&self, rounds: u64) -> u64 {
-        rounds.div_ceil((self.people.len() - self.people.len() / 4) as u64)
+    fn population(&self, rounds: u64) -> u64 {
+        rounds.min((self.people.len() - self.people.len() / 4) as u64)
+    }
+
+    fn conditions(&self) -> Vec<String> {
+        self.scaling.conditions()
+    }
+
+    fn data_hash(&self) -> u64 {
+        self.hash
     }
 
     fn crowd(&self, rounds: u64, seed: u64) -> Result<Crowd> {
@@ -175,25 +173,16 @@ impl Source for Records {
         let mut all = self.people.clone();
         shuffle(&mut all, &mut noise);
         let held_out = all.split_off(all.len() - all.len() / 4);
-        let learner = OnlineParams::new(self.dimension, self.gradient_bound()).check()?.start();
-        let mut hindsight = LinearModel::new(learner, self.loss);
-        let mut competitor = vec![0.0; self.dimension];
-        for pass in 0..HINDSIGHT {
-            hindsight.pass(all.iter().map(|(features, label)| (features, *label)))?;
-            // The mean of the later iterates is steadier than the last.
-            if pass >= HINDSIGHT / 2 {
-                let weights = hindsight.learner().weights();
-                let share = 1.0 / (HINDSIGHT - HINDSIGHT / 2) as f64;
-                competitor.iter_mut().zip(weights).for_each(|(u, w)| *u += share * w);
-            }
+        all.truncate(self.population(rounds) as usize);
+        // Everybody once in each pass, in an order of its own.
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        let mut who = Vec::with_capacity(rounds as usize);
+        while (who.len() as u64) < rounds {
+            shuffle(&mut order, &mut noise);
+            let left = rounds as usize - who.len();
+            who.extend(order.iter().take(left));
         }
-        let mut people = Vec::with_capacity(rounds as usize);
-        while (people.len() as u64) < rounds {
-            shuffle(&mut all, &mut noise);
-            let left = rounds as usize - people.len();
-            people.extend(all.iter().take(left).cloned());
-        }
-        Ok(Crowd { people, competitor, held_out })
+        Ok(Crowd { people: all, who, competitor: self.competitor.clone(), held_out })
     }
 }
 
@@ -202,7 +191,9 @@ mod tests {
     use super::*;
 
     fn lines(loss: Loss) -> RecordLines {
-        RecordLines { file: "people.csv".into(), label: None, loss }
+        let file = "people.csv".into();
+        let (label, features, besides) = (None, None, None);
+        RecordLines { file, label, features, loss, ranges: Ranges::new(), besides }
     }
 
     fn table(rows: usize) -> String {
@@ -211,29 +202,37 @@ mod tests {
     }
 
     #[test]
-    fn features_are_scaled_and_nobody_is_longer_than_one() {
-        let records = lines(Loss::Logistic).parse(&table(20)).unwrap();
-        assert_eq!(records.dimension, 3);
-        for (features, label) in &records.people {
-            let square: f64 = features.iter().map(|(_, x)| x * x).sum();
-            assert!(square <= 1.0 + 1e-12 && label.abs() == 1.0);
+    fn features_are_scaled_and_everybody_comes_once_a_pass() {
+        for loss in [Loss::Logistic, Loss::Hinge, Loss::Absolute, Loss::Squared] {
+            let records = lines(loss).parse(&table(20)).unwrap().in_hindsight().unwrap();
+            assert_eq!(records.dimension(), 3);
+            for (features, label) in &records.people {
+                let square: f64 = features.iter().map(|(_, x)| x * x).sum();
+                assert!(square <= 1.0 + 1e-12 && label.abs() == 1.0);
+            }
+            let crowd = records.crowd(40, 1).unwrap();
+            assert_eq!((crowd.people.len(), crowd.held_out.len(), crowd.who.len()), (15, 5, 40));
+            for pass in crowd.who[..30].chunks(15) {
+                let mut pass = pass.to_vec();
+                pass.sort_unstable();
+                assert!(pass.into_iter().eq(0..15));
+            }
+            assert_eq!((records.population(40), records.takes_part(40)), (15, 3));
+            assert_eq!((records.population(4), records.takes_part(4)), (4, 1));
         }
-        let crowd = records.crowd(40, 1).unwrap();
-        assert_eq!((crowd.people.len(), crowd.held_out.len()), (40, 5));
-        assert_eq!(records.takes_part(40), 3);
     }
 
     #[test]
-    fn bad_files_are_named_by_line() {
-        let reason = |text: &str, loss| lines(loss).parse(text).unwrap_err().to_string();
-        assert!(reason("", Loss::Hinge).contains("empty"));
-        assert!(reason("a,y\n1,x\n", Loss::Hinge).contains("line 2"));
-        assert!(reason("a,y\n1,2\n1\n", Loss::Hinge).contains("line 3"));
-        assert!(reason(&table(3), Loss::Hinge).contains("too few"));
-        assert!(reason("a,y\n1,NaN\n", Loss::Absolute).contains("line 2"));
-        let three = table(9).replace(",0\n", ",2\n").replacen(",1\n", ",5\n", 1);
-        assert!(reason(&three, Loss::Hinge).contains("two values"));
+    fn files_of_too_few_people_and_unknown_columns_are_named() {
+        let reason = |lines: RecordLines| lines.parse(&table(9)).unwrap_err().to_string();
+        let few = lines(Loss::Hinge).parse(&table(3)).unwrap_err().to_string();
+        assert!(few.contains("too few"));
         let other = RecordLines { label: Some("z".into()), ..lines(Loss::Hinge) };
-        assert!(other.parse(&table(9)).unwrap_err().to_string().contains("a, b, y"));
+        assert!(reason(other).contains("a, b, y"));
+        let features = Some(vec!["a".into(), "y".into()]);
+        assert!(reason(RecordLines { features, ..lines(Loss::Hinge) }).contains("label"));
+        let features = Some(vec!["b".to_string()]);
+        let records = RecordLines { features, ..lines(Loss::Hinge) }.parse(&table(9)).unwrap();
+        assert_eq!(records.dimension(), 2);
     }
 }

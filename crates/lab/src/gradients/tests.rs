@@ -55,7 +55,7 @@ fn every_algorithm_and_randomizer_runs_and_repeats() {
         ("gradient_descent", "radius = 3.0"),
         (
             "adagrad",
-            "radius = 3.0\nprivacy = { epsilon = 2.0, randomizer = \"attributes\", levels = [1.0, 1.0, 0.0, 0.0, 0.0, 0.0] }",
+            "radius = 3.0\nprivacy = { randomizer = \"attributes\", levels = [1.0, 1.0, 0.0, 0.0, 0.0, 0.0] }",
         ),
         ("zero", ""),
     ] {
@@ -89,6 +89,98 @@ fn bad_lines_are_named() {
         refuse(SPHERE, &with("privacy = { epsilon = 1.0, randomizer = \"attributes\" }"))
             .contains("levels")
     );
+    let both = "privacy = { epsilon = 1.0, randomizer = \"attributes\", levels = [1.0, 1.0, 0.0, 0.0, 0.0] }";
+    assert!(refuse(SPHERE, &with(both)).contains("add up"));
     assert!(refuse(SPHERE, &with("step = 0.0")).contains("step"));
+    let step = "[[algorithm]]\nkind = \"coordinatewise\"\nstep = 2.0";
+    assert!(refuse(SPHERE, step).contains("leave it out"));
     assert!(refuse(SPHERE, "[[algorithm]]\nkind = \"adagrad\"\nradius = -3.0").contains("radius"));
+}
+
+/// A file of people in a folder of its own, with a level each.
+fn people_file(name: &str, levels: &dyn Fn(usize) -> &'static str) -> std::path::PathBuf {
+    let path = std::env::temp_dir().join(format!("reticent-learn-{}-{name}", std::process::id()));
+    let mut text = String::from("name,x,epsilon,y\n");
+    for i in 0..4000 {
+        let x = ((i * 37) % 101) as f64 / 50.0 - 1.0;
+        let y = u8::from((x > 0.0) != (i % 17 == 0));
+        text += &format!("\"P{i}, Q\",{x},{},{y}\n", levels(i));
+    }
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn learn(path: &std::path::Path, more: &str) -> crate::Result<super::Learnt> {
+    let text = format!("file = {path:?}\ntest = {path:?}\nfeatures = [\"x\"]\n{more}");
+    super::LearnFile::parse(&text)?.learn(&mut crate::FastNoise::seeded(1))
+}
+
+#[test]
+fn a_model_is_learnt_in_one_pass_and_everybody_has_their_own_level() {
+    let level = |i: usize| ["inf", "8", "0", "16"][i % 4];
+    let path = people_file("levels.csv", &level);
+    for loss in ["logistic", "hinge", "absolute", "squared"] {
+        let lines = format!(
+            "loss = {loss:?}\nepsilon_column = \"epsilon\"\n[ranges]\nx = [-1, 1]\ny = [0, 1]\n"
+        );
+        let learnt = learn(&path, &lines).unwrap();
+        assert_eq!((learnt.private, learnt.in_the_clear, learnt.silent), (2000, 1000, 1000));
+        assert!(learnt.features[0].weight > 0.3, "{loss}: {learnt:?}");
+        let test = learnt.test.unwrap();
+        assert!(test.mean_loss < test.mean_loss_of_zero, "{loss}: {test:?}");
+        assert_eq!(test.accuracy.is_some(), ["logistic", "hinge"].contains(&loss));
+        let epsilons: Vec<f64> =
+            learnt.certificates.iter().map(|c| c.guarantee.epsilon()).collect();
+        assert!((epsilons[0] - 8.0).abs() < 1e-6 && (epsilons[1] - 16.0).abs() < 1e-6);
+        let conditions = learnt.certificates[0].guarantee.conditions().join("; ");
+        assert!(conditions.contains("every line is another person"));
+        assert!(!conditions.contains("ranges of"), "{conditions}");
+        assert!(learnt.warnings.iter().any(|w| w.contains("1000 people asked for no privacy")));
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn bad_learning_files_are_named() {
+    let path = people_file("bad.csv", &|i| if i == 3 { "-1" } else { "1" });
+    let refuse = |more: &str, word: &str| {
+        let error = learn(&path, more).unwrap_err().to_string();
+        assert!(error.contains(word), "{error}");
+    };
+    let ranges = "[ranges]\nx = [-1, 1]";
+    refuse(&format!("loss = \"logistic\"\nepsilon_column = \"epsilon\"\n{ranges}"), "person 4");
+    // Ranges taken from private people would show them.
+    refuse("loss = \"logistic\"\nepsilon_column = \"epsilon\"", "public range of x");
+    refuse("loss = \"logistic\"\nprivacy = { epsilon = 1.0 }", "public range of x");
+    refuse(
+        &format!("loss = \"absolute\"\nprivacy = {{ epsilon = 1.0 }}\n{ranges}"),
+        "public range of y",
+    );
+    refuse(&format!("loss = \"hinge\"\nprivacy = {{ epsilon = 0.0 }}\n{ranges}"), "epsilon is 0");
+    refuse("loss = \"logistic\"\nepsilon_column = \"level\"", "no column \"level\"");
+    refuse("loss = \"logistic\"\nlabel = \"name\"", "line 2");
+    refuse("loss = \"quartic\"", "quartic");
+    refuse("loss = \"hinge\"\nprivacy = { epsilon = 1.0, people = 3 }", "people");
+    refuse("loss = \"hinge\"\nprivacy = { epsilon = 1.0 }\nepsilon_column = \"epsilon\"", "either");
+    refuse("loss = \"hinge\"\ncolour = 3", "colour");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn who_is_private_stays_private_in_every_pass() {
+    let path = people_file("passes.csv", &|_| "1");
+    let environment =
+        format!("kind = \"records\"\nfile = {path:?}\nloss = \"hinge\"\nfeatures = [\"x\"]");
+    let algorithm = "[[algorithm]]\nkind = \"sum\"\nprivacy = { epsilon = 1.0, people = 30 }";
+    let twice = experiment(6000, &environment, algorithm).unwrap();
+    let certificate = &twice.contestants()[0].certificates()[0];
+    assert_ne!(twice.contestants()[0].data_hash(), 0);
+    // Two reports each, and the promise is for both.
+    assert!(certificate.whom.contains("30 of 3000"), "{}", certificate.whom);
+    assert!((certificate.guarantee.epsilon() - 2.0).abs() < 1e-6);
+    assert!(certificate.guarantee.conditions().iter().any(|c| c.contains("ranges of x")));
+    let crowd = "privacy = { epsilon = 1.0, people = 3001 }";
+    let error = experiment(6000, &environment, &format!("[[algorithm]]\nkind = \"sum\"\n{crowd}"));
+    assert!(error.err().unwrap().to_string().contains("at most 3000"));
+    std::fs::remove_file(path).unwrap();
 }

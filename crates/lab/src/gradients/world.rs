@@ -178,8 +178,8 @@ impl Source for GradientLines {
         1.0
     }
 
-    fn takes_part(&self, _: u64) -> u64 {
-        1
+    fn population(&self, rounds: u64) -> u64 {
+        rounds
     }
 
     fn crowd(&self, rounds: u64, seed: u64) -> Result<Crowd> {
@@ -221,6 +221,6 @@ impl Source for GradientLines {
             (features, label)
         };
         let people = (0..rounds).map(person).collect();
-        Ok(Crowd { people, competitor, held_out: Vec::new() })
+        Ok(Crowd { people, who: (0..rounds as usize).collect(), competitor, held_out: Vec::new() })
     }
 }

@@ -1,0 +1,193 @@
+//! A file of numbers with a line of names: CSV, read strictly. What cannot be used is named by line and column.
+
+use std::path::Path;
+
+use crate::{Error, Result};
+
+/// Columns by name, and one row for each person.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Table {
+    pub(super) names: Vec<String>,
+    pub(super) rows: Vec<Vec<f64>>,
+}
+
+/// The cells of a line, quoted or not; nothing where a quotation mark is never closed.
+fn cells(line: &str) -> Option<Vec<String>> {
+    let mut cells = vec![String::new()];
+    let mut quoted = false;
+    let mut characters = line.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' if quoted && characters.next_if_eq(&'"').is_some() => cells.last_mut()?.push('"'),
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            other => cells.last_mut()?.push(other),
+        }
+    }
+    (!quoted).then(|| cells.iter().map(|cell| cell.trim().to_string()).collect())
+}
+
+fn unusable(path: &Path, reason: String) -> Error {
+    Error::Experiment { reason: format!("{}: {reason}", path.display()) }
+}
+
+fn unclosed(path: &Path, line: usize) -> Error {
+    unusable(path, format!("line {line} has a quotation mark too many"))
+}
+
+/// The columns' names, and the numbered lines below them that are not blank.
+fn header<'a>(
+    text: &'a str,
+    path: &Path,
+) -> Result<(Vec<String>, impl Iterator<Item = (usize, &'a str)> + use<'a>)> {
+    let bad = |reason: String| unusable(path, reason);
+    // Spreadsheets put a byte order mark in front.
+    let text = text.trim_start_matches('\u{feff}');
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let (number, first) = lines.next().ok_or_else(|| bad("it is empty".into()))?;
+    let names = cells(first).ok_or_else(|| unclosed(path, number))?;
+    if let ([_], Some(separator)) = (&names[..], first.chars().find(|c| ";\t|".contains(*c))) {
+        return Err(bad(format!(
+            "columns are separated by {separator:?}: separate them by commas"
+        )));
+    }
+    for (index, name) in names.iter().enumerate() {
+        if name.is_empty() || names[..index].contains(name) {
+            let place = index + 1;
+            return Err(bad(format!(
+                "column {place} is named {name:?}: give every column a name of its own"
+            )));
+        }
+    }
+    if names.iter().all(|name| name.parse::<f64>().is_ok()) {
+        return Err(bad("its first line holds numbers: put the columns' names there".into()));
+    }
+    Ok((names, lines))
+}
+
+impl Table {
+    /// The features, and the label behind them. By default the label is the last column and the features are all the others, but
+    /// for the one that is `besides`.
+    pub(super) fn with_label(
+        text: &str,
+        path: &Path,
+        features: Option<&[String]>,
+        label: Option<&str>,
+        besides: Option<&str>,
+    ) -> Result<Self> {
+        let bad = |reason: String| unusable(path, reason);
+        let (names, _) = header(text, path)?;
+        let mut names: Vec<String> =
+            names.into_iter().filter(|name| Some(name.as_str()) != besides).collect();
+        let label = match label {
+            Some(label) => label.to_string(),
+            None => names.last().cloned().unwrap_or_default(),
+        };
+        let mut wanted = match features {
+            Some(features) => features.to_vec(),
+            None => {
+                names.retain(|name| *name != label);
+                names
+            }
+        };
+        if wanted.is_empty() || wanted.contains(&label) {
+            let reason =
+                format!("give at least one feature, and not {label:?}, which is the label");
+            return Err(bad(reason));
+        }
+        if let Some(index) =
+            (1..wanted.len()).find(|&index| wanted[..index].contains(&wanted[index]))
+        {
+            return Err(bad(format!("the feature {:?} is named twice", wanted[index])));
+        }
+        wanted.push(label);
+        Table::parse(text, path, Some(&wanted), false)
+    }
+
+    /// One column, in which infinity may stand.
+    pub(super) fn column(text: &str, path: &Path, name: &str) -> Result<Vec<f64>> {
+        let table = Table::parse(text, path, Some(&[name.to_string()]), true)?;
+        Ok(table.rows.into_iter().flatten().collect())
+    }
+
+    /// The `wanted` columns, in that order, or all of them. Columns that are not wanted may hold anything.
+    fn parse(text: &str, path: &Path, wanted: Option<&[String]>, infinity: bool) -> Result<Self> {
+        let bad = |reason: String| unusable(path, reason);
+        let (all, lines) = header(text, path)?;
+        let find = |name: &String| {
+            all.iter().position(|known| known == name).ok_or_else(|| {
+                bad(format!("there is no column {name:?}: give one of {}", all.join(", ")))
+            })
+        };
+        let columns: Vec<usize> = match wanted {
+            None => (0..all.len()).collect(),
+            Some(wanted) => wanted.iter().map(find).collect::<Result<_>>()?,
+        };
+        let mut rows = Vec::new();
+        for (number, line) in lines {
+            let cells = cells(line).ok_or_else(|| unclosed(path, number))?;
+            if cells.len() != all.len() {
+                let (found, expected) = (cells.len(), all.len());
+                return Err(bad(format!("line {number} has {found} cells for {expected} names")));
+            }
+            let value = |&column: &usize| {
+                let cell = &cells[column];
+                let usable = |value: &f64| value.is_finite() || infinity && *value == f64::INFINITY;
+                let number_of = cell.parse::<f64>().ok().filter(usable);
+                number_of.ok_or_else(|| {
+                    let name = &all[column];
+                    bad(if cell.is_empty() {
+                        format!("line {number}: {name} is missing; fill it in, or leave the line out")
+                    } else {
+                        format!(
+                            "line {number}: {name} is {cell:?}; give finite numbers, or name the columns to use in `features`"
+                        )
+                    })
+                })
+            };
+            rows.push(columns.iter().map(value).collect::<Result<Vec<f64>>>()?);
+        }
+        Ok(Table { names: columns.into_iter().map(|column| all[column].clone()).collect(), rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str, wanted: Option<&[&str]>) -> std::result::Result<Table, String> {
+        let wanted = wanted.map(|names| names.iter().map(|n| n.to_string()).collect::<Vec<_>>());
+        Table::parse(text, Path::new("people.csv"), wanted.as_deref(), false)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn quotes_marks_and_other_columns() {
+        let text = "\u{feff}\"a, first\",name,y\r\n1,\"O\"\"Hara, J\",\"2.5\"\r\n\r\n-3e2,,4\r\n";
+        let table = parse(text, Some(&["y", "a, first"])).unwrap();
+        assert_eq!(table.names, ["y", "a, first"]);
+        assert_eq!(table.rows, [[2.5, 1.0], [4.0, -300.0]]);
+        let levels = Table::column("e,y\ninf,1\n0,2\n", Path::new("people.csv"), "e").unwrap();
+        assert_eq!(levels, [f64::INFINITY, 0.0]);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_by_line_and_column() {
+        let refuse = |text: &str, words: &[&str]| {
+            let error = parse(text, None).unwrap_err();
+            assert!(words.iter().all(|word| error.contains(word)), "{error}");
+            assert!(error.contains("people.csv"), "{error}");
+        };
+        refuse("", &["empty"]);
+        refuse("a,y\n1,x\n", &["line 2", "y is \"x\"", "features"]);
+        refuse("a,y\n1,2\n\n,3\n", &["line 4", "a is missing"]);
+        refuse("a,y\n1,2\n1\n", &["line 3", "1 cells for 2 names"]);
+        refuse("a,y\n1,NaN\n", &["line 2", "NaN"]);
+        refuse("a,y\n1,1e999\n", &["line 2", "1e999"]);
+        refuse("a,y\n1,\"2\n", &["line 2", "quotation mark"]);
+        refuse("a,a\n1,2\n", &["column 2", "name of its own"]);
+        refuse("1,2\n1,2\n", &["first line holds numbers"]);
+        refuse("a;y\n1;2\n", &["commas"]);
+        assert!(parse("a,y\n1,2\n", Some(&["z"])).unwrap_err().contains("give one of a, y"));
+    }
+}
