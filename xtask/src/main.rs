@@ -49,7 +49,8 @@ fn test() -> Result<(), String> {
 
 /// Compares the built binary with what nobody here wrote: dp_accounting, scipy, mpmath.
 fn oracles() -> Result<(), String> {
-    cargo("binary for the oracles", &["build", "--quiet", "--package", "reticent-cli"])?;
+    // Of the whole workspace, or other features of shared dependencies would build everything again.
+    cargo("binary for the oracles", &["build", "--quiet", "--workspace", "--bins"])?;
     let python = oracle_python()?;
     step("Python oracles", root_command(&python).args(["-m", "pytest", "-q", "oracles"]))
 }
