@@ -404,7 +404,7 @@ fn a_model_is_learnt_from_a_file_and_a_bad_file_is_named_by_line() {
         .collect();
     std::fs::write(path("people.csv"), format!("age,epsilon,y\n{rows}")).unwrap();
     let lines = format!(
-        "file = {:?}\nloss = \"logistic\"\nepsilon_column = \"epsilon\"\n[ranges]\nage = [0, 19]\n",
+        "file = {:?}\nloss = \"logistic\"\nepsilon_column = \"epsilon\"\n[ranges]\nage = [0, 19]\ny = [0, 1]\n",
         path("people.csv")
     );
     std::fs::write(path("learn.toml"), &lines).unwrap();

@@ -28,6 +28,13 @@ const KIND: &str = "online ucb protocol";
 /// Reports made under a model more than this many models old are refused.
 const LATE_MODELS: u64 = 1000;
 
+/// What a person's guarantee rests on besides the randomiser.
+const CONDITIONS: [&str; 3] = [
+    "that and when a person reports, and which model they saw, is public",
+    "a person reports once: a device that is started anew is told that it has reported",
+    "data that break the declared form are refused, and silence shows",
+];
+
 /// What the servers of paper 0 have in common: [`OnlineUcb`], [`Anytime`], [`Combiner`].
 pub trait OnlineEngine: Sized {
     /// The person's half.
@@ -156,8 +163,13 @@ impl<E: OnlineEngine> OnlineServer<E> {
 
     /// The half of a person who has not reported yet.
     pub fn person<N: Noise>(&self, noise: N) -> OnlinePerson<N> {
+        self.person_after(false, noise)
+    }
+
+    /// The half of a person of whom the device knows whether they have reported before.
+    pub fn person_after<N: Noise>(&self, reported: bool, noise: N) -> OnlinePerson<N> {
         let randomizer = self.engine.randomizer().clone();
-        OnlinePerson { randomizer, protocol: self.protocol, reported: false, noise }
+        OnlinePerson { randomizer, protocol: self.protocol, reported, noise }
     }
 
     /// The next model, made from all reports so far.
@@ -195,9 +207,7 @@ impl<E: OnlineEngine> OnlineServer<E> {
 
     /// What may be promised to every person.
     pub fn guarantee(&self) -> Result<Guarantee> {
-        let guarantee = self.engine.promise()?;
-        Ok(guarantee
-            .with_condition("that and when a person reports, and which model they saw, is public"))
+        Ok(CONDITIONS.iter().fold(self.engine.promise()?, |g, c| g.with_condition(*c)))
     }
 
     /// The whole state. There is no secret in it, but whoever changes it changes what people are told to do.
@@ -258,6 +268,7 @@ impl<N: Noise> OnlinePerson<N> {
     /// What this person may be promised.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let guarantee = self.randomizer.guarantee()?;
+        let guarantee = CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c));
         Ok(if N::PROTECTS_PEOPLE { guarantee } else { guarantee.simulated() })
     }
 }
@@ -268,7 +279,7 @@ mod tests {
     use crate::{
         bandit::{AnytimeParams, CombinerParams, OnlineUcbParams},
         noise::SecureNoise,
-        randomize::FeatureRewardParams,
+        randomize::{FeatureRewardParams, testing::noise_alarm},
     };
 
     fn base(horizon: u64) -> OnlineUcbParams {
@@ -348,6 +359,23 @@ mod tests {
     }
 
     #[test]
+    fn what_a_person_sends_is_noisy_as_stated_and_clear_data_would_be_noticed() {
+        let mut server = OnlineServer::new(base(100).check().unwrap());
+        let model = server.publish();
+        let deviation = server.engine().randomizer().deviation();
+        let (truth, deviations) = ([0.6, 0.8, 0.5], [deviation; 3]);
+        let mut seed = 0;
+        let mut send = || {
+            seed += 1;
+            let mut person = server.person(SecureNoise::seeded(seed));
+            person.report(&model, &[0.6, 0.8], 0.5).unwrap().values().to_vec()
+        };
+        assert!(!noise_alarm(&truth, &deviations, &mut send));
+        // Planted: a device that forgets its noise.
+        assert!(noise_alarm(&truth, &deviations, &mut || truth.to_vec()));
+    }
+
+    #[test]
     fn foreign_forged_and_second_reports_are_refused_and_change_nothing() {
         let mut server = OnlineServer::new(base(100).check().unwrap());
         let model = server.publish();
@@ -373,6 +401,8 @@ mod tests {
         person.report(&model, &[1.0, 0.0], 0.5).unwrap();
         let second = person.report(&model, &[1.0, 0.0], 0.5).unwrap_err().to_string();
         assert!(second.contains("one report"), "{second}");
+        let mut restarted = server.person_after(true, SecureNoise::seeded(3));
+        assert!(restarted.report(&model, &[1.0, 0.0], 0.5).is_err());
         assert_eq!(server.save(), before);
         let bytes = server.save();
         assert!(OnlineServer::<OnlineUcb>::load(&bytes[..bytes.len() / 2]).is_err());

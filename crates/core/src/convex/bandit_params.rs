@@ -359,7 +359,12 @@ impl PrivateBanditParams {
     pub(super) fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
         let guarantee = guarantee
             .with_condition("directions drawn independently of the losses, and public; which losses are answered, and when, public too")
-            .with_condition("saved learners resumed with the true numbers of decisions and of releases made");
+            .with_condition("saved learners resumed with the true numbers of decisions and of releases made, by one process at a time");
+        let guarantee = match self.protection {
+            Protection::Local { .. } => guarantee
+                .with_condition("values are randomised where they arise (`LocalValue::report`): whoever is handed them raw is trusted"),
+            _ => guarantee,
+        };
         match (self.mode, self.protection) {
             (Mode::Exact, _) | (_, Protection::None | Protection::Local { .. }) => Ok(guarantee),
             (Mode::Paper, Protection::Central { epsilon, delta, .. }) => {

@@ -13,8 +13,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     BanditCounts, DecisionSet, LinearOracle, PlayDecision, PlayTicket, PrivateBandit,
-    PrivateBanditParams, Protection, ValueObservation, bandit_params::nothing_to_promise,
-    private_bandit::Prepared,
+    PrivateBanditParams, Protection, ValueObservation, ValueReport,
+    bandit_params::nothing_to_promise, private_bandit::Prepared,
 };
 use crate::{
     Error, Result,
@@ -30,7 +30,6 @@ type Numbers = (PrivateBanditParams, u32, u64, u64, BanditCounts);
 const EPOCHS: u32 = 24;
 
 /// A private bandit that nobody has to tell when it ends.
-#[derive(Debug)]
 pub struct DoublingBandit<O, N> {
     params: PrivateBanditParams,
     epoch: u32,
@@ -41,6 +40,13 @@ pub struct DoublingBandit<O, N> {
     /// Always there between two calls.
     current: Option<PrivateBandit<O, N>>,
     worst: Event,
+}
+
+/// Counts of clipped values are exact and private: they are not printed.
+impl<O, N> std::fmt::Debug for DoublingBandit<O, N> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("DoublingBandit").field("epoch", &self.epoch).finish_non_exhaustive()
+    }
 }
 
 impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
@@ -77,10 +83,23 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
 
     /// Learns the value of a decision of the running epoch. An error changes nothing.
     pub fn observe(&mut self, ticket: PlayTicket, value: f64) -> Result<ValueObservation> {
-        let Some(within) = ticket.0.checked_sub(self.before) else {
-            return Err(Error::invalid("ticket", ticket.0, "its epoch is over: let it go"));
-        };
-        self.current.as_mut().ok_or_else(lost)?.observe(PlayTicket(within), value)
+        let within = self.within(ticket)?;
+        self.current.as_mut().ok_or_else(lost)?.observe(within, value)
+    }
+
+    /// Learns a value that was protected where it arose, as [`PrivateBandit::observe_report`] does. An error changes nothing.
+    pub fn observe_report(
+        &mut self,
+        ticket: PlayTicket,
+        report: ValueReport,
+    ) -> Result<ValueObservation> {
+        let within = self.within(ticket)?;
+        self.current.as_mut().ok_or_else(lost)?.observe_report(within, report)
+    }
+
+    fn within(&self, ticket: PlayTicket) -> Result<PlayTicket> {
+        let within = ticket.0.checked_sub(self.before).map(PlayTicket);
+        within.ok_or_else(|| Error::invalid("ticket", ticket.0, "its epoch is over: let it go"))
     }
 
     /// Epochs that are over.
@@ -147,7 +166,12 @@ where
         let left = releases_made.saturating_sub(released);
         let within = decisions_made.saturating_sub(before);
         let current = current.ok_or_else(lost)?;
-        let current = Some(PrivateBandit::resume(set, &current, within, left)?);
+        let current = PrivateBandit::resume(set, &current, within, left)?;
+        if *current.params() != lengthened(&params, epoch)? {
+            let remedy = "its epoch does not follow from its parameters; restore another copy";
+            return Err(Error::invalid("saved epoch", epoch, remedy));
+        }
+        let current = Some(current);
         Ok(DoublingBandit { params, epoch, before, released, past, current, worst })
     }
 }

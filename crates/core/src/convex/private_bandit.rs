@@ -317,6 +317,11 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         self.state.local.as_ref()
     }
 
+    /// What it was started with.
+    pub fn params(&self) -> &PrivateBanditParams {
+        &self.state.params
+    }
+
     /// The set played on.
     pub fn set(&self) -> &DecisionSet<O> {
         &self.set

@@ -31,7 +31,7 @@ pub struct LinearModel {
 }
 
 /// What became of one example. Score, loss and clipping are the person's own: they are for their device, not for the server.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Lesson {
     /// The prediction made before learning.
     pub score: f64,
@@ -41,6 +41,14 @@ pub struct Lesson {
     pub clipped: bool,
     /// The gradients so far contradict the bound.
     pub bound_broken: Option<BoundBroken>,
+}
+
+/// The person's own numbers are not printed.
+impl std::fmt::Debug for Lesson {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut lesson = formatter.debug_struct("Lesson");
+        lesson.field("bound_broken", &self.bound_broken).finish_non_exhaustive()
+    }
 }
 
 impl LinearModel {

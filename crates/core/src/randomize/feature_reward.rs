@@ -85,7 +85,7 @@ impl FeatureRewardParams {
 
     /// The randomiser, or the parameter that stands in the way.
     pub fn check(&self) -> Result<FeatureReward> {
-        const MOST: usize = 1 << 12;
+        const MOST: usize = 1 << 10;
         if !(1..=MOST).contains(&self.dimension) {
             return Err(Error::invalid("dimension", self.dimension, format!("give 1 to {MOST}")));
         }
@@ -96,6 +96,7 @@ impl FeatureRewardParams {
             let remedy = format!("give more than lowest_reward = {}", self.lowest_reward);
             return Err(Error::invalid("highest_reward", self.highest_reward, remedy));
         }
+        self.bounds().check()?;
         let scale = self.half_range() / self.feature_bound;
         if !SCALES.contains(&scale) {
             let remedy = format!(
@@ -316,7 +317,8 @@ mod tests {
             all.push(report.reward);
             all
         };
-        let far = [[1e300, 5.0, -3.0], [-1e300, 0.0, 1e299], [0.5, 0.5, 0.5], [-0.4, 0.4, 0.4]];
+        // One of them overflows when it is divided by L.
+        let far = [[1.7e308, 5.0, -3.0], [-1e300, 0.0, 1e299], [0.5, 0.5, 0.5], [-0.4, 0.4, 0.4]];
         let mut largest: f64 = 0.0;
         for (a, y) in far.iter().zip([1e9, 0.3, 1.1, 0.0]) {
             for (b, z) in far.iter().zip([1e9, -1e9, -0.3, 2.0]) {

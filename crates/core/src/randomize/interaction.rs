@@ -129,6 +129,12 @@ impl Bounds {
     pub(crate) fn clip_features(&self, features: &[f64]) -> Result<(Vec<f64>, bool)> {
         finite_vector("features", features, self.dimension)?;
         let mut unit: Vec<f64> = features.iter().map(|x| x / self.feature_bound).collect();
+        if unit.iter().any(|x| x.is_infinite()) {
+            // Longer than any bound: only its direction counts, for what is shortened anyway.
+            let peak = features.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+            let free = self.dimension - usize::from(self.intercept.is_some());
+            unit.iter_mut().zip(features).take(free).for_each(|(unit, x)| *unit = 2.0 * (x / peak));
+        }
         finite_vector("features", &unit, self.dimension)?;
         let (free, most) = match self.unit_intercept() {
             None => (self.dimension, 1.0),

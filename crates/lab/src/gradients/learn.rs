@@ -49,6 +49,13 @@ pub struct LearnFile {
     /// The column that holds each person's own epsilon, in place of `privacy`: 0 sends nothing, inf asks for nothing.
     #[serde(default)]
     pub epsilon_column: Option<String>,
+    /// Lines of the file that are about one person, at most; epsilons are those of one line, and certificates are for all of them.
+    #[serde(default = "one")]
+    pub lines_per_person: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// A feature and its weight.
@@ -101,7 +108,7 @@ pub struct Learnt {
 
 /// What a guarantee rests on where one machine plays everybody's device.
 const CONDITIONS: [&str; 2] = [
-    "every line is another person, in an order that does not depend on the data",
+    "no person has more lines than that, and the lines' order does not depend on the data",
     "whoever runs this sees the file; people are protected from those who see the model and the reports only",
 ];
 
@@ -135,6 +142,9 @@ impl LearnFile {
         if let Some(Privacy { people: Some(people), .. }) = self.privacy {
             let remedy = "leave it out: who asks for what stands in `epsilon_column`";
             return Err(CoreError::invalid("people", people, remedy).into());
+        }
+        if self.lines_per_person == 0 {
+            return Err(CoreError::invalid("lines_per_person", 0, "give 1 or more").into());
         }
         let records = self.records(&self.file, &self.ranges).read()?;
         if self.privacy.is_some() || self.epsilon_column.is_some() {
@@ -179,7 +189,6 @@ impl LearnFile {
             *people += 1;
             model.receive(&randomizer.report(&gradient, noise)?)?;
         }
-        let own_levels = self.epsilon_column.is_some();
         let weights = model.learner().weights();
         let scaling = records.scaling();
         let weight = |(column, weight): (&Column, &f64)| Weight {
@@ -209,7 +218,7 @@ impl LearnFile {
             private: randomizers.values().map(|(_, people)| people).sum(),
             in_the_clear,
             silent,
-            certificates: certificates(&records, &randomizers, own_levels, N::PROTECTS_PEOPLE)?,
+            certificates: self.certificates(&records, &randomizers, N::PROTECTS_PEOPLE)?,
             test: self.test(&model, &records)?,
             warnings,
         })
@@ -228,6 +237,11 @@ impl LearnFile {
         let label = Some(scaling.label.name.clone());
         let records = self.records(file, &ranges);
         let records = RecordLines { features, label, besides: None, ..records }.read()?;
+        let protected = self.privacy.is_some() || self.epsilon_column.is_some();
+        if protected && records.people() == learnt_from.people() {
+            let remedy = "these are the people who are protected: what is measured on them would show them; give others";
+            return Err(CoreError::invalid("test", file.display(), remedy).into());
+        }
         let (mut loss, mut zero, mut right) = (0.0, 0.0, 0.0);
         for (features, label) in records.people() {
             let score = model.score(features)?;
@@ -240,38 +254,43 @@ impl LearnFile {
         let accuracy = self.loss.classifies().then(|| mean(right));
         Ok(Some(Test { people, mean_loss: mean(loss), mean_loss_of_zero: mean(zero), accuracy }))
     }
-}
 
-fn certificates(
-    records: &Records,
-    randomizers: &BTreeMap<u64, (AnyRandomizer, u64)>,
-    own_levels: bool,
-    protects: bool,
-) -> Result<Vec<Certificate>> {
-    let certificate = |whom: String, randomizer: &AnyRandomizer| -> Result<Certificate> {
-        let guarantee = randomizer.guarantee(1)?;
-        let guarantee = if protects { guarantee } else { guarantee.simulated() };
-        let conditions = records.conditions().into_iter();
-        let conditions = conditions.chain(CONDITIONS.map(String::from));
-        Ok(Certificate { whom, guarantee: conditions.fold(guarantee, |g, c| g.with_condition(c)) })
-    };
-    let people: u64 = randomizers.values().map(|(_, people)| people).sum();
-    match randomizers.iter().next_back() {
-        Some((level, (randomizer, _))) if randomizers.len() > LEVELS => {
-            let below = f64::from_bits(*level);
-            let whom = format!("all {people} private people, and more to those below {below}");
-            Ok(vec![certificate(whom, randomizer)?])
+    fn certificates(
+        &self,
+        records: &Records,
+        randomizers: &BTreeMap<u64, (AnyRandomizer, u64)>,
+        protects: bool,
+    ) -> Result<Vec<Certificate>> {
+        let mut conditions = records.conditions();
+        conditions.extend(CONDITIONS.map(String::from));
+        if self.test.is_some() {
+            conditions.push("nobody in the file `test` is among these people".into());
         }
-        Some((_, (randomizer, _))) if !own_levels => {
-            Ok(vec![certificate(format!("all {people} people"), randomizer)?])
-        }
-        _ => {
-            let each = randomizers.iter().map(|(level, (randomizer, people))| {
-                let level = f64::from_bits(*level);
-                let whom = format!("the {people} people who asked for epsilon = {level}");
-                certificate(whom, randomizer)
-            });
-            each.collect()
+        let certificate = |whom: String, randomizer: &AnyRandomizer| -> Result<Certificate> {
+            // One machine reads the file: it is a curator, and people trust it.
+            let guarantee = randomizer.curated_guarantee(self.lines_per_person)?;
+            let guarantee = if protects { guarantee } else { guarantee.simulated() };
+            let guarantee = conditions.iter().fold(guarantee, |g, c| g.with_condition(c));
+            Ok(Certificate { whom, guarantee })
+        };
+        let people: u64 = randomizers.values().map(|(_, people)| people).sum();
+        match randomizers.iter().next_back() {
+            Some((level, (randomizer, _))) if randomizers.len() > LEVELS => {
+                let below = f64::from_bits(*level);
+                let whom = format!("all {people} private people, and more to those below {below}");
+                Ok(vec![certificate(whom, randomizer)?])
+            }
+            Some((_, (randomizer, _))) if self.epsilon_column.is_none() => {
+                Ok(vec![certificate(format!("all {people} people"), randomizer)?])
+            }
+            _ => {
+                let each = randomizers.iter().map(|(level, (randomizer, people))| {
+                    let level = f64::from_bits(*level);
+                    let whom = format!("the {people} people who asked for epsilon = {level}");
+                    certificate(whom, randomizer)
+                });
+                each.collect()
+            }
         }
     }
 }

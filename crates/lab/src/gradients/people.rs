@@ -4,7 +4,7 @@ use reticent::{
     Error as CoreError,
     noise::Noise,
     online::{Gradient, Report},
-    privacy::Guarantee,
+    privacy::{Guarantee, TrustModel},
     randomize::{KNormRandomizer, L1Laplace, LocalLaplace, Randomizer, StaircaseRandomizer},
 };
 use serde::{Deserialize, Serialize};
@@ -129,6 +129,21 @@ impl AnyRandomizer {
             AnyRandomizer::LocalLaplace(randomizer) => randomizer.report(gradient, noise),
             AnyRandomizer::Staircase(randomizer) => randomizer.report(gradient, noise),
         }
+    }
+
+    /// What a person may be promised by a machine that reads the data itself and shows nothing but reports.
+    pub(super) fn curated_guarantee(&self, reports: u64) -> reticent::Result<Guarantee> {
+        let event = match self {
+            AnyRandomizer::KNorm(randomizer) => randomizer.event()?,
+            AnyRandomizer::L1Laplace(randomizer) => randomizer.event()?,
+            AnyRandomizer::LocalLaplace(randomizer) => randomizer.event()?,
+            AnyRandomizer::Staircase(randomizer) => randomizer.event()?,
+        };
+        let guarantee = Guarantee::of_person(&event, reports, TrustModel::Joint, DELTA)?;
+        let local = self.guarantee(reports)?;
+        let known = guarantee.conditions().to_vec();
+        let more = local.conditions().iter().filter(|condition| !known.contains(condition));
+        Ok(more.fold(guarantee, |guarantee, condition| guarantee.with_condition(condition)))
     }
 
     pub(super) fn guarantee(&self, reports: u64) -> reticent::Result<Guarantee> {

@@ -115,9 +115,8 @@ impl Scaling {
 
     /// Columns whose range was taken from the data.
     fn taken(&self) -> Vec<&str> {
-        // Which two classes there are is part of the question.
-        let label = (!self.loss.classifies()).then_some(&self.label);
-        let columns = self.features.iter().chain(label).filter(|column| !column.public);
+        // Classes too: that somebody is of the second one may be known of one person only.
+        let columns = self.features.iter().chain([&self.label]).filter(|column| !column.public);
         columns.map(|column| column.name.as_str()).collect()
     }
 

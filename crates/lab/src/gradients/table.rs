@@ -90,6 +90,14 @@ impl Table {
                 names
             }
         };
+        if let Some(besides) = besides
+            && (label == besides || wanted.iter().any(|name| name == besides))
+        {
+            let reason = format!(
+                "{besides:?} holds people's levels and cannot be a feature or the label: a level must not depend on what it protects"
+            );
+            return Err(bad(reason));
+        }
         if wanted.is_empty() || wanted.contains(&label) {
             let reason =
                 format!("give at least one feature, and not {label:?}, which is the label");
@@ -132,7 +140,9 @@ impl Table {
             }
             let value = |&column: &usize| {
                 let cell = &cells[column];
-                let usable = |value: &f64| value.is_finite() || infinity && *value == f64::INFINITY;
+                // Only who writes it in letters asks for nothing: 1e999 is a slip.
+                let spelt = || ["inf", "infinity"].contains(&cell.to_lowercase().as_str());
+                let usable = |value: &f64| value.is_finite() || infinity && spelt();
                 let number_of = cell.parse::<f64>().ok().filter(usable);
                 number_of.ok_or_else(|| {
                     let name = &all[column];

@@ -111,17 +111,25 @@ fn people_file(name: &str, levels: &dyn Fn(usize) -> &'static str) -> std::path:
 }
 
 fn learn(path: &std::path::Path, more: &str) -> crate::Result<super::Learnt> {
-    let text = format!("file = {path:?}\ntest = {path:?}\nfeatures = [\"x\"]\n{more}");
-    super::LearnFile::parse(&text)?.learn(&mut crate::FastNoise::seeded(1))
+    learn_by(path, more, 1)
+}
+
+fn learn_by(path: &std::path::Path, more: &str, seed: u64) -> crate::Result<super::Learnt> {
+    let text = format!("file = {path:?}\nfeatures = [\"x\"]\n{more}");
+    super::LearnFile::parse(&text)?.learn(&mut crate::FastNoise::seeded(seed))
 }
 
 #[test]
 fn a_model_is_learnt_in_one_pass_and_everybody_has_their_own_level() {
     let level = |i: usize| ["inf", "8", "0", "16"][i % 4];
     let path = people_file("levels.csv", &level);
+    let others = people_file("others.csv", &|_| "1");
+    // Other people: one line less.
+    let text = std::fs::read_to_string(&others).unwrap();
+    std::fs::write(&others, text.trim_end().rsplit_once('\n').unwrap().0).unwrap();
     for loss in ["logistic", "hinge", "absolute", "squared"] {
         let lines = format!(
-            "loss = {loss:?}\nepsilon_column = \"epsilon\"\n[ranges]\nx = [-1, 1]\ny = [0, 1]\n"
+            "loss = {loss:?}\ntest = {others:?}\nepsilon_column = \"epsilon\"\n[ranges]\nx = [-1, 1]\ny = [0, 1]\n"
         );
         let learnt = learn(&path, &lines).unwrap();
         assert_eq!((learnt.private, learnt.in_the_clear, learnt.silent), (2000, 1000, 1000));
@@ -133,10 +141,38 @@ fn a_model_is_learnt_in_one_pass_and_everybody_has_their_own_level() {
             learnt.certificates.iter().map(|c| c.guarantee.epsilon()).collect();
         assert!((epsilons[0] - 8.0).abs() < 1e-6 && (epsilons[1] - 16.0).abs() < 1e-6);
         let conditions = learnt.certificates[0].guarantee.conditions().join("; ");
-        assert!(conditions.contains("every line is another person"));
+        assert!(conditions.contains("nobody in the file `test` is among these people"));
+        let trusted = learnt.certificates[0].guarantee.model();
+        assert_eq!(trusted, reticent::privacy::TrustModel::Joint, "one machine reads the file");
         assert!(!conditions.contains("ranges of"), "{conditions}");
         assert!(learnt.warnings.iter().any(|w| w.contains("1000 people asked for no privacy")));
+        // The certified people themselves are not measured.
+        let same = learn(&path, &lines.replace("others.csv", "levels.csv")).unwrap_err();
+        assert!(same.to_string().contains("give others"), "{same}");
     }
+    std::fs::remove_file(path).unwrap();
+    std::fs::remove_file(others).unwrap();
+}
+
+#[test]
+fn private_people_send_noise_and_a_person_on_many_lines_pays_for_each() {
+    let path = people_file("noise.csv", &|_| "1");
+    let weight = |privacy: &str, seed: u64| {
+        let lines = format!("loss = \"hinge\"\n{privacy}[ranges]\nx = [-1, 1]\ny = [0, 1]\n");
+        learn_by(&path, &lines, seed).unwrap().features[0].weight
+    };
+    // In the clear the generator is not asked; with noise it decides, the more the less epsilon.
+    assert_eq!(weight("", 1), weight("", 2));
+    let spread = |epsilon: f64| {
+        let privacy = format!("privacy = {{ epsilon = {epsilon:?} }}\n");
+        let weights: Vec<f64> = (0..20).map(|seed| weight(&privacy, seed)).collect();
+        let mean = weights.iter().sum::<f64>() / 20.0;
+        (weights.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / 19.0).sqrt()
+    };
+    assert!(spread(8.0) > 0.02, "{}", spread(8.0));
+    let lines = "loss = \"hinge\"\nlines_per_person = 3\nprivacy = { epsilon = 1.0 }\n[ranges]\nx = [-1, 1]\ny = [0, 1]\n";
+    let guarantee = &learn(&path, lines).unwrap().certificates[0].guarantee;
+    assert!((guarantee.epsilon() - 3.0).abs() < 1e-6, "{guarantee}");
     std::fs::remove_file(path).unwrap();
 }
 
@@ -148,7 +184,13 @@ fn bad_learning_files_are_named() {
         assert!(error.contains(word), "{error}");
     };
     let ranges = "[ranges]\nx = [-1, 1]";
-    refuse(&format!("loss = \"logistic\"\nepsilon_column = \"epsilon\"\n{ranges}"), "person 4");
+    let all = "[ranges]\nx = [-1, 1]\ny = [0, 1]";
+    refuse(&format!("loss = \"logistic\"\nepsilon_column = \"epsilon\"\n{all}"), "person 4");
+    // Which classes there are may be known of one person only.
+    let own = "loss = \"logistic\"\nepsilon_column = \"epsilon\"\n";
+    refuse(&format!("{own}{ranges}"), "public range of y");
+    refuse(&format!("{own}label = \"epsilon\"\n{all}"), "must not depend");
+    refuse(&format!("{own}lines_per_person = 0\n{all}"), "lines_per_person is 0");
     // Ranges taken from private people would show them.
     refuse("loss = \"logistic\"\nepsilon_column = \"epsilon\"", "public range of x");
     refuse("loss = \"logistic\"\nprivacy = { epsilon = 1.0 }", "public range of x");
@@ -156,7 +198,11 @@ fn bad_learning_files_are_named() {
         &format!("loss = \"absolute\"\nprivacy = {{ epsilon = 1.0 }}\n{ranges}"),
         "public range of y",
     );
-    refuse(&format!("loss = \"hinge\"\nprivacy = {{ epsilon = 0.0 }}\n{ranges}"), "epsilon is 0");
+    refuse(&format!("loss = \"hinge\"\nprivacy = {{ epsilon = 0.0 }}\n{all}"), "epsilon is 0");
+    let huge = people_file("huge.csv", &|i| if i == 3 { "1e999" } else { "1" });
+    let slip = learn(&huge, &format!("{own}{all}")).unwrap_err().to_string();
+    assert!(slip.contains("line 5") && slip.contains("1e999"), "{slip}");
+    std::fs::remove_file(huge).unwrap();
     refuse("loss = \"logistic\"\nepsilon_column = \"level\"", "no column \"level\"");
     refuse("loss = \"logistic\"\nlabel = \"name\"", "line 2");
     refuse("loss = \"quartic\"", "quartic");

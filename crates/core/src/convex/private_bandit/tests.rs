@@ -648,8 +648,33 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
     let forged = saved::save("doubling private bandit", &(numbers, Some(inner)));
     let error = DoublingBandit::<_, Seeded>::resume(set(), &forged, 0, 0).unwrap_err().to_string();
     assert!(error.contains("contributions_per_person is 201"), "{error}");
+    // Nor an epoch without noise around which a promise is wrapped.
+    let numbers = (first, 0_u32, 0_u64, 0_u64, BanditCounts::default());
+    let open = start(params(200, Protection::None), set()).save();
+    let forged = saved::save("doubling private bandit", &(numbers, Some(open)));
+    let error = DoublingBandit::<_, Seeded>::resume(set(), &forged, 0, 0).unwrap_err().to_string();
+    assert!(error.contains("saved epoch is 0"), "{error}");
     let fixed = PrivateBanditParams { batch: Some(4), ..first };
     assert!(DoublingBandit::start(fixed, L1Ball::set(3, 1.0).unwrap(), Seeded(1)).is_err());
+}
+
+#[test]
+fn a_doubling_learner_takes_reports_that_were_protected_where_they_arose() {
+    let local = params(50, Protection::Local { epsilon: 1.0 });
+    let mut bandit = DoublingBandit::start(local, Simplex::set(3).unwrap(), Seeded(1)).unwrap();
+    let mut noise = Seeded(2);
+    for _ in 0..200 {
+        let device = *bandit.current().unwrap().local_value().unwrap();
+        let ticket = bandit.decide().unwrap().ticket;
+        let report = device.report(0.4, &mut noise).unwrap();
+        bandit.observe_report(ticket, report).unwrap();
+        assert!(bandit.observe_report(ticket, report).is_err());
+    }
+    assert_eq!(bandit.counts().rounds, 200);
+    let guarantee = bandit.guarantee().unwrap();
+    assert!(guarantee.conditions().iter().any(|c| c.contains("where they arise")));
+    // Counts of clipped values are nobody's business.
+    assert!(!format!("{bandit:?}").contains("clipped"));
 }
 
 #[test]
