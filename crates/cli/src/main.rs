@@ -3,6 +3,15 @@
 //! Results go to stdout (with `--json`, one JSON document and nothing else), everything said along the way to
 //! stderr. Exit code 0 is success, 2 bad input, 1 failure.
 
+/// Says something on stderr; that nobody listens is no failure.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($words)*);
+    }};
+}
+pub(crate) use say;
+
 mod commands;
 mod error;
 mod report;
@@ -58,7 +67,7 @@ fn main() -> ExitCode {
     match run(arguments.command).and_then(|report| report.print(arguments.json)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("reticent: {error}");
+            say!("reticent: {error}");
             error.exit_code()
         }
     }

@@ -36,7 +36,7 @@ impl Report {
     /// Writes the result to stdout; a reader who closed the pipe early is no failure.
     pub fn print(&self, json: bool) -> Result<(), Error> {
         for warning in &self.warnings {
-            eprintln!("warning: {warning}");
+            crate::say!("warning: {warning}");
         }
         let text = if json { self.json.to_string() } else { self.text.trim_end().to_string() };
         match writeln!(std::io::stdout(), "{text}") {

@@ -422,6 +422,24 @@ fn a_model_is_learnt_from_a_file_and_a_bad_file_is_named_by_line() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn that_nobody_listens_to_stderr_is_no_failure() {
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    // A warning, and a refusal.
+    for (arguments, code) in [
+        (&["privacy", "epsilon", "--sigma", "1", "--delta", "0.1"][..], 0),
+        (&["privacy", "epsilon", "--sigma", "-1", "--delta", "1e-6"], 2),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_reticent"))
+            .args(arguments)
+            .stderr(full())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    }
+}
+
 #[test]
 fn help_shows_an_example_everywhere() {
     for arguments in [

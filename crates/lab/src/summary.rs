@@ -200,6 +200,16 @@ impl Summary {
             // That a simulation protects nobody is said in every report; here it would be said of every line.
             let of = of.filter(|warning| !warning.starts_with("simulation"));
             warnings.extend(of.chain(&summary.remarks).map(|w| format!("{}: {w}", summary.name)));
+            let violated = summary
+                .measures
+                .iter()
+                .find(|(what, e)| *what == "safety violations" && e.mean > 0.0);
+            if let Some((_, violations)) = violated {
+                warnings.push(format!(
+                    "{}: UNSAFE: {} violations a trial; do not deploy these settings",
+                    summary.name, violations.mean
+                ));
+            }
         }
         warnings
     }

@@ -22,11 +22,11 @@ pub struct Arguments {
 /// Measures everything.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     if cfg!(debug_assertions) {
-        eprintln!(
+        crate::say!(
             "warning: this is a debug build; `cargo run --release -- bench` is what the documentation quotes"
         );
     }
-    let sections = bench::run(&arguments.sections, |what| eprintln!("measuring {what} ..."))?;
+    let sections = bench::run(&arguments.sections, |what| crate::say!("measuring {what} ..."))?;
     let mut text = String::new();
     for section in &sections {
         let _ = writeln!(text, "\n{}", section.title);

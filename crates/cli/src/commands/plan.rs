@@ -18,8 +18,12 @@ pub struct Arguments {
 
 /// Makes the plan.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let file = PlanFile::parse(&read(&arguments.plan)?)?;
-    let plan = file.plan()?;
+    let named = |error: reticent_lab::Error| match error.is_bad_input() {
+        true => Error::Malformed { path: arguments.plan.clone(), reason: error.to_string() },
+        false => error.into(),
+    };
+    let file = PlanFile::parse(&read(&arguments.plan)?).map_err(named)?;
+    let plan = file.plan().map_err(named)?;
     let vacuous = plan.vacuous.then(|| {
         "the regret bound is vacuous at this horizon: doing nothing is better".to_string()
     });

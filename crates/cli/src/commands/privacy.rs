@@ -142,7 +142,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         }
         Question::Shuffle { epsilon_local, n, delta, binary } => {
             if delta * n as f64 > 1.0 {
-                eprintln!(
+                crate::say!(
                     "warning: delta = {delta} is above 1/n for n = {n} people; stay well below that"
                 );
             }

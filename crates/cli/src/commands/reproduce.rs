@@ -30,11 +30,16 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let Arguments { experiment, quick: _, full, out } = arguments;
     let extent = if full { Extent::Full } else { Extent::Quick };
     let mut text = String::new();
+    if extent == Extent::Quick {
+        let words =
+            "Quick: few trials and short horizons, so a verdict may differ from that of --full.";
+        let _ = writeln!(text, "{words}\n");
+    }
     let mut done = Vec::new();
     for experiment in papers::matching(experiment.as_deref())? {
         let _ = writeln!(text, "{}: {}", experiment.id, experiment.title);
         let reproduction =
-            experiment.reproduce(extent, &out, &|line| eprintln!("{}: {line}", experiment.id))?;
+            experiment.reproduce(extent, &out, &|line| crate::say!("{}: {line}", experiment.id))?;
         for claim in &reproduction.claims {
             let _ = writeln!(
                 text,

@@ -49,10 +49,10 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     bar.finish_and_clear();
     let outcome = outcome?;
     if outcome.resumed > 0 {
-        eprintln!("{} trials were finished before and are taken over", outcome.resumed);
+        crate::say!("{} trials were finished before and are taken over", outcome.resumed);
     }
     if outcome.damaged > 0 {
-        eprintln!("{} stored trials were damaged and computed again", outcome.damaged);
+        crate::say!("{} stored trials were damaged and computed again", outcome.damaged);
     }
     let report = match &outcome.summary {
         Some(summary) => report(summary, &arguments.out),

@@ -13,12 +13,12 @@ arms = 5
 [[algorithm]]
 kind = "linucb"
 
-# levels is a list by itself; epsilon is a grid.
+# levels is a list by itself; delta is a grid.
 [[algorithm]]
 kind = "local"
 levels = [1.0, 4.0]
 hidden_levels = [false, true]
-privacy = { epsilon = [1.0, 4.0], delta = 1e-6 }
+privacy = { epsilon = 4.0, delta = [1e-6, 1e-5] }
 "#;
 
 fn refusal(text: &str) -> String {
@@ -57,14 +57,14 @@ fn lists_make_grids_and_lists_that_are_values_do_not() {
 fn overrides_reach_what_they_name() {
     let set = |text: &str| text.parse::<Override>().unwrap();
     let changes = [
-        set("algorithm.privacy.epsilon=2"),
+        set("algorithm.privacy.delta=1e-7"),
         set("environment.dimension=6"),
         set("trials=1"),
         set("name=word"),
     ];
     let experiment = Experiment::parse_with(FILE, &changes).unwrap();
     assert_eq!((experiment.trials, experiment.name.as_str()), (1, "word"));
-    // LinUCB has no privacy to change; the local one has no grid of epsilons left.
+    // LinUCB has no privacy to change; the local one has no grid of deltas left.
     assert_eq!(experiment.cells().len(), 3);
     assert!(experiment.text.contains("dimension = 6"), "{}", experiment.text);
     for bad in ["epsilon", "=1", "a..b=1"] {
@@ -88,8 +88,8 @@ fn an_error_names_line_table_key_and_remedy() {
         &["line 18, algorithm 2", "did you mean `hidden_levels`?"],
     );
     says("kind = \"local\"", "kind = \"locale\"", &["line 16", "did you mean `local`?"]);
-    says("delta = 1e-6", "delta = \"small\"", &["line 19", "`delta`", "expected f64"]);
-    says("delta = 1e-6", "delta = 1.5", &["line 19, algorithm 2", "delta is 1.5"]);
+    says("delta = [1e-6, 1e-5]", "delta = \"small\"", &["line 19", "`delta`", "expected f64"]);
+    says("delta = [1e-6, 1e-5]", "delta = 1.5", &["line 19, algorithm 2", "delta is 1.5"]);
     says("arms = 5", "arms = -5", &["line 9, environment", "`arms`"]);
     says("arms = 5", "arm = 5", &["line 9, environment", "did you mean `arms`?"]);
     says("rounds = 200", "rounds = 0", &["line 3: rounds is 0"]);
@@ -109,11 +109,11 @@ fn a_run_in_any_number_of_pieces_is_the_same_run() {
     experiment.run(&whole, |_, _| ()).unwrap();
     let read = |folder: &Path| std::fs::read_to_string(folder.join("results.csv")).unwrap();
     // What a grid shows.
-    for key in ["dimension", "epsilon"] {
+    for key in ["dimension", "delta"] {
         assert!(whole.join(format!("figures/regret-against-{key}.svg")).exists(), "{key}");
     }
     let page = std::fs::read_to_string(whole.join("report.html")).unwrap();
-    assert!(page.contains("hidden_levels = true: final regret by dimension and epsilon"));
+    assert!(page.contains("hidden_levels = true: final regret by dimension and delta"));
     // Three shards on three machines.
     let parts: Vec<_> = (0..3).map(|index| folder.join(format!("part{index}"))).collect();
     for (index, part) in parts.iter().enumerate() {

@@ -18,6 +18,9 @@ use crate::{
     contest::{Certificate, Checkpoint, Contestant, Measure, Trial, mix, name_hash},
 };
 
+/// The numeric regret bound is worked out up to this dimension.
+const MOST_BOUNDED: usize = 10_000;
+
 /// One `[[algorithm]]` of an experiment with gradients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -340,7 +343,9 @@ impl Contestant for Learner {
                 what: "gradient bound found broken, share of trials",
                 value: broken,
             });
+            // A supremum for each coordinate: with a million of them it would take longer than the trial.
             if crowd.held_out.is_empty()
+                && crowd.competitor.len() <= MOST_BOUNDED
                 && let Some(bound) = model.learner().regret_bound(&crowd.competitor)?
             {
                 measures.push(Measure { what: "numeric regret bound", value: bound });

@@ -103,7 +103,10 @@ impl Family for OnlineGradients {
         algorithms: &[Algorithm],
     ) -> Result<Vec<Box<dyn Contestant>>> {
         let source: std::sync::Arc<dyn Source> = match environment {
-            GradientEnvironment::Gradients(lines) => std::sync::Arc::new(lines.check()?),
+            GradientEnvironment::Gradients(lines) => {
+                lines.check_size(rounds)?;
+                std::sync::Arc::new(lines.check()?)
+            }
             GradientEnvironment::Records(lines) => {
                 std::sync::Arc::new(lines.read()?.in_hindsight()?)
             }

@@ -76,6 +76,10 @@ fn bad_lines_are_named() {
     };
     let sum = "[[algorithm]]\nkind = \"sum\"";
     assert!(refuse("kind = \"gradients\"\ndimension = 0", sum).contains("dimension"));
+    // A million people of a million features would take all memory there is.
+    let huge = experiment(1_000_000, "kind = \"gradients\"\ndimension = 1_000_000", sum);
+    let message = huge.err().unwrap().to_string();
+    assert!(message.contains("rounds is 1000000") && message.contains("at most 100 rounds"));
     assert!(
         refuse("kind = \"gradients\"\ndimension = 3\nloss = \"squared\"", sum).contains("loss")
     );

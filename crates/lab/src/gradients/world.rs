@@ -87,6 +87,23 @@ impl GradientLines {
         }
     }
 
+    /// Refuses more people than a machine of today remembers.
+    pub(super) fn check_size(&self, rounds: u64) -> Result<()> {
+        const MOST: f64 = 1e8;
+        let each = match self.features {
+            Features::Sphere => self.dimension,
+            Features::Sparse => self.nonzeros,
+        };
+        if rounds as f64 * each as f64 <= MOST {
+            return Ok(());
+        }
+        let remedy = format!(
+            "people with {each} features each are remembered, at most {MOST:e} features in all: give at most {} rounds, or features = \"sparse\"",
+            (MOST / each as f64) as u64
+        );
+        Err(Error::invalid("rounds", rounds, remedy).into())
+    }
+
     pub(super) fn check(&self) -> Result<Self> {
         let invalid = |field, value: &dyn std::fmt::Display, remedy: &str| {
             Err(Error::invalid(field, value, remedy).into())

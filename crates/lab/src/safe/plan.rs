@@ -65,7 +65,8 @@ pub struct PlanFile {
     /// delta of the agents' guarantees.
     #[serde(default = "default_delta")]
     pub delta: f64,
-    /// alpha_m, one per agent.
+    /// alpha_m, one per agent, or one for all; by default 1.
+    #[serde(default = "default_levels")]
     pub levels: Vec<f64>,
     /// U: the regret budget on r(a).
     #[serde(default)]
@@ -93,6 +94,10 @@ fn default_regularizer() -> f64 {
 
 fn default_failure() -> f64 {
     0.01
+}
+
+fn default_levels() -> Vec<f64> {
+    vec![1.0]
 }
 
 fn default_delta() -> f64 {

@@ -68,6 +68,14 @@ impl LocalLines {
 
     pub(super) fn contestant(&self, world: World) -> Result<Stepping> {
         let Budget { epsilon, delta } = self.privacy;
+        let largest = |levels: &Vec<f64>| levels.iter().copied().fold(0.0, f64::max);
+        if let Some(largest) = self.levels.as_ref().map(largest)
+            && largest != epsilon
+        {
+            let remedy =
+                format!("with levels it is what holds for everybody: their largest, {largest}");
+            return Err(reticent::Error::invalid("epsilon", epsilon, remedy).into());
+        }
         if self.known_gram_reports.is_some() && self.method.is_some() {
             let remedy = "known_gram_reports is a method by itself: leave one of them out";
             return Err(reticent::Error::invalid("method", "given twice", remedy).into());

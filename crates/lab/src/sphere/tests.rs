@@ -44,7 +44,9 @@ fn every_kind_runs_from_a_file_and_says_what_it_promises() {
 
 #[test]
 fn people_of_different_levels_have_certificates_of_their_own() {
-    let lines = "[[algorithm]]\nkind = \"local\"\nlevels = [0.5, 4.0]\nprivacy = { epsilon = 1.0, delta = 0.0 }";
+    let idle = "[[algorithm]]\nkind = \"local\"\nlevels = [0.5, 4.0]\nprivacy = { epsilon = 77.0, delta = 0.0 }";
+    assert!(parse(idle).err().unwrap().to_string().contains("their largest, 4"));
+    let lines = "[[algorithm]]\nkind = \"local\"\nlevels = [0.5, 4.0]\nprivacy = { epsilon = 4.0, delta = 0.0 }";
     let experiment = parse(lines).unwrap();
     let contestant = &experiment.contestants()[0];
     let epsilons: Vec<f64> =
