@@ -233,26 +233,15 @@ pub struct OnlinePerson<N> {
 }
 
 impl<N: Noise> OnlinePerson<N> {
-    fn check(&self, model: &Model) -> Result<()> {
-        if model.protocol() == self.protocol {
-            return Ok(());
-        }
-        let remedy = "it belongs to a protocol with other parameters: fetch them anew";
-        Err(Error::invalid("model", format!("{:x}", model.protocol()), remedy))
-    }
-
     /// The arm to play, as the model has it. An error changes nothing but the generator.
     pub fn choose(&mut self, model: &Model, arms: &Arms) -> Result<usize> {
-        self.check(model)?;
-        match model.guide() {
-            Guide::Follow(policy) => policy.choose(arms, self.noise.bits()),
-            Guide::Uniform => Ok(self.noise.below(arms.count() as u64) as usize),
-        }
+        model.expect(self.protocol)?;
+        model.choose(arms, self.randomizer.params().dimension, &mut self.noise)
     }
 
     /// The report of an arm played under `model` and its reward. An error makes no report and uses up none.
     pub fn report(&mut self, model: &Model, features: &[f64], reward: f64) -> Result<Report> {
-        self.check(model)?;
+        model.expect(self.protocol)?;
         if self.reported {
             let remedy = "the guarantee is for one report of a person: send no second one";
             return Err(Error::invalid("reports left", 0, remedy));

@@ -2,7 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, bandit::Policy, error::finite_vector};
+use crate::{
+    Error, Result,
+    bandit::{Arms, Policy},
+    error::finite_vector,
+    noise::Noise,
+};
 
 /// The version of both messages.
 pub(super) const VERSION: u16 = 1;
@@ -87,8 +92,30 @@ impl Model {
         &self.guide
     }
 
-    pub(crate) fn protocol(&self) -> u64 {
-        self.protocol
+    /// Refuses a model of another protocol.
+    pub(crate) fn expect(&self, protocol: u64) -> Result<()> {
+        if self.protocol == protocol {
+            return Ok(());
+        }
+        let remedy = "it belongs to a protocol with other parameters: fetch them anew";
+        Err(Error::invalid("model", format!("{:x}", self.protocol), remedy))
+    }
+
+    /// The arm to play.
+    pub(crate) fn choose<N: Noise>(
+        &self,
+        arms: &Arms,
+        dimension: usize,
+        noise: &mut N,
+    ) -> Result<usize> {
+        match &self.guide {
+            Guide::Follow(policy) => policy.choose(arms, noise.bits()),
+            Guide::Uniform if arms.dimension() != dimension => {
+                let found = arms.dimension();
+                Err(Error::Dimension { field: "every arm", expected: dimension, found })
+            }
+            Guide::Uniform => Ok(noise.below(arms.count() as u64) as usize),
+        }
     }
 }
 

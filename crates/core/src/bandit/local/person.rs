@@ -3,7 +3,7 @@
 //! Nothing here depends on the model being fresh or even honest: a report is private whatever arm was chosen and why. What a
 //! false model can do is to make a person play a bad arm.
 
-use super::{Guide, LocalPlan, Model, Report, params::Levels};
+use super::{LocalPlan, Model, Report, params::Levels};
 use crate::{Error, Result, bandit::Arms, noise::Noise, privacy::Guarantee};
 
 /// One person's half of the protocol, with a generator of its own.
@@ -26,33 +26,15 @@ impl<N: Noise> Person<N> {
         Ok(Person { plan: plan.clone(), level, left, noise })
     }
 
-    fn check(&self, model: &Model) -> Result<()> {
-        if model.protocol() == self.plan.inner.protocol {
-            return Ok(());
-        }
-        let remedy = "it belongs to a protocol with other parameters: fetch them anew";
-        Err(Error::invalid("model", format!("{:x}", model.protocol()), remedy))
-    }
-
     /// The arm to play, as the model has it. An error changes nothing but the generator.
     pub fn choose(&mut self, model: &Model, arms: &Arms) -> Result<usize> {
-        self.check(model)?;
-        match model.guide() {
-            Guide::Follow(policy) => policy.choose(arms, self.noise.bits()),
-            Guide::Uniform if arms.dimension() != self.plan.inner.params.bounds.dimension => {
-                Err(Error::Dimension {
-                    field: "every arm",
-                    expected: self.plan.inner.params.bounds.dimension,
-                    found: arms.dimension(),
-                })
-            }
-            Guide::Uniform => Ok(self.noise.below(arms.count() as u64) as usize),
-        }
+        model.expect(self.plan.inner.protocol)?;
+        model.choose(arms, self.plan.inner.params.bounds.dimension, &mut self.noise)
     }
 
     /// The report of an arm played under `model` and its reward. An error makes no report and uses up none.
     pub fn report(&mut self, model: &Model, features: &[f64], reward: f64) -> Result<Report> {
-        self.check(model)?;
+        model.expect(self.plan.inner.protocol)?;
         if self.left == 0 {
             let remedy = "this person has reported as often as the guarantee allows: raise contributions_per_person";
             return Err(Error::invalid("reports left", 0, remedy));
