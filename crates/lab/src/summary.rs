@@ -144,6 +144,15 @@ impl AlgorithmSummary {
     }
 }
 
+/// A counter as one would write it: whole where it is, and small numbers not as zeros.
+fn plain(value: f64) -> String {
+    match value.abs() {
+        size if size > 0.0 && !(1e-3..1e7).contains(&size) => format!("{value:.2e}"),
+        _ if value.fract() == 0.0 => format!("{value}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
 /// What the columns of [`Summary::rows`] are.
 pub const HEADER: [&str; 6] =
     ["algorithm", "final regret", "standard error", "epsilon", "delta", "ns a round"];
@@ -185,7 +194,10 @@ impl Summary {
                 rows.push(vec![summary.name.clone(), bound.theorem.clone(), value]);
             }
             for (what, estimate) in &summary.measures {
-                let value = format!("{:.4} +- {:.4}", estimate.mean, estimate.standard_error);
+                let value = match estimate.standard_error {
+                    0.0 => plain(estimate.mean),
+                    error => format!("{} +- {}", plain(estimate.mean), plain(error)),
+                };
                 rows.push(vec![summary.name.clone(), (*what).to_string(), value]);
             }
         }

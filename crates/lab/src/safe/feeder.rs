@@ -163,7 +163,53 @@ impl Feeder {
             parameter_bound: self.response_kw,
             action_bound: self.largest_incentive,
             response_noise: self.response_noise_kw,
+            feeder: Some(self.clone()),
         })
+    }
+
+    /// What the instruments show when households raise their loads by so many kW on average.
+    pub(super) fn readings(&self, raised: &[f64]) -> Readings {
+        let (mut phases, mut drops) = ([0.0; 3], [0.0; 3]);
+        for (m, &kw) in raised.iter().enumerate() {
+            let resistance = (m + 1) as f64 / raised.len() as f64 * self.resistance_ohm;
+            phases[m % 3] += kw;
+            drops[m % 3] += resistance * 1e3 / self.voltage * (self.base_load_kw + kw);
+        }
+        let total: f64 = phases.iter().sum();
+        let largest = |values: [f64; 3]| values.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        let smallest = |values: [f64; 3]| values.into_iter().fold(f64::INFINITY, f64::min);
+        let load = total + raised.len() as f64 * self.base_load_kw;
+        Readings {
+            taken_up_kw: total,
+            transformer_percent: 100.0 * load / self.transformer_kva,
+            far_end_volts: self.voltage - largest(drops),
+            unbalance_kw: largest(phases) - smallest(phases),
+        }
+    }
+}
+
+/// What an engineer reads off a feeder.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Readings {
+    /// Surplus power taken up, kW.
+    pub(super) taken_up_kw: f64,
+    /// Loading of the transformer, percent of its rating.
+    pub(super) transformer_percent: f64,
+    /// The lowest voltage at the far end of a phase, V.
+    pub(super) far_end_volts: f64,
+    /// The largest difference of raised load between phases, kW.
+    pub(super) unbalance_kw: f64,
+}
+
+impl Readings {
+    /// The worst of both, and of what was taken up the later.
+    pub(super) fn and_then(self, later: Self) -> Self {
+        Readings {
+            taken_up_kw: later.taken_up_kw,
+            transformer_percent: self.transformer_percent.max(later.transformer_percent),
+            far_end_volts: self.far_end_volts.min(later.far_end_volts),
+            unbalance_kw: self.unbalance_kw.max(later.unbalance_kw),
+        }
     }
 }
 
@@ -183,6 +229,25 @@ mod tests {
         let all = vec![5.0; 50];
         assert!(polytope.excess(&all) > 0.0);
         assert!(polytope.contains(&[1.0; 50]));
+    }
+
+    #[test]
+    fn instruments_agree_with_the_limits() {
+        let feeder = Feeder::default();
+        let idle = feeder.readings(&[0.0; 50]);
+        // 40 of 160 kVA; nobody has raised anything.
+        assert!((idle.transformer_percent - 25.0).abs() < 1e-12);
+        assert_eq!((idle.taken_up_kw, idle.unbalance_kw), (0.0, 0.0));
+        // Where a limit of the safe set is met exactly, the instrument shows exactly that limit.
+        let polytope = feeder.polytope().unwrap();
+        let (_, most) = polytope.maximize(&vec![1.0; 50]).unwrap();
+        let full = feeder.readings(&most);
+        assert!((full.transformer_percent - 100.0).abs() < 1e-9, "{full:?}");
+        assert!(full.far_end_volts > 0.95 * 230.0 - 1e-9 && full.unbalance_kw < 20.0 + 1e-9);
+        let farthest: Vec<f64> = (0..50).map(|m| if m % 3 == 1 { 1.0 } else { 0.0 }).collect();
+        let (_, low) = polytope.maximize(&farthest).unwrap();
+        let scale = |volts: f64| volts - 0.95 * 230.0;
+        assert!(scale(feeder.readings(&low).far_end_volts) > -1e-9);
     }
 
     #[test]

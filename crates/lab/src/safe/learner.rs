@@ -10,7 +10,7 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Algorithm, Setting};
+use super::{Algorithm, Setting, feeder::Readings};
 use crate::{
     FastNoise, Result,
     contest::{Bound, Certificate, Checkpoint, Contestant, Measure, Side, Trial, mix, name_hash},
@@ -383,6 +383,7 @@ impl Contestant for Learner {
         let best = coordinator.best_responses().1;
         let mut monitor = Monitor::new(self.setting.polytope.clone());
         let (mut regret, mut gap, mut fallbacks) = (0.0, 0.0_f64, 0_u64);
+        let mut readings: Option<Readings> = None;
         let mut curve = Vec::with_capacity(checkpoints.len());
         let rounds = checkpoints.last().copied().unwrap_or(0);
         let mut next = checkpoints.iter().copied().peekable();
@@ -390,6 +391,10 @@ impl Contestant for Learner {
             let decision = coordinator.decide()?;
             let means = self.setting.means(&decision.actions);
             monitor.watch(&means)?;
+            if let Some(feeder) = &self.setting.feeder {
+                let now = feeder.readings(&means);
+                readings = Some(readings.map_or(now, |before| before.and_then(now)));
+            }
             regret += best - self.setting.objective.value(&means);
             if !decision.exploration {
                 gap = gap.max(decision.gap());
@@ -404,7 +409,7 @@ impl Contestant for Learner {
             }
         }
         let clipped: u64 = agents.iter().map(|agent| agent.clipped()).sum();
-        let measures = vec![
+        let mut measures = vec![
             Measure { what: "safety violations", value: monitor.violations() as f64 },
             Measure { what: "largest excess over a limit", value: monitor.worst_excess() },
             Measure { what: "largest certified gap of a decision", value: gap },
@@ -415,6 +420,17 @@ impl Contestant for Learner {
                 value: best_over_nothing(self, best) * rounds as f64,
             },
         ];
+        if let Some(readings) = readings {
+            measures.extend([
+                Measure { what: "taken up in the last round, kW", value: readings.taken_up_kw },
+                Measure {
+                    what: "highest loading of the transformer, %",
+                    value: readings.transformer_percent,
+                },
+                Measure { what: "lowest voltage at a far end, V", value: readings.far_end_volts },
+                Measure { what: "largest phase unbalance, kW", value: readings.unbalance_kw },
+            ]);
+        }
         Ok(Trial { curve, measures })
     }
 }

@@ -54,6 +54,8 @@ pub struct Setting {
     pub action_bound: f64,
     /// R.
     pub response_noise: f64,
+    /// The feeder the agents live on, whose instruments are read in every round.
+    pub feeder: Option<Feeder>,
 }
 
 impl AgentsLines {
@@ -94,6 +96,7 @@ impl AgentsLines {
             parameter_bound: self.parameter_bound.ok_or_else(|| missing("parameter_bound"))?,
             action_bound: self.action_bound.ok_or_else(|| missing("action_bound"))?,
             response_noise: self.response_noise.ok_or_else(|| missing("response_noise"))?,
+            feeder: None,
         })
     }
 }
@@ -148,5 +151,6 @@ fn published(number: u8) -> Result<Setting> {
         parameter_bound: 0.5,
         action_bound: 2.0,
         response_noise: 0.001,
+        feeder: None,
     })
 }
