@@ -73,6 +73,22 @@ const LEGEND_COLUMNS: usize = 3;
 const LETTER: usize = 8;
 const LEGEND_ROW: u32 = 24;
 
+/// A colour of the palette; the tenth is the first one paler, the nineteenth the first one darker.
+fn colour(index: usize) -> RGBColor {
+    let RGBColor(red, green, blue) = COLOURS[index % COLOURS.len()];
+    let shade = |part: u8| match index / COLOURS.len() % 3 {
+        0 => part,
+        1 => part + ((255 - part) as f64 * 0.5) as u8,
+        _ => (f64::from(part) * 0.55) as u8,
+    };
+    RGBColor(shade(red), shade(green), shade(blue))
+}
+
+/// Whether a logarithmic axis spans too little for a label at every decade to be enough.
+fn is_short(range: (f64, f64)) -> bool {
+    range.1 - range.0 < 2.0
+}
+
 impl Scale {
     fn place(self, value: f64) -> Option<f64> {
         let placed = match self {
@@ -86,15 +102,17 @@ impl Scale {
     fn labels(self, range: (f64, f64)) -> usize {
         match self {
             Scale::Linear => 11,
+            Scale::Logarithmic if is_short(range) => 8,
             Scale::Logarithmic => (range.1 - range.0).ceil().max(2.0) as usize,
         }
     }
 
-    fn label(self, placed: f64) -> String {
+    fn label(self, placed: f64, range: (f64, f64)) -> String {
         match self {
             Scale::Linear if placed.abs() >= 1e4 => format!("{:.0}k", placed / 1e3),
             Scale::Linear if placed.abs() < 1e-9 => "0".into(),
             Scale::Linear => format!("{}", (placed * 1e6).round() / 1e6),
+            Scale::Logarithmic if is_short(range) => two_digits(10f64.powf(placed)),
             Scale::Logarithmic if placed.fract().abs() > 1e-9 => String::new(),
             Scale::Logarithmic if (-3.0..5.0).contains(&placed) => {
                 format!("{}", 10f64.powf(placed))
@@ -102,6 +120,16 @@ impl Scale {
             Scale::Logarithmic => format!("1e{placed:.0}"),
         }
     }
+}
+
+/// Two digits that count, without a trail of others.
+fn two_digits(value: f64) -> String {
+    if !(1e-3..1e6).contains(&value) {
+        return format!("{value:.1e}");
+    }
+    let unit = 10f64.powf(value.log10().floor() - 1.0);
+    let rounded = (value / unit).round() * unit;
+    format!("{}", (rounded * 1e6).round() / 1e6)
 }
 
 impl Figure {
@@ -144,15 +172,15 @@ impl Figure {
             .y_desc(&self.y.0)
             .x_labels(x_scale.labels(x_range))
             .y_labels(y_scale.labels(y_range))
-            .x_label_formatter(&|value| x_scale.label(*value))
-            .y_label_formatter(&|value| y_scale.label(*value))
+            .x_label_formatter(&|value| x_scale.label(*value, x_range))
+            .y_label_formatter(&|value| y_scale.label(*value, y_range))
             .light_line_style(WHITE)
             .bold_line_style(RGBColor(225, 225, 225))
             .label_style(("sans-serif", 14))
             .draw()
             .map_err(|e| say(&e))?;
         for (series, points) in self.series.iter().zip(&placed) {
-            let colour = COLOURS[series.colour % COLOURS.len()];
+            let colour = colour(series.colour);
             if !series.band.is_empty() {
                 let outline = points
                     .iter()
@@ -182,7 +210,7 @@ impl Figure {
         for (index, series) in self.series.iter().enumerate() {
             let x = 16 + (index % columns) as i32 * (WIDTH as i32 / columns as i32);
             let y = (index / columns) as i32 * LEGEND_ROW as i32;
-            let style = COLOURS[series.colour % COLOURS.len()].stroke_width(3);
+            let style = colour(series.colour).stroke_width(3);
             let dashes: &[(i32, i32)] = match series.line {
                 Line::Solid => &[(0, 20)],
                 Line::Dashed => &[(0, 5), (8, 13), (16, 20)],

@@ -303,6 +303,7 @@ impl Summary {
         for map in sweep::heat_maps(&self.algorithms) {
             page.heat_map(&map);
         }
+        page.heading("Final regret");
         page.table(&HEADER, &self.rows());
         let details = self.details();
         if !details.is_empty() {
