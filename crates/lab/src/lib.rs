@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod contest;
+mod csv;
 pub mod demo;
 pub mod environment;
 mod error;

@@ -203,12 +203,13 @@ impl Experiment {
             let kind = table.get("kind").and_then(Value::as_str).unwrap_or("missing");
             match kind {
                 "gap" => parts.add::<LinearBandits>(&document, index)?,
-                "sphere" => parts.add::<SphereBandits>(&document, index)?,
+                "sphere" | "table" => parts.add::<SphereBandits>(&document, index)?,
                 "agents" => parts.add::<SafeBandits>(&document, index)?,
                 "losses" => parts.add::<ConvexBandits>(&document, index)?,
                 "gradients" | "records" => parts.add::<OnlineGradients>(&document, index)?,
                 _ => {
-                    let remedy = "give one of: gap, sphere, agents, losses, gradients, records";
+                    let remedy =
+                        "give one of: gap, sphere, table, agents, losses, gradients, records";
                     let error = reticent::Error::invalid("environment.kind", kind, remedy);
                     return Err(document.locate(error.into(), section, Some("kind")));
                 }

@@ -14,7 +14,6 @@ mod learner;
 mod people;
 mod records;
 mod scaling;
-mod table;
 #[cfg(test)]
 mod tests;
 mod world;

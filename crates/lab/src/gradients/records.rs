@@ -17,9 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     Crowd, Person, Source,
     scaling::{Ranges, Scaling},
-    table::Table,
 };
-use crate::{Error, FastNoise, Result, contest::name_hash};
+use crate::{Error, FastNoise, Result, contest::name_hash, csv::Table};
 
 /// Passes the competitor in hindsight is given.
 const HINDSIGHT: usize = 40;

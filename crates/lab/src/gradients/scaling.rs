@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use reticent::{Error as CoreError, online::Loss};
 use serde::{Deserialize, Serialize};
 
-use super::{Person, table::Table};
+use super::Person;
 use crate::Result;
+use crate::csv::Table;
 
 /// Public ranges of columns, by name.
 pub type Ranges = BTreeMap<String, (f64, f64)>;

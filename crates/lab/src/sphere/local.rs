@@ -119,6 +119,7 @@ impl LocalLines {
             certificates,
             remarks,
             world,
+            table: None,
             start: starter(plan, shares),
         })
     }
@@ -225,6 +226,7 @@ impl LdpLines {
             certificates: Vec::new(),
             remarks,
             world,
+            table: None,
             start: starter(params.check()?, vec![1.0]),
         })
     }

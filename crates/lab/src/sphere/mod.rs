@@ -3,6 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `world` | `kind = "sphere"`: the environment, at the norm of whoever's arms |
+//! | `table` | `kind = "table"`: a file of people and their classes |
 //! | `trusted` | `kind = "linucb"` and `kind = "joint"`: nobody's privacy, and a curator's |
 //! | `local` | `kind = "local"` and `kind = "ldp_linucb"`: the protocol in two halves |
 //! | `shuffle` | `kind = "shuffle"`: the same behind a shuffler |
@@ -13,10 +14,13 @@
 mod local;
 mod online;
 mod shuffle;
+mod table;
 #[cfg(test)]
 mod tests;
 mod trusted;
 mod world;
+
+use std::sync::Arc;
 
 use reticent::{
     bandit::{PublishedLocal, PublishedMechanism},
@@ -27,12 +31,15 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Result,
     contest::{Certificate, Contestant, Family, Trial, mix, name_hash},
+    environment::Environment,
     simulate::{Player, play},
 };
 
 pub use local::{Constants, LdpLines, LocalLines};
 pub use online::{LearnerName, OnlineLinUcbLines, OnlineLines};
 pub use shuffle::ShuffleLines;
+use table::TableBandit;
+pub use table::TableLines;
 pub use trusted::{JointLines, LinUcbLines};
 pub use world::{SphereEnvironment, World};
 
@@ -100,10 +107,25 @@ impl Family for SphereBandits {
         environment: &SphereEnvironment,
         algorithms: &[Algorithm],
     ) -> Result<Vec<Box<dyn Contestant>>> {
-        let SphereEnvironment::Sphere(world) = *environment;
+        let (world, table) = match environment {
+            SphereEnvironment::Sphere(world) => (*world, None),
+            SphereEnvironment::Table(lines) => {
+                let table = lines.read()?;
+                (table.world(), Some(table))
+            }
+        };
         world.check()?;
         let contestant = |algorithm: &Algorithm| {
-            Ok(Box::new(algorithm.contestant(world, rounds)?) as Box<dyn Contestant>)
+            if let (Some(_), Algorithm::Local(LocalLines { known_gram_reports: Some(n), .. })) =
+                (&table, algorithm)
+            {
+                let remedy = "nobody knows the Gram matrix of these arms in advance: leave it out";
+                return Err(reticent::Error::invalid("known_gram_reports", n, remedy).into());
+            }
+            let mut contestant = algorithm.contestant(world, rounds)?;
+            contestant.remarks.extend(table.iter().map(|table| table.remark()));
+            contestant.table.clone_from(&table);
+            Ok(Box::new(contestant) as Box<dyn Contestant>)
         };
         algorithms.iter().map(contestant).collect()
     }
@@ -119,6 +141,8 @@ struct Stepping {
     certificates: Vec<Certificate>,
     remarks: Vec<String>,
     world: World,
+    /// A file that stands in the sphere's place.
+    table: Option<Arc<TableBandit>>,
     start: Start,
 }
 
@@ -142,9 +166,16 @@ impl Contestant for Stepping {
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         // Every contestant meets the same people in the same trial; its own noise is its own.
         let world = mix(seed, trial);
-        let mut environment = self.world.start(world)?;
+        let mut environment: Box<dyn Environment> = match &self.table {
+            None => Box::new(self.world.start(world)?),
+            Some(table) => Box::new(table.start(world)?),
+        };
         let mut player = (self.start)(mix(world, name_hash(&self.name)))?;
-        Ok(play(&mut environment, player.as_mut(), checkpoints)?.into())
+        Ok(play(environment.as_mut(), player.as_mut(), checkpoints)?.into())
+    }
+
+    fn data_hash(&self) -> u64 {
+        self.table.as_ref().map_or(0, |table| table.hash())
     }
 }
 

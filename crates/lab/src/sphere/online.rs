@@ -207,6 +207,7 @@ impl OnlineLines {
             certificates: Vec::new(),
             remarks: if certified { Vec::new() } else { vec![remark.into()] },
             world,
+            table: None,
             start,
         }
     }
@@ -278,6 +279,7 @@ impl OnlineLinUcbLines {
             certificates: Vec::new(),
             remarks: self.width.map(|_| remark.into()).into_iter().collect(),
             world,
+            table: None,
             start: Box::new(move |_| Ok(Box::new(Open(params.check()?)))),
         })
     }

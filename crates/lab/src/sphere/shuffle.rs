@@ -119,6 +119,7 @@ impl ShuffleLines {
             certificates: Vec::new(),
             remarks,
             world,
+            table: None,
             start: Box::new(start),
         })
     }
@@ -138,6 +139,7 @@ fn priced_only(
         certificates: Vec::new(),
         remarks: vec![remark.into()],
         world,
+        table: None,
         start: Box::new(move |_| {
             let remedy = "vector sums are simulated for arms of norm 1";
             Err(reticent::Error::invalid("norm", norm, remedy).into())

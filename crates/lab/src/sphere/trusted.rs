@@ -54,6 +54,7 @@ impl LinUcbLines {
             certificates: Vec::new(),
             remarks: Vec::new(),
             world,
+            table: None,
             start: Box::new(start),
         })
     }
@@ -127,6 +128,7 @@ impl JointLines {
                     "noise as that code simulates it, ln t nodes; priced as the 15-level tree it stands for".into(),
                 ],
                 world,
+                table: None,
                 start: Box::new(start),
             });
         }
@@ -163,6 +165,7 @@ impl JointLines {
             certificates: Vec::new(),
             remarks: tuned(&exploration),
             world,
+            table: None,
             start: Box::new(start),
         })
     }

@@ -6,17 +6,20 @@
 use reticent::{bandit::Arms, randomize::Bounds};
 use serde::{Deserialize, Serialize};
 
+use super::TableLines;
 use crate::{
     Result,
     environment::{Environment, Sphere, SphereParams},
 };
 
 /// The `[environment]` table.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SphereEnvironment {
     /// Section 5 of paper 0.
     Sphere(World),
+    /// A file of people and their classes.
+    Table(TableLines),
 }
 
 /// What `kind = "sphere"` takes.

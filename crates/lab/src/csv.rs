@@ -6,9 +6,9 @@ use crate::{Error, Result};
 
 /// Columns by name, and one row for each person.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Table {
-    pub(super) names: Vec<String>,
-    pub(super) rows: Vec<Vec<f64>>,
+pub(crate) struct Table {
+    pub(crate) names: Vec<String>,
+    pub(crate) rows: Vec<Vec<f64>>,
 }
 
 /// The cells of a line, quoted or not; nothing where a quotation mark is never closed.
@@ -68,7 +68,7 @@ fn header<'a>(
 impl Table {
     /// The features, and the label behind them. By default the label is the last column and the features are all the others, but
     /// for the one that is `besides`.
-    pub(super) fn with_label(
+    pub(crate) fn with_label(
         text: &str,
         path: &Path,
         features: Option<&[String]>,
@@ -112,8 +112,37 @@ impl Table {
         Table::parse(text, path, Some(&wanted), false)
     }
 
+    /// The names of all columns.
+    pub(crate) fn columns(text: &str, path: &Path) -> Result<Vec<String>> {
+        Ok(header(text, path)?.0)
+    }
+
+    /// The `wanted` columns, which must hold finite numbers.
+    pub(crate) fn numbers(text: &str, path: &Path, wanted: &[String]) -> Result<Self> {
+        Table::parse(text, path, Some(wanted), false)
+    }
+
+    /// One column as it is written, and the lines its cells stand in.
+    pub(crate) fn words(text: &str, path: &Path, name: &str) -> Result<Vec<(usize, String)>> {
+        let (all, lines) = header(text, path)?;
+        let Some(column) = all.iter().position(|known| known == name) else {
+            let reason = format!("there is no column {name:?}: give one of {}", all.join(", "));
+            return Err(unusable(path, reason));
+        };
+        let word = |(number, line): (usize, &str)| {
+            let mut cells = cells(line).ok_or_else(|| unclosed(path, number))?;
+            if cells.len() != all.len() {
+                let reason =
+                    format!("line {number} has {} cells for {} names", cells.len(), all.len());
+                return Err(unusable(path, reason));
+            }
+            Ok((number, cells.swap_remove(column)))
+        };
+        lines.map(word).collect()
+    }
+
     /// One column, in which infinity may stand.
-    pub(super) fn column(text: &str, path: &Path, name: &str) -> Result<Vec<f64>> {
+    pub(crate) fn column(text: &str, path: &Path, name: &str) -> Result<Vec<f64>> {
         let table = Table::parse(text, path, Some(&[name.to_string()]), true)?;
         Ok(table.rows.into_iter().flatten().collect())
     }
