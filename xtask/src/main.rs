@@ -15,7 +15,8 @@ fn main() -> ExitCode {
     let task = env::args().nth(1);
     let result = match task.as_deref() {
         Some("test") => test(),
-        Some("oracles") => oracles(),
+        Some("oracles") => cargo("binary for the oracles", &["build", "--quiet", "--workspace"])
+            .and_then(|()| oracles()),
         _ => Err("usage: cargo xtask test | oracles".to_string()),
     };
     match result {
@@ -44,13 +45,12 @@ fn test() -> Result<(), String> {
             .args(["doc", "--workspace", "--no-deps", "--quiet"])
             .env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
+    // The command-line tests have built the binary.
     oracles()
 }
 
 /// Compares the built binary with what nobody here wrote: dp_accounting, scipy, mpmath.
 fn oracles() -> Result<(), String> {
-    // Of the whole workspace, or other features of shared dependencies would build everything again.
-    cargo("binary for the oracles", &["build", "--quiet", "--workspace", "--bins"])?;
     let python = oracle_python()?;
     step("Python oracles", root_command(&python).args(["-m", "pytest", "-q", "oracles"]))
 }
