@@ -54,5 +54,13 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         let _ = writeln!(text, "  {seconds:.1} s, files in {folder}\n");
         done.push(reproduction);
     }
+    for (paper, page) in papers::pages(extent, &done) {
+        let path = out.join(format!("{paper}.md"));
+        std::fs::write(&path, page).map_err(|error| reticent_lab::Error::Unwritable {
+            path: path.clone(),
+            reason: error.to_string(),
+        })?;
+        let _ = writeln!(text, "{} has the page", path.display());
+    }
     Ok(Report::new(text, &json!({ "experiments": done })))
 }

@@ -3,6 +3,7 @@
 //! One file per paper. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
 //! and name it in [`EXPERIMENTS`].
 
+mod page;
 mod paper0;
 mod paper1;
 mod paper2;
@@ -17,6 +18,8 @@ use std::{
 use serde::Serialize;
 
 use crate::{Result, report};
+
+pub use page::pages;
 
 /// How much of a paper's scale is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
