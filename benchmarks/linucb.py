@@ -1,7 +1,7 @@
 """One round of LinUCB, decide and learn, with the arms in memory: reticent beside what people use in Python.
 
-    python3 -m venv /tmp/bench && /tmp/bench/bin/pip install numpy mabwiser contextualbandits river vowpalwabbit
-    cargo build --release && /tmp/bench/bin/python benchmarks/linucb.py
+    python3 -m venv target/bench && target/bench/bin/pip install numpy mabwiser contextualbandits river vowpalwabbit
+    cargo build --release && target/bench/bin/python benchmarks/linucb.py
 
 Whatever does not install is left out and named. Every library sees the same unit arms and rewards. mabwiser and
 contextualbandits have one model per arm and one context per round (disjoint LinUCB), river and Vowpal Wabbit score one
