@@ -54,12 +54,17 @@ pub trait Family {
     /// One `[[algorithm]]` table.
     type Algorithm: Serialize + DeserializeOwned;
 
-    /// One contestant for each algorithm, in order, or the first thing that stands in the way.
-    fn contestants(
-        rounds: u64,
-        environment: &Self::Environment,
-        algorithms: &[Self::Algorithm],
-    ) -> Result<Vec<Box<dyn Contestant>>>;
+    /// An environment that has been checked, and read if it lies in a file: what all algorithms share.
+    type Setting;
+
+    /// The environment with what may be known of it, or what stands in its way.
+    fn setting(rounds: u64, environment: &Self::Environment) -> Result<Self::Setting>;
+
+    /// One algorithm in it, or what stands in its way.
+    fn contestant(
+        setting: &Self::Setting,
+        algorithm: &Self::Algorithm,
+    ) -> Result<Box<dyn Contestant>>;
 }
 
 /// Where in a grid an algorithm stands: one of the values of a list.

@@ -411,7 +411,9 @@ impl Parts {
                 });
             }
             let written = written(&environment.value)?;
-            self.add_algorithms::<F>(document, &environment.value, &written, &labels)?;
+            let setting = F::setting(document.header.rounds, &environment.value)
+                .map_err(|error| document.locate(error, section, None))?;
+            self.add_algorithms::<F>(document, &setting, &written, &labels)?;
             self.environments.push(written);
         }
         Ok(())
@@ -420,7 +422,7 @@ impl Parts {
     fn add_algorithms<F: Family>(
         &mut self,
         document: &Document,
-        environment: &F::Environment,
+        setting: &F::Setting,
         environment_written: &Value,
         labels: &[Label],
     ) -> Result<()> {
@@ -433,7 +435,7 @@ impl Parts {
                 if point.table.contains_key("name") && !point.labels.is_empty() {
                     rename(&mut point, document, section, None)?;
                 }
-                let contestant = one_contestant::<F>(document, section, environment, &point)?;
+                let contestant = one_contestant::<F>(document, section, setting, &point)?;
                 points.push((section, series.clone(), point));
                 contestants.push(contestant);
             }
@@ -445,7 +447,7 @@ impl Parts {
             let (section, _, point) = &mut points[index];
             if twins > 1 && !point.labels.is_empty() {
                 rename(point, document, *section, Some(&name))?;
-                contestants[index] = one_contestant::<F>(document, *section, environment, point)?;
+                contestants[index] = one_contestant::<F>(document, *section, setting, point)?;
             }
         }
         for ((section, series, point), contestant) in points.into_iter().zip(contestants) {
@@ -518,11 +520,8 @@ fn rename<A: serde::de::DeserializeOwned>(
 fn one_contestant<F: Family>(
     document: &Document,
     section: Section,
-    environment: &F::Environment,
+    setting: &F::Setting,
     point: &Point<F::Algorithm>,
 ) -> Result<Box<dyn Contestant>> {
-    let algorithms = std::slice::from_ref(&point.value);
-    let contestants = F::contestants(document.header.rounds, environment, algorithms);
-    let mut contestants = contestants.map_err(|error| document.locate(error, section, None))?;
-    contestants.pop().ok_or_else(|| Error::experiment("an algorithm came to nothing"))
+    F::contestant(setting, &point.value).map_err(|error| document.locate(error, section, None))
 }

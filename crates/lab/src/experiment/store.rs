@@ -1,6 +1,7 @@
 //! Finished trials on disk: a run that was interrupted, or that is extended, computes nothing twice.
 //!
-//! `trials.log` has one line a trial: the hash of everything that determines it, its number, its time, its curve and counters, and a checksum.
+//! `trials.log` has one line a trial: the hash of everything that determines it, its number, its time, its curve and counters, and a checksum
+//! against accidents, not against forgers.
 //! Lines are only ever appended. One that a crash cut short or a disk damaged fails its checksum, is counted, and is computed
 //! again. Numbers are written in the shortest form that reads back as the same bits.
 
@@ -15,7 +16,7 @@ use std::{
 
 use crate::{
     Error, Result,
-    contest::{Checkpoint, Measure, Trial},
+    contest::{Checkpoint, Measure, Trial, name_hash},
 };
 
 const FILE: &str = "trials.log";
@@ -112,14 +113,14 @@ fn line(key: Key, number: u64, trial: &Trial, seconds: f64) -> String {
     for measure in &trial.measures {
         let _ = write!(line, "\t{}={}", measure.what, measure.value);
     }
-    let check = fnv64(line.as_bytes());
+    let check = name_hash(&line);
     let _ = writeln!(line, "\t{check:016x}");
     line
 }
 
 fn parse(line: &str) -> Option<(Key, u64, Trial, f64)> {
     let (rest, check) = line.rsplit_once('\t')?;
-    if u64::from_str_radix(check, 16).ok()? != fnv64(rest.as_bytes()) {
+    if u64::from_str_radix(check, 16).ok()? != name_hash(rest) {
         return None;
     }
     let mut parts = rest.split('\t');
@@ -149,13 +150,6 @@ fn interned(name: &str) -> &'static str {
     let name: &'static str = Box::leak(name.to_string().into_boxed_str());
     names.push(name);
     name
-}
-
-/// FNV-1a of 64 bits: a checksum against accidents, not against forgers.
-fn fnv64(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }
 
 /// FNV-1a of 128 bits.

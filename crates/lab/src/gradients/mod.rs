@@ -18,6 +18,8 @@ mod scaling;
 mod tests;
 mod world;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -92,27 +94,33 @@ pub(crate) trait Source: Send + Sync {
     fn crowd(&self, rounds: u64, seed: u64) -> Result<Crowd>;
 }
 
+/// What all algorithms are told.
+pub struct Setting {
+    source: Arc<dyn Source>,
+    rounds: u64,
+}
+
 impl Family for OnlineGradients {
     type Environment = GradientEnvironment;
     type Algorithm = Algorithm;
 
-    fn contestants(
-        rounds: u64,
-        environment: &GradientEnvironment,
-        algorithms: &[Algorithm],
-    ) -> Result<Vec<Box<dyn Contestant>>> {
-        let source: std::sync::Arc<dyn Source> = match environment {
+    type Setting = Setting;
+
+    fn setting(rounds: u64, environment: &GradientEnvironment) -> Result<Self::Setting> {
+        let source: Arc<dyn Source> = match environment {
             GradientEnvironment::Gradients(lines) => {
                 lines.check_size(rounds)?;
-                std::sync::Arc::new(lines.check()?)
+                Arc::new(lines.check()?)
             }
-            GradientEnvironment::Records(lines) => {
-                std::sync::Arc::new(lines.read()?.in_hindsight()?)
-            }
+            GradientEnvironment::Records(lines) => Arc::new(lines.read()?.in_hindsight()?),
         };
-        let contestant = |algorithm: &Algorithm| -> Result<Box<dyn Contestant>> {
-            Ok(Box::new(learner::Learner::new(algorithm, source.clone(), rounds)?))
-        };
-        algorithms.iter().map(contestant).collect()
+        Ok(Setting { source, rounds })
+    }
+
+    fn contestant(
+        Setting { source, rounds }: &Setting,
+        algorithm: &Algorithm,
+    ) -> Result<Box<dyn Contestant>> {
+        Ok(Box::new(learner::Learner::new(algorithm, source.clone(), *rounds)?))
     }
 }

@@ -85,12 +85,13 @@ impl Family for LinearBandits {
     type Environment = EnvironmentParams;
     type Algorithm = Algorithm;
 
-    fn contestants(
-        rounds: u64,
-        environment: &EnvironmentParams,
-        algorithms: &[Algorithm],
-    ) -> Result<Vec<Box<dyn Contestant>>> {
-        let setting = Setting::new(*environment, rounds)?;
-        algorithms.iter().map(|algorithm| algorithm.contestant(&setting)).collect()
+    type Setting = Setting;
+
+    fn setting(rounds: u64, environment: &EnvironmentParams) -> Result<Setting> {
+        Setting::new(*environment, rounds)
+    }
+
+    fn contestant(setting: &Setting, algorithm: &Algorithm) -> Result<Box<dyn Contestant>> {
+        algorithm.contestant(setting)
     }
 }

@@ -44,16 +44,20 @@ impl Family for ConvexBandits {
     type Environment = LossEnvironment;
     type Algorithm = Algorithm;
 
-    fn contestants(
+    type Setting = (LossLines, u64);
+
+    fn setting(
         rounds: u64,
-        environment: &LossEnvironment,
-        algorithms: &[Algorithm],
-    ) -> Result<Vec<Box<dyn Contestant>>> {
-        let LossEnvironment::Losses(lines) = environment;
+        LossEnvironment::Losses(lines): &LossEnvironment,
+    ) -> Result<(LossLines, u64)> {
         lines.check()?;
-        let contestant = |algorithm: &Algorithm| -> Result<Box<dyn Contestant>> {
-            Ok(Box::new(learner::Learner::new(algorithm, lines, rounds)?))
-        };
-        algorithms.iter().map(contestant).collect()
+        Ok((lines.clone(), rounds))
+    }
+
+    fn contestant(
+        (lines, rounds): &(LossLines, u64),
+        algorithm: &Algorithm,
+    ) -> Result<Box<dyn Contestant>> {
+        Ok(Box::new(learner::Learner::new(algorithm, lines, *rounds)?))
     }
 }

@@ -56,15 +56,16 @@ impl Family for SafeBandits {
     type Environment = Environment;
     type Algorithm = Algorithm;
 
-    fn contestants(
-        rounds: u64,
-        Environment::Agents(lines): &Environment,
-        algorithms: &[Algorithm],
-    ) -> Result<Vec<Box<dyn Contestant>>> {
-        let setting = lines.setting()?;
-        let contestant = |algorithm: &Algorithm| -> Result<Box<dyn Contestant>> {
-            Ok(Box::new(Learner::new(algorithm, &setting, rounds)?))
-        };
-        algorithms.iter().map(contestant).collect()
+    type Setting = (Setting, u64);
+
+    fn setting(rounds: u64, Environment::Agents(lines): &Environment) -> Result<(Setting, u64)> {
+        Ok((lines.setting()?, rounds))
+    }
+
+    fn contestant(
+        (setting, rounds): &(Setting, u64),
+        algorithm: &Algorithm,
+    ) -> Result<Box<dyn Contestant>> {
+        Ok(Box::new(Learner::new(algorithm, setting, *rounds)?))
     }
 }

@@ -17,7 +17,7 @@
 //! so two numbers rule out nearly all arms against the optimal one's bound; only the rest get their v, the most
 //! promising first. What is skipped would have lost: the law is that of the plain rounds.
 
-#![allow(clippy::needless_range_loop)]
+#![allow(clippy::needless_range_loop)] // The inner loops index, see `lanes`.
 
 use pulp::{Arch, Simd, WithSimd};
 use reticent::{

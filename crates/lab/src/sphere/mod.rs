@@ -98,15 +98,20 @@ impl Algorithm {
     }
 }
 
+/// What all algorithms are told.
+pub struct Setting {
+    world: World,
+    table: Option<Arc<TableBandit>>,
+    rounds: u64,
+}
+
 impl Family for SphereBandits {
     type Environment = SphereEnvironment;
     type Algorithm = Algorithm;
 
-    fn contestants(
-        rounds: u64,
-        environment: &SphereEnvironment,
-        algorithms: &[Algorithm],
-    ) -> Result<Vec<Box<dyn Contestant>>> {
+    type Setting = Setting;
+
+    fn setting(rounds: u64, environment: &SphereEnvironment) -> Result<Setting> {
         let (world, table) = match environment {
             SphereEnvironment::Sphere(world) => (*world, None),
             SphereEnvironment::Table(lines) => {
@@ -115,19 +120,23 @@ impl Family for SphereBandits {
             }
         };
         world.check()?;
-        let contestant = |algorithm: &Algorithm| {
-            if let (Some(_), Algorithm::Local(LocalLines { known_gram_reports: Some(n), .. })) =
-                (&table, algorithm)
-            {
-                let remedy = "nobody knows the Gram matrix of these arms in advance: leave it out";
-                return Err(reticent::Error::invalid("known_gram_reports", n, remedy).into());
-            }
-            let mut contestant = algorithm.contestant(world, rounds)?;
-            contestant.remarks.extend(table.iter().map(|table| table.remark()));
-            contestant.table.clone_from(&table);
-            Ok(Box::new(contestant) as Box<dyn Contestant>)
-        };
-        algorithms.iter().map(contestant).collect()
+        Ok(Setting { world, table, rounds })
+    }
+
+    fn contestant(
+        Setting { world, table, rounds }: &Setting,
+        algorithm: &Algorithm,
+    ) -> Result<Box<dyn Contestant>> {
+        if let (Some(_), Algorithm::Local(LocalLines { known_gram_reports: Some(n), .. })) =
+            (table, algorithm)
+        {
+            let remedy = "nobody knows the Gram matrix of these arms in advance: leave it out";
+            return Err(reticent::Error::invalid("known_gram_reports", n, remedy).into());
+        }
+        let mut contestant = algorithm.contestant(*world, *rounds)?;
+        contestant.remarks.extend(table.iter().map(|table| table.remark()));
+        contestant.table.clone_from(table);
+        Ok(Box::new(contestant))
     }
 }
 

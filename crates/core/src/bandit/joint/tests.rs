@@ -1,0 +1,199 @@
+use super::*;
+use crate::release::testing::Seeded;
+
+fn params() -> JointParams {
+    JointParams::new(Problem::unit(2), 1.0, 1e-6, Some(2000))
+}
+
+fn start(params: JointParams) -> JointLinUcb<Seeded> {
+    params.check().unwrap().start(Seeded(5))
+}
+
+fn arms() -> Arms {
+    Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0], [-0.6, 0.8]]).unwrap()
+}
+
+#[test]
+fn what_is_requested_is_what_holds() {
+    for (epsilon, delta) in [(1.0, 0.1), (1.0, 1e-6), (0.1, 1e-9), (8.0, 1e-5)] {
+        let params = JointParams::new(Problem::unit(5), epsilon, delta, Some(50_000_000));
+        let guarantee = params.check().unwrap().guarantee().unwrap();
+        assert!((guarantee.epsilon() - epsilon).abs() < 1e-9, "{}", guarantee.epsilon());
+    }
+}
+
+#[test]
+fn the_published_noise_is_fourteen_times_what_its_claim_needs() {
+    for (delta, exact, published) in [(0.1, 0.92091, 0.0678), (1e-6, 0.23670, 0.01645)] {
+        let params = JointParams::published(Problem::unit(5), 1.0, delta, 50_000_000);
+        let guarantee = params.check().unwrap().guarantee().unwrap();
+        let mu = guarantee.curve().mu().unwrap();
+        assert!((mu / published - 1.0).abs() < 2e-3, "{mu}");
+        assert!((exact / mu - exact / published).abs() < 0.05);
+        assert_eq!(guarantee.mode(), Mode::Paper);
+        assert!(guarantee.claimed().unwrap().holds());
+    }
+}
+
+#[test]
+fn rewards_come_late_in_any_order_once_or_never() {
+    let mut learner = start(params());
+    let decisions: Vec<Decision> = (0..100).map(|_| learner.decide(&arms()).unwrap()).collect();
+    for decision in decisions.iter().rev().skip(20) {
+        learner.observe(decision.ticket, 0.5).unwrap();
+    }
+    assert_eq!((learner.rounds(), learner.open_decisions()), (80, 20));
+    let before = learner.save();
+    assert!(learner.observe(decisions[0].ticket, 0.5).is_err(), "a second answer");
+    assert!(learner.observe(Ticket(12345), 0.5).is_err(), "no such ticket");
+    assert!(learner.observe(decisions[99].ticket, f64::NAN).is_err());
+    assert_eq!(learner.save(), before, "an error changed the state");
+    assert!(learner.dismiss(decisions[99].ticket) && !learner.dismiss(decisions[99].ticket));
+    assert!(learner.observe(decisions[99].ticket, 0.5).is_err(), "dismissed");
+}
+
+#[test]
+fn bad_arms_are_refused_and_change_nothing() {
+    let mut learner = start(params());
+    let before = learner.save();
+    assert!(learner.decide(&Arms::from_rows(3, &[[0.1, 0.2, 0.3]]).unwrap()).is_err());
+    let long = learner.decide(&Arms::from_rows(2, &[[1.0, 1.0]]).unwrap()).unwrap_err();
+    assert!(long.to_string().contains("feature_bound = 1"), "{long}");
+    assert_eq!(learner.save(), before);
+}
+
+#[test]
+fn a_reward_beyond_its_bound_counts_as_the_bound() {
+    // An unclipped reward of 1000 would move the sums a thousand times as far as the noise is made for.
+    let run = |reward: f64| {
+        let mut learner = start(params());
+        for _ in 0..64 {
+            let decision = learner.decide(&arms()).unwrap();
+            let observation = learner.observe(decision.ticket, reward).unwrap();
+            assert_eq!(observation.clipped, reward > 1.0);
+        }
+        learner.policy().clone()
+    };
+    assert_eq!(run(1000.0), run(1.0));
+    assert_ne!(run(0.5), run(1.0));
+}
+
+#[test]
+fn a_saved_learner_goes_on_bit_for_bit_and_an_old_one_is_refused() {
+    let mut one = start(params());
+    let step = |learner: &mut JointLinUcb<Seeded>, count: u64| {
+        for _ in 0..count {
+            let decision = learner.decide(&arms()).unwrap();
+            let reward = [0.9, -0.2, 0.1][decision.arm];
+            learner.observe(decision.ticket, reward).unwrap();
+        }
+    };
+    step(&mut one, 150);
+    let _waiting = one.decide(&arms()).unwrap();
+    let saved = one.save();
+    let mut two = JointLinUcb::<Seeded>::resume(&saved, one.releases()).unwrap();
+    step(&mut one, 500);
+    step(&mut two, 500);
+    assert_eq!(one.save(), two.save());
+    assert!(matches!(
+        JointLinUcb::<Seeded>::resume(&saved, one.releases()),
+        Err(Error::StaleState { .. })
+    ));
+    let charged = JointLinUcb::<Seeded>::resume_charged(&saved, one.releases(), 0).unwrap();
+    let (paid, before) = (charged.guarantee().unwrap(), one.guarantee().unwrap());
+    assert!(paid.epsilon() > 1.3 * before.epsilon());
+}
+
+#[test]
+fn nobody_needs_to_know_the_horizon_and_people_may_return() {
+    let unknown = JointParams::new(Problem::unit(2), 1.0, 1e-6, None);
+    let guarantee = unknown.check().unwrap().guarantee().unwrap();
+    assert!((guarantee.epsilon() - 1.0).abs() < 1e-9, "{guarantee}");
+    let mut learner = start(unknown);
+    for _ in 0..5000 {
+        let decision = learner.decide(&arms()).unwrap();
+        learner.observe(decision.ticket, 0.1).unwrap();
+    }
+    assert!(learner.rounds() == 5000 && learner.releases() > 100);
+
+    // A person with up to k interactions gets the same epsilon from more noise, and one from the same noise more epsilon.
+    let deviation = |k| {
+        let params = JointParams { contributions_per_person: k, ..params() };
+        let plan = params.check().unwrap();
+        let guarantee = plan.guarantee().unwrap();
+        assert!((guarantee.epsilon() - 1.0).abs() < 1e-9, "{guarantee}");
+        plan.sums().check().unwrap().start(Seeded(1)).deviations(1).unwrap()[0]
+    };
+    let (one, four) = (deviation(1), deviation(4));
+    assert!(four > 1.9 * one && four < 4.1 * one, "{one} {four}");
+}
+
+/// Whether the rounds of releases tell two streams of rewards apart.
+fn schedule_tells(rounds: impl Fn(&[f64]) -> Vec<usize>) -> bool {
+    rounds(&[0.0; 500]) != rounds(&[1.0; 500])
+}
+
+#[test]
+fn neither_the_schedule_nor_the_policy_looks_at_unreleased_data() {
+    let ours = |rewards: &[f64]| {
+        let mut learner = start(params());
+        let mut releases = Vec::new();
+        for (round, reward) in rewards.iter().enumerate() {
+            let decision = learner.decide(&arms()).unwrap();
+            let before = learner.policy().clone();
+            if learner.observe(decision.ticket, *reward).unwrap().released {
+                releases.push(round);
+            } else {
+                assert_eq!(*learner.policy(), before, "learnt without a release");
+            }
+        }
+        assert!(releases.len() > 10);
+        releases
+    };
+    assert!(!schedule_tells(ours));
+    // Planted: a release whenever fifty more has been collected.
+    let eager = |rewards: &[f64]| {
+        let mut pending = 0.0;
+        let mut due = |reward: f64| {
+            pending += reward;
+            pending >= 50.0 && std::mem::take(&mut pending) > 0.0
+        };
+        (0..rewards.len()).filter(|&round| due(rewards[round])).collect()
+    };
+    assert!(schedule_tells(eager));
+}
+
+#[test]
+fn decision_sets_may_change_in_size() {
+    let mut learner = start(params());
+    for round in 0..200 {
+        let count = 1 + round % 40;
+        let rows: Vec<[f64; 2]> =
+            (0..count).map(|i| f64::from(i).sin_cos()).map(|(s, c)| [0.9 * s, 0.9 * c]).collect();
+        let decision = learner.decide(&Arms::from_rows(2, &rows).unwrap()).unwrap();
+        assert!(decision.arm < count as usize);
+        learner.observe(decision.ticket, 0.0).unwrap();
+    }
+    assert_eq!(learner.rounds(), 200);
+}
+
+#[test]
+fn it_learns_and_without_feedback_it_does_not() {
+    // Two arms 1 apart in mean; playing at random errs half the time. The noise at epsilon = 8 is far smaller.
+    let run = |informative: bool| {
+        let params = JointParams::new(Problem::unit(2), 8.0, 1e-6, Some(20_000));
+        let mut learner = start(params);
+        let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
+        let mut errors = 0;
+        for _ in 0..20_000 {
+            let decision = learner.decide(&arms).unwrap();
+            errors += u32::from(decision.arm == 1);
+            let reward = if informative && decision.arm == 0 { 1.0 } else { 0.0 };
+            learner.observe(decision.ticket, reward).unwrap();
+        }
+        errors
+    };
+    let informed = run(true);
+    assert!(informed < 3000, "{informed}");
+    assert!(run(false) > 5000);
+}
