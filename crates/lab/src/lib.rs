@@ -3,6 +3,7 @@
 //! Everything around the algorithms: simulation noise, demonstrations, benchmarks, figures and reports.
 //! Nothing deployed needs it, so nothing deployed can reach its seeded noise.
 
+pub mod bandits;
 pub mod bench;
 pub mod contest;
 mod csv;
@@ -13,14 +14,12 @@ pub mod experiment;
 mod fast_noise;
 pub mod figure;
 pub mod gradients;
-pub mod linear;
 pub mod losses;
 pub mod papers;
 mod parallel;
 pub mod report;
 pub mod safe;
 pub mod simulate;
-pub mod sphere;
 pub mod summary;
 pub mod sweep;
 
