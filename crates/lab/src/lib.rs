@@ -15,6 +15,7 @@ mod fast_noise;
 pub mod figure;
 pub mod gradients;
 pub mod losses;
+pub mod offline;
 pub mod papers;
 mod parallel;
 pub mod report;
