@@ -215,13 +215,16 @@ fn who_forgets_copes_with_change_and_who_does_not_pays() {
     let environment = "kind = \"sphere\"\n[environment.circumstances]\nchange_every = 2000";
     let lines = "[[algorithm]]\nkind = \"linucb\"\nname = \"a\"\n[[algorithm]]\nkind = \"linucb\"\nname = \"b\"\nrestart_every = 2000\n\
         [[algorithm]]\nkind = \"joint\"\nname = \"c\"\nprivacy = { epsilon = 20.0, delta = 1e-5 }\n\
-        [[algorithm]]\nkind = \"joint\"\nname = \"d\"\nrestart_every = 2000\nprivacy = { epsilon = 20.0, delta = 1e-5 }\n";
+        [[algorithm]]\nkind = \"joint\"\nname = \"d\"\nrestart_every = 2000\nprivacy = { epsilon = 20.0, delta = 1e-5 }\n\
+        [[algorithm]]\nkind = \"local\"\nname = \"e\"\nprivacy = { epsilon = 20.0, delta = 1e-5 }\n\
+        [[algorithm]]\nkind = \"local\"\nname = \"f\"\nrestart_every = 2000\nprivacy = { epsilon = 20.0, delta = 1e-5 }\n";
     let regrets = under(environment, 10_000, lines, 6);
     let apart = |one: Estimate, two: Estimate| {
         (one.mean - two.mean) / one.standard_error.hypot(two.standard_error)
     };
     assert!(apart(regrets[0], regrets[1]) > 4.0, "{regrets:?}");
     assert!(apart(regrets[2], regrets[3]) > 4.0, "{regrets:?}");
+    assert!(apart(regrets[4], regrets[5]) > 4.0, "{regrets:?}");
 }
 
 #[test]
