@@ -181,26 +181,37 @@ fn event_files_are_priced_or_refused() {
 fn the_demo_keeps_its_promise_and_draws() {
     let folder = std::env::temp_dir().join(format!("reticent-demo-{}", std::process::id()));
     let out = folder.to_str().unwrap();
-    let demo = json(&["demo", "--people", "3000", "--delta", "1e-7", "--out", out, "--json"]);
-    let run = |index: usize| &demo["runs"][index];
-    for index in [0, 1] {
-        let epsilon = run(index)["guarantee"]["epsilon"].as_f64().unwrap();
-        assert!((epsilon - 1.0).abs() < 1e-9, "requested 1, exact {epsilon}");
-        assert_eq!(run(index)["guarantee"]["model"], "joint");
+    let quick = ["demo", "--set", "rounds=2000", "--set", "trials=2", "--out", out];
+    let output = reticent(&quick);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    for words in ["trusted shuffler", "certificate", "report.html", "trusted curator, epsilon = 1"]
+    {
+        assert!(text.contains(words), "{words} is missing from {text}");
     }
-    assert_eq!(run(2)["guarantee"]["mode"], "paper");
-    assert_eq!(run(2)["guarantee"]["claimed"]["epsilon"], 1.0);
-    assert!(run(2)["guarantee"]["epsilon"].as_f64().unwrap() < 0.1);
+    let demo = json(&[&quick[..], &["--json"]].concat());
+    let models: Vec<&str> = demo["algorithms"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|algorithm| algorithm["guarantee"]["model"].as_str())
+        .collect();
+    assert_eq!([models[0], models[6], models[12]], ["joint", "shuffle", "local"]);
+    let epsilon = demo["algorithms"][3]["guarantee"]["epsilon"].as_f64().unwrap();
+    assert!((epsilon - 1.0).abs() < 1e-9, "requested 1, exact {epsilon}");
     let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("differentially private"));
-    assert!(folder.join("figures/average.svg").is_file());
+    for figure in ["regret.svg", "regret.png", "regret-against-epsilon.png"] {
+        assert!(folder.join("figures").join(figure).is_file(), "{figure}");
+    }
     std::fs::remove_dir_all(&folder).unwrap();
 
-    refused(&["demo", "--people", "10", "--out", out], &["people is 10", "100 to"]);
-    refused(&["demo", "--epsilon", "0", "--out", out], &["epsilon is 0"]);
-    refused(&["demo", "--delta", "1", "--out", out], &["delta is 1"]);
+    let bad = |set: &str, words: &[&str]| refused(&["demo", "--out", out, "--set", set], words);
+    bad("algorithm.privacy.epsilon=0", &["epsilon is 0"]);
+    bad("algorithm.privacy.delta=1", &["delta is 1"]);
+    bad("round=10", &["round", "rounds"]);
     assert!(!folder.exists(), "a refused command leaves nothing behind");
-    let output = reticent(&["demo", "--people", "3000", "--out", "/dev/null/nowhere"]);
+    let output = reticent(&["demo", "--set", "rounds=10", "--out", "/dev/null/nowhere"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("/dev/null/nowhere"), "{}", stderr(&output));
 }

@@ -6,7 +6,6 @@
 pub mod bench;
 pub mod contest;
 mod csv;
-pub mod demo;
 pub mod environment;
 mod error;
 pub mod experiment;

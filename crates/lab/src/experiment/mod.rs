@@ -218,6 +218,11 @@ impl Experiment {
         parts.finish(&document)
     }
 
+    /// What `reticent demo` runs: what privacy costs, by whom you trust.
+    pub fn demo(overrides: &[Override]) -> Result<Self> {
+        Self::parse_with(include_str!("../demo.toml"), overrides)
+    }
+
     /// What is compared.
     pub fn cells(&self) -> &[Cell] {
         &self.cells

@@ -197,8 +197,8 @@ fn write_table(stage: &Stage, columns: &[Summary]) -> Result<()> {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let rule: Vec<String> = header.iter().map(|_| "---".to_string()).collect();
     let body: String = rows.iter().map(|row| line(row)).collect();
-    report::write(stage.folder, "table.md", &format!("{}{}{body}", line(&header), line(&rule)))?;
-    report::write(stage.folder, "table.html", &page.html())
+    report::write(stage.folder, "table.md", format!("{}{}{body}", line(&header), line(&rule)))?;
+    report::write(stage.folder, "table.html", page.html())
 }
 
 /// Sparse gradients and a level for every attribute.

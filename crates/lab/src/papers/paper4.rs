@@ -225,8 +225,8 @@ pub fn regret(stage: &Stage) -> Result<Vec<Claim>> {
     markdown.push('\n');
     markdown.push_str(&self::markdown(&header, &others));
     claims.push(claim);
-    report::write(stage.folder, "table.html", &page.html())?;
-    report::write(stage.folder, "table.md", &markdown)?;
+    report::write(stage.folder, "table.html", page.html())?;
+    report::write(stage.folder, "table.md", markdown)?;
     Ok(claims)
 }
 
@@ -297,7 +297,7 @@ pub fn horizon(stage: &Stage) -> Result<Vec<Claim>> {
     }
     let header = ["set, T = 1e6", "told", "not told", "told, eps 1", "not told, eps 1"];
     let header = header.map(String::from);
-    report::write(stage.folder, "table.md", &markdown(&header, &rows))?;
+    report::write(stage.folder, "table.md", markdown(&header, &rows))?;
     let most = epsilons.iter().copied().fold(0.0, f64::max);
     Ok(vec![
         Claim {
@@ -362,7 +362,7 @@ pub fn choices(stage: &Stage) -> Result<Vec<Claim>> {
     let mut header: Vec<String> = vec!["set, eps 1, T = 1e6".into()];
     header.extend(variants.iter().map(|variant| variant.0.to_string()));
     header.push("single directions".into());
-    report::write(stage.folder, "table.md", &markdown(&header, &rows))?;
+    report::write(stage.folder, "table.md", markdown(&header, &rows))?;
     Ok(vec![Claim {
         claim: "no neighbouring choice beats the defaults by more than a tenth on any set".into(),
         verdict: Verdict::when(worst.0 < 1.0 / 0.9),
