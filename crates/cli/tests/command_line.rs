@@ -211,7 +211,7 @@ fn the_demo_keeps_its_promise_and_draws() {
     bad("algorithm.privacy.delta=1", &["delta is 1"]);
     bad("round=10", &["round", "rounds"]);
     assert!(!folder.exists(), "a refused command leaves nothing behind");
-    let output = reticent(&["demo", "--set", "rounds=10", "--out", "/dev/null/nowhere"]);
+    let output = reticent(&["demo", "--set", "rounds=2000", "--out", "/dev/null/nowhere"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("/dev/null/nowhere"), "{}", stderr(&output));
 }
