@@ -84,7 +84,14 @@ impl Error {
         value: impl std::fmt::Display,
         remedy: impl Into<String>,
     ) -> Self {
-        Error::Invalid { field, value: value.to_string(), remedy: remedy.into() }
+        let mut text = value.to_string();
+        // A float is printed with all its zeros: nobody reads three hundred of them.
+        if text.len() > 25
+            && let Ok(number) = text.parse::<f64>()
+        {
+            text = format!("{number:e}");
+        }
+        Error::Invalid { field, value: text, remedy: remedy.into() }
     }
 }
 

@@ -20,9 +20,9 @@ use crate::{error::Error, report::Report};
 pub struct Arguments {
     /// A TOML file: name, rounds, trials, seed, [environment], [[algorithm]]. A list in place of a value makes a grid.
     experiment: PathBuf,
-    /// Folder for the results.
-    #[arg(long, default_value = "results/run")]
-    out: PathBuf,
+    /// Folder for the results; by default `results/` and the file's name.
+    #[arg(long)]
+    out: Option<PathBuf>,
     /// Another value for a key of the file, such as algorithm.privacy.epsilon=0.5; may be given several times.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<Override>,
@@ -37,8 +37,10 @@ pub struct Arguments {
 /// Runs the experiment.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let experiment = experiment(&arguments.experiment, &arguments.set)?;
+    let stem = arguments.experiment.file_stem().unwrap_or_default();
+    let out = arguments.out.unwrap_or_else(|| PathBuf::from("results").join(stem));
     let options = RunOptions { shard: arguments.shard, keep_going: arguments.keep_going };
-    let outcome = with_progress(|progress| experiment.run_with(&arguments.out, options, progress))?;
+    let outcome = with_progress(|progress| experiment.run_with(&out, options, progress))?;
     if outcome.resumed > 0 {
         crate::say!("{} trials were finished before and are taken over", outcome.resumed);
     }
@@ -46,18 +48,18 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         crate::say!("{} stored trials were damaged and computed again", outcome.damaged);
     }
     let report = match &outcome.summary {
-        Some(summary) => report(summary, &arguments.out),
+        Some(summary) => report(summary, &out),
         None => {
             let text = format!(
                 "{} trials in {}; when all shards are there: reticent merge FOLDERS... --out {}",
                 outcome.computed + outcome.resumed,
-                arguments.out.display(),
+                out.display(),
                 "results/merged"
             );
             let json = serde_json::json!({
                 "computed": outcome.computed,
                 "resumed": outcome.resumed,
-                "folder": arguments.out,
+                "folder": out,
             });
             Report::new(text, &json)
         }
