@@ -205,7 +205,7 @@ fn write_table(stage: &Stage, columns: &[Summary]) -> Result<()> {
 pub fn scenario2(stage: &Stage) -> Result<Vec<Claim>> {
     let sparse = GradientLines {
         features: Features::Sparse,
-        nonzeros: 2,
+        nonzeros: Some(2),
         support: Some(3),
         loss: Loss::Absolute,
         ..GradientLines::sphere(50)

@@ -52,8 +52,10 @@ fn columns(rounds: u64) -> Vec<BanditLines> {
     let gaussian = |epsilon| budget(epsilon, Some(DELTA));
     // The notes calibrate the tree for ceil(log2 T_round) + 1 levels.
     let levels = (rounds as f64).sqrt().log2().ceil() as u32 + 1;
-    let exact =
-        |name, mechanism| BanditLines { mechanism, ..published(name, gaussian(1.0), Mode::Exact) };
+    let exact = |name, mechanism| BanditLines {
+        mechanism: Some(mechanism),
+        ..published(name, gaussian(1.0), Mode::Exact)
+    };
     vec![
         published(NONE, None, Mode::Exact),
         published("paper's Laplace, eps 1", budget(1.0, None), Mode::Paper),
