@@ -122,6 +122,17 @@ pub(crate) fn probability(field: &'static str, value: f64) -> Result<f64> {
     }
 }
 
+/// `value` if somebody may ask for it: above a tenth, a mechanism may publish one person in ten, and that is no privacy. Published
+/// constants are priced at whatever their publication claims.
+pub(crate) fn requested_delta(value: f64) -> Result<f64> {
+    if value > 0.0 && value <= 0.1 {
+        Ok(value)
+    } else {
+        let remedy = "give a number above 0, at most 0.1 and better below 1e-3: a mechanism with this delta may publish that share of people outright";
+        Err(Error::invalid("delta", value, remedy))
+    }
+}
+
 /// Checks that a slice has `expected` finite entries.
 pub(crate) fn finite_vector(field: &'static str, vector: &[f64], expected: usize) -> Result<()> {
     if vector.len() != expected {
