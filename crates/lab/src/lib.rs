@@ -3,6 +3,7 @@
 //! Everything around the algorithms: simulation noise, demonstrations, benchmarks, figures and reports.
 //! Nothing deployed needs it, so nothing deployed can reach its seeded noise.
 
+pub mod bandits;
 pub mod bench;
 pub mod contest;
 mod csv;
@@ -12,7 +13,6 @@ pub mod experiment;
 mod fast_noise;
 pub mod figure;
 pub mod gradients;
-pub mod linear;
 mod lines;
 pub mod losses;
 pub mod papers;
@@ -20,7 +20,6 @@ mod parallel;
 pub mod report;
 pub mod safe;
 pub mod simulate;
-pub mod sphere;
 pub mod summary;
 pub mod sweep;
 

@@ -16,8 +16,13 @@ use std::{
 use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
 use serde::{Deserialize, Serialize};
 
-use super::World;
-use crate::{Error, FastNoise, Result, contest::name_hash, csv::Table, environment::Environment};
+use super::{Circumstances, Setting, setting::Played};
+use crate::{
+    Error, FastNoise, Result,
+    contest::name_hash,
+    csv::Table,
+    environment::{Environment, SphereParams},
+};
 
 /// Classes, at most: a label with more is likely to be a number.
 const MOST_CLASSES: usize = 100;
@@ -46,6 +51,32 @@ pub(super) struct TableBandit {
 }
 
 impl TableLines {
+    /// What algorithms are told of the file, or what is wrong with it.
+    pub(super) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
+        circumstances.of_a_file()?;
+        let table = self.read()?;
+        let block = table.lines.first().map_or(0, |(x, _)| x.len());
+        let arms = table.classes.len();
+        // Arms of the sphere's form.
+        let form = SphereParams { dimension: arms * block + 1, arms, fresh_arms: true, norm: 1.0 };
+        form.check()?;
+        Ok(Setting {
+            bounds: form.bounds(),
+            problem: form.problem(),
+            rounds,
+            arms,
+            blocks: None,
+            uniform_gram: None,
+            circumstances,
+            world: Arc::new(Played {
+                circumstances,
+                remarks: vec![table.remark()],
+                data_hash: table.hash,
+                start: Box::new(move |seed| Ok(Box::new(table.start(seed)?))),
+            }),
+        })
+    }
+
     /// Reads the file, or names what is wrong with it by line and column.
     pub(super) fn read(&self) -> Result<Arc<TableBandit>> {
         let path: &Path = &self.file;
@@ -120,21 +151,6 @@ fn scaled(rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
 }
 
 impl TableBandit {
-    /// Arms of the sphere's form.
-    pub(super) fn world(&self) -> World {
-        let block = self.lines.first().map_or(0, |(x, _)| x.len());
-        World {
-            dimension: self.classes.len() * block + 1,
-            arms: self.classes.len(),
-            fresh_arms: true,
-            norm: 1.0,
-        }
-    }
-
-    pub(super) fn hash(&self) -> u64 {
-        self.hash
-    }
-
     /// What the certificates rest on, and what chance would cost.
     pub(super) fn remark(&self) -> String {
         let mut counts = vec![0_usize; self.classes.len()];
@@ -152,7 +168,8 @@ impl TableBandit {
 
     /// One trial: lines are drawn anew, with replacement.
     pub(super) fn start(self: &Arc<Self>, seed: u64) -> Result<Lines> {
-        let World { dimension, arms, .. } = self.world();
+        let arms = self.classes.len();
+        let dimension = arms * self.lines.first().map_or(0, |(x, _)| x.len()) + 1;
         Ok(Lines {
             table: self.clone(),
             noise: FastNoise::seeded(seed),
