@@ -7,6 +7,7 @@
 //! | `table` | `kind = "table"`: a file of people and their classes |
 //! | `items` | `kind = "items"`: items with features, and people's ratings of them |
 //! | `logged` | `kind = "logged"`: a log of decisions with propensities, for training and judging offline |
+//! | `reward_model` | what the doubly robust estimate expects of an action |
 //! | `columns` | from the cells of a line to features |
 //! | `linucb` | `kind = "linucb"`: no privacy |
 //! | `joint` | `kind = "joint"`: a trusted curator |
@@ -34,6 +35,7 @@ mod linucb;
 mod local;
 mod logged;
 mod online;
+mod reward_model;
 mod saved;
 mod setting;
 mod shuffle;
