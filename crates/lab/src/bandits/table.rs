@@ -113,8 +113,9 @@ impl TableLines {
             *counts.entry(cells[place].clone()).or_default() += 1;
         }
         if !(2..=MOST_CLASSES).contains(&counts.len()) {
+            let more = if counts.len() > MOST_CLASSES { " or more" } else { "" };
             let remedy = format!(
-                "{label:?} has {} different values or more: one arm is made of each, so give a column with 2 to {MOST_CLASSES}",
+                "{label:?} has {} different values{more}: one arm is made of each, so give a column with 2 to {MOST_CLASSES}",
                 counts.len()
             );
             return Err(CoreError::invalid("label", label, remedy).into());

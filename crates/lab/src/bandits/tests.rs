@@ -410,6 +410,11 @@ fn a_learner_of_another_kind_or_a_damaged_one_is_refused() {
     refuse(begin("linucb", ""), &["warm_start", "local protocol"]);
     let other = "privacy = { epsilon = 1.0, delta = 1e-5 }";
     refuse(begin("local", other), &["warm_start", "other bounds"]);
+    // Nobody's learner takes the place of another's.
+    let named =
+        format!("[[algorithm]]\nkind = \"local\"\nname = \"x\"\n{budget}\nsave = {saved:?}\n");
+    let error = trained(1, &named).unwrap().contestants()[0].trial(1, 0, &[50]).unwrap_err();
+    assert!(error.to_string().contains("folder of its own"), "{error}");
     std::fs::write(&file, "{}").unwrap();
     refuse(begin("local", budget), &["warm_start", "trial-0.json", "save"]);
     std::fs::remove_dir_all(saved).unwrap();
