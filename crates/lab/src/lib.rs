@@ -27,3 +27,7 @@ pub use error::{Error, Result};
 pub use experiment::{Experiment, Outcome, Override, RunOptions, Shard};
 pub use fast_noise::FastNoise;
 pub use lines::parse_lines;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+mod contributing {}

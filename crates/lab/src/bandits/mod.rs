@@ -13,6 +13,7 @@
 //! | `shuffle` | `kind = "shuffle"`: the same behind a shuffler |
 //! | `online` | `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"` |
 //! | `saved` | learners on disk |
+//! | `own` | environments of your own |
 //! | `stepped` | what makes a contestant of a player |
 //!
 //! All but `blocks` run the deployed code, person by person and message by message, on simulation noise. A new algorithm is one variant of
@@ -28,6 +29,7 @@ mod joint_blocks;
 mod linucb;
 mod local;
 mod online;
+mod own;
 mod saved;
 mod setting;
 mod shuffle;
