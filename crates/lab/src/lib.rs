@@ -15,6 +15,7 @@ pub mod figure;
 pub mod gradients;
 mod lines;
 pub mod losses;
+pub mod offline;
 pub mod papers;
 mod parallel;
 pub mod report;

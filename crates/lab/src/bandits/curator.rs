@@ -358,7 +358,11 @@ impl Player for Curator {
     }
 
     fn knowledge(&self) -> Option<Knowledge> {
-        let Noisy { rewards, sums, deviations } = self.last.clone()?;
+        // Who has released nothing yet has learnt nothing yet.
+        let nothing = || vec![0.0; self.sums.len()];
+        let last = self.last.clone();
+        let Noisy { rewards, sums, deviations } =
+            last.unwrap_or_else(|| Noisy { rewards: 0, sums: nothing(), deviations: nothing() });
         let Units { norm, centre, half } = self.plan.units;
         let (dimension, units) = (self.plan.domain.dimension(), [norm, centre, half]);
         Some(Knowledge::Sums { dimension, units, rewards, sums, deviations })

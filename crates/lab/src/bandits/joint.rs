@@ -233,8 +233,8 @@ impl JointLines {
         let params = self.stream(setting.problem.domain(), setting)?;
         let guarantee = params.check()?.guarantee(self.privacy.delta)?.simulated();
         // What a warm start adds to a release is one more event that may fail; each life has its share of alpha.
-        let lives = self.restart_every.map_or(1, |every| setting.rounds.div_ceil(every.max(1)));
-        let lifetime = setting.rounds.div_ceil(lives.max(1));
+        let lifetime = self.restart_every.map_or(setting.rounds, |every| every.min(setting.rounds));
+        let lives = setting.rounds.div_ceil(lifetime.max(1));
         let releases =
             self.schedule.releases(lifetime).max(1) + u64::from(self.warm_start.is_some());
         let confidence = Confidence::Tight { releases: Some(releases), scale: self.bonus_scale };
@@ -259,6 +259,7 @@ impl JointLines {
             ("bonus_scale", self.bonus_scale != 1.0, why),
             ("restart_every", self.restart_every.is_some(), why),
             ("warm_start", self.warm_start.is_some(), why),
+            ("save", self.save.is_some(), why),
         ])?;
         let published = match self.mechanism {
             MechanismName::GaussianTree => PublishedNoise::Gaussian,
@@ -280,7 +281,7 @@ impl JointLines {
         let deployed = params.check()?;
         let source = SourcePlan::Stream(Box::new(*deployed.sums()));
         let plan = CuratorPlan::new(setting, Rule::Certified(*deployed.rule()), source);
-        let stepped = plan.stepped(name, setting, None, self.save.as_deref())?;
+        let stepped = plan.stepped(name, setting, None, None)?;
         Ok(stepped.promising(deployed.guarantee()?.simulated()))
     }
 
@@ -297,6 +298,7 @@ impl JointLines {
                 ("schedule", self.schedule != Schedule::default(), why),
                 ("restart_every", self.restart_every.is_some(), why),
                 ("warm_start", self.warm_start.is_some(), why),
+                ("save", self.save.is_some(), why),
             ])?;
             let constants = setting.published(PublishedMechanism::PublicJoint, self.privacy, 1);
             let guarantee = setting.published_guarantee(&constants, epsilon, TrustModel::Joint)?;
@@ -304,9 +306,8 @@ impl JointLines {
             let rule = Rule::Tuned { exploration: constants.exploration(epsilon)?, centred: false };
             let plan = CuratorPlan::new(setting, rule, source);
             let remark = "noise as that code simulates it, ln t nodes; priced as the 15-level tree it stands for";
-            let mut stepped = plan
-                .stepped(name, setting, None, self.save.as_deref())?
-                .remarking([remark.to_string()]);
+            let mut stepped =
+                plan.stepped(name, setting, None, None)?.remarking([remark.to_string()]);
             stepped.guarantee = Some(guarantee);
             return Ok(stepped);
         }

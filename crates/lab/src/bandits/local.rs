@@ -58,6 +58,9 @@ pub struct LocalLines {
     /// How noisy sums become a policy.
     #[serde(default)]
     pub exploration: Exploration,
+    /// Forget everything after every so many reports: for a theta* that moves.
+    #[serde(default)]
+    pub restart_every: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: the server goes on from there.
     #[serde(default)]
     pub warm_start: Option<PathBuf>,
@@ -79,6 +82,7 @@ impl LocalLines {
             method: None,
             known_gram_reports: None,
             exploration: Exploration::default(),
+            restart_every: None,
             warm_start: None,
             save: None,
         }
@@ -137,12 +141,16 @@ impl LocalLines {
         let mut remarks = vec![plan.reason().to_string()];
         remarks.extend(tuned(&self.exploration));
         let name = self.name.clone().unwrap_or_else(|| format!("local ({epsilon}, {delta:e})"));
+        if self.restart_every == Some(0) {
+            let remedy = "give a whole number of reports above 0";
+            return Err(reticent::Error::invalid("restart_every", 0, remedy).into());
+        }
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
             resumed(&plan, warm.first())?;
         }
         let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = starter(plan, shares, warm.clone());
+        stepped.start = starter(plan, shares, warm.clone(), self.restart_every);
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.certificates = certificates;
@@ -243,12 +251,17 @@ impl LdpLines {
             }
         };
         let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = starter(params.check()?, vec![1.0], None);
+        stepped.start = starter(params.check()?, vec![1.0], None, None);
         Ok(stepped.promising(guarantee).remarking(remarks))
     }
 }
 
-fn starter(plan: LocalPlan, shares: Vec<f64>, warm: Option<WarmStart>) -> Start {
+fn starter(
+    plan: LocalPlan,
+    shares: Vec<f64>,
+    warm: Option<WarmStart>,
+    restart_every: Option<u64>,
+) -> Start {
     Box::new(move |trial, seed| {
         let mut server = match &warm {
             Some(warm) => resumed(&plan, &warm.of(trial)?)?,
@@ -257,7 +270,7 @@ fn starter(plan: LocalPlan, shares: Vec<f64>, warm: Option<WarmStart>) -> Start 
         let model = Arc::new(server.publish()?);
         let (noise, waiting) = (FastNoise::seeded(seed), BTreeMap::new());
         let (plan, shares) = (plan.clone(), shares.clone());
-        Ok(Box::new(Protocol { plan, shares, server, model, noise, waiting }))
+        Ok(Box::new(Protocol { plan, shares, server, model, noise, waiting, restart_every }))
     })
 }
 
@@ -271,6 +284,8 @@ struct Protocol {
     noise: FastNoise,
     /// People whose reward has not come, by round, with the model they acted on.
     waiting: BTreeMap<u64, (Person<FastNoise>, Arc<Model>)>,
+    /// Forget everything after so many reports. Each of them is private by itself, whatever becomes of it.
+    restart_every: Option<u64>,
 }
 
 impl Player for Protocol {
@@ -297,7 +312,12 @@ impl Player for Protocol {
         // One that comes too late is refused by the server, and nothing changes.
         self.server.absorb(&person.report(&model, features, reward)?)?;
         let reports = self.server.reports();
-        if reports <= EAGER || reports.is_multiple_of(EVERY) {
+        if self.restart_every.is_some_and(|every| reports >= every) {
+            self.server = self.plan.server();
+            self.model = Arc::new(self.server.publish()?);
+            // Those who acted on models of the old server have nobody to report to.
+            self.waiting.clear();
+        } else if reports <= EAGER || reports.is_multiple_of(EVERY) {
             self.model = Arc::new(self.server.publish()?);
         }
         Ok(())

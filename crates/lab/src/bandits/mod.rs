@@ -5,6 +5,9 @@
 //! | `setting` | the `[environment]` table, and what algorithms are told of it |
 //! | `circumstances` | rewards that come late, a theta* that moves, arms that come and go |
 //! | `table` | `kind = "table"`: a file of people and their classes |
+//! | `items` | `kind = "items"`: items with features, and people's ratings of them |
+//! | `logged` | `kind = "logged"`: a log of decisions with propensities, for training and judging offline |
+//! | `columns` | from the cells of a line to features |
 //! | `linucb` | `kind = "linucb"`: no privacy |
 //! | `joint` | `kind = "joint"`: a trusted curator |
 //! | `curator` | both of them, stepped round by round |
@@ -23,11 +26,14 @@
 mod block_tests;
 mod blocks;
 mod circumstances;
+mod columns;
 mod curator;
+mod items;
 mod joint;
 mod joint_blocks;
 mod linucb;
 mod local;
+mod logged;
 mod online;
 mod own;
 mod saved;
@@ -47,14 +53,17 @@ use crate::{
 
 pub use blocks::{Learner, run as run_learner};
 pub use circumstances::Circumstances;
+pub use columns::Missing;
+pub use items::ItemsLines;
 pub use joint::{ConfidenceName, JointLines, MechanismName};
 pub use linucb::LinUcbLines;
 pub use local::{Constants, LdpLines, LocalLines};
+pub use logged::LoggedLines;
 pub use online::{LearnerName, OnlineLinUcbLines, OnlineLines};
 pub use setting::{BanditLines, Setting, World, WorldLines};
 pub use shuffle::ShuffleLines;
 pub use stepped::{Start, Stepped};
-pub use table::TableLines;
+pub use table::{Order, TableLines};
 
 /// Environments [`BanditLines`]; algorithms [`Algorithm`].
 #[derive(Debug)]

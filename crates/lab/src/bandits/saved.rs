@@ -141,7 +141,7 @@ impl WarmStart {
         let SavedLearner { name, certificate, .. } = &self.first;
         match certificate {
             Some(certificate) => format!(
-                "it covers the people of this run; those whom {name:?} learnt from before are covered by the certificate it was saved with: {certificate}"
+                "it covers the people of this run; those whom {name:?} learnt from before are covered by the certificate it was saved with, and whoever is in both by both together: {certificate}"
             ),
             None => format!(
                 "it covers the people of this run ONLY: {name:?}, which it begins with, promised nothing to its people"

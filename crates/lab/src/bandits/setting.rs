@@ -9,7 +9,7 @@ use reticent::{
 };
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-use super::{Budget, Circumstances, TableLines};
+use super::{Budget, Circumstances, ItemsLines, LoggedLines, TableLines};
 use crate::{
     Result,
     contest::{Trial, mix},
@@ -39,6 +39,10 @@ pub enum WorldLines {
     Sphere(SphereParams),
     /// A file of people and their classes.
     Table(TableLines),
+    /// Items with features, and people's ratings of them.
+    Items(ItemsLines),
+    /// A log of decisions with propensities.
+    Logged(LoggedLines),
 }
 
 impl From<GapParams> for BanditLines {
@@ -90,6 +94,8 @@ pub struct Setting {
     pub uniform_gram: Option<Vec<f64>>,
     /// What stands in the way of rewards and arms.
     pub circumstances: Circumstances,
+    /// Whose data a guarantee covers here, where that needs saying.
+    pub protected: Vec<String>,
     /// Where trials are run.
     pub world: Arc<dyn World>,
 }
@@ -168,6 +174,8 @@ impl Setting {
             WorldLines::Gap(gap) => Self::gap(*gap, rounds, circumstances)?,
             WorldLines::Sphere(sphere) => Self::sphere(*sphere, rounds, circumstances)?,
             WorldLines::Table(lines) => lines.setting(rounds, circumstances)?,
+            WorldLines::Items(lines) => lines.setting(rounds, circumstances)?,
+            WorldLines::Logged(lines) => lines.setting(rounds, circumstances)?,
         };
         setting.problem.check()?;
         setting.bounds.check()?;
@@ -184,6 +192,7 @@ impl Setting {
             blocks: circumstances.is_calm().then_some(gap),
             uniform_gram: None,
             circumstances,
+            protected: Vec::new(),
             world: played(circumstances, move |seed| Ok(gap.environment(seed)?)),
         })
     }
@@ -203,12 +212,51 @@ impl Setting {
             blocks: None,
             uniform_gram: Some(sphere.uniform_gram()),
             circumstances,
+            protected: Vec::new(),
             world: played(circumstances, move |seed| {
                 let mut environment = sphere.start(seed)?;
                 // With fresh arms, a set that nobody sees: results on record are those of the sets after it.
                 environment.arms();
                 Ok(Box::new(environment))
             }),
+        })
+    }
+
+    /// A file whose arms were made to have the sphere's form: norm 1, and a constant they share.
+    pub(super) fn of_a_file(
+        dimension: usize,
+        arms: usize,
+        rewards: (f64, f64),
+        rounds: u64,
+        circumstances: Circumstances,
+        world: impl FnOnce(Circumstances) -> Arc<dyn World>,
+    ) -> Result<Self> {
+        const MOST_FEATURES: usize = 1024;
+        if dimension > MOST_FEATURES {
+            let remedy = format!(
+                "{dimension} features in all, at most {MOST_FEATURES}: name fewer columns, or give fewer words or classes"
+            );
+            return Err(reticent::Error::invalid("features", dimension, remedy).into());
+        }
+        let form = SphereParams { dimension, arms: arms.max(1), fresh_arms: true, norm: 1.0 };
+        form.check()?;
+        let (low, high) = rewards;
+        let reward_bound = low.abs().max(high.abs());
+        Ok(Setting {
+            bounds: Bounds { rewards, ..form.bounds() },
+            problem: Problem {
+                reward_bound,
+                parameter_bound: reward_bound,
+                noise: 0.5 * (high - low),
+                ..form.problem()
+            },
+            rounds,
+            arms,
+            blocks: None,
+            uniform_gram: None,
+            circumstances,
+            protected: Vec::new(),
+            world: world(circumstances),
         })
     }
 
@@ -259,7 +307,10 @@ impl Setting {
     }
 
     /// The guarantee with what it rests on here.
-    pub(super) fn conditions(&self, guarantee: Guarantee) -> Guarantee {
+    pub(super) fn conditions(&self, mut guarantee: Guarantee) -> Guarantee {
+        for protected in &self.protected {
+            guarantee = guarantee.with_condition(protected.clone());
+        }
         if self.circumstances.detours() {
             guarantee.with_condition(
                 "which rewards come, and when, is public and depends on nobody's data",

@@ -1,6 +1,7 @@
 //! `kind = "table"`: any CSV file with features and a class becomes a contextual bandit, one arm a class.
 //!
-//! Every round a line is drawn. The reward is 1 for its class and 0 for every other; regret counts mistakes. Arm k has the features
+//! Every round a line is drawn, or the next one taken. The reward is 1 for its class and 0 for every other; regret counts mistakes. Arm k has the
+//! features
 //!
 //! ```text
 //! (0, ..., x/|x| / sqrt 2, ..., 0, 1/sqrt 2),    x = (columns scaled to [-1, 1], 1) in block k
@@ -9,6 +10,7 @@
 //! so that arms are as on the sphere of paper 0: of norm 1, with a constant they share, and everything that is known of those holds.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -16,12 +18,15 @@ use std::{
 use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
 use serde::{Deserialize, Serialize};
 
-use super::{Circumstances, Setting, setting::Played};
+use super::{
+    Circumstances, Missing, Setting,
+    columns::{ColumnLines, Columns},
+    setting::Played,
+};
 use crate::{
-    Error, FastNoise, Result,
-    contest::name_hash,
-    csv::Table,
-    environment::{Environment, SphereParams},
+    FastNoise, Result,
+    csv::{Rows, unusable},
+    environment::Environment,
 };
 
 /// Classes, at most: a label with more is likely to be a number.
@@ -36,169 +41,218 @@ pub struct TableLines {
     /// The column that holds the class; the last by default.
     #[serde(default)]
     pub label: Option<String>,
-    /// The columns that are features, all numbers; all others by default.
+    /// The columns that are features; all others by default.
     #[serde(default)]
     pub features: Option<Vec<String>>,
+    /// The lowest and the highest number of a column, publicly known; by default what the file has.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ranges: BTreeMap<String, (f64, f64)>,
+    /// The words of a column, publicly known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub categories: BTreeMap<String, Vec<String>>,
+    /// What is done about empty cells.
+    #[serde(default)]
+    pub missing: Missing,
+    /// Which line is next.
+    #[serde(default)]
+    pub order: Order,
 }
 
-/// A file that has been read.
+/// Which line is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Any, drawn with replacement: the file is held in memory, 8 bytes a feature.
+    #[default]
+    Drawn,
+    /// The file's own, from the top again when it ends: memory does not grow with the file.
+    File,
+}
+
+/// A file that has been read through once.
 #[derive(Debug)]
-pub(super) struct TableBandit {
-    /// `x/|x|/sqrt 2` of every line, and its class.
-    lines: Vec<(Vec<f64>, usize)>,
+struct TableBandit {
+    path: PathBuf,
+    columns: Columns,
+    label: usize,
     classes: Vec<String>,
-    hash: u64,
+    order: Order,
+    /// Where lines are drawn: their features one after the other, and their classes.
+    features: Vec<f64>,
+    labels: Vec<u8>,
 }
 
 impl TableLines {
-    /// What algorithms are told of the file, or what is wrong with it.
+    /// What algorithms are told of the file, or what is wrong with it by line and column.
     pub(super) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
         circumstances.of_a_file()?;
-        let table = self.read()?;
-        let block = table.lines.first().map_or(0, |(x, _)| x.len());
-        let arms = table.classes.len();
-        // Arms of the sphere's form.
-        let form = SphereParams { dimension: arms * block + 1, arms, fresh_arms: true, norm: 1.0 };
-        form.check()?;
-        Ok(Setting {
-            bounds: form.bounds(),
-            problem: form.problem(),
-            rounds,
-            arms,
-            blocks: None,
-            uniform_gram: None,
-            circumstances,
-            world: Arc::new(Played {
-                circumstances,
-                remarks: vec![table.remark()],
-                data_hash: table.hash,
-                start: Box::new(move |seed| Ok(Box::new(table.start(seed)?))),
-            }),
-        })
-    }
-
-    /// Reads the file, or names what is wrong with it by line and column.
-    pub(super) fn read(&self) -> Result<Arc<TableBandit>> {
         let path: &Path = &self.file;
-        let text = std::fs::read_to_string(path).map_err(|error| Error::Unreadable {
-            path: path.to_path_buf(),
-            reason: error.to_string(),
-        })?;
-        let names = Table::columns(&text, path)?;
-        let label = self.label.clone().or_else(|| names.last().cloned()).unwrap_or_default();
-        let features = self
-            .features
-            .clone()
-            .unwrap_or_else(|| names.into_iter().filter(|name| *name != label).collect());
-        if features.is_empty() || features.contains(&label) {
-            let remedy =
-                format!("give at least one feature, and not {label:?}, which is the label");
-            return Err(CoreError::invalid("features", format!("{features:?}"), remedy).into());
+        let mut rows = Rows::open(path)?;
+        let last = rows.names().last().cloned().unwrap_or_default();
+        let label = self.label.clone().unwrap_or(last);
+        let place = rows.column(&label)?;
+        let lines = ColumnLines {
+            features: self.features.as_deref(),
+            ranges: &self.ranges,
+            categories: &self.categories,
+            missing: self.missing,
+        };
+        let mut columns = Columns::new(&rows, path, lines, &[&label])?;
+        Columns::all_known(&[&columns], lines)?;
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        while let Some((line, cells)) = rows.next()? {
+            columns.widen(&cells, line)?;
+            if cells[place].is_empty() {
+                let reason =
+                    format!("line {line}: {label} is missing; fill it in, or leave the line out");
+                return Err(unusable(path, reason));
+            }
+            if counts.len() > MOST_CLASSES {
+                break;
+            }
+            *counts.entry(cells[place].clone()).or_default() += 1;
         }
-        let words = Table::words(&text, path, &label)?;
-        if let Some((line, _)) = words.iter().find(|(_, word)| word.is_empty()) {
-            let reason = format!(
-                "{}: line {line}: {label} is missing; fill it in, or leave the line out",
-                path.display()
-            );
-            return Err(Error::Experiment { reason });
-        }
-        let mut classes: Vec<String> = words.iter().map(|(_, word)| word.clone()).collect();
-        classes.sort();
-        classes.dedup();
-        if !(2..=MOST_CLASSES).contains(&classes.len()) {
+        if !(2..=MOST_CLASSES).contains(&counts.len()) {
             let remedy = format!(
-                "{label:?} has {} different values: one arm is made of each, so give a column with 2 to {MOST_CLASSES}",
-                classes.len()
+                "{label:?} has {} different values or more: one arm is made of each, so give a column with 2 to {MOST_CLASSES}",
+                counts.len()
             );
             return Err(CoreError::invalid("label", label, remedy).into());
         }
-        let table = Table::numbers(&text, path, &features)?;
-        let lines = scaled(&table.rows).into_iter().zip(&words).map(|(x, (_, word))| {
-            let class = classes.binary_search(word).unwrap_or_default();
-            (x, class)
-        });
-        Ok(Arc::new(TableBandit { lines: lines.collect(), hash: name_hash(&text), classes }))
+        columns.settle()?;
+        let mut remarks = vec![remark(&counts)];
+        remarks.extend(columns.remarks());
+        let hash = rows.hash();
+        let classes: Vec<String> = counts.into_keys().collect();
+        let table = TableBandit {
+            path: path.to_path_buf(),
+            columns,
+            label: place,
+            classes,
+            order: self.order,
+            features: Vec::new(),
+            labels: Vec::new(),
+        };
+        let table = Arc::new(table.loaded()?);
+        let (arms, dimension) = (table.classes.len(), table.dimension());
+        Setting::of_a_file(dimension, arms, (0.0, 1.0), rounds, circumstances, |circumstances| {
+            Arc::new(Played {
+                circumstances,
+                remarks,
+                data_hash: hash,
+                start: Box::new(move |seed| Ok(Box::new(Lines::new(table.clone(), seed)?))),
+            })
+        })
     }
 }
 
-/// Every column onto [-1, 1] by its own range, a 1 behind them, and the whole to norm `1/sqrt 2`.
-fn scaled(rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let width = rows.first().map_or(0, Vec::len);
-    let range = |column: usize| {
-        rows.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), row| {
-            (low.min(row[column]), high.max(row[column]))
-        })
-    };
-    let ranges: Vec<(f64, f64)> = (0..width).map(range).collect();
-    let one = |row: &Vec<f64>| {
-        let place = |(value, (low, high)): (&f64, &(f64, f64))| {
-            // Halves first, so that no difference overflows; a column that never changes says nothing.
-            let half = 0.5 * high - 0.5 * low;
-            if half > 0.0 {
-                ((0.5 * value - 0.5 * low) / half * 2.0 - 1.0).clamp(-1.0, 1.0)
-            } else {
-                0.0
-            }
-        };
-        let mut x: Vec<f64> = row.iter().zip(&ranges).map(place).collect();
-        x.push(1.0);
-        let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt();
-        x.iter_mut().for_each(|x| *x *= 0.5_f64.sqrt() / norm);
-        x
-    };
-    rows.iter().map(one).collect()
+/// What chance would cost.
+fn remark(counts: &BTreeMap<String, u64>) -> String {
+    let lines: u64 = counts.values().sum();
+    let commonest = counts.iter().max_by_key(|(_, count)| **count);
+    let (word, count) = commonest.map_or(("", 0), |(word, count)| (word.as_str(), *count));
+    let names: Vec<&str> = counts.keys().map(String::as_str).collect();
+    format!(
+        "{lines} lines, classes {}; always saying {word:?} errs in {:.1} % of the rounds. The classes were taken from the file: they must be public",
+        names.join(", "),
+        100.0 * (1.0 - count as f64 / lines as f64)
+    )
 }
 
 impl TableBandit {
-    /// What the certificates rest on, and what chance would cost.
-    pub(super) fn remark(&self) -> String {
-        let mut counts = vec![0_usize; self.classes.len()];
-        self.lines.iter().for_each(|(_, class)| counts[*class] += 1);
-        let (commonest, count) =
-            counts.iter().enumerate().max_by_key(|(_, n)| **n).unwrap_or((0, &0));
-        format!(
-            "{} lines, classes {}; always saying {:?} errs in {:.1} % of the rounds. The classes and the ranges of the columns were taken from the file: they must be public",
-            self.lines.len(),
-            self.classes.join(", "),
-            self.classes[commonest],
-            100.0 * (1.0 - *count as f64 / self.lines.len() as f64)
-        )
+    fn dimension(&self) -> usize {
+        self.classes.len() * (self.columns.width() + 1) + 1
     }
 
-    /// One trial: lines are drawn anew, with replacement.
-    pub(super) fn start(self: &Arc<Self>, seed: u64) -> Result<Lines> {
-        let arms = self.classes.len();
-        let dimension = arms * self.lines.first().map_or(0, |(x, _)| x.len()) + 1;
-        Ok(Lines {
-            table: self.clone(),
-            noise: FastNoise::seeded(seed),
-            arms: Arms::zeros(dimension, arms)?,
-            means: vec![0.0; arms],
+    /// The same with its lines in memory, where they are drawn.
+    fn loaded(mut self) -> Result<Self> {
+        if self.order == Order::Drawn {
+            let mut rows = Rows::open(&self.path)?;
+            while let Some((line, cells)) = rows.next()? {
+                self.features.extend(self.columns.features(&cells, line)?);
+                self.labels.push(self.class(&cells, line)? as u8);
+            }
+            self.features.shrink_to_fit();
+        }
+        Ok(self)
+    }
+
+    fn class(&self, cells: &[String], line: usize) -> Result<usize> {
+        self.classes.binary_search(&cells[self.label]).map_err(|_| {
+            let reason = format!("line {line} has a new class: the file has changed, run again");
+            unusable(&self.path, reason)
         })
     }
 }
 
 /// Lines of a file, one a round.
-#[derive(Debug)]
-pub(super) struct Lines {
+struct Lines {
     table: Arc<TableBandit>,
     noise: FastNoise,
+    /// Where lines come in order.
+    rows: Option<Rows>,
+    fault: Option<crate::Error>,
     arms: Arms,
     means: Vec<f64>,
 }
 
-impl Environment for Lines {
-    fn arms(&mut self) -> &Arms {
-        let index = self.noise.below(self.table.lines.len() as u64) as usize;
-        let (x, class) = &self.table.lines[index];
+impl Lines {
+    fn new(table: Arc<TableBandit>, seed: u64) -> Result<Self> {
+        let rows = match table.order {
+            Order::Drawn => None,
+            Order::File => Some(Rows::open(&table.path)?),
+        };
+        Ok(Lines {
+            arms: Arms::zeros(table.dimension(), table.classes.len())?,
+            means: vec![0.0; table.classes.len()],
+            noise: FastNoise::seeded(seed),
+            table,
+            rows,
+            fault: None,
+        })
+    }
+
+    /// The next line of the file, from the top again after the last.
+    fn next(table: &TableBandit, rows: &mut Rows) -> Result<(Vec<f64>, usize)> {
+        let next = match rows.next()? {
+            Some(next) => Some(next),
+            None => {
+                *rows = Rows::open(&table.path)?;
+                rows.next()?
+            }
+        };
+        let Some((line, cells)) = next else {
+            return Err(unusable(&table.path, "it has no lines any more".into()));
+        };
+        Ok((table.columns.features(&cells, line)?, table.class(&cells, line)?))
+    }
+
+    fn show(&mut self, x: &[f64], class: usize) {
         let dimension = self.arms.dimension();
         for arm in 0..self.arms.count() {
             let mut features = vec![0.0; dimension];
             features[arm * x.len()..(arm + 1) * x.len()].copy_from_slice(x);
             features[dimension - 1] = 0.5_f64.sqrt();
             self.arms.set(arm, &features).expect("finite features of the agreed dimension");
-            self.means[arm] = f64::from(u8::from(arm == *class));
+            self.means[arm] = f64::from(u8::from(arm == class));
+        }
+    }
+}
+
+impl Environment for Lines {
+    fn arms(&mut self) -> &Arms {
+        let table = self.table.clone();
+        match &mut self.rows {
+            None => {
+                let index = self.noise.below(table.labels.len() as u64) as usize;
+                let width = table.columns.width() + 1;
+                let x = &table.features[index * width..(index + 1) * width];
+                self.show(x, usize::from(table.labels[index]));
+            }
+            Some(rows) => match Self::next(&table, rows) {
+                Ok((x, class)) => self.show(&x, class),
+                Err(error) => self.fault = Some(error),
+            },
         }
         &self.arms
     }
@@ -214,6 +268,10 @@ impl Environment for Lines {
     fn reward(&mut self, arm: usize) -> f64 {
         self.means[arm]
     }
+
+    fn fault(&mut self) -> Option<crate::Error> {
+        self.fault.take()
+    }
 }
 
 #[cfg(test)]
@@ -221,7 +279,7 @@ mod tests {
     use super::*;
     use crate::Experiment;
 
-    fn file(name: &str, text: &str) -> PathBuf {
+    pub(super) fn file(name: &str, text: &str) -> PathBuf {
         let path =
             std::env::temp_dir().join(format!("reticent-table-{}-{name}", std::process::id()));
         std::fs::write(&path, text).unwrap();
@@ -234,8 +292,7 @@ mod tests {
         ))
     }
 
-    #[test]
-    fn a_file_of_classes_is_learnt_privately_and_not() {
+    fn kinds() -> String {
         let mut text = String::from("width,colour,height,kind\n");
         for i in 0..600 {
             let (a, b) = ((i * 37 % 101) as f64 / 50.0, (i * 53 % 97) as f64);
@@ -248,7 +305,12 @@ mod tests {
             };
             text += &format!("{a},red,{b},{kind}\n");
         }
-        let path = file("kinds.csv", &text);
+        text
+    }
+
+    #[test]
+    fn a_file_of_classes_is_learnt_privately_and_not() {
+        let path = file("kinds.csv", &kinds());
         let algorithms = "[[algorithm]]\nkind = \"linucb\"\n[[algorithm]]\nkind = \"joint\"\nprivacy = { epsilon = 8.0, delta = 1e-5 }\n\
             [[algorithm]]\nkind = \"local\"\nprivacy = { epsilon = 1.0, delta = 1e-5 }\n";
         let experiment = run(&path, "features = [\"width\", \"height\"]", algorithms).unwrap();
@@ -260,6 +322,45 @@ mod tests {
         assert!(regrets[0] < regrets[1] && regrets[1] < 2000.0, "{regrets:?}");
         let remarks = experiment.contestants()[1].remarks().join(" ");
         assert!(remarks.contains("flat, round, tall") && remarks.contains("must be public"));
+        // In the file's own order, streamed, it is learnt just as well, and the ranges may be given.
+        let ordered = "features = [\"width\", \"height\"]\norder = \"file\"\nranges = { width = [0, 2], height = [0, 96] }";
+        let streamed = run(&path, ordered, "[[algorithm]]\nkind = \"linucb\"").unwrap();
+        let remarks = streamed.contestants()[0].remarks().join(" ");
+        assert!(!remarks.contains("ranges of"), "{remarks}");
+        let summary = streamed.simulate(|_, _| ()).unwrap();
+        assert!(summary.algorithms[0].final_regret.mean < 900.0);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn words_gaps_and_columns_that_never_change() {
+        let linucb = "[[algorithm]]\nkind = \"linucb\"\n";
+        let path =
+            file("mixed.csv", "x,colour,same,y\n1,red,5,a\n2,blue,5,b\n,green,5,a\n4,,5,b\n");
+        let words =
+            "categories = { colour = [\"red\", \"green\", \"blue\"] }\nmissing = \"middle\"";
+        let experiment = run(&path, words, linucb).unwrap();
+        let remarks = experiment.contestants()[0].remarks().join(" ");
+        assert!(remarks.contains("never change were left out: same"), "{remarks}");
+        experiment.contestants()[0].trial(1, 0, &[50]).unwrap();
+        // x, three colours and a 1 in two blocks, and the constant.
+        let rows = Rows::open(&path).unwrap();
+        let (ranges, categories) = (
+            BTreeMap::from([("x".to_string(), (0.0, 4.0))]),
+            BTreeMap::from([("colour".to_string(), vec!["red".to_string(), "blue".to_string()])]),
+        );
+        let features = ["x".to_string(), "colour".to_string()];
+        let lines = ColumnLines {
+            features: Some(&features),
+            ranges: &ranges,
+            categories: &categories,
+            missing: Missing::Middle,
+        };
+        let columns = Columns::new(&rows, &path, lines, &["y"]).unwrap();
+        let cells = |text: &str| text.split(',').map(String::from).collect::<Vec<_>>();
+        assert_eq!(columns.raw(&cells("1,red,5,a"), 2).unwrap(), [-0.5, 1.0, 0.0]);
+        assert_eq!(columns.raw(&cells("9,blue,5,a"), 2).unwrap(), [1.0, 0.0, 1.0]);
+        assert_eq!(columns.raw(&cells(",,5,a"), 2).unwrap(), [0.0, 0.0, 0.0]);
         std::fs::remove_file(path).unwrap();
     }
 
@@ -272,14 +373,22 @@ mod tests {
             assert!(words.iter().all(|word| error.contains(word)), "{error}");
             std::fs::remove_file(path).unwrap();
         };
-        refuse("a.csv", "x,y\n1,a\nz,b\n", "", linucb, &["line 3", "x is \"z\""]);
+        refuse("a.csv", "x,y\n1,a\nz,b\n", "", linucb, &["line 3", "x is \"z\"", "categories"]);
         refuse("b.csv", "x,y\n1,a\n2,\n", "", linucb, &["line 3", "y is missing"]);
         refuse("c.csv", "x,y\n1,a\n2,a\n", "", linucb, &["1 different values"]);
         refuse("d.csv", "x,y\n1,a\n2\n", "", linucb, &["line 3", "1 cells for 2"]);
         refuse("e.csv", "x,y\n1,a\n2,b\n", "label = \"z\"", linucb, &["no column \"z\""]);
         let many: String = (0..200).map(|i| format!("{i},{i}.5\n")).collect();
-        refuse("f.csv", &format!("x,y\n{many}"), "", linucb, &["200 different values"]);
+        refuse("f.csv", &format!("x,y\n{many}"), "", linucb, &["101 different values or more"]);
         let known = "[[algorithm]]\nkind = \"local\"\nknown_gram_reports = 100\nprivacy = { epsilon = 1.0, delta = 1e-5 }";
         refuse("g.csv", "x,y\n1,a\n2,b\n", "", known, &["known_gram_reports", "nobody knows"]);
+        refuse("h.csv", "x,y\n1,a\n,b\n", "", linucb, &["line 3", "x is missing", "middle"]);
+        let colours = "categories = { x = [\"red\"] }";
+        refuse("i.csv", "x,y\nred,a\nblue,b\n", colours, linucb, &["line 3", "x is \"blue\""]);
+        refuse("j.csv", "x,y\n3,a\n3,b\n", "", linucb, &["no feature ever changes: x"]);
+        let unknown = "ranges = { z = [0, 1] }";
+        refuse("k.csv", "x,y\n1,a\n2,b\n", unknown, linucb, &["ranges is z", "no feature"]);
+        let moving = "[environment.circumstances]\nchange_every = 5";
+        refuse("l.csv", "x,y\n1,a\n2,b\n", moving, linucb, &["change_every", "as they are"]);
     }
 }

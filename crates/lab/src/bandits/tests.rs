@@ -215,13 +215,16 @@ fn who_forgets_copes_with_change_and_who_does_not_pays() {
     let environment = "kind = \"sphere\"\n[environment.circumstances]\nchange_every = 2000";
     let lines = "[[algorithm]]\nkind = \"linucb\"\nname = \"a\"\n[[algorithm]]\nkind = \"linucb\"\nname = \"b\"\nrestart_every = 2000\n\
         [[algorithm]]\nkind = \"joint\"\nname = \"c\"\nprivacy = { epsilon = 20.0, delta = 1e-5 }\n\
-        [[algorithm]]\nkind = \"joint\"\nname = \"d\"\nrestart_every = 2000\nprivacy = { epsilon = 20.0, delta = 1e-5 }\n";
+        [[algorithm]]\nkind = \"joint\"\nname = \"d\"\nrestart_every = 2000\nprivacy = { epsilon = 20.0, delta = 1e-5 }\n\
+        [[algorithm]]\nkind = \"local\"\nname = \"e\"\nprivacy = { epsilon = 20.0, delta = 1e-5 }\n\
+        [[algorithm]]\nkind = \"local\"\nname = \"f\"\nrestart_every = 2000\nprivacy = { epsilon = 20.0, delta = 1e-5 }\n";
     let regrets = under(environment, 10_000, lines, 6);
     let apart = |one: Estimate, two: Estimate| {
         (one.mean - two.mean) / one.standard_error.hypot(two.standard_error)
     };
     assert!(apart(regrets[0], regrets[1]) > 4.0, "{regrets:?}");
     assert!(apart(regrets[2], regrets[3]) > 4.0, "{regrets:?}");
+    assert!(apart(regrets[4], regrets[5]) > 4.0, "{regrets:?}");
 }
 
 #[test]
@@ -324,4 +327,84 @@ fn what_each_part_of_online_ucb_is_worth() {
     assert!((350.0..1300.0).contains(&combiner), "{combiner}");
     let remarks = experiment.contestants()[3].remarks();
     assert!(remarks.iter().any(|remark| remark.contains("vacuous")), "{remarks:?}");
+}
+
+fn folder(name: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("reticent-saved-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+const POPULATION: &str = "kind = \"sphere\"\n[environment.circumstances]\npopulation = 5";
+
+fn trained(seed: u64, algorithms: &str) -> crate::Result<Experiment> {
+    Experiment::parse(&format!(
+        "name = \"t\"\nrounds = 4000\ntrials = 3\nseed = {seed}\n[environment]\n{POPULATION}\n{algorithms}"
+    ))
+}
+
+#[test]
+fn a_saved_learner_gives_another_a_start() {
+    let kinds = [
+        ("linucb", ""),
+        ("joint", "privacy = { epsilon = 8.0, delta = 1e-5 }"),
+        ("joint", "privacy = { epsilon = 8.0, delta = 1e-5 }\nconfidence = \"tight\""),
+        ("local", "privacy = { epsilon = 10.0, delta = 1e-5 }"),
+    ];
+    for (index, (kind, keys)) in kinds.into_iter().enumerate() {
+        let saved = folder(&format!("start-{index}"));
+        let line = |more: &str| format!("[[algorithm]]\nkind = \"{kind}\"\n{keys}\n{more}\n");
+        let first = trained(1, &line(&format!("save = {saved:?}"))).unwrap();
+        first.simulate(|_, _| ()).unwrap();
+        let cold = trained(2, &line("")).unwrap();
+        let warm_line = line(&format!("warm_start = {saved:?}"));
+        let warm = trained(2, &warm_line).unwrap();
+        let regret = |experiment: &Experiment| {
+            experiment.simulate(|_, _| ()).unwrap().algorithms[0].final_regret.mean
+        };
+        let (cold_regret, warm_regret) = (regret(&cold), regret(&warm));
+        assert!(warm_regret < 0.8 * cold_regret, "{kind}: {warm_regret} {cold_regret}");
+        assert_eq!(warm_regret, regret(&warm), "{kind}");
+        // Who is covered by what is said, and the promise to the people of this run is what it was.
+        let (contestant, colder) = (warm.contestants()[0], cold.contestants()[0]);
+        let remarks = contestant.remarks().join(" ");
+        match (contestant.guarantee(), colder.guarantee()) {
+            (Some(guarantee), Some(before)) => {
+                assert_eq!(guarantee.epsilon(), before.epsilon());
+                let conditions = guarantee.conditions().join(" ");
+                assert!(conditions.contains("certificate it was saved with"), "{conditions}");
+            }
+            _ => assert!(remarks.contains("promised nothing"), "{remarks}"),
+        }
+        assert_ne!(contestant.data_hash(), colder.data_hash());
+        // The very people it was trained on are not new to it.
+        let error = trained(1, &warm_line).unwrap().simulate(|_, _| ()).unwrap_err().to_string();
+        assert!(error.contains("seed is 1") && error.contains("population"), "{error}");
+        std::fs::remove_dir_all(saved).unwrap();
+    }
+}
+
+#[test]
+fn a_learner_of_another_kind_or_a_damaged_one_is_refused() {
+    let saved = folder("other");
+    let budget = "privacy = { epsilon = 10.0, delta = 1e-5 }";
+    let local = format!("[[algorithm]]\nkind = \"local\"\n{budget}\nsave = {saved:?}\n");
+    trained(1, &local).unwrap().contestants()[0].trial(1, 0, &[50]).unwrap();
+    let file = saved.join("trial-0.json");
+    let begin = |kind: &str, keys: &str| {
+        let line = format!("[[algorithm]]\nkind = \"{kind}\"\n{keys}\nwarm_start = {file:?}\n");
+        trained(2, &line).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(begin("local", budget), Ok(()));
+    let refuse = |result: Result<(), String>, words: &[&str]| {
+        let error = result.unwrap_err();
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    };
+    refuse(begin("joint", budget), &["line 12", "warm_start", "local protocol"]);
+    refuse(begin("linucb", ""), &["warm_start", "local protocol"]);
+    let other = "privacy = { epsilon = 1.0, delta = 1e-5 }";
+    refuse(begin("local", other), &["warm_start", "other bounds"]);
+    std::fs::write(&file, "{}").unwrap();
+    refuse(begin("local", budget), &["warm_start", "trial-0.json", "save"]);
+    std::fs::remove_dir_all(saved).unwrap();
 }

@@ -158,6 +158,10 @@ impl Environment for Changing {
         let arm = if self.arms.is_some() { self.there[arm] } else { arm };
         self.inner.reward(arm)
     }
+
+    fn fault(&mut self) -> Option<crate::Error> {
+        self.inner.fault()
+    }
 }
 
 #[cfg(test)]

@@ -53,6 +53,11 @@ pub trait Environment {
     /// From now on theta* has this direction, of norm 1. Only for environments that have a [`Environment::direction`].
     fn face(&mut self, _direction: &[f64]) {}
 
+    /// What went wrong since it was last asked for, where rounds are read from a file that may change meanwhile.
+    fn fault(&mut self) -> Option<crate::Error> {
+        None
+    }
+
     /// From now on arms and rewards are drawn from this seed: other people of the same population.
     fn other_people(&mut self, _seed: u64) {}
 }

@@ -192,13 +192,14 @@ impl Experiment {
             let section = Section::Environment(index);
             let kind = table.get("kind").and_then(Value::as_str).unwrap_or("missing");
             match kind {
-                "gap" | "sphere" | "table" => parts.add::<Bandits>(&document, index)?,
+                "gap" | "sphere" | "table" | "items" | "logged" => {
+                    parts.add::<Bandits>(&document, index)?;
+                }
                 "agents" => parts.add::<SafeBandits>(&document, index)?,
                 "losses" => parts.add::<ConvexBandits>(&document, index)?,
                 "gradients" | "records" => parts.add::<OnlineGradients>(&document, index)?,
                 _ => {
-                    let remedy =
-                        "give one of: gap, sphere, table, agents, losses, gradients, records";
+                    let remedy = "give one of: gap, sphere, table, items, logged, agents, losses, gradients, records";
                     let error = reticent::Error::invalid("environment.kind", kind, remedy);
                     return Err(document.locate(error.into(), section, Some("kind")));
                 }

@@ -107,6 +107,9 @@ pub fn play_with(
                 }
             }
         }
+        if let Some(fault) = environment.fault() {
+            return Err(fault);
+        }
         curve.push(Checkpoint { round, regret });
     }
     Ok(curve)
