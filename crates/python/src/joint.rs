@@ -6,7 +6,7 @@
 //! guarantee of a copy covers the original and all copies that were pickled before it. What the original says of itself rests on
 //! the condition that nobody goes on beside it.
 
-use numpy::{PyArray1, PyArrayLike1, ToPyArray};
+use numpy::{PyArray1, PyReadonlyArray1, ToPyArray};
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyTuple},
@@ -67,7 +67,7 @@ impl Observation {
 
 /// Tickets, which are whole numbers and never rounded to one.
 pub(crate) fn tickets(value: &Bound<'_, PyAny>) -> Answer<Vec<u64>> {
-    if let Ok(array) = value.extract::<PyArrayLike1<'_, u64>>() {
+    if let Ok(array) = value.extract::<PyReadonlyArray1<'_, u64>>() {
         return Ok(array.as_array().to_vec());
     }
     value.extract().map_err(|error: PyErr| {

@@ -219,7 +219,7 @@ fn delta(sigma: f64, epsilon: f64, sensitivity: f64, compose: u64) -> Answer<f64
 ///
 /// >>> import reticent
 /// >>> round(reticent.privacy.epsilon(sigma=4.0, delta=1e-6, compose=30), 4)
-/// 6.9993
+/// 7.0168
 #[pyfunction]
 #[pyo3(signature = (sigma, delta, sensitivity = 1.0, compose = 1))]
 fn epsilon(sigma: f64, delta: f64, sensitivity: f64, compose: u64) -> Answer<f64> {

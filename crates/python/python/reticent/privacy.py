@@ -4,7 +4,7 @@
 >>> round(privacy.sigma(epsilon=1.0, delta=1e-5), 4)         # the smallest Gaussian noise, exactly
 3.7306
 >>> round(privacy.epsilon(sigma=4.0, delta=1e-6, compose=30), 4)     # thirty releases of one person's data
-6.9993
+7.0168
 >>> mixture = privacy.Event.laplace(1.0, scale=2.0) + privacy.Event.gaussian(1.0, sigma=20.0) * 30
 >>> mixture.epsilon(delta=1e-6) < 2.0
 True

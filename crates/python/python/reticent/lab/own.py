@@ -57,8 +57,8 @@ def play(environment, policies, rounds, trials=1, seed=0, name="play"):
 
 
 def _makes(value, *methods):
-    """Whether it is a function that makes what has one of these methods."""
-    return callable(value) and not any(hasattr(value, method) for method in methods)
+    """Whether it is a function, or a class, that makes what has one of these methods."""
+    return isinstance(value, type) or (callable(value) and not any(hasattr(value, method) for method in methods))
 
 
 class Classification:
@@ -73,7 +73,7 @@ class Classification:
     >>> X = numpy.random.default_rng(1).uniform(-1, 1, (300, 2))
     >>> y = numpy.where(X[:, 0] > 0, "right", "left")
     >>> data = lab.Classification(X, y)
-    >>> data.dimension, list(data.classes)
+    >>> data.dimension, data.classes.tolist()
     (7, ['left', 'right'])
     >>> results = lab.play(data, {"LinUCB": reticent.LinUCB(data.dimension)}, rounds=2000)
     >>> results.final_regret["LinUCB"] < 500       # guessing errs in half of the rounds
