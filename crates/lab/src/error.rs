@@ -26,8 +26,8 @@ pub enum Error {
         /// What.
         source: Box<Error>,
     },
-    /// A file of data could not be read.
-    #[error("cannot read {path}: {reason}; give a file of numbers with a line of names")]
+    /// A file could not be read.
+    #[error("cannot read {path}: {reason}; check the path, and that what writes the file has run")]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -186,17 +186,8 @@ impl Experiment {
     pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self> {
         let document = Document::read(text, overrides)?;
         let header = &document.header;
-        for (field, value) in [("rounds", header.rounds), ("trials", header.trials)] {
-            if value == 0 {
-                let error = reticent::Error::invalid(field, 0, "give a whole number above 0");
-                return Err(document.locate(error.into(), Section::Header, None));
-            }
-        }
-        if header.trials > MOST_TRIALS {
-            let remedy = format!("give at most {MOST_TRIALS}");
-            let error = reticent::Error::invalid("trials", header.trials, remedy);
-            return Err(document.locate(error.into(), Section::Header, None));
-        }
+        check_size(header.rounds, header.trials)
+            .map_err(|error| document.locate(error, Section::Header, None))?;
         let mut parts = Parts::default();
         for (index, table) in document.environments.iter().enumerate() {
             let section = Section::Environment(index);
@@ -216,6 +207,44 @@ impl Experiment {
             }
         }
         parts.finish(&document)
+    }
+
+    /// An experiment of contestants that no file can name: your own algorithm in your own environment. Run it with
+    /// [`Experiment::simulate`], and write its report with [`Summary::write`].
+    ///
+    /// There are no finished trials to go on from, since nobody knows what determines them.
+    pub fn of(
+        name: &str,
+        rounds: u64,
+        trials: u64,
+        seed: u64,
+        contestants: Vec<Box<dyn Contestant>>,
+    ) -> Result<Self> {
+        check_size(rounds, trials)?;
+        let mut cells: Vec<Cell> = Vec::new();
+        for contestant in contestants {
+            let name = contestant.name().to_string();
+            if cells.iter().any(|cell| cell.name == name) {
+                let remedy = "give each algorithm a name of its own";
+                return Err(reticent::Error::invalid("name", name, remedy).into());
+            }
+            let series = name.clone();
+            cells.push(Cell { name, contestant, labels: Vec::new(), series, key: key_of("") });
+        }
+        if cells.is_empty() {
+            let remedy = "give at least one contestant";
+            return Err(reticent::Error::invalid("contestants", 0, remedy).into());
+        }
+        let text = format!(
+            "# made by a program\nname = {name:?}\nrounds = {rounds}\ntrials = {trials}\nseed = {seed}\n"
+        );
+        let environment = serde_json::Value::Null;
+        Ok(Experiment { name: name.into(), rounds, trials, seed, environment, text, cells })
+    }
+
+    /// What `reticent demo` runs: what privacy costs, by whom you trust.
+    pub fn demo(overrides: &[Override]) -> Result<Self> {
+        Self::parse_with(include_str!("../demo.toml"), overrides)
     }
 
     /// What is compared.
@@ -259,8 +288,7 @@ impl Experiment {
         stop: &AtomicBool,
         progress: impl Fn(usize, usize) + Sync,
     ) -> Result<Outcome> {
-        // A folder that cannot be written to is found out before the work, not after it.
-        report::write(folder, "experiment.toml", &self.text)?;
+        self.claim(folder)?;
         let store = Store::open(folder)?;
         let jobs = self.jobs(options.shard);
         let stored = |&(cell, number): &Job| store.get(self.cells[cell].key, number).cloned();
@@ -338,7 +366,7 @@ impl Experiment {
             reticent::Error::invalid("folders", 0, "give the folders of the shards")
         })?;
         let experiment = Experiment::parse(&text)?;
-        report::write(folder, "experiment.toml", &experiment.text)?;
+        experiment.claim(folder)?;
         let store = Store::open(folder)?;
         for part in parts {
             store.absorb(part.as_ref())?;
@@ -360,6 +388,27 @@ impl Experiment {
         let summary = experiment.summary(&jobs, results);
         summary.write(folder)?;
         Ok(summary)
+    }
+
+    /// Makes the folder this experiment's, unless it is another's. That it cannot be written to is found out before the work, not
+    /// after it.
+    fn claim(&self, folder: &Path) -> Result<()> {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let old = std::fs::read_to_string(folder.join("experiment.toml")).unwrap_or_default();
+        if let Ok(Named { name }) = toml::from_str(&old)
+            && name != self.name
+        {
+            let remedy = format!(
+                "it holds the results of {name:?}: give another folder for {:?}, or remove that one",
+                self.name
+            );
+            let folder = folder.display().to_string();
+            return Err(reticent::Error::invalid("out", folder, remedy).into());
+        }
+        report::write(folder, "experiment.toml", &self.text)
     }
 
     fn jobs(&self, shard: Option<Shard>) -> Vec<Job> {
@@ -397,6 +446,19 @@ impl Experiment {
             version: env!("CARGO_PKG_VERSION"),
         }
     }
+}
+
+fn check_size(rounds: u64, trials: u64) -> Result<()> {
+    for (field, value) in [("rounds", rounds), ("trials", trials)] {
+        if value == 0 {
+            return Err(reticent::Error::invalid(field, 0, "give a whole number above 0").into());
+        }
+    }
+    if trials > MOST_TRIALS {
+        let remedy = format!("give at most {MOST_TRIALS}");
+        return Err(reticent::Error::invalid("trials", trials, remedy).into());
+    }
+    Ok(())
 }
 
 /// A cell and the number of a trial.

@@ -466,7 +466,7 @@ fn write_table(stage: &Stage, stem: &str, title: &str, summaries: &[Summary]) ->
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     page.table(&header, &rows);
     report::write(stage.folder, &format!("{stem}.md"), &plain)?;
-    report::write(stage.folder, &format!("{stem}.html"), &page.html())
+    report::write(stage.folder, &format!("{stem}.html"), page.html())
 }
 
 /// An eigenvalue is called O(1) from here on; by symmetry over trials it is 1/8 in the end.
@@ -522,7 +522,7 @@ pub fn table1(stage: &Stage) -> Result<Vec<Claim>> {
     ];
     let mut page = Report::new("paper 0, table 1");
     page.table(&header, &rows);
-    report::write(stage.folder, "table1.html", &page.html())?;
+    report::write(stage.folder, "table1.html", page.html())?;
     let mut plain = format!("| {} |\n|{}\n", header.join(" | "), " --- |".repeat(header.len()));
     rows.iter().for_each(|row| plain.push_str(&format!("| {} |\n", row.join(" | "))));
     report::write(stage.folder, "table1.md", &plain)?;

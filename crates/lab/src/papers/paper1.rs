@@ -233,6 +233,7 @@ fn draw_shifts(stage: &Stage, name: &str, base: f64, lines: &[(f64, Vec<Estimate
     let series = lines.iter().enumerate().map(|(colour, (gap, regrets))| Series {
         name: format!("gap {gap}"),
         colour,
+        paleness: 0.0,
         line: Line::Solid,
         points: SHIFTS.iter().zip(regrets).map(|(shift, e)| (shift * base, e.mean)).collect(),
         band: regrets.iter().map(|e| (2.0 * e.standard_error).min(0.9 * e.mean)).collect(),
@@ -244,7 +245,7 @@ fn draw_shifts(stage: &Stage, name: &str, base: f64, lines: &[(f64, Vec<Estimate
         series: series.collect(),
     };
     let stem = name.to_lowercase();
-    report::write(stage.folder, &format!("figures/{stem}.svg"), &figure.svg()?)?;
+    figure.write(stage.folder, &stem)?;
     let mut page = Report::new(&figure.title);
     page.figure(&figure)?;
     let rows: Vec<Vec<String>> = lines
@@ -256,7 +257,7 @@ fn draw_shifts(stage: &Stage, name: &str, base: f64, lines: &[(f64, Vec<Estimate
         })
         .collect();
     page.table(&["gap", "rho_min", "final regret"], &rows);
-    report::write(stage.folder, &format!("{stem}.html"), &page.html())
+    report::write(stage.folder, &format!("{stem}.html"), page.html())
 }
 
 /// Dimensions spaced logarithmically from 4 to 64.
@@ -309,6 +310,7 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
         series.push(Series {
             name: format!("{name}, slope {slope:.2}"),
             colour,
+            paleness: 0.0,
             line: Line::Solid,
             points,
             band: Vec::new(),
@@ -320,7 +322,7 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
         y: ("final regret".into(), Scale::Logarithmic),
         series,
     };
-    report::write(stage.folder, "figures/dimension.svg", &figure.svg()?)?;
+    figure.write(stage.folder, "dimension")?;
     Ok(claims)
 }
 
