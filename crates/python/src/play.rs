@@ -174,7 +174,6 @@ struct PythonPlayer<'a, 'py> {
     object: &'a Bound<'py, PyAny>,
     table: &'a Table<'py>,
     tickets: bool,
-    round: u64,
     ticket: Option<Bound<'py, PyAny>>,
 }
 
@@ -195,12 +194,12 @@ impl<'py> PythonPlayer<'_, 'py> {
         Ok(arm)
     }
 
-    fn tell(&mut self, features: &[f64], reward: f64) -> PyResult<()> {
+    fn tell(&mut self, round: u64, features: &[f64], reward: f64) -> PyResult<()> {
         match self.ticket.take() {
             Some(ticket) => self.object.call_method1("observe", (ticket, reward)),
             None => {
                 let features = features.to_pyarray(self.object.py());
-                self.object.call_method1("observe", (self.round, features, reward))
+                self.object.call_method1("observe", (round, features, reward))
             }
         }
         .map(drop)
@@ -210,7 +209,6 @@ impl<'py> PythonPlayer<'_, 'py> {
 impl Player for PythonPlayer<'_, '_> {
     fn choose(&mut self, arms: &CoreArms, round: u64) -> reticent_lab::Result<usize> {
         self.table.check()?;
-        self.round = round;
         if round.is_multiple_of(MOMENT) {
             self.object.py().check_signals().map_err(|error| self.table.keep(error))?;
         }
@@ -222,9 +220,9 @@ impl Player for PythonPlayer<'_, '_> {
         Err(reticent::Error::invalid("arm", arm, remedy).into())
     }
 
-    fn observe(&mut self, features: &[f64], reward: f64) -> reticent_lab::Result<()> {
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> reticent_lab::Result<()> {
         self.table.check()?;
-        self.tell(features, reward).map_err(|error| self.table.keep(error))
+        self.tell(round, features, reward).map_err(|error| self.table.keep(error))
     }
 }
 
@@ -253,8 +251,7 @@ fn play_trial<'py>(
         let remedy = "give it decide(arms) and observe(ticket, reward), or choose(arms, round) and observe(round, features, reward)";
         return Err(Failure::invalid("policy", policy.repr()?, remedy));
     }
-    let mut player =
-        PythonPlayer { object: policy, table: &table, tickets, round: 0, ticket: None };
+    let mut player = PythonPlayer { object: policy, table: &table, tickets, ticket: None };
     let curve = play_rounds(&mut world, &mut player, &checkpoints(rounds, 120));
     if let Some(error) = table.trouble.take() {
         return Err(error.into());
