@@ -136,6 +136,14 @@ impl WarmStart {
         Err(reticent::Error::invalid("seed", seed, remedy).into())
     }
 
+    /// Where it comes from.
+    pub(super) fn remark(&self) -> String {
+        let name = &self.first.name;
+        format!(
+            "it begins with what {name:?} had learnt, whose people its own certificate covers, or nothing: see what the guarantee rests on"
+        )
+    }
+
     /// Who is protected by what.
     pub(super) fn condition(&self) -> String {
         let SavedLearner { name, certificate, .. } = &self.first;

@@ -87,7 +87,10 @@ impl Contestant for Stepped {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let warm = self.warm_start.as_ref().map(WarmStart::condition);
+        let warm = self.warm_start.as_ref().map(|warm| match self.guarantee {
+            Some(_) => warm.remark(),
+            None => warm.condition(),
+        });
         self.remarks.iter().cloned().chain(warm).chain(self.setting.world.remarks()).collect()
     }
 

@@ -131,6 +131,12 @@ fn bad_lines_are_refused() {
         let error = parse(lines).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(field), "{field}: {error}");
     }
+    for kind in ["joint", "local", "shuffle", "ldp_linucb", "online_ucb", "anytime", "combiner"] {
+        let line =
+            format!("[[algorithm]]\nkind = \"{kind}\"\nprivacy = {{ epsilon = 1.0, delta = 0.5 }}");
+        let error = parse(&line).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("delta is 0.5") && error.contains("line 7"), "{kind}: {error}");
+    }
     let negative = "name = \"x\"\nrounds = 9\n[environment]\nkind = \"sphere\"\nnorm = -1.0\n[[algorithm]]\nkind = \"linucb\"";
     assert!(Experiment::parse(negative).is_err());
 }
