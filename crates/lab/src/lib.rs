@@ -3,6 +3,7 @@
 //! Everything around the algorithms: simulation noise, demonstrations, benchmarks, figures and reports.
 //! Nothing deployed needs it, so nothing deployed can reach its seeded noise.
 
+pub mod bandits;
 pub mod bench;
 pub mod contest;
 mod csv;
@@ -12,15 +13,14 @@ pub mod experiment;
 mod fast_noise;
 pub mod figure;
 pub mod gradients;
-pub mod linear;
 mod lines;
 pub mod losses;
+pub mod offline;
 pub mod papers;
 mod parallel;
 pub mod report;
 pub mod safe;
 pub mod simulate;
-pub mod sphere;
 pub mod summary;
 pub mod sweep;
 
@@ -28,3 +28,7 @@ pub use error::{Error, Result};
 pub use experiment::{Experiment, Outcome, Override, RunOptions, Shard};
 pub use fast_noise::FastNoise;
 pub use lines::parse_lines;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+mod contributing {}

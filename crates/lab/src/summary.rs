@@ -157,6 +157,10 @@ impl AlgorithmSummary {
     }
 }
 
+/// What the ends of an interval are called, behind the name of the estimate.
+const LOW: &str = ", 95 % low";
+const HIGH: &str = ", 95 % high";
+
 /// A counter as one would write it: whole where it is, and small numbers not as zeros.
 fn plain(value: f64) -> String {
     match value.abs() {
@@ -218,6 +222,22 @@ impl Summary {
                 rows.push(vec![summary.name.clone(), bound.theorem.clone(), value]);
             }
             for (what, estimate) in &summary.measures {
+                // An interval's ends stand behind the estimate they belong to.
+                let end = |end: &str| {
+                    let is = |(other, _): &&(&str, Estimate)| {
+                        other.strip_suffix(end).is_some_and(|of| of == *what)
+                    };
+                    summary.measures.iter().find(is).map(|(_, estimate)| estimate.mean)
+                };
+                if what.ends_with(LOW) || what.ends_with(HIGH) {
+                    continue;
+                }
+                if let (Some(low), Some(high)) = (end(LOW), end(HIGH)) {
+                    let (value, low, high) = (plain(estimate.mean), plain(low), plain(high));
+                    let value = format!("{value}, 95 % from {low} to {high}");
+                    rows.push(vec![summary.name.clone(), (*what).to_string(), value]);
+                    continue;
+                }
                 let value = match estimate.standard_error {
                     0.0 => plain(estimate.mean),
                     error => format!("{} +- {}", plain(estimate.mean), plain(error)),

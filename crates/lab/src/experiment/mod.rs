@@ -32,14 +32,13 @@ use self::{
 };
 use crate::{
     Error, Result,
+    bandits::Bandits,
     contest::{Contestant, Family, Label, Trial, checkpoints},
     gradients::OnlineGradients,
-    linear::LinearBandits,
     losses::ConvexBandits,
     parallel::in_parallel,
     report,
     safe::SafeBandits,
-    sphere::SphereBandits,
     summary::{AlgorithmSummary, Summary},
 };
 
@@ -193,14 +192,14 @@ impl Experiment {
             let section = Section::Environment(index);
             let kind = table.get("kind").and_then(Value::as_str).unwrap_or("missing");
             match kind {
-                "gap" => parts.add::<LinearBandits>(&document, index)?,
-                "sphere" | "table" => parts.add::<SphereBandits>(&document, index)?,
+                "gap" | "sphere" | "table" | "items" | "logged" => {
+                    parts.add::<Bandits>(&document, index)?;
+                }
                 "agents" => parts.add::<SafeBandits>(&document, index)?,
                 "losses" => parts.add::<ConvexBandits>(&document, index)?,
                 "gradients" | "records" => parts.add::<OnlineGradients>(&document, index)?,
                 _ => {
-                    let remedy =
-                        "give one of: gap, sphere, table, agents, losses, gradients, records";
+                    let remedy = "give one of: gap, sphere, table, items, logged, agents, losses, gradients, records";
                     let error = reticent::Error::invalid("environment.kind", kind, remedy);
                     return Err(document.locate(error.into(), section, Some("kind")));
                 }
@@ -291,7 +290,10 @@ impl Experiment {
         self.claim(folder)?;
         let store = Store::open(folder)?;
         let jobs = self.jobs(options.shard);
-        let stored = |&(cell, number): &Job| store.get(self.cells[cell].key, number).cloned();
+        let stored = |&(cell, number): &Job| {
+            let left = self.cells[cell].contestant.leaves(number).is_none_or(|file| file.exists());
+            store.get(self.cells[cell].key, number).filter(|_| left).cloned()
+        };
         let mut results: Vec<Option<(Trial, f64)>> = jobs.iter().map(stored).collect();
         let missing: Vec<usize> = (0..jobs.len()).filter(|&i| results[i].is_none()).collect();
         let computed = in_parallel(&missing, progress, |&index| {

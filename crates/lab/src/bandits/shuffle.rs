@@ -1,17 +1,19 @@
 //! `kind = "shuffle"`: SDP-LinUCB through a shuffler.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use reticent::{
     bandit::{
         Aggregation, Arms, Exploration, Model, Person, PublishedMechanism, ShuffleParams,
         ShufflePlan, ShuffleServer, Shuffler,
     },
     noise::Noise,
-    privacy::{Mode, TrustModel},
+    privacy::{Guarantee, Mode, TrustModel},
     randomize::Bounds,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Budget, Stepping, World, published, published_guarantee, trusted::tuned};
+use super::{Budget, Setting, Stepped, curator::tuned};
 use crate::{FastNoise, Result, simulate::Player};
 
 /// What `kind = "shuffle"` takes.
@@ -58,7 +60,7 @@ impl ShuffleLines {
         }
     }
 
-    pub(super) fn contestant(&self, world: World, rounds: u64) -> Result<Stepping> {
+    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
         let form = match self.aggregation {
             Aggregation::Sum => "vector sum",
@@ -73,7 +75,7 @@ impl ShuffleLines {
                 let params = ShuffleParams {
                     exploration: self.exploration,
                     ..ShuffleParams::new(
-                        world.bounds(),
+                        setting.bounds,
                         epsilon,
                         delta,
                         self.batch,
@@ -90,15 +92,16 @@ impl ShuffleLines {
                     Aggregation::Sum => PublishedMechanism::PublicVectorSum,
                     Aggregation::Permute => PublishedMechanism::PublicAmplified,
                 };
-                let constants = published(mechanism, self.privacy, world, rounds, self.batch);
-                let guarantee = published_guarantee(&constants, epsilon, TrustModel::Shuffle)?;
-                let bounds = Bounds { intercept: None, unit_arms: false, ..world.bounds() };
+                let constants = setting.published(mechanism, self.privacy, self.batch);
+                let guarantee =
+                    setting.published_guarantee(&constants, epsilon, TrustModel::Shuffle)?;
+                let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
                 let remark =
                     "priced by the batch-sum view; binomial noise as a Gaussian of its variance";
                 // Vector sums at another norm than 1 can be priced but not run: then it is said when a trial starts.
                 let params = match ShuffleParams::published(bounds, epsilon, constants) {
                     Ok(params) if constants.method().is_ok() => params,
-                    _ => return Ok(priced_only(name, guarantee, remark, world)),
+                    _ => return Ok(priced_only(name, guarantee, remark, setting)),
                 };
                 (params, guarantee, vec![remark.into()])
             }
@@ -108,43 +111,23 @@ impl ShuffleLines {
             let mut noise = FastNoise::seeded(seed);
             let shuffler = plan.shuffler(FastNoise::seeded(noise.bits()))?;
             let mut server = plan.server();
-            let model = server.publish()?;
+            let (model, waiting) = (Arc::new(server.publish()?), BTreeMap::new());
             let plan = plan.clone();
-            Ok(Box::new(Protocol { plan, server, shuffler, model, noise, person: None })
-                as Box<dyn Player>)
+            let player = Protocol { plan, server, shuffler, model, noise, waiting };
+            Ok(Box::new(player) as Box<dyn Player>)
         };
-        Ok(Stepping {
-            name,
-            guarantee: Some(guarantee),
-            certificates: Vec::new(),
-            remarks,
-            world,
-            table: None,
-            start: Box::new(start),
-        })
+        Ok(Stepped::new(name, setting, start).promising(guarantee).remarking(remarks))
     }
 }
 
 /// A contestant that can be certified and not run.
-fn priced_only(
-    name: String,
-    guarantee: reticent::privacy::Guarantee,
-    remark: &str,
-    world: World,
-) -> Stepping {
-    let norm = world.norm;
-    Stepping {
-        name,
-        guarantee: Some(guarantee),
-        certificates: Vec::new(),
-        remarks: vec![remark.into()],
-        world,
-        table: None,
-        start: Box::new(move |_| {
-            let remedy = "vector sums are simulated for arms of norm 1";
-            Err(reticent::Error::invalid("norm", norm, remedy).into())
-        }),
-    }
+fn priced_only(name: String, guarantee: Guarantee, remark: &str, setting: &Setting) -> Stepped {
+    let norm = setting.bounds.feature_bound;
+    let start = move |_| {
+        let remedy = "vector sums are simulated for arms of norm 1";
+        Err(reticent::Error::invalid("norm", norm, remedy).into())
+    };
+    Stepped::new(name, setting, start).promising(guarantee).remarking([remark.to_string()])
 }
 
 /// People, shuffler and server of one trial.
@@ -152,25 +135,30 @@ struct Protocol {
     plan: ShufflePlan,
     server: ShuffleServer,
     shuffler: Shuffler<FastNoise>,
-    model: Model,
+    model: Arc<Model>,
     noise: FastNoise,
-    person: Option<Person<FastNoise>>,
+    /// People whose reward has not come, by round, with the model they acted on.
+    waiting: BTreeMap<u64, (Person<FastNoise>, Arc<Model>)>,
 }
 
 impl Player for Protocol {
-    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
+    fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         let mut person = self.plan.person(FastNoise::seeded(self.noise.bits()))?;
         let arm = person.choose(&self.model, arms)?;
-        self.person = Some(person);
+        self.waiting.insert(round, (person, self.model.clone()));
         Ok(arm)
     }
 
-    fn observe(&mut self, features: &[f64], reward: f64) -> Result<()> {
-        let Some(mut person) = self.person.take() else { return Ok(()) };
-        let report = person.report(&self.model, features, reward)?;
+    fn dismiss(&mut self, round: u64) {
+        self.waiting.remove(&round);
+    }
+
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
+        let report = person.report(&model, features, reward)?;
         if let Some(batch) = self.shuffler.take(&report)? {
             self.server.absorb(&batch)?;
-            self.model = self.server.publish()?;
+            self.model = Arc::new(self.server.publish()?);
         }
         Ok(())
     }

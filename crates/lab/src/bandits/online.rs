@@ -1,9 +1,11 @@
 //! `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"`: paper 0's Algorithms 1, 9, 2 and 4.
 
+use std::collections::BTreeMap;
+
 use reticent::{
     bandit::{
         AnytimeParams, Arms, CombinerParams, LearnerParams, OnlineEngine, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineUcbParams, Width,
+        OnlineLinUcbParams, OnlineUcbParams, Problem, Width,
     },
     online::Step,
     privacy::{Guarantee, Mode},
@@ -11,7 +13,7 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Budget, Start, Stepping, World};
+use super::{Budget, Setting, Stepped};
 use crate::{FastNoise, Result, simulate::Player};
 
 /// Which online learner.
@@ -64,13 +66,9 @@ pub struct OnlineLines {
     /// Whether Maler has its exp-concave experts.
     #[serde(default = "yes")]
     pub exp_concave: bool,
-    /// What rewards are clipped to; here they lie in [0, 1], which is the default.
-    #[serde(default = "unit")]
-    pub rewards: (f64, f64),
-}
-
-fn unit() -> (f64, f64) {
-    (0.0, 1.0)
+    /// What rewards are clipped to; by default the range in which they lie.
+    #[serde(default)]
+    pub rewards: Option<(f64, f64)>,
 }
 
 fn yes() -> bool {
@@ -90,16 +88,16 @@ impl OnlineLines {
             gradient_bound: None,
             step: None,
             exp_concave: true,
-            rewards: unit(),
+            rewards: None,
         }
     }
 
     /// Algorithm 1.
-    pub(super) fn contestant(&self, world: World, rounds: u64) -> Result<Stepping> {
-        let params = self.params(world, rounds)?;
+    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
+        let params = self.params(setting)?;
         let server = params.check()?;
         let start = move || Ok(params.check()?);
-        let mut stepping = self.stepping("OnlineUCB", server.guarantee()?, world, start);
+        let mut stepping = self.stepping("OnlineUCB", server.guarantee()?, setting, start);
         if let Width::Proved(_) = params.width {
             let width = server.policy().width();
             stepping.remarks.push(format!("the proved width of the confidence set is {width:.1}"));
@@ -108,19 +106,19 @@ impl OnlineLines {
     }
 
     /// Algorithm 9.
-    pub(super) fn anytime(&self, world: World, rounds: u64) -> Result<Stepping> {
-        let params = AnytimeParams::new(self.params(world, rounds)?);
+    pub(super) fn anytime(&self, setting: &Setting) -> Result<Stepped> {
+        let params = AnytimeParams::new(self.params(setting)?);
         let guarantee = params.check()?.guarantee()?;
         let start = move || Ok(params.check()?);
-        Ok(self.stepping("anytime OnlineUCB", guarantee, world, start))
+        Ok(self.stepping("anytime OnlineUCB", guarantee, setting, start))
     }
 
     /// Algorithm 2.
-    pub(super) fn combiner(&self, world: World, rounds: u64) -> Result<Stepping> {
-        let params = CombinerParams::new(self.params(world, rounds)?);
+    pub(super) fn combiner(&self, setting: &Setting) -> Result<Stepped> {
+        let params = CombinerParams::new(self.params(setting)?);
         let combiner = params.check()?;
         let start = move || Ok(params.check()?);
-        let mut stepping = self.stepping("combiner", combiner.guarantee()?, world, start);
+        let mut stepping = self.stepping("combiner", combiner.guarantee()?, setting, start);
         if combiner.is_vacuous() {
             let remark = "Theorem 4.1 is vacuous at this horizon: every R_i exceeds the worst regret there is";
             stepping.remarks.push(remark.into());
@@ -128,7 +126,7 @@ impl OnlineLines {
         Ok(stepping)
     }
 
-    fn params(&self, world: World, rounds: u64) -> Result<OnlineUcbParams> {
+    fn params(&self, setting: &Setting) -> Result<OnlineUcbParams> {
         let Budget { epsilon, delta } = self.privacy;
         let descends = self.learner == LearnerName::GradientDescent;
         let ignored = [
@@ -142,26 +140,29 @@ impl OnlineLines {
             let remedy = format!("it has no effect here ({why}): leave it out");
             return Err(reticent::Error::invalid(field, "given", remedy).into());
         }
-        let (lowest_reward, highest_reward) = self.rewards;
-        if lowest_reward > 0.0 || highest_reward < 1.0 {
-            let remedy = "rewards of this environment lie in [0, 1]: give a range that holds them";
+        let (lowest, highest) = setting.bounds.rewards;
+        let (lowest_reward, highest_reward) = self.rewards.unwrap_or(setting.bounds.rewards);
+        if lowest_reward > lowest || highest_reward < highest {
+            let remedy = format!(
+                "rewards of this environment lie in [{lowest}, {highest}]: give a range that holds them"
+            );
             let value = format!("[{lowest_reward}, {highest_reward}]");
             return Err(reticent::Error::invalid("rewards", value, remedy).into());
         }
         let mut randomizer = FeatureRewardParams {
-            feature_bound: world.norm,
+            feature_bound: setting.bounds.feature_bound,
             lowest_reward,
             highest_reward,
-            ..FeatureRewardParams::new(world.dimension, epsilon, delta)
+            ..FeatureRewardParams::new(setting.bounds.dimension, epsilon, delta)
         };
         if self.mode == Mode::Paper {
             randomizer = randomizer.published();
         }
         let mut params = match (self.literal, self.learner) {
-            (true, _) => OnlineUcbParams::literal(randomizer, rounds, 0.0)?,
-            (false, LearnerName::Maler) => OnlineUcbParams::tuned(randomizer, rounds),
+            (true, _) => OnlineUcbParams::literal(randomizer, setting.rounds, 0.0)?,
+            (false, LearnerName::Maler) => OnlineUcbParams::tuned(randomizer, setting.rounds),
             (false, LearnerName::GradientDescent) => {
-                OnlineUcbParams::tuned_descent(randomizer, rounds)
+                OnlineUcbParams::tuned_descent(randomizer, setting.rounds)
             }
         };
         if let Some(width) = self.width {
@@ -183,9 +184,9 @@ impl OnlineLines {
         &self,
         what: &str,
         guarantee: Guarantee,
-        world: World,
+        setting: &Setting,
         engine: impl Fn() -> Result<E> + Send + Sync + 'static,
-    ) -> Stepping {
+    ) -> Stepped {
         let Budget { epsilon, delta } = self.privacy;
         let name = self.name.clone().unwrap_or_else(|| {
             let parts = [
@@ -196,20 +197,15 @@ impl OnlineLines {
             let parts: String = parts.iter().filter(|part| part.0).map(|part| part.1).collect();
             format!("{what}, {}{parts} ({epsilon}, {delta:e})", self.learner.text())
         });
-        let start: Start = Box::new(move |seed| {
-            Ok(Box::new(Protocol { engine: engine()?, noise: FastNoise::seeded(seed) }))
-        });
+        let start = move |seed| {
+            let (engine, noise) = (engine()?, FastNoise::seeded(seed));
+            Ok(Box::new(Protocol { engine, noise, bases: BTreeMap::new() }) as Box<dyn Player>)
+        };
         let certified = self.literal && self.width.is_none();
         let remark = "the width is tuned by simulation: no confidence set is certified";
-        Stepping {
-            name,
-            guarantee: Some(guarantee.simulated()),
-            certificates: Vec::new(),
-            remarks: if certified { Vec::new() } else { vec![remark.into()] },
-            world,
-            table: None,
-            start,
-        }
+        Stepped::new(name, setting, start)
+            .promising(guarantee.simulated())
+            .remarking((!certified).then(|| remark.to_string()))
     }
 }
 
@@ -217,16 +213,25 @@ impl OnlineLines {
 struct Protocol<E> {
     engine: E,
     noise: FastNoise,
+    /// Whose policy was followed in the rounds whose reward has not come.
+    bases: BTreeMap<u64, usize>,
 }
 
 impl<E: OnlineEngine> Player for Protocol<E> {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
-        Ok(self.engine.policy().choose(arms, round)?)
+        let arm = self.engine.policy().choose(arms, round)?;
+        self.bases.insert(round, self.engine.base());
+        Ok(arm)
     }
 
-    fn observe(&mut self, features: &[f64], reward: f64) -> Result<()> {
+    fn dismiss(&mut self, round: u64) {
+        self.bases.remove(&round);
+    }
+
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        let Some(base) = self.bases.remove(&round) else { return Ok(()) };
         let report = self.engine.randomizer().randomize(features, reward, &mut self.noise)?;
-        Ok(self.engine.learn(self.engine.base(), &report)?)
+        Ok(self.engine.learn(base, &report)?)
     }
 }
 
@@ -249,23 +254,25 @@ pub struct OnlineLinUcbLines {
 }
 
 impl OnlineLinUcbLines {
-    pub(super) fn contestant(&self, world: World, rounds: u64) -> Result<Stepping> {
-        // theta* is shorter by as much as arms are longer. Bernoulli rewards are 1/2-sub-Gaussian.
-        let radius = 1.0 / world.norm;
-        let steepest = 2.0 * world.norm * 2.0;
+    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
+        let Problem { dimension, feature_bound, reward_bound, parameter_bound, noise } =
+            setting.problem;
+        // |gradient| = 2 |x| |<theta, x> - y|, and means are no larger than rewards.
+        let steepest = 2.0 * feature_bound * (2.0 * reward_bound);
         let params = OnlineLinUcbParams {
-            feature_bound: world.norm,
-            parameter_bound: radius,
-            noise: 0.5,
-            confidence: (1.0 / rounds.max(1) as f64).min(0.25),
+            feature_bound,
+            reward_bound,
+            parameter_bound,
+            noise,
+            confidence: (1.0 / setting.rounds.max(1) as f64).min(0.25),
             descent: match self.learner {
                 LearnerName::Maler => None,
                 LearnerName::GradientDescent => {
-                    Some(Step::InverseRoot(self.step.unwrap_or(radius / steepest)))
+                    Some(Step::InverseRoot(self.step.unwrap_or(parameter_bound / steepest)))
                 }
             },
             width: self.width,
-            ..OnlineLinUcbParams::new(world.dimension, rounds)
+            ..OnlineLinUcbParams::new(dimension, setting.rounds)
         };
         params.check()?;
         let name = self
@@ -273,15 +280,8 @@ impl OnlineLinUcbLines {
             .clone()
             .unwrap_or_else(|| format!("online LinUCB, {}, not private", self.learner.text()));
         let remark = "the width is tuned by simulation: no confidence set is certified";
-        Ok(Stepping {
-            name,
-            guarantee: None,
-            certificates: Vec::new(),
-            remarks: self.width.map(|_| remark.into()).into_iter().collect(),
-            world,
-            table: None,
-            start: Box::new(move |_| Ok(Box::new(Open(params.check()?)))),
-        })
+        let start = move |_| Ok(Box::new(Open(params.check()?)) as Box<dyn Player>);
+        Ok(Stepped::new(name, setting, start).remarking(self.width.map(|_| remark.to_string())))
     }
 }
 
@@ -293,7 +293,9 @@ impl Player for Open {
         Ok(self.0.choose(arms)?)
     }
 
-    fn observe(&mut self, features: &[f64], reward: f64) -> Result<()> {
-        Ok(self.0.update(features, reward)?)
+    fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
+        // A Gaussian reward has no bound: as for everybody else, it is cut off where all of them together seldom get.
+        let bound = self.0.params().reward_bound;
+        Ok(self.0.update(features, reward.clamp(-bound, bound))?)
     }
 }

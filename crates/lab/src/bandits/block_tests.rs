@@ -21,7 +21,7 @@ const TRIALS: u64 = 400;
 const ROUNDS: u64 = 1500;
 
 /// The deployed learner, stepped on simulation noise.
-struct Deployed(JointLinUcb<FastNoise>, Option<Ticket>);
+pub(super) struct Deployed(pub(super) JointLinUcb<FastNoise>, pub(super) Option<Ticket>);
 
 impl Player for Deployed {
     fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
@@ -30,7 +30,7 @@ impl Player for Deployed {
         Ok(decision.arm)
     }
 
-    fn observe(&mut self, _: &[f64], reward: f64) -> Result<()> {
+    fn observe(&mut self, _: u64, _: &[f64], reward: f64) -> Result<()> {
         self.0.observe(self.1.take().expect("a decision comes first"), reward)?;
         Ok(())
     }
@@ -41,7 +41,7 @@ fn finals(contestant: &dyn Contestant, seed: u64) -> Estimate {
     Estimate::of(&(0..TRIALS).map(regret).collect::<Vec<_>>())
 }
 
-fn deployed(environment: EnvironmentParams, problem: Problem, epsilon: f64) -> Estimate {
+fn deployed(environment: GapParams, problem: Problem, epsilon: f64) -> Estimate {
     let plan = JointParams::new(problem, epsilon, 1e-4, Some(ROUNDS)).check().unwrap();
     let regret = |trial| {
         let mut world = environment.environment(mix(77, trial)).unwrap();
@@ -62,13 +62,12 @@ fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
         [(true, Rewards::Sign), (true, Rewards::Gaussian), (false, Rewards::Sign)]
     {
         let gap = GapParams { gap: 0.2, fresh_arms, rewards, ..GapParams::new(3, 6) };
-        let environment = EnvironmentParams::Gap(gap);
-        let setting = Setting::new(environment, ROUNDS).unwrap();
+        let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
         let simulated = |epsilon| {
             let lines = JointLines::new(Budget { epsilon, delta: 1e-4 });
             finals(&lines.learner(&setting).unwrap(), 5)
         };
-        let real = deployed(environment, setting.problem, 20.0);
+        let real = deployed(gap, setting.problem, 20.0);
         let same = simulated(20.0);
         assert!(apart(real, same) < LIMIT, "{gap:?}: {real:?} {same:?}");
         // Planted: a quarter of the budget.
@@ -80,12 +79,13 @@ fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
 #[test]
 fn linucb_without_the_arms_that_cannot_win_has_the_regret_of_linucb() {
     let gap = GapParams { gap: 0.1, ..GapParams::new(4, 16) };
-    let setting = Setting::new(EnvironmentParams::Gap(gap), ROUNDS).unwrap();
-    let lines = LinUcbLines { schedule: Schedule::EveryRound, ..LinUcbLines::named("LinUCB") };
+    let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
+    let lines =
+        LinUcbLines { schedule: Some(Schedule::EveryRound), ..LinUcbLines::named("LinUCB") };
     let pruned = finals(&*lines.contestant(&setting).unwrap(), 5);
     let stepped = |gap| {
         let gap = GapParams { gap, ..GapParams::new(4, 16) };
-        let setting = Setting::new(EnvironmentParams::Gap(gap), ROUNDS).unwrap();
+        let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
         finals(&lines.stepped("stepped".into(), &setting), 6)
     };
     let plain = stepped(0.1);
@@ -97,7 +97,7 @@ fn linucb_without_the_arms_that_cannot_win_has_the_regret_of_linucb() {
 
 #[test]
 fn a_simulated_wishart_learner_states_the_guarantee_of_the_deployed_one() {
-    let setting = Setting::new(EnvironmentParams::Gap(GapParams::new(3, 6)), ROUNDS).unwrap();
+    let setting = Setting::new(&GapParams::new(3, 6).into(), ROUNDS).unwrap();
     for (mechanism, shifted) in
         [(MechanismName::Wishart, true), (MechanismName::WishartUnshifted, false)]
     {
@@ -122,7 +122,7 @@ fn the_default_is_far_below_the_published_constants_at_the_same_budget() {
     let budget = Budget { epsilon: 1.0, delta: 1e-6 };
     for (fresh_arms, ratio) in [(true, 15.0), (false, 15.0)] {
         let gap = GapParams { fresh_arms, ..GapParams::new(5, 25) };
-        let setting = Setting::new(EnvironmentParams::Gap(gap), LONG).unwrap();
+        let setting = Setting::new(&gap.into(), LONG).unwrap();
         let regret = |lines: JointLines| {
             let learner = lines.learner(&setting).unwrap();
             (0..4).map(|t| learner.trial(3, t, &[LONG]).unwrap().curve[0].regret).sum::<f64>()

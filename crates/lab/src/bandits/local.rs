@@ -1,5 +1,7 @@
 //! `kind = "local"` and `kind = "ldp_linucb"`: the protocol of `reticent::bandit::local`, one person a round.
 
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
 use reticent::{
     bandit::{
         Arms, Exploration, Levels, LocalParams, LocalPlan, Method, Model, Person,
@@ -11,8 +13,16 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Budget, Stepping, World, published, published_guarantee, trusted::tuned};
-use crate::{FastNoise, Result, contest::Certificate, simulate::Player};
+use super::{
+    Budget, Setting, Start, Stepped,
+    curator::tuned,
+    saved::{SavedLearner, WarmStart},
+};
+use crate::{
+    FastNoise, Result,
+    contest::Certificate,
+    simulate::{Knowledge, Player},
+};
 
 /// A model is published after each of the first reports, and then after every so many.
 const EAGER: u64 = 200;
@@ -48,6 +58,15 @@ pub struct LocalLines {
     /// How noisy sums become a policy.
     #[serde(default)]
     pub exploration: Exploration,
+    /// Forget everything after every so many reports: for a theta* that moves.
+    #[serde(default)]
+    pub restart_every: Option<u64>,
+    /// A file, or a folder of files one a trial, that an earlier run saved: the server goes on from there.
+    #[serde(default)]
+    pub warm_start: Option<PathBuf>,
+    /// Folder in which each trial's server is saved.
+    #[serde(default)]
+    pub save: Option<PathBuf>,
 }
 
 impl LocalLines {
@@ -63,10 +82,13 @@ impl LocalLines {
             method: None,
             known_gram_reports: None,
             exploration: Exploration::default(),
+            restart_every: None,
+            warm_start: None,
+            save: None,
         }
     }
 
-    pub(super) fn contestant(&self, world: World) -> Result<Stepping> {
+    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
         let largest = |levels: &Vec<f64>| levels.iter().copied().fold(0.0, f64::max);
         if let Some(largest) = self.levels.as_ref().map(largest)
@@ -80,9 +102,13 @@ impl LocalLines {
             let remedy = "known_gram_reports is a method by itself: leave one of them out";
             return Err(reticent::Error::invalid("method", "given twice", remedy).into());
         }
-        let method = match self.known_gram_reports {
-            Some(reports) => Some(Method::KnownGram { gram: uniform_gram(world), reports }),
-            None => self.method.clone(),
+        let method = match (self.known_gram_reports, &setting.uniform_gram) {
+            (Some(reports), Some(gram)) => Some(Method::KnownGram { gram: gram.clone(), reports }),
+            (Some(reports), None) => {
+                let remedy = "nobody knows the Gram matrix of these arms in advance: leave it out";
+                return Err(reticent::Error::invalid("known_gram_reports", reports, remedy).into());
+            }
+            (None, _) => self.method.clone(),
         };
         let epsilons = self.levels.clone().unwrap_or_else(|| vec![epsilon]);
         let equal = || vec![1.0 / epsilons.len() as f64; epsilons.len()];
@@ -96,7 +122,7 @@ impl LocalLines {
             levels,
             method,
             exploration: self.exploration,
-            ..LocalParams::new(world.bounds(), epsilon, delta)
+            ..LocalParams::new(setting.bounds, epsilon, delta)
         };
         let plan = params.check()?;
         let mut certificates = Vec::new();
@@ -108,40 +134,43 @@ impl LocalLines {
             }
             if epsilons.len() > 1 {
                 let whom = format!("people who bring epsilon = {brought}");
-                certificates.push(Certificate { whom, guarantee: guarantee.simulated() });
+                let guarantee = setting.conditions(guarantee.simulated());
+                certificates.push(Certificate { whom, guarantee });
             }
         }
         let mut remarks = vec![plan.reason().to_string()];
         remarks.extend(tuned(&self.exploration));
-        Ok(Stepping {
-            name: self.name.clone().unwrap_or_else(|| format!("local ({epsilon}, {delta:e})")),
-            guarantee: Some(weakest.simulated()),
-            certificates,
-            remarks,
-            world,
-            table: None,
-            start: starter(plan, shares),
-        })
+        let name = self.name.clone().unwrap_or_else(|| format!("local ({epsilon}, {delta:e})"));
+        if self.restart_every == Some(0) {
+            let remedy = "give a whole number of reports above 0";
+            return Err(reticent::Error::invalid("restart_every", 0, remedy).into());
+        }
+        let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
+        if let Some(warm) = &warm {
+            resumed(&plan, warm.first())?;
+        }
+        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
+        stepped.start = starter(plan, shares, warm.clone(), self.restart_every);
+        stepped.warm_start = warm;
+        stepped.save.clone_from(&self.save);
+        stepped.certificates = certificates;
+        Ok(stepped.promising(weakest.simulated()).remarking(remarks))
     }
 }
 
-/// `E x x^T` of an arm drawn uniformly: `1/(2 (d - 1))` on the diagonal, 1/2 for the constant, times the squared norm.
-fn uniform_gram(world: World) -> Vec<f64> {
-    let d = world.dimension;
-    let mut gram = Vec::new();
-    for row in 0..d {
-        for column in row..d {
-            let entry = if row != column {
-                0.0
-            } else if row + 1 == d {
-                0.5
-            } else {
-                0.5 / (d - 1) as f64
-            };
-            gram.push(entry * world.norm * world.norm);
-        }
+/// The server that an earlier learner left, if it speaks the same protocol.
+fn resumed(plan: &LocalPlan, saved: &SavedLearner) -> Result<Server> {
+    let Knowledge::Server(bytes) = &saved.knowledge else {
+        let remedy = "it holds the sums of a curator: start a `joint` or `linucb` learner with it";
+        return Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());
+    };
+    let server = Server::load(bytes)?;
+    if server.plan() != plan {
+        let remedy =
+            "it was trained with other bounds, levels, method or exploration: use the same";
+        return Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());
     }
-    gram
+    Ok(server)
 }
 
 /// Whose constants `ldp_linucb` takes in `paper` mode.
@@ -187,7 +216,7 @@ impl LdpLines {
         }
     }
 
-    pub(super) fn contestant(&self, world: World, rounds: u64) -> Result<Stepping> {
+    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
         let name = self.name.clone().unwrap_or_else(|| {
             let mode = if self.mode == Mode::Paper { ", published" } else { "" };
@@ -198,7 +227,7 @@ impl LdpLines {
             return Err(reticent::Error::invalid("constants", "zheng", remedy).into());
         }
         // Neither publication centres rewards.
-        let bounds = Bounds { intercept: None, unit_arms: false, ..world.bounds() };
+        let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
         let (params, guarantee, remarks) = match self.mode {
             Mode::Exact => {
                 let params = LocalParams {
@@ -214,31 +243,34 @@ impl LdpLines {
                     Constants::PublicCode => PublishedMechanism::PublicLdp,
                     Constants::Zheng => PublishedMechanism::Zheng,
                 };
-                let constants = published(mechanism, self.privacy, world, rounds, 1);
+                let constants = setting.published(mechanism, self.privacy, 1);
                 let params = LocalParams::published(bounds, epsilon, constants)?;
-                let guarantee = published_guarantee(&constants, epsilon, TrustModel::Local)?;
+                let guarantee =
+                    setting.published_guarantee(&constants, epsilon, TrustModel::Local)?;
                 (params, guarantee, Vec::new())
             }
         };
-        Ok(Stepping {
-            name,
-            guarantee: Some(guarantee),
-            certificates: Vec::new(),
-            remarks,
-            world,
-            table: None,
-            start: starter(params.check()?, vec![1.0]),
-        })
+        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
+        stepped.start = starter(params.check()?, vec![1.0], None, None);
+        Ok(stepped.promising(guarantee).remarking(remarks))
     }
 }
 
-fn starter(plan: LocalPlan, shares: Vec<f64>) -> super::Start {
-    Box::new(move |seed| {
-        let mut server = plan.server();
-        let model = server.publish()?;
-        let (noise, person) = (FastNoise::seeded(seed), None);
+fn starter(
+    plan: LocalPlan,
+    shares: Vec<f64>,
+    warm: Option<WarmStart>,
+    restart_every: Option<u64>,
+) -> Start {
+    Box::new(move |trial, seed| {
+        let mut server = match &warm {
+            Some(warm) => resumed(&plan, &warm.of(trial)?)?,
+            None => plan.server(),
+        };
+        let model = Arc::new(server.publish()?);
+        let (noise, waiting) = (FastNoise::seeded(seed), BTreeMap::new());
         let (plan, shares) = (plan.clone(), shares.clone());
-        Ok(Box::new(Protocol { plan, shares, server, model, noise, person }))
+        Ok(Box::new(Protocol { plan, shares, server, model, noise, waiting, restart_every }))
     })
 }
 
@@ -248,13 +280,16 @@ struct Protocol {
     /// How common each level is.
     shares: Vec<f64>,
     server: Server,
-    model: Model,
+    model: Arc<Model>,
     noise: FastNoise,
-    person: Option<Person<FastNoise>>,
+    /// People whose reward has not come, by round, with the model they acted on.
+    waiting: BTreeMap<u64, (Person<FastNoise>, Arc<Model>)>,
+    /// Forget everything after so many reports. Each of them is private by itself, whatever becomes of it.
+    restart_every: Option<u64>,
 }
 
 impl Player for Protocol {
-    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
+    fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         let mut left = self.noise.uniform();
         let level = self.shares.iter().position(|share| {
             left -= share;
@@ -264,17 +299,31 @@ impl Player for Protocol {
         let level = level.unwrap_or(self.shares.len() - 1);
         let mut person = self.plan.person(level, FastNoise::seeded(self.noise.bits()))?;
         let arm = person.choose(&self.model, arms)?;
-        self.person = Some(person);
+        self.waiting.insert(round, (person, self.model.clone()));
         Ok(arm)
     }
 
-    fn observe(&mut self, features: &[f64], reward: f64) -> Result<()> {
-        let Some(mut person) = self.person.take() else { return Ok(()) };
-        self.server.absorb(&person.report(&self.model, features, reward)?)?;
+    fn dismiss(&mut self, round: u64) {
+        self.waiting.remove(&round);
+    }
+
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
+        // One that comes too late is refused by the server, and nothing changes.
+        self.server.absorb(&person.report(&model, features, reward)?)?;
         let reports = self.server.reports();
-        if reports <= EAGER || reports.is_multiple_of(EVERY) {
-            self.model = self.server.publish()?;
+        if self.restart_every.is_some_and(|every| reports >= every) {
+            self.server = self.plan.server();
+            self.model = Arc::new(self.server.publish()?);
+            // Those who acted on models of the old server have nobody to report to.
+            self.waiting.clear();
+        } else if reports <= EAGER || reports.is_multiple_of(EVERY) {
+            self.model = Arc::new(self.server.publish()?);
         }
         Ok(())
+    }
+
+    fn knowledge(&self) -> Option<Knowledge> {
+        Some(Knowledge::Server(self.server.save()))
     }
 }
