@@ -16,7 +16,15 @@ from .results import Algorithm, Results
 
 
 def play(
-    environment: Any, policies: Mapping[str, Any], rounds: int, trials: int = 1, seed: int = 0, name: str = "play"
+    environment: Any,
+    policies: Mapping[str, Any],
+    rounds: int,
+    trials: int = 1,
+    seed: int = 0,
+    *,
+    delay: float = 0.0,
+    lost: float = 0.0,
+    name: str = "play",
 ) -> Results:
     """Plays every policy in the environment, trial by trial, and returns `Results`.
 
@@ -25,6 +33,7 @@ def play(
     policies        functions of a seed that make one, by name: a learner of this package, or any object with
                     `decide(arms) -> (ticket, arm)` and `observe(ticket, reward)`, or with
                     `choose(arms, round) -> arm` and `observe(round, features, reward)`
+    delay, lost     rewards come so many rounds late in the mean, and this share of them never
 
     >>> import reticent
     >>> from reticent import lab
@@ -55,7 +64,7 @@ def play(
                 raise _core.ReticentError(
                     f"policy {label!r} is one object: give a function that makes a new one for every trial"
                 )
-            recorded, regret = _core.play_trial(world, player, rounds)
+            recorded, regret = _core.play_trial(world, player, rounds, delay, lost, number)
             curves.append(regret)
             promise = getattr(player, "guarantee", None)
         promise = promise.to_dict() if isinstance(promise, _core.Guarantee) else None
