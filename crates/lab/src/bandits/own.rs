@@ -40,6 +40,7 @@ impl Setting {
             uniform_gram: None,
             protected: Vec::new(),
             circumstances,
+            protected: Vec::new(),
             world: Arc::new(world),
         })
     }
