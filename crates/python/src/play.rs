@@ -3,7 +3,7 @@
 //! The loop is `reticent_lab::simulate::play`. Its environment and its player are traits; here each of them is a Python object. What an
 //! object raises is kept aside, stops the loop at the next step, and reaches the caller as it was.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::HashMap};
 
 use numpy::{PyArray1, ToPyArray};
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
@@ -11,7 +11,7 @@ use reticent::bandit::Arms as CoreArms;
 use reticent_lab::{
     contest::checkpoints,
     environment::{Environment as Rounds, GapParams, SphereParams},
-    simulate::{Player, play as play_rounds},
+    simulate::{Delay, Feedback, Player, Way, play_with},
 };
 
 use crate::{
@@ -174,7 +174,8 @@ struct PythonPlayer<'a, 'py> {
     object: &'a Bound<'py, PyAny>,
     table: &'a Table<'py>,
     tickets: bool,
-    ticket: Option<Bound<'py, PyAny>>,
+    /// Tickets of rounds whose reward has not come.
+    open: HashMap<u64, Bound<'py, PyAny>>,
 }
 
 impl<'py> PythonPlayer<'_, 'py> {
@@ -186,16 +187,16 @@ impl<'py> PythonPlayer<'_, 'py> {
         let decision = self.object.call_method1("decide", (arms,))?;
         if let Ok(decision) = decision.cast::<Decision>() {
             let Decision { ticket, arm } = *decision.get();
-            self.ticket = Some(ticket.into_pyobject(decision.py())?.into_any());
+            self.open.insert(round, ticket.into_pyobject(decision.py())?.into_any());
             return Ok(arm);
         }
         let (ticket, arm): (Bound<'py, PyAny>, usize) = decision.extract()?;
-        self.ticket = Some(ticket);
+        self.open.insert(round, ticket);
         Ok(arm)
     }
 
     fn tell(&mut self, round: u64, features: &[f64], reward: f64) -> PyResult<()> {
-        match self.ticket.take() {
+        match self.open.remove(&round) {
             Some(ticket) => self.object.call_method1("observe", (ticket, reward)),
             None => {
                 let features = features.to_pyarray(self.object.py());
@@ -224,20 +225,45 @@ impl Player for PythonPlayer<'_, '_> {
         self.table.check()?;
         self.tell(round, features, reward).map_err(|error| self.table.keep(error))
     }
+
+    fn dismiss(&mut self, round: u64) {
+        let Some(ticket) = self.open.remove(&round) else { return };
+        // A policy that does not ask to be told just never hears of it.
+        let told = self.object.hasattr("dismiss").and_then(|has| match has {
+            true => self.object.call_method1("dismiss", (ticket,)).map(drop),
+            false => Ok(()),
+        });
+        if let Err(error) = told {
+            self.table.keep(error);
+        }
+    }
 }
 
-/// Plays one trial of a policy in an environment; returns the recorded rounds and the regret after each.
+/// Plays one trial of a policy in an environment; returns the recorded rounds and the regret after each. Rewards come `delay`
+/// rounds late in the mean, and this share of them never.
 #[pyfunction]
+#[pyo3(signature = (environment, policy, rounds, delay = 0.0, lost = 0.0, seed = 0))]
 #[allow(clippy::type_complexity, reason = "two arrays")]
 fn play_trial<'py>(
     py: Python<'py>,
     environment: &Bound<'py, PyAny>,
     policy: &Bound<'py, PyAny>,
     rounds: u64,
+    delay: f64,
+    lost: f64,
+    seed: u64,
 ) -> Answer<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<f64>>)> {
     if rounds == 0 {
         return Err(Failure::invalid("rounds", 0, "give a whole number above 0"));
     }
+    if !(delay.is_finite() && delay >= 0.0) {
+        return Err(Failure::invalid("delay", delay, "give a finite number of rounds, 0 or above"));
+    }
+    if !(0.0..=1.0).contains(&lost) {
+        return Err(Failure::invalid("lost", lost, "give a share from 0 to 1"));
+    }
+    let way = Way { delay: Delay::Mean(delay), batch: 1, lost };
+    let feedback = (delay > 0.0 || lost > 0.0).then(|| Feedback::new(way, seed));
     let table = Table { arms: RefCell::new(None), trouble: RefCell::new(None) };
     let mut world = PythonRounds {
         object: environment,
@@ -251,8 +277,8 @@ fn play_trial<'py>(
         let remedy = "give it decide(arms) and observe(ticket, reward), or choose(arms, round) and observe(round, features, reward)";
         return Err(Failure::invalid("policy", policy.repr()?, remedy));
     }
-    let mut player = PythonPlayer { object: policy, table: &table, tickets, ticket: None };
-    let curve = play_rounds(&mut world, &mut player, &checkpoints(rounds, 120));
+    let mut player = PythonPlayer { object: policy, table: &table, tickets, open: HashMap::new() };
+    let curve = play_with(&mut world, &mut player, feedback, &checkpoints(rounds, 120));
     if let Some(error) = table.trouble.take() {
         return Err(error.into());
     }

@@ -198,6 +198,29 @@ def test_own_environments_and_policies():
     assert (lab.play(Means, {"greedy": Greedy}, rounds=3000, trials=3, seed=2).regret["greedy"] != again.regret["greedy"]).any()
 
 
+def test_rewards_come_late_or_never():
+    """LinUCB with tickets is told every reward that is not lost, and gives up on the others."""
+    seen, learner = [], reticent.LinUCB(2)
+
+    class Watched:
+        def decide(self, arms):
+            return learner.decide(arms)
+
+        def observe(self, ticket, reward):
+            seen.append(ticket)
+            learner.observe(ticket, reward)
+
+        def dismiss(self, ticket):
+            assert learner.dismiss(ticket)
+
+    lab.play(Means, {"x": Watched()}, rounds=3000, delay=20.0, lost=0.25)
+    # A quarter is lost, within 7 deviations; about twenty are under way at the end, and order is not kept.
+    assert abs(len(seen) - 2250) < 7 * 24 + 150 and seen != sorted(seen) and 0 < learner.open_decisions < 300
+    for bad in ({"delay": -1.0}, {"lost": 1.5}):
+        with pytest.raises(ReticentError, match="give a"):
+            lab.play(Means, {"x": reticent.LinUCB(2)}, rounds=10, **bad)
+
+
 def test_what_an_own_object_raises_arrives_as_it_is():
     class Broken(Means):
         def reward(self, arm):

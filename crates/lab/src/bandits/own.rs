@@ -38,6 +38,7 @@ impl Setting {
             arms,
             blocks: None,
             uniform_gram: None,
+            protected: Vec::new(),
             circumstances,
             protected: Vec::new(),
             world: Arc::new(world),

@@ -1,15 +1,22 @@
 """An experiment from a file, a text or a dictionary."""
 
+from __future__ import annotations
+
 import json
 import os
 import pathlib
 import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Union
 
 from .. import _core
 from . import engines
 from .own import Classification
 from .progress import reporter
 from .results import Results
+
+Config = Union[str, os.PathLike, Mapping[str, Any]]
+Path = Union[str, os.PathLike]
 
 
 def _text(config, folder=None):
@@ -39,17 +46,17 @@ def _overrides(overrides):
 
 
 def run(
-    config,
-    folder=None,
-    overrides=None,
+    config: Config,
+    folder: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
     *,
-    engine="local",
-    shard=None,
-    shards=None,
-    client=None,
-    keep_going=False,
-    progress=None,
-):
+    engine: str = "local",
+    shard: tuple[int, int] | None = None,
+    shards: int | None = None,
+    client: Any = None,
+    keep_going: bool = False,
+    progress: bool | Callable[[int, int], object] | None = None,
+) -> Any:
     """Runs an experiment and returns its `Results`.
 
     config      a TOML file, its text, or a dictionary; a list in place of a value makes a grid
@@ -94,14 +101,14 @@ def run(
             results.folder = None
             return results
     folder = pathlib.Path(folder)
-    text, overrides = _text(config, folder), _overrides(overrides)
+    text, changes = _text(config, folder), _overrides(overrides)
     with reporter(progress) as tell:
         if engine == "local":
-            outcome = _core.run(text, folder, overrides, shard, keep_going, tell)
+            outcome = _core.run(text, folder, changes, shard, keep_going, tell)
         elif shard is not None:
             raise _core.ReticentError(f"shard is {shard}: an engine makes its own; give the number of shards")
         else:
-            outcome = engines.run(engine, text, folder, overrides, shards, client, keep_going, tell)
+            outcome = engines.run(engine, text, folder, changes, shards, client, keep_going, tell)
     if shard is not None:
         return outcome
     results = Results.load(folder)
@@ -109,13 +116,13 @@ def run(
     return results
 
 
-def merge(parts, folder):
+def merge(parts: Iterable[Path], folder: Path) -> Results:
     """Joins folders that ran shards of one experiment, and returns its `Results`."""
     _core.merge([pathlib.Path(part) for part in parts], pathlib.Path(folder))
     return Results.load(folder)
 
 
-def certify(config, overrides=None):
+def certify(config: Config, overrides: Mapping[str, Any] | None = None) -> dict[str, _core.Guarantee | None]:
     """The guarantee of every algorithm of an experiment, by name; nothing is run.
 
     >>> from reticent import lab
@@ -129,7 +136,13 @@ def certify(config, overrides=None):
     return {name: guarantee for name, guarantee, _ in found}
 
 
-def reproduce(experiment=None, folder="results/reproduce", *, full=False, progress=None):
+def reproduce(
+    experiment: str | None = None,
+    folder: Path = "results/reproduce",
+    *,
+    full: bool = False,
+    progress: bool | Callable[[int, int], object] | None = None,
+) -> list[dict[str, Any]]:
     """Runs the papers' experiments, such as "paper1/figure4", and returns their claims with a verdict on each.
 
     `full` takes the papers' own scale. Ctrl-C is heard between experiments.
@@ -144,6 +157,6 @@ def reproduce(experiment=None, folder="results/reproduce", *, full=False, progre
     return done
 
 
-def plan(config):
+def plan(config: Config) -> dict[str, Any]:
     """Who may have how much privacy in a safe system, and what it costs: a plan file, its text or a dictionary."""
     return _core.plan_safety(_text(config))

@@ -1,16 +1,31 @@
 """Your own environments and policies in the laboratory's loop, and data sets of classes as bandits."""
 
+from __future__ import annotations
+
 import copy
 import csv
 import pathlib
+from collections.abc import Mapping
+from typing import Any
 
 import numpy
+import numpy.typing
 
 from .. import _core
 from .results import Algorithm, Results
 
 
-def play(environment, policies, rounds, trials=1, seed=0, name="play"):
+def play(
+    environment: Any,
+    policies: Mapping[str, Any],
+    rounds: int,
+    trials: int = 1,
+    seed: int = 0,
+    *,
+    delay: float = 0.0,
+    lost: float = 0.0,
+    name: str = "play",
+) -> Results:
     """Plays every policy in the environment, trial by trial, and returns `Results`.
 
     environment     a function of a seed that makes one, or one that is copied for each policy: an object with `arms()`, which opens a
@@ -18,6 +33,7 @@ def play(environment, policies, rounds, trials=1, seed=0, name="play"):
     policies        functions of a seed that make one, by name: a learner of this package, or any object with
                     `decide(arms) -> (ticket, arm)` and `observe(ticket, reward)`, or with
                     `choose(arms, round) -> arm` and `observe(round, features, reward)`
+    delay, lost     rewards come so many rounds late in the mean, and this share of them never
 
     >>> import reticent
     >>> from reticent import lab
@@ -48,7 +64,7 @@ def play(environment, policies, rounds, trials=1, seed=0, name="play"):
                 raise _core.ReticentError(
                     f"policy {label!r} is one object: give a function that makes a new one for every trial"
                 )
-            recorded, regret = _core.play_trial(world, player, rounds)
+            recorded, regret = _core.play_trial(world, player, rounds, delay, lost, number)
             curves.append(regret)
             promise = getattr(player, "guarantee", None)
         promise = promise.to_dict() if isinstance(promise, _core.Guarantee) else None
@@ -80,7 +96,7 @@ class Classification:
     True
     """
 
-    def __init__(self, X, y, seed=0):
+    def __init__(self, X: numpy.typing.ArrayLike, y: numpy.typing.ArrayLike, seed: int = 0) -> None:
         self.X = numpy.asarray(X, dtype=float)
         labels = numpy.asarray(y)
         if self.X.ndim != 2 or labels.shape != self.X.shape[:1]:
@@ -101,7 +117,7 @@ class Classification:
         self._draw = numpy.random.default_rng(seed)
         self._class = None
 
-    def arms(self):
+    def arms(self) -> numpy.ndarray:
         """Opens a round: a line, as one arm for every class."""
         index = self._draw.integers(len(self._lines))
         self._class = self.y[index]
@@ -112,11 +128,11 @@ class Classification:
         arms[:, -1] = numpy.sqrt(0.5)
         return arms
 
-    def means(self):
+    def means(self) -> numpy.ndarray:
         """1 for the line's class and 0 for every other."""
         return (numpy.arange(len(self.classes)) == self._class).astype(float)
 
-    def reward(self, arm):
+    def reward(self, arm: int) -> float:
         """Whether the arm is the line's class."""
         return float(arm == self._class)
 

@@ -1,9 +1,12 @@
 """What came of an experiment: arrays, a data frame, a figure."""
 
+from __future__ import annotations
+
 import csv
 import dataclasses
 import html
 import json
+import os
 import pathlib
 
 import numpy
@@ -23,12 +26,12 @@ class Algorithm:
     nanoseconds_per_round: float | None = None
 
     @property
-    def mean(self):
+    def mean(self) -> numpy.ndarray:
         """The mean regret after every recorded round."""
         return self.regret.mean(axis=0)
 
     @property
-    def standard_error(self):
+    def standard_error(self) -> numpy.ndarray:
         """Its standard error; zero for a single trial, where it is unknown."""
         trials = len(self.regret)
         return self.regret.std(axis=0, ddof=1) / trials**0.5 if trials > 1 else numpy.zeros(self.regret.shape[1])
@@ -58,11 +61,11 @@ class Results:
         self.outcome = None
 
     @classmethod
-    def load(cls, folder):
+    def load(cls, folder: str | os.PathLike) -> Results:
         """Reads a folder that `run`, `reticent run` or `reticent merge` wrote."""
         folder = pathlib.Path(folder)
         summary = json.loads((folder / "summary.json").read_text())
-        curves = {}
+        curves: dict[str, dict[int, list]] = {}
         with open(folder / "results.csv", newline="") as lines:
             for row in csv.DictReader(lines):
                 trial = curves.setdefault(row["algorithm"], {}).setdefault(int(row["trial"]), [])
@@ -81,29 +84,29 @@ class Results:
             )
         return cls(summary["name"], algorithms, summary, folder)
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Algorithm:
         for algorithm in self.algorithms:
             if algorithm.name == name:
                 return algorithm
         raise KeyError(f"{name!r}: there are {', '.join(map(repr, self.names))}")
 
     @property
-    def names(self):
+    def names(self) -> list[str]:
         """The algorithms, in the experiment's order."""
         return [algorithm.name for algorithm in self.algorithms]
 
     @property
-    def regret(self):
+    def regret(self) -> dict[str, numpy.ndarray]:
         """Arrays (trial, recorded round) by name."""
         return {algorithm.name: algorithm.regret for algorithm in self.algorithms}
 
     @property
-    def guarantees(self):
+    def guarantees(self) -> dict[str, dict | None]:
         """What may be promised, by name; None where nothing is."""
         return {algorithm.name: algorithm.guarantee for algorithm in self.algorithms}
 
     @property
-    def final_regret(self):
+    def final_regret(self) -> dict[str, float]:
         """The mean regret after the last round, by name."""
         return {algorithm.name: float(algorithm.mean[-1]) for algorithm in self.algorithms}
 
