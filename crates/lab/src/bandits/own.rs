@@ -40,7 +40,6 @@ impl Setting {
             uniform_gram: None,
             protected: Vec::new(),
             circumstances,
-            protected: Vec::new(),
             world: Arc::new(world),
         })
     }
