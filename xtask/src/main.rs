@@ -1,8 +1,8 @@
 //! What a maintainer runs.
 //!
 //! `cargo xtask test` is the whole test suite, on a machine that has nothing but cargo and Python:
-//! format, lints, unit, property, documentation and command-line tests, then the Python oracles in a virtual
-//! environment of their own.
+//! format, lints, unit, property, documentation and command-line tests, then the Python oracles and the Python package, each in
+//! a virtual environment of its own.
 
 use std::{
     env,
@@ -17,7 +17,9 @@ fn main() -> ExitCode {
         Some("test") => test(),
         Some("oracles") => cargo("binary for the oracles", &["build", "--quiet", "--workspace"])
             .and_then(|()| oracles()),
-        _ => Err("usage: cargo xtask test | oracles".to_string()),
+        Some("python") => cargo("binary to compare with", &["build", "--quiet", "--workspace"])
+            .and_then(|()| python_package()),
+        _ => Err("usage: cargo xtask test | oracles | python".to_string()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,20 +48,42 @@ fn test() -> Result<(), String> {
             .env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
     // The command-line tests have built the binary.
-    oracles()
+    oracles()?;
+    python_package()
 }
 
 /// Compares the built binary with what nobody here wrote: dp_accounting, scipy, mpmath.
 fn oracles() -> Result<(), String> {
-    let python = oracle_python()?;
+    let python = python_with("oracles", "oracles/requirements.txt")?;
     step("Python oracles", root_command(&python).args(["-m", "pytest", "-q", "oracles"]))
 }
 
-/// The interpreter of a virtual environment that holds exactly `oracles/requirements.txt`.
-fn oracle_python() -> Result<PathBuf, String> {
-    let environment = root().join("target/oracles");
+/// Installs the Python package as a user would, but in the profile of the tests, and tests it.
+fn python_package() -> Result<(), String> {
+    let python = python_with("python", "crates/python/tests/requirements.txt")?;
+    // The build backend calls `maturin` by name.
+    let mut path = root().join("target/python/bin").into_os_string();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap_or_default());
+    step(
+        "pip install .",
+        root_command(&python)
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+            .args(["--no-deps", "--no-build-isolation", "--force-reinstall", "."])
+            .env("MATURIN_PEP517_ARGS", "--profile dev")
+            .env("PATH", path),
+    )?;
+    step(
+        "Python package",
+        root_command(&python).args(["-m", "pytest", "-q", "crates/python/tests"]),
+    )
+}
+
+/// The interpreter of a virtual environment in `target` that holds exactly these requirements, and what is installed later.
+fn python_with(name: &str, requirements: &str) -> Result<PathBuf, String> {
+    let environment = root().join("target").join(name);
     let python = environment.join("bin/python");
-    let requirements = root().join("oracles/requirements.txt");
+    let requirements = root().join(requirements);
     let stamp = environment.join("requirements.txt");
     let wanted = std::fs::read(&requirements)
         .map_err(|error| format!("{}: {error}", requirements.display()))?;

@@ -42,6 +42,16 @@ pub enum Error {
         /// The system's words.
         reason: String,
     },
+    /// A run was stopped from outside.
+    #[error(
+        "stopped with {unfinished} of {all} trials to go; the same run goes on where it stopped"
+    )]
+    Stopped {
+        /// Trials that are missing.
+        unfinished: usize,
+        /// Trials in all.
+        all: usize,
+    },
     /// A figure could not be drawn.
     #[error(
         "cannot draw the figure {title:?}: {reason}; this is a fault of reticent, please report it"

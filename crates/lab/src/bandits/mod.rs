@@ -17,6 +17,7 @@
 //! | `shuffle` | `kind = "shuffle"`: the same behind a shuffler |
 //! | `online` | `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"` |
 //! | `saved` | learners on disk |
+//! | `own` | environments of your own |
 //! | `stepped` | what makes a contestant of a player |
 //!
 //! All but `blocks` run the deployed code, person by person and message by message, on simulation noise. A new algorithm is one variant of
@@ -35,6 +36,7 @@ mod linucb;
 mod local;
 mod logged;
 mod online;
+mod own;
 mod reward_model;
 mod saved;
 mod setting;

@@ -276,6 +276,17 @@ impl Experiment {
         options: RunOptions,
         progress: impl Fn(usize, usize) + Sync,
     ) -> Result<Outcome> {
+        self.run_until(folder, options, &AtomicBool::new(false), progress)
+    }
+
+    /// As [`Experiment::run_with`], until `stop` is set: trials that have begun are finished and kept, others are left.
+    pub fn run_until(
+        &self,
+        folder: &Path,
+        options: RunOptions,
+        stop: &AtomicBool,
+        progress: impl Fn(usize, usize) + Sync,
+    ) -> Result<Outcome> {
         self.claim(folder)?;
         let store = Store::open(folder)?;
         let jobs = self.jobs(options.shard);
@@ -285,7 +296,6 @@ impl Experiment {
         };
         let mut results: Vec<Option<(Trial, f64)>> = jobs.iter().map(stored).collect();
         let missing: Vec<usize> = (0..jobs.len()).filter(|&i| results[i].is_none()).collect();
-        let stop = AtomicBool::new(false);
         let computed = in_parallel(&missing, progress, |&index| {
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
@@ -319,6 +329,10 @@ impl Experiment {
             }
         }
         let resumed = jobs.len() - missing.len();
+        let unfinished = results.iter().filter(|result| result.is_none()).count();
+        if unfinished > failures.len() {
+            return Err(Error::Stopped { unfinished, all: jobs.len() });
+        }
         let mut outcome = Outcome {
             summary: None,
             computed: missing.len() - failures.len(),
