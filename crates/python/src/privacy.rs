@@ -245,7 +245,7 @@ fn draws<'py>(
     mut draw: impl FnMut() -> i64 + Send,
 ) -> Answer<Bound<'py, PyAny>> {
     match size {
-        None => Ok(draw().into_pyobject(py)?.into_any()),
+        None => Ok(draw().into_pyobject(py).map_err(PyErr::from)?.into_any()),
         Some(size) => {
             let mut values = Vec::new();
             values.try_reserve_exact(size).map_err(|_| {
