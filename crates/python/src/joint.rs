@@ -75,6 +75,9 @@ pub(crate) fn tickets(value: &Bound<'_, PyAny>) -> Answer<Vec<u64>> {
     })
 }
 
+/// Tickets and arms of many people.
+pub(crate) type Chosen<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
+
 /// A decision set for each of many people, or one for all.
 pub(crate) enum Many<'py> {
     Fresh(Sets<'py>),
@@ -99,7 +102,7 @@ impl<'py> Many<'py> {
         learner: &mut L,
         decide: impl Fn(&mut L, &Arms) -> reticent::Result<(u64, usize)> + Sync,
         undo: impl Fn(&mut L, u64),
-    ) -> Answer<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>)> {
+    ) -> Answer<Chosen<'py>> {
         let mut given = Vec::new();
         let mut one = |learner: &mut L, arms: &Arms| {
             decide(learner, arms).map(|decision| given.push(decision))
@@ -226,13 +229,12 @@ impl JointBandit {
     /// Decides for many people under the policy as it stands: an array (people, arms, features), or one set and `people=n`. Returns
     /// the tickets and the arms. Other threads run meanwhile.
     #[pyo3(signature = (arms, people = None))]
-    #[allow(clippy::type_complexity, reason = "two arrays")]
     fn decide_many<'py>(
         &mut self,
         py: Python<'py>,
         arms: &Bound<'py, PyAny>,
         people: Option<usize>,
-    ) -> Answer<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>)> {
+    ) -> Answer<Chosen<'py>> {
         let learner = self.learner.enter()?;
         Many::new(arms, people)?.decide(
             py,

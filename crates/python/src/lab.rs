@@ -124,14 +124,13 @@ fn merge(py: Python<'_>, parts: Vec<PathBuf>, folder: PathBuf) -> Answer<()> {
     Ok(())
 }
 
+/// A name, what may be promised, and remarks.
+type Promise = (String, Option<Guarantee>, Vec<String>);
+
 /// What each algorithm of an experiment file may promise: its name, guarantee and remarks.
 #[pyfunction]
 #[pyo3(signature = (text, overrides = Vec::new()))]
-fn certify(
-    py: Python<'_>,
-    text: &str,
-    overrides: Vec<String>,
-) -> Answer<Vec<(String, Option<Guarantee>, Vec<String>)>> {
+fn certify(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Vec<Promise>> {
     let experiment = experiment(py, text, overrides)?;
     let one = |cell: &reticent_lab::experiment::Cell| {
         let guarantee = cell.contestant.guarantee().cloned().map(Guarantee::from);

@@ -14,7 +14,7 @@ use crate::{
     convert::restored,
     convert::{Vector, entries},
     error::{Answer, Failure},
-    joint::{Decision, Many, tickets},
+    joint::{Chosen, Decision, Many, tickets},
 };
 
 /// LinUCB without any privacy, with the same calls as the private bandits.
@@ -99,13 +99,12 @@ impl LinUcb {
 
     /// Decides for many people at once: see `JointBandit.decide_many`.
     #[pyo3(signature = (arms, people = None))]
-    #[allow(clippy::type_complexity, reason = "two arrays")]
     fn decide_many<'py>(
         &mut self,
         py: Python<'py>,
         arms: &Bound<'py, PyAny>,
         people: Option<usize>,
-    ) -> Answer<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>)> {
+    ) -> Answer<Chosen<'py>> {
         Many::new(arms, people)?.decide(py, &mut self.learner, Open::decide, |learner, ticket| {
             learner.open.remove(&ticket);
         })

@@ -239,11 +239,13 @@ impl Player for PythonPlayer<'_, '_> {
     }
 }
 
+/// Recorded rounds, and the regret after each.
+type Curve<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<f64>>);
+
 /// Plays one trial of a policy in an environment; returns the recorded rounds and the regret after each. Rewards come `delay`
 /// rounds late in the mean, and this share of them never.
 #[pyfunction]
 #[pyo3(signature = (environment, policy, rounds, delay = 0.0, lost = 0.0, seed = 0))]
-#[allow(clippy::type_complexity, reason = "two arrays")]
 fn play_trial<'py>(
     py: Python<'py>,
     environment: &Bound<'py, PyAny>,
@@ -252,7 +254,7 @@ fn play_trial<'py>(
     delay: f64,
     lost: f64,
     seed: u64,
-) -> Answer<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<f64>>)> {
+) -> Answer<Curve<'py>> {
     if rounds == 0 {
         return Err(Failure::invalid("rounds", 0, "give a whole number above 0"));
     }

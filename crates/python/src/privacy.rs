@@ -13,7 +13,7 @@ use reticent::{
 use crate::{
     convert::restored,
     convert::{parameter, plain, read_message, text},
-    error::Answer,
+    error::{Answer, Failure},
     guarantee::Guarantee,
 };
 
@@ -243,11 +243,15 @@ fn draws<'py>(
     py: Python<'py>,
     size: Option<usize>,
     mut draw: impl FnMut() -> i64 + Send,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> Answer<Bound<'py, PyAny>> {
     match size {
-        None => Ok(draw().into_pyobject(py)?.into_any()),
+        None => Ok(draw().into_pyobject(py).map_err(PyErr::from)?.into_any()),
         Some(size) => {
-            let values: Vec<i64> = py.detach(|| (0..size).map(|_| draw()).collect());
+            let mut values = Vec::new();
+            values.try_reserve_exact(size).map_err(|_| {
+                Failure::invalid("size", size, "that many do not fit in memory: draw them in parts")
+            })?;
+            py.detach(|| values.extend((0..size).map(|_| draw())));
             let array: Bound<'py, PyArray1<i64>> = values.to_pyarray(py);
             Ok(array.into_any())
         }
@@ -269,7 +273,7 @@ fn discrete_gaussian<'py>(
 ) -> Answer<Bound<'py, PyAny>> {
     let law = DiscreteGaussian::new(sigma)?;
     let mut noise = SecureNoise::from_system()?;
-    Ok(draws(py, size, move || noise.discrete_gaussian(&law))?)
+    draws(py, size, move || noise.discrete_gaussian(&law))
 }
 
 /// Integers with `P(z) ~ exp(-abs(z) / scale)`, exactly, `scale = numerator / denominator`; see `discrete_gaussian`.
@@ -286,7 +290,7 @@ fn discrete_laplace<'py>(
 ) -> Answer<Bound<'py, PyAny>> {
     let law = DiscreteLaplace::new(numerator, denominator)?;
     let mut noise = SecureNoise::from_system()?;
-    Ok(draws(py, size, move || noise.discrete_laplace(&law))?)
+    draws(py, size, move || noise.discrete_laplace(&law))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

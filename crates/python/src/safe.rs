@@ -334,10 +334,11 @@ impl Coordinator {
     /// Learns from one agent's report, once per decision.
     fn observe(&mut self, report: &Bound<'_, PyAny>) -> Answer<()> {
         let coordinator = self.0.enter()?;
-        Ok(match report.cast::<SafeReport>() {
+        match report.cast::<SafeReport>() {
             Ok(report) => coordinator.observe(&report.get().0)?,
             Err(_) => coordinator.observe(&read_bytes("report", report)?)?,
-        })
+        }
+        Ok(())
     }
 
     /// Gives up waiting for a decision's missing reports; says whether any were waited for.

@@ -38,7 +38,6 @@ impl Setting {
             arms,
             blocks: None,
             uniform_gram: None,
-            protected: Vec::new(),
             circumstances,
             world: Arc::new(world),
         })
