@@ -39,6 +39,7 @@ impl Setting {
             blocks: None,
             uniform_gram: None,
             circumstances,
+            protected: Vec::new(),
             world: Arc::new(world),
         })
     }
