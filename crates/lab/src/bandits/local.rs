@@ -88,8 +88,38 @@ impl LocalLines {
         }
     }
 
+    /// A key that would have no effect, or a level that is none, is refused and not passed over.
+    fn can_have_effect(&self, setting: &Setting) -> Result<()> {
+        let refuse = |field, value: &dyn std::fmt::Display, remedy: &str| {
+            Err(reticent::Error::invalid(field, value, remedy).into())
+        };
+        match &self.levels {
+            None if self.hidden_levels => {
+                refuse("hidden_levels", &true, "it is about levels: give them, or leave it out")
+            }
+            None if self.shares.is_some() => {
+                refuse("shares", &"given", "they are about levels: give them, or leave it out")
+            }
+            Some(levels) => match levels.iter().find(|level| !(level.is_finite() && **level > 0.0))
+            {
+                Some(level) => refuse("levels", level, "give epsilons above 0"),
+                None => Ok(()),
+            },
+            None => Ok(()),
+        }?;
+        match self.known_gram_reports {
+            Some(reports) if reports >= setting.rounds => refuse(
+                "known_gram_reports",
+                &reports,
+                "all rounds would be spent exploring: give fewer than there are rounds",
+            ),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
+        self.can_have_effect(setting)?;
         let largest = |levels: &Vec<f64>| levels.iter().copied().fold(0.0, f64::max);
         if let Some(largest) = self.levels.as_ref().map(largest)
             && largest != epsilon

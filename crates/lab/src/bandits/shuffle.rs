@@ -62,6 +62,11 @@ impl ShuffleLines {
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
+        if self.batch > setting.rounds {
+            let remedy =
+                format!("no batch would ever be full: give at most the {} rounds", setting.rounds);
+            return Err(reticent::Error::invalid("batch", self.batch, remedy).into());
+        }
         let form = match self.aggregation {
             Aggregation::Sum => "vector sum",
             Aggregation::Permute => "amplified",
