@@ -102,9 +102,12 @@ impl Guarantee {
         self
     }
 
-    /// One more thing the guarantee rests on.
+    /// One more thing the guarantee rests on, said once.
     pub fn with_condition(mut self, condition: impl Into<String>) -> Self {
-        self.conditions.push(condition.into());
+        let condition = condition.into();
+        if !self.conditions.contains(&condition) {
+            self.conditions.push(condition);
+        }
         self
     }
 
@@ -237,7 +240,7 @@ impl Guarantee {
             rows.push(("claimed", claim.to_string()));
         }
         if let Some(epsilon) = self.pure_epsilon {
-            rows.push(("also holds", format!("({}, 0)", rounded_up(epsilon))));
+            rows.push(("also holds", format!("({}, 0), in real arithmetic", rounded_up(epsilon))));
         }
         for (epsilon, delta) in self.points.iter().step_by(3) {
             rows.push(("also holds", format!("({}, {delta:e})", rounded_up(*epsilon))));
@@ -286,7 +289,7 @@ impl fmt::Display for Guarantee {
             self.model
         )?;
         if let Some(epsilon) = self.pure_epsilon {
-            write!(f, "; ({}, 0) holds too", rounded_up(epsilon))?;
+            write!(f, "; ({}, 0) in real arithmetic", rounded_up(epsilon))?;
         }
         if let Some(claim) = &self.claimed {
             write!(f, "; claimed {claim}")?;
@@ -342,7 +345,7 @@ mod tests {
         let with_gaussian = Event::Composed { events: vec![laplace, gaussian(4.0)] };
         assert_eq!(pure(&with_gaussian), None);
         let words = Guarantee::of(&both, TrustModel::Local, 1e-9).unwrap();
-        assert!(words.to_string().contains("(1.5000, 0) holds too"), "{words}");
+        assert!(words.to_string().contains("(1.5000, 0) in real arithmetic"), "{words}");
         assert!(words.table().contains("(1.5000, 0)"), "{}", words.table());
     }
 

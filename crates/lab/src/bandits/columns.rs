@@ -269,7 +269,9 @@ impl Columns {
         }
         if !self.dropped.is_empty() {
             let (names, path) = (self.dropped.join(", "), self.path.display());
-            remarks.push(format!("columns of {path} that never change were left out: {names}"));
+            remarks.push(format!(
+                "columns of {path} that never change were left out: {names}; that they never do must be public"
+            ));
         }
         remarks
     }

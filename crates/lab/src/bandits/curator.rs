@@ -357,6 +357,17 @@ impl Player for Curator {
         self.absorb((reward - centre) / half)
     }
 
+    fn pass(&mut self, round: u64) -> Result<()> {
+        match self.source {
+            // Centred, it adds nothing to any sum, and the next release comes when it would have come.
+            Source::Stream(_) => {
+                let nothing = vec![0.0; self.scaled.len()];
+                self.observe(round, &nothing, self.plan.units.centre)
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn knowledge(&self) -> Option<Knowledge> {
         // Who has released nothing yet has learnt nothing yet.
         let nothing = || vec![0.0; self.sums.len()];

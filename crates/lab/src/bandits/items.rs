@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Circumstances, Missing, Setting,
     columns::{ColumnLines, Columns, scale},
-    setting::Played,
+    setting::{Played, World, file_conditions},
 };
 use crate::{
     FastNoise, Result,
@@ -168,16 +168,20 @@ impl ItemsLines {
                 catalogue.people.len()
             ),
         );
+        let mut protected = file_conditions("person", catalogue.people.len(), rounds);
+        protected.push("names and features of items are public".into());
+        protected.extend(known.iter().flat_map(|columns| columns.remarks()));
         let hash = mix(mix(items.hash, hash), people.map_or(0, |people| people.hash));
         let (dimension, catalogue) = (catalogue.dimension, Arc::new(catalogue));
-        Setting::of_a_file(dimension, most, self.rewards, rounds, circumstances, |circumstances| {
+        let world = |circumstances| -> Arc<dyn World> {
             Arc::new(Played {
                 circumstances,
                 remarks,
                 data_hash: hash,
                 start: Box::new(move |seed| Ok(Box::new(Shelf::new(catalogue.clone(), seed)?))),
             })
-        })
+        };
+        Setting::of_a_file(dimension, most, self.rewards, rounds, circumstances, protected, world)
     }
 
     /// Who rated what.

@@ -183,6 +183,12 @@ impl LocalLines {
         stepped.start = starter(plan, shares, warm.clone(), self.restart_every);
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
+        if let Some(warm) = &stepped.warm_start {
+            for certificate in &mut certificates {
+                let guarantee = certificate.guarantee.clone();
+                certificate.guarantee = guarantee.with_condition(warm.condition());
+            }
+        }
         stepped.certificates = certificates;
         Ok(stepped.promising(weakest.simulated()).remarking(remarks))
     }

@@ -128,17 +128,15 @@ impl LoggedLines {
         let log = self.read(rounds)?;
         let (arms, dimension) =
             (log.actions.len(), log.actions.len() * (log.columns.width() + 1) + 1);
-        let mut setting =
-            Setting::of_a_file(dimension, arms, self.rewards, rounds, circumstances, |_| {
-                Arc::new(log)
-            })?;
-        setting.protected = vec![
+        let mut protected = vec![
             format!(
-                "it covers the contexts and rewards of the first {rounds} lines, of which the learner sees those where its choice is the logged action; which lines these are, and their propensities, are taken to be public"
+                "it covers what the learner releases of the contexts and rewards of the first {rounds} lines, of which it sees those where its choice is the logged action; to a curator the others are contributions of zero, elsewhere which lines these are is taken to be public, as propensities are everywhere"
             ),
-            "estimates, intervals and everything else about the remaining lines are made from them as they are, and are not covered".into(),
+            "curves, replay values, estimates, intervals and counts are made from the lines as they are, those of the first part too, and are not covered".into(),
         ];
-        Ok(setting)
+        protected.extend(log.columns.remarks());
+        let world = |_| -> Arc<dyn World> { Arc::new(log) };
+        Setting::of_a_file(dimension, arms, self.rewards, rounds, circumstances, protected, world)
     }
 
     fn read(&self, rounds: u64) -> Result<Log> {
@@ -318,7 +316,7 @@ impl World for Log {
                     replayed.add(event.reward);
                     player.observe(round, &arms.arm(choice), event.reward)?;
                 } else {
-                    player.dismiss(round);
+                    player.pass(round)?;
                 }
                 if next.next_if(|checkpoint| **checkpoint == round).is_some() {
                     let (low, high) = self.rewards;

@@ -15,7 +15,7 @@ use crate::{
     simulate::Knowledge,
 };
 
-const FORMAT: &str = "reticent learner 1";
+const FORMAT: &str = "reticent learner 2";
 
 /// A learner as it is saved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,14 +24,24 @@ pub(super) struct SavedLearner {
     format: String,
     /// What its report called it.
     pub(super) name: String,
-    /// The seed of its people.
-    pub(super) seed: u64,
-    /// The trial it comes from.
-    pub(super) trial: u64,
-    /// What its people were promised.
-    certificate: Option<String>,
+    /// Everybody whose data are in it: those whom it began with, then its own.
+    people: Vec<People>,
     /// What it has learnt.
     pub(super) knowledge: Knowledge,
+}
+
+/// The people of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct People {
+    /// Who learnt from them.
+    learner: String,
+    /// Their seed.
+    seed: u64,
+    /// The trial they took part in.
+    trial: u64,
+    /// What they were promised, and what that rests on; nothing if they were promised nothing.
+    certificate: Option<String>,
 }
 
 /// Where a trial's learner lies in a folder.
@@ -44,16 +54,15 @@ impl SavedLearner {
         name: &str,
         (seed, trial): (u64, u64),
         guarantee: Option<&Guarantee>,
+        began_with: Option<SavedLearner>,
         knowledge: Knowledge,
     ) -> Self {
-        SavedLearner {
-            format: FORMAT.into(),
-            name: name.into(),
-            seed,
-            trial,
-            certificate: guarantee.map(ToString::to_string),
-            knowledge,
-        }
+        let certificate = guarantee.map(|guarantee| {
+            format!("{guarantee} It rests on: {}.", guarantee.conditions().join("; "))
+        });
+        let mut people = began_with.map_or(Vec::new(), |saved| saved.people);
+        people.push(People { learner: name.into(), seed, trial, certificate });
+        SavedLearner { format: FORMAT.into(), name: name.into(), people, knowledge }
     }
 
     /// Writes the file, whole or not at all.
@@ -144,7 +153,7 @@ impl WarmStart {
     /// Refuses to show a learner the very people it has learnt from as if they were new.
     pub(super) fn other_people(&self, seed: u64, trial: u64) -> Result<()> {
         let saved = self.of(trial)?;
-        if (saved.seed, saved.trial) != (seed, trial) {
+        if !saved.people.iter().any(|people| (people.seed, people.trial) == (seed, trial)) {
             return Ok(());
         }
         let remedy = "the saved learner has met the people of this seed: give another, and environment.circumstances.population in both runs to keep theta*";
@@ -161,14 +170,23 @@ impl WarmStart {
 
     /// Who is protected by what.
     pub(super) fn condition(&self) -> String {
-        let SavedLearner { name, certificate, .. } = &self.first;
-        match certificate {
-            Some(certificate) => format!(
-                "it covers the people of this run; those whom {name:?} learnt from before are covered by the certificate it was saved with, and whoever is in both by both together: {certificate}"
-            ),
-            None => format!(
-                "it covers the people of this run ONLY: {name:?}, which it begins with, promised nothing to its people"
-            ),
+        let promised = |people: &People| people.certificate.is_some();
+        let names = |promise: bool| {
+            let chosen = self.first.people.iter().filter(|people| promised(people) == promise);
+            chosen.map(|people| format!("{:?}", people.learner)).collect::<Vec<_>>().join(", ")
+        };
+        if !self.first.people.iter().all(promised) {
+            return format!(
+                "it covers the people of this run ONLY: it begins with what was learnt by {}, which promised nothing to its people",
+                names(false)
+            );
         }
+        let certificates: Vec<&str> =
+            self.first.people.iter().filter_map(|people| people.certificate.as_deref()).collect();
+        format!(
+            "it covers the people of this run; those whom {} learnt from before are covered by the certificates they were saved with, and whoever is in several by all together: {}",
+            names(true),
+            certificates.join(" ")
+        )
     }
 }

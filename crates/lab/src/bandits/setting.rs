@@ -229,6 +229,7 @@ impl Setting {
         rewards: (f64, f64),
         rounds: u64,
         circumstances: Circumstances,
+        protected: Vec<String>,
         world: impl FnOnce(Circumstances) -> Arc<dyn World>,
     ) -> Result<Self> {
         const MOST_FEATURES: usize = 1024;
@@ -255,7 +256,7 @@ impl Setting {
             blocks: None,
             uniform_gram: None,
             circumstances,
-            protected: Vec::new(),
+            protected,
             world: world(circumstances),
         })
     }
@@ -325,6 +326,16 @@ impl Setting {
             guarantee
         }
     }
+}
+
+/// What a guarantee rests on where rounds are made from a file.
+pub(super) fn file_conditions(unit: &str, people: usize, rounds: u64) -> Vec<String> {
+    vec![
+        format!(
+            "every round is counted as another person: a {unit} that comes again takes part again and pays each time, {rounds} rounds for {people} here"
+        ),
+        "curves, counts and remarks of the report are made from the file as it is, and are not covered".into(),
+    ]
 }
 
 /// A world without files.

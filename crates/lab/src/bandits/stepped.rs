@@ -107,7 +107,10 @@ impl Contestant for Stepped {
         if let (Some(path), Some(knowledge)) = (left, player.knowledge()) {
             SavedLearner::has_room(&self.name, &path)?;
             let guarantee = self.guarantee.as_ref();
-            SavedLearner::new(&self.name, (seed, trial), guarantee, knowledge).write(&path)?;
+            let began_with = self.warm_start.as_ref().map(|warm| warm.of(trial)).transpose()?;
+            let saved =
+                SavedLearner::new(&self.name, (seed, trial), guarantee, began_with, knowledge);
+            saved.write(&path)?;
         }
         Ok(result)
     }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Circumstances, Missing, Setting,
     columns::{ColumnLines, Columns},
-    setting::Played,
+    setting::{Played, World, file_conditions},
 };
 use crate::{
     FastNoise, Result,
@@ -121,6 +121,10 @@ impl TableLines {
             return Err(CoreError::invalid("label", label, remedy).into());
         }
         columns.settle()?;
+        let lines: u64 = counts.values().sum();
+        let mut protected = file_conditions("line", lines as usize, rounds);
+        protected.push(format!("that the classes are {} is public", counts.keys().cloned().collect::<Vec<_>>().join(", ")));
+        protected.extend(columns.remarks());
         let mut remarks = vec![remark(&counts)];
         remarks.extend(columns.remarks());
         let hash = rows.hash();
@@ -136,14 +140,16 @@ impl TableLines {
         };
         let table = Arc::new(table.loaded()?);
         let (arms, dimension) = (table.classes.len(), table.dimension());
-        Setting::of_a_file(dimension, arms, (0.0, 1.0), rounds, circumstances, |circumstances| {
+        let rewards = (0.0, 1.0);
+        let world = |circumstances| -> Arc<dyn World> {
             Arc::new(Played {
                 circumstances,
                 remarks,
                 data_hash: hash,
                 start: Box::new(move |seed| Ok(Box::new(Lines::new(table.clone(), seed)?))),
             })
-        })
+        };
+        Setting::of_a_file(dimension, arms, rewards, rounds, circumstances, protected, world)
     }
 }
 

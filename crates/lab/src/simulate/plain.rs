@@ -44,6 +44,13 @@ pub trait Player {
     /// The reward of this round will never come.
     fn dismiss(&mut self, _round: u64) {}
 
+    /// What the person of this round has cannot be used. That it cannot depends on their data, so a private learner must not let it show: a
+    /// curator takes a contribution of zero, which is one that a person could have made.
+    fn pass(&mut self, round: u64) -> Result<()> {
+        self.dismiss(round);
+        Ok(())
+    }
+
     /// What a learner like it could begin with, where it can be kept.
     fn knowledge(&self) -> Option<Knowledge> {
         None
