@@ -29,6 +29,11 @@ pub use experiment::{Experiment, Outcome, Override, RunOptions, Shard};
 pub use fast_noise::FastNoise;
 pub use lines::parse_lines;
 
+// What the pages show is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
 #[cfg(doctest)]
 #[doc = include_str!("../../../CONTRIBUTING.md")]
 mod contributing {}

@@ -248,7 +248,7 @@ impl JointLines {
         let stepped =
             plan.stepped(name, setting, self.warm_start.as_deref(), self.save.as_deref())?;
         let remarks = (!certified).then(|| remark.to_string());
-        Ok(stepped.promising(guarantee).remarking(remarks))
+        Ok(stepped.promising(guarantee).remarking(remarks).remarking(setting.linearity()))
     }
 
     /// The published trees, as they are deployed.

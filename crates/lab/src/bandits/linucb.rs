@@ -86,7 +86,9 @@ impl LinUcbLines {
             (Some(gap), Schedule::EveryRound) if plain && gap.fresh_arms && gap.dimension >= 3 => {
                 Ok(Box::new(EveryRound { name, setting: setting.clone(), gap, params }))
             }
-            (_, Schedule::EveryRound) if plain => Ok(Box::new(self.stepped(name, setting))),
+            (_, Schedule::EveryRound) if plain => {
+                Ok(Box::new(self.stepped(name, setting).remarking(setting.linearity())))
+            }
             (Some(gap), _) if plain => {
                 let rho = params.regularizer;
                 Ok(Box::new(Learner::not_private(name, rho, schedule, setting, gap)?))
@@ -100,7 +102,7 @@ impl LinUcbLines {
                 let rule = ConfidenceRule::new(setting.problem, alpha, confidence)?;
                 let source = SourcePlan::Exact(schedule);
                 let plan = CuratorPlan::new(setting, Rule::Certified(rule), source);
-                Ok(Box::new(self.curator(name, setting, plan)?))
+                Ok(Box::new(self.curator(name, setting, plan)?.remarking(setting.linearity())))
             }
         }
     }

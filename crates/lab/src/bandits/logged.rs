@@ -20,12 +20,13 @@ use std::{
     sync::Arc,
 };
 
-use reticent::{Error as CoreError, bandit::Arms, linalg::Cholesky, noise::Noise};
+use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
 use serde::{Deserialize, Serialize};
 
 use super::{
     Circumstances, Missing, Setting, World,
     columns::{ColumnLines, Columns},
+    reward_model::RewardModel,
 };
 use crate::{
     FastNoise, Result,
@@ -288,48 +289,6 @@ impl Log {
     }
 }
 
-/// A ridge regression of the reward for each action, from lines as they are.
-struct RewardModel {
-    width: usize,
-    rewards: (f64, f64),
-    /// For each action the upper triangle of `sum x x^T`, then `sum x r`.
-    sums: Vec<Vec<f64>>,
-}
-
-impl RewardModel {
-    fn new(actions: usize, width: usize, rewards: (f64, f64)) -> Self {
-        let entries = width * (width + 1) / 2 + width;
-        RewardModel { width, rewards, sums: vec![vec![0.0; entries]; actions] }
-    }
-
-    fn add(&mut self, event: &Event) {
-        let mut entries = self.sums[event.action].iter_mut();
-        for (row, x) in event.x.iter().enumerate() {
-            for column in &event.x[row..] {
-                *entries.next().expect("a triangle and a vector") += x * column;
-            }
-        }
-        entries.zip(&event.x).for_each(|(sum, x)| *sum += x * event.reward);
-    }
-
-    /// The weights of each action.
-    fn fit(&self) -> Result<Vec<Vec<f64>>> {
-        let split = self.width * (self.width + 1) / 2;
-        let one = |sums: &Vec<f64>| {
-            let factor = Cholesky::of(self.width, &sums[..split], 1.0).ok_or_else(|| {
-                CoreError::invalid("reward model", "singular", "give fewer or other features")
-            })?;
-            Ok(factor.solve(&sums[split..])?)
-        };
-        self.sums.iter().map(one).collect()
-    }
-
-    fn predict(&self, weights: &[f64], x: &[f64]) -> f64 {
-        let (low, high) = self.rewards;
-        weights.iter().zip(x).map(|(w, x)| w * x).sum::<f64>().clamp(low, high)
-    }
-}
-
 impl World for Log {
     fn trial(
         &self,
@@ -345,7 +304,7 @@ impl World for Log {
         let mut model = RewardModel::new(self.actions.len(), width, self.rewards);
         let (mut replayed, mut evaluation) = (Mean::default(), Evaluation::default());
         let (mut curve, mut next) = (Vec::new(), checkpoints.iter().peekable());
-        let (mut round, mut weights) = (0, Vec::new());
+        let (mut round, mut fitted) = (0, None);
         let mut chosen = vec![[0_u64; 2]; self.actions.len()];
         while let Some((line, cells)) = rows.next()? {
             let event = self.event(&cells, line)?;
@@ -353,7 +312,7 @@ impl World for Log {
             round += 1;
             let choice = player.choose(&arms, round)?;
             if round <= self.rounds {
-                model.add(&event);
+                model.add(event.action, &event.x, event.reward);
                 let coin = coins.uniform() * event.propensity < self.least;
                 if choice == event.action && coin {
                     replayed.add(event.reward);
@@ -368,9 +327,10 @@ impl World for Log {
                 }
                 continue;
             }
-            if weights.is_empty() {
-                weights = model.fit()?;
-            }
+            let rewards = match &fitted {
+                Some(rewards) => rewards,
+                None => fitted.insert(model.fit()?),
+            };
             player.dismiss(round);
             chosen[choice][0] += 1;
             chosen[event.action][1] += 1;
@@ -378,8 +338,8 @@ impl World for Log {
             evaluation.add(Line {
                 weight: if agrees { 1.0 / event.propensity } else { 0.0 },
                 reward: event.reward,
-                predicted: model.predict(&weights[event.action], &event.x),
-                predicted_of_policy: model.predict(&weights[choice], &event.x),
+                predicted: rewards.predict(event.action, &event.x),
+                predicted_of_policy: rewards.predict(choice, &event.x),
             });
         }
         // What the policy does where the evaluation lines never did: nobody can tell.

@@ -7,6 +7,7 @@
 //! | `table` | `kind = "table"`: a file of people and their classes |
 //! | `items` | `kind = "items"`: items with features, and people's ratings of them |
 //! | `logged` | `kind = "logged"`: a log of decisions with propensities, for training and judging offline |
+//! | `reward_model` | what the doubly robust estimate expects of an action |
 //! | `columns` | from the cells of a line to features |
 //! | `linucb` | `kind = "linucb"`: no privacy |
 //! | `joint` | `kind = "joint"`: a trusted curator |
@@ -36,6 +37,7 @@ mod local;
 mod logged;
 mod online;
 mod own;
+mod reward_model;
 mod saved;
 mod setting;
 mod shuffle;
@@ -79,22 +81,6 @@ pub struct Budget {
     pub delta: f64,
 }
 
-/// Beyond this a mechanism may publish every tenth person outright, and is not called private here. The papers' own 0.1 may be studied.
-const LARGEST_DELTA: f64 = 0.1;
-
-impl Budget {
-    fn check(self) -> Result<()> {
-        if self.delta > LARGEST_DELTA && self.delta < 1.0 {
-            let remedy = format!(
-                "one person in {:.0} may be published outright: give less than 1 over the number of people, at most {LARGEST_DELTA}",
-                1.0 / self.delta
-            );
-            return Err(reticent::Error::invalid("delta", self.delta, remedy).into());
-        }
-        Ok(())
-    }
-}
-
 /// One `[[algorithm]]` of an experiment with a linear bandit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -123,17 +109,6 @@ pub enum Algorithm {
 impl Algorithm {
     /// The algorithm in its setting, or what stands in its way.
     pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
-        let privacy = match self {
-            Algorithm::Joint(lines) => Some(lines.privacy),
-            Algorithm::Local(lines) => Some(lines.privacy),
-            Algorithm::Shuffle(lines) => Some(lines.privacy),
-            Algorithm::LdpLinucb(lines) => Some(lines.privacy),
-            Algorithm::OnlineUcb(lines)
-            | Algorithm::Anytime(lines)
-            | Algorithm::Combiner(lines) => Some(lines.privacy),
-            Algorithm::Linucb(_) | Algorithm::OnlineLinucb(_) => None,
-        };
-        privacy.map_or(Ok(()), Budget::check)?;
         Ok(match self {
             Algorithm::Linucb(lines) => lines.contestant(setting)?,
             Algorithm::Joint(lines) => lines.contestant(setting)?,

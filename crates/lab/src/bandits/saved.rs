@@ -68,6 +68,21 @@ impl SavedLearner {
         std::fs::rename(&draft, path).map_err(say)
     }
 
+    /// Refuses to take the place of another learner.
+    pub(super) fn has_room(name: &str, path: &Path) -> Result<()> {
+        match Self::read(path) {
+            Ok((other, _)) if other.name != name => {
+                let remedy = format!(
+                    "it holds the learner {:?}: give each algorithm, and each point of a grid, a folder of its own",
+                    other.name
+                );
+                let path = path.display().to_string();
+                Err(reticent::Error::invalid("save", path, remedy).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn read(path: &Path) -> Result<(Self, u64)> {
         let refuse = |reason: String| Error::Experiment {
             reason: format!(
@@ -134,6 +149,14 @@ impl WarmStart {
         }
         let remedy = "the saved learner has met the people of this seed: give another, and environment.circumstances.population in both runs to keep theta*";
         Err(reticent::Error::invalid("seed", seed, remedy).into())
+    }
+
+    /// Where it comes from.
+    pub(super) fn remark(&self) -> String {
+        let name = &self.first.name;
+        format!(
+            "it begins with what {name:?} had learnt, whose people its own certificate covers, or nothing: see what the guarantee rests on"
+        )
     }
 
     /// Who is protected by what.

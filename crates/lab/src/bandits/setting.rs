@@ -306,6 +306,12 @@ impl Setting {
         ))
     }
 
+    /// What a certified confidence set rests on, where nobody drew the world to be linear. Privacy does not.
+    pub(super) fn linearity(&self) -> Option<String> {
+        let remark = "its confidence set is certified only if rewards are linear in these features, which no file promises; the privacy guarantee does not depend on it";
+        (self.world.data_hash() != 0).then(|| remark.to_string())
+    }
+
     /// The guarantee with what it rests on here.
     pub(super) fn conditions(&self, mut guarantee: Guarantee) -> Guarantee {
         for protected in &self.protected {

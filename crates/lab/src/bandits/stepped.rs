@@ -87,7 +87,10 @@ impl Contestant for Stepped {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let warm = self.warm_start.as_ref().map(WarmStart::condition);
+        let warm = self.warm_start.as_ref().map(|warm| match self.guarantee {
+            Some(_) => warm.remark(),
+            None => warm.condition(),
+        });
         self.remarks.iter().cloned().chain(warm).chain(self.setting.world.remarks()).collect()
     }
 
@@ -97,8 +100,12 @@ impl Contestant for Stepped {
         if let Some(warm) = &self.warm_start {
             warm.other_people(seed, trial)?;
         }
+        let left = self.leaves(trial);
+        // Before the work, and again after it: another may have come meanwhile.
+        left.iter().try_for_each(|path| SavedLearner::has_room(&self.name, path))?;
         let result = self.setting.world.trial(seed, trial, player.as_mut(), checkpoints)?;
-        if let (Some(path), Some(knowledge)) = (self.leaves(trial), player.knowledge()) {
+        if let (Some(path), Some(knowledge)) = (left, player.knowledge()) {
+            SavedLearner::has_room(&self.name, &path)?;
             let guarantee = self.guarantee.as_ref();
             SavedLearner::new(&self.name, (seed, trial), guarantee, knowledge).write(&path)?;
         }

@@ -113,8 +113,9 @@ impl TableLines {
             *counts.entry(cells[place].clone()).or_default() += 1;
         }
         if !(2..=MOST_CLASSES).contains(&counts.len()) {
+            let more = if counts.len() > MOST_CLASSES { " or more" } else { "" };
             let remedy = format!(
-                "{label:?} has {} different values or more: one arm is made of each, so give a column with 2 to {MOST_CLASSES}",
+                "{label:?} has {} different values{more}: one arm is made of each, so give a column with 2 to {MOST_CLASSES}",
                 counts.len()
             );
             return Err(CoreError::invalid("label", label, remedy).into());
@@ -327,6 +328,13 @@ mod tests {
         let streamed = run(&path, ordered, "[[algorithm]]\nkind = \"linucb\"").unwrap();
         let remarks = streamed.contestants()[0].remarks().join(" ");
         assert!(!remarks.contains("ranges of"), "{remarks}");
+        let certified = run(
+            &path,
+            ordered,
+            "[[algorithm]]\nkind = \"joint\"\nconfidence = \"tight\"\nprivacy = { epsilon = 4.0, delta = 1e-5 }",
+        );
+        let remarks = certified.unwrap().contestants()[0].remarks().join(" ");
+        assert!(remarks.contains("only if rewards are linear"), "{remarks}");
         let summary = streamed.simulate(|_, _| ()).unwrap();
         assert!(summary.algorithms[0].final_regret.mean < 900.0);
         std::fs::remove_file(path).unwrap();

@@ -131,6 +131,12 @@ fn bad_lines_are_refused() {
         let error = parse(lines).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(field), "{field}: {error}");
     }
+    for kind in ["joint", "local", "shuffle", "ldp_linucb", "online_ucb", "anytime", "combiner"] {
+        let line =
+            format!("[[algorithm]]\nkind = \"{kind}\"\nprivacy = {{ epsilon = 1.0, delta = 0.5 }}");
+        let error = parse(&line).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("delta is 0.5") && error.contains("line 7"), "{kind}: {error}");
+    }
     let negative = "name = \"x\"\nrounds = 9\n[environment]\nkind = \"sphere\"\nnorm = -1.0\n[[algorithm]]\nkind = \"linucb\"";
     assert!(Experiment::parse(negative).is_err());
 }
@@ -404,6 +410,11 @@ fn a_learner_of_another_kind_or_a_damaged_one_is_refused() {
     refuse(begin("linucb", ""), &["warm_start", "local protocol"]);
     let other = "privacy = { epsilon = 1.0, delta = 1e-5 }";
     refuse(begin("local", other), &["warm_start", "other bounds"]);
+    // Nobody's learner takes the place of another's.
+    let named =
+        format!("[[algorithm]]\nkind = \"local\"\nname = \"x\"\n{budget}\nsave = {saved:?}\n");
+    let error = trained(1, &named).unwrap().contestants()[0].trial(1, 0, &[50]).unwrap_err();
+    assert!(error.to_string().contains("folder of its own"), "{error}");
     std::fs::write(&file, "{}").unwrap();
     refuse(begin("local", budget), &["warm_start", "trial-0.json", "save"]);
     std::fs::remove_dir_all(saved).unwrap();
