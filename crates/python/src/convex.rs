@@ -20,7 +20,7 @@ use crate::{
     convert::{parameter, parameter_or, text},
     error::{Answer, Failure},
     guarantee::Guarantee,
-    joint::Observation,
+    joint::{Observation, beside},
     mine::{Forked, Mine},
 };
 
@@ -174,15 +174,7 @@ impl ConvexBandit {
         if bandit.params().protection == Protection::None {
             return Ok(None);
         }
-        let guarantee = bandit.guarantee()?;
-        Ok(Some(match self.copies {
-            0 => guarantee.into(),
-            copies => guarantee
-                .with_condition(format!(
-                    "{copies} copies of this state were pickled: one that goes on beside it has its own, larger guarantee"
-                ))
-                .into(),
-        }))
+        Ok(Some(beside(bandit.guarantee()?, bandit.replays(), self.copies).into()))
     }
 
     /// Decisions taken so far: what `load` may be told.
@@ -235,9 +227,10 @@ impl ConvexBandit {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let state = slf.borrow_mut().save(py)?;
-        slf.borrow_mut().copies += 1;
-        let (copies, decisions) = (slf.borrow().copies, slf.borrow().decisions());
+        let mut bandit = slf.try_borrow_mut().map_err(PyErr::from)?;
+        let state = bandit.save(py)?;
+        bandit.copies += 1;
+        let (copies, decisions) = (bandit.copies, bandit.decisions());
         Ok(restored(slf, "_copy", (state, decisions, copies))?)
     }
 }

@@ -14,7 +14,7 @@ use pyo3::{
 use reticent::{
     bandit::{Arms, JointLinUcb, JointParams, Problem, Ticket},
     noise::SecureNoise,
-    privacy::Mode,
+    privacy::{Guarantee as CoreGuarantee, Mode},
 };
 
 use crate::{
@@ -62,6 +62,22 @@ impl Observation {
     fn __repr__(&self) -> String {
         let word = |yes| if yes { "True" } else { "False" };
         format!("Observation(clipped={}, released={})", word(self.clipped), word(self.released))
+    }
+}
+
+/// A guarantee with what it does not know of: copies that go on beside this one.
+pub(crate) fn beside(guarantee: CoreGuarantee, replays: u64, copies: u64) -> CoreGuarantee {
+    let guarantee = match replays {
+        0 => guarantee,
+        _ => guarantee.with_condition(format!(
+            "nobody goes on from the same releases but this copy and the {replays} that are counted: forked siblings do not know of each other"
+        )),
+    };
+    match copies {
+        0 => guarantee,
+        _ => guarantee.with_condition(format!(
+            "{copies} copies of this state were pickled: one that goes on beside it has its own, larger guarantee"
+        )),
     }
 }
 
@@ -278,14 +294,8 @@ impl JointBandit {
     /// What may be promised of the whole run.
     #[getter]
     fn guarantee(&mut self) -> Answer<Guarantee> {
-        let guarantee = self.learner.enter()?.guarantee()?;
-        Ok(match self.copies {
-            0 => guarantee,
-            copies => guarantee.with_condition(format!(
-                "{copies} copies of this state were pickled: one that goes on beside it has its own, larger guarantee"
-            )),
-        }
-        .into())
+        let learner = self.learner.enter()?;
+        Ok(beside(learner.guarantee()?, learner.replays(), self.copies).into())
     }
 
     /// Rewards learnt so far.
@@ -326,19 +336,18 @@ impl JointBandit {
     /// Goes on from saved bytes, with fresh noise. `releases_made` is how many releases have left in all, from your own log; an
     /// older state is refused, unless `replays_made` says how often that was paid for before: then it is paid for once more.
     #[staticmethod]
-    #[pyo3(signature = (state, releases_made = None, replays_made = None))]
-    fn load(state: &[u8], releases_made: Option<u64>, replays_made: Option<u64>) -> Answer<Self> {
-        let made = releases_made.unwrap_or(0);
+    #[pyo3(signature = (state, releases_made, replays_made = None))]
+    fn load(state: &[u8], releases_made: u64, replays_made: Option<u64>) -> Answer<Self> {
         JointBandit::of(match replays_made {
-            None => JointLinUcb::resume(state, made)?,
-            Some(replays) => JointLinUcb::resume_charged(state, made, replays)?,
+            None => JointLinUcb::resume(state, releases_made)?,
+            Some(replays) => JointLinUcb::resume_charged(state, releases_made, replays)?,
         })
     }
 
     /// A copy beside the original, with fresh noise and the charge for it.
     #[staticmethod]
     fn _copy(state: &[u8], copies: u64) -> Answer<Self> {
-        let mut bandit = JointBandit::load(state, None, None)?;
+        let mut bandit = JointBandit::load(state, 0, None)?;
         for _ in 0..copies {
             bandit.learner.enter()?.branch()?;
         }
@@ -347,9 +356,10 @@ impl JointBandit {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let state = slf.borrow_mut().save(py)?;
-        slf.borrow_mut().copies += 1;
-        let copies = slf.borrow().copies;
+        let mut bandit = slf.try_borrow_mut().map_err(PyErr::from)?;
+        let state = bandit.save(py)?;
+        bandit.copies += 1;
+        let copies = bandit.copies;
         Ok(restored(slf, "_copy", (state, copies))?)
     }
 

@@ -360,7 +360,7 @@ impl Server {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let state = slf.borrow().save(py);
+        let state = slf.try_borrow().map_err(PyErr::from)?.save(py);
         restored(slf, "load", (state,))
     }
 

@@ -204,7 +204,7 @@ impl OnlineLearner {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let state = slf.borrow().save(py);
+        let state = slf.try_borrow().map_err(PyErr::from)?.save(py);
         restored(slf, "load", (state,))
     }
 }
@@ -325,7 +325,7 @@ impl LinearModel {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let state = slf.borrow().save(py);
+        let state = slf.try_borrow().map_err(PyErr::from)?.save(py);
         restored(slf, "load", (state,))
     }
 }

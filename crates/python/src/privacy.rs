@@ -188,7 +188,7 @@ impl Accountant {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let state = crate::convert::message(py, &slf.borrow().0);
+        let state = crate::convert::message(py, &slf.try_borrow().map_err(PyErr::from)?.0);
         Ok(restored(slf, "_load", (state,))?)
     }
 }

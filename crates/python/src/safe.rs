@@ -379,7 +379,6 @@ impl Coordinator {
 
     /// Goes on from saved bytes; a state older than `decisions_made` is refused.
     #[staticmethod]
-    #[pyo3(signature = (state, decisions_made = 0))]
     fn load(state: &[u8], decisions_made: u64) -> Answer<Self> {
         let mut coordinator = CoreCoordinator::resume(state, decisions_made)?;
         coordinator.refresh_noise()?;
@@ -388,8 +387,9 @@ impl Coordinator {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let state = slf.borrow_mut().save(py)?;
-        Ok(restored(slf, "load", (state,))?)
+        let mut coordinator = slf.try_borrow_mut().map_err(PyErr::from)?;
+        let (state, rounds) = (coordinator.save(py)?, coordinator.rounds());
+        Ok(restored(slf, "load", (state, rounds))?)
     }
 }
 

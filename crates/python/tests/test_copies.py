@@ -106,6 +106,8 @@ class TestFork:
             three = in_child(fork, lambda: bandit.guarantee and in_child(fork, lambda: bandit.guarantee.epsilon))
             assert alone < both < three
             assert bandit.guarantee.epsilon == alone
+            conditions = in_child(fork, lambda: bandit.guarantee.conditions)
+            assert any("siblings do not know of each other" in condition for condition in conditions)
         bandit = joint()
         assert in_child(fork, lambda: (bandit.replays, step(bandit) and bandit.replays)) == (1, 1)
 
@@ -167,4 +169,4 @@ def test_what_was_released_before_is_the_same_in_every_copy():
     bandit = joint()
     theta = step(bandit)
     assert copy.deepcopy(bandit).theta.tolist() == theta
-    assert reticent.JointBandit.load(bandit.save()).theta.tolist() == theta
+    assert reticent.JointBandit.load(bandit.save(), bandit.releases).theta.tolist() == theta

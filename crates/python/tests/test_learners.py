@@ -123,7 +123,7 @@ def test_saved_states_move(arms):
     paid = reticent.JointBandit.load(old, releases_made=4, replays_made=0)
     assert paid.replays == 1 and paid.guarantee.epsilon > bandit.guarantee.epsilon
     with pytest.raises(ReticentError, match="checksum"):
-        reticent.JointBandit.load(old[:-1])
+        reticent.JointBandit.load(old[:-1], 3)
     with pytest.raises(ReticentError, match="not a"):
         reticent.Server.load(old)
     for learner, kind in ((reticent.LinUCB(3), reticent.LinUCB), (reticent.OnlineLearner(3, 1.0), reticent.OnlineLearner)):

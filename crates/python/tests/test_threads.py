@@ -1,5 +1,6 @@
 """Batch calls let other threads run."""
 
+import pickle
 import threading
 import time
 
@@ -72,6 +73,7 @@ def test_one_learner_in_two_threads_is_refused_and_not_torn():
     while thread.is_alive():
         try:
             learner.decide(ARMS)
+            pickle.dumps(learner)
         except RuntimeError as error:
             errors.append(error)
     thread.join()

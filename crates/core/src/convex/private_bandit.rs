@@ -378,6 +378,14 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         }
     }
 
+    /// How many replays and copies are charged for; none where nothing is summed privately.
+    pub fn replays(&self) -> u64 {
+        match &self.aggregate {
+            Aggregate::Plain(_) => 0,
+            Aggregate::Private(sum) => sum.sum().replays(),
+        }
+    }
+
     /// What may be promised of the whole run; without protection there is nothing to promise.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let params = &self.state.params;
