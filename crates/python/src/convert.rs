@@ -75,6 +75,42 @@ pub(crate) fn restored<'py, T: pyo3::PyClass>(
     (restore, (object.as_any().get_type(), method, arguments)).into_pyobject(py)
 }
 
+/// Saved bytes: what the package knows of a learner, with a checksum of its own, and the core's state.
+pub(crate) fn seal(head: &impl Serialize, state: &[u8]) -> Vec<u8> {
+    let head = text(head);
+    let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(head.as_bytes());
+    bytes.extend(checksum(head.as_bytes()).to_le_bytes());
+    bytes.extend(state);
+    bytes
+}
+
+/// Reads what [`seal`] wrote: the head, and the core's state.
+pub(crate) fn unseal<H: DeserializeOwned>(bytes: &[u8]) -> Answer<(H, &[u8])> {
+    fn word(bytes: &[u8]) -> Option<(u64, &[u8])> {
+        let (word, rest) = bytes.split_first_chunk()?;
+        Some((u64::from_le_bytes(*word), rest))
+    }
+    fn parts<H: DeserializeOwned>(bytes: &[u8]) -> Option<(H, &[u8])> {
+        let (length, rest) = word(bytes)?;
+        let (head, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+        let (sum, state) = word(rest)?;
+        (sum == checksum(head)).then_some(())?;
+        Some((serde_json::from_slice(head).ok()?, state))
+    }
+    parts(bytes).ok_or_else(|| {
+        let remedy = "it is damaged or of another kind; give what `save` of this class returned";
+        Failure::invalid("state", format!("{} bytes", bytes.len()), remedy)
+    })
+}
+
+/// FNV-1a, as in the core's envelope: it finds accidents.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
 /// A message as bytes.
 pub(crate) fn message<'py>(py: Python<'py>, value: &impl Serialize) -> Bound<'py, PyBytes> {
     PyBytes::new(py, text(value).as_bytes())

@@ -7,8 +7,8 @@ use pyo3::{
 };
 use reticent::{
     convex::{
-        LinearOracle, Map, Play, PlayTicket, PrivateBandit, PrivateBanditParams, Protection,
-        Territory,
+        LinearOracle, LocalValue as CoreValue, Map, Play, PlayTicket, PrivateBandit,
+        PrivateBanditParams, Protection, Territory, ValueReport as CoreReport,
     },
     noise::SecureNoise,
     privacy::Mode,
@@ -16,8 +16,7 @@ use reticent::{
 use reticent_lab::losses::SetLines;
 
 use crate::{
-    convert::restored,
-    convert::{parameter, parameter_or, text},
+    convert::{message, parameter, parameter_or, read_bytes, read_message, restored, seal, unseal},
     error::{Answer, Failure},
     guarantee::Guarantee,
     joint::{Observation, beside},
@@ -27,9 +26,29 @@ use crate::{
 type Bandit = PrivateBandit<Box<dyn LinearOracle + Send + Sync>, SecureNoise>;
 
 impl Forked for Bandit {
-    fn forked(&mut self) -> reticent::Result<()> {
-        self.branch()
+    fn forked(&mut self, others: u64) -> reticent::Result<()> {
+        answered_once(self)?;
+        (0..others).try_for_each(|_| self.branch())
     }
+}
+
+/// Under local protection whoever is waited for would be asked by every copy, and one value protected twice: no copy is made then.
+fn answered_once(bandit: &Bandit) -> reticent::Result<()> {
+    match (bandit.local_value(), bandit.open_decisions()) {
+        (None, _) | (_, 0) => Ok(()),
+        (Some(_), open) => {
+            let remedy = "a copy would protect the same values once more: observe or dismiss them before the fork or the pickle";
+            Err(reticent::Error::invalid("open decisions", open, remedy))
+        }
+    }
+}
+
+/// What is saved beside the core's state.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Head {
+    /// Copies that were made of this state.
+    copies: u64,
+    set: SetLines,
 }
 
 /// A point to play, and the ticket to hand back with its value. Unpacks as `ticket, point`.
@@ -59,10 +78,80 @@ impl PlayDecision {
     }
 }
 
+/// A value that was protected on a person's device. `bytes(report)` travels, `ValueReport(bytes)` reads it.
+#[pyclass(frozen, eq, module = "reticent", name = "ValueReport")]
+#[derive(PartialEq)]
+pub(crate) struct ValueReport(CoreReport);
+
+#[pymethods]
+impl ValueReport {
+    #[new]
+    fn new(message: &[u8]) -> Answer<Self> {
+        Ok(ValueReport(read_message("report", message)?))
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        message(py, &self.0)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        (slf.get_type(), (slf.get().__bytes__(py),)).into_pyobject(py)
+    }
+}
+
+/// The device's half of `ConvexBandit(local=True)`: clips a value to `[low, high]` and protects it with `epsilon`.
+///
+/// It keeps no count: a device reports once for each decision it was asked about, and at most `contributions_per_person` times.
+///
+/// >>> import reticent
+/// >>> bandit = reticent.ConvexBandit({"kind": "simplex", "outcomes": 3}, 1.0, 100, epsilon=1.0, local=True, values=(0.0, 1.0))
+/// >>> device = reticent.LocalValue(0.0, 1.0, epsilon=1.0)          # the same as bandit.local_value
+/// >>> ticket, point = bandit.decide()
+/// >>> bandit.observe_report(ticket, bytes(device.report(0.7)))
+/// Observation(clipped=False, released=False)
+#[pyclass(frozen, eq, module = "reticent", name = "LocalValue")]
+#[derive(PartialEq)]
+pub(crate) struct LocalValue {
+    /// Values below are clipped to it.
+    #[pyo3(get)]
+    low: f64,
+    /// Values above are clipped to it.
+    #[pyo3(get)]
+    high: f64,
+    /// What one report costs.
+    #[pyo3(get)]
+    epsilon: f64,
+    value: CoreValue,
+}
+
+#[pymethods]
+impl LocalValue {
+    #[new]
+    fn new(low: f64, high: f64, epsilon: f64) -> Answer<Self> {
+        Ok(LocalValue { low, high, epsilon, value: CoreValue::new(low, high, epsilon)? })
+    }
+
+    /// Clips and protects a value, with noise from the system's entropy.
+    fn report(&self, value: f64) -> Answer<ValueReport> {
+        Ok(ValueReport(self.value.report(value, &mut SecureNoise::from_system()?)?))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("LocalValue(low={}, high={}, epsilon={})", self.low, self.high, self.epsilon)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let LocalValue { low, high, epsilon, .. } = *slf.get();
+        (slf.get_type(), (low, high, epsilon)).into_pyobject(slf.py())
+    }
+}
+
 /// A private bandit over a set, which needs no projection: `set` is a dictionary as in an experiment file.
 ///
-/// With `epsilon` and `delta` a trusted curator protects values; with `delta=0` purely; `local=True` protects every value by itself;
-/// without `epsilon` nobody is protected. For copies see `JointBandit`.
+/// With `epsilon` and `delta` a trusted curator protects values; with `delta=0` purely; `local=True` protects every value by itself:
+/// on the person's device, see `LocalValue`, or by `observe` where the learner itself runs there. Without `epsilon` nobody is
+/// protected. For copies see `JointBandit`; one with `local=True` is not copied while it waits for values.
 ///
 /// >>> import reticent
 /// >>> slates = {"kind": "slates", "elements": 20, "size": 10}
@@ -76,7 +165,6 @@ impl PlayDecision {
 pub(crate) struct ConvexBandit {
     bandit: Mine<Bandit>,
     set: SetLines,
-    copies: u64,
 }
 
 #[pymethods]
@@ -140,7 +228,7 @@ impl ConvexBandit {
         let lines = &set;
         let bandit =
             py.detach(|| params.check(lines.build()?)?.start(SecureNoise::from_system()?))?;
-        Ok(ConvexBandit { bandit: Mine::new(bandit), set, copies: 0 })
+        Ok(ConvexBandit { bandit: Mine::new(bandit), set })
     }
 
     /// The next point to play.
@@ -154,6 +242,35 @@ impl ConvexBandit {
         let bandit = self.bandit.enter()?;
         let seen = py.detach(|| bandit.observe(PlayTicket::numbered(ticket), value))?;
         Ok(Observation { clipped: seen.clipped, released: seen.released })
+    }
+
+    /// Learns a value that `LocalValue.report` protected on a person's device, once: the report or its bytes.
+    fn observe_report(&mut self, ticket: u64, report: &Bound<'_, PyAny>) -> Answer<Observation> {
+        let report = match report.cast::<ValueReport>() {
+            Ok(report) => report.get().0,
+            Err(_) => read_bytes("report", report)?,
+        };
+        let seen = self.bandit.enter()?.observe_report(PlayTicket::numbered(ticket), report)?;
+        Ok(Observation { clipped: seen.clipped, released: seen.released })
+    }
+
+    /// What a person's device needs to protect values of this learner; `None` unless `local=True`.
+    #[getter]
+    fn local_value(&self) -> Option<LocalValue> {
+        let bandit = self.bandit.read();
+        match (bandit.local_value(), bandit.params().protection) {
+            (Some(value), Protection::Local { epsilon }) => {
+                let (low, high) = value.range();
+                Some(LocalValue { low, high, epsilon, value: *value })
+            }
+            _ => None,
+        }
+    }
+
+    /// Decisions whose value has not come.
+    #[getter]
+    fn open_decisions(&self) -> usize {
+        self.bandit.read().open_decisions()
     }
 
     /// Gives up waiting for a value; says whether it was waited for.
@@ -171,10 +288,13 @@ impl ConvexBandit {
     #[getter]
     fn guarantee(&mut self) -> Answer<Option<Guarantee>> {
         let bandit = self.bandit.enter()?;
-        if bandit.params().protection == Protection::None {
-            return Ok(None);
-        }
-        Ok(Some(beside(bandit.guarantee()?, bandit.replays(), self.copies).into()))
+        let (guarantee, replays) = match bandit.params().protection {
+            Protection::None => return Ok(None),
+            // Every value is protected by itself, whoever learns it.
+            Protection::Local { .. } => return Ok(Some(bandit.guarantee()?.into())),
+            _ => (bandit.guarantee()?, bandit.replays()),
+        };
+        Ok(Some(beside(guarantee, replays, self.bandit.copies()).into()))
     }
 
     /// Decisions taken so far: what `load` may be told.
@@ -191,51 +311,45 @@ impl ConvexBandit {
 
     /// The whole state, people's data included: protect these bytes as the data itself, and go on in one place only.
     fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
-        let set = text(&self.set);
-        let mut bytes = (set.len() as u64).to_le_bytes().to_vec();
-        bytes.extend(set.as_bytes());
-        bytes.extend(self.bandit.enter()?.save());
-        Ok(PyBytes::new(py, &bytes))
+        let bandit = self.bandit.enter()?;
+        let state = bandit.save();
+        bandit.refresh_noise()?;
+        let head = Head { copies: self.bandit.copies(), set: self.set.clone() };
+        Ok(PyBytes::new(py, &seal(&head, &state)))
     }
 
     /// Goes on from saved bytes, with fresh noise; a state older than what has left is refused.
     #[staticmethod]
     #[pyo3(signature = (state, decisions_made, releases_made))]
     fn load(state: &[u8], decisions_made: u64, releases_made: u64) -> Answer<Self> {
-        let damaged = || {
-            Failure::invalid("state", format!("{} bytes", state.len()), "give what `save` returned")
-        };
-        let (length, rest) = state.split_at_checked(8).ok_or_else(damaged)?;
-        let length = u64::from_le_bytes(length.try_into().map_err(|_| damaged())?);
-        let length = usize::try_from(length).map_err(|_| damaged())?;
-        let (set, bandit) = rest.split_at_checked(length).ok_or_else(damaged)?;
-        let set: SetLines = serde_json::from_slice(set).map_err(|_| damaged())?;
-        let mut bandit =
-            PrivateBandit::resume(set.build()?, bandit, decisions_made, releases_made)?;
+        let (Head { copies, set }, state) = unseal(state)?;
+        let mut bandit = PrivateBandit::resume(set.build()?, state, decisions_made, releases_made)?;
         bandit.refresh_noise()?;
-        Ok(ConvexBandit { bandit: Mine::new(bandit), set, copies: 0 })
+        Ok(ConvexBandit { bandit: Mine::copied(bandit, copies), set })
     }
 
+    /// A copy beside the original, with fresh noise and the charge for all that are there.
     #[staticmethod]
-    fn _copy(state: &[u8], decisions: u64, copies: u64) -> Answer<Self> {
-        let mut copy = ConvexBandit::load(state, decisions, 0)?;
-        for _ in 0..copies {
-            copy.bandit.enter()?.branch()?;
-        }
-        Ok(copy)
+    fn _copy(state: &[u8], decisions: u64) -> Answer<Self> {
+        let (Head { copies, set }, state) = unseal(state)?;
+        let mut bandit = PrivateBandit::resume(set.build()?, state, decisions, 0)?;
+        bandit.forked(copies)?;
+        Ok(ConvexBandit { bandit: Mine::new(bandit), set })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {
         let py = slf.py();
         let mut bandit = slf.try_borrow_mut().map_err(PyErr::from)?;
-        let state = bandit.save(py)?;
-        bandit.copies += 1;
-        let (copies, decisions) = (bandit.copies, bandit.decisions());
-        Ok(restored(slf, "_copy", (state, decisions, copies))?)
+        answered_once(bandit.bandit.enter()?)?;
+        bandit.bandit.count_copy();
+        let (state, decisions) = (bandit.save(py)?, bandit.decisions());
+        Ok(restored(slf, "_copy", (state, decisions))?)
     }
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PlayDecision>()?;
+    module.add_class::<ValueReport>()?;
+    module.add_class::<LocalValue>()?;
     module.add_class::<ConvexBandit>()
 }

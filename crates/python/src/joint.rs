@@ -2,9 +2,9 @@
 //!
 //! **Copies.** The state holds sums of people's data and noise that has been drawn. `save` and `load` move it: the new place draws
 //! fresh noise, and the old one must stop. A pickle, a `copy.deepcopy` and a forked child are copies, beside which the original may go
-//! on: they draw fresh noise too, and are charged one replay each by the core's theorem (`release::stream`), so that the
-//! guarantee of a copy covers the original and all copies that were pickled before it. What the original says of itself rests on
-//! the condition that nobody goes on beside it.
+//! on: they draw fresh noise too, and are charged by the core's theorem (`release::stream`) one replay for the original and one for
+//! every copy that was made before, so that the guarantee of the last copy covers them all. What the original says of itself rests
+//! on the condition that nobody goes on beside it. Saved bytes hold the generator's key, so whoever saves draws from a new one.
 
 use numpy::{PyArray1, PyReadonlyArray1, ToPyArray};
 use pyo3::{
@@ -19,8 +19,7 @@ use reticent::{
 
 use crate::{
     arms::{fill, with_arms},
-    convert::restored,
-    convert::{Sets, Vector, entries, parameter_or},
+    convert::{Sets, Vector, entries, parameter_or, restored, seal, unseal},
     error::{Answer, Failure},
     guarantee::Guarantee,
     mine::{Forked, Mine},
@@ -70,13 +69,13 @@ pub(crate) fn beside(guarantee: CoreGuarantee, replays: u64, copies: u64) -> Cor
     let guarantee = match replays {
         0 => guarantee,
         _ => guarantee.with_condition(format!(
-            "nobody goes on from the same releases but this copy and the {replays} that are counted: forked siblings do not know of each other"
+            "nobody goes on from the same releases but this copy and the {replays} that are counted: it does not know of copies that others made later"
         )),
     };
     match copies {
         0 => guarantee,
         _ => guarantee.with_condition(format!(
-            "{copies} copies of this state were pickled: one that goes on beside it has its own, larger guarantee"
+            "{copies} copies of this state were pickled or forked: one that goes on beside it has its own, larger guarantee"
         )),
     }
 }
@@ -151,9 +150,16 @@ impl<'py> Many<'py> {
 }
 
 impl Forked for JointLinUcb<SecureNoise> {
-    fn forked(&mut self) -> reticent::Result<()> {
-        self.branch()
+    fn forked(&mut self, others: u64) -> reticent::Result<()> {
+        (0..others).try_for_each(|_| self.branch())
     }
+}
+
+/// What is saved beside the core's state.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Head {
+    /// Copies that were made of this state.
+    copies: u64,
 }
 
 /// A contextual linear bandit that is jointly differentially private: a trusted curator sees rewards, everybody else only what may
@@ -171,15 +177,6 @@ impl Forked for JointLinUcb<SecureNoise> {
 pub(crate) struct JointBandit {
     learner: Mine<JointLinUcb<SecureNoise>>,
     place: Option<Arms>,
-    /// Copies that were pickled of this state.
-    copies: u64,
-}
-
-impl JointBandit {
-    fn of(mut learner: JointLinUcb<SecureNoise>) -> Answer<Self> {
-        learner.refresh_noise()?;
-        Ok(JointBandit { learner: Mine::new(learner), place: None, copies: 0 })
-    }
 }
 
 #[pymethods]
@@ -225,7 +222,7 @@ impl JointBandit {
         let learner = py.detach(|| {
             Ok::<_, reticent::Error>(params.check()?.start(SecureNoise::from_system()?))
         })?;
-        Ok(JointBandit { learner: Mine::new(learner), place: None, copies: 0 })
+        Ok(JointBandit { learner: Mine::new(learner), place: None })
     }
 
     /// Chooses an arm for the next person, from `Arms` or an array with one arm a row.
@@ -295,7 +292,8 @@ impl JointBandit {
     #[getter]
     fn guarantee(&mut self) -> Answer<Guarantee> {
         let learner = self.learner.enter()?;
-        Ok(beside(learner.guarantee()?, learner.replays(), self.copies).into())
+        let (guarantee, replays) = (learner.guarantee()?, learner.replays());
+        Ok(beside(guarantee, replays, self.learner.copies()).into())
     }
 
     /// Rewards learnt so far.
@@ -328,9 +326,13 @@ impl JointBandit {
         self.learner.read().policy().theta().to_pyarray(py)
     }
 
-    /// The whole state, people's data included: protect these bytes as the data itself, and go on in one place only.
+    /// The whole state, people's data included: protect these bytes as the data itself, and go on in one place only. They hold the
+    /// key of the noise so far; what this learner draws from here on comes from a new one.
     fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.learner.enter()?.save()))
+        let learner = self.learner.enter()?;
+        let state = learner.save();
+        learner.refresh_noise()?;
+        Ok(PyBytes::new(py, &seal(&Head { copies: self.learner.copies() }, &state)))
     }
 
     /// Goes on from saved bytes, with fresh noise. `releases_made` is how many releases have left in all, from your own log; an
@@ -338,29 +340,31 @@ impl JointBandit {
     #[staticmethod]
     #[pyo3(signature = (state, releases_made, replays_made = None))]
     fn load(state: &[u8], releases_made: u64, replays_made: Option<u64>) -> Answer<Self> {
-        JointBandit::of(match replays_made {
+        let (Head { copies }, state) = unseal(state)?;
+        let mut learner = match replays_made {
             None => JointLinUcb::resume(state, releases_made)?,
             Some(replays) => JointLinUcb::resume_charged(state, releases_made, replays)?,
-        })
+        };
+        learner.refresh_noise()?;
+        Ok(JointBandit { learner: Mine::copied(learner, copies), place: None })
     }
 
-    /// A copy beside the original, with fresh noise and the charge for it.
+    /// A copy beside the original, with fresh noise and the charge for all that are there.
     #[staticmethod]
-    fn _copy(state: &[u8], copies: u64) -> Answer<Self> {
-        let mut bandit = JointBandit::load(state, 0, None)?;
-        for _ in 0..copies {
-            bandit.learner.enter()?.branch()?;
-        }
-        Ok(bandit)
+    fn _copy(state: &[u8]) -> Answer<Self> {
+        let (Head { copies }, state) = unseal(state)?;
+        let mut learner = JointLinUcb::resume(state, 0)?;
+        learner.forked(copies)?;
+        Ok(JointBandit { learner: Mine::new(learner), place: None })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {
         let py = slf.py();
         let mut bandit = slf.try_borrow_mut().map_err(PyErr::from)?;
+        bandit.learner.enter()?;
+        bandit.learner.count_copy();
         let state = bandit.save(py)?;
-        bandit.copies += 1;
-        let copies = bandit.copies;
-        Ok(restored(slf, "_copy", (state, copies))?)
+        Ok(restored(slf, "_copy", (state,))?)
     }
 
     fn __repr__(&mut self) -> Answer<String> {

@@ -245,8 +245,10 @@ impl LocalPlan {
 }
 
 impl Forked for CorePerson<SecureNoise> {
-    fn forked(&mut self) -> reticent::Result<()> {
-        self.refresh_noise()
+    /// Two copies of one person's half would report twice as often as was promised: no copy goes on.
+    fn forked(&mut self, _others: u64) -> reticent::Result<()> {
+        let remedy = "its reports would be counted in each copy by itself: use it where it was made, or start it here by `plan.person(reports_made=...)` and there no more";
+        Err(reticent::Error::invalid("person", "a forked copy", remedy))
     }
 }
 

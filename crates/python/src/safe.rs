@@ -128,8 +128,10 @@ impl SafeDecision {
 }
 
 impl Forked for CoreAgent<SecureNoise> {
-    fn forked(&mut self) -> reticent::Result<()> {
-        self.refresh_noise()
+    /// Two copies of one agent would answer twice as often as was promised: no copy goes on.
+    fn forked(&mut self, _others: u64) -> reticent::Result<()> {
+        let remedy = "its answers would be counted in each copy by itself: use it where it was made, or `save` it there and `load` it here with answers_given";
+        Err(reticent::Error::invalid("agent", "a forked copy", remedy))
     }
 }
 
@@ -156,9 +158,13 @@ impl Agent {
         Ok(self.0.read().guarantee_so_far()?.map(Guarantee::from))
     }
 
-    /// The whole state: protect these bytes as the responses themselves, and go on in one place only.
+    /// The whole state: protect these bytes as the responses themselves, and go on in one place only. They hold the key of the noise
+    /// so far; what this agent draws from here on comes from a new one.
     fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.0.enter()?.save()))
+        let agent = self.0.enter()?;
+        let state = agent.save();
+        agent.refresh_noise()?;
+        Ok(PyBytes::new(py, &state))
     }
 
     /// Goes on from saved bytes, with fresh noise; a state older than `answers_given` is refused.
@@ -314,7 +320,7 @@ impl SafePlan {
 }
 
 impl Forked for CoreCoordinator<SecureNoise> {
-    fn forked(&mut self) -> reticent::Result<()> {
+    fn forked(&mut self, _others: u64) -> reticent::Result<()> {
         self.refresh_noise()
     }
 }
@@ -374,7 +380,10 @@ impl Coordinator {
 
     /// The whole state: private reports only.
     fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.0.enter()?.save()))
+        let coordinator = self.0.enter()?;
+        let state = coordinator.save();
+        coordinator.refresh_noise()?;
+        Ok(PyBytes::new(py, &state))
     }
 
     /// Goes on from saved bytes; a state older than `decisions_made` is refused.

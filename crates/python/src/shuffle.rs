@@ -112,9 +112,10 @@ impl ShufflePlan {
         Ok(self.0.local_guarantee()?.into())
     }
 
-    /// A person's half.
-    fn person(&self) -> Answer<Person> {
-        Ok(Person::of(self.0.person(SecureNoise::from_system()?)?))
+    /// The half of a person who has made so many reports before.
+    #[pyo3(signature = (reports_made = 0))]
+    fn person(&self, reports_made: u64) -> Answer<Person> {
+        Ok(Person::of(self.0.person_after(reports_made, SecureNoise::from_system()?)?))
     }
 
     /// The component in between: run it where the server cannot look inside.
@@ -130,7 +131,7 @@ impl ShufflePlan {
 
 impl Forked for CoreShuffler<SecureNoise> {
     /// Whoever waits would leave in two batches, and what they have in common would show them: no copy goes on.
-    fn forked(&mut self) -> reticent::Result<()> {
+    fn forked(&mut self, _others: u64) -> reticent::Result<()> {
         let remedy =
             "those who wait would be seen twice: use it where it was made, or `save` and `load` it";
         Err(reticent::Error::invalid("shuffler", "a forked copy", remedy))
@@ -161,9 +162,13 @@ impl Shuffler {
         self.0.read().batches()
     }
 
-    /// The whole state: as secret as the shuffler itself.
+    /// The whole state: as secret as the shuffler itself. It holds the key of the permutations so far; from here on this one draws
+    /// from a new one.
     fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.0.enter()?.save()))
+        let shuffler = self.0.enter()?;
+        let state = shuffler.save();
+        shuffler.refresh_noise()?;
+        Ok(PyBytes::new(py, &state))
     }
 
     /// Goes on from saved bytes, with fresh noise, if no batch has left since.

@@ -45,14 +45,26 @@ MODEL = PLAN.server().publish()
 AGENT = dict(dimension=2, parameter_bound=1.0, action_bound=1.0, response_noise=0.1, privacy=dict(epsilon=1.0, delta=1e-5))
 SAFE = reticent.SafePlan([[1.0], [-1.0]], [1.0, 1.0], [1.0], [AGENT])
 
+SHUFFLE = reticent.ShufflePlan(3, 1.0, 1e-6, batch=10, contributions_per_person=2)
+
 # How to make a learner, and how to make it show its noise.
 NOISY = {
     "joint": (joint, step),
     "convex": (convex, play),
-    "person": (PLAN.person, lambda person: person.report(MODEL, [0.6, 0.0, 0.8], 0.5).values),
-    "agent": (lambda: SAFE.agent(0), lambda agent: [agent.respond(0, 0.5).value for _ in range(4)]),
+    "device": (lambda: reticent.LocalValue(0.0, 1.0, 1.0), lambda device: [bytes(device.report(0.5)) for _ in range(4)]),
     "discrete_gaussian": (lambda: None, lambda _: reticent.privacy.discrete_gaussian(1000, size=20).tolist()),
 }
+
+# Halves that count what one person tells: a copy would count by itself, so there is none.
+COUNTING = {
+    "person": (PLAN.person, lambda person: person.report(MODEL, [0.6, 0.0, 0.8], 0.5), "reports_made"),
+    "shuffled person": (SHUFFLE.person, lambda person: person.report(SHUFFLE.server().publish(), [1.0, 0.0, 0.0], 0.5), "reports_made"),
+    "agent": (lambda: SAFE.agent(0), lambda agent: agent.respond(0, 0.5), "answers_given"),
+}
+
+
+def local(horizon=1000):
+    return reticent.ConvexBandit({"kind": "simplex", "outcomes": 4}, 1.0, horizon, 1.0, local=True, values=(0.0, 1.0), batch=2)
 
 
 def in_child(fork, work):
@@ -107,9 +119,54 @@ class TestFork:
             assert alone < both < three
             assert bandit.guarantee.epsilon == alone
             conditions = in_child(fork, lambda: bandit.guarantee.conditions)
-            assert any("siblings do not know of each other" in condition for condition in conditions)
+            assert any("does not know of copies that others made later" in condition for condition in conditions)
         bandit = joint()
         assert in_child(fork, lambda: (bandit.replays, step(bandit) and bandit.replays)) == (1, 1)
+
+    def test_a_child_counts_copies_that_were_pickled_before(self, fork):
+        bandit = joint()
+        for _ in range(3):
+            pickle.dumps(bandit)
+        # The original and three pickles; whoever is copied from the child counts the child too.
+        assert in_child(fork, lambda: (bandit.replays, copy.deepcopy(bandit).replays)) == (4, 5)
+
+    def test_a_grandchild_counts_a_child_that_did_nothing(self, fork):
+        bandit = joint()
+        assert in_child(fork, lambda: in_child(fork, lambda: bandit.replays)) == 2
+
+    @pytest.mark.parametrize("name", COUNTING)
+    def test_whoever_counts_reports_has_no_forked_copy(self, fork, name):
+        make, tell, remedy = COUNTING[name]
+        half = make()
+
+        def refused():
+            with pytest.raises(reticent.ReticentError, match=f"forked copy.*{remedy}"):
+                tell(half)
+            return True
+
+        assert in_child(fork, refused) and in_child(fork, lambda: in_child(fork, refused))
+        tell(half)
+        for again in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="pickle"):
+                again(half)
+
+    def test_a_value_is_protected_once(self, fork):
+        bandit = local()
+        ticket = bandit.decide().ticket
+
+        def refused():
+            with pytest.raises(reticent.ReticentError, match="open decisions is 1.*observe or dismiss"):
+                bandit.observe(ticket, 0.5)
+            return True
+
+        assert in_child(fork, refused)
+        with pytest.raises(reticent.ReticentError, match="open decisions is 1.*observe or dismiss"):
+            pickle.dumps(bandit)
+        alone = bandit.guarantee.epsilon
+        bandit.observe(ticket, 0.5)
+        assert in_child(fork, lambda: bandit.decide().ticket) == bandit.decide().ticket == 1
+        bandit.dismiss(1)
+        assert copy.deepcopy(bandit).guarantee.epsilon == bandit.guarantee.epsilon == alone
 
     def test_a_forked_shuffler_shows_nobody_twice(self, fork):
         plan = reticent.ShufflePlan(3, 1.0, 1e-6, batch=10)
@@ -124,6 +181,14 @@ class TestFork:
 
         assert in_child(fork, refused)
         assert shuffler.take(report) is None
+
+
+def test_forked_siblings_count_those_before_them():
+    bandit = joint()
+    assert [in_child(os.fork, lambda: bandit.replays) for _ in range(3)] == [1, 2, 3]
+    assert bandit.replays == 0 and any("3 copies" in condition for condition in bandit.guarantee.conditions)
+    assert copy.deepcopy(bandit).replays == 4
+    assert copy.deepcopy(joint()).replays == 1     # what is made later was not forked
 
 
 def _in_pool(_):
@@ -151,6 +216,52 @@ def test_copies_draw_their_own_noise_and_are_counted(again):
         assert any("2 copies" in condition for condition in bandit.guarantee.conditions)
         shown = [show(bandit), show(first), show(second)]
         assert len({tuple(answer) for answer in shown}) == 3
+
+
+def test_a_saved_state_remembers_its_copies():
+    for make, made in ((joint, lambda b: (b.releases,)), (convex, lambda b: (b.decisions, b.releases))):
+        bandit = make()
+        pickle.dumps(bandit), pickle.dumps(bandit)
+        moved = type(bandit).load(bandit.save(), *made(bandit))
+        assert any("2 copies" in condition for condition in moved.guarantee.conditions)
+        assert moved.guarantee.epsilon == bandit.guarantee.epsilon
+        assert copy.deepcopy(moved).guarantee.epsilon == copy.deepcopy(bandit).guarantee.epsilon
+        state = bandit.save()
+        for index in range(8 * 40):
+            flipped = bytearray(state)
+            flipped[index // 8] ^= 1 << index % 8
+            with pytest.raises(reticent.ReticentError):
+                type(bandit).load(bytes(flipped), *made(bandit))
+
+
+SAVING = {
+    "joint": joint,
+    "convex": convex,
+    "convex, local": local,
+    "agent": lambda: SAFE.agent(0),
+    "coordinator": SAFE.coordinator,
+    "shuffler": SHUFFLE.shuffler,
+}
+
+
+@pytest.mark.parametrize("name", SAVING)
+def test_whoever_saves_draws_from_a_new_key(name):
+    """Saved bytes hold the key. Nothing else changes between two saves, so they would be equal if the key went on in use.
+
+    A new key differs from the old one in more than 16 of its 32 bytes, but for once in 10^30.
+    """
+    learner = SAVING[name]()
+    saves = [learner.save() for _ in range(3)]
+    if name in ("joint", "convex", "convex, local", "coordinator"):
+        _, (_, _, (state, *_)) = learner.__reduce__()
+        saves += [state, learner.save()]
+    for old, new in zip(saves, saves[1:]):
+        assert len(old) == len(new) and 16 < sum(a != b for a, b in zip(old, new)) <= 32 + 8 + 8 + 8 + 1
+
+
+def test_without_noise_two_saves_are_the_same():
+    for learner in (plain(), PLAN.server(), SHUFFLE.server(), reticent.OnlineLearner(3, 1.0)):
+        assert learner.save() == learner.save()
 
 
 def test_one_file_loaded_twice_never_repeats_noise():

@@ -4,6 +4,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import numpy
@@ -95,8 +96,16 @@ def test_an_experiment_in_any_form(experiment, tmp_path):
 
 
 def test_certify_reproduce_and_plan(tmp_path):
-    guarantees = lab.certify(ROOT / "examples/paper0_certify.toml")
-    assert any(guarantee is not None and "claim" in repr(guarantee) for guarantee in guarantees.values())
+    certified = lab.certify(ROOT / "examples/paper0_certify.toml")
+    assert any(guarantee is not None and "claim" in repr(guarantee) for guarantee, _ in certified.values())
+    config = {
+        "name": "x",
+        "rounds": 1000,
+        "environment": {"kind": "gap", "dimension": 3, "arms": 5},
+        "algorithm": [{"kind": "local", "privacy": {"epsilon": 2.0, "delta": 1e-6}}],
+    }
+    ((guarantee, remarks),) = lab.certify(config).values()
+    assert guarantee.model == "local" and remarks[0] and lab.certify(config).popitem()[1].remarks == remarks
     (done,) = lab.reproduce("paper3/theorem3", tmp_path)
     assert done["id"] == "paper3/theorem3" and all(claim["verdict"] for claim in done["claims"])
     with pytest.raises(ReticentError, match="paper9"):
@@ -282,3 +291,40 @@ def test_a_data_set_of_classes_is_a_bandit(tmp_path):
     for X, y, words in [(X, y[:5], "shapes"), (X * numpy.nan, y, "finite"), (X, numpy.zeros(400), "1 different values")]:
         with pytest.raises(ReticentError, match=words):
             lab.Classification(X, y)
+
+
+def test_a_data_set_is_not_left_among_the_results(tmp_path, monkeypatch):
+    X = numpy.random.default_rng(4).uniform(0, 1, (200, 2)) + 0.123456789
+    config = {
+        "name": "x",
+        "rounds": 500,
+        "trials": 2,
+        "environment": lab.Classification(X, X[:, 0] > X[:, 1]),
+        "algorithm": [{"kind": "linucb"}],
+    }
+    first = lab.run(config, tmp_path / "shared")
+    secret = repr(float(X[17, 0]))
+    written = [file for file in (tmp_path / "shared").rglob("*") if file.is_file()]
+    assert written and not any(secret in file.read_text(errors="replace") for file in written)
+    beside = tmp_path / "shared.private-data.csv"
+    assert secret in beside.read_text() and beside.stat().st_mode & 0o077 == 0
+    # The same call goes on, also when the data were deleted meanwhile.
+    beside.unlink()
+    again = lab.run(config, tmp_path / "shared")
+    assert (first.outcome["computed"], again.outcome["computed"], again.outcome["resumed"]) == (2, 0, 2)
+    # With nothing kept, nothing is left.
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    lab.run(config)
+    lab.certify(config)
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_simulation_says_that_it_protects_nobody(experiment):
+    simulated = lab.run(experiment)
+    assert repr(simulated).endswith("would have this guarantee") and repr(simulated).count("*") == 5
+    assert "protects nobody" in simulated._repr_html_()
+    world = lambda seed: lab.Environment.gap(3, 5, seed=seed)  # noqa: E731
+    secure = lab.play(world, {"joint": lambda seed: reticent.JointBandit(3, 1.0, 1e-6, 100)}, rounds=50)
+    assert secure.guarantees["joint"]["epsilon"] <= 1.0 and "*" not in repr(secure) + secure._repr_html_()

@@ -328,6 +328,11 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         self.state.open.remove(&ticket.0).is_some()
     }
 
+    /// How many values are waited for.
+    pub fn open_decisions(&self) -> usize {
+        self.state.open.len()
+    }
+
     /// x~: where the learner would play if it did not have to explore.
     pub fn point(&self) -> &[f64] {
         &self.state.point

@@ -155,6 +155,11 @@ impl LocalValue {
         Ok(ValueReport((share * STEPS as f64) as i64 + noise.discrete_laplace(&self.law)))
     }
 
+    /// What values are clipped to.
+    pub fn range(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
     /// An unbiased estimate of the clipped value, up to half a step.
     pub fn estimate(&self, report: ValueReport) -> f64 {
         self.low + (self.high - self.low) * (report.0 as f64 + 0.5) / STEPS as f64

@@ -6,7 +6,7 @@
     LinUCB                              the same without privacy, to compare with
     SafePlan -> Agent, Coordinator      many agents inside a set of safe responses
     OnlineLearner, LinearModel, Randomizer              learning from gradients that everybody protects as they like
-    ConvexBandit                        slates, routes, assignments
+    ConvexBandit, LocalValue            slates, routes, assignments; the device's half where nobody is trusted
     reticent.privacy                    events, accountant, calculator, noise
     reticent.lab                        experiments, papers, sweeps on a cluster
 
@@ -29,6 +29,7 @@ from ._core import (
     LinearModel,
     LinUCB,
     LocalPlan,
+    LocalValue,
     Model,
     Observation,
     OnlineLearner,
@@ -44,6 +45,7 @@ from ._core import (
     ShufflePlan,
     Shuffler,
     ShuffleServer,
+    ValueReport,
     __version__,
 )
 
@@ -59,6 +61,7 @@ __all__ = [
     "LinUCB",
     "LinearModel",
     "LocalPlan",
+    "LocalValue",
     "Model",
     "Observation",
     "OnlineLearner",
@@ -74,10 +77,11 @@ __all__ = [
     "ShufflePlan",
     "ShuffleServer",
     "Shuffler",
+    "ValueReport",
     "lab",
     "privacy",
 ]
 
-# The process number finds forks by itself; this also finds a child that was given a dead ancestor's number.
+# The process number finds forks by itself; this lets the parent count them, and finds a child that was given a dead ancestor's number.
 if hasattr(_os, "register_at_fork"):
-    _os.register_at_fork(after_in_child=_core._forked)
+    _os.register_at_fork(before=_core._forking, after_in_child=_core._forked)

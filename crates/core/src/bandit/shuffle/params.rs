@@ -201,7 +201,12 @@ impl ShufflePlan {
 
     /// A person's half: the same as without a shuffler, with weaker noise.
     pub fn person<N: Noise>(&self, noise: N) -> Result<Person<N>> {
-        self.local.person(0, noise)
+        self.person_after(0, noise)
+    }
+
+    /// The half of a person who has made so many reports before.
+    pub fn person_after<N: Noise>(&self, reports: u64, noise: N) -> Result<Person<N>> {
+        self.local.person_after(0, reports, noise)
     }
 
     /// The component in between.

@@ -131,6 +131,12 @@ impl<N: Noise> Shuffler<N> {
         }
     }
 
+    /// From here on everything random is drawn from a new key: whoever holds bytes that were saved before cannot tell how the next
+    /// batches are permuted.
+    pub fn refresh_noise(&mut self) -> Result<()> {
+        self.state.noise.refresh()
+    }
+
     /// Takes a report, once, and gives a batch whenever one is full. An error changes nothing.
     pub fn take(&mut self, report: &Report) -> Result<Option<Batch>> {
         let state = &mut self.state;

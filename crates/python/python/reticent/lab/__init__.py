@@ -22,12 +22,13 @@ True
 """
 
 from .._core import Environment
-from .experiment import certify, merge, plan, reproduce, run
+from .experiment import Certified, certify, merge, plan, reproduce, run
 from .own import Classification, play
 from .results import Algorithm, Results
 
 __all__ = [
     "Algorithm",
+    "Certified",
     "Classification",
     "Environment",
     "Results",

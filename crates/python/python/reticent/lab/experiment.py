@@ -7,7 +7,7 @@ import os
 import pathlib
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 from .. import _core
 from . import engines
@@ -26,7 +26,7 @@ def _text(config, folder=None):
         environment = config.get("environment")
         if isinstance(environment, Classification):
             if folder is None:
-                raise _core.ReticentError("folder is None: a data set is written there for the runner; give one")
+                raise _core.ReticentError("folder is None: a data set is written beside it for the runner; give one")
             config["environment"] = environment._table(folder)
         return _core.to_toml(config)
     if isinstance(config, os.PathLike) or "\n" not in config:
@@ -90,7 +90,7 @@ def run(
         with tempfile.TemporaryDirectory(prefix="reticent-") as temporary:
             results = run(
                 config,
-                temporary,
+                pathlib.Path(temporary) / "results",
                 overrides,
                 engine=engine,
                 shards=shards,
@@ -122,18 +122,25 @@ def merge(parts: Iterable[Path], folder: Path) -> Results:
     return Results.load(folder)
 
 
-def certify(config: Config, overrides: Mapping[str, Any] | None = None) -> dict[str, _core.Guarantee | None]:
-    """The guarantee of every algorithm of an experiment, by name; nothing is run.
+class Certified(NamedTuple):
+    """What may be promised of an algorithm, and what else is to be known of it."""
+
+    guarantee: _core.Guarantee | None
+    remarks: list[str]
+
+
+def certify(config: Config, overrides: Mapping[str, Any] | None = None) -> dict[str, Certified]:
+    """The guarantee and remarks of every algorithm of an experiment, by name; nothing is run.
 
     >>> from reticent import lab
     >>> config = {"name": "x", "rounds": 1000, "environment": {"kind": "gap", "dimension": 3, "arms": 5},
     ...           "algorithm": [{"kind": "joint", "privacy": {"epsilon": 1.0, "delta": 1e-6}}]}
-    >>> [guarantee.delta for guarantee in lab.certify(config).values()]
-    [1e-06]
+    >>> [(guarantee.delta, remarks) for guarantee, remarks in lab.certify(config).values()]
+    [(1e-06, [])]
     """
     with tempfile.TemporaryDirectory(prefix="reticent-") as temporary:
-        found = _core.certify(_text(config, temporary), _overrides(overrides))
-    return {name: guarantee for name, guarantee, _ in found}
+        found = _core.certify(_text(config, pathlib.Path(temporary) / "results"), _overrides(overrides))
+    return {name: Certified(guarantee, remarks) for name, guarantee, remarks in found}
 
 
 def reproduce(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import os
 import pathlib
 from collections.abc import Mapping
 from typing import Any
@@ -84,6 +85,9 @@ class Classification:
     their own ranges, which must be public, in one block for each class, and a constant they share. It can be given to `play`, or as the
     environment of `run`, where every trust model of the laboratory is there to compare.
 
+    `run` reads files, so it writes the data, as they are, to `<folder>.private-data.csv`: beside the folder of results, which people
+    share, and not in it; readable by its owner only. The same call needs it again to go on; delete it when you are done.
+
     >>> import numpy, reticent
     >>> from reticent import lab
     >>> X = numpy.random.default_rng(1).uniform(-1, 1, (300, 2))
@@ -137,10 +141,12 @@ class Classification:
         return float(arm == self._class)
 
     def _table(self, folder):
-        """The data set as a file, for the runner."""
-        path = pathlib.Path(folder).absolute() / "data.csv"
+        """The data set as a file, for the runner: beside the folder that people share, not in it."""
+        folder = pathlib.Path(folder).absolute()
+        path = folder.with_name(folder.name + ".private-data.csv")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "w", newline="") as file:
+        path.unlink(missing_ok=True)    # an old file would keep its old permissions
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow([*(f"x{column}" for column in range(self.X.shape[1])), "class"])
             writer.writerows([*map(repr, map(float, line)), self.classes[c]] for line, c in zip(self.X, self.y))

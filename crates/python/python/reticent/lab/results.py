@@ -21,7 +21,7 @@ class Algorithm:
     rounds: numpy.ndarray
     #: One row a trial, one column a recorded round.
     regret: numpy.ndarray
-    #: What may be promised, as in `summary.json`, or None.
+    #: What may be promised, as in `summary.json`, or None; of a run on seeded noise (`simulated`) what the same run on secure noise would.
     guarantee: dict | None = None
     nanoseconds_per_round: float | None = None
 
@@ -35,6 +35,13 @@ class Algorithm:
         """Its standard error; zero for a single trial, where it is unknown."""
         trials = len(self.regret)
         return self.regret.std(axis=0, ddof=1) / trials**0.5 if trials > 1 else numpy.zeros(self.regret.shape[1])
+
+
+_SIMULATION = "* simulation: seeded noise protects nobody; the same run on secure noise would have this guarantee"
+
+
+def _simulated(promise):
+    return promise is not None and bool(promise.get("simulated"))
 
 
 class Results:
@@ -102,7 +109,7 @@ class Results:
 
     @property
     def guarantees(self) -> dict[str, dict | None]:
-        """What may be promised, by name; None where nothing is."""
+        """What may be promised, by name; None where nothing is. Where `simulated` is true the noise was seeded and protected nobody."""
         return {algorithm.name: algorithm.guarantee for algorithm in self.algorithms}
 
     @property
@@ -150,13 +157,19 @@ class Results:
     def _rows(self):
         for algorithm in self.algorithms:
             promise = algorithm.guarantee
+            mark = " *" if _simulated(promise) else ""
             yield (
                 algorithm.name,
                 f"{algorithm.mean[-1]:.6g}",
                 f"{algorithm.standard_error[-1]:.2g}" if len(algorithm.regret) > 1 else "",
-                "" if promise is None else f"{promise['epsilon']:.4g}",
-                "" if promise is None else f"{promise['delta']:.0e}",
+                "" if promise is None else f"{promise['epsilon']:.4g}{mark}",
+                "" if promise is None else f"{promise['delta']:.0e}{mark}",
             )
+
+    @property
+    def _note(self):
+        """What the mark says, if there is one."""
+        return _SIMULATION if any(_simulated(promise) for promise in self.guarantees.values()) else ""
 
     _HEADER = ("algorithm", "final regret", "standard error", "epsilon", "delta")
 
@@ -164,11 +177,12 @@ class Results:
         rows = [self._HEADER, *self._rows()]
         widths = [max(len(row[column]) for row in rows) for column in range(len(self._HEADER))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-        return "\n".join([self.name, *lines])
+        return "\n".join([self.name, *lines, *filter(None, [self._note])])
 
     def _repr_html_(self):
         def line(cells, tag):
             return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
         body = "".join(line(row, "td") for row in self._rows())
-        return f"<p>{html.escape(self.name)}</p><table>{line(self._HEADER, 'th')}{body}</table>"
+        note = f"<p>{html.escape(self._note)}</p>" if self._note else ""
+        return f"<p>{html.escape(self.name)}</p><table>{line(self._HEADER, 'th')}{body}</table>{note}"
