@@ -3,7 +3,8 @@
 //! A fork copies memory, and with it every generator: parent and child would draw the same noise for different people, and the
 //! difference of what they publish would be the data. So a state is only reached through [`Mine::enter`], which looks for a fork
 //! before anything is drawn. `os.register_at_fork` counts forks on both sides; the process number finds those that Python
-//! knows nothing of, in the child at least. The parent cannot know of those, nor of a file that is loaded twice.
+//! knows nothing of, in the child at least. What cannot be known: the parent hears nothing of those, two of them in a row with no
+//! call in between look like one, a pickle or a file may be loaded twice, and nobody knows of copies that are made elsewhere later.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 

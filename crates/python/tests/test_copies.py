@@ -131,8 +131,11 @@ class TestFork:
         assert in_child(fork, lambda: (bandit.replays, copy.deepcopy(bandit).replays)) == (4, 5)
 
     def test_a_grandchild_counts_a_child_that_did_nothing(self, fork):
+        """But for two forks in a row of which Python knows nothing: they look like one."""
         bandit = joint()
-        assert in_child(fork, lambda: in_child(fork, lambda: bandit.replays)) == 2
+        assert in_child(fork, lambda: in_child(os.fork, lambda: bandit.replays)) == 2
+        bandit = joint()
+        assert in_child(os.fork, lambda: in_child(fork, lambda: bandit.replays)) == 2
 
     @pytest.mark.parametrize("name", COUNTING)
     def test_whoever_counts_reports_has_no_forked_copy(self, fork, name):
