@@ -219,6 +219,25 @@ fn a_restored_shuffler_keeps_who_waits_and_whom_it_has_seen() {
 }
 
 #[test]
+fn a_refreshed_shuffler_leaves_the_key_that_was_saved() {
+    use crate::noise::SecureNoise;
+    let plan = plan(3, Aggregation::Permute);
+    let mut shuffler = plan.shuffler(SecureNoise::from_system().unwrap()).unwrap();
+    let bytes = shuffler.save();
+    assert_eq!(bytes, shuffler.save());
+    shuffler.refresh_noise().unwrap();
+    assert_ne!(bytes, shuffler.save());
+}
+
+#[test]
+fn a_person_goes_on_counting_where_they_stopped() {
+    let plan = plan(3, Aggregation::Sum);
+    let most = plan.person(Seeded(1)).unwrap().reports_left();
+    assert_eq!(plan.person_after(most, Seeded(1)).unwrap().reports_left(), 0);
+    assert!(plan.person_after(most + 1, Seeded(1)).is_err());
+}
+
+#[test]
 fn what_is_requested_holds_after_shuffling_and_more_people_allow_weaker_reports() {
     let mut last = 0.0;
     for batch in [20, 1000, 100_000] {
