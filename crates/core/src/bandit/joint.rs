@@ -371,9 +371,8 @@ impl JointParams {
     /// In `paper` mode, what the publication claims beside what holds.
     fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
         // Release times count rewards: if only the content answered, when a release comes would tell who they are.
-        let guarantee = guarantee.with_condition(
-            "which rewards come, and when, is public and depends on nobody's data",
-        );
+        let guarantee = guarantee
+            .with_condition("which rewards come, and when, is public and depends on nobody's data");
         match self.mode {
             Mode::Exact => Ok(guarantee),
             Mode::Paper => guarantee.with_claim(self.epsilon, self.delta, self.published.source()),

@@ -89,7 +89,8 @@ impl ShuffleLines {
                 };
                 let plan = params.check()?;
                 let mut remarks = tuned(&self.exploration);
-                remarks.push(format!("without the shuffler: {}", plan.local_guarantee()?.simulated()));
+                remarks
+                    .push(format!("without the shuffler: {}", plan.local_guarantee()?.simulated()));
                 (params, plan.guarantee()?.simulated(), remarks)
             }
             Mode::Paper => {

@@ -123,7 +123,10 @@ impl TableLines {
         columns.settle()?;
         let lines: u64 = counts.values().sum();
         let mut protected = file_conditions("line", lines as usize, rounds);
-        protected.push(format!("that the classes are {} is public", counts.keys().cloned().collect::<Vec<_>>().join(", ")));
+        protected.push(format!(
+            "that the classes are {} is public",
+            counts.keys().cloned().collect::<Vec<_>>().join(", ")
+        ));
         protected.extend(columns.remarks());
         let mut remarks = vec![remark(&counts)];
         remarks.extend(columns.remarks());
