@@ -12,13 +12,20 @@ pub struct Report {
     json: serde_json::Value,
     warnings: Vec<String>,
     failures: Vec<String>,
+    violations: Vec<String>,
 }
 
 impl Report {
     /// `text` for a person, `json` for a machine; both say the same.
     pub fn new(text: impl Into<String>, json: &impl Serialize) -> Self {
         let json = serde_json::to_value(json).expect("results are plain data with string keys");
-        Report { text: text.into(), json, warnings: Vec::new(), failures: Vec::new() }
+        Report {
+            text: text.into(),
+            json,
+            warnings: Vec::new(),
+            failures: Vec::new(),
+            violations: Vec::new(),
+        }
     }
 
     /// Things a careful reader should be told, on stderr.
@@ -33,6 +40,12 @@ impl Report {
         self
     }
 
+    /// Promises that do not hold.
+    pub fn refute(mut self, violations: impl IntoIterator<Item = String>) -> Self {
+        self.violations.extend(violations);
+        self
+    }
+
     /// Writes the result to stdout; a reader who closed the pipe early is no failure.
     pub fn print(&self, json: bool) -> Result<(), Error> {
         for warning in &self.warnings {
@@ -41,6 +54,7 @@ impl Report {
         let text = if json { self.json.to_string() } else { self.text.trim_end().to_string() };
         match writeln!(std::io::stdout(), "{text}") {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ if !self.violations.is_empty() => Err(Error::Violated(self.violations.join(", "))),
             _ if self.failures.is_empty() => Ok(()),
             _ => Err(Error::Partly(self.failures.join("\n"))),
         }

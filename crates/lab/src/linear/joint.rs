@@ -2,6 +2,8 @@
 //!
 //! Such learners see released sums only, so between two releases nothing changes and `trial` plays whole blocks.
 
+use std::sync::Arc;
+
 use reticent::{
     bandit::{Confidence, ConfidenceRule, JointParams, Problem, Published, Regularizer, bounds},
     privacy::{Guarantee, Mode, gaussian},
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{Setting, trial};
 use crate::{
     FastNoise, Result,
+    audit::{self, Attack},
     contest::{Bound, Contestant, Side, Trial},
     simulate::{NodeNoise, PrefixNoise, StreamNoise, TreeNoise},
 };
@@ -110,6 +113,7 @@ pub struct Learner {
     /// The epsilon that was asked for.
     epsilon: Option<f64>,
     noise: NoisePlan,
+    attacks: Arc<Vec<Attack>>,
 }
 
 #[derive(Debug, Clone)]
@@ -200,6 +204,10 @@ impl Contestant for Learner {
         all
     }
 
+    fn attacks(&self) -> &[Attack] {
+        &self.attacks
+    }
+
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         Ok(trial::run(&self.setting.environment, self, seed, trial, checkpoints)?.into())
     }
@@ -224,6 +232,7 @@ impl Learner {
             guarantee: None,
             epsilon: None,
             noise: NoisePlan::None,
+            attacks: Arc::default(),
         })
     }
 }
@@ -333,7 +342,9 @@ impl Builder<'_> {
             .into());
         }
         let releases = self.lines.schedule.releases(self.setting.rounds);
-        self.finish(params.domain, NoisePlan::Stream { params, releases }, self.tight(), guarantee)
+        let attacks = self.attacks(&params, &guarantee);
+        let noise = NoisePlan::Stream { params, releases };
+        self.finish(params.domain, noise, self.tight(), guarantee, attacks)
     }
 
     /// A binary tree over rounds with the same noise on matrix and vector, published or exactly calibrated.
@@ -364,7 +375,8 @@ impl Builder<'_> {
             (Some(ConfidenceName::Tight), _) | (None, Mode::Exact) => self.tight(),
             _ => paper,
         };
-        self.finish(domain, NoisePlan::Gaussian { deviation }, confidence, guarantee)
+        let attacks = self.attacks(&params, &guarantee);
+        self.finish(domain, NoisePlan::Gaussian { deviation }, confidence, guarantee, attacks)
     }
 
     /// The paper's Wishart tree, with the guarantee of the learner that is deployed.
@@ -388,7 +400,34 @@ impl Builder<'_> {
             nodes: self.published.levels(),
             fresh_dummies: self.lines.fresh_dummies,
         };
-        self.finish(problem.domain(), noise, self.regularized(regularizer), guarantee)
+        let attacks = self.attacks(deployed.check()?.sums(), &guarantee);
+        self.finish(problem.domain(), noise, self.regularized(regularizer), guarantee, attacks)
+    }
+
+    /// Every release of the deployed sums, and the actions of the learner around them where the core has it.
+    fn attacks(&self, sums: &PrivateSumParams, guarantee: &Guarantee) -> Vec<Attack> {
+        let Setting { problem, rounds, .. } = *self.setting;
+        let Budget { epsilon, delta } = self.lines.privacy;
+        let alpha = Some(self.setting.alpha());
+        let learner = match (self.lines.mode, self.lines.mechanism) {
+            (Mode::Exact, MechanismName::GaussianTree) => None,
+            (Mode::Exact, _) => Some(JointParams {
+                alpha,
+                mechanism: sums.mechanism,
+                schedule: sums.schedule,
+                ..JointParams::new(problem, epsilon, delta, Some(rounds))
+            }),
+            (Mode::Paper, MechanismName::GaussianTree) => {
+                Some(JointParams::published(problem, epsilon, delta, rounds))
+            }
+            (Mode::Paper, name) => {
+                let shifted = name == MechanismName::Wishart;
+                Some(JointParams::published_wishart(problem, epsilon, delta, rounds, shifted))
+            }
+        };
+        let mut all = audit::sums::attacks(sums, guarantee);
+        all.extend(learner.iter().flat_map(|params| audit::joint::attacks(params, guarantee)));
+        all
     }
 
     fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
@@ -419,6 +458,7 @@ impl Builder<'_> {
         noise: NoisePlan,
         confidence: Confidence,
         guarantee: Guarantee,
+        attacks: Vec<Attack>,
     ) -> Result<Learner> {
         let Budget { epsilon, delta } = self.lines.privacy;
         let name = self.lines.name.clone().unwrap_or_else(|| {
@@ -434,6 +474,7 @@ impl Builder<'_> {
             rule: ConfidenceRule::new(self.setting.problem, self.setting.alpha(), confidence)?,
             guarantee: Some(guarantee.simulated()),
             noise,
+            attacks: Arc::new(attacks),
         })
     }
 }

@@ -12,7 +12,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Stepping, World, published, published_guarantee, trusted::tuned};
-use crate::{FastNoise, Result, contest::Certificate, simulate::Player};
+use crate::{FastNoise, Result, audit, contest::Certificate, simulate::Player};
 
 /// A model is published after each of the first reports, and then after every so many.
 const EAGER: u64 = 200;
@@ -99,10 +99,11 @@ impl LocalLines {
             ..LocalParams::new(world.bounds(), epsilon, delta)
         };
         let plan = params.check()?;
-        let mut certificates = Vec::new();
+        let (mut certificates, mut attacks) = (Vec::new(), Vec::new());
         let mut weakest = plan.guarantee(0)?;
         for (level, brought) in epsilons.iter().enumerate() {
             let guarantee = plan.guarantee(level)?;
+            attacks.extend(audit::local::attacks(&plan, level, &world.bounds(), &guarantee));
             if guarantee.epsilon() > weakest.epsilon() {
                 weakest = guarantee.clone();
             }
@@ -121,6 +122,7 @@ impl LocalLines {
             world,
             table: None,
             start: starter(plan, shares),
+            attacks,
         })
     }
 }
@@ -220,14 +222,18 @@ impl LdpLines {
                 (params, guarantee, Vec::new())
             }
         };
+        let plan = params.check()?;
+        // What the published constants are certified for is this environment's arms.
+        let people = if self.mode == Mode::Paper { world.bounds() } else { bounds };
         Ok(Stepping {
             name,
+            attacks: audit::local::attacks(&plan, 0, &people, &guarantee),
             guarantee: Some(guarantee),
             certificates: Vec::new(),
             remarks,
             world,
             table: None,
-            start: starter(params.check()?, vec![1.0]),
+            start: starter(plan, vec![1.0]),
         })
     }
 }

@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Result,
+    audit::Attack,
     contest::{Certificate, Contestant, Family, Trial, mix, name_hash},
     environment::Environment,
     simulate::{Player, play},
@@ -153,6 +154,7 @@ struct Stepping {
     /// A file that stands in the sphere's place.
     table: Option<Arc<TableBandit>>,
     start: Start,
+    attacks: Vec<Attack>,
 }
 
 impl Contestant for Stepping {
@@ -181,6 +183,10 @@ impl Contestant for Stepping {
         };
         let mut player = (self.start)(mix(world, name_hash(&self.name)))?;
         Ok(play(environment.as_mut(), player.as_mut(), checkpoints)?.into())
+    }
+
+    fn attacks(&self) -> &[Attack] {
+        &self.attacks
     }
 
     fn data_hash(&self) -> u64 {

@@ -12,7 +12,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Start, Stepping, World};
-use crate::{FastNoise, Result, simulate::Player};
+use crate::{FastNoise, Result, audit, simulate::Player};
 
 /// Which online learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -99,7 +99,8 @@ impl OnlineLines {
         let params = self.params(world, rounds)?;
         let server = params.check()?;
         let start = move || Ok(params.check()?);
-        let mut stepping = self.stepping("OnlineUCB", server.guarantee()?, world, start);
+        let mut stepping =
+            self.stepping("OnlineUCB", params.randomizer, server.guarantee()?, world, start);
         if let Width::Proved(_) = params.width {
             let width = server.policy().width();
             stepping.remarks.push(format!("the proved width of the confidence set is {width:.1}"));
@@ -109,18 +110,21 @@ impl OnlineLines {
 
     /// Algorithm 9.
     pub(super) fn anytime(&self, world: World, rounds: u64) -> Result<Stepping> {
-        let params = AnytimeParams::new(self.params(world, rounds)?);
+        let base = self.params(world, rounds)?;
+        let params = AnytimeParams::new(base);
         let guarantee = params.check()?.guarantee()?;
         let start = move || Ok(params.check()?);
-        Ok(self.stepping("anytime OnlineUCB", guarantee, world, start))
+        Ok(self.stepping("anytime OnlineUCB", base.randomizer, guarantee, world, start))
     }
 
     /// Algorithm 2.
     pub(super) fn combiner(&self, world: World, rounds: u64) -> Result<Stepping> {
-        let params = CombinerParams::new(self.params(world, rounds)?);
+        let base = self.params(world, rounds)?;
+        let params = CombinerParams::new(base);
         let combiner = params.check()?;
         let start = move || Ok(params.check()?);
-        let mut stepping = self.stepping("combiner", combiner.guarantee()?, world, start);
+        let mut stepping =
+            self.stepping("combiner", base.randomizer, combiner.guarantee()?, world, start);
         if combiner.is_vacuous() {
             let remark = "Theorem 4.1 is vacuous at this horizon: every R_i exceeds the worst regret there is";
             stepping.remarks.push(remark.into());
@@ -182,6 +186,7 @@ impl OnlineLines {
     fn stepping<E: OnlineEngine + 'static>(
         &self,
         what: &str,
+        randomizer: FeatureRewardParams,
         guarantee: Guarantee,
         world: World,
         engine: impl Fn() -> Result<E> + Send + Sync + 'static,
@@ -196,6 +201,7 @@ impl OnlineLines {
             let parts: String = parts.iter().filter(|part| part.0).map(|part| part.1).collect();
             format!("{what}, {}{parts} ({epsilon}, {delta:e})", self.learner.text())
         });
+        let attacks = audit::local::feature_reward(&randomizer, &guarantee);
         let start: Start = Box::new(move |seed| {
             Ok(Box::new(Protocol { engine: engine()?, noise: FastNoise::seeded(seed) }))
         });
@@ -209,6 +215,7 @@ impl OnlineLines {
             world,
             table: None,
             start,
+            attacks,
         }
     }
 }
@@ -280,6 +287,7 @@ impl OnlineLinUcbLines {
             remarks: self.width.map(|_| remark.into()).into_iter().collect(),
             world,
             table: None,
+            attacks: Vec::new(),
             start: Box::new(move |_| Ok(Box::new(Open(params.check()?)))),
         })
     }

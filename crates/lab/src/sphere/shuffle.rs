@@ -12,7 +12,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Stepping, World, published, published_guarantee, trusted::tuned};
-use crate::{FastNoise, Result, simulate::Player};
+use crate::{FastNoise, Result, audit, simulate::Player};
 
 /// What `kind = "shuffle"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,6 +104,13 @@ impl ShuffleLines {
             }
         };
         let plan = params.check()?;
+        let people = world.bounds();
+        let (batch, form) = (params.batch, params.aggregation);
+        let mut attacks = audit::shuffle::attacks(&plan, form, batch, &people, &guarantee)?;
+        if self.mode == Mode::Exact {
+            let local = plan.local_guarantee()?;
+            attacks.extend(audit::local::attacks(plan.local(), 0, &people, &local));
+        }
         let start = move |seed| {
             let mut noise = FastNoise::seeded(seed);
             let shuffler = plan.shuffler(FastNoise::seeded(noise.bits()))?;
@@ -121,6 +128,7 @@ impl ShuffleLines {
             world,
             table: None,
             start: Box::new(start),
+            attacks,
         })
     }
 }
@@ -140,6 +148,7 @@ fn priced_only(
         remarks: vec![remark.into()],
         world,
         table: None,
+        attacks: Vec::new(),
         start: Box::new(move |_| {
             let remedy = "vector sums are simulated for arms of norm 1";
             Err(reticent::Error::invalid("norm", norm, remedy).into())

@@ -12,7 +12,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Stepping, World, published, published_guarantee};
-use crate::{FastNoise, Result, linear::MechanismName, simulate::Player};
+use crate::{FastNoise, Result, audit, linear::MechanismName, simulate::Player};
 
 /// What `kind = "linucb"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,6 +56,7 @@ impl LinUcbLines {
             world,
             table: None,
             start: Box::new(start),
+            attacks: Vec::new(),
         })
     }
 }
@@ -120,9 +121,11 @@ impl JointLines {
                 let player = Curator::new(world, exploration, false, nodes)?;
                 Ok(Box::new(player) as Box<dyn Player>)
             };
+            let guarantee = published_guarantee(&constants, epsilon, TrustModel::Joint)?;
             return Ok(Stepping {
                 name,
-                guarantee: Some(published_guarantee(&constants, epsilon, TrustModel::Joint)?),
+                attacks: audit::local::published_tree(&constants, epsilon, &guarantee)?,
+                guarantee: Some(guarantee),
                 certificates: Vec::new(),
                 remarks: vec![
                     "noise as that code simulates it, ln t nodes; priced as the 15-level tree it stands for".into(),
@@ -161,6 +164,7 @@ impl JointLines {
         };
         Ok(Stepping {
             name,
+            attacks: audit::sums::attacks(&params, &guarantee),
             guarantee: Some(guarantee),
             certificates: Vec::new(),
             remarks: tuned(&exploration),
