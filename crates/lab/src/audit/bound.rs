@@ -310,7 +310,7 @@ mod tests {
         let (first, second) = (draw(0.0), draw(mu));
         let cut = runs / 5;
         let (threshold, _) =
-            choose(&first[..cut], &second[..cut], Aim::Mu, (runs - cut) as u64, confidence);
+            choose_normal(&first[..cut], &second[..cut], Aim::Mu, (runs - cut) as u64, confidence);
         let rates = Errors::count(&first[cut..], &second[cut..], threshold).rates(confidence);
         let event = Event::Gaussian { sensitivity: claimed, sigma: 1.0 };
         let curve = Accountant::price(&event).unwrap();
@@ -322,11 +322,11 @@ mod tests {
     fn a_true_gaussian_promise_stands_and_a_false_one_falls() {
         // False alarms: 1e-6 on each.
         for mu in [0.268, 1.0, 3.0] {
-            let (found, violated) = normals(mu, mu, 60_000, 1.0 - 1e-6);
+            let (found, violated) = normals(mu, mu, 150_000, 1.0 - 1e-6);
             assert!(found > 0.7 * mu && found < mu, "{found} of {mu}");
             assert!(!violated);
             // Planted: a promise 30 % better than the truth.
-            assert!(normals(mu, mu / 1.4, 60_000, 1.0 - 1e-6).1, "{mu}");
+            assert!(normals(mu, mu / 1.4, 150_000, 1.0 - 1e-6).1, "{mu}");
         }
     }
 

@@ -33,6 +33,8 @@ pub mod safety;
 pub mod shuffle;
 mod source;
 pub mod sums;
+#[cfg(test)]
+mod tests;
 pub mod zoo;
 
 use std::{fmt::Write, time::Instant};

@@ -101,6 +101,23 @@ fn a_reader_that_panics_is_found_out() {
     assert!(found);
 }
 
+/// Keeps what saved states and messages look like today, so that tomorrow's readers meet them.
+#[test]
+#[ignore = "writes the corpus"]
+fn write_the_corpus() {
+    for target in all() {
+        let folder = corpus().join(target.name);
+        let of_examples = ["experiment", "plan", "learn"].contains(&target.name);
+        if of_examples || folder.exists() {
+            continue;
+        }
+        std::fs::create_dir_all(&folder).unwrap();
+        for (number, seed) in target.seeds.iter().enumerate() {
+            std::fs::write(folder.join(format!("seed{number}")), seed).unwrap();
+        }
+    }
+}
+
 #[test]
 #[ignore = "cargo xtask fuzz runs it"]
 fn minutes_of_fuzzing_find_nothing() {

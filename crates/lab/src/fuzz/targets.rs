@@ -353,7 +353,7 @@ fn online_states() -> Vec<Target> {
     let method = Method::Coordinatewise { prior: reticent::online::Prior::Improper };
     let params = OnlineParams { dimension: 2, gradient_bound: 1.0, method };
     let mut learner = params.check().expect("sound").start();
-    learner.absorb(Gradient::from(&[0.1, -0.2])).expect("learnt");
+    let _ = learner.absorb(Gradient::from(&[0.1, -0.2])).expect("learnt");
     let other = pair.clone();
     vec![
         state("online_ucb", ucb.save(), move |bytes| {
