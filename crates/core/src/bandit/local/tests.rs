@@ -389,6 +389,6 @@ fn sums_that_do_not_fit_the_parameters_are_refused() {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     forged[end..].copy_from_slice(&sum.to_le_bytes());
-    assert!(matches!(Server::load(&forged), Err(Error::Dimension { .. })));
+    assert!(matches!(Server::load(&forged), Err(crate::Error::Dimension { .. })));
     assert!(Server::load(&other.save()).is_ok());
 }
