@@ -1,8 +1,8 @@
 //! What a maintainer runs.
 //!
 //! `cargo xtask test` is the whole test suite, on a machine that has nothing but cargo and Python:
-//! format, lints, unit, property, documentation and command-line tests, then the Python oracles in a virtual
-//! environment of their own.
+//! format, lints, unit, property, documentation and command-line tests, the quick part of the audit, then the Python oracles and the
+//! Python package, each in a virtual environment of its own.
 //!
 //! `cargo xtask audit [--quick]` attacks every promise, catches every known mistake, and counts what confidence sets miss;
 //! `cargo xtask fuzz [--minutes 10]` mutates everything that is read.
@@ -22,9 +22,12 @@ fn main() -> ExitCode {
             .and_then(|()| oracles()),
         Some("audit") => audit(env::args().any(|argument| argument == "--quick")),
         Some("fuzz") => fuzz(&minutes()),
-        _ => {
-            Err("usage: cargo xtask test | oracles | audit [--quick] | fuzz [--minutes 10]".into())
-        }
+        Some("python") => cargo("binary to compare with", &["build", "--quiet", "--workspace"])
+            .and_then(|()| python_package()),
+        _ => Err(
+            "usage: cargo xtask test | oracles | python | audit [--quick] | fuzz [--minutes 10]"
+                .to_string(),
+        ),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -54,7 +57,8 @@ fn test() -> Result<(), String> {
     )?;
     // The command-line tests have built the binary.
     step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
-    oracles()
+    oracles()?;
+    python_package()
 }
 
 /// Every promise against every attack: prints a table, and fails if a promise is violated or a mistake is missed.
@@ -90,15 +94,36 @@ fn binary() -> PathBuf {
 
 /// Compares the built binary with what nobody here wrote: dp_accounting, scipy, mpmath.
 fn oracles() -> Result<(), String> {
-    let python = oracle_python()?;
+    let python = python_with("oracles", "oracles/requirements.txt")?;
     step("Python oracles", root_command(&python).args(["-m", "pytest", "-q", "oracles"]))
 }
 
-/// The interpreter of a virtual environment that holds exactly `oracles/requirements.txt`.
-fn oracle_python() -> Result<PathBuf, String> {
-    let environment = root().join("target/oracles");
+/// Installs the Python package as a user would, but in the profile of the tests, and tests it.
+fn python_package() -> Result<(), String> {
+    let python = python_with("python", "crates/python/tests/requirements.txt")?;
+    // The build backend calls `maturin` by name.
+    let mut path = root().join("target/python/bin").into_os_string();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap_or_default());
+    step(
+        "pip install .",
+        root_command(&python)
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+            .args(["--no-deps", "--no-build-isolation", "--force-reinstall", "."])
+            .env("MATURIN_PEP517_ARGS", "--profile dev")
+            .env("PATH", path),
+    )?;
+    step(
+        "Python package",
+        root_command(&python).args(["-m", "pytest", "-q", "crates/python/tests"]),
+    )
+}
+
+/// The interpreter of a virtual environment in `target` that holds exactly these requirements, and what is installed later.
+fn python_with(name: &str, requirements: &str) -> Result<PathBuf, String> {
+    let environment = root().join("target").join(name);
     let python = environment.join("bin/python");
-    let requirements = root().join("oracles/requirements.txt");
+    let requirements = root().join(requirements);
     let stamp = environment.join("requirements.txt");
     let wanted = std::fs::read(&requirements)
         .map_err(|error| format!("{}: {error}", requirements.display()))?;

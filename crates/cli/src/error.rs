@@ -1,6 +1,9 @@
 //! What a command can end with, and the exit code it gives.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 /// Why a command did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +42,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// What the laboratory says of a file, with the file's name where the file is at fault.
+    pub fn in_file(path: &Path, error: reticent_lab::Error) -> Self {
+        match error.is_bad_input() {
+            true => Error::Malformed { path: path.to_path_buf(), reason: error.to_string() },
+            false => error.into(),
+        }
+    }
+
     /// 2 for bad input, 1 for everything else.
     pub fn exit_code(&self) -> ExitCode {
         match self {

@@ -11,6 +11,7 @@ pub struct Report {
     text: String,
     json: serde_json::Value,
     warnings: Vec<String>,
+    notes: Vec<String>,
     failures: Vec<String>,
     violations: Vec<String>,
 }
@@ -23,14 +24,21 @@ impl Report {
             text: text.into(),
             json,
             warnings: Vec::new(),
+            notes: Vec::new(),
             failures: Vec::new(),
             violations: Vec::new(),
         }
     }
 
-    /// Things a careful reader should be told, on stderr.
+    /// Things nobody should overlook, on stderr.
     pub fn warn(mut self, warnings: impl IntoIterator<Item = String>) -> Self {
         self.warnings.extend(warnings);
+        self
+    }
+
+    /// Things a careful reader may want to know, on stderr.
+    pub fn note(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(notes);
         self
     }
 
@@ -50,6 +58,9 @@ impl Report {
     pub fn print(&self, json: bool) -> Result<(), Error> {
         for warning in &self.warnings {
             crate::say!("warning: {warning}");
+        }
+        for note in &self.notes {
+            crate::say!("note: {note}");
         }
         let text = if json { self.json.to_string() } else { self.text.trim_end().to_string() };
         match writeln!(std::io::stdout(), "{text}") {

@@ -181,26 +181,37 @@ fn event_files_are_priced_or_refused() {
 fn the_demo_keeps_its_promise_and_draws() {
     let folder = std::env::temp_dir().join(format!("reticent-demo-{}", std::process::id()));
     let out = folder.to_str().unwrap();
-    let demo = json(&["demo", "--people", "3000", "--delta", "1e-7", "--out", out, "--json"]);
-    let run = |index: usize| &demo["runs"][index];
-    for index in [0, 1] {
-        let epsilon = run(index)["guarantee"]["epsilon"].as_f64().unwrap();
-        assert!((epsilon - 1.0).abs() < 1e-9, "requested 1, exact {epsilon}");
-        assert_eq!(run(index)["guarantee"]["model"], "joint");
+    let quick = ["demo", "--set", "rounds=2000", "--set", "trials=2", "--out", out];
+    let output = reticent(&quick);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    for words in ["trusted shuffler", "certificate", "report.html", "trusted curator, epsilon = 1"]
+    {
+        assert!(text.contains(words), "{words} is missing from {text}");
     }
-    assert_eq!(run(2)["guarantee"]["mode"], "paper");
-    assert_eq!(run(2)["guarantee"]["claimed"]["epsilon"], 1.0);
-    assert!(run(2)["guarantee"]["epsilon"].as_f64().unwrap() < 0.1);
+    let demo = json(&[&quick[..], &["--json"]].concat());
+    let models: Vec<&str> = demo["algorithms"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|algorithm| algorithm["guarantee"]["model"].as_str())
+        .collect();
+    assert_eq!([models[0], models[6], models[12]], ["joint", "shuffle", "local"]);
+    let epsilon = demo["algorithms"][3]["guarantee"]["epsilon"].as_f64().unwrap();
+    assert!((epsilon - 1.0).abs() < 1e-9, "requested 1, exact {epsilon}");
     let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("differentially private"));
-    assert!(folder.join("figures/average.svg").is_file());
+    for figure in ["regret.svg", "regret.png", "regret-against-epsilon.png"] {
+        assert!(folder.join("figures").join(figure).is_file(), "{figure}");
+    }
     std::fs::remove_dir_all(&folder).unwrap();
 
-    refused(&["demo", "--people", "10", "--out", out], &["people is 10", "100 to"]);
-    refused(&["demo", "--epsilon", "0", "--out", out], &["epsilon is 0"]);
-    refused(&["demo", "--delta", "1", "--out", out], &["delta is 1"]);
+    let bad = |set: &str, words: &[&str]| refused(&["demo", "--out", out, "--set", set], words);
+    bad("algorithm.privacy.epsilon=0", &["epsilon is 0"]);
+    bad("algorithm.privacy.delta=1", &["delta is 1"]);
+    bad("round=10", &["round", "rounds"]);
     assert!(!folder.exists(), "a refused command leaves nothing behind");
-    let output = reticent(&["demo", "--people", "3000", "--out", "/dev/null/nowhere"]);
+    let output = reticent(&["demo", "--set", "rounds=2000", "--out", "/dev/null/nowhere"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("/dev/null/nowhere"), "{}", stderr(&output));
 }
@@ -381,6 +392,8 @@ fn a_broken_experiment_is_refused_with_file_line_and_remedy() {
     for (from, to, words) in [
         ("arms = 20", "arm = 20", ["broken.toml", "line 8", "did you mean `arms`?"]),
         ("delta = 1e-6", "delta = 0.5e1", ["broken.toml", "line 13", "delta is 5"]),
+        ("delta = 1e-6", "delta = 0.5", ["broken.toml", "line 13", "at most 0.1"]),
+        ("delta = 1e-6", "delta = -1e-6", ["broken.toml", "line 13", "delta is -"]),
         ("\"linucb\"", "\"linucp\"", ["broken.toml", "line 10", "did you mean `linucb`?"]),
         ("trials = 8", "trials = = 8", ["broken.toml", "line 4", ""]),
     ] {
@@ -392,6 +405,65 @@ fn a_broken_experiment_is_refused_with_file_line_and_remedy() {
     refused(&["run", name, "--set", "environment.arm=3"], &["broken.toml", "did you mean `arms`?"]);
     refused(&["run", name, "--set", "epsilon"], &["path=value"]);
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// What only a curator can promise cannot be asked of people who trust nobody, and the other way round.
+#[test]
+fn impossible_combinations_are_refused_with_file_line_and_remedy() {
+    let folder = std::env::temp_dir().join(format!("reticent-impossible-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("impossible.toml");
+    let name = file.to_str().unwrap();
+    let head = "name = \"x\"\nrounds = 2000\n[environment]\nkind = \"sphere\"\n[[algorithm]]\n";
+    for (lines, words) in [
+        (
+            "kind = \"local\"\ntrust = \"joint\"\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
+            "line 7",
+        ),
+        (
+            "kind = \"local\"\nmechanism = \"blt\"\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
+            "line 7",
+        ),
+        (
+            "kind = \"joint\"\nlevels = [1.0, 2.0]\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
+            "line 7",
+        ),
+        ("kind = \"local\"\nprivacy = { epsilon = 1.0, delta = 0.5 }", "delta is 0.5"),
+        ("kind = \"shuffle\"\nprivacy = { epsilon = 1.0, delta = 0.5 }", "delta is 0.5"),
+        ("kind = \"joint\"\nprivacy = { epsilon = 1.0, delta = 0.5 }", "delta is 0.5"),
+        ("kind = \"joint\"\nprivacy = { epsilon = -1.0, delta = 1e-6 }", "epsilon is -1"),
+        ("kind = \"linucb\"\nprivacy = { epsilon = 1.0, delta = 1e-6 }", "unknown field"),
+    ] {
+        std::fs::write(&file, format!("{head}{lines}\n")).unwrap();
+        for command in ["run", "certify"] {
+            refused(&[command, name], &["impossible.toml", "line ", words]);
+        }
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// Every example says what it should, or asks for the script that writes its data.
+#[test]
+fn every_example_is_understood() {
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(examples).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        seen += 1;
+        let name = path.to_str().unwrap();
+        let output = match path.file_stem().unwrap().to_str().unwrap() {
+            "plan" => reticent(&["plan", name]),
+            "events" => reticent(&["privacy", "account", name, "--delta", "1e-6"]),
+            "learn" => reticent(&["learn", name]),
+            _ => reticent(&["certify", name]),
+        };
+        let needs_data = stderr(&output).contains("cannot read results/");
+        assert!(output.status.success() || needs_data, "{name}: {}", stderr(&output));
+    }
+    assert!(seen > 20, "{seen}");
 }
 
 #[test]

@@ -84,7 +84,14 @@ impl Error {
         value: impl std::fmt::Display,
         remedy: impl Into<String>,
     ) -> Self {
-        Error::Invalid { field, value: value.to_string(), remedy: remedy.into() }
+        let mut text = value.to_string();
+        // A float is printed with all its zeros: nobody reads three hundred of them.
+        if text.len() > 25
+            && let Ok(number) = text.parse::<f64>()
+        {
+            text = format!("{number:e}");
+        }
+        Error::Invalid { field, value: text, remedy: remedy.into() }
     }
 }
 
@@ -112,6 +119,17 @@ pub(crate) fn probability(field: &'static str, value: f64) -> Result<f64> {
         Ok(value)
     } else {
         Err(Error::invalid(field, value, "give a number strictly between 0 and 1"))
+    }
+}
+
+/// `value` if somebody may ask for it: above a tenth, a mechanism may publish one person in ten, and that is no privacy. Published
+/// constants are priced at whatever their publication claims.
+pub(crate) fn requested_delta(value: f64) -> Result<f64> {
+    if value > 0.0 && value <= 0.1 {
+        Ok(value)
+    } else {
+        let remedy = "give a number above 0, at most 0.1 and better below 1e-3: a mechanism with this delta may publish that share of people outright";
+        Err(Error::invalid("delta", value, remedy))
     }
 }
 

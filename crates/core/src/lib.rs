@@ -37,8 +37,3 @@ mod error;
 mod saved;
 
 pub use error::{Error, Result};
-
-// The README's Rust example compiles and runs, or the tests fail.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -47,6 +47,11 @@ pub trait Contestant: Send + Sync {
         0
     }
 
+    /// A file that a trial leaves behind beside its results: without it the trial counts as not done.
+    fn leaves(&self, _trial: u64) -> Option<std::path::PathBuf> {
+        None
+    }
+
     /// One trial. Everything random follows from `seed` and `trial`; the regret is recorded after each of the
     /// rising `checkpoints`, the last of which is the experiment's number of rounds.
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial>;

@@ -1,6 +1,12 @@
 //! A file of numbers with a line of names: CSV, read strictly. What cannot be used is named by line and column.
+//!
+//! [`Table`] holds a whole file; [`Rows`] reads a line at a time, so that a file may be larger than memory.
 
-use std::path::Path;
+use std::{
+    fs::File,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+};
 
 use crate::{Error, Result};
 
@@ -9,6 +15,91 @@ use crate::{Error, Result};
 pub(crate) struct Table {
     pub(crate) names: Vec<String>,
     pub(crate) rows: Vec<Vec<f64>>,
+}
+
+/// The lines of a file, one at a time.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    path: PathBuf,
+    reader: BufReader<File>,
+    names: Vec<String>,
+    line: String,
+    number: usize,
+    hash: u64,
+}
+
+impl Rows {
+    /// Opens a file and reads its line of names.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        let mut rows = Rows {
+            path: path.to_path_buf(),
+            reader: BufReader::with_capacity(1 << 16, file),
+            names: Vec::new(),
+            line: String::new(),
+            number: 0,
+            hash: 0xcbf2_9ce4_8422_2325,
+        };
+        let Some(number) = rows.advance()? else {
+            return Err(unusable(path, "it is empty".into()));
+        };
+        // Spreadsheets put a byte order mark in front.
+        rows.names = names(rows.line.trim_start_matches('\u{feff}'), number, path)?;
+        Ok(rows)
+    }
+
+    /// The names of all columns.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The place of a column.
+    pub(crate) fn column(&self, name: &str) -> Result<usize> {
+        self.names.iter().position(|known| known == name).ok_or_else(|| {
+            let all = self.names.join(", ");
+            unusable(&self.path, format!("there is no column {name:?}: give one of {all}"))
+        })
+    }
+
+    /// The next line that is not blank: its number and its cells, one for each name.
+    pub(crate) fn next(&mut self) -> Result<Option<(usize, Vec<String>)>> {
+        let Some(number) = self.advance()? else { return Ok(None) };
+        let cells = cells(&self.line).ok_or_else(|| unclosed(&self.path, number))?;
+        if cells.len() != self.names.len() {
+            let (found, expected) = (cells.len(), self.names.len());
+            let reason = format!("line {number} has {found} cells for {expected} names");
+            return Err(unusable(&self.path, reason));
+        }
+        Ok(Some((number, cells)))
+    }
+
+    /// FNV-1a of all that was read.
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    fn advance(&mut self) -> Result<Option<usize>> {
+        loop {
+            self.line.clear();
+            let read = self.reader.read_line(&mut self.line);
+            let read = read.map_err(|error| unreadable(&self.path, &error))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            for byte in self.line.bytes() {
+                self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+            self.number += 1;
+            if !self.line.trim().is_empty() {
+                self.line.truncate(self.line.trim_end_matches(['\r', '\n']).len());
+                return Ok(Some(self.number));
+            }
+        }
+    }
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::Unreadable { path: path.to_path_buf(), reason: error.to_string() }
 }
 
 /// The cells of a line, quoted or not; nothing where a quotation mark is never closed.
@@ -27,7 +118,7 @@ fn cells(line: &str) -> Option<Vec<String>> {
     (!quoted).then(|| cells.iter().map(|cell| cell.trim().to_string()).collect())
 }
 
-fn unusable(path: &Path, reason: String) -> Error {
+pub(crate) fn unusable(path: &Path, reason: String) -> Error {
     Error::Experiment { reason: format!("{}: {reason}", path.display()) }
 }
 
@@ -35,16 +126,9 @@ fn unclosed(path: &Path, line: usize) -> Error {
     unusable(path, format!("line {line} has a quotation mark too many"))
 }
 
-/// The columns' names, and the numbered lines below them that are not blank.
-fn header<'a>(
-    text: &'a str,
-    path: &Path,
-) -> Result<(Vec<String>, impl Iterator<Item = (usize, &'a str)> + use<'a>)> {
+/// The columns' names, from the first line.
+fn names(first: &str, number: usize, path: &Path) -> Result<Vec<String>> {
     let bad = |reason: String| unusable(path, reason);
-    // Spreadsheets put a byte order mark in front.
-    let text = text.trim_start_matches('\u{feff}');
-    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let (number, first) = lines.next().ok_or_else(|| bad("it is empty".into()))?;
     let names = cells(first).ok_or_else(|| unclosed(path, number))?;
     if let ([_], Some(separator)) = (&names[..], first.chars().find(|c| ";\t|".contains(*c))) {
         return Err(bad(format!(
@@ -62,7 +146,20 @@ fn header<'a>(
     if names.iter().all(|name| name.parse::<f64>().is_ok()) {
         return Err(bad("its first line holds numbers: put the columns' names there".into()));
     }
-    Ok((names, lines))
+    Ok(names)
+}
+
+/// The columns' names, and the numbered lines below them that are not blank.
+fn header<'a>(
+    text: &'a str,
+    path: &Path,
+) -> Result<(Vec<String>, impl Iterator<Item = (usize, &'a str)> + use<'a>)> {
+    let bad = |reason: String| unusable(path, reason);
+    // Spreadsheets put a byte order mark in front.
+    let text = text.trim_start_matches('\u{feff}');
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let (number, first) = lines.next().ok_or_else(|| bad("it is empty".into()))?;
+    Ok((names(first, number, path)?, lines))
 }
 
 impl Table {
@@ -110,35 +207,6 @@ impl Table {
         }
         wanted.push(label);
         Table::parse(text, path, Some(&wanted), false)
-    }
-
-    /// The names of all columns.
-    pub(crate) fn columns(text: &str, path: &Path) -> Result<Vec<String>> {
-        Ok(header(text, path)?.0)
-    }
-
-    /// The `wanted` columns, which must hold finite numbers.
-    pub(crate) fn numbers(text: &str, path: &Path, wanted: &[String]) -> Result<Self> {
-        Table::parse(text, path, Some(wanted), false)
-    }
-
-    /// One column as it is written, and the lines its cells stand in.
-    pub(crate) fn words(text: &str, path: &Path, name: &str) -> Result<Vec<(usize, String)>> {
-        let (all, lines) = header(text, path)?;
-        let Some(column) = all.iter().position(|known| known == name) else {
-            let reason = format!("there is no column {name:?}: give one of {}", all.join(", "));
-            return Err(unusable(path, reason));
-        };
-        let word = |(number, line): (usize, &str)| {
-            let mut cells = cells(line).ok_or_else(|| unclosed(path, number))?;
-            if cells.len() != all.len() {
-                let reason =
-                    format!("line {number} has {} cells for {} names", cells.len(), all.len());
-                return Err(unusable(path, reason));
-            }
-            Ok((number, cells.swap_remove(column)))
-        };
-        lines.map(word).collect()
     }
 
     /// One column, in which infinity may stand.

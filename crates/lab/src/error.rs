@@ -26,8 +26,8 @@ pub enum Error {
         /// What.
         source: Box<Error>,
     },
-    /// A file of data could not be read.
-    #[error("cannot read {path}: {reason}; give a file of numbers with a line of names")]
+    /// A file could not be read.
+    #[error("cannot read {path}: {reason}; check the path, and that what writes the file has run")]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -41,6 +41,16 @@ pub enum Error {
         path: PathBuf,
         /// The system's words.
         reason: String,
+    },
+    /// A run was stopped from outside.
+    #[error(
+        "stopped with {unfinished} of {all} trials to go; the same run goes on where it stopped"
+    )]
+    Stopped {
+        /// Trials that are missing.
+        unfinished: usize,
+        /// Trials in all.
+        all: usize,
     },
     /// A figure could not be drawn.
     #[error(

@@ -1,11 +1,20 @@
-//! Figures: lines with bands on linear or logarithmic axes, as self-contained SVG.
+//! Figures: lines with bands on linear or logarithmic axes, as self-contained SVG and as PNG.
 //!
 //! Values are mapped to the plane here (a logarithmic axis draws `log10`), so that the drawing library only
 //! ever sees plain coordinates.
 
-use plotters::prelude::*;
+use std::{path::Path, sync::Once};
 
-use crate::{Error, Result};
+use plotters::{
+    coord::{
+        Shift,
+        ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter},
+    },
+    prelude::*,
+    style::{FontStyle, register_font},
+};
+
+use crate::{Error, Result, report};
 
 /// Whether an axis is linear or logarithmic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +41,8 @@ pub struct Series {
     pub name: String,
     /// Which colour of the palette, so that the same thing has the same colour in every figure.
     pub colour: usize,
+    /// How pale, from 0 to 1: the points of one grid are shades of one colour.
+    pub paleness: f64,
     /// Solid or dashed.
     pub line: Line,
     /// (x, y) in drawing order.
@@ -73,21 +84,17 @@ const LEGEND_COLUMNS: usize = 3;
 const LETTER: usize = 8;
 const LEGEND_ROW: u32 = 24;
 
-/// A colour of the palette; the tenth is the first one paler, the nineteenth the first one darker.
-fn colour(index: usize) -> RGBColor {
-    let RGBColor(red, green, blue) = COLOURS[index % COLOURS.len()];
-    let shade = |part: u8| match index / COLOURS.len() % 3 {
-        0 => part,
-        1 => part + ((255 - part) as f64 * 0.5) as u8,
-        _ => (f64::from(part) * 0.55) as u8,
-    };
+/// A colour of the palette; the tenth is the first one darker.
+fn colour(series: &Series) -> RGBColor {
+    let RGBColor(red, green, blue) = COLOURS[series.colour % COLOURS.len()];
+    let dark = 0.55_f64.powi((series.colour / COLOURS.len()) as i32);
+    let pale = series.paleness.clamp(0.0, 1.0);
+    let shade = |part: u8| (255.0 - (255.0 - dark * f64::from(part)) * (1.0 - pale)) as u8;
     RGBColor(shade(red), shade(green), shade(blue))
 }
 
-/// Whether a logarithmic axis spans too little for a label at every decade to be enough.
-fn is_short(range: (f64, f64)) -> bool {
-    range.1 - range.0 < 2.0
-}
+/// Labels of an axis at most.
+const MOST_TICKS: usize = 9;
 
 impl Scale {
     fn place(self, value: f64) -> Option<f64> {
@@ -98,50 +105,148 @@ impl Scale {
         placed.is_finite().then_some(placed)
     }
 
-    /// How many labels an axis has room for; one per decade on a logarithmic one.
-    fn labels(self, range: (f64, f64)) -> usize {
+    /// Where an axis from `low` to `high` has labels: round numbers, on a logarithmic axis decades, or 1, 2 and 5 of each where
+    /// there is room.
+    fn ticks(self, (low, high): (f64, f64)) -> Vec<f64> {
+        let steps = |step: f64| {
+            let (first, last) =
+                ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
+            (first..=last).map(move |i| step * i as f64).collect::<Vec<f64>>()
+        };
+        let fits = |ticks: &Vec<f64>| ticks.len() <= MOST_TICKS;
         match self {
-            Scale::Linear => 11,
-            Scale::Logarithmic if is_short(range) => 8,
-            Scale::Logarithmic => (range.1 - range.0).ceil().max(2.0) as usize,
-        }
-    }
-
-    fn label(self, placed: f64, range: (f64, f64)) -> String {
-        match self {
-            Scale::Linear if placed.abs() >= 1e4 => format!("{:.0}k", placed / 1e3),
-            Scale::Linear if placed.abs() < 1e-9 => "0".into(),
-            Scale::Linear => format!("{}", (placed * 1e6).round() / 1e6),
-            Scale::Logarithmic if is_short(range) => two_digits(10f64.powf(placed)),
-            Scale::Logarithmic if placed.fract().abs() > 1e-9 => String::new(),
-            Scale::Logarithmic if (-3.0..5.0).contains(&placed) => {
-                format!("{}", 10f64.powf(placed))
+            Scale::Linear => {
+                let size = 10f64.powf((high - low).log10().floor() - 1.0);
+                let sizes = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0].map(|times| steps(times * size));
+                sizes.into_iter().find(fits).unwrap_or_default()
             }
-            Scale::Logarithmic => format!("1e{placed:.0}"),
+            Scale::Logarithmic => {
+                let decades = (low.floor() as i64..=high.ceil() as i64).map(|decade| decade as f64);
+                let fine = decades
+                    .flat_map(|decade| [1.0, 2.0, 5.0].map(|times: f64| decade + times.log10()));
+                let fine: Vec<f64> =
+                    fine.filter(|tick| (low - 1e-9..=high + 1e-9).contains(tick)).collect();
+                let sizes = std::iter::once(fine).chain((1..).map(|step| steps(f64::from(step))));
+                sizes.into_iter().find(fits).unwrap_or_default()
+            }
+        }
+    }
+
+    fn label(self, placed: f64) -> String {
+        let value = match self {
+            Scale::Linear => placed,
+            Scale::Logarithmic => 10f64.powf(placed),
+        };
+        match value.abs() {
+            size if size < 1e-9 && self == Scale::Linear => "0".into(),
+            size if (1e-3..1e5).contains(&size) => {
+                // Twelve digits hide what the logarithm lost.
+                format!("{}", format!("{value:.11e}").parse::<f64>().unwrap_or(value))
+            }
+            _ => {
+                let text = format!("{value:.1e}");
+                text.replace(".0e", "e")
+            }
         }
     }
 }
 
-/// Two digits that count, without a trail of others.
-fn two_digits(value: f64) -> String {
-    if !(1e-3..1e6).contains(&value) {
-        return format!("{value:.1e}");
-    }
-    let unit = 10f64.powf(value.log10().floor() - 1.0);
-    let rounded = (value / unit).round() * unit;
-    format!("{}", (rounded * 1e6).round() / 1e6)
+/// An axis whose labels are ours.
+#[derive(Clone)]
+struct Axis {
+    scale: Scale,
+    range: (f64, f64),
 }
+
+impl Ranged for Axis {
+    type ValueType = f64;
+    type FormatOption = NoDefaultFormatting;
+
+    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
+        let share = (value - self.range.0) / (self.range.1 - self.range.0);
+        from + (share * f64::from(to - from)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.scale.ticks(self.range)
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.range.0..self.range.1
+    }
+}
+
+impl ValueFormatter<f64> for Axis {
+    fn format(placed: &f64) -> String {
+        placed.to_string()
+    }
+
+    fn format_ext(&self, placed: &f64) -> String {
+        self.scale.label(*placed)
+    }
+}
+
+/// A drawing is made this much larger than its PNG, and each of its points is the mean of a square: lines without steps.
+const OVERSAMPLING: u32 = 2;
+/// Points of the PNG for each unit of the SVG, so that it is sharp in print.
+const SHARPNESS: u32 = 2;
 
 impl Figure {
-    /// Draws the figure.
+    /// Draws the figure as SVG.
     pub fn svg(&self) -> Result<String> {
         let mut text = String::new();
-        self.draw(&mut text)
-            .map_err(|reason| Error::Figure { title: self.title.clone(), reason })?;
+        let area = SVGBackend::with_string(&mut text, self.size()).into_drawing_area();
+        self.draw(&area, 1).map_err(|reason| self.error(reason))?;
+        drop(area);
         Ok(text)
     }
 
-    fn draw(&self, text: &mut String) -> std::result::Result<(), String> {
+    /// Draws the figure as PNG, twice as large.
+    pub fn png(&self) -> Result<Vec<u8>> {
+        let unit = SHARPNESS * OVERSAMPLING;
+        let (width, height) = self.size();
+        let mut pixels = vec![0; (3 * unit * width * unit * height) as usize];
+        let size = (unit * width, unit * height);
+        let area = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
+        self.draw(&area, unit).map_err(|reason| self.error(reason))?;
+        drop(area);
+        let size = (SHARPNESS * width, SHARPNESS * height);
+        encode(&shrink(&pixels, size), size).map_err(|error| self.error(error.to_string()))
+    }
+
+    /// Draws the figure into `folder/figures`, as `name.svg` and `name.png`.
+    pub fn write(&self, folder: &Path, name: &str) -> Result<()> {
+        report::write(folder, &format!("figures/{name}.svg"), self.svg()?)?;
+        report::write(folder, &format!("figures/{name}.png"), self.png()?)
+    }
+
+    fn error(&self, reason: String) -> Error {
+        Error::Figure { title: self.title.clone(), reason }
+    }
+
+    /// Names in one row of the legend.
+    fn legend_columns(&self) -> usize {
+        let longest = self.series.iter().map(|series| series.name.chars().count()).max();
+        let room = 40 + LETTER * longest.unwrap_or(0);
+        (WIDTH as usize / room.max(1)).clamp(1, LEGEND_COLUMNS)
+    }
+
+    fn size(&self) -> (u32, u32) {
+        let rows = self.series.len().div_ceil(self.legend_columns()) as u32;
+        (WIDTH, HEIGHT + LEGEND_ROW * rows)
+    }
+
+    /// Draws on anything; all sizes are in units of so many of its points.
+    fn draw<B: DrawingBackend>(
+        &self,
+        area: &DrawingArea<B, Shift>,
+        unit: u32,
+    ) -> std::result::Result<(), String> {
+        static FONT: Once = Once::new();
+        FONT.call_once(|| {
+            // What an unreadable font would break is said by the drawing itself.
+            let _ = register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF);
+        });
         let say = |error: &dyn std::fmt::Display| error.to_string();
         let (x_scale, y_scale) = (self.x.1, self.y.1);
         let placed: Vec<Vec<(f64, f64, f64, f64)>> =
@@ -151,36 +256,34 @@ impl Figure {
         let y_range = range(all().flat_map(|point| [point.1, point.2, point.3]), 0.05)
             .ok_or("it has no points")?;
 
-        let longest = self.series.iter().map(|series| series.name.chars().count()).max();
-        let room = 40 + LETTER * longest.unwrap_or(0);
-        let columns = (WIDTH as usize / room.max(1)).clamp(1, LEGEND_COLUMNS);
-        let legend_height = LEGEND_ROW * self.series.len().div_ceil(columns) as u32;
-        let size = (WIDTH, HEIGHT + legend_height);
-        let area = SVGBackend::with_string(text, size).into_drawing_area();
+        let columns = self.legend_columns();
+        let at = |x: i32, y: i32| (x * unit as i32, y * unit as i32);
         area.fill(&WHITE).map_err(|e| say(&e))?;
-        let (drawing, legend) = area.split_vertically(HEIGHT);
+        let (drawing, legend) = area.split_vertically(HEIGHT * unit);
         let mut chart = ChartBuilder::on(&drawing)
-            .caption(&self.title, ("sans-serif", 20))
-            .margin(12)
-            .x_label_area_size(44)
-            .y_label_area_size(64)
-            .build_cartesian_2d(x_range.0..x_range.1, y_range.0..y_range.1)
+            .caption(&self.title, ("sans-serif", 20 * unit))
+            .margin(12 * unit)
+            .x_label_area_size(44 * unit)
+            .y_label_area_size(64 * unit)
+            .build_cartesian_2d(
+                Axis { scale: x_scale, range: x_range },
+                Axis { scale: y_scale, range: y_range },
+            )
             .map_err(|e| say(&e))?;
         chart
             .configure_mesh()
             .x_desc(&self.x.0)
             .y_desc(&self.y.0)
-            .x_labels(x_scale.labels(x_range))
-            .y_labels(y_scale.labels(y_range))
-            .x_label_formatter(&|value| x_scale.label(*value, x_range))
-            .y_label_formatter(&|value| y_scale.label(*value, y_range))
+            .x_labels(MOST_TICKS)
+            .y_labels(MOST_TICKS)
             .light_line_style(WHITE)
-            .bold_line_style(RGBColor(225, 225, 225))
-            .label_style(("sans-serif", 14))
+            .bold_line_style(RGBColor(225, 225, 225).stroke_width(unit))
+            .axis_style(BLACK.stroke_width(unit))
+            .label_style(("sans-serif", 14 * unit))
             .draw()
             .map_err(|e| say(&e))?;
         for (series, points) in self.series.iter().zip(&placed) {
-            let colour = colour(series.colour);
+            let colour = colour(series);
             if !series.band.is_empty() {
                 let outline = points
                     .iter()
@@ -194,14 +297,14 @@ impl Figure {
                     .map_err(|e| say(&e))?;
             }
             let places = points.iter().map(|p| (p.0, p.1));
-            let style = colour.stroke_width(2);
+            let style = colour.stroke_width(2 * unit);
             match series.line {
                 Line::Solid => {
                     chart.draw_series(LineSeries::new(places, style)).map_err(|e| say(&e))?;
                 }
                 Line::Dashed => {
                     chart
-                        .draw_series(DashedLineSeries::new(places, 7, 5, style))
+                        .draw_series(DashedLineSeries::new(places, 7 * unit, 5 * unit, style))
                         .map_err(|e| say(&e))?;
                 }
             }
@@ -210,22 +313,52 @@ impl Figure {
         for (index, series) in self.series.iter().enumerate() {
             let x = 16 + (index % columns) as i32 * (WIDTH as i32 / columns as i32);
             let y = (index / columns) as i32 * LEGEND_ROW as i32;
-            let style = colour(series.colour).stroke_width(3);
+            let style = colour(series).stroke_width(3 * unit);
             let dashes: &[(i32, i32)] = match series.line {
                 Line::Solid => &[(0, 20)],
                 Line::Dashed => &[(0, 5), (8, 13), (16, 20)],
             };
             for (from, to) in dashes {
                 legend
-                    .draw(&PathElement::new([(x + from, y + 10), (x + to, y + 10)], style))
+                    .draw(&PathElement::new([at(x + from, y + 10), at(x + to, y + 10)], style))
                     .map_err(|e| say(&e))?;
             }
             legend
-                .draw(&Text::new(series.name.clone(), (x + 26, y + 3), ("sans-serif", 14)))
+                .draw(&Text::new(series.name.clone(), at(x + 26, y + 3), ("sans-serif", 14 * unit)))
                 .map_err(|e| say(&e))?;
         }
         area.present().map_err(|e| say(&e))
     }
+}
+
+/// The mean of each square of points.
+fn shrink(pixels: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
+    let (times, row) = (OVERSAMPLING as usize, (3 * OVERSAMPLING * width) as usize);
+    let mut small = Vec::with_capacity((3 * width * height) as usize);
+    for y in 0..height as usize {
+        for x in 0..width as usize {
+            for part in 0..3 {
+                let at = |i: usize| {
+                    pixels[(times * y + i / times) * row + 3 * (times * x + i % times) + part]
+                };
+                let sum: u32 = (0..times * times).map(|i| u32::from(at(i))).sum();
+                small.push((sum / (times * times) as u32) as u8);
+            }
+        }
+    }
+    small
+}
+
+fn encode(
+    pixels: &[u8],
+    (width, height): (u32, u32),
+) -> std::result::Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.write_header()?.write_image_data(pixels)?;
+    Ok(bytes)
 }
 
 /// (x, y, lower, upper) of each point that the scales can show.
@@ -265,6 +398,7 @@ mod tests {
             series: vec![Series {
                 name: "tree".into(),
                 colour: 0,
+                paleness: 0.0,
                 line: Line::Solid,
                 band: vec![0.1; points.len()],
                 points,
@@ -278,6 +412,33 @@ mod tests {
         for word in ["<svg", "noise", "round", "deviation", "tree", "polyline"] {
             assert!(svg.contains(word), "{word} is missing");
         }
+    }
+
+    #[test]
+    fn axes_have_round_numbers() {
+        let labels = |scale: Scale, low: f64, high: f64| -> String {
+            let ticks = scale.ticks((low, high)).into_iter();
+            ticks.map(|tick| scale.label(tick)).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(labels(Scale::Linear, 0.0, 1.0), "0 0.2 0.4 0.6 0.8 1");
+        assert_eq!(labels(Scale::Linear, -3.0, 45_000.0), "0 10000 20000 30000 40000");
+        let log = |low: f64, high: f64| labels(Scale::Logarithmic, low.log10(), high.log10());
+        assert_eq!(log(0.25, 8.0), "0.5 1 2 5");
+        assert_eq!(log(1.0, 1e5), "1 10 100 1000 10000 1e5");
+        assert_eq!(log(0.9, 1e12), "1 100 10000 1e6 1e8 1e10 1e12");
+    }
+
+    #[test]
+    fn a_picture_has_the_same_line_in_its_colour() {
+        let bytes = figure(vec![(1.0, 2.0), (10.0, 3.0), (100.0, 4.0)]).png().unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        assert_eq!((info.width, info.height), (2 * WIDTH, 2 * (HEIGHT + LEGEND_ROW)));
+        let count = |colour: [u8; 3]| pixels.chunks(3).filter(|&p| p == colour).count();
+        // The line is four points wide and crosses most of the drawing; words are dark; the rest is paper.
+        assert!(count([0, 114, 178]) > 4 * WIDTH as usize, "{}", count([0, 114, 178]));
+        assert!(count([0, 0, 0]) > 500 && count([255, 255, 255]) > pixels.len() / 3 / 2);
     }
 
     #[test]

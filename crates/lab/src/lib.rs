@@ -4,10 +4,10 @@
 //! Nothing deployed needs it, so nothing deployed can reach its seeded noise.
 
 pub mod audit;
+pub mod bandits;
 pub mod bench;
 pub mod contest;
 mod csv;
-pub mod demo;
 pub mod environment;
 mod error;
 pub mod experiment;
@@ -16,17 +16,27 @@ pub mod figure;
 #[cfg(test)]
 mod fuzz;
 pub mod gradients;
-pub mod linear;
+mod lines;
 pub mod losses;
+pub mod offline;
 pub mod papers;
 mod parallel;
 pub mod report;
 pub mod safe;
 pub mod simulate;
-pub mod sphere;
 pub mod summary;
 pub mod sweep;
 
 pub use error::{Error, Result};
 pub use experiment::{Experiment, Outcome, Override, RunOptions, Shard};
 pub use fast_noise::FastNoise;
+pub use lines::parse_lines;
+
+// What the pages show is compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+mod contributing {}

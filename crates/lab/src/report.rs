@@ -20,8 +20,10 @@ section { overflow-x: auto; } svg { width: 100%; min-width: 36rem; height: auto;
 table { border-collapse: collapse; } th, td { text-align: left; padding: .3rem .8rem; border-bottom: 1px solid #ddd; vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; white-space: pre-wrap; }
+details, details + p { margin: .6rem 0; } summary { cursor: pointer; }
 footer { margin-top: 2rem; color: #666; font-size: .85rem; }
 table.heat td { text-align: center; print-color-adjust: exact; }
+@media (max-width: 45rem) { body { font-size: 14px; margin: 1rem auto; } th, td { padding: .2rem .5rem; white-space: nowrap; } td.words { white-space: normal; min-width: 16rem; } }
 @media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
 ";
 
@@ -46,6 +48,18 @@ impl Report {
         self.push(format_args!("<pre>{}</pre>\n", escape(text)));
     }
 
+    /// A name and a sentence, and text below them that unfolds.
+    pub fn details(&mut self, name: &str, sentence: &str, text: &str) {
+        let (name, sentence) = (escape(name), escape(sentence));
+        if text.is_empty() {
+            return self.push(format_args!("<p><b>{name}</b>: {sentence}</p>\n"));
+        }
+        self.push(format_args!(
+            "<details><summary><b>{name}</b>: {sentence}</summary>\n<pre>{}</pre></details>\n",
+            escape(text)
+        ));
+    }
+
     /// A table; cells that read as numbers are set flush right.
     pub fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
         self.body.push_str("<div class=\"scroll\"><table>\n<tr>");
@@ -56,7 +70,11 @@ impl Report {
         for row in rows {
             self.body.push_str("<tr>");
             for cell in row {
-                let class = if cell.parse::<f64>().is_ok() { " class=\"number\"" } else { "" };
+                let class = match cell {
+                    cell if cell.parse::<f64>().is_ok() => " class=\"number\"",
+                    cell if cell.len() > 40 => " class=\"words\"",
+                    _ => "",
+                };
                 self.push(format_args!("<td{class}>{}</td>", escape(cell)));
             }
             self.body.push_str("</tr>\n");
@@ -135,12 +153,12 @@ impl Report {
     }
 }
 
-/// Writes `text` to `folder/name`, making the folder if need be.
-pub fn write(folder: &Path, name: &str, text: &str) -> Result<()> {
+/// Writes `content` to `folder/name`, making the folder if need be.
+pub fn write(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<()> {
     let path = folder.join(name);
     let parent = path.parent().unwrap_or(folder);
     std::fs::create_dir_all(parent).map_err(|error| Error::unwritable(parent, error))?;
-    std::fs::write(&path, text).map_err(|error| Error::unwritable(&path, error))
+    std::fs::write(&path, content).map_err(|error| Error::unwritable(&path, error))
 }
 
 fn escape(text: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use reticent::privacy::Guarantee;
+use reticent::{privacy::Guarantee, special::incomplete_beta};
 use serde::Serialize;
 
 use crate::{
@@ -92,6 +92,19 @@ impl Estimate {
         let standard_error = if values.len() > 1 { (square / (n - 1.0) / n).sqrt() } else { 0.0 };
         Estimate { mean, standard_error, trials: values.len() }
     }
+
+    /// Half the width of the 95 % interval (Student's t); nobody knows it from a single trial.
+    pub fn half_width(&self) -> Option<f64> {
+        let degrees = self.trials.checked_sub(1).filter(|&degrees| degrees > 0)? as f64;
+        // P(|T| > t) falls in t.
+        let outside = |t: f64| incomplete_beta(0.5 * degrees, 0.5, degrees / (degrees + t * t));
+        let (mut low, mut high) = (0.0, 16.0);
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            *(if outside(middle) > 0.05 { &mut low } else { &mut high }) = middle;
+        }
+        Some(high * self.standard_error)
+    }
 }
 
 impl AlgorithmSummary {
@@ -144,6 +157,10 @@ impl AlgorithmSummary {
     }
 }
 
+/// What the ends of an interval are called, behind the name of the estimate.
+const LOW: &str = ", 95 % low";
+const HIGH: &str = ", 95 % high";
+
 /// A counter as one would write it: whole where it is, and small numbers not as zeros.
 fn plain(value: f64) -> String {
     match value.abs() {
@@ -154,8 +171,15 @@ fn plain(value: f64) -> String {
 }
 
 /// What the columns of [`Summary::rows`] are.
-pub const HEADER: [&str; 6] =
-    ["algorithm", "final regret", "standard error", "epsilon", "delta", "ns a round"];
+pub const HEADER: [&str; 7] = [
+    "algorithm",
+    "final regret",
+    "standard error",
+    "95 % interval",
+    "epsilon",
+    "delta",
+    "ns a round",
+];
 
 impl Summary {
     /// The algorithm of that name.
@@ -171,6 +195,10 @@ impl Summary {
                 summary.name.clone(),
                 format!("{:.1}", summary.final_regret.mean),
                 format!("{:.1}", summary.final_regret.standard_error),
+                summary.final_regret.half_width().map_or("one trial".into(), |half| {
+                    let mean = summary.final_regret.mean;
+                    format!("{:.1} to {:.1}", mean - half, mean + half)
+                }),
                 guarantee.map_or("none".into(), Guarantee::epsilon_text),
                 guarantee.map_or("none".into(), |g| format!("{:e}", g.delta())),
                 format!("{:.1}", summary.nanoseconds_per_round),
@@ -194,6 +222,22 @@ impl Summary {
                 rows.push(vec![summary.name.clone(), bound.theorem.clone(), value]);
             }
             for (what, estimate) in &summary.measures {
+                // An interval's ends stand behind the estimate they belong to.
+                let end = |end: &str| {
+                    let is = |(other, _): &&(&str, Estimate)| {
+                        other.strip_suffix(end).is_some_and(|of| of == *what)
+                    };
+                    summary.measures.iter().find(is).map(|(_, estimate)| estimate.mean)
+                };
+                if what.ends_with(LOW) || what.ends_with(HIGH) {
+                    continue;
+                }
+                if let (Some(low), Some(high)) = (end(LOW), end(HIGH)) {
+                    let (value, low, high) = (plain(estimate.mean), plain(low), plain(high));
+                    let value = format!("{value}, 95 % from {low} to {high}");
+                    rows.push(vec![summary.name.clone(), (*what).to_string(), value]);
+                    continue;
+                }
                 let value = match estimate.standard_error {
                     0.0 => plain(estimate.mean),
                     error => format!("{} +- {}", plain(estimate.mean), plain(error)),
@@ -204,14 +248,14 @@ impl Summary {
         rows
     }
 
-    /// What a careful reader should be told.
+    /// What nobody should overlook.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for summary in &self.algorithms {
             let of = summary.guarantee.iter().flat_map(|guarantee| guarantee.warnings());
             // That a simulation protects nobody is said in every report; here it would be said of every line.
             let of = of.filter(|warning| !warning.starts_with("simulation"));
-            warnings.extend(of.chain(&summary.remarks).map(|w| format!("{}: {w}", summary.name)));
+            warnings.extend(of.map(|warning| format!("{}: {warning}", summary.name)));
             let violated = summary
                 .measures
                 .iter()
@@ -226,18 +270,33 @@ impl Summary {
         warnings
     }
 
+    /// What a careful reader should know besides: each remark once, however many points of a grid share it.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
+        for summary in &self.algorithms {
+            for remark in &summary.remarks {
+                match notes.iter_mut().find(|(text, _)| text == remark) {
+                    Some((_, whose)) if whose.contains(&summary.series.as_str()) => {}
+                    Some((_, whose)) => whose.push(&summary.series),
+                    None => notes.push((remark.clone(), vec![&summary.series])),
+                }
+            }
+        }
+        notes.into_iter().map(|(text, whose)| format!("{}: {text}", whose.join("; "))).collect()
+    }
+
     /// Writes the folder of results.
     pub fn write(&self, folder: &Path) -> Result<()> {
         report::write(folder, "experiment.toml", &self.experiment)?;
         let json = serde_json::to_string_pretty(self).expect("results are plain data");
-        report::write(folder, "summary.json", &json)?;
-        report::write(folder, "results.csv", &self.csv())?;
-        let mut figures = vec![("regret".to_string(), self.figure())];
-        figures.extend(sweep::figures(&self.name, &self.algorithms));
+        report::write(folder, "summary.json", json)?;
+        report::write(folder, "results.csv", self.csv())?;
+        let mut figures = sweep::figures(&self.name, &self.algorithms);
+        figures.push(("regret".to_string(), self.figure()));
         for (name, figure) in &figures {
-            report::write(folder, &format!("figures/{name}.svg"), &figure.svg()?)?;
+            figure.write(folder, name)?;
         }
-        report::write(folder, "report.html", &self.page(&figures)?.html())
+        report::write(folder, "report.html", self.page(&figures)?.html())
     }
 
     fn csv(&self) -> String {
@@ -258,7 +317,13 @@ impl Summary {
 
     fn figure(&self) -> Figure {
         let mut series: Vec<Series> = Vec::new();
-        for (colour, summary) in self.algorithms.iter().enumerate() {
+        // The points of one grid are shades of one colour.
+        let names = sweep::colours(&self.algorithms);
+        for summary in &self.algorithms {
+            let colour = names.iter().position(|name| *name == summary.series).unwrap_or(0);
+            let alike = || self.algorithms.iter().filter(|other| other.series == summary.series);
+            let place = alike().position(|other| other.name == summary.name).unwrap_or(0);
+            let paleness = sweep::paleness(place, alike().count());
             let points = summary.curve.iter().map(|(round, e)| (*round as f64, e.mean));
             // Two standard errors; on a logarithmic axis a band must stay above zero.
             let band =
@@ -266,6 +331,7 @@ impl Summary {
             series.push(Series {
                 name: summary.name.clone(),
                 colour,
+                paleness,
                 line: Line::Solid,
                 points: points.collect(),
                 band: band.collect(),
@@ -278,6 +344,7 @@ impl Summary {
                     series.push(Series {
                         name,
                         colour,
+                        paleness,
                         line: Line::Dashed,
                         points: points.clone(),
                         band: Vec::new(),
@@ -310,18 +377,21 @@ impl Summary {
             page.heading("Theory and counters");
             page.table(&["algorithm", "what", "value"], &details);
         }
+        page.heading("What is promised, and what it rests on");
         for summary in &self.algorithms {
-            page.heading(&summary.name);
-            for remark in &summary.remarks {
-                page.paragraph(remark);
-            }
-            match &summary.guarantee {
-                Some(guarantee) => page.preformatted(&guarantee.table()),
-                None => page.paragraph("No guarantee is stated."),
-            }
+            let sentence = match &summary.guarantee {
+                Some(guarantee) => guarantee.to_string(),
+                None => "no guarantee is stated".into(),
+            };
+            let mut text: String =
+                summary.guarantee.as_ref().map(Guarantee::table).unwrap_or_default();
             for certificate in &summary.certificates {
-                page.paragraph(&format!("{}: {}", certificate.whom, certificate.guarantee));
+                text.push_str(&format!("\n{}: {}\n", certificate.whom, certificate.guarantee));
             }
+            for remark in &summary.remarks {
+                text.push_str(&format!("\nnote: {remark}\n"));
+            }
+            page.details(&summary.name, &sentence, text.trim());
         }
         page.heading("The experiment, as run");
         page.preformatted(&self.experiment);

@@ -34,6 +34,34 @@ pub fn heat_maps(algorithms: &[AlgorithmSummary]) -> Vec<HeatMap> {
     maps
 }
 
+/// Final regrets as a table: a row for each algorithm, a column for each value of the grid's one key; nothing where it has more
+/// keys, or none.
+pub fn table(algorithms: &[AlgorithmSummary]) -> Option<(Vec<String>, Vec<Vec<String>>)> {
+    let [key] = &keys(algorithms)[..] else { return None };
+    let mut values: Vec<f64> = algorithms.iter().filter_map(|point| number(point, key)).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let mut header = vec![format!("final regret by {key}")];
+    header.extend(values.iter().map(f64::to_string));
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for summary in algorithms.iter().filter(|summary| number(summary, key).is_none()) {
+        let level = format!("{:.0}", summary.final_regret.mean);
+        rows.push(
+            std::iter::once(summary.name.clone())
+                .chain(values.iter().map(|_| level.clone()))
+                .collect(),
+        );
+    }
+    for group in groups(algorithms, &[key]) {
+        let at = |value: &f64| {
+            let point = group.points.iter().find(|point| number(point, key) == Some(*value));
+            point.map_or(String::new(), |point| format!("{:.0}", point.final_regret.mean))
+        };
+        rows.push(std::iter::once(group.name.clone()).chain(values.iter().map(at)).collect());
+    }
+    Some((header, rows))
+}
+
 /// Final regrets over two keys of a grid.
 #[derive(Debug)]
 pub struct HeatMap {
@@ -82,6 +110,22 @@ impl HeatMap {
             (low.min(mean), high.max(mean))
         })
     }
+}
+
+/// Everything has one colour in all figures: its place in this list.
+pub(crate) fn colours(algorithms: &[AlgorithmSummary]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for summary in algorithms {
+        if !names.contains(&summary.series.as_str()) {
+            names.push(&summary.series);
+        }
+    }
+    names
+}
+
+/// How pale the line at this place is, of so many in one colour.
+pub(crate) fn paleness(place: usize, of: usize) -> f64 {
+    0.7 * place as f64 / of.max(1) as f64
 }
 
 /// Points of a grid that differ in some keys only.
@@ -138,7 +182,13 @@ fn groups<'a>(algorithms: &'a [AlgorithmSummary], without: &[&str]) -> Vec<Group
 
 fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Figure> {
     let mut series = Vec::new();
-    for (colour, group) in groups(algorithms, &[key]).into_iter().enumerate() {
+    let colour = |of: &str| colours(algorithms).iter().position(|name| *name == of).unwrap_or(0);
+    let groups = groups(algorithms, &[key]);
+    for group in &groups {
+        let of = &group.points[0].series;
+        let alike: Vec<&Group<'_>> =
+            groups.iter().filter(|other| other.points[0].series == *of).collect();
+        let place = alike.iter().position(|other| other.name == group.name).unwrap_or(0);
         let mut points: Vec<(f64, Estimate)> = group
             .points
             .iter()
@@ -147,14 +197,32 @@ fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Fig
         points.sort_by(|one, two| one.0.total_cmp(&two.0));
         if points.len() > 1 {
             series.push(Series {
-                name: group.name,
-                colour,
+                name: group.name.clone(),
+                colour: colour(of),
+                paleness: paleness(place, alike.len()),
                 line: Line::Solid,
                 band: points
                     .iter()
                     .map(|(_, e)| (2.0 * e.standard_error).min(0.9 * e.mean.abs()))
                     .collect(),
                 points: points.iter().map(|(x, e)| (*x, e.mean)).collect(),
+            });
+        }
+    }
+    // Who has no such key is a level that the others are measured by.
+    let ends = |pick: fn(f64, f64) -> f64| {
+        series.iter().flat_map(|line| &line.points).map(|point| point.0).reduce(pick)
+    };
+    if let (Some(low), Some(high)) = (ends(f64::min), ends(f64::max)) {
+        for summary in algorithms.iter().filter(|summary| summary.labels.is_empty()) {
+            let mean = summary.final_regret.mean;
+            series.push(Series {
+                name: summary.name.clone(),
+                colour: colour(&summary.series),
+                paleness: 0.0,
+                line: Line::Dashed,
+                points: vec![(low, mean), (high, mean)],
+                band: Vec::new(),
             });
         }
     }

@@ -23,7 +23,7 @@ pub struct Arguments {
 /// Prices every algorithm.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let experiment = experiment(&arguments.experiment, &arguments.set)?;
-    let (mut text, mut algorithms, mut warnings) = (String::new(), Vec::new(), Vec::new());
+    let (mut text, mut algorithms) = (String::new(), Vec::new());
     for cell in experiment.cells() {
         let (name, contestant) = (&cell.name, &cell.contestant);
         let guarantee = contestant.guarantee();
@@ -33,7 +33,6 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
                 for line in guarantee.table().lines() {
                     let _ = writeln!(text, "  {line}");
                 }
-                warnings.extend(guarantee.warnings().iter().map(|w| format!("{name}: {w}")));
             }
             None => text.push_str("  no guarantee is stated\n"),
         }
@@ -53,5 +52,5 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         }
         algorithms.push(entry);
     }
-    Ok(Report::new(text, &json!({ "algorithms": algorithms })).warn(warnings))
+    Ok(Report::new(text, &json!({ "algorithms": algorithms })))
 }

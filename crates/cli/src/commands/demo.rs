@@ -1,53 +1,48 @@
 //! `reticent demo`: the main job for a newcomer.
 
-use std::{fmt::Write, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use reticent_lab::demo;
+use reticent_lab::{Experiment, Override, RunOptions, sweep};
 
+use super::run::{table, with_progress};
 use crate::{error::Error, report::Report};
 
-/// A private running average, drawn, with its guarantee.
+/// What privacy costs, by whom you trust: a private bandit comparison with its certificate, drawn.
 #[derive(Args)]
-#[command(after_help = "Example: reticent demo --epsilon 0.5 --out results/demo")]
+#[command(
+    after_help = "Example: reticent demo --set algorithm.privacy.delta=1e-7 --out results/demo"
+)]
 pub struct Arguments {
-    /// Requested epsilon.
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
-    epsilon: f64,
-    /// Requested delta.
-    #[arg(long, default_value_t = 1e-6, allow_negative_numbers = true)]
-    delta: f64,
-    /// How many people take part.
-    #[arg(long, default_value_t = 20_000)]
-    people: u64,
-    /// Seed of the invented ratings (the noise has no seed).
-    #[arg(long, default_value_t = 7)]
-    seed: u64,
-    /// Folder for report.html and the figures.
+    /// Folder for the results.
     #[arg(long, default_value = "results/demo")]
     out: PathBuf,
+    /// Another value for a key of the experiment, such as trials=8; may be given several times.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<Override>,
 }
 
 /// Runs the demonstration.
-pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let Arguments { epsilon, delta, people, seed, out } = arguments;
-    let demo = demo::run(demo::Options { people, epsilon, delta, seed }, &out)?;
-    let mut text = format!(
-        "{people} people rate a service between -1 and 1; everybody sees the average so far.\n\
-         Three curators, each asked for epsilon = {epsilon}, delta = {delta:e}:\n\n"
-    );
-    let header = demo::HEADER.map(String::from).to_vec();
-    for row in std::iter::once(&header).chain(&demo.rows()) {
-        let _ = writeln!(
-            text,
-            "  {:<30} {:>17} {:>21} {:>9} {:>7}",
-            row[0], row[1], row[2], row[3], row[4]
-        );
+pub fn run(Arguments { out, set }: Arguments) -> Result<Report, Error> {
+    let experiment = Experiment::demo(&set)?;
+    let outcome =
+        with_progress(|progress| experiment.run_with(&out, RunOptions::default(), progress))?;
+    let summary = outcome.summary.expect("every trial was asked for");
+    let mut text =
+        format!("{}: {} rounds, seed {}\n\n", summary.name, summary.rounds, summary.seed);
+    match sweep::table(&summary.algorithms) {
+        Some((header, rows)) => text.push_str(&table(&header, &rows)),
+        None => return Ok(super::run::report(&summary, &out)),
     }
-    for run in &demo.runs {
-        let _ = writeln!(text, "\n{}\n  {}", run.name, run.guarantee);
+    let private = summary.algorithms.iter().filter(|algorithm| algorithm.guarantee.is_some());
+    let count = private.clone().count();
+    // The middle of the first grid stands for all.
+    if let Some(example) = private.clone().nth(2).or_else(|| private.clone().next())
+        && let Some(guarantee) = &example.guarantee
+    {
+        text.push_str(&format!("\nOne of {count} certificates, {}:\n\n", example.name));
+        text.push_str(&guarantee.table());
     }
-    let _ = write!(text, "\nDrawn in {}", demo.folder.join("report.html").display());
-    let warnings: Vec<String> = demo.runs[0].guarantee.warnings().to_vec();
-    Ok(Report::new(text, &demo).warn(warnings))
+    text.push_str(&format!("\nThe others, and the curves: {}", out.join("report.html").display()));
+    Ok(Report::new(text, &summary).warn(summary.warnings()))
 }

@@ -22,8 +22,9 @@ pub struct Arguments {
 
 /// Learns the model.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let learnt =
-        LearnFile::parse(&read(&arguments.file)?)?.learn(&mut SecureNoise::from_system()?)?;
+    let named = |error| Error::in_file(&arguments.file, error);
+    let file = LearnFile::parse(&read(&arguments.file)?).map_err(named)?;
+    let learnt = file.learn(&mut SecureNoise::from_system()?).map_err(named)?;
     let mut warnings = learnt.warnings.clone();
     for certificate in &learnt.certificates {
         let whom = &certificate.whom;

@@ -25,11 +25,5 @@ fn read(path: &Path) -> Result<String, Error> {
 
 /// The experiment in a file the user named, with some keys overridden.
 fn experiment(path: &Path, overrides: &[Override]) -> Result<Experiment, Error> {
-    Experiment::parse_with(&read(path)?, overrides).map_err(|error| {
-        if error.is_bad_input() {
-            Error::Malformed { path: path.to_path_buf(), reason: error.to_string() }
-        } else {
-            error.into()
-        }
-    })
+    Experiment::parse_with(&read(path)?, overrides).map_err(|error| Error::in_file(path, error))
 }

@@ -18,10 +18,7 @@ pub struct Arguments {
 
 /// Makes the plan.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let named = |error: reticent_lab::Error| match error.is_bad_input() {
-        true => Error::Malformed { path: arguments.plan.clone(), reason: error.to_string() },
-        false => error.into(),
-    };
+    let named = |error| Error::in_file(&arguments.plan, error);
     let file = PlanFile::parse(&read(&arguments.plan)?).map_err(named)?;
     let plan = file.plan().map_err(named)?;
     let vacuous = plan.vacuous.then(|| {

@@ -177,9 +177,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
 }
 
 fn read_events(path: &Path) -> Result<Vec<Event>, Error> {
-    let file: EventFile = toml::from_str(&read(path)?).map_err(|error| Error::Malformed {
-        path: path.to_path_buf(),
-        reason: error.to_string(),
-    })?;
+    let file: EventFile =
+        reticent_lab::parse_lines(&read(path)?).map_err(|error| Error::in_file(path, error))?;
     Ok(file.event)
 }

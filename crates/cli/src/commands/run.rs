@@ -20,9 +20,9 @@ use crate::{error::Error, report::Report};
 pub struct Arguments {
     /// A TOML file: name, rounds, trials, seed, [environment], [[algorithm]]. A list in place of a value makes a grid.
     experiment: PathBuf,
-    /// Folder for the results.
-    #[arg(long, default_value = "results/run")]
-    out: PathBuf,
+    /// Folder for the results; by default `results/` and the file's name.
+    #[arg(long)]
+    out: Option<PathBuf>,
     /// Another value for a key of the file, such as algorithm.privacy.epsilon=0.5; may be given several times.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<Override>,
@@ -37,17 +37,10 @@ pub struct Arguments {
 /// Runs the experiment.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let experiment = experiment(&arguments.experiment, &arguments.set)?;
+    let stem = arguments.experiment.file_stem().unwrap_or_default();
+    let out = arguments.out.unwrap_or_else(|| PathBuf::from("results").join(stem));
     let options = RunOptions { shard: arguments.shard, keep_going: arguments.keep_going };
-    let bar = ProgressBar::new(0).with_style(
-        ProgressStyle::with_template("{wide_bar} {pos} of {len} trials, {eta} left")
-            .expect("the template is well-formed"),
-    );
-    let outcome = experiment.run_with(&arguments.out, options, |done, all| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    });
-    bar.finish_and_clear();
-    let outcome = outcome?;
+    let outcome = with_progress(|progress| experiment.run_with(&out, options, progress))?;
     if outcome.resumed > 0 {
         crate::say!("{} trials were finished before and are taken over", outcome.resumed);
     }
@@ -55,18 +48,18 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         crate::say!("{} stored trials were damaged and computed again", outcome.damaged);
     }
     let report = match &outcome.summary {
-        Some(summary) => report(summary, &arguments.out),
+        Some(summary) => report(summary, &out),
         None => {
             let text = format!(
                 "{} trials in {}; when all shards are there: reticent merge FOLDERS... --out {}",
                 outcome.computed + outcome.resumed,
-                arguments.out.display(),
+                out.display(),
                 "results/merged"
             );
             let json = serde_json::json!({
                 "computed": outcome.computed,
                 "resumed": outcome.resumed,
-                "folder": arguments.out,
+                "folder": out,
             });
             Report::new(text, &json)
         }
@@ -74,20 +67,46 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     Ok(report.fail(outcome.failures))
 }
 
+/// Draws a bar while `work` tells how many of how many trials are finished.
+pub fn with_progress<T>(work: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) -> T) -> T {
+    let bar = ProgressBar::new(0).with_style(
+        ProgressStyle::with_template("{wide_bar} {pos} of {len} trials, {eta} left")
+            .expect("the template is well-formed"),
+    );
+    let result = work(&|done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+    result
+}
+
 /// The comparison as a table, and where it is drawn.
 pub fn report(summary: &Summary, folder: &std::path::Path) -> Report {
     let mut text = String::new();
     let header = summary::HEADER.map(String::from).to_vec();
-    for row in std::iter::once(&header).chain(&summary.rows()) {
-        let _ = writeln!(
-            text,
-            "{:<44} {:>14} {:>14} {:>9} {:>7} {:>10}",
-            row[0], row[1], row[2], row[3], row[4], row[5]
-        );
-    }
+    text.push_str(&table(&header, &summary.rows()));
     for row in summary.details() {
         let _ = writeln!(text, "{}: {} {}", row[0], row[1], row[2]);
     }
     let _ = write!(text, "\nDrawn in {}", folder.join("report.html").display());
-    Report::new(text, summary).warn(summary.warnings())
+    Report::new(text, summary).warn(summary.warnings()).note(summary.notes())
+}
+
+/// Columns as wide as they must be: words to the left, what stands under other headings to the right.
+pub fn table(header: &[String], rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = std::iter::once(header).chain(rows.iter().map(Vec::as_slice));
+        cells.map(|row| row[column].chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let mut text = String::new();
+    for row in std::iter::once(header).chain(rows.iter().map(Vec::as_slice)) {
+        let _ = write!(text, "{:<1$}", row[0], widths[0]);
+        for (cell, width) in row.iter().zip(&widths).skip(1) {
+            let _ = write!(text, "  {cell:>width$}");
+        }
+        text.push('\n');
+    }
+    text
 }

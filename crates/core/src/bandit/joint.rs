@@ -228,6 +228,18 @@ impl JointPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ticket(u64);
 
+impl Ticket {
+    /// The ticket of this number: for those who keep tickets elsewhere.
+    pub fn numbered(number: u64) -> Self {
+        Ticket(number)
+    }
+
+    /// Its number, which no other ticket of the learner has.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// A choice made for one person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
@@ -323,6 +335,21 @@ impl<N: Noise> JointLinUcb<N> {
     /// Rewards learnt so far.
     pub fn rounds(&self) -> u64 {
         self.sum.rounds()
+    }
+
+    /// From here on noise is drawn from a new key: see [`PrivateSum::refresh_noise`].
+    pub fn refresh_noise(&mut self) -> Result<()> {
+        self.sum.refresh_noise()
+    }
+
+    /// From here on this learner is a copy beside another, and is charged for it: see [`PrivateSum::branch`].
+    pub fn branch(&mut self) -> Result<()> {
+        self.sum.branch()
+    }
+
+    /// How many replays and copies are charged for.
+    pub fn replays(&self) -> u64 {
+        self.sum.replays()
     }
 
     /// Releases made so far: what [`JointLinUcb::resume`] asks for.

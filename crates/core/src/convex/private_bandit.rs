@@ -45,6 +45,18 @@ const CORNER_CALLS: u64 = 100_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PlayTicket(pub(super) u64);
 
+impl PlayTicket {
+    /// The ticket of this number: for those who keep tickets elsewhere.
+    pub fn numbered(number: u64) -> Self {
+        PlayTicket(number)
+    }
+
+    /// Its number, which no other ticket of the learner has.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// A point to play.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlayDecision {
@@ -295,6 +307,20 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
             self.state.step(&self.set, sums, self.aggregate.source());
         }
         Ok(released)
+    }
+
+    /// From here on everything random is drawn from a new key: see [`PrivateSum::refresh_noise`](crate::release::PrivateSum).
+    pub fn refresh_noise(&mut self) -> Result<()> {
+        self.aggregate.source().refresh()
+    }
+
+    /// From here on this learner is a copy beside another. Where sums of people's values are released it is charged for that:
+    /// see [`PrivateSum::branch`](crate::release::PrivateSum).
+    pub fn branch(&mut self) -> Result<()> {
+        match &mut self.aggregate {
+            Aggregate::Plain(_) => self.refresh_noise(),
+            Aggregate::Private(sum) => sum.branch(),
+        }
     }
 
     /// Gives up waiting for a value; says whether it was waited for.

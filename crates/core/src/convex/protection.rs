@@ -246,6 +246,11 @@ impl<N: Noise> CentralSum<N> {
     pub(super) fn public(&self) -> &[f64] {
         &self.public
     }
+
+    /// See [`PrivateSum::branch`].
+    pub(super) fn branch(&mut self) -> Result<()> {
+        self.sum.branch()
+    }
 }
 
 impl<N: Noise> Aggregate<N> {

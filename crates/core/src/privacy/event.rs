@@ -219,4 +219,13 @@ impl Event {
             _ => None,
         }
     }
+
+    /// The epsilon with which everything that happened holds at delta = 0, if there is one: pure epsilons add up.
+    pub(super) fn total_pure_epsilon(&self) -> Option<f64> {
+        match self {
+            Event::Composed { events } => events.iter().map(Event::total_pure_epsilon).sum(),
+            Event::Repeated { event, times } => Some(event.total_pure_epsilon()? * *times as f64),
+            single => single.pure_epsilon(),
+        }
+    }
 }

@@ -25,7 +25,10 @@
 use serde::Serialize;
 
 use super::gaussian;
-use crate::{Error, Result, error::positive};
+use crate::{
+    Error, Result,
+    error::{positive, requested_delta},
+};
 
 /// The share of delta that the tail event of the theorem may take.
 pub(crate) const TAIL_SHARE: f64 = 1e-12;
@@ -78,7 +81,7 @@ impl GridNoise {
 /// The largest mu at which `coordinates` discrete Gaussians of parameter `sigma` or more are
 /// (epsilon, delta)-DP.
 pub(crate) fn largest_mu(epsilon: f64, delta: f64, coordinates: f64, sigma: f64) -> Result<f64> {
-    let mu = gaussian::mu(positive("epsilon", epsilon)?, delta)?;
+    let mu = gaussian::mu(positive("epsilon", epsilon)?, requested_delta(delta)?)?;
     let tau = TAIL_SHARE * delta;
     let slack = GridNoise { coordinates, sigma, mu }.slack(tau);
     if slack.shift >= epsilon {

@@ -36,6 +36,9 @@ pub struct Guarantee {
     mode: Mode,
     claimed: Option<Claim>,
     tightness: Tightness,
+    /// The epsilon that holds with delta = 0, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pure_epsilon: Option<f64>,
     /// The run used noise that protects nobody.
     simulated: bool,
     conditions: Vec<String>,
@@ -63,6 +66,8 @@ impl Guarantee {
             mode: Mode::Exact,
             claimed: None,
             tightness: curve.tightness(),
+            // An infinite one says nothing.
+            pure_epsilon: event.total_pure_epsilon().filter(|epsilon| epsilon.is_finite()),
             simulated: false,
             conditions: conditions_of(event),
             warnings: Vec::new(),
@@ -150,6 +155,11 @@ impl Guarantee {
         rounded_up(self.epsilon)
     }
 
+    /// The epsilon that holds with delta = 0, where there is one.
+    pub fn pure_epsilon(&self) -> Option<f64> {
+        self.pure_epsilon
+    }
+
     /// The delta asked for.
     pub fn delta(&self) -> f64 {
         self.delta
@@ -226,6 +236,9 @@ impl Guarantee {
         if let Some(claim) = &self.claimed {
             rows.push(("claimed", claim.to_string()));
         }
+        if let Some(epsilon) = self.pure_epsilon {
+            rows.push(("also holds", format!("({}, 0)", rounded_up(epsilon))));
+        }
         for (epsilon, delta) in self.points.iter().step_by(3) {
             rows.push(("also holds", format!("({}, {delta:e})", rounded_up(*epsilon))));
         }
@@ -272,6 +285,9 @@ impl fmt::Display for Guarantee {
             self.unit,
             self.model
         )?;
+        if let Some(epsilon) = self.pure_epsilon {
+            write!(f, "; ({}, 0) holds too", rounded_up(epsilon))?;
+        }
         if let Some(claim) = &self.claimed {
             write!(f, "; claimed {claim}")?;
         }
@@ -312,6 +328,22 @@ mod tests {
         let thrice = Guarantee::of(&thrice, TrustModel::Local, 1e-6).unwrap();
         assert!((person.epsilon() / thrice.epsilon() - 1.0).abs() < 1e-12);
         assert_eq!(serde_json::to_value(&person).unwrap()["unit"]["person"]["at_most"], 3);
+    }
+
+    #[test]
+    fn pure_privacy_is_called_pure_and_adds_up() {
+        let laplace = Event::Laplace { sensitivity: 1.0, scale: 2.0 };
+        let pure = |event: &Event| {
+            Guarantee::of_person(event, 3, TrustModel::Local, 1e-9).unwrap().pure_epsilon()
+        };
+        assert_eq!(pure(&laplace), Some(1.5));
+        let both = Event::Composed { events: vec![laplace.clone(), Event::Pure { epsilon: 1.0 }] };
+        assert_eq!(pure(&both), Some(4.5));
+        let with_gaussian = Event::Composed { events: vec![laplace, gaussian(4.0)] };
+        assert_eq!(pure(&with_gaussian), None);
+        let words = Guarantee::of(&both, TrustModel::Local, 1e-9).unwrap();
+        assert!(words.to_string().contains("(1.5000, 0) holds too"), "{words}");
+        assert!(words.table().contains("(1.5000, 0)"), "{}", words.table());
     }
 
     #[test]

@@ -156,6 +156,20 @@ impl<N: Noise> PrivateSum<N> {
         self.state.noise
     }
 
+    /// From here on noise is drawn from a new key. For a state that has been moved: whoever still holds the old bytes cannot tell
+    /// what it will draw.
+    pub fn refresh_noise(&mut self) -> Result<()> {
+        self.state.noise.refresh()
+    }
+
+    /// From here on this state is one of several that go on from the same releases, as after a fork of the process: noise is drawn
+    /// from a new key, and one more replay is charged, by the proof above. `replays` branches were counted before.
+    pub fn branch(&mut self) -> Result<()> {
+        self.state.noise.refresh()?;
+        self.state.replays = self.state.replays.saturating_add(1);
+        Ok(())
+    }
+
     /// Contributions absorbed so far.
     pub fn rounds(&self) -> u64 {
         self.state.round

@@ -383,6 +383,11 @@ impl<N: Noise> Agent<N> {
         Ok(Report { ticket, agent: state.index, value })
     }
 
+    /// From here on noise is drawn from a new key. A copy of this half, as a fork makes one, must call it before it answers.
+    pub fn refresh_noise(&mut self) -> Result<()> {
+        self.state.noise.refresh()
+    }
+
     /// What was agreed on.
     pub fn plan(&self) -> &AgentPlan {
         &self.state.plan

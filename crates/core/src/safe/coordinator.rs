@@ -221,6 +221,16 @@ impl Ticket {
     pub fn first() -> Self {
         Ticket(0)
     }
+
+    /// The ticket of this number: for those who keep tickets elsewhere.
+    pub fn numbered(number: u64) -> Self {
+        Ticket(number)
+    }
+
+    /// Its number, which no other ticket of the coordinator has.
+    pub fn number(self) -> u64 {
+        self.0
+    }
 }
 
 /// What the pessimistic check did to an action.
@@ -421,6 +431,11 @@ impl<N: Noise> Coordinator<N> {
             self.state.open.remove(&ticket.0);
         }
         Ok(())
+    }
+
+    /// From here on first directions and exploration come from a new key. They protect nobody.
+    pub fn refresh_noise(&mut self) -> Result<()> {
+        self.state.noise.refresh()
     }
 
     /// Gives up waiting for a decision's missing reports; says whether any were waited for.

@@ -7,7 +7,10 @@ use reticent::{
 };
 
 use super::{Figure, stopwatch::nanoseconds};
-use crate::{FastNoise, Result, environment::Environment, sphere::World};
+use crate::{
+    FastNoise, Result,
+    environment::{Environment, SphereParams},
+};
 
 pub fn figures() -> Result<Vec<Figure>> {
     let split = GramGaussian::DEFAULT_SPLIT;
@@ -17,7 +20,7 @@ pub fn figures() -> Result<Vec<Figure>> {
         ("PrivUnit on x and z", Method::UnitPair, false),
         ("randomised response", Method::RewardResponse, true),
     ];
-    let world = World::published(false);
+    let world = SphereParams::published();
     let mut environment = world.start(1)?;
     let arms = environment.arms().clone();
     let mut figures = Vec::new();

@@ -7,7 +7,10 @@ use reticent::{
 };
 
 use super::{Figure, stopwatch::nanoseconds};
-use crate::{FastNoise, Result, environment::Environment, sphere::World};
+use crate::{
+    FastNoise, Result,
+    environment::{Environment, SphereParams},
+};
 
 /// Rounds a batch, of which the stopwatch takes nine: under a millisecond, so that a busy machine interrupts few.
 const BATCH: u32 = 400;
@@ -23,7 +26,7 @@ pub fn figures() -> Result<Vec<Figure>> {
     ];
     let mut figures = Vec::new();
     for (name, params, required) in learners {
-        let mut environment = World::published(false).start(1)?;
+        let mut environment = SphereParams::published().start(1)?;
         let arms = environment.arms().clone();
         let features: Vec<Vec<f64>> = (0..arms.count()).map(|arm| arms.arm(arm)).collect();
         let mut server = params.check()?;

@@ -7,8 +7,8 @@ use reticent::{privacy::Mode, release::Schedule};
 use super::Figure;
 use crate::{
     Result,
-    environment::{EnvironmentParams, GapParams},
-    linear::{Algorithm, Budget, JointLines, LinUcbLines, MechanismName, Setting},
+    bandits::{Algorithm, Budget, JointLines, LinUcbLines, MechanismName, Setting},
+    environment::GapParams,
 };
 
 /// The paper's horizon.
@@ -34,7 +34,8 @@ pub fn figures() -> Result<Vec<Figure>> {
         let time = 1e9 * seconds / ROUNDS as f64;
         figures.push(Figure::new(what, time, "ns").beside(100.0, "required, at most; goal 20"));
     }
-    let linucb = LinUcbLines { schedule: Schedule::EveryRound, ..LinUcbLines::named("LinUCB") };
+    let linucb =
+        LinUcbLines { schedule: Some(Schedule::EveryRound), ..LinUcbLines::named("LinUCB") };
     let mut total = 0.0;
     for dimension in DIMENSIONS {
         let gap = GapParams { gap: 0.1, ..GapParams::new(dimension, dimension * dimension) };
@@ -46,7 +47,7 @@ pub fn figures() -> Result<Vec<Figure>> {
 }
 
 fn seconds(gap: GapParams, rounds: u64, algorithm: &Algorithm) -> Result<f64> {
-    let contestant = algorithm.contestant(&Setting::new(EnvironmentParams::Gap(gap), rounds)?)?;
+    let contestant = algorithm.contestant(&Setting::new(&gap.into(), rounds)?)?;
     let start = Instant::now();
     contestant.trial(1, 0, &[rounds])?;
     Ok(start.elapsed().as_secs_f64())

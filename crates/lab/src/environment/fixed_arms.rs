@@ -59,6 +59,18 @@ impl Environment for FixedArms {
     fn reward(&mut self, arm: usize) -> f64 {
         self.gap.reward(arm)
     }
+
+    fn direction(&self) -> Option<Vec<f64>> {
+        self.gap.direction()
+    }
+
+    fn face(&mut self, direction: &[f64]) {
+        self.gap.face(direction);
+    }
+
+    fn other_people(&mut self, seed: u64) {
+        self.gap.other_people(seed);
+    }
 }
 
 #[cfg(test)]

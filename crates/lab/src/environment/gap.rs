@@ -9,11 +9,19 @@
 //! Shariff and Sheffet (2018), Appendix D; a fresh set every round. The slot is random because unit arms tie
 //! before anything is learned, and a policy that then takes the first arm would seem to know the optimal one.
 
-use reticent::{Error, Result, bandit::Arms, noise::Noise};
+use reticent::{
+    Error, Result,
+    bandit::{Arms, Problem},
+    noise::Noise,
+    randomize::Bounds,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{Environment, FixedArms, Frame, Rewards, Slice};
-use crate::FastNoise;
+use crate::{
+    FastNoise,
+    simulate::{Blocks, FixedBlocks, GapBlocks},
+};
 
 /// `<x, theta*>` of the optimal arm, and minus that of the worst possible one.
 pub(crate) const BEST: f64 = 0.75;
@@ -63,6 +71,49 @@ impl GapParams {
         let others = Slice::new(self.dimension, -BEST, BEST - self.gap);
         Ok(GapPlan { params: *self, others })
     }
+
+    /// The environment of one trial, or which parameter stands in the way.
+    ///
+    /// ```
+    /// use reticent_lab::environment::GapParams;
+    /// let gap = GapParams { gap: 0.1, ..GapParams::new(5, 25) };
+    /// assert_eq!(gap.environment(7)?.arms().count(), 25);
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn environment(&self, seed: u64) -> Result<Box<dyn Environment>> {
+        let plan = self.check()?;
+        Ok(if self.fresh_arms { Box::new(plan.fresh(seed)) } else { Box::new(plan.fixed(seed)) })
+    }
+
+    /// The environment of one trial, played many rounds at a time.
+    pub fn blocks(&self, seed: u64) -> Result<Box<dyn Blocks>> {
+        let plan = self.check()?;
+        Ok(if self.fresh_arms {
+            Box::new(GapBlocks::new(plan.fresh(seed)))
+        } else {
+            Box::new(FixedBlocks::new(plan.fixed(seed)))
+        })
+    }
+
+    /// What may be known in advance to a learner that plays so many rounds.
+    pub fn problem(&self, rounds: u64) -> Problem {
+        let problem = Problem::unit(self.dimension);
+        match self.rewards {
+            Rewards::Gaussian => Problem {
+                // A mean in [-1, 1] plus standard noise leaves this with probability 1/n in all n rounds together.
+                reward_bound: 1.0 + (4.0 * (rounds.max(2) as f64).ln()).sqrt(),
+                ..problem
+            },
+            Rewards::Sign | Rewards::Bernoulli => problem,
+        }
+    }
+
+    /// The same as what people's data are clipped to: unit arms, no constant among their features.
+    pub fn bounds(&self, rounds: u64) -> Bounds {
+        let bound = self.problem(rounds).reward_bound;
+        let rewards = if self.rewards == Rewards::Bernoulli { (0.0, 1.0) } else { (-bound, bound) };
+        Bounds { rewards, unit_arms: true, ..Bounds::unit(self.dimension) }
+    }
 }
 
 /// Checked parameters.
@@ -97,6 +148,7 @@ impl GapPlan {
             arms: arms.expect("the plan has dimensions and arms"),
             products: vec![0.0; self.params.arms],
             means: vec![0.0; self.params.arms],
+            best_mean: self.params.rewards.mean(BEST),
         }
     }
 
@@ -128,6 +180,7 @@ pub struct Gap {
     /// `<x, theta*>` of this round's arms.
     products: Vec<f64>,
     means: Vec<f64>,
+    best_mean: f64,
 }
 
 impl Gap {
@@ -175,6 +228,7 @@ impl Environment for Gap {
             self.products[slot] = product;
             self.means[slot] = rewards.mean(product);
         }
+        self.best_mean = rewards.mean(BEST);
         &self.arms
     }
 
@@ -183,18 +237,38 @@ impl Environment for Gap {
     }
 
     fn best_mean(&self) -> f64 {
-        self.plan.params.rewards.mean(BEST)
+        self.best_mean
     }
 
     fn reward(&mut self, arm: usize) -> f64 {
         self.plan.params.rewards.draw(self.products[arm], &mut self.noise)
+    }
+
+    fn direction(&self) -> Option<Vec<f64>> {
+        Some(self.theta.clone())
+    }
+
+    /// The arms stay; those of the next set lie around the new theta*.
+    fn face(&mut self, direction: &[f64]) {
+        self.theta.copy_from_slice(direction);
+        self.frame = Frame::new(direction);
+        for slot in 0..self.arms.count() {
+            let arm = self.arms.arm(slot);
+            let product: f64 = arm.iter().zip(direction).map(|(x, t)| x * t).sum();
+            self.products[slot] = product.clamp(-1.0, 1.0);
+            self.means[slot] = self.plan.params.rewards.mean(self.products[slot]);
+        }
+        self.best_mean = self.means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    }
+
+    fn other_people(&mut self, seed: u64) {
+        self.noise = FastNoise::seeded(seed);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::EnvironmentParams;
 
     #[test]
     fn every_set_has_one_optimal_unit_arm_and_respects_the_gap() {
@@ -222,22 +296,6 @@ mod tests {
             // A slot is left out with probability 25 (24/25)^200 < 0.01 at most; the seed is fixed.
             assert!(slots.iter().all(|&count| count > 0), "{slots:?}");
         }
-    }
-
-    #[test]
-    fn the_table_of_an_experiment_is_understood() {
-        let text = r#"{"kind": "gap", "dimension": 5, "arms": 25, "gap": 0.1, "fresh_arms": false, "rewards": "gaussian"}"#;
-        let params: EnvironmentParams = serde_json::from_str(text).unwrap();
-        let expected = GapParams {
-            dimension: 5,
-            arms: 25,
-            gap: 0.1,
-            fresh_arms: false,
-            rewards: Rewards::Gaussian,
-        };
-        assert_eq!(params, EnvironmentParams::Gap(expected));
-        let unknown = r#"{"kind": "gap", "dimension": 5, "arms": 25, "gaps": 0.1}"#;
-        assert!(serde_json::from_str::<EnvironmentParams>(unknown).is_err());
     }
 
     #[test]

@@ -8,7 +8,9 @@
 //! | `frame` | the reflection that turns theta* into the first axis |
 //! | `rewards` | sign, Gaussian and Bernoulli rewards |
 //! | `sphere` | section 5 of paper 0: arms and theta* on a sphere, means that are probabilities |
+//! | `changing` | any of them with a theta* that moves and arms that come and go |
 
+mod changing;
 mod fixed_arms;
 mod frame;
 mod gap;
@@ -16,14 +18,9 @@ mod rewards;
 mod slice;
 mod sphere;
 
-use reticent::{
-    Result,
-    bandit::{Arms, Problem},
-};
-use serde::{Deserialize, Serialize};
+use reticent::{Result, bandit::Arms};
 
-use crate::simulate::{Blocks, FixedBlocks, GapBlocks};
-
+pub use changing::{Changes, Changing};
 pub use fixed_arms::FixedArms;
 pub(crate) use frame::Frame;
 pub(crate) use gap::BEST;
@@ -47,6 +44,22 @@ pub trait Environment {
 
     /// A reward of one arm of this round; `arm` is below the number of arms.
     fn reward(&mut self, arm: usize) -> f64;
+
+    /// The direction of theta*, of norm 1, where there is one that could turn.
+    fn direction(&self) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// From now on theta* has this direction, of norm 1. Only for environments that have a [`Environment::direction`].
+    fn face(&mut self, _direction: &[f64]) {}
+
+    /// What went wrong since it was last asked for, where rounds are read from a file that may change meanwhile.
+    fn fault(&mut self) -> Option<crate::Error> {
+        None
+    }
+
+    /// From now on arms and rewards are drawn from this seed: other people of the same population.
+    fn other_people(&mut self, _seed: u64) {}
 }
 
 /// Refuses decision sets that no machine of today could hold or step through.
@@ -65,73 +78,4 @@ fn check_size(dimension: usize, arms: usize) -> Result<()> {
         return Err(reticent::Error::invalid("arms", arms, remedy));
     }
     Ok(())
-}
-
-/// The `[environment]` table of an experiment.
-///
-/// ```
-/// use reticent_lab::environment::{EnvironmentParams, GapParams};
-/// let gap = GapParams { gap: 0.1, ..GapParams::new(5, 25) };
-/// let mut environment = EnvironmentParams::Gap(gap).environment(7)?;
-/// assert_eq!(environment.arms().count(), 25);
-/// # Ok::<(), reticent::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum EnvironmentParams {
-    /// Appendix D of Shariff and Sheffet, with fresh or with fixed arms.
-    Gap(GapParams),
-}
-
-impl EnvironmentParams {
-    /// The environment of one trial, or which parameter stands in the way.
-    pub fn environment(&self, seed: u64) -> Result<Box<dyn Environment>> {
-        let EnvironmentParams::Gap(params) = self;
-        let plan = params.check()?;
-        Ok(if params.fresh_arms { Box::new(plan.fresh(seed)) } else { Box::new(plan.fixed(seed)) })
-    }
-
-    /// The environment of one trial, played many rounds at a time.
-    pub fn blocks(&self, seed: u64) -> Result<Box<dyn Blocks>> {
-        let EnvironmentParams::Gap(params) = self;
-        let plan = params.check()?;
-        Ok(if params.fresh_arms {
-            Box::new(GapBlocks::new(plan.fresh(seed)))
-        } else {
-            Box::new(FixedBlocks::new(plan.fixed(seed)))
-        })
-    }
-
-    /// What may be known in advance to a learner that plays so many rounds.
-    pub fn problem(&self, rounds: u64) -> Problem {
-        let EnvironmentParams::Gap(params) = self;
-        let problem = Problem::unit(params.dimension);
-        match params.rewards {
-            Rewards::Gaussian => Problem {
-                // A mean in [-1, 1] plus standard noise leaves this with probability 1/n in all n rounds together.
-                reward_bound: 1.0 + (4.0 * (rounds.max(2) as f64).ln()).sqrt(),
-                ..problem
-            },
-            Rewards::Sign | Rewards::Bernoulli => problem,
-        }
-    }
-
-    /// The smallest difference between the best mean and any other, if the environment promises one.
-    pub fn gap(&self) -> f64 {
-        let EnvironmentParams::Gap(params) = self;
-        params.gap
-    }
-
-    /// How many arms there are in a round.
-    pub fn arms(&self) -> usize {
-        let EnvironmentParams::Gap(params) = self;
-        params.arms
-    }
-
-    /// Features of an arm.
-    pub fn dimension(&self) -> usize {
-        let EnvironmentParams::Gap(params) = self;
-        params.dimension
-    }
 }

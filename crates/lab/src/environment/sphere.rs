@@ -6,10 +6,16 @@
 //! ```
 //!
 //! Section 5 of "Improved rate for locally differentially private linear bandits", after Chowdhury and Zhou, "Shuffle
-//! Private Linear Contextual Bandits" (2022): d = 5, 100 arms. The text leaves open whether the arms are drawn once a trial or
+//! Private Linear Contextual Bandits" (2022): d = 5, 100 arms. There arms have norm 1; the code of the latter has the same arms at norm
+//! `sqrt 2` and theta* shorter by as much. Means are the same; what a given noise hides is not. The text leaves open whether the arms are drawn once a trial or
 //! once a round; here both exist. Only fixed arms show whether a policy explores: with fresh ones the arms themselves do.
 
-use reticent::{Error, Result, bandit::Arms, noise::Noise};
+use reticent::{
+    Error, Result,
+    bandit::{Arms, Problem},
+    noise::Noise,
+    randomize::Bounds,
+};
 use serde::{Deserialize, Serialize};
 
 use super::Environment;
@@ -20,18 +26,35 @@ use crate::FastNoise;
 #[serde(deny_unknown_fields)]
 pub struct SphereParams {
     /// Features of an arm, d, the constant one included.
+    #[serde(default = "five")]
     pub dimension: usize,
     /// Arms of a decision set, K.
+    #[serde(default = "hundred")]
     pub arms: usize,
     /// A fresh set every round; otherwise one set for the whole trial.
     #[serde(default)]
     pub fresh_arms: bool,
+    /// Norm of the arms.
+    #[serde(default = "one")]
+    pub norm: f64,
+}
+
+fn five() -> usize {
+    5
+}
+
+fn hundred() -> usize {
+    100
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 impl SphereParams {
     /// The paper's setting: d = 5, K = 100, arms drawn once.
     pub fn published() -> Self {
-        SphereParams { dimension: 5, arms: 100, fresh_arms: false }
+        SphereParams { dimension: 5, arms: 100, fresh_arms: false, norm: 1.0 }
     }
 
     /// Refuses what has no sphere.
@@ -41,7 +64,51 @@ impl SphereParams {
             return Err(Error::invalid("dimension", self.dimension, remedy));
         }
         super::check_size(self.dimension, self.arms)?;
-        Ok(())
+        if !self.norm.is_finite() || self.norm <= 0.0 {
+            return Err(Error::invalid("norm", self.norm, "give a finite number above 0"));
+        }
+        self.bounds().check()
+    }
+
+    /// What may be known of its people in advance.
+    pub fn bounds(&self) -> Bounds {
+        Bounds {
+            dimension: self.dimension,
+            feature_bound: self.norm,
+            rewards: (0.0, 1.0),
+            intercept: Some(self.norm * 0.5_f64.sqrt()),
+            unit_arms: true,
+        }
+    }
+
+    /// The same for learners with a confidence set: rewards in [0, 1] are 1/2-sub-Gaussian, and theta* is shorter by as much as arms are longer.
+    pub fn problem(&self) -> Problem {
+        Problem {
+            feature_bound: self.norm,
+            parameter_bound: 1.0 / self.norm,
+            noise: 0.5,
+            ..Problem::unit(self.dimension)
+        }
+    }
+
+    /// `E x x^T` of an arm drawn uniformly, upper triangle by rows: `1/(2 (d - 1))` on the diagonal, 1/2 for the constant, times the squared
+    /// norm.
+    pub fn uniform_gram(&self) -> Vec<f64> {
+        let d = self.dimension;
+        let mut gram = Vec::new();
+        for row in 0..d {
+            for column in row..d {
+                let entry = if row != column {
+                    0.0
+                } else if row + 1 == d {
+                    0.5
+                } else {
+                    0.5 / (d - 1) as f64
+                };
+                gram.push(entry * self.norm * self.norm);
+            }
+        }
+        gram
     }
 
     /// One trial, or which parameter stands in the way.
@@ -110,11 +177,12 @@ impl Sphere {
         self.best_mean = 0.0;
         for slot in 0..self.params.arms {
             draw(&mut self.arm, &mut self.noise);
-            self.arms.set(slot, &self.arm).expect("a unit vector is finite");
             let product: f64 = self.arm.iter().zip(&self.theta).map(|(x, t)| x * t).sum();
             // Rounding may leave the unit interval by a hair.
             self.means[slot] = product.clamp(0.0, 1.0);
             self.best_mean = self.best_mean.max(self.means[slot]);
+            self.arm.iter_mut().for_each(|x| *x *= self.params.norm);
+            self.arms.set(slot, &self.arm).expect("a bounded vector is finite");
         }
     }
 }
@@ -137,6 +205,26 @@ impl Environment for Sphere {
 
     fn reward(&mut self, arm: usize) -> f64 {
         f64::from(u8::from(self.noise.uniform() < self.means[arm]))
+    }
+
+    fn direction(&self) -> Option<Vec<f64>> {
+        let free = &self.theta[..self.params.dimension - 1];
+        Some(free.iter().map(|t| t * std::f64::consts::SQRT_2).collect())
+    }
+
+    fn face(&mut self, direction: &[f64]) {
+        self.theta.iter_mut().zip(direction).for_each(|(t, u)| *t = u * 0.5_f64.sqrt());
+        self.best_mean = 0.0;
+        for slot in 0..self.params.arms {
+            let arm = self.arms.arm(slot);
+            let product: f64 = arm.iter().zip(&self.theta).map(|(x, t)| x * t).sum();
+            self.means[slot] = (product / self.params.norm).clamp(0.0, 1.0);
+            self.best_mean = self.best_mean.max(self.means[slot]);
+        }
+    }
+
+    fn other_people(&mut self, seed: u64) {
+        self.noise = FastNoise::seeded(seed);
     }
 }
 

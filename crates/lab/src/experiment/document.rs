@@ -3,7 +3,10 @@
 use serde::{Deserialize, de::DeserializeOwned};
 use toml::{Table, Value};
 
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    lines::{line_of, with_suggestion},
+};
 
 /// The file, and its tables after overrides.
 pub(super) struct Document {
@@ -167,15 +170,10 @@ impl Document {
                 (other.as_deref() != Some(message)).then(|| path[path.len() - 1].clone())
             }),
         };
-        let mut reason = match &key {
+        let reason = match &key {
             Some(key) if !unknown && !missing => format!("`{key}`: {message}"),
-            _ => message.to_string(),
+            _ => with_suggestion(message),
         };
-        if let (Some(word), true) = (&named, unknown)
-            && let Some(nearest) = nearest(word, message.split('`').skip(3).step_by(2))
-        {
-            reason = format!("{reason}: did you mean `{nearest}`?");
-        }
         self.locate(Error::experiment(reason), section, if missing { None } else { key.as_deref() })
     }
 
@@ -247,10 +245,6 @@ fn title(line: &str) -> Option<&str> {
     Some(inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(inner).trim())
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
-    text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
-}
-
 /// One table, or several.
 fn tables(value: Option<Value>, name: &'static str) -> Result<Vec<Table>> {
     let table = |value| match value {
@@ -320,26 +314,4 @@ fn remove(table: &mut Table, path: &[String]) {
         table = inner;
     }
     table.remove(last);
-}
-
-/// The word that a misspelt one most likely means.
-fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let close = known.map(|other| (distance(word, other), other)).min()?;
-    (close.0 <= 1 + word.chars().count() / 3).then_some(close.1)
-}
-
-/// Levenshtein's.
-fn distance(one: &str, two: &str) -> usize {
-    let two: Vec<char> = two.chars().collect();
-    let mut row: Vec<usize> = (0..=two.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in two.iter().enumerate() {
-            let substituted = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[two.len()]
 }

@@ -32,14 +32,13 @@ use self::{
 };
 use crate::{
     Error, Result,
+    bandits::Bandits,
     contest::{Contestant, Family, Label, Trial, checkpoints},
     gradients::OnlineGradients,
-    linear::LinearBandits,
     losses::ConvexBandits,
     parallel::in_parallel,
     report,
     safe::SafeBandits,
-    sphere::SphereBandits,
     summary::{AlgorithmSummary, Summary},
 };
 
@@ -186,36 +185,65 @@ impl Experiment {
     pub fn parse_with(text: &str, overrides: &[Override]) -> Result<Self> {
         let document = Document::read(text, overrides)?;
         let header = &document.header;
-        for (field, value) in [("rounds", header.rounds), ("trials", header.trials)] {
-            if value == 0 {
-                let error = reticent::Error::invalid(field, 0, "give a whole number above 0");
-                return Err(document.locate(error.into(), Section::Header, None));
-            }
-        }
-        if header.trials > MOST_TRIALS {
-            let remedy = format!("give at most {MOST_TRIALS}");
-            let error = reticent::Error::invalid("trials", header.trials, remedy);
-            return Err(document.locate(error.into(), Section::Header, None));
-        }
+        check_size(header.rounds, header.trials)
+            .map_err(|error| document.locate(error, Section::Header, None))?;
         let mut parts = Parts::default();
         for (index, table) in document.environments.iter().enumerate() {
             let section = Section::Environment(index);
             let kind = table.get("kind").and_then(Value::as_str).unwrap_or("missing");
             match kind {
-                "gap" => parts.add::<LinearBandits>(&document, index)?,
-                "sphere" | "table" => parts.add::<SphereBandits>(&document, index)?,
+                "gap" | "sphere" | "table" | "items" | "logged" => {
+                    parts.add::<Bandits>(&document, index)?;
+                }
                 "agents" => parts.add::<SafeBandits>(&document, index)?,
                 "losses" => parts.add::<ConvexBandits>(&document, index)?,
                 "gradients" | "records" => parts.add::<OnlineGradients>(&document, index)?,
                 _ => {
-                    let remedy =
-                        "give one of: gap, sphere, table, agents, losses, gradients, records";
+                    let remedy = "give one of: gap, sphere, table, items, logged, agents, losses, gradients, records";
                     let error = reticent::Error::invalid("environment.kind", kind, remedy);
                     return Err(document.locate(error.into(), section, Some("kind")));
                 }
             }
         }
         parts.finish(&document)
+    }
+
+    /// An experiment of contestants that no file can name: your own algorithm in your own environment. Run it with
+    /// [`Experiment::simulate`], and write its report with [`Summary::write`].
+    ///
+    /// There are no finished trials to go on from, since nobody knows what determines them.
+    pub fn of(
+        name: &str,
+        rounds: u64,
+        trials: u64,
+        seed: u64,
+        contestants: Vec<Box<dyn Contestant>>,
+    ) -> Result<Self> {
+        check_size(rounds, trials)?;
+        let mut cells: Vec<Cell> = Vec::new();
+        for contestant in contestants {
+            let name = contestant.name().to_string();
+            if cells.iter().any(|cell| cell.name == name) {
+                let remedy = "give each algorithm a name of its own";
+                return Err(reticent::Error::invalid("name", name, remedy).into());
+            }
+            let series = name.clone();
+            cells.push(Cell { name, contestant, labels: Vec::new(), series, key: key_of("") });
+        }
+        if cells.is_empty() {
+            let remedy = "give at least one contestant";
+            return Err(reticent::Error::invalid("contestants", 0, remedy).into());
+        }
+        let text = format!(
+            "# made by a program\nname = {name:?}\nrounds = {rounds}\ntrials = {trials}\nseed = {seed}\n"
+        );
+        let environment = serde_json::Value::Null;
+        Ok(Experiment { name: name.into(), rounds, trials, seed, environment, text, cells })
+    }
+
+    /// What `reticent demo` runs: what privacy costs, by whom you trust.
+    pub fn demo(overrides: &[Override]) -> Result<Self> {
+        Self::parse_with(include_str!("../demo.toml"), overrides)
     }
 
     /// What is compared.
@@ -248,14 +276,26 @@ impl Experiment {
         options: RunOptions,
         progress: impl Fn(usize, usize) + Sync,
     ) -> Result<Outcome> {
-        // A folder that cannot be written to is found out before the work, not after it.
-        report::write(folder, "experiment.toml", &self.text)?;
+        self.run_until(folder, options, &AtomicBool::new(false), progress)
+    }
+
+    /// As [`Experiment::run_with`], until `stop` is set: trials that have begun are finished and kept, others are left.
+    pub fn run_until(
+        &self,
+        folder: &Path,
+        options: RunOptions,
+        stop: &AtomicBool,
+        progress: impl Fn(usize, usize) + Sync,
+    ) -> Result<Outcome> {
+        self.claim(folder)?;
         let store = Store::open(folder)?;
         let jobs = self.jobs(options.shard);
-        let stored = |&(cell, number): &Job| store.get(self.cells[cell].key, number).cloned();
+        let stored = |&(cell, number): &Job| {
+            let left = self.cells[cell].contestant.leaves(number).is_none_or(|file| file.exists());
+            store.get(self.cells[cell].key, number).filter(|_| left).cloned()
+        };
         let mut results: Vec<Option<(Trial, f64)>> = jobs.iter().map(stored).collect();
         let missing: Vec<usize> = (0..jobs.len()).filter(|&i| results[i].is_none()).collect();
-        let stop = AtomicBool::new(false);
         let computed = in_parallel(&missing, progress, |&index| {
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
@@ -289,6 +329,10 @@ impl Experiment {
             }
         }
         let resumed = jobs.len() - missing.len();
+        let unfinished = results.iter().filter(|result| result.is_none()).count();
+        if unfinished > failures.len() {
+            return Err(Error::Stopped { unfinished, all: jobs.len() });
+        }
         let mut outcome = Outcome {
             summary: None,
             computed: missing.len() - failures.len(),
@@ -324,7 +368,7 @@ impl Experiment {
             reticent::Error::invalid("folders", 0, "give the folders of the shards")
         })?;
         let experiment = Experiment::parse(&text)?;
-        report::write(folder, "experiment.toml", &experiment.text)?;
+        experiment.claim(folder)?;
         let store = Store::open(folder)?;
         for part in parts {
             store.absorb(part.as_ref())?;
@@ -346,6 +390,27 @@ impl Experiment {
         let summary = experiment.summary(&jobs, results);
         summary.write(folder)?;
         Ok(summary)
+    }
+
+    /// Makes the folder this experiment's, unless it is another's. That it cannot be written to is found out before the work, not
+    /// after it.
+    fn claim(&self, folder: &Path) -> Result<()> {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let old = std::fs::read_to_string(folder.join("experiment.toml")).unwrap_or_default();
+        if let Ok(Named { name }) = toml::from_str(&old)
+            && name != self.name
+        {
+            let remedy = format!(
+                "it holds the results of {name:?}: give another folder for {:?}, or remove that one",
+                self.name
+            );
+            let folder = folder.display().to_string();
+            return Err(reticent::Error::invalid("out", folder, remedy).into());
+        }
+        report::write(folder, "experiment.toml", &self.text)
     }
 
     fn jobs(&self, shard: Option<Shard>) -> Vec<Job> {
@@ -383,6 +448,19 @@ impl Experiment {
             version: env!("CARGO_PKG_VERSION"),
         }
     }
+}
+
+fn check_size(rounds: u64, trials: u64) -> Result<()> {
+    for (field, value) in [("rounds", rounds), ("trials", trials)] {
+        if value == 0 {
+            return Err(reticent::Error::invalid(field, 0, "give a whole number above 0").into());
+        }
+    }
+    if trials > MOST_TRIALS {
+        let remedy = format!("give at most {MOST_TRIALS}");
+        return Err(reticent::Error::invalid("trials", trials, remedy).into());
+    }
+    Ok(())
 }
 
 /// A cell and the number of a trial.

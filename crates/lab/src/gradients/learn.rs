@@ -118,7 +118,7 @@ const LEVELS: usize = 10;
 impl LearnFile {
     /// Reads a TOML file; unknown lines are refused.
     pub fn parse(text: &str) -> Result<Self> {
-        toml::from_str(text).map_err(|error| Error::Experiment { reason: error.to_string() })
+        crate::parse_lines(text)
     }
 
     fn records(&self, file: &Path, ranges: &Ranges) -> RecordLines {

@@ -31,9 +31,9 @@ pub struct GradientLines {
     /// Where features come from.
     #[serde(default)]
     pub features: Features,
-    /// For `sparse`: how many features are not zero.
-    #[serde(default = "two")]
-    pub nonzeros: usize,
+    /// For `sparse`: how many features are not zero; 2 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonzeros: Option<usize>,
     /// For `sparse`: Zipf's exponent.
     #[serde(default)]
     pub popularity: f64,
@@ -47,10 +47,6 @@ pub struct GradientLines {
 
 fn three() -> f64 {
     3.0
-}
-
-fn two() -> usize {
-    2
 }
 
 fn tenth() -> f64 {
@@ -80,11 +76,15 @@ impl GradientLines {
             competitor: three(),
             support: None,
             features: Features::Sphere,
-            nonzeros: two(),
+            nonzeros: None,
             popularity: 0.0,
             label_noise: tenth(),
             loss: Loss::Absolute,
         }
+    }
+
+    fn nonzeros(&self) -> usize {
+        self.nonzeros.unwrap_or(2)
     }
 
     /// Refuses more people than a machine of today remembers.
@@ -92,7 +92,7 @@ impl GradientLines {
         const MOST: f64 = 1e8;
         let each = match self.features {
             Features::Sphere => self.dimension,
-            Features::Sparse => self.nonzeros,
+            Features::Sparse => self.nonzeros(),
         };
         if rounds as f64 * each as f64 <= MOST {
             return Ok(());
@@ -118,8 +118,16 @@ impl GradientLines {
         if !(1..=self.dimension).contains(&support) {
             return invalid("support", &support, "give 1 to dimension");
         }
-        if !(1..=self.dimension).contains(&self.nonzeros) && self.features == Features::Sparse {
-            return invalid("nonzeros", &self.nonzeros, "give 1 to dimension");
+        if self.features == Features::Sphere {
+            let only = "it belongs to features = \"sparse\": add that, or leave it out";
+            if let Some(nonzeros) = self.nonzeros {
+                return invalid("nonzeros", &nonzeros, only);
+            }
+            if self.popularity != 0.0 {
+                return invalid("popularity", &self.popularity, only);
+            }
+        } else if !(1..=self.dimension).contains(&self.nonzeros()) {
+            return invalid("nonzeros", &self.nonzeros(), "give 1 to dimension");
         }
         if !(0.0..=10.0).contains(&self.popularity) {
             return invalid("popularity", &self.popularity, "give 0 to 10");
@@ -136,26 +144,26 @@ impl GradientLines {
     /// Indices of the features that are not zero, drawn one after the other by weight.
     fn indices(&self, cumulative: &[f64], noise: &mut FastNoise) -> Vec<usize> {
         let total = cumulative[cumulative.len() - 1];
-        let mut indices = Vec::with_capacity(self.nonzeros);
+        let mut indices = Vec::with_capacity(self.nonzeros());
         // Few of many are found by trying; after many vain tries, by a key for every feature (Efraimidis and Spirakis 2006).
-        for _ in 0..20 * self.nonzeros {
+        for _ in 0..20 * self.nonzeros() {
             let at = noise.uniform() * total;
             let index = cumulative.partition_point(|&sum| sum < at).min(self.dimension - 1);
             if !indices.contains(&index) {
                 indices.push(index);
             }
-            if indices.len() == self.nonzeros {
+            if indices.len() == self.nonzeros() {
                 break;
             }
         }
-        if indices.len() < self.nonzeros {
+        if indices.len() < self.nonzeros() {
             let key = |j: usize, noise: &mut FastNoise| {
                 noise.exponential() * (j as f64 + 1.0).powf(self.popularity)
             };
             let rest = (0..self.dimension).filter(|j| !indices.contains(j));
             let mut keys: Vec<(f64, usize)> = rest.map(|j| (key(j, noise), j)).collect();
             keys.sort_by(|one, other| one.0.total_cmp(&other.0));
-            let missing = self.nonzeros - indices.len();
+            let missing = self.nonzeros() - indices.len();
             indices.extend(keys.into_iter().take(missing).map(|(_, j)| j));
         }
         indices.sort_unstable();
@@ -180,14 +188,14 @@ impl Source for GradientLines {
     fn gradient_bound(&self) -> f64 {
         match self.features {
             Features::Sphere => 1.0,
-            Features::Sparse => (self.nonzeros as f64).sqrt(),
+            Features::Sparse => (self.nonzeros() as f64).sqrt(),
         }
     }
 
     fn l1_bound(&self) -> f64 {
         match self.features {
             Features::Sphere => (self.dimension as f64).sqrt(),
-            Features::Sparse => self.nonzeros as f64,
+            Features::Sparse => self.nonzeros() as f64,
         }
     }
 

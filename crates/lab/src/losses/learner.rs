@@ -36,7 +36,7 @@ pub struct BanditLines {
     pub trust: Trust,
     /// How a curator's noise is correlated over time.
     #[serde(default)]
-    pub mechanism: Mechanism,
+    pub mechanism: Option<Mechanism>,
     /// `exact`, or the publication's noise.
     #[serde(default)]
     pub mode: Mode,
@@ -126,15 +126,36 @@ pub struct BaselineLines {
     pub privacy: Option<Budget>,
 }
 
-fn protection(privacy: Option<Budget>, trust: Trust, mechanism: Mechanism) -> Protection {
-    match (privacy, trust) {
+/// What is asked for; what would have no effect is refused.
+fn protection(
+    privacy: Option<Budget>,
+    trust: Trust,
+    mechanism: Option<Mechanism>,
+) -> Result<Protection> {
+    let refuse = |field, remedy| Err(reticent::Error::invalid(field, "given", remedy).into());
+    if mechanism.is_some()
+        && !matches!((privacy, trust), (Some(Budget { delta: Some(_), .. }), Trust::Joint))
+    {
+        return refuse(
+            "mechanism",
+            "it is a curator's, with privacy = { epsilon, delta }: leave it out",
+        );
+    }
+    let mechanism = mechanism.unwrap_or_default();
+    Ok(match (privacy, trust) {
         (None, _) => Protection::None,
+        (Some(Budget { delta: Some(_), .. }), Trust::Local) => {
+            return refuse(
+                "delta",
+                "with trust = \"local\" every report is purely private: leave it out",
+            );
+        }
         (Some(Budget { epsilon, .. }), Trust::Local) => Protection::Local { epsilon },
         (Some(Budget { epsilon, delta: Some(delta) }), _) => {
             Protection::Central { epsilon, delta, mechanism }
         }
         (Some(Budget { epsilon, delta: None }), _) => Protection::CentralPure { epsilon },
-    }
+    })
 }
 
 /// A learner ready to be simulated.
@@ -176,7 +197,8 @@ impl Learner {
             }
             Algorithm::SmithThakurta(baseline) => {
                 let tree = Mechanism::Tree { levels: None };
-                let protection = protection(baseline.privacy, Trust::Joint, tree);
+                let tree = baseline.privacy.and_then(|budget| budget.delta).map(|_| tree);
+                let protection = protection(baseline.privacy, Trust::Joint, tree)?;
                 let params = PrivateBanditParams::with_projections(lipschitz, rounds, protection);
                 (baseline.name.clone().unwrap_or("Smith and Thakurta".into()), params, false)
             }
@@ -214,7 +236,11 @@ impl Learner {
 
 impl BanditLines {
     fn params(&self, set: &AnySet, lipschitz: f64, rounds: u64) -> Result<PrivateBanditParams> {
-        let protection = protection(self.privacy, self.trust, self.mechanism);
+        let protection = protection(self.privacy, self.trust, self.mechanism)?;
+        if self.first_epoch == Some(0) {
+            let remedy = "give the rounds of the first epoch, above 0";
+            return Err(reticent::Error::invalid("first_epoch", 0, remedy).into());
+        }
         let rounds = self.first_epoch.unwrap_or(rounds);
         let mut params = match self.settings {
             Settings::Published => {

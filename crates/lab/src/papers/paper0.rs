@@ -14,19 +14,18 @@ use reticent::{
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
     Result,
+    bandits::{
+        Algorithm, BanditLines, Bandits, Budget, JointLines, LdpLines, LearnerName, LinUcbLines,
+        LocalLines, MechanismName, OnlineLines, ShuffleLines,
+    },
     environment::{Environment, SphereParams},
     experiment::Lines,
-    linear::MechanismName,
     parallel::in_parallel,
     report::{self, Report},
-    sphere::{
-        Algorithm, Budget, JointLines, LdpLines, LearnerName, LinUcbLines, LocalLines, OnlineLines,
-        ShuffleLines, SphereBandits, SphereEnvironment, World,
-    },
     summary::{Estimate, Summary},
 };
 
-type Experiment = Lines<SphereEnvironment, Algorithm>;
+type Experiment = Lines<BanditLines, Algorithm>;
 
 const EPSILONS: [f64; 3] = [0.2, 1.0, 10.0];
 /// The paper's.
@@ -68,7 +67,7 @@ fn experiment(name: String, fresh_arms: bool, algorithm: Vec<Algorithm>) -> Expe
         rounds: ROUNDS,
         trials: 1,
         seed: SEED,
-        environment: SphereEnvironment::Sphere(World::published(fresh_arms)),
+        environment: SphereParams { fresh_arms, ..SphereParams::published() }.into(),
         algorithm,
     }
 }
@@ -104,7 +103,7 @@ fn published_lines(epsilon: f64) -> Vec<Algorithm> {
         })
     };
     vec![
-        Algorithm::Linucb(LinUcbLines { name: named("LinUCB"), mode, width: 1.0 }),
+        Algorithm::Linucb(LinUcbLines { mode, ..LinUcbLines::named("LinUCB") }),
         Algorithm::Joint(JointLines { name: named("JDP"), mode, ..JointLines::new(privacy) }),
         shuffle("SDP-amp", Aggregation::Permute),
         shuffle("SDP-vec", Aggregation::Sum),
@@ -128,7 +127,7 @@ fn published(stage: &Stage) -> Result<Vec<Claim>> {
         let mut lines = experiment(name, false, published_lines(epsilon));
         lines.trials = trials(stage.extent);
         let folder = stage.folder.join(format!("published/epsilon-{epsilon}"));
-        summaries.push(lines.check::<SphereBandits>()?.run(&folder, |_, _| ())?);
+        summaries.push(lines.check::<Bandits>()?.run(&folder, |_, _| ())?);
     }
     write_table(stage, "published", "published constants, claimed delta = 0.1", &summaries)?;
     let at = |index: usize, name: &str| regret(&summaries[index], name);
@@ -285,20 +284,24 @@ fn tunables(privacy: Budget) -> Vec<Tunable> {
     }
     let linucb = widths()
         .into_iter()
-        .map(|width| Algorithm::Linucb(LinUcbLines { name: None, mode: Mode::Exact, width }));
+        .map(|width| LinUcbLines { width: Some(width), ..LinUcbLines::default() })
+        .map(Algorithm::Linucb);
     let split = GramGaussian::DEFAULT_SPLIT;
     vec![
         Tunable { name: "LinUCB, not private", settings: linucb.collect() },
         summed("JDP, tree, rewards as they are", &|exploration| {
             Algorithm::Joint(JointLines {
                 mechanism: MechanismName::Tree,
-                centred: false,
-                exploration,
+                centred: Some(false),
+                exploration: Some(exploration),
                 ..JointLines::new(privacy)
             })
         }),
         summed("JDP, BLT, rewards centred", &|exploration| {
-            Algorithm::Joint(JointLines { exploration, ..JointLines::new(privacy) })
+            Algorithm::Joint(JointLines {
+                exploration: Some(exploration),
+                ..JointLines::new(privacy)
+            })
         }),
         summed("SDP, batch 20, secure sum", &|exploration| {
             Algorithm::Shuffle(ShuffleLines { exploration, ..ShuffleLines::new(privacy) })
@@ -331,7 +334,7 @@ fn tuned(stage: &Stage, fresh_arms: bool, privacy: Budget) -> Result<Vec<Algorit
         |&(which, setting)| {
             let line = all[which].settings[setting].clone();
             let lines = experiment("tuning".into(), fresh_arms, vec![line]);
-            let checked = lines.check::<SphereBandits>()?;
+            let checked = lines.check::<Bandits>()?;
             let mut total = 0.0;
             for trial in 0..tuning_trials(stage.extent) {
                 let result = checked.contestants()[0].trial(TUNING_SEED, trial, &[ROUNDS])?;
@@ -384,7 +387,7 @@ fn equal_certificate(stage: &Stage, fresh_arms: bool) -> Result<Vec<Claim>> {
             let mut lines = experiment(title, fresh_arms, tuned(stage, fresh_arms, privacy)?);
             lines.trials = trials(stage.extent);
             let folder = format!("equal/{arms}-delta-{delta:e}/epsilon-{epsilon}");
-            let checked = lines.check::<SphereBandits>()?;
+            let checked = lines.check::<Bandits>()?;
             summaries.push(checked.run(&stage.folder.join(folder), |_, _| ())?);
         }
         let title = format!("equal certificate, delta = {delta:e}, {arms} arms");
@@ -466,7 +469,7 @@ fn write_table(stage: &Stage, stem: &str, title: &str, summaries: &[Summary]) ->
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     page.table(&header, &rows);
     report::write(stage.folder, &format!("{stem}.md"), &plain)?;
-    report::write(stage.folder, &format!("{stem}.html"), &page.html())
+    report::write(stage.folder, &format!("{stem}.html"), page.html())
 }
 
 /// An eigenvalue is called O(1) from here on; by symmetry over trials it is 1/8 in the end.
@@ -484,7 +487,7 @@ pub fn table1(stage: &Stage) -> Result<Vec<Claim>> {
     for (arms, expected) in [5, 25, 100].into_iter().zip(printed) {
         (stage.progress)(&format!("paper 0, table 1, {arms} arms"));
         for (&rounds, printed) in horizons.iter().zip(expected) {
-            let params = SphereParams { dimension: 5, arms, fresh_arms: true };
+            let params = SphereParams { dimension: 5, arms, fresh_arms: true, norm: 1.0 };
             let trials: Vec<u64> = (0..experiments).collect();
             let runs = in_parallel(&trials, |_, _| (), |&trial| played(params, rounds, trial))?;
             let mut above = 0;
@@ -522,7 +525,7 @@ pub fn table1(stage: &Stage) -> Result<Vec<Claim>> {
     ];
     let mut page = Report::new("paper 0, table 1");
     page.table(&header, &rows);
-    report::write(stage.folder, "table1.html", &page.html())?;
+    report::write(stage.folder, "table1.html", page.html())?;
     let mut plain = format!("| {} |\n|{}\n", header.join(" | "), " --- |".repeat(header.len()));
     rows.iter().for_each(|row| plain.push_str(&format!("| {} |\n", row.join(" | "))));
     report::write(stage.folder, "table1.md", &plain)?;

@@ -5,16 +5,18 @@ use reticent::{privacy::Mode, release::Schedule};
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
     Result,
-    environment::{EnvironmentParams, GapParams, Rewards},
+    bandits::{
+        Algorithm, BanditLines, Bandits, Budget, JointLines, LinUcbLines, MechanismName, Setting,
+    },
+    environment::{GapParams, Rewards},
     experiment::Lines,
     figure::{Figure, Line, Scale, Series},
-    linear::{Algorithm, Budget, JointLines, LinUcbLines, LinearBandits, MechanismName},
     parallel::in_parallel,
     report::{self, Report},
     summary::{Estimate, Summary},
 };
 
-type Experiment = Lines<EnvironmentParams, Algorithm>;
+type Experiment = Lines<BanditLines, Algorithm>;
 
 /// The paper's budget.
 const BUDGET: Budget = Budget { epsilon: 1.0, delta: 0.1 };
@@ -47,7 +49,7 @@ fn published(name: &str, mechanism: MechanismName, minimum: Option<f64>) -> Algo
 impl Stage<'_> {
     fn simulate(&self, experiment: &Experiment, folder: &str) -> Result<Summary> {
         (self.progress)(&experiment.name);
-        let checked = experiment.check::<LinearBandits>()?;
+        let checked = experiment.check::<Bandits>()?;
         checked.run(&self.folder.join(folder), |_, _| ())
     }
 }
@@ -85,7 +87,7 @@ pub fn figure4(stage: &Stage) -> Result<Vec<Claim>> {
             rounds: horizon(stage.extent),
             trials: trials(stage.extent),
             seed: 1,
-            environment: EnvironmentParams::Gap(GapParams { gap, ..GapParams::new(5, 25) }),
+            environment: GapParams { gap, ..GapParams::new(5, 25) }.into(),
             algorithm: variants(),
         };
         stage.simulate(&experiment, &format!("gap-{gap}"))
@@ -159,7 +161,7 @@ pub fn figure5(stage: &Stage) -> Result<Vec<Claim>> {
                 rounds: horizon(stage.extent),
                 trials: trials(stage.extent) / 2,
                 seed: 3,
-                environment: EnvironmentParams::Gap(GapParams { gap, ..GapParams::new(5, 25) }),
+                environment: GapParams { gap, ..GapParams::new(5, 25) }.into(),
                 algorithm: SHIFTS
                     .iter()
                     .map(|shift| {
@@ -181,8 +183,7 @@ pub fn figure5(stage: &Stage) -> Result<Vec<Claim>> {
 
 /// The published rho_min.
 fn published_minimum(mechanism: MechanismName, rounds: u64) -> Result<f64> {
-    let environment = EnvironmentParams::Gap(GapParams::new(5, 25));
-    let setting = crate::linear::Setting::new(environment, rounds)?;
+    let setting = Setting::new(&GapParams::new(5, 25).into(), rounds)?;
     let Algorithm::Joint(lines) = published("", mechanism, None) else {
         unreachable!("published variants are joint")
     };
@@ -233,6 +234,7 @@ fn draw_shifts(stage: &Stage, name: &str, base: f64, lines: &[(f64, Vec<Estimate
     let series = lines.iter().enumerate().map(|(colour, (gap, regrets))| Series {
         name: format!("gap {gap}"),
         colour,
+        paleness: 0.0,
         line: Line::Solid,
         points: SHIFTS.iter().zip(regrets).map(|(shift, e)| (shift * base, e.mean)).collect(),
         band: regrets.iter().map(|e| (2.0 * e.standard_error).min(0.9 * e.mean)).collect(),
@@ -244,7 +246,7 @@ fn draw_shifts(stage: &Stage, name: &str, base: f64, lines: &[(f64, Vec<Estimate
         series: series.collect(),
     };
     let stem = name.to_lowercase();
-    report::write(stage.folder, &format!("figures/{stem}.svg"), &figure.svg()?)?;
+    figure.write(stage.folder, &stem)?;
     let mut page = Report::new(&figure.title);
     page.figure(&figure)?;
     let rows: Vec<Vec<String>> = lines
@@ -256,7 +258,7 @@ fn draw_shifts(stage: &Stage, name: &str, base: f64, lines: &[(f64, Vec<Estimate
         })
         .collect();
     page.table(&["gap", "rho_min", "final regret"], &rows);
-    report::write(stage.folder, &format!("{stem}.html"), &page.html())
+    report::write(stage.folder, &format!("{stem}.html"), page.html())
 }
 
 /// Dimensions spaced logarithmically from 4 to 64.
@@ -284,9 +286,9 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
                 rounds,
                 trials: 1,
                 seed: 1,
-                environment: EnvironmentParams::Gap(gap),
+                environment: gap.into(),
                 algorithm: vec![Algorithm::Linucb(LinUcbLines {
-                    schedule: Schedule::EveryRound,
+                    schedule: Some(Schedule::EveryRound),
                     ..LinUcbLines::named("LinUCB")
                 })],
             };
@@ -309,6 +311,7 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
         series.push(Series {
             name: format!("{name}, slope {slope:.2}"),
             colour,
+            paleness: 0.0,
             line: Line::Solid,
             points,
             band: Vec::new(),
@@ -320,7 +323,7 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
         y: ("final regret".into(), Scale::Logarithmic),
         series,
     };
-    report::write(stage.folder, "figures/dimension.svg", &figure.svg()?)?;
+    figure.write(stage.folder, "dimension")?;
     Ok(claims)
 }
 

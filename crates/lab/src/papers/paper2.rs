@@ -197,15 +197,15 @@ fn write_table(stage: &Stage, columns: &[Summary]) -> Result<()> {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let rule: Vec<String> = header.iter().map(|_| "---".to_string()).collect();
     let body: String = rows.iter().map(|row| line(row)).collect();
-    report::write(stage.folder, "table.md", &format!("{}{}{body}", line(&header), line(&rule)))?;
-    report::write(stage.folder, "table.html", &page.html())
+    report::write(stage.folder, "table.md", format!("{}{}{body}", line(&header), line(&rule)))?;
+    report::write(stage.folder, "table.html", page.html())
 }
 
 /// Sparse gradients and a level for every attribute.
 pub fn scenario2(stage: &Stage) -> Result<Vec<Claim>> {
     let sparse = GradientLines {
         features: Features::Sparse,
-        nonzeros: 2,
+        nonzeros: Some(2),
         support: Some(3),
         loss: Loss::Absolute,
         ..GradientLines::sphere(50)

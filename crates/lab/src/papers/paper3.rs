@@ -10,7 +10,6 @@ use crate::{
     FastNoise, Result,
     experiment::Lines,
     figure::{Figure, Line, Scale, Series},
-    report,
     safe::{
         AgentsLines, Algorithm, Budget, ConfidenceName, Environment, LearnerLines, SafeBandits,
         Sensitivity,
@@ -181,6 +180,7 @@ pub fn figure3(stage: &Stage) -> Result<Vec<Claim>> {
     let series = curves.iter().enumerate().map(|(colour, points)| Series {
         name: name(&VECTORS[colour]),
         colour,
+        paleness: 0.0,
         line: Line::Solid,
         points: points.clone(),
         band: Vec::new(),
@@ -191,7 +191,7 @@ pub fn figure3(stage: &Stage) -> Result<Vec<Claim>> {
         y: ("regret over that of doing nothing".into(), Scale::Linear),
         series: series.collect(),
     };
-    report::write(stage.folder, "figures/average.svg", &figure.svg()?)?;
+    figure.write(stage.folder, "average")?;
     let finals: Vec<f64> =
         curves.iter().map(|curve| curve.last().map_or(f64::NAN, |point| point.1)).collect();
     let least = (0..6).min_by(|&i, &j| finals[i].total_cmp(&finals[j])).unwrap_or(0);

@@ -52,8 +52,10 @@ fn columns(rounds: u64) -> Vec<BanditLines> {
     let gaussian = |epsilon| budget(epsilon, Some(DELTA));
     // The notes calibrate the tree for ceil(log2 T_round) + 1 levels.
     let levels = (rounds as f64).sqrt().log2().ceil() as u32 + 1;
-    let exact =
-        |name, mechanism| BanditLines { mechanism, ..published(name, gaussian(1.0), Mode::Exact) };
+    let exact = |name, mechanism| BanditLines {
+        mechanism: Some(mechanism),
+        ..published(name, gaussian(1.0), Mode::Exact)
+    };
     vec![
         published(NONE, None, Mode::Exact),
         published("paper's Laplace, eps 1", budget(1.0, None), Mode::Paper),
@@ -225,8 +227,8 @@ pub fn regret(stage: &Stage) -> Result<Vec<Claim>> {
     markdown.push('\n');
     markdown.push_str(&self::markdown(&header, &others));
     claims.push(claim);
-    report::write(stage.folder, "table.html", &page.html())?;
-    report::write(stage.folder, "table.md", &markdown)?;
+    report::write(stage.folder, "table.html", page.html())?;
+    report::write(stage.folder, "table.md", markdown)?;
     Ok(claims)
 }
 
@@ -297,7 +299,7 @@ pub fn horizon(stage: &Stage) -> Result<Vec<Claim>> {
     }
     let header = ["set, T = 1e6", "told", "not told", "told, eps 1", "not told, eps 1"];
     let header = header.map(String::from);
-    report::write(stage.folder, "table.md", &markdown(&header, &rows))?;
+    report::write(stage.folder, "table.md", markdown(&header, &rows))?;
     let most = epsilons.iter().copied().fold(0.0, f64::max);
     Ok(vec![
         Claim {
@@ -362,7 +364,7 @@ pub fn choices(stage: &Stage) -> Result<Vec<Claim>> {
     let mut header: Vec<String> = vec!["set, eps 1, T = 1e6".into()];
     header.extend(variants.iter().map(|variant| variant.0.to_string()));
     header.push("single directions".into());
-    report::write(stage.folder, "table.md", &markdown(&header, &rows))?;
+    report::write(stage.folder, "table.md", markdown(&header, &rows))?;
     Ok(vec![Claim {
         claim: "no neighbouring choice beats the defaults by more than a tenth on any set".into(),
         verdict: Verdict::when(worst.0 < 1.0 / 0.9),

@@ -107,7 +107,7 @@ fn default_delta() -> f64 {
 impl PlanFile {
     /// Reads a plan file.
     pub fn parse(text: &str) -> Result<Self> {
-        toml::from_str(text).map_err(|error| Error::Experiment { reason: error.to_string() })
+        crate::parse_lines(text)
     }
 
     /// The plan, or what stands in its way.

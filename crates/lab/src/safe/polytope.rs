@@ -63,7 +63,7 @@ fn from_file(path: &Path) -> Result<Polytope> {
     let text = std::fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
     let toml = path.extension().is_some_and(|extension| extension == "toml");
     let RowLines { rows, bounds } = if toml {
-        toml::from_str(&text).map_err(|error| unusable(error.to_string()))?
+        crate::parse_lines(&text).map_err(|error| unusable(error.to_string()))?
     } else {
         from_csv(&text).map_err(unusable)?
     };

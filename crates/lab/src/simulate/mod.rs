@@ -3,6 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `plain` | round by round, any environment and any learner: the reference |
+//! | `feedback` | rewards that come late, in batches, or never |
 //! | `gap_block` | a whole block of fresh decision sets under one policy, vectorised and pruned |
 //! | `fixed_block` | the same for fixed arms, where the block has one choice and rewards are counted |
 //! | `gap_steps` | fresh decision sets under a policy that changes every round, pruned |
@@ -16,6 +17,7 @@
 //! needs are sums, so a block returns [`Sums`] and never stores a round.
 
 mod binomial;
+mod feedback;
 mod fixed_block;
 mod gap_block;
 mod gap_steps;
@@ -29,10 +31,11 @@ mod turned;
 
 use reticent::{Result, bandit::Policy};
 
+pub use feedback::{Delay, Feedback, Way};
 pub use fixed_block::FixedBlocks;
 pub use gap_block::GapBlocks;
 pub use gap_steps::{Choice, GapSteps, largest_variance};
-pub use plain::{Player, play};
+pub use plain::{Knowledge, Player, play, play_with};
 pub use prefix_noise::{NodeNoise, PrefixNoise, StreamNoise, TreeNoise};
 
 /// What a learner keeps of many rounds.

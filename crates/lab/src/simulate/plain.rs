@@ -3,18 +3,51 @@
 //! ```text
 //! arms -> choose -> reward -> observe,    regret += best mean - chosen mean
 //! ```
+//!
+//! A reward may come later than its round, or never: the round is its ticket.
 
 use reticent::bandit::Arms;
+use serde::{Deserialize, Serialize};
 
+use super::Feedback;
 use crate::{Result, contest::Checkpoint, environment::Environment};
+
+/// What a learner has learnt, in a form that another can begin with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Knowledge {
+    /// A curator's sums as they were last released, and the deviations of their noise.
+    Sums {
+        /// Features of an arm.
+        dimension: usize,
+        /// What features were divided by, what was taken off rewards, and what the rest was divided by.
+        units: [f64; 3],
+        /// How many rewards are in them.
+        rewards: u64,
+        /// Upper triangle by rows, then the vector.
+        sums: Vec<f64>,
+        /// Of each entry.
+        deviations: Vec<f64>,
+    },
+    /// The state of a local server, in which everything is randomised already.
+    Server(Vec<u8>),
+}
 
 /// Something that chooses arms and sees rewards.
 pub trait Player {
     /// The arm for this round, counted from 1.
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize>;
 
-    /// The chosen arm's features and its reward.
-    fn observe(&mut self, features: &[f64], reward: f64) -> Result<()>;
+    /// The reward of the arm that was chosen in `round`, once, and that arm's features. Rewards may come late, in any order, or never.
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()>;
+
+    /// The reward of this round will never come.
+    fn dismiss(&mut self, _round: u64) {}
+
+    /// What a learner like it could begin with, where it can be kept.
+    fn knowledge(&self) -> Option<Knowledge> {
+        None
+    }
 }
 
 /// A rule that learns nothing is a player.
@@ -23,7 +56,7 @@ impl<F: FnMut(&Arms, u64) -> usize> Player for F {
         Ok(self(arms, round))
     }
 
-    fn observe(&mut self, _: &[f64], _: f64) -> Result<()> {
+    fn observe(&mut self, _: u64, _: &[f64], _: f64) -> Result<()> {
         Ok(())
     }
 }
@@ -42,6 +75,16 @@ pub fn play(
     player: &mut (impl Player + ?Sized),
     checkpoints: &[u64],
 ) -> Result<Vec<Checkpoint>> {
+    play_with(environment, player, None, checkpoints)
+}
+
+/// As [`play`], with rewards that go their own way.
+pub fn play_with(
+    environment: &mut (impl Environment + ?Sized),
+    player: &mut (impl Player + ?Sized),
+    mut feedback: Option<Feedback>,
+    checkpoints: &[u64],
+) -> Result<Vec<Checkpoint>> {
     let (mut round, mut regret) = (0, 0.0);
     let mut curve = Vec::with_capacity(checkpoints.len());
     for &checkpoint in checkpoints {
@@ -51,7 +94,21 @@ pub fn play(
             let arm = player.choose(arms, round)?;
             let features = arms.arm(arm);
             regret += environment.best_mean() - environment.means()[arm];
-            player.observe(&features, environment.reward(arm))?;
+            let reward = environment.reward(arm);
+            match &mut feedback {
+                None => player.observe(round, &features, reward)?,
+                Some(feedback) => {
+                    if !feedback.send((round, features, reward)) {
+                        player.dismiss(round);
+                    }
+                    while let Some((round, features, reward)) = feedback.next(round) {
+                        player.observe(round, &features, reward)?;
+                    }
+                }
+            }
+        }
+        if let Some(fault) = environment.fault() {
+            return Err(fault);
         }
         curve.push(Checkpoint { round, regret });
     }
@@ -61,10 +118,7 @@ pub fn play(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        contest::checkpoints,
-        environment::{EnvironmentParams, GapParams},
-    };
+    use crate::{contest::checkpoints, environment::GapParams};
 
     /// Always takes the arm that lies best along a direction, and counts what it saw.
     struct Along(Vec<f64>, u64);
@@ -77,9 +131,10 @@ mod tests {
             Ok((0..arms.count()).max_by(|&a, &b| score(a).total_cmp(&score(b))).unwrap())
         }
 
-        fn observe(&mut self, features: &[f64], reward: f64) -> Result<()> {
+        fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
             assert!(features.len() == 5 && reward.abs() == 1.0);
             self.1 += 1;
+            assert_eq!(round, self.1);
             Ok(())
         }
     }
@@ -91,7 +146,7 @@ mod tests {
         let mut oracle = Along(environment.theta().to_vec(), 0);
         let curve = play(&mut environment, &mut oracle, &checkpoints(1000, 7)).unwrap();
         assert!(curve.iter().all(|point| point.regret == 0.0) && oracle.1 == 1000);
-        let mut any = EnvironmentParams::Gap(params).environment(2).unwrap();
+        let mut any = params.environment(2).unwrap();
         let curve = play(any.as_mut(), &mut |_: &Arms, _| 0, &[1000]).unwrap();
         assert!(curve[0].round == 1000 && curve[0].regret > 100.0);
     }

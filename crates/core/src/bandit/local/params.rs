@@ -8,7 +8,7 @@ use super::{Exploration, Method, Person, Randomizer, Server, choice};
 use crate::{
     Error, Result,
     bandit::PublishedLocal,
-    error::{finite_vector, positive},
+    error::{finite_vector, positive, requested_delta},
     linalg::triangle,
     noise::Noise,
     privacy::{Guarantee, TrustModel},
@@ -162,6 +162,9 @@ impl LocalParams {
         self.exploration.check()?;
         if !(0.0..1.0).contains(&self.delta) {
             return Err(Error::invalid("delta", self.delta, "give a number from 0 to below 1"));
+        }
+        if self.delta > 0.0 && self.published.is_none() {
+            requested_delta(self.delta)?;
         }
         if self.contributions_per_person == 0 {
             return Err(Error::invalid("contributions_per_person", 0, "give 1 or more"));

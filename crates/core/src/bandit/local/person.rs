@@ -52,6 +52,11 @@ impl<N: Noise> Person<N> {
         Ok(Report::new((agreed.protocol, model.sequence(), id), level, features, values))
     }
 
+    /// From here on noise is drawn from a new key. A copy of this half, as a fork makes one, must call it before it reports.
+    pub fn refresh_noise(&mut self) -> Result<()> {
+        self.noise.refresh()
+    }
+
     /// Reports that may still be made.
     pub fn reports_left(&self) -> u64 {
         self.left

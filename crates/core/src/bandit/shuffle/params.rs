@@ -19,7 +19,7 @@ use crate::{
     bandit::{
         Exploration, LocalParams, LocalPlan, Method, Person, PublishedLocal, PublishedMechanism,
     },
-    error::{positive, probability},
+    error::{positive, probability, requested_delta},
     noise::Noise,
     privacy::{Accountant, Event, Guarantee, TrustModel, Unit, gaussian},
     randomize::{Bounds, GramGaussian},
@@ -109,7 +109,10 @@ impl ShuffleParams {
     /// Calibrates, or says which parameter stands in the way.
     pub fn check(&self) -> Result<ShufflePlan> {
         positive("epsilon", self.epsilon)?;
-        probability("delta", self.delta)?;
+        match self.published {
+            Some(_) => probability("delta", self.delta)?,
+            None => requested_delta(self.delta)?,
+        };
         if !(1..=1 << 24).contains(&self.batch) {
             return Err(Error::invalid("batch", self.batch, "give 1 to 16777216"));
         }

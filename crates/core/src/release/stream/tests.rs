@@ -235,6 +235,17 @@ fn replayed_noise_would_show_the_data_and_refreshed_noise_does_not() {
         let mut charged = PrivateSum::<Seeded>::resume_charged(&bytes, 2, 0).unwrap();
         let hidden = difference(&run(&mut charged, [0.25, 0.5]));
         assert!((hidden[0] - 0.5).abs() > 1e-3 && (hidden[1] + 1.0).abs() > 1e-3, "{hidden:?}");
+        // So does a copy that says it is one; it pays, and one that was only moved does not.
+        let mut copy = PrivateSum::<Seeded>::resume(&bytes, 1).unwrap();
+        copy.branch().unwrap();
+        assert!((mu(&copy) / mu(&sum) - 2f64.sqrt()).abs() < 1e-12);
+        let hidden = difference(&run(&mut copy, [0.25, 0.5]));
+        assert!((hidden[0] - 0.5).abs() > 1e-3 && (hidden[1] + 1.0).abs() > 1e-3, "{hidden:?}");
+        let mut moved = PrivateSum::<Seeded>::resume(&bytes, 1).unwrap();
+        moved.refresh_noise().unwrap();
+        assert_eq!(mu(&moved), mu(&sum));
+        let hidden = difference(&run(&mut moved, [0.25, 0.5]));
+        assert!((hidden[0] - 0.5).abs() > 1e-3 && (hidden[1] + 1.0).abs() > 1e-3, "{hidden:?}");
     }
 }
 

@@ -319,8 +319,8 @@ fn the_certificate_is_the_weakest_agents_and_grows_with_answers() {
     assert!((once.epsilon() - 2.0).abs() < 1e-6);
     assert!(plan.guarantee_of(10_000).unwrap().unwrap().epsilon() > 500.0);
     let mut mixed = params(0, 2.0);
-    // At its own delta of 0.9 agent 1 looks best; at the smallest delta of all it is by far the worst.
-    mixed.agents[1].privacy = ResponsePrivacy::Budget { epsilon: 1.9, delta: 0.9, responses: None };
+    // At its own delta of 0.1 agent 1 looks best; at the smallest delta of all it is by far the worst.
+    mixed.agents[1].privacy = ResponsePrivacy::Budget { epsilon: 1.9, delta: 0.1, responses: None };
     let weakest = mixed.check().unwrap().guarantee().unwrap().unwrap();
     assert!(weakest.delta() == 1e-5 && weakest.epsilon() > 5.0, "{}", weakest.epsilon());
     mixed.agents[1].privacy = ResponsePrivacy::None;

@@ -1,0 +1,138 @@
+//! `[environment.circumstances]`: what real life does to a bandit. Everything is optional.
+//!
+//! | key | what happens |
+//! | --- | --- |
+//! | `delay` | `{ fixed = 100 }` or `{ mean = 100.0 }`: rewards come so many rounds late |
+//! | `batch` | rewards are handed over after every so many rounds |
+//! | `lost` | this share of the rewards never comes |
+//! | `change_every` | theta* jumps after every so many rounds |
+//! | `rotate` | theta* turns by so many radians a round |
+//! | `availability` | each arm is there with this probability, each round anew |
+//! | `population` | theta* and fixed arms come from this seed, people from the experiment's |
+//!
+//! None of it looks at people's data, so no guarantee changes; that which rewards come, and when, tells nothing about anybody is a condition
+//! of the guarantees, and is stated with them.
+
+use reticent::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    environment::{Changes, Changing, Environment},
+    simulate::{Delay, Feedback, Way},
+};
+
+/// The table.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Circumstances {
+    /// How many rounds a reward takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Delay>,
+    /// Rewards are handed over after every so many rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u64>,
+    /// The share of rewards that never comes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<f64>,
+    /// Rounds between two jumps of theta*.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change_every: Option<u64>,
+    /// Radians by which theta* turns in a round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotate: Option<f64>,
+    /// How likely an arm is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub availability: Option<f64>,
+    /// The seed of theta* and of fixed arms, in place of the experiment's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub population: Option<u64>,
+}
+
+impl Circumstances {
+    /// Whether nothing is out of the ordinary.
+    pub fn is_calm(&self) -> bool {
+        *self == Circumstances::default()
+    }
+
+    /// Refuses numbers without meaning.
+    pub fn check(&self) -> Result<()> {
+        let share = |field, value: Option<f64>, remedy: &str| match value {
+            Some(value) if !(0.0..=1.0).contains(&value) => {
+                Err(Error::invalid(field, value, remedy))
+            }
+            _ => Ok(()),
+        };
+        share("lost", self.lost, "give the share of rewards that is lost, from 0 to 1")?;
+        share("availability", self.availability, "give a probability, from 0 to 1")?;
+        for (field, value) in [("batch", self.batch), ("change_every", self.change_every)] {
+            if value == Some(0) {
+                return Err(Error::invalid(field, 0, "give a whole number of rounds above 0"));
+            }
+        }
+        if let Some(Delay::Mean(mean)) = self.delay
+            && !(0.0..=1e15).contains(&mean)
+        {
+            return Err(Error::invalid("delay", mean, "give a mean from 0 to 1e15 rounds"));
+        }
+        match self.rotate {
+            Some(angle) if !angle.is_finite() => {
+                Err(Error::invalid("rotate", angle, "give radians a round, such as 0.001"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what a file of people cannot do: they are as they are.
+    pub(super) fn of_a_file(&self) -> Result<()> {
+        let keys = [
+            ("change_every", self.change_every.is_some()),
+            ("rotate", self.rotate.is_some()),
+            ("population", self.population.is_some()),
+        ];
+        match keys.into_iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((field, _)) => {
+                let remedy =
+                    "people of a file are as they are, there is no theta* to draw: leave it out";
+                Err(Error::invalid(field, "given", remedy))
+            }
+        }
+    }
+
+    /// Whether theta* moves.
+    pub fn moves(&self) -> bool {
+        self.change_every.is_some() || self.rotate.is_some_and(|angle| angle != 0.0)
+    }
+
+    /// Whether rewards go their own way.
+    pub fn detours(&self) -> bool {
+        self.delay.is_some() || self.batch.is_some() || self.lost.is_some()
+    }
+
+    /// The way of the rewards of one trial.
+    pub(super) fn feedback(&self, seed: u64) -> Option<Feedback> {
+        let way = Way {
+            delay: self.delay.unwrap_or(Delay::Fixed(0)),
+            batch: self.batch.unwrap_or(1),
+            lost: self.lost.unwrap_or(0.0),
+        };
+        self.detours().then(|| Feedback::new(way, seed))
+    }
+
+    /// The environment with its changes.
+    pub(super) fn around(
+        &self,
+        inner: Box<dyn Environment>,
+        seed: u64,
+    ) -> Result<Box<dyn Environment>> {
+        if !self.moves() && self.availability.is_none() {
+            return Ok(inner);
+        }
+        let changes = Changes {
+            change_every: self.change_every,
+            rotate: self.rotate.unwrap_or(0.0),
+            availability: self.availability.unwrap_or(1.0),
+        };
+        Ok(Box::new(Changing::new(inner, changes, seed)?))
+    }
+}

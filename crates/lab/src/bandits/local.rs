@@ -1,0 +1,334 @@
+//! `kind = "local"` and `kind = "ldp_linucb"`: the protocol of `reticent::bandit::local`, one person a round.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use reticent::{
+    bandit::{
+        Arms, Exploration, Levels, LocalParams, LocalPlan, Method, Model, Person,
+        PublishedMechanism, Server,
+    },
+    noise::Noise,
+    privacy::{Mode, TrustModel},
+    randomize::Bounds,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Budget, Setting, Start, Stepped,
+    curator::tuned,
+    saved::{SavedLearner, WarmStart},
+};
+use crate::{
+    FastNoise, Result, audit,
+    contest::Certificate,
+    simulate::{Knowledge, Player},
+};
+
+/// A model is published after each of the first reports, and then after every so many.
+const EAGER: u64 = 200;
+const EVERY: u64 = 20;
+
+/// What `kind = "local"` takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocalLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Requested epsilon and delta.
+    pub privacy: Budget,
+    /// Levels of epsilon people bring, in place of one for all.
+    #[serde(default)]
+    pub levels: Option<Vec<f64>>,
+    /// How common each level is; by default all are equally common.
+    #[serde(default)]
+    pub shares: Option<Vec<f64>>,
+    /// Nobody says which level is theirs.
+    #[serde(default)]
+    pub hidden_levels: bool,
+    /// Decision sets are public.
+    #[serde(default)]
+    pub public_arms: bool,
+    /// The randomiser; by default the best.
+    #[serde(default)]
+    pub method: Option<Method>,
+    /// Explore uniformly for so many reports, whose Gram matrix is known here, then exploit.
+    #[serde(default)]
+    pub known_gram_reports: Option<u64>,
+    /// How noisy sums become a policy.
+    #[serde(default)]
+    pub exploration: Exploration,
+    /// Forget everything after every so many reports: for a theta* that moves.
+    #[serde(default)]
+    pub restart_every: Option<u64>,
+    /// A file, or a folder of files one a trial, that an earlier run saved: the server goes on from there.
+    #[serde(default)]
+    pub warm_start: Option<PathBuf>,
+    /// Folder in which each trial's server is saved.
+    #[serde(default)]
+    pub save: Option<PathBuf>,
+}
+
+impl LocalLines {
+    /// The defaults of a file that gives the budget only.
+    pub fn new(privacy: Budget) -> Self {
+        LocalLines {
+            name: None,
+            privacy,
+            levels: None,
+            shares: None,
+            hidden_levels: false,
+            public_arms: false,
+            method: None,
+            known_gram_reports: None,
+            exploration: Exploration::default(),
+            restart_every: None,
+            warm_start: None,
+            save: None,
+        }
+    }
+
+    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
+        let Budget { epsilon, delta } = self.privacy;
+        let largest = |levels: &Vec<f64>| levels.iter().copied().fold(0.0, f64::max);
+        if let Some(largest) = self.levels.as_ref().map(largest)
+            && largest != epsilon
+        {
+            let remedy =
+                format!("with levels it is what holds for everybody: their largest, {largest}");
+            return Err(reticent::Error::invalid("epsilon", epsilon, remedy).into());
+        }
+        if self.known_gram_reports.is_some() && self.method.is_some() {
+            let remedy = "known_gram_reports is a method by itself: leave one of them out";
+            return Err(reticent::Error::invalid("method", "given twice", remedy).into());
+        }
+        let method = match (self.known_gram_reports, &setting.uniform_gram) {
+            (Some(reports), Some(gram)) => Some(Method::KnownGram { gram: gram.clone(), reports }),
+            (Some(reports), None) => {
+                let remedy = "nobody knows the Gram matrix of these arms in advance: leave it out";
+                return Err(reticent::Error::invalid("known_gram_reports", reports, remedy).into());
+            }
+            (None, _) => self.method.clone(),
+        };
+        let epsilons = self.levels.clone().unwrap_or_else(|| vec![epsilon]);
+        let equal = || vec![1.0 / epsilons.len() as f64; epsilons.len()];
+        let shares = self.shares.clone().unwrap_or_else(equal);
+        // How common levels are is checked by the core where the server must know it; here people are drawn by it.
+        let hidden = Levels::Hidden { epsilons: epsilons.clone(), shares: shares.clone() };
+        hidden.check()?;
+        let levels = if self.hidden_levels { hidden } else { Levels::Public(epsilons.clone()) };
+        let params = LocalParams {
+            public_arms: self.public_arms,
+            levels,
+            method,
+            exploration: self.exploration,
+            ..LocalParams::new(setting.bounds, epsilon, delta)
+        };
+        let plan = params.check()?;
+        let (mut certificates, mut attacks) = (Vec::new(), Vec::new());
+        let mut weakest = plan.guarantee(0)?;
+        for (level, brought) in epsilons.iter().enumerate() {
+            let guarantee = plan.guarantee(level)?;
+            attacks.extend(audit::local::attacks(&plan, level, &setting.bounds, &guarantee));
+            if guarantee.epsilon() > weakest.epsilon() {
+                weakest = guarantee.clone();
+            }
+            if epsilons.len() > 1 {
+                let whom = format!("people who bring epsilon = {brought}");
+                let guarantee = setting.conditions(guarantee.simulated());
+                certificates.push(Certificate { whom, guarantee });
+            }
+        }
+        let mut remarks = vec![plan.reason().to_string()];
+        remarks.extend(tuned(&self.exploration));
+        let name = self.name.clone().unwrap_or_else(|| format!("local ({epsilon}, {delta:e})"));
+        if self.restart_every == Some(0) {
+            let remedy = "give a whole number of reports above 0";
+            return Err(reticent::Error::invalid("restart_every", 0, remedy).into());
+        }
+        let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
+        if let Some(warm) = &warm {
+            resumed(&plan, warm.first())?;
+        }
+        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
+        stepped.start = starter(plan, shares, warm.clone(), self.restart_every);
+        stepped.warm_start = warm;
+        stepped.save.clone_from(&self.save);
+        stepped.certificates = certificates;
+        Ok(stepped.promising(weakest.simulated()).remarking(remarks).attacked_by(attacks))
+    }
+}
+
+/// The server that an earlier learner left, if it speaks the same protocol.
+fn resumed(plan: &LocalPlan, saved: &SavedLearner) -> Result<Server> {
+    let Knowledge::Server(bytes) = &saved.knowledge else {
+        let remedy = "it holds the sums of a curator: start a `joint` or `linucb` learner with it";
+        return Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());
+    };
+    let server = Server::load(bytes)?;
+    if server.plan() != plan {
+        let remedy =
+            "it was trained with other bounds, levels, method or exploration: use the same";
+        return Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());
+    }
+    Ok(server)
+}
+
+/// Whose constants `ldp_linucb` takes in `paper` mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Constants {
+    /// The public code of Chowdhury and Zhou, which OnlineUCB's figure compares with.
+    #[default]
+    PublicCode,
+    /// The paper of Zheng et al., with that code's width.
+    Zheng,
+}
+
+/// What `kind = "ldp_linucb"` takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LdpLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Requested epsilon and delta.
+    pub privacy: Budget,
+    /// `exact`: the same message with exactly calibrated noise; `paper`: published constants.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Whose, in `paper` mode.
+    #[serde(default)]
+    pub constants: Constants,
+    /// How noisy sums become a policy, in `exact` mode.
+    #[serde(default)]
+    pub exploration: Exploration,
+}
+
+impl LdpLines {
+    /// The defaults of a file that gives the budget only.
+    pub fn new(privacy: Budget) -> Self {
+        LdpLines {
+            name: None,
+            privacy,
+            mode: Mode::Exact,
+            constants: Constants::default(),
+            exploration: Exploration::default(),
+        }
+    }
+
+    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
+        let Budget { epsilon, delta } = self.privacy;
+        let name = self.name.clone().unwrap_or_else(|| {
+            let mode = if self.mode == Mode::Paper { ", published" } else { "" };
+            format!("LDP-LinUCB{mode} ({epsilon}, {delta:e})")
+        });
+        if self.mode == Mode::Exact && self.constants != Constants::default() {
+            let remedy = "published constants need mode = \"paper\"";
+            return Err(reticent::Error::invalid("constants", "zheng", remedy).into());
+        }
+        // Neither publication centres rewards.
+        let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
+        let (params, guarantee, remarks) = match self.mode {
+            Mode::Exact => {
+                let params = LocalParams {
+                    method: Some(Method::TriangleGaussian),
+                    exploration: self.exploration,
+                    ..LocalParams::new(bounds, epsilon, delta)
+                };
+                let guarantee = params.check()?.guarantee(0)?.simulated();
+                (params, guarantee, tuned(&self.exploration))
+            }
+            Mode::Paper => {
+                let mechanism = match self.constants {
+                    Constants::PublicCode => PublishedMechanism::PublicLdp,
+                    Constants::Zheng => PublishedMechanism::Zheng,
+                };
+                let constants = setting.published(mechanism, self.privacy, 1);
+                let params = LocalParams::published(bounds, epsilon, constants)?;
+                let guarantee =
+                    setting.published_guarantee(&constants, epsilon, TrustModel::Local)?;
+                (params, guarantee, Vec::new())
+            }
+        };
+        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
+        let plan = params.check()?;
+        // What the published constants are certified for is this environment's arms.
+        let people = if self.mode == Mode::Paper { setting.bounds } else { bounds };
+        let attacks = audit::local::attacks(&plan, 0, &people, &guarantee);
+        stepped.start = starter(plan, vec![1.0], None, None);
+        Ok(stepped.promising(guarantee).remarking(remarks).attacked_by(attacks))
+    }
+}
+
+fn starter(
+    plan: LocalPlan,
+    shares: Vec<f64>,
+    warm: Option<WarmStart>,
+    restart_every: Option<u64>,
+) -> Start {
+    Box::new(move |trial, seed| {
+        let mut server = match &warm {
+            Some(warm) => resumed(&plan, &warm.of(trial)?)?,
+            None => plan.server(),
+        };
+        let model = Arc::new(server.publish()?);
+        let (noise, waiting) = (FastNoise::seeded(seed), BTreeMap::new());
+        let (plan, shares) = (plan.clone(), shares.clone());
+        Ok(Box::new(Protocol { plan, shares, server, model, noise, waiting, restart_every }))
+    })
+}
+
+/// People and server of one trial.
+struct Protocol {
+    plan: LocalPlan,
+    /// How common each level is.
+    shares: Vec<f64>,
+    server: Server,
+    model: Arc<Model>,
+    noise: FastNoise,
+    /// People whose reward has not come, by round, with the model they acted on.
+    waiting: BTreeMap<u64, (Person<FastNoise>, Arc<Model>)>,
+    /// Forget everything after so many reports. Each of them is private by itself, whatever becomes of it.
+    restart_every: Option<u64>,
+}
+
+impl Player for Protocol {
+    fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
+        let mut left = self.noise.uniform();
+        let level = self.shares.iter().position(|share| {
+            left -= share;
+            left < 0.0
+        });
+        // Shares that add up to a little less than 1 leave the last level.
+        let level = level.unwrap_or(self.shares.len() - 1);
+        let mut person = self.plan.person(level, FastNoise::seeded(self.noise.bits()))?;
+        let arm = person.choose(&self.model, arms)?;
+        self.waiting.insert(round, (person, self.model.clone()));
+        Ok(arm)
+    }
+
+    fn dismiss(&mut self, round: u64) {
+        self.waiting.remove(&round);
+    }
+
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
+        // One that comes too late is refused by the server, and nothing changes.
+        self.server.absorb(&person.report(&model, features, reward)?)?;
+        let reports = self.server.reports();
+        if self.restart_every.is_some_and(|every| reports >= every) {
+            self.server = self.plan.server();
+            self.model = Arc::new(self.server.publish()?);
+            // Those who acted on models of the old server have nobody to report to.
+            self.waiting.clear();
+        } else if reports <= EAGER || reports.is_multiple_of(EVERY) {
+            self.model = Arc::new(self.server.publish()?);
+        }
+        Ok(())
+    }
+
+    fn knowledge(&self) -> Option<Knowledge> {
+        Some(Knowledge::Server(self.server.save()))
+    }
+}

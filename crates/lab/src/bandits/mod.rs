@@ -1,0 +1,150 @@
+//! The family of linear bandits: arms with features, one chosen a round, a reward for it; every trust model in every world.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `setting` | the `[environment]` table, and what algorithms are told of it |
+//! | `circumstances` | rewards that come late, a theta* that moves, arms that come and go |
+//! | `table` | `kind = "table"`: a file of people and their classes |
+//! | `items` | `kind = "items"`: items with features, and people's ratings of them |
+//! | `logged` | `kind = "logged"`: a log of decisions with propensities, for training and judging offline |
+//! | `reward_model` | what the doubly robust estimate expects of an action |
+//! | `columns` | from the cells of a line to features |
+//! | `linucb` | `kind = "linucb"`: no privacy |
+//! | `joint` | `kind = "joint"`: a trusted curator |
+//! | `curator` | both of them, stepped round by round |
+//! | `blocks`, `joint_blocks` | both of them, simulated in whole blocks between releases, where the world allows it |
+//! | `local` | `kind = "local"` and `kind = "ldp_linucb"`: the protocol in two halves |
+//! | `shuffle` | `kind = "shuffle"`: the same behind a shuffler |
+//! | `online` | `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"` |
+//! | `saved` | learners on disk |
+//! | `own` | environments of your own |
+//! | `stepped` | what makes a contestant of a player |
+//!
+//! All but `blocks` run the deployed code, person by person and message by message, on simulation noise. A new algorithm is one variant of
+//! [`Algorithm`] and one file beside these; a new world is one variant of [`WorldLines`] and one file.
+
+#[cfg(test)]
+mod block_tests;
+mod blocks;
+mod circumstances;
+mod columns;
+mod curator;
+mod items;
+mod joint;
+mod joint_blocks;
+mod linucb;
+mod local;
+mod logged;
+mod online;
+mod own;
+mod reward_model;
+mod saved;
+mod setting;
+mod shuffle;
+mod stepped;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Result,
+    contest::{Contestant, Family},
+};
+
+pub use blocks::{Learner, run as run_learner};
+pub use circumstances::Circumstances;
+pub use columns::Missing;
+pub use items::ItemsLines;
+pub use joint::{ConfidenceName, JointLines, MechanismName};
+pub use linucb::LinUcbLines;
+pub use local::{Constants, LdpLines, LocalLines};
+pub use logged::LoggedLines;
+pub use online::{LearnerName, OnlineLinUcbLines, OnlineLines};
+pub use setting::{BanditLines, Setting, World, WorldLines};
+pub use shuffle::ShuffleLines;
+pub use stepped::{Start, Stepped};
+pub use table::{Order, TableLines};
+
+/// Environments [`BanditLines`]; algorithms [`Algorithm`].
+#[derive(Debug)]
+pub enum Bandits {}
+
+/// Requested privacy.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Requested epsilon.
+    pub epsilon: f64,
+    /// Requested delta; 0 asks for pure privacy, where a method has it.
+    pub delta: f64,
+}
+
+/// One `[[algorithm]]` of an experiment with a linear bandit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// LinUCB without privacy (Abbasi-Yadkori, Pal and Szepesvari 2011).
+    Linucb(LinUcbLines),
+    /// A trusted curator: LinUCB under joint differential privacy (Shariff and Sheffet 2018, and beyond).
+    Joint(JointLines),
+    /// The local protocol with the best randomiser, or a named one.
+    Local(LocalLines),
+    /// A trusted shuffler.
+    Shuffle(ShuffleLines),
+    /// LDP-LinUCB (Zheng et al. 2020).
+    LdpLinucb(LdpLines),
+    /// OnlineUCB (paper 0, Algorithm 1).
+    OnlineUcb(OnlineLines),
+    /// OnlineUCB without a horizon (paper 0, Algorithm 9).
+    Anytime(OnlineLines),
+    /// OnlineUCB over guesses of the least eigenvalue (paper 0, Algorithm 2).
+    Combiner(OnlineLines),
+    /// Online LinUCB, not private (paper 0, Algorithm 4).
+    OnlineLinucb(OnlineLinUcbLines),
+}
+
+impl Algorithm {
+    /// The algorithm in its setting, or what stands in its way.
+    pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
+        Ok(match self {
+            Algorithm::Linucb(lines) => lines.contestant(setting)?,
+            Algorithm::Joint(lines) => lines.contestant(setting)?,
+            Algorithm::Local(lines) => Box::new(lines.contestant(setting)?),
+            Algorithm::Shuffle(lines) => Box::new(lines.contestant(setting)?),
+            Algorithm::LdpLinucb(lines) => Box::new(lines.contestant(setting)?),
+            Algorithm::OnlineUcb(lines) => Box::new(lines.contestant(setting)?),
+            Algorithm::Anytime(lines) => Box::new(lines.anytime(setting)?),
+            Algorithm::Combiner(lines) => Box::new(lines.combiner(setting)?),
+            Algorithm::OnlineLinucb(lines) => Box::new(lines.contestant(setting)?),
+        })
+    }
+}
+
+impl Family for Bandits {
+    type Environment = BanditLines;
+    type Algorithm = Algorithm;
+
+    type Setting = Setting;
+
+    fn setting(rounds: u64, environment: &BanditLines) -> Result<Setting> {
+        Setting::new(environment, rounds)
+    }
+
+    fn contestant(setting: &Setting, algorithm: &Algorithm) -> Result<Box<dyn Contestant>> {
+        algorithm.contestant(setting)
+    }
+}
+
+/// An error if a key was given that has no effect: it is refused, not passed over.
+fn nothing_is_ignored(keys: &[(&'static str, bool, &str)]) -> Result<()> {
+    match keys.iter().find(|(_, given, _)| *given) {
+        None => Ok(()),
+        Some((field, _, why)) => {
+            let remedy = format!("{why}: leave it out");
+            Err(reticent::Error::invalid(field, "given", remedy).into())
+        }
+    }
+}

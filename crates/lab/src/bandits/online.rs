@@ -1,0 +1,308 @@
+//! `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"`: paper 0's Algorithms 1, 9, 2 and 4.
+
+use std::collections::BTreeMap;
+
+use reticent::{
+    bandit::{
+        AnytimeParams, Arms, CombinerParams, LearnerParams, OnlineEngine, OnlineLinUcb,
+        OnlineLinUcbParams, OnlineUcbParams, Problem, Width,
+    },
+    online::Step,
+    privacy::{Guarantee, Mode},
+    randomize::FeatureRewardParams,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Budget, Setting, Stepped};
+use crate::{FastNoise, Result, audit, simulate::Player};
+
+/// Which online learner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LearnerName {
+    /// Maler, as in the paper's figure.
+    #[default]
+    Maler,
+    /// Projected gradient descent.
+    GradientDescent,
+}
+
+impl LearnerName {
+    fn text(self) -> &'static str {
+        match self {
+            LearnerName::Maler => "Maler",
+            LearnerName::GradientDescent => "OGD",
+        }
+    }
+}
+
+/// What `kind = "online_ucb"`, `"anytime"` and `"combiner"` take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnlineLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Requested epsilon and delta.
+    pub privacy: Budget,
+    /// `exact`: exactly calibrated noise; `paper`: the printed sigma.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Which online learner.
+    #[serde(default)]
+    pub learner: LearnerName,
+    /// The constants of the theory in place of those of the figure.
+    #[serde(default)]
+    pub literal: bool,
+    /// beta in place of the figure's 10.
+    #[serde(default)]
+    pub width: Option<f64>,
+    /// G in place of the figure's 48.
+    #[serde(default)]
+    pub gradient_bound: Option<f64>,
+    /// Gradient descent's constant step in place of the figure's 0.001.
+    #[serde(default)]
+    pub step: Option<f64>,
+    /// Whether Maler has its exp-concave experts.
+    #[serde(default = "yes")]
+    pub exp_concave: bool,
+    /// What rewards are clipped to; by default the range in which they lie.
+    #[serde(default)]
+    pub rewards: Option<(f64, f64)>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl OnlineLines {
+    /// The defaults of a file that gives the budget only.
+    pub fn new(privacy: Budget) -> Self {
+        OnlineLines {
+            name: None,
+            privacy,
+            mode: Mode::Exact,
+            learner: LearnerName::default(),
+            literal: false,
+            width: None,
+            gradient_bound: None,
+            step: None,
+            exp_concave: true,
+            rewards: None,
+        }
+    }
+
+    /// Algorithm 1.
+    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
+        let params = self.params(setting)?;
+        let server = params.check()?;
+        let start = move || Ok(params.check()?);
+        let mut stepping =
+            self.stepping("OnlineUCB", params.randomizer, server.guarantee()?, setting, start);
+        if let Width::Proved(_) = params.width {
+            let width = server.policy().width();
+            stepping.remarks.push(format!("the proved width of the confidence set is {width:.1}"));
+        }
+        Ok(stepping)
+    }
+
+    /// Algorithm 9.
+    pub(super) fn anytime(&self, setting: &Setting) -> Result<Stepped> {
+        let base = self.params(setting)?;
+        let params = AnytimeParams::new(base);
+        let guarantee = params.check()?.guarantee()?;
+        let start = move || Ok(params.check()?);
+        Ok(self.stepping("anytime OnlineUCB", base.randomizer, guarantee, setting, start))
+    }
+
+    /// Algorithm 2.
+    pub(super) fn combiner(&self, setting: &Setting) -> Result<Stepped> {
+        let base = self.params(setting)?;
+        let params = CombinerParams::new(base);
+        let combiner = params.check()?;
+        let start = move || Ok(params.check()?);
+        let mut stepping =
+            self.stepping("combiner", base.randomizer, combiner.guarantee()?, setting, start);
+        if combiner.is_vacuous() {
+            let remark = "Theorem 4.1 is vacuous at this horizon: every R_i exceeds the worst regret there is";
+            stepping.remarks.push(remark.into());
+        }
+        Ok(stepping)
+    }
+
+    fn params(&self, setting: &Setting) -> Result<OnlineUcbParams> {
+        let Budget { epsilon, delta } = self.privacy;
+        let descends = self.learner == LearnerName::GradientDescent;
+        let ignored = [
+            ("gradient_bound", self.gradient_bound.is_some() && descends, "Maler has one"),
+            ("step", self.step.is_some() && !descends, "gradient descent has one"),
+            ("exp_concave", !self.exp_concave && descends, "Maler has such experts"),
+            ("learner", self.literal && descends, "the theory's constants are Maler's"),
+            ("gradient_bound", self.gradient_bound.is_some() && self.literal, "theory fixes it"),
+        ];
+        if let Some((field, _, why)) = ignored.into_iter().find(|(_, given, _)| *given) {
+            let remedy = format!("it has no effect here ({why}): leave it out");
+            return Err(reticent::Error::invalid(field, "given", remedy).into());
+        }
+        let (lowest, highest) = setting.bounds.rewards;
+        let (lowest_reward, highest_reward) = self.rewards.unwrap_or(setting.bounds.rewards);
+        if lowest_reward > lowest || highest_reward < highest {
+            let remedy = format!(
+                "rewards of this environment lie in [{lowest}, {highest}]: give a range that holds them"
+            );
+            let value = format!("[{lowest_reward}, {highest_reward}]");
+            return Err(reticent::Error::invalid("rewards", value, remedy).into());
+        }
+        let mut randomizer = FeatureRewardParams {
+            feature_bound: setting.bounds.feature_bound,
+            lowest_reward,
+            highest_reward,
+            ..FeatureRewardParams::new(setting.bounds.dimension, epsilon, delta)
+        };
+        if self.mode == Mode::Paper {
+            randomizer = randomizer.published();
+        }
+        let mut params = match (self.literal, self.learner) {
+            (true, _) => OnlineUcbParams::literal(randomizer, setting.rounds, 0.0)?,
+            (false, LearnerName::Maler) => OnlineUcbParams::tuned(randomizer, setting.rounds),
+            (false, LearnerName::GradientDescent) => {
+                OnlineUcbParams::tuned_descent(randomizer, setting.rounds)
+            }
+        };
+        if let Some(width) = self.width {
+            params.width = Width::Constant(width);
+        }
+        match &mut params.learner {
+            LearnerParams::Maler { gradient_bound, exp_concave } => {
+                *gradient_bound = self.gradient_bound.unwrap_or(*gradient_bound);
+                *exp_concave = self.exp_concave;
+            }
+            LearnerParams::GradientDescent { step } => {
+                *step = self.step.map_or(*step, Step::Constant);
+            }
+        }
+        Ok(params)
+    }
+
+    fn stepping<E: OnlineEngine + 'static>(
+        &self,
+        what: &str,
+        randomizer: FeatureRewardParams,
+        guarantee: Guarantee,
+        setting: &Setting,
+        engine: impl Fn() -> Result<E> + Send + Sync + 'static,
+    ) -> Stepped {
+        let Budget { epsilon, delta } = self.privacy;
+        let name = self.name.clone().unwrap_or_else(|| {
+            let parts = [
+                (self.literal, ", the theory's constants"),
+                (!self.exp_concave, ", no exp-concave experts"),
+                (self.mode == Mode::Paper, ", printed sigma"),
+            ];
+            let parts: String = parts.iter().filter(|part| part.0).map(|part| part.1).collect();
+            format!("{what}, {}{parts} ({epsilon}, {delta:e})", self.learner.text())
+        });
+        let attacks = audit::local::feature_reward(&randomizer, &guarantee);
+        let start = move |seed| {
+            let (engine, noise) = (engine()?, FastNoise::seeded(seed));
+            Ok(Box::new(Protocol { engine, noise, bases: BTreeMap::new() }) as Box<dyn Player>)
+        };
+        let certified = self.literal && self.width.is_none();
+        let remark = "the width is tuned by simulation: no confidence set is certified";
+        Stepped::new(name, setting, start)
+            .promising(guarantee.simulated())
+            .remarking((!certified).then(|| remark.to_string()))
+            .attacked_by(attacks)
+    }
+}
+
+/// People and server of one trial, without messages between them.
+struct Protocol<E> {
+    engine: E,
+    noise: FastNoise,
+    /// Whose policy was followed in the rounds whose reward has not come.
+    bases: BTreeMap<u64, usize>,
+}
+
+impl<E: OnlineEngine> Player for Protocol<E> {
+    fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
+        let arm = self.engine.policy().choose(arms, round)?;
+        self.bases.insert(round, self.engine.base());
+        Ok(arm)
+    }
+
+    fn dismiss(&mut self, round: u64) {
+        self.bases.remove(&round);
+    }
+
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        let Some(base) = self.bases.remove(&round) else { return Ok(()) };
+        let report = self.engine.randomizer().randomize(features, reward, &mut self.noise)?;
+        Ok(self.engine.learn(base, &report)?)
+    }
+}
+
+/// What `kind = "online_linucb"` takes: Algorithm 4, not private.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnlineLinUcbLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Which online learner.
+    #[serde(default)]
+    pub learner: LearnerName,
+    /// beta in place of the theorem's.
+    #[serde(default)]
+    pub width: Option<f64>,
+    /// Gradient descent's step is this over the root of the round; by default what its theorem wants.
+    #[serde(default)]
+    pub step: Option<f64>,
+}
+
+impl OnlineLinUcbLines {
+    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
+        let Problem { dimension, feature_bound, reward_bound, parameter_bound, noise } =
+            setting.problem;
+        // |gradient| = 2 |x| |<theta, x> - y|, and means are no larger than rewards.
+        let steepest = 2.0 * feature_bound * (2.0 * reward_bound);
+        let params = OnlineLinUcbParams {
+            feature_bound,
+            reward_bound,
+            parameter_bound,
+            noise,
+            confidence: (1.0 / setting.rounds.max(1) as f64).min(0.25),
+            descent: match self.learner {
+                LearnerName::Maler => None,
+                LearnerName::GradientDescent => {
+                    Some(Step::InverseRoot(self.step.unwrap_or(parameter_bound / steepest)))
+                }
+            },
+            width: self.width,
+            ..OnlineLinUcbParams::new(dimension, setting.rounds)
+        };
+        params.check()?;
+        let name = self
+            .name
+            .clone()
+            .unwrap_or_else(|| format!("online LinUCB, {}, not private", self.learner.text()));
+        let remark = "the width is tuned by simulation: no confidence set is certified";
+        let start = move |_| Ok(Box::new(Open(params.check()?)) as Box<dyn Player>);
+        Ok(Stepped::new(name, setting, start).remarking(self.width.map(|_| remark.to_string())))
+    }
+}
+
+/// A learner that sees features and rewards as they are.
+struct Open(OnlineLinUcb);
+
+impl Player for Open {
+    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
+        Ok(self.0.choose(arms)?)
+    }
+
+    fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
+        // A Gaussian reward has no bound: as for everybody else, it is cut off where all of them together seldom get.
+        let bound = self.0.params().reward_bound;
+        Ok(self.0.update(features, reward.clamp(-bound, bound))?)
+    }
+}

@@ -1,0 +1,46 @@
+//! Environments that no file can name: your own, with every algorithm of this room in it.
+
+use std::sync::Arc;
+
+use reticent::{bandit::Problem, randomize::Bounds};
+
+use super::{Circumstances, Setting, setting::Played};
+use crate::{Result, environment::Environment};
+
+impl Setting {
+    /// What algorithms are told of an environment of your own: how long features and how large rewards may be, how many arms there
+    /// are at most, and how many rounds. `start` makes the environment of one trial from its seed.
+    ///
+    /// Bounds must be public: data beyond them are clipped. CONTRIBUTING has a worked example.
+    pub fn of(
+        bounds: Bounds,
+        arms: usize,
+        rounds: u64,
+        start: impl Fn(u64) -> Result<Box<dyn Environment>> + Send + Sync + 'static,
+    ) -> Result<Self> {
+        bounds.check()?;
+        let (low, high) = bounds.rewards;
+        let problem = Problem {
+            feature_bound: bounds.feature_bound,
+            reward_bound: low.abs().max(high.abs()),
+            // Rewards in an interval are sub-Gaussian with half its length (Hoeffding).
+            noise: 0.5 * (high - low),
+            ..Problem::unit(bounds.dimension)
+        };
+        problem.check()?;
+        let circumstances = Circumstances::default();
+        let start = Box::new(start);
+        let world = Played { start, circumstances, remarks: Vec::new(), data_hash: 0 };
+        Ok(Setting {
+            bounds,
+            problem,
+            rounds,
+            arms,
+            blocks: None,
+            uniform_gram: None,
+            protected: Vec::new(),
+            circumstances,
+            world: Arc::new(world),
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! Learners on disk: `save = "folder"` writes one file a trial, `warm_start` begins with one.
+//!
+//! A file holds what was released, or what a local server has, never anybody's data as they are; LinUCB without privacy has no such distinction,
+//! and its file says so. The certificate of the run that made it travels with it: **whoever begins with it promises nothing to the people
+//! in it beyond that certificate**.
+
+use std::path::{Path, PathBuf};
+
+use reticent::privacy::Guarantee;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Result,
+    contest::{mix, name_hash},
+    simulate::Knowledge,
+};
+
+const FORMAT: &str = "reticent learner 1";
+
+/// A learner as it is saved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SavedLearner {
+    format: String,
+    /// What its report called it.
+    pub(super) name: String,
+    /// The seed of its people.
+    pub(super) seed: u64,
+    /// The trial it comes from.
+    pub(super) trial: u64,
+    /// What its people were promised.
+    certificate: Option<String>,
+    /// What it has learnt.
+    pub(super) knowledge: Knowledge,
+}
+
+/// Where a trial's learner lies in a folder.
+pub(super) fn file(folder: &Path, trial: u64) -> PathBuf {
+    folder.join(format!("trial-{trial}.json"))
+}
+
+impl SavedLearner {
+    pub(super) fn new(
+        name: &str,
+        (seed, trial): (u64, u64),
+        guarantee: Option<&Guarantee>,
+        knowledge: Knowledge,
+    ) -> Self {
+        SavedLearner {
+            format: FORMAT.into(),
+            name: name.into(),
+            seed,
+            trial,
+            certificate: guarantee.map(ToString::to_string),
+            knowledge,
+        }
+    }
+
+    /// Writes the file, whole or not at all.
+    pub(super) fn write(&self, path: &Path) -> Result<()> {
+        let say = |error| Error::unwritable(path, error);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(say)?;
+        }
+        let text = serde_json::to_string(self).expect("a learner is plain data");
+        let draft = path.with_extension("json.part");
+        std::fs::write(&draft, text).map_err(say)?;
+        std::fs::rename(&draft, path).map_err(say)
+    }
+
+    fn read(path: &Path) -> Result<(Self, u64)> {
+        let refuse = |reason: String| Error::Experiment {
+            reason: format!(
+                "warm_start is {}: {reason}; give a file that `save` wrote, or its folder",
+                path.display()
+            ),
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+        let saved: SavedLearner =
+            serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
+        if saved.format != FORMAT {
+            return Err(refuse(format!("its format is {:?}, not {FORMAT:?}", saved.format)));
+        }
+        Ok((saved, name_hash(&text)))
+    }
+}
+
+/// Learners to begin with: one for all trials, or a folder with one for each.
+#[derive(Debug, Clone)]
+pub(super) struct WarmStart {
+    path: PathBuf,
+    first: SavedLearner,
+    hash: u64,
+}
+
+impl WarmStart {
+    /// Reads the file, or the folder's first.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let of_folder = path.is_dir();
+        let at = if of_folder { file(path, 0) } else { path.to_path_buf() };
+        let (first, mut hash) = SavedLearner::read(&at)?;
+        let mut trial = 1;
+        while of_folder && file(path, trial).exists() {
+            hash = mix(hash, SavedLearner::read(&file(path, trial))?.1);
+            trial += 1;
+        }
+        Ok(WarmStart { path: path.to_path_buf(), first, hash })
+    }
+
+    /// The first, or the only one.
+    pub(super) fn first(&self) -> &SavedLearner {
+        &self.first
+    }
+
+    /// The one for a trial.
+    pub(super) fn of(&self, trial: u64) -> Result<SavedLearner> {
+        if self.path.is_dir() {
+            Ok(SavedLearner::read(&file(&self.path, trial))?.0)
+        } else {
+            Ok(self.first.clone())
+        }
+    }
+
+    /// A hash of the files.
+    pub(super) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Refuses to show a learner the very people it has learnt from as if they were new.
+    pub(super) fn other_people(&self, seed: u64, trial: u64) -> Result<()> {
+        let saved = self.of(trial)?;
+        if (saved.seed, saved.trial) != (seed, trial) {
+            return Ok(());
+        }
+        let remedy = "the saved learner has met the people of this seed: give another, and environment.circumstances.population in both runs to keep theta*";
+        Err(reticent::Error::invalid("seed", seed, remedy).into())
+    }
+
+    /// Where it comes from.
+    pub(super) fn remark(&self) -> String {
+        let name = &self.first.name;
+        format!(
+            "it begins with what {name:?} had learnt, whose people its own certificate covers, or nothing: see what the guarantee rests on"
+        )
+    }
+
+    /// Who is protected by what.
+    pub(super) fn condition(&self) -> String {
+        let SavedLearner { name, certificate, .. } = &self.first;
+        match certificate {
+            Some(certificate) => format!(
+                "it covers the people of this run; those whom {name:?} learnt from before are covered by the certificate it was saved with, and whoever is in both by both together: {certificate}"
+            ),
+            None => format!(
+                "it covers the people of this run ONLY: {name:?}, which it begins with, promised nothing to its people"
+            ),
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The `[environment]` table of a bandit, and what every algorithm is told of it.
+
+use std::sync::Arc;
+
+use reticent::{
+    bandit::{Problem, PublishedLocal, PublishedMechanism},
+    privacy::{Guarantee, TrustModel},
+    randomize::Bounds,
+};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+
+use super::{Budget, Circumstances, ItemsLines, LoggedLines, TableLines};
+use crate::{
+    Result,
+    contest::{Trial, mix},
+    environment::{Environment, GapParams, SphereParams},
+    simulate::{Player, play_with},
+};
+
+/// The `[environment]` table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BanditLines {
+    /// Where arms and rewards come from.
+    #[serde(flatten)]
+    pub world: WorldLines,
+    /// What real life does to them.
+    #[serde(skip_serializing_if = "Circumstances::is_calm")]
+    pub circumstances: Circumstances,
+}
+
+/// The kinds of worlds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum WorldLines {
+    /// Appendix D of Shariff and Sheffet (paper 1).
+    Gap(GapParams),
+    /// Section 5 of paper 0.
+    Sphere(SphereParams),
+    /// A file of people and their classes.
+    Table(TableLines),
+    /// Items with features, and people's ratings of them.
+    Items(ItemsLines),
+    /// A log of decisions with propensities.
+    Logged(LoggedLines),
+}
+
+impl From<GapParams> for BanditLines {
+    fn from(gap: GapParams) -> Self {
+        WorldLines::Gap(gap).into()
+    }
+}
+
+impl From<SphereParams> for BanditLines {
+    fn from(sphere: SphereParams) -> Self {
+        WorldLines::Sphere(sphere).into()
+    }
+}
+
+impl From<WorldLines> for BanditLines {
+    fn from(world: WorldLines) -> Self {
+        BanditLines { world, circumstances: Circumstances::default() }
+    }
+}
+
+/// Circumstances are the same key in every world, so they are taken out first: each world can then refuse keys it does not know.
+impl<'de> Deserialize<'de> for BanditLines {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let mut table = toml::Table::deserialize(deserializer)?;
+        let words = |error: toml::de::Error| D::Error::custom(error.message());
+        let circumstances = match table.remove("circumstances") {
+            Some(value) => value.try_into().map_err(words)?,
+            None => Circumstances::default(),
+        };
+        let world = toml::Value::Table(table).try_into().map_err(words)?;
+        Ok(BanditLines { world, circumstances })
+    }
+}
+
+/// What every algorithm is told.
+#[derive(Clone)]
+pub struct Setting {
+    /// What people's data are clipped to.
+    pub bounds: Bounds,
+    /// What learners with a confidence set may count on.
+    pub problem: Problem,
+    /// Rounds of a trial.
+    pub rounds: u64,
+    /// Arms of a decision set, at most.
+    pub arms: usize,
+    /// The gap environment, where nothing keeps it from being played in whole blocks.
+    pub blocks: Option<GapParams>,
+    /// `E x x^T` of an arm drawn uniformly, where it is known.
+    pub uniform_gram: Option<Vec<f64>>,
+    /// What stands in the way of rewards and arms.
+    pub circumstances: Circumstances,
+    /// Whose data a guarantee covers here, where that needs saying.
+    pub protected: Vec<String>,
+    /// Where trials are run.
+    pub world: Arc<dyn World>,
+}
+
+/// Where players are tried.
+pub trait World: Send + Sync {
+    /// One trial of a player. Everything random in it, but for the player's own noise, follows from `seed` and `trial`.
+    fn trial(
+        &self,
+        seed: u64,
+        trial: u64,
+        player: &mut dyn Player,
+        checkpoints: &[u64],
+    ) -> Result<Trial>;
+
+    /// What a careful reader must know of it.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// A hash of the files it was read from.
+    fn data_hash(&self) -> u64 {
+        0
+    }
+}
+
+/// Starts the environment of one trial from its seed.
+type Start = Box<dyn Fn(u64) -> Result<Box<dyn Environment>> + Send + Sync>;
+
+/// A world that is played round by round.
+pub(super) struct Played {
+    pub(super) start: Start,
+    pub(super) circumstances: Circumstances,
+    pub(super) remarks: Vec<String>,
+    pub(super) data_hash: u64,
+}
+
+impl World for Played {
+    fn trial(
+        &self,
+        seed: u64,
+        trial: u64,
+        player: &mut dyn Player,
+        checkpoints: &[u64],
+    ) -> Result<Trial> {
+        // Every contestant meets the same people in the same trial; its own noise is its own.
+        let people = mix(seed, trial);
+        let environment = match self.circumstances.population {
+            None => (self.start)(people)?,
+            Some(population) => {
+                let mut environment = (self.start)(mix(population, trial))?;
+                environment.other_people(people);
+                environment
+            }
+        };
+        let mut environment = self.circumstances.around(environment, mix(people, 1))?;
+        let feedback = self.circumstances.feedback(mix(people, 2));
+        Ok(play_with(environment.as_mut(), player, feedback, checkpoints)?.into())
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.clone()
+    }
+
+    fn data_hash(&self) -> u64 {
+        self.data_hash
+    }
+}
+
+impl Setting {
+    /// The environment with what may be known of it, or what is wrong with it.
+    pub fn new(lines: &BanditLines, rounds: u64) -> Result<Self> {
+        let circumstances = lines.circumstances;
+        circumstances.check()?;
+        let setting = match &lines.world {
+            WorldLines::Gap(gap) => Self::gap(*gap, rounds, circumstances)?,
+            WorldLines::Sphere(sphere) => Self::sphere(*sphere, rounds, circumstances)?,
+            WorldLines::Table(lines) => lines.setting(rounds, circumstances)?,
+            WorldLines::Items(lines) => lines.setting(rounds, circumstances)?,
+            WorldLines::Logged(lines) => lines.setting(rounds, circumstances)?,
+        };
+        setting.problem.check()?;
+        setting.bounds.check()?;
+        Ok(setting)
+    }
+
+    fn gap(gap: GapParams, rounds: u64, circumstances: Circumstances) -> Result<Self> {
+        gap.check()?;
+        Ok(Setting {
+            bounds: gap.bounds(rounds),
+            problem: gap.problem(rounds),
+            rounds,
+            arms: gap.arms,
+            blocks: circumstances.is_calm().then_some(gap),
+            uniform_gram: None,
+            circumstances,
+            protected: Vec::new(),
+            world: played(circumstances, move |seed| Ok(gap.environment(seed)?)),
+        })
+    }
+
+    fn sphere(sphere: SphereParams, rounds: u64, circumstances: Circumstances) -> Result<Self> {
+        sphere.check()?;
+        if circumstances.moves() && sphere.dimension < 3 {
+            let remedy =
+                "beside the constant there is one feature, so theta* cannot turn: give 3 or more";
+            return Err(reticent::Error::invalid("dimension", sphere.dimension, remedy).into());
+        }
+        Ok(Setting {
+            bounds: sphere.bounds(),
+            problem: sphere.problem(),
+            rounds,
+            arms: sphere.arms,
+            blocks: None,
+            uniform_gram: Some(sphere.uniform_gram()),
+            circumstances,
+            protected: Vec::new(),
+            world: played(circumstances, move |seed| {
+                let mut environment = sphere.start(seed)?;
+                // With fresh arms, a set that nobody sees: results on record are those of the sets after it.
+                environment.arms();
+                Ok(Box::new(environment))
+            }),
+        })
+    }
+
+    /// A file whose arms were made to have the sphere's form: norm 1, and a constant they share.
+    pub(super) fn of_a_file(
+        dimension: usize,
+        arms: usize,
+        rewards: (f64, f64),
+        rounds: u64,
+        circumstances: Circumstances,
+        world: impl FnOnce(Circumstances) -> Arc<dyn World>,
+    ) -> Result<Self> {
+        const MOST_FEATURES: usize = 1024;
+        if dimension > MOST_FEATURES {
+            let remedy = format!(
+                "{dimension} features in all, at most {MOST_FEATURES}: name fewer columns, or give fewer words or classes"
+            );
+            return Err(reticent::Error::invalid("features", dimension, remedy).into());
+        }
+        let form = SphereParams { dimension, arms: arms.max(1), fresh_arms: true, norm: 1.0 };
+        form.check()?;
+        let (low, high) = rewards;
+        let reward_bound = low.abs().max(high.abs());
+        Ok(Setting {
+            bounds: Bounds { rewards, ..form.bounds() },
+            problem: Problem {
+                reward_bound,
+                parameter_bound: reward_bound,
+                noise: 0.5 * (high - low),
+                ..form.problem()
+            },
+            rounds,
+            arms,
+            blocks: None,
+            uniform_gram: None,
+            circumstances,
+            protected: Vec::new(),
+            world: world(circumstances),
+        })
+    }
+
+    /// alpha: the probability with which confidence sets may fail.
+    pub fn alpha(&self) -> f64 {
+        1.0 / self.rounds.max(2) as f64
+    }
+
+    /// The constants of a publication here.
+    pub(super) fn published(
+        &self,
+        mechanism: PublishedMechanism,
+        privacy: Budget,
+        batch: u64,
+    ) -> PublishedLocal {
+        PublishedLocal {
+            mechanism,
+            delta: privacy.delta,
+            dimension: self.bounds.dimension,
+            horizon: self.rounds,
+            batch,
+            feature_bound: self.bounds.feature_bound,
+        }
+    }
+
+    /// What published constants really give on the arms they were published for, beside what is claimed for them.
+    pub(super) fn published_guarantee(
+        &self,
+        constants: &PublishedLocal,
+        epsilon: f64,
+        model: TrustModel,
+    ) -> Result<Guarantee> {
+        let Bounds { feature_bound, rewards, intercept, unit_arms, .. } = self.bounds;
+        if !unit_arms || rewards != (0.0, 1.0) || intercept != Some(feature_bound * 0.5_f64.sqrt())
+        {
+            let remedy = "these constants are priced for arms (v, c) with |v| = c and rewards in [0, 1], as on the sphere and in tables: leave it out";
+            return Err(reticent::Error::invalid("mode", "paper", remedy).into());
+        }
+        let guarantee = Guarantee::of(&constants.event(epsilon)?, model, constants.delta)?;
+        let domain =
+            "arms (v, c) with |v| = c = L/sqrt 2 and rewards in [0, 1], as in this environment";
+        Ok(self.conditions(
+            guarantee
+                .with_condition(domain)
+                .with_claim(epsilon, constants.delta, constants.mechanism.source())?
+                .simulated(),
+        ))
+    }
+
+    /// The guarantee with what it rests on here.
+    pub(super) fn conditions(&self, mut guarantee: Guarantee) -> Guarantee {
+        for protected in &self.protected {
+            guarantee = guarantee.with_condition(protected.clone());
+        }
+        if self.circumstances.detours() {
+            guarantee.with_condition(
+                "which rewards come, and when, is public and depends on nobody's data",
+            )
+        } else {
+            guarantee
+        }
+    }
+}
+
+/// A world without files.
+fn played(
+    circumstances: Circumstances,
+    start: impl Fn(u64) -> Result<Box<dyn Environment>> + Send + Sync + 'static,
+) -> Arc<dyn World> {
+    let start = Box::new(start);
+    Arc::new(Played { start, circumstances, remarks: Vec::new(), data_hash: 0 })
+}

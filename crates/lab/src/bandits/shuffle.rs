@@ -1,0 +1,173 @@
+//! `kind = "shuffle"`: SDP-LinUCB through a shuffler.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use reticent::{
+    bandit::{
+        Aggregation, Arms, Exploration, Model, Person, PublishedMechanism, ShuffleParams,
+        ShufflePlan, ShuffleServer, Shuffler,
+    },
+    noise::Noise,
+    privacy::{Guarantee, Mode, TrustModel},
+    randomize::Bounds,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Budget, Setting, Stepped, curator::tuned};
+use crate::{FastNoise, Result, audit, simulate::Player};
+
+/// What `kind = "shuffle"` takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShuffleLines {
+    /// What the report calls it.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Requested epsilon and delta, after shuffling.
+    pub privacy: Budget,
+    /// `exact`, or the constants of the code of Chowdhury and Zhou.
+    #[serde(default)]
+    pub mode: Mode,
+    /// `sum` (vector sum) or `permute` (amplified).
+    #[serde(default = "sum")]
+    pub aggregation: Aggregation,
+    /// Reports in a batch.
+    #[serde(default = "twenty")]
+    pub batch: u64,
+    /// How noisy sums become a policy, in `exact` mode.
+    #[serde(default)]
+    pub exploration: Exploration,
+}
+
+fn sum() -> Aggregation {
+    Aggregation::Sum
+}
+
+fn twenty() -> u64 {
+    20
+}
+
+impl ShuffleLines {
+    /// The defaults of a file that gives the budget only.
+    pub fn new(privacy: Budget) -> Self {
+        ShuffleLines {
+            name: None,
+            privacy,
+            mode: Mode::Exact,
+            aggregation: Aggregation::Sum,
+            batch: 20,
+            exploration: Exploration::default(),
+        }
+    }
+
+    pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
+        let Budget { epsilon, delta } = self.privacy;
+        let form = match self.aggregation {
+            Aggregation::Sum => "vector sum",
+            Aggregation::Permute => "amplified",
+        };
+        let name = self.name.clone().unwrap_or_else(|| {
+            let mode = if self.mode == Mode::Paper { ", published" } else { "" };
+            format!("shuffle, {form}{mode} ({epsilon}, {delta:e})")
+        });
+        let (params, guarantee, remarks) = match self.mode {
+            Mode::Exact => {
+                let params = ShuffleParams {
+                    exploration: self.exploration,
+                    ..ShuffleParams::new(
+                        setting.bounds,
+                        epsilon,
+                        delta,
+                        self.batch,
+                        self.aggregation,
+                    )
+                };
+                let plan = params.check()?;
+                let mut remarks = tuned(&self.exploration);
+                remarks.push(format!("without the shuffler: {}", plan.local_guarantee()?));
+                (params, plan.guarantee()?.simulated(), remarks)
+            }
+            Mode::Paper => {
+                let mechanism = match self.aggregation {
+                    Aggregation::Sum => PublishedMechanism::PublicVectorSum,
+                    Aggregation::Permute => PublishedMechanism::PublicAmplified,
+                };
+                let constants = setting.published(mechanism, self.privacy, self.batch);
+                let guarantee =
+                    setting.published_guarantee(&constants, epsilon, TrustModel::Shuffle)?;
+                let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
+                let remark =
+                    "priced by the batch-sum view; binomial noise as a Gaussian of its variance";
+                // Vector sums at another norm than 1 can be priced but not run: then it is said when a trial starts.
+                let params = match ShuffleParams::published(bounds, epsilon, constants) {
+                    Ok(params) if constants.method().is_ok() => params,
+                    _ => return Ok(priced_only(name, guarantee, remark, setting)),
+                };
+                (params, guarantee, vec![remark.into()])
+            }
+        };
+        let plan = params.check()?;
+        let people = setting.bounds;
+        let (batch, form) = (params.batch, params.aggregation);
+        let mut attacks = audit::shuffle::attacks(&plan, form, batch, &people, &guarantee)?;
+        if self.mode == Mode::Exact {
+            let local = plan.local_guarantee()?;
+            attacks.extend(audit::local::attacks(plan.local(), 0, &people, &local));
+        }
+        let start = move |seed| {
+            let mut noise = FastNoise::seeded(seed);
+            let shuffler = plan.shuffler(FastNoise::seeded(noise.bits()))?;
+            let mut server = plan.server();
+            let (model, waiting) = (Arc::new(server.publish()?), BTreeMap::new());
+            let plan = plan.clone();
+            let player = Protocol { plan, server, shuffler, model, noise, waiting };
+            Ok(Box::new(player) as Box<dyn Player>)
+        };
+        let stepped = Stepped::new(name, setting, start).promising(guarantee);
+        Ok(stepped.remarking(remarks).attacked_by(attacks))
+    }
+}
+
+/// A contestant that can be certified and not run.
+fn priced_only(name: String, guarantee: Guarantee, remark: &str, setting: &Setting) -> Stepped {
+    let norm = setting.bounds.feature_bound;
+    let start = move |_| {
+        let remedy = "vector sums are simulated for arms of norm 1";
+        Err(reticent::Error::invalid("norm", norm, remedy).into())
+    };
+    Stepped::new(name, setting, start).promising(guarantee).remarking([remark.to_string()])
+}
+
+/// People, shuffler and server of one trial.
+struct Protocol {
+    plan: ShufflePlan,
+    server: ShuffleServer,
+    shuffler: Shuffler<FastNoise>,
+    model: Arc<Model>,
+    noise: FastNoise,
+    /// People whose reward has not come, by round, with the model they acted on.
+    waiting: BTreeMap<u64, (Person<FastNoise>, Arc<Model>)>,
+}
+
+impl Player for Protocol {
+    fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
+        let mut person = self.plan.person(FastNoise::seeded(self.noise.bits()))?;
+        let arm = person.choose(&self.model, arms)?;
+        self.waiting.insert(round, (person, self.model.clone()));
+        Ok(arm)
+    }
+
+    fn dismiss(&mut self, round: u64) {
+        self.waiting.remove(&round);
+    }
+
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
+        let report = person.report(&model, features, reward)?;
+        if let Some(batch) = self.shuffler.take(&report)? {
+            self.server.absorb(&batch)?;
+            self.model = Arc::new(self.server.publish()?);
+        }
+        Ok(())
+    }
+}

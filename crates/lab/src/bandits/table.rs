@@ -1,0 +1,394 @@
+//! `kind = "table"`: any CSV file with features and a class becomes a contextual bandit, one arm a class.
+//!
+//! Every round a line is drawn, or the next one taken. The reward is 1 for its class and 0 for every other; regret counts mistakes. Arm k has the
+//! features
+//!
+//! ```text
+//! (0, ..., x/|x| / sqrt 2, ..., 0, 1/sqrt 2),    x = (columns scaled to [-1, 1], 1) in block k
+//! ```
+//!
+//! so that arms are as on the sphere of paper 0: of norm 1, with a constant they share, and everything that is known of those holds.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Circumstances, Missing, Setting,
+    columns::{ColumnLines, Columns},
+    setting::Played,
+};
+use crate::{
+    FastNoise, Result,
+    csv::{Rows, unusable},
+    environment::Environment,
+};
+
+/// Classes, at most: a label with more is likely to be a number.
+const MOST_CLASSES: usize = 100;
+
+/// What `kind = "table"` takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableLines {
+    /// The file, CSV with a line of names; relative to where the command is run.
+    pub file: PathBuf,
+    /// The column that holds the class; the last by default.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// The columns that are features; all others by default.
+    #[serde(default)]
+    pub features: Option<Vec<String>>,
+    /// The lowest and the highest number of a column, publicly known; by default what the file has.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ranges: BTreeMap<String, (f64, f64)>,
+    /// The words of a column, publicly known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub categories: BTreeMap<String, Vec<String>>,
+    /// What is done about empty cells.
+    #[serde(default)]
+    pub missing: Missing,
+    /// Which line is next.
+    #[serde(default)]
+    pub order: Order,
+}
+
+/// Which line is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Any, drawn with replacement: the file is held in memory, 8 bytes a feature.
+    #[default]
+    Drawn,
+    /// The file's own, from the top again when it ends: memory does not grow with the file.
+    File,
+}
+
+/// A file that has been read through once.
+#[derive(Debug)]
+struct TableBandit {
+    path: PathBuf,
+    columns: Columns,
+    label: usize,
+    classes: Vec<String>,
+    order: Order,
+    /// Where lines are drawn: their features one after the other, and their classes.
+    features: Vec<f64>,
+    labels: Vec<u8>,
+}
+
+impl TableLines {
+    /// What algorithms are told of the file, or what is wrong with it by line and column.
+    pub(super) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
+        circumstances.of_a_file()?;
+        let path: &Path = &self.file;
+        let mut rows = Rows::open(path)?;
+        let last = rows.names().last().cloned().unwrap_or_default();
+        let label = self.label.clone().unwrap_or(last);
+        let place = rows.column(&label)?;
+        let lines = ColumnLines {
+            features: self.features.as_deref(),
+            ranges: &self.ranges,
+            categories: &self.categories,
+            missing: self.missing,
+        };
+        let mut columns = Columns::new(&rows, path, lines, &[&label])?;
+        Columns::all_known(&[&columns], lines)?;
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        while let Some((line, cells)) = rows.next()? {
+            columns.widen(&cells, line)?;
+            if cells[place].is_empty() {
+                let reason =
+                    format!("line {line}: {label} is missing; fill it in, or leave the line out");
+                return Err(unusable(path, reason));
+            }
+            if counts.len() > MOST_CLASSES {
+                break;
+            }
+            *counts.entry(cells[place].clone()).or_default() += 1;
+        }
+        if !(2..=MOST_CLASSES).contains(&counts.len()) {
+            let remedy = format!(
+                "{label:?} has {} different values or more: one arm is made of each, so give a column with 2 to {MOST_CLASSES}",
+                counts.len()
+            );
+            return Err(CoreError::invalid("label", label, remedy).into());
+        }
+        columns.settle()?;
+        let mut remarks = vec![remark(&counts)];
+        remarks.extend(columns.remarks());
+        let hash = rows.hash();
+        let classes: Vec<String> = counts.into_keys().collect();
+        let table = TableBandit {
+            path: path.to_path_buf(),
+            columns,
+            label: place,
+            classes,
+            order: self.order,
+            features: Vec::new(),
+            labels: Vec::new(),
+        };
+        let table = Arc::new(table.loaded()?);
+        let (arms, dimension) = (table.classes.len(), table.dimension());
+        Setting::of_a_file(dimension, arms, (0.0, 1.0), rounds, circumstances, |circumstances| {
+            Arc::new(Played {
+                circumstances,
+                remarks,
+                data_hash: hash,
+                start: Box::new(move |seed| Ok(Box::new(Lines::new(table.clone(), seed)?))),
+            })
+        })
+    }
+}
+
+/// What chance would cost.
+fn remark(counts: &BTreeMap<String, u64>) -> String {
+    let lines: u64 = counts.values().sum();
+    let commonest = counts.iter().max_by_key(|(_, count)| **count);
+    let (word, count) = commonest.map_or(("", 0), |(word, count)| (word.as_str(), *count));
+    let names: Vec<&str> = counts.keys().map(String::as_str).collect();
+    format!(
+        "{lines} lines, classes {}; always saying {word:?} errs in {:.1} % of the rounds. The classes were taken from the file: they must be public",
+        names.join(", "),
+        100.0 * (1.0 - count as f64 / lines as f64)
+    )
+}
+
+impl TableBandit {
+    fn dimension(&self) -> usize {
+        self.classes.len() * (self.columns.width() + 1) + 1
+    }
+
+    /// The same with its lines in memory, where they are drawn.
+    fn loaded(mut self) -> Result<Self> {
+        if self.order == Order::Drawn {
+            let mut rows = Rows::open(&self.path)?;
+            while let Some((line, cells)) = rows.next()? {
+                self.features.extend(self.columns.features(&cells, line)?);
+                self.labels.push(self.class(&cells, line)? as u8);
+            }
+            self.features.shrink_to_fit();
+        }
+        Ok(self)
+    }
+
+    fn class(&self, cells: &[String], line: usize) -> Result<usize> {
+        self.classes.binary_search(&cells[self.label]).map_err(|_| {
+            let reason = format!("line {line} has a new class: the file has changed, run again");
+            unusable(&self.path, reason)
+        })
+    }
+}
+
+/// Lines of a file, one a round.
+struct Lines {
+    table: Arc<TableBandit>,
+    noise: FastNoise,
+    /// Where lines come in order.
+    rows: Option<Rows>,
+    fault: Option<crate::Error>,
+    arms: Arms,
+    means: Vec<f64>,
+}
+
+impl Lines {
+    fn new(table: Arc<TableBandit>, seed: u64) -> Result<Self> {
+        let rows = match table.order {
+            Order::Drawn => None,
+            Order::File => Some(Rows::open(&table.path)?),
+        };
+        Ok(Lines {
+            arms: Arms::zeros(table.dimension(), table.classes.len())?,
+            means: vec![0.0; table.classes.len()],
+            noise: FastNoise::seeded(seed),
+            table,
+            rows,
+            fault: None,
+        })
+    }
+
+    /// The next line of the file, from the top again after the last.
+    fn next(table: &TableBandit, rows: &mut Rows) -> Result<(Vec<f64>, usize)> {
+        let next = match rows.next()? {
+            Some(next) => Some(next),
+            None => {
+                *rows = Rows::open(&table.path)?;
+                rows.next()?
+            }
+        };
+        let Some((line, cells)) = next else {
+            return Err(unusable(&table.path, "it has no lines any more".into()));
+        };
+        Ok((table.columns.features(&cells, line)?, table.class(&cells, line)?))
+    }
+
+    fn show(&mut self, x: &[f64], class: usize) {
+        let dimension = self.arms.dimension();
+        for arm in 0..self.arms.count() {
+            let mut features = vec![0.0; dimension];
+            features[arm * x.len()..(arm + 1) * x.len()].copy_from_slice(x);
+            features[dimension - 1] = 0.5_f64.sqrt();
+            self.arms.set(arm, &features).expect("finite features of the agreed dimension");
+            self.means[arm] = f64::from(u8::from(arm == class));
+        }
+    }
+}
+
+impl Environment for Lines {
+    fn arms(&mut self) -> &Arms {
+        let table = self.table.clone();
+        match &mut self.rows {
+            None => {
+                let index = self.noise.below(table.labels.len() as u64) as usize;
+                let width = table.columns.width() + 1;
+                let x = &table.features[index * width..(index + 1) * width];
+                self.show(x, usize::from(table.labels[index]));
+            }
+            Some(rows) => match Self::next(&table, rows) {
+                Ok((x, class)) => self.show(&x, class),
+                Err(error) => self.fault = Some(error),
+            },
+        }
+        &self.arms
+    }
+
+    fn means(&self) -> &[f64] {
+        &self.means
+    }
+
+    fn best_mean(&self) -> f64 {
+        1.0
+    }
+
+    fn reward(&mut self, arm: usize) -> f64 {
+        self.means[arm]
+    }
+
+    fn fault(&mut self) -> Option<crate::Error> {
+        self.fault.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Experiment;
+
+    pub(super) fn file(name: &str, text: &str) -> PathBuf {
+        let path =
+            std::env::temp_dir().join(format!("reticent-table-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn run(path: &Path, more: &str, algorithms: &str) -> Result<Experiment> {
+        Experiment::parse(&format!(
+            "name = \"t\"\nrounds = 3000\ntrials = 2\n[environment]\nkind = \"table\"\nfile = {path:?}\n{more}\n{algorithms}"
+        ))
+    }
+
+    fn kinds() -> String {
+        let mut text = String::from("width,colour,height,kind\n");
+        for i in 0..600 {
+            let (a, b) = ((i * 37 % 101) as f64 / 50.0, (i * 53 % 97) as f64);
+            let kind = if a > 1.2 {
+                "tall"
+            } else if b > 60.0 {
+                "round"
+            } else {
+                "flat"
+            };
+            text += &format!("{a},red,{b},{kind}\n");
+        }
+        text
+    }
+
+    #[test]
+    fn a_file_of_classes_is_learnt_privately_and_not() {
+        let path = file("kinds.csv", &kinds());
+        let algorithms = "[[algorithm]]\nkind = \"linucb\"\n[[algorithm]]\nkind = \"joint\"\nprivacy = { epsilon = 8.0, delta = 1e-5 }\n\
+            [[algorithm]]\nkind = \"local\"\nprivacy = { epsilon = 1.0, delta = 1e-5 }\n";
+        let experiment = run(&path, "features = [\"width\", \"height\"]", algorithms).unwrap();
+        assert_ne!(experiment.contestants()[0].data_hash(), 0);
+        let summary = experiment.simulate(|_, _| ()).unwrap();
+        let regrets: Vec<f64> = summary.algorithms.iter().map(|a| a.final_regret.mean).collect();
+        // Chance errs in two rounds of three; the data are not linear, so nobody gets near 0.
+        assert!(regrets[0] < 900.0, "{regrets:?}");
+        assert!(regrets[0] < regrets[1] && regrets[1] < 2000.0, "{regrets:?}");
+        let remarks = experiment.contestants()[1].remarks().join(" ");
+        assert!(remarks.contains("flat, round, tall") && remarks.contains("must be public"));
+        // In the file's own order, streamed, it is learnt just as well, and the ranges may be given.
+        let ordered = "features = [\"width\", \"height\"]\norder = \"file\"\nranges = { width = [0, 2], height = [0, 96] }";
+        let streamed = run(&path, ordered, "[[algorithm]]\nkind = \"linucb\"").unwrap();
+        let remarks = streamed.contestants()[0].remarks().join(" ");
+        assert!(!remarks.contains("ranges of"), "{remarks}");
+        let summary = streamed.simulate(|_, _| ()).unwrap();
+        assert!(summary.algorithms[0].final_regret.mean < 900.0);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn words_gaps_and_columns_that_never_change() {
+        let linucb = "[[algorithm]]\nkind = \"linucb\"\n";
+        let path =
+            file("mixed.csv", "x,colour,same,y\n1,red,5,a\n2,blue,5,b\n,green,5,a\n4,,5,b\n");
+        let words =
+            "categories = { colour = [\"red\", \"green\", \"blue\"] }\nmissing = \"middle\"";
+        let experiment = run(&path, words, linucb).unwrap();
+        let remarks = experiment.contestants()[0].remarks().join(" ");
+        assert!(remarks.contains("never change were left out: same"), "{remarks}");
+        experiment.contestants()[0].trial(1, 0, &[50]).unwrap();
+        // x, three colours and a 1 in two blocks, and the constant.
+        let rows = Rows::open(&path).unwrap();
+        let (ranges, categories) = (
+            BTreeMap::from([("x".to_string(), (0.0, 4.0))]),
+            BTreeMap::from([("colour".to_string(), vec!["red".to_string(), "blue".to_string()])]),
+        );
+        let features = ["x".to_string(), "colour".to_string()];
+        let lines = ColumnLines {
+            features: Some(&features),
+            ranges: &ranges,
+            categories: &categories,
+            missing: Missing::Middle,
+        };
+        let columns = Columns::new(&rows, &path, lines, &["y"]).unwrap();
+        let cells = |text: &str| text.split(',').map(String::from).collect::<Vec<_>>();
+        assert_eq!(columns.raw(&cells("1,red,5,a"), 2).unwrap(), [-0.5, 1.0, 0.0]);
+        assert_eq!(columns.raw(&cells("9,blue,5,a"), 2).unwrap(), [1.0, 0.0, 1.0]);
+        assert_eq!(columns.raw(&cells(",,5,a"), 2).unwrap(), [0.0, 0.0, 0.0]);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_a_bandit_is_named_by_line() {
+        let linucb = "[[algorithm]]\nkind = \"linucb\"\n";
+        let refuse = |name: &str, text: &str, more: &str, algorithms: &str, words: &[&str]| {
+            let path = file(name, text);
+            let error = run(&path, more, algorithms).err().unwrap().to_string();
+            assert!(words.iter().all(|word| error.contains(word)), "{error}");
+            std::fs::remove_file(path).unwrap();
+        };
+        refuse("a.csv", "x,y\n1,a\nz,b\n", "", linucb, &["line 3", "x is \"z\"", "categories"]);
+        refuse("b.csv", "x,y\n1,a\n2,\n", "", linucb, &["line 3", "y is missing"]);
+        refuse("c.csv", "x,y\n1,a\n2,a\n", "", linucb, &["1 different values"]);
+        refuse("d.csv", "x,y\n1,a\n2\n", "", linucb, &["line 3", "1 cells for 2"]);
+        refuse("e.csv", "x,y\n1,a\n2,b\n", "label = \"z\"", linucb, &["no column \"z\""]);
+        let many: String = (0..200).map(|i| format!("{i},{i}.5\n")).collect();
+        refuse("f.csv", &format!("x,y\n{many}"), "", linucb, &["101 different values or more"]);
+        let known = "[[algorithm]]\nkind = \"local\"\nknown_gram_reports = 100\nprivacy = { epsilon = 1.0, delta = 1e-5 }";
+        refuse("g.csv", "x,y\n1,a\n2,b\n", "", known, &["known_gram_reports", "nobody knows"]);
+        refuse("h.csv", "x,y\n1,a\n,b\n", "", linucb, &["line 3", "x is missing", "middle"]);
+        let colours = "categories = { x = [\"red\"] }";
+        refuse("i.csv", "x,y\nred,a\nblue,b\n", colours, linucb, &["line 3", "x is \"blue\""]);
+        refuse("j.csv", "x,y\n3,a\n3,b\n", "", linucb, &["no feature ever changes: x"]);
+        let unknown = "ranges = { z = [0, 1] }";
+        refuse("k.csv", "x,y\n1,a\n2,b\n", unknown, linucb, &["ranges is z", "no feature"]);
+        let moving = "[environment.circumstances]\nchange_every = 5";
+        refuse("l.csv", "x,y\n1,a\n2,b\n", moving, linucb, &["change_every", "as they are"]);
+    }
+}

@@ -1,0 +1,147 @@
+"""Your own environments and policies in the laboratory's loop, and data sets of classes as bandits."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+import numpy.typing
+
+from .. import _core
+from .results import Algorithm, Results
+
+
+def play(
+    environment: Any,
+    policies: Mapping[str, Any],
+    rounds: int,
+    trials: int = 1,
+    seed: int = 0,
+    *,
+    delay: float = 0.0,
+    lost: float = 0.0,
+    name: str = "play",
+) -> Results:
+    """Plays every policy in the environment, trial by trial, and returns `Results`.
+
+    environment     a function of a seed that makes one, or one that is copied for each policy: an object with `arms()`, which opens a
+                    round and returns an array with one arm a row, `means()` and `reward(arm)`
+    policies        functions of a seed that make one, by name: a learner of this package, or any object with
+                    `decide(arms) -> (ticket, arm)` and `observe(ticket, reward)`, or with
+                    `choose(arms, round) -> arm` and `observe(round, features, reward)`
+    delay, lost     rewards come so many rounds late in the mean, and this share of them never
+
+    >>> import reticent
+    >>> from reticent import lab
+    >>> results = lab.play(
+    ...     lambda seed: lab.Environment.gap(dimension=5, arms=25, gap=0.1, seed=seed),
+    ...     {
+    ...         "LinUCB": lambda seed: reticent.LinUCB(5),
+    ...         "private": lambda seed: reticent.JointBandit(5, epsilon=1.0, delta=1e-6, horizon=2000),
+    ...     },
+    ...     rounds=2000,
+    ... )
+    >>> results.final_regret["LinUCB"] < results.final_regret["private"]
+    True
+    """
+    if trials < 1:
+        raise _core.ReticentError(f"trials is {trials}: give a whole number above 0")
+    algorithms = []
+    for label, policy in policies.items():
+        curves, promise = [], None
+        for trial in range(trials):
+            # Every trial has its own seed, and all policies meet the same environments.
+            number = (seed + 1) * 1_000_003 + trial
+            world = environment(number) if _makes(environment, "arms") else copy.deepcopy(environment)
+            player = policy
+            if _makes(policy, "decide", "choose"):
+                player = policy(number)
+            elif trials > 1:
+                raise _core.ReticentError(
+                    f"policy {label!r} is one object: give a function that makes a new one for every trial"
+                )
+            recorded, regret = _core.play_trial(world, player, rounds, delay, lost, number)
+            curves.append(regret)
+            promise = getattr(player, "guarantee", None)
+        promise = promise.to_dict() if isinstance(promise, _core.Guarantee) else None
+        algorithms.append(Algorithm(label, recorded.astype(numpy.int64), numpy.array(curves), promise))
+    return Results(name, algorithms)
+
+
+def _makes(value, *methods):
+    """Whether it is a function, or a class, that makes what has one of these methods."""
+    return isinstance(value, type) or (callable(value) and not any(hasattr(value, method) for method in methods))
+
+
+class Classification:
+    """A data set in the manner of scikit-learn as a bandit: one arm a class, reward 1 for the right one.
+
+    Every round a line is drawn. The arms are those of `kind = "table"` in an experiment file: columns scaled to [-1, 1] by
+    their own ranges, which must be public, in one block for each class, and a constant they share. It can be given to `play`, or as the
+    environment of `run`, where every trust model of the laboratory is there to compare.
+
+    >>> import numpy, reticent
+    >>> from reticent import lab
+    >>> X = numpy.random.default_rng(1).uniform(-1, 1, (300, 2))
+    >>> y = numpy.where(X[:, 0] > 0, "right", "left")
+    >>> data = lab.Classification(X, y)
+    >>> data.dimension, data.classes.tolist()
+    (7, ['left', 'right'])
+    >>> results = lab.play(data, {"LinUCB": reticent.LinUCB(data.dimension)}, rounds=2000)
+    >>> results.final_regret["LinUCB"] < 500       # guessing errs in half of the rounds
+    True
+    """
+
+    def __init__(self, X: numpy.typing.ArrayLike, y: numpy.typing.ArrayLike, seed: int = 0) -> None:
+        self.X = numpy.asarray(X, dtype=float)
+        labels = numpy.asarray(y)
+        if self.X.ndim != 2 or labels.shape != self.X.shape[:1]:
+            raise _core.ReticentError(
+                f"X, y is of shapes {self.X.shape}, {labels.shape}: give one line of X for every entry of y"
+            )
+        if not numpy.isfinite(self.X).all():
+            raise _core.ReticentError("X is not finite everywhere: fill in what is missing, or leave the line out")
+        self.classes, self.y = numpy.unique(labels.astype(str), return_inverse=True)
+        if not 2 <= len(self.classes) <= 100:
+            raise _core.ReticentError(f"y is of {len(self.classes)} different values: one arm is made of each; give 2 to 100")
+        low, high = self.X.min(axis=0), self.X.max(axis=0)
+        span = numpy.where(high > low, high - low, 1.0)
+        scaled = numpy.where(high > low, 2.0 * (self.X - low) / span - 1.0, 0.0)
+        lines = numpy.hstack([scaled, numpy.ones((len(scaled), 1))])
+        self._lines = lines / numpy.linalg.norm(lines, axis=1, keepdims=True) / numpy.sqrt(2.0)
+        self.dimension = len(self.classes) * lines.shape[1] + 1
+        self._draw = numpy.random.default_rng(seed)
+        self._class = None
+
+    def arms(self) -> numpy.ndarray:
+        """Opens a round: a line, as one arm for every class."""
+        index = self._draw.integers(len(self._lines))
+        self._class = self.y[index]
+        width = self._lines.shape[1]
+        arms = numpy.zeros((len(self.classes), self.dimension))
+        for arm in range(len(self.classes)):
+            arms[arm, arm * width : (arm + 1) * width] = self._lines[index]
+        arms[:, -1] = numpy.sqrt(0.5)
+        return arms
+
+    def means(self) -> numpy.ndarray:
+        """1 for the line's class and 0 for every other."""
+        return (numpy.arange(len(self.classes)) == self._class).astype(float)
+
+    def reward(self, arm: int) -> float:
+        """Whether the arm is the line's class."""
+        return float(arm == self._class)
+
+    def _table(self, folder):
+        """The data set as a file, for the runner."""
+        path = pathlib.Path(folder).absolute() / "data.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow([*(f"x{column}" for column in range(self.X.shape[1])), "class"])
+            writer.writerows([*map(repr, map(float, line)), self.classes[c]] for line, c in zip(self.X, self.y))
+        return {"kind": "table", "file": str(path), "label": "class"}

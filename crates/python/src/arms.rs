@@ -1,0 +1,113 @@
+//! Decision sets: built once for arms that stay, filled from an array for arms that change.
+
+use numpy::{
+    PyArray2, ToPyArray,
+    ndarray::{Array2, ArrayView2},
+};
+use pyo3::{prelude::*, types::PyTuple};
+use reticent::bandit::Arms as CoreArms;
+
+use crate::{
+    convert::{Matrix, rows},
+    error::{Answer, Failure},
+};
+
+/// A decision set, one arm a row, in the form in which it is scored: build it once where arms stay the same.
+///
+/// >>> import numpy, reticent
+/// >>> arms = reticent.Arms(numpy.eye(3))
+/// >>> len(arms), arms.dimension
+/// (3, 3)
+#[pyclass(frozen, module = "reticent", name = "Arms")]
+pub(crate) struct Arms(pub(crate) CoreArms);
+
+#[pymethods]
+impl Arms {
+    #[new]
+    fn new(rows: &Bound<'_, PyAny>) -> Answer<Self> {
+        let mut place = None;
+        fill(&mut place, matrix(rows)?.as_array())?;
+        Ok(Arms(place.expect("it was filled")))
+    }
+
+    /// Features of an arm.
+    #[getter]
+    fn dimension(&self) -> usize {
+        self.0.dimension()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.count()
+    }
+
+    /// The arms as an array, one a row.
+    pub(crate) fn array<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
+        let (count, dimension) = (self.0.count(), self.0.dimension());
+        let entries = (0..count).flat_map(|arm| self.0.arm(arm)).collect();
+        Array2::from_shape_vec((count, dimension), entries)
+            .expect("rows of one length")
+            .to_pyarray(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Arms({} arms of {} features)", self.0.count(), self.0.dimension())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        (slf.get_type(), (slf.get().array(py),)).into_pyobject(py)
+    }
+}
+
+fn matrix<'py>(value: &Bound<'py, PyAny>) -> Answer<Matrix<'py>> {
+    value.extract().map_err(|error: PyErr| {
+        Failure::invalid("arms", error, "give an array with one arm a row, or Arms")
+    })
+}
+
+/// Overwrites `place` with these rows, and makes it first if its size differs.
+pub(crate) fn fill<'a>(
+    place: &'a mut Option<CoreArms>,
+    rows: ArrayView2<'_, f64>,
+) -> reticent::Result<&'a CoreArms> {
+    let (count, dimension) = rows.dim();
+    let fits = |arms: &CoreArms| (arms.count(), arms.dimension()) == (count, dimension);
+    if !place.as_ref().is_some_and(fits) {
+        *place = Some(CoreArms::zeros(dimension, count)?);
+    }
+    let arms = place.as_mut().expect("it is there");
+    for (index, row) in rows.rows().into_iter().enumerate() {
+        match row.as_slice() {
+            Some(row) => arms.set(index, row)?,
+            None => arms.set(index, &row.to_vec())?,
+        }
+    }
+    Ok(arms)
+}
+
+/// Calls `with` on a decision set that is either [`Arms`] or an array.
+pub(crate) fn with_arms<T>(
+    value: &Bound<'_, PyAny>,
+    place: &mut Option<CoreArms>,
+    with: impl FnOnce(&CoreArms) -> reticent::Result<T>,
+) -> Answer<T> {
+    if let Ok(arms) = value.cast::<Arms>() {
+        return Ok(with(&arms.get().0)?);
+    }
+    let matrix = matrix(value)?;
+    Ok(with(fill(place, matrix.as_array())?)?)
+}
+
+/// The rows of [`Arms`] or of an array, for whoever keeps them.
+pub(crate) fn owned(value: &Bound<'_, PyAny>) -> Answer<CoreArms> {
+    if let Ok(arms) = value.cast::<Arms>() {
+        return Ok(arms.get().0.clone());
+    }
+    let rows = rows(&matrix(value)?);
+    let dimension = rows.first().map_or(0, Vec::len);
+    Ok(CoreArms::from_rows(dimension, &rows)?)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Arms>()
+}

@@ -1,0 +1,100 @@
+//! numpy arrays as slices, and Python values as the core's parameters.
+
+use numpy::{AllowTypeChange, PyArrayLike1, PyArrayLike2, PyArrayLike3};
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyTuple},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::error::{Answer, Failure};
+
+/// A vector; an array of doubles is read where it lies.
+pub(crate) type Vector<'py> = PyArrayLike1<'py, f64, AllowTypeChange>;
+/// Rows; an array of doubles is read where it lies, whatever its strides.
+pub(crate) type Matrix<'py> = PyArrayLike2<'py, f64, AllowTypeChange>;
+/// Many sets of rows.
+pub(crate) type Sets<'py> = PyArrayLike3<'py, f64, AllowTypeChange>;
+
+/// The entries of a vector, copied only if they do not lie together.
+pub(crate) fn entries<'a>(vector: &'a Vector<'_>) -> std::borrow::Cow<'a, [f64]> {
+    match vector.as_slice() {
+        Ok(slice) => slice.into(),
+        Err(_) => vector.as_array().to_vec().into(),
+    }
+}
+
+/// Rows as vectors, for parameters that are read once.
+pub(crate) fn rows(matrix: &Matrix<'_>) -> Vec<Vec<f64>> {
+    matrix.as_array().rows().into_iter().map(|row| row.to_vec()).collect()
+}
+
+/// A word, a dictionary or a list as one of the core's parameters, as it would stand in an experiment file.
+pub(crate) fn parameter<T: DeserializeOwned>(
+    field: &'static str,
+    value: &Bound<'_, PyAny>,
+) -> Answer<T> {
+    let json = value.py().import("json")?;
+    let text: String = match json.call_method1("dumps", (value,)) {
+        Ok(text) => text.extract()?,
+        Err(error) => {
+            let remedy = "give words, numbers, lists and dictionaries";
+            return Err(Failure::invalid(field, error, remedy));
+        }
+    };
+    serde_json::from_str(&text).map_err(|error| Failure::invalid(field, text, error.to_string()))
+}
+
+/// As [`parameter`], with a default for `None`.
+pub(crate) fn parameter_or<T: DeserializeOwned>(
+    field: &'static str,
+    value: Option<&Bound<'_, PyAny>>,
+    default: T,
+) -> Answer<T> {
+    value.map_or(Ok(default), |value| parameter(field, value))
+}
+
+/// Plain data as Python dictionaries and lists.
+pub(crate) fn plain<'py>(py: Python<'py>, value: &impl Serialize) -> Answer<Bound<'py, PyAny>> {
+    Ok(py.import("json")?.call_method1("loads", (text(value),))?)
+}
+
+/// Plain data as JSON.
+pub(crate) fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain data serialises")
+}
+
+/// What a pickle is told: call `method` of the object's class on these arguments.
+pub(crate) fn restored<'py, T: pyo3::PyClass>(
+    object: &Bound<'py, T>,
+    method: &str,
+    arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let py = object.py();
+    let restore = py.import("reticent._pickle")?.getattr("restore")?;
+    (restore, (object.as_any().get_type(), method, arguments)).into_pyobject(py)
+}
+
+/// A message as bytes.
+pub(crate) fn message<'py>(py: Python<'py>, value: &impl Serialize) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, text(value).as_bytes())
+}
+
+/// A message that came from elsewhere, as bytes.
+pub(crate) fn read_bytes<T: DeserializeOwned>(
+    field: &'static str,
+    value: &Bound<'_, PyAny>,
+) -> Answer<T> {
+    match value.cast::<PyBytes>() {
+        Ok(bytes) => read_message(field, bytes.as_bytes()),
+        Err(_) => Err(Failure::invalid(field, value.get_type(), "give the message or its bytes")),
+    }
+}
+
+/// A message that came from elsewhere.
+pub(crate) fn read_message<T: DeserializeOwned>(field: &'static str, bytes: &[u8]) -> Answer<T> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let remedy = format!("it cannot be read ({error}): refuse its sender");
+        Failure::invalid(field, format!("{} bytes", bytes.len()), remedy)
+    })
+}

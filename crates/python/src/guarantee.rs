@@ -1,0 +1,123 @@
+//! What may be promised, readable in a shell and in a notebook.
+
+use std::fmt::Write;
+
+use pyo3::prelude::*;
+use reticent::privacy::Guarantee as CoreGuarantee;
+
+use crate::{
+    convert::{plain, text},
+    error::Answer,
+};
+
+/// A privacy guarantee that an accountant computed: one sentence, one table, one JSON document.
+///
+/// >>> import reticent
+/// >>> event = reticent.privacy.Event.gaussian(sensitivity=1.0, sigma=3.730631634816464)
+/// >>> event.guarantee("joint", delta=1e-5)
+/// (exactly 1.0000, 1e-5)-differentially private for one interaction, trust model joint (trusted curator), replacing one unit's data.
+#[pyclass(frozen, module = "reticent", name = "Guarantee")]
+pub(crate) struct Guarantee(CoreGuarantee);
+
+impl From<CoreGuarantee> for Guarantee {
+    fn from(guarantee: CoreGuarantee) -> Self {
+        Guarantee(guarantee)
+    }
+}
+
+#[pymethods]
+impl Guarantee {
+    /// The smallest epsilon that holds with `delta`.
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        self.0.epsilon()
+    }
+
+    /// The delta asked for.
+    #[getter]
+    fn delta(&self) -> f64 {
+        self.0.delta()
+    }
+
+    /// The smallest epsilon that holds with another delta: a point of the whole curve.
+    fn epsilon_at(&self, delta: f64) -> Answer<f64> {
+        Ok(self.0.curve().epsilon(delta)?)
+    }
+
+    /// The smallest delta that holds with another epsilon: a point of the whole curve.
+    fn delta_at(&self, epsilon: f64) -> Answer<f64> {
+        Ok(self.0.curve().delta(epsilon)?)
+    }
+
+    /// Who is trusted: "joint", "shuffle" or "local".
+    #[getter]
+    fn model(&self) -> String {
+        text(&self.0.model()).trim_matches('"').into()
+    }
+
+    /// What counts as one unit of protection, in words.
+    #[getter]
+    fn unit(&self) -> String {
+        self.0.unit().to_string()
+    }
+
+    /// What the guarantee rests on.
+    #[getter]
+    fn conditions(&self) -> Vec<String> {
+        self.0.conditions().to_vec()
+    }
+
+    /// What a careful reader should be told.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.0.warnings().to_vec()
+    }
+
+    /// The guarantee as an aligned table.
+    fn table(&self) -> String {
+        self.0.table()
+    }
+
+    /// The guarantee as JSON, with the fields of `summary.json`.
+    fn to_json(&self) -> String {
+        text(&self.0)
+    }
+
+    /// The guarantee as a dictionary.
+    fn to_dict<'py>(&self, py: Python<'py>) -> Answer<Bound<'py, PyAny>> {
+        plain(py, &self.0)
+    }
+
+    fn __repr__(&self) -> String {
+        self.0.to_string()
+    }
+
+    /// The table, for a notebook.
+    fn _repr_html_(&self) -> String {
+        let mut html = format!("<p>{}</p><table>", escape(&self.0.to_string()));
+        let mut last = String::new();
+        for line in self.0.table().lines() {
+            // Names take twelve columns; one that repeats is left out.
+            let (name, value) = line.split_at(line.len().min(12));
+            if !name.trim().is_empty() {
+                last = name.trim().to_string();
+            }
+            let shown = if name.trim().is_empty() { "" } else { last.as_str() };
+            let _ = write!(
+                html,
+                "<tr><th style=\"text-align:left\">{}</th><td style=\"text-align:left\">{}</td></tr>",
+                escape(shown),
+                escape(value.trim())
+            );
+        }
+        html + "</table>"
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Guarantee>()
+}

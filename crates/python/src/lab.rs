@@ -1,0 +1,176 @@
+//! Experiments: the runner of the command line, with progress, signals and without the interpreter's lock.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    time::Duration,
+};
+
+use pyo3::{prelude::*, types::PyDict};
+use reticent_lab::{
+    Experiment, Override, RunOptions, Shard,
+    papers::{self, Extent},
+};
+
+use crate::{
+    convert::{parameter, plain},
+    error::{Answer, Failure},
+    guarantee::Guarantee,
+};
+
+/// How often signals are looked at.
+const MOMENT: Duration = Duration::from_millis(50);
+
+fn experiment(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Experiment> {
+    let parse = |text: &String| {
+        text.parse::<Override>().map_err(|remedy| Failure::invalid("override", text, remedy))
+    };
+    let overrides = overrides.iter().map(parse).collect::<Answer<Vec<Override>>>()?;
+    Ok(py.detach(|| Experiment::parse_with(text, &overrides))?)
+}
+
+/// Runs an experiment file into a folder: `reticent.lab.run` is what people call.
+#[pyfunction]
+#[pyo3(signature = (text, folder, overrides = Vec::new(), shard = None, keep_going = false, progress = None))]
+fn run<'py>(
+    py: Python<'py>,
+    text: &str,
+    folder: PathBuf,
+    overrides: Vec<String>,
+    shard: Option<(usize, usize)>,
+    keep_going: bool,
+    progress: Option<Bound<'py, PyAny>>,
+) -> Answer<Bound<'py, PyDict>> {
+    let experiment = experiment(py, text, overrides)?;
+    let shard = match shard {
+        None => None,
+        Some((index, of)) if index < of => Some(Shard { index, of }),
+        Some((index, of)) => {
+            let remedy = "give (index, of) with index from 0 to below of";
+            return Err(Failure::invalid("shard", format!("({index}, {of})"), remedy));
+        }
+    };
+    let options = RunOptions { shard, keep_going };
+    let (stop, (sender, receiver)) = (AtomicBool::new(false), mpsc::channel());
+    let receiver = Mutex::new(receiver);
+    let outcome = std::thread::scope(|scope| -> Answer<_> {
+        let (experiment, stop_seen) = (&experiment, &stop);
+        let folder = &folder;
+        let worker = scope.spawn(move || {
+            experiment.run_until(folder, options, stop_seen, |done, all| {
+                // Nobody listens any more when the caller was interrupted.
+                let _ = sender.send((done, all));
+            })
+        });
+        let mut interruption = None;
+        // The sender goes when the run ends.
+        loop {
+            let news =
+                py.detach(|| receiver.lock().expect("one thread listens").recv_timeout(MOMENT));
+            let heard = py.check_signals().and_then(|()| match (&news, &progress) {
+                (Ok((done, all)), Some(progress)) => progress.call1((*done, *all)).map(drop),
+                _ => Ok(()),
+            });
+            if let Err(error) = heard {
+                stop.store(true, Ordering::Relaxed);
+                interruption = Some(error);
+                break;
+            }
+            if let Err(RecvTimeoutError::Disconnected) = news {
+                break;
+            }
+        }
+        let outcome = py.detach(|| worker.join());
+        if let Some(error) = interruption {
+            return Err(error.into());
+        }
+        outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(Failure::from)
+    })?;
+    let dict = PyDict::new(py);
+    dict.set_item("computed", outcome.computed)?;
+    dict.set_item("resumed", outcome.resumed)?;
+    dict.set_item("damaged", outcome.damaged)?;
+    dict.set_item("failures", outcome.failures)?;
+    Ok(dict)
+}
+
+/// A dictionary as the text of an experiment file; what is `None` is left out.
+#[pyfunction]
+fn to_toml(config: &Bound<'_, PyAny>) -> Answer<String> {
+    fn without_null(value: serde_json::Value) -> serde_json::Value {
+        use serde_json::Value::{Array, Null, Object};
+        match value {
+            Object(map) => {
+                let some = map.into_iter().filter(|(_, value)| *value != Null);
+                Object(some.map(|(key, value)| (key, without_null(value))).collect())
+            }
+            Array(all) => Array(all.into_iter().map(without_null).collect()),
+            other => other,
+        }
+    }
+    let value = without_null(parameter("config", config)?);
+    toml::to_string(&value)
+        .map_err(|error| Failure::invalid("config", value, format!("{error}: give a dictionary")))
+}
+
+/// Joins folders that ran shards of one experiment.
+#[pyfunction]
+fn merge(py: Python<'_>, parts: Vec<PathBuf>, folder: PathBuf) -> Answer<()> {
+    py.detach(|| Experiment::merge(&parts, &folder))?;
+    Ok(())
+}
+
+/// What each algorithm of an experiment file may promise: its name, guarantee and remarks.
+#[pyfunction]
+#[pyo3(signature = (text, overrides = Vec::new()))]
+fn certify(
+    py: Python<'_>,
+    text: &str,
+    overrides: Vec<String>,
+) -> Answer<Vec<(String, Option<Guarantee>, Vec<String>)>> {
+    let experiment = experiment(py, text, overrides)?;
+    let one = |cell: &reticent_lab::experiment::Cell| {
+        let guarantee = cell.contestant.guarantee().cloned().map(Guarantee::from);
+        (cell.name.clone(), guarantee, cell.contestant.remarks())
+    };
+    Ok(experiment.cells().iter().map(one).collect())
+}
+
+/// The papers' experiments that `wanted` names, with what they show.
+#[pyfunction]
+#[pyo3(signature = (wanted = None))]
+fn paper_experiments(wanted: Option<&str>) -> Answer<Vec<(String, String)>> {
+    let found = papers::matching(wanted)?;
+    Ok(found.iter().map(|experiment| (experiment.id.into(), experiment.title.into())).collect())
+}
+
+/// Runs one of the papers' experiments; returns its claims with their verdicts.
+#[pyfunction]
+#[pyo3(signature = (id, folder, full = false))]
+fn reproduce<'py>(
+    py: Python<'py>,
+    id: &str,
+    folder: PathBuf,
+    full: bool,
+) -> Answer<Bound<'py, PyAny>> {
+    let extent = if full { Extent::Full } else { Extent::Quick };
+    let found = papers::matching(Some(id))?;
+    let done = py.detach(|| {
+        let each = found.iter().map(|one| one.reproduce(extent, &folder, &|_| ()));
+        each.collect::<reticent_lab::Result<Vec<_>>>()
+    })?;
+    plain(py, &done)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(to_toml, module)?)?;
+    module.add_function(wrap_pyfunction!(merge, module)?)?;
+    module.add_function(wrap_pyfunction!(certify, module)?)?;
+    module.add_function(wrap_pyfunction!(paper_experiments, module)?)?;
+    module.add_function(wrap_pyfunction!(reproduce, module)?)
+}

@@ -1,0 +1,53 @@
+//! # reticent-python
+//!
+//! The compiled part of the Python package `reticent`: types in, types out, and no algorithm of its own.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `error` | one exception, with the core's own words |
+//! | `convert` | numpy arrays as slices; dictionaries as the core's parameters |
+//! | `mine` | a state knows the process it belongs to: a forked child never draws its parent's noise |
+//! | `arms` | decision sets, built once or filled from an array |
+//! | `guarantee`, `privacy` | the promise; events, accountant, calculator, noise |
+//! | `linucb`, `joint` | the bandit without privacy, and with a trusted curator |
+//! | `local`, `shuffle` | the two halves with messages between them, and the shuffler |
+//! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
+//! | `lab`, `play` | experiments, and Python environments and policies in the same runner |
+
+mod arms;
+mod convert;
+mod convex;
+mod error;
+mod guarantee;
+mod joint;
+mod lab;
+mod linucb;
+mod local;
+mod mine;
+mod online;
+mod play;
+mod privacy;
+mod safe;
+mod shuffle;
+
+use pyo3::prelude::*;
+
+/// The compiled part of `reticent`; import `reticent` instead.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ReticentError", module.py().get_type::<error::ReticentError>())?;
+    mine::register(module)?;
+    arms::register(module)?;
+    guarantee::register(module)?;
+    privacy::register(module)?;
+    linucb::register(module)?;
+    joint::register(module)?;
+    local::register(module)?;
+    shuffle::register(module)?;
+    safe::register(module)?;
+    online::register(module)?;
+    convex::register(module)?;
+    lab::register(module)?;
+    play::register(module)
+}

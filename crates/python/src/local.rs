@@ -1,0 +1,378 @@
+//! The bandit with nobody trusted: a person's half, a server's half, and the messages between them.
+
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyTuple},
+};
+use reticent::{
+    bandit::{
+        Absorbed, Arms, Exploration, Levels, LocalParams, LocalPlan as CorePlan, Method,
+        Model as CoreModel, Person as CorePerson, Report as CoreReport, Server as CoreServer,
+    },
+    noise::SecureNoise,
+    randomize::Bounds,
+};
+
+use crate::{
+    arms::with_arms,
+    convert::restored,
+    convert::{Vector, entries, message, parameter, parameter_or, read_bytes, read_message, text},
+    error::{Answer, Failure},
+    guarantee::Guarantee,
+    mine::{Forked, Mine},
+};
+
+/// What a server publishes: how to choose. `bytes(model)` travels, `Model(bytes)` reads it.
+#[pyclass(frozen, eq, module = "reticent", name = "Model")]
+#[derive(PartialEq)]
+pub(crate) struct Model(pub(crate) CoreModel);
+
+#[pymethods]
+impl Model {
+    #[new]
+    fn new(message: &[u8]) -> Answer<Self> {
+        Ok(Model(read_message("model", message)?))
+    }
+
+    /// Which of the server's models this is, from 0.
+    #[getter]
+    fn sequence(&self) -> u64 {
+        self.0.sequence()
+    }
+
+    /// How many reports it was made from.
+    #[getter]
+    fn reports(&self) -> u64 {
+        self.0.reports()
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        message(py, &self.0)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Model(sequence={}, reports={})", self.0.sequence(), self.0.reports())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        (slf.get_type(), (slf.get().__bytes__(py),)).into_pyobject(py)
+    }
+}
+
+/// What a person sends: randomised numbers. `bytes(report)` travels, `Report(bytes)` reads it.
+#[pyclass(frozen, eq, module = "reticent", name = "Report")]
+#[derive(PartialEq)]
+pub(crate) struct Report(pub(crate) CoreReport);
+
+#[pymethods]
+impl Report {
+    #[new]
+    fn new(message: &[u8]) -> Answer<Self> {
+        Ok(Report(read_message("report", message)?))
+    }
+
+    /// What the randomiser made.
+    #[getter]
+    fn values(&self) -> Vec<f64> {
+        self.0.values().to_vec()
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        message(py, &self.0)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Report({} randomised numbers)", self.0.values().len())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        (slf.get_type(), (slf.get().__bytes__(py),)).into_pyobject(py)
+    }
+}
+
+/// A model or its bytes.
+fn model<'a>(
+    value: &'a Bound<'_, PyAny>,
+    read: &'a mut Option<CoreModel>,
+) -> Answer<&'a CoreModel> {
+    match value.cast::<Model>() {
+        Ok(model) => Ok(&model.get().0),
+        Err(_) => Ok(read.insert(read_bytes("model", value)?)),
+    }
+}
+
+/// Calls `with` on a report or its bytes.
+pub(crate) fn with_report<T>(
+    value: &Bound<'_, PyAny>,
+    with: impl FnOnce(&CoreReport) -> Answer<T>,
+) -> Answer<T> {
+    match value.cast::<Report>() {
+        Ok(report) => with(&report.get().0),
+        Err(_) => with(&read_bytes("report", value)?),
+    }
+}
+
+/// What became of a report or a batch, in a word.
+pub(crate) fn word(absorbed: Absorbed) -> String {
+    match absorbed {
+        Absorbed::Counted => "counted",
+        Absorbed::Duplicate => "duplicate",
+        Absorbed::TooLate => "late",
+        Absorbed::Unneeded => "unneeded",
+    }
+    .into()
+}
+
+/// What data are clipped to.
+pub(crate) fn bounds(
+    dimension: usize,
+    feature_bound: f64,
+    rewards: (f64, f64),
+    intercept: Option<f64>,
+    unit_arms: bool,
+) -> Bounds {
+    Bounds { dimension, feature_bound, rewards, intercept, unit_arms }
+}
+
+/// What people and server agree on: bounds, levels of epsilon, and the randomiser, by default the best.
+///
+/// >>> import numpy, reticent
+/// >>> plan = reticent.LocalPlan(dimension=2, epsilon=2.0, delta=1e-6, rewards=(0.0, 1.0))
+/// >>> server = plan.server()
+/// >>> model = bytes(server.publish())                     # to the device
+/// >>> person = plan.person()
+/// >>> arms = numpy.array([[1.0, 0.0], [0.6, 0.8]])
+/// >>> arm = person.choose(model, arms)
+/// >>> report = bytes(person.report(model, arms[arm], 0.7))    # clipped and randomised
+/// >>> server.absorb(report), server.absorb(report)
+/// ('counted', 'duplicate')
+#[pyclass(frozen, module = "reticent", name = "LocalPlan")]
+pub(crate) struct LocalPlan(CorePlan);
+
+#[pymethods]
+impl LocalPlan {
+    #[new]
+    #[pyo3(signature = (dimension, epsilon, delta, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None,
+        unit_arms = false, public_arms = false, shares = None, contributions_per_person = 1, method = None, exploration = None,
+        late_models = 1000))]
+    #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
+    fn new(
+        py: Python<'_>,
+        dimension: usize,
+        epsilon: &Bound<'_, PyAny>,
+        delta: f64,
+        feature_bound: f64,
+        rewards: (f64, f64),
+        intercept: Option<f64>,
+        unit_arms: bool,
+        public_arms: bool,
+        shares: Option<Vec<f64>>,
+        contributions_per_person: u64,
+        method: Option<&Bound<'_, PyAny>>,
+        exploration: Option<&Bound<'_, PyAny>>,
+        late_models: u64,
+    ) -> Answer<Self> {
+        let epsilons: Vec<f64> = match epsilon.extract::<f64>() {
+            Ok(epsilon) => vec![epsilon],
+            Err(_) => epsilon.extract()?,
+        };
+        let levels = match shares {
+            None => Levels::Public(epsilons),
+            Some(shares) => Levels::Hidden { epsilons, shares },
+        };
+        let bounds = bounds(dimension, feature_bound, rewards, intercept, unit_arms);
+        let method: Option<Method> =
+            method.map(|method| parameter("method", method)).transpose()?;
+        let params = LocalParams {
+            levels,
+            public_arms,
+            contributions_per_person,
+            method,
+            exploration: parameter_or("exploration", exploration, Exploration::default())?,
+            late_models,
+            ..LocalParams::new(bounds, 1.0, delta)
+        };
+        Ok(LocalPlan(py.detach(|| params.check())?))
+    }
+
+    /// Why this randomiser: one sentence.
+    #[getter]
+    fn reason(&self) -> String {
+        self.0.reason().into()
+    }
+
+    /// The randomiser in use, as an experiment file writes it.
+    #[getter]
+    fn method<'py>(&self, py: Python<'py>) -> Answer<Bound<'py, PyAny>> {
+        crate::convert::plain(py, self.0.method())
+    }
+
+    /// What a person who brings this level may be promised.
+    #[pyo3(signature = (level = 0))]
+    fn guarantee(&self, level: usize) -> Answer<Guarantee> {
+        Ok(self.0.guarantee(level)?.into())
+    }
+
+    /// The half of a person who brings this level and has made so many reports before.
+    #[pyo3(signature = (level = 0, reports_made = 0))]
+    fn person(&self, level: usize, reports_made: u64) -> Answer<Person> {
+        let person = self.0.person_after(level, reports_made, SecureNoise::from_system()?)?;
+        Ok(Person::of(person))
+    }
+
+    /// The server's half, before any report.
+    fn server(&self) -> Server {
+        Server(self.0.server())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("LocalPlan({})", self.0.reason())
+    }
+
+    #[staticmethod]
+    fn _load(params: &[u8]) -> Answer<Self> {
+        let params: LocalParams = read_message("plan", params)?;
+        Ok(LocalPlan(params.check()?))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        let params = PyBytes::new(py, text(slf.get().0.params()).as_bytes());
+        restored(slf, "_load", (params,))
+    }
+}
+
+impl Forked for CorePerson<SecureNoise> {
+    fn forked(&mut self) -> reticent::Result<()> {
+        self.refresh_noise()
+    }
+}
+
+/// The half on a person's device. It is not saved: start it with `reports_made` instead.
+#[pyclass(module = "reticent", name = "Person")]
+pub(crate) struct Person {
+    person: Mine<CorePerson<SecureNoise>>,
+    place: Option<Arms>,
+}
+
+impl Person {
+    pub(crate) fn of(person: CorePerson<SecureNoise>) -> Self {
+        Person { person: Mine::new(person), place: None }
+    }
+}
+
+#[pymethods]
+impl Person {
+    /// The arm to play, as the model has it.
+    #[pyo3(signature = (model, arms))]
+    fn choose(&mut self, model: &Bound<'_, PyAny>, arms: &Bound<'_, PyAny>) -> Answer<usize> {
+        let mut read = None;
+        let model = crate::local::model(model, &mut read)?;
+        let person = self.person.enter()?;
+        with_arms(arms, &mut self.place, |arms| person.choose(model, arms))
+    }
+
+    /// The report of an arm played under `model` and its reward: clipped and randomised.
+    fn report(
+        &mut self,
+        model: &Bound<'_, PyAny>,
+        features: Vector<'_>,
+        reward: f64,
+    ) -> Answer<Report> {
+        let mut read = None;
+        let model = crate::local::model(model, &mut read)?;
+        Ok(Report(self.person.enter()?.report(model, &entries(&features), reward)?))
+    }
+
+    /// Reports that may still be made.
+    #[getter]
+    fn reports_left(&self) -> u64 {
+        self.person.read().reports_left()
+    }
+
+    /// What this person may be promised of all their reports together.
+    #[getter]
+    fn guarantee(&self) -> Answer<Guarantee> {
+        Ok(self.person.read().guarantee()?.into())
+    }
+}
+
+/// The server's half. It sees nothing that was not randomised on a device, so copies of it cost nobody anything.
+#[pyclass(module = "reticent", name = "Server")]
+pub(crate) struct Server(CoreServer);
+
+#[pymethods]
+impl Server {
+    /// Takes a report in, once: "counted", "duplicate", "late" or "unneeded".
+    fn absorb(&mut self, report: &Bound<'_, PyAny>) -> Answer<String> {
+        with_report(report, |report| Ok(word(self.0.absorb(report)?)))
+    }
+
+    /// Takes many reports in; says how many were counted.
+    fn absorb_many(&mut self, py: Python<'_>, reports: Vec<Bound<'_, PyAny>>) -> Answer<usize> {
+        let mut read = Vec::with_capacity(reports.len());
+        for report in &reports {
+            with_report(report, |report| {
+                read.push(report.clone());
+                Ok(())
+            })?;
+        }
+        let server = &mut self.0;
+        py.detach(|| {
+            let mut counted = 0;
+            for (index, report) in read.iter().enumerate() {
+                let absorbed = server.absorb(report).map_err(|error| (index, error))?;
+                counted += usize::from(absorbed == Absorbed::Counted);
+            }
+            Ok(counted)
+        })
+        .map_err(|(index, error)| Failure::at(index, error))
+    }
+
+    /// The next model, made from all reports so far.
+    fn publish(&mut self) -> Answer<Model> {
+        Ok(Model(self.0.publish()?))
+    }
+
+    /// Reports counted so far.
+    #[getter]
+    fn reports(&self) -> u64 {
+        self.0.reports()
+    }
+
+    /// The expected reward of an arm, as the reports have it now.
+    fn expected_reward(&self, features: Vector<'_>) -> Answer<f64> {
+        Ok(self.0.expected_reward(&entries(&features))?)
+    }
+
+    /// The whole state; there is no secret in it.
+    fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.save())
+    }
+
+    /// Goes on bit for bit from saved bytes.
+    #[staticmethod]
+    fn load(state: &[u8]) -> Answer<Self> {
+        Ok(Server(CoreServer::load(state)?))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        let state = slf.borrow().save(py);
+        restored(slf, "load", (state,))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Server({} reports)", self.0.reports())
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Model>()?;
+    module.add_class::<Report>()?;
+    module.add_class::<LocalPlan>()?;
+    module.add_class::<Person>()?;
+    module.add_class::<Server>()
+}

@@ -1,0 +1,297 @@
+//! A user's own environment or policy in the laboratory's own loop.
+//!
+//! The loop is `reticent_lab::simulate::play`. Its environment and its player are traits; here each of them is a Python object. What an
+//! object raises is kept aside, stops the loop at the next step, and reaches the caller as it was.
+
+use std::{cell::RefCell, collections::HashMap};
+
+use numpy::{PyArray1, ToPyArray};
+use pyo3::{exceptions::PyRuntimeError, prelude::*};
+use reticent::bandit::Arms as CoreArms;
+use reticent_lab::{
+    contest::checkpoints,
+    environment::{Environment as Rounds, GapParams, SphereParams},
+    simulate::{Delay, Feedback, Player, Way, play_with},
+};
+
+use crate::{
+    arms::{Arms, owned},
+    convert::{Vector, entries, parameter_or},
+    error::{Answer, Failure},
+    joint::Decision,
+};
+
+/// Rounds between looks at signals.
+const MOMENT: u64 = 256;
+
+/// One of the laboratory's environments: `arms()` opens a round, `means()` and `reward(arm)` are those of the round it opened.
+///
+/// >>> import reticent
+/// >>> environment = reticent.lab.Environment.gap(dimension=5, arms=25, gap=0.1, seed=7)
+/// >>> environment.arms().shape
+/// (25, 5)
+/// >>> environment.reward(0) in (-1.0, 1.0)
+/// True
+#[pyclass(module = "reticent.lab", name = "Environment")]
+pub(crate) struct Environment {
+    rounds: Box<dyn Rounds + Send + Sync>,
+    arms: usize,
+    opened: bool,
+}
+
+#[pymethods]
+impl Environment {
+    /// One optimal arm, all others behind it by at least a gap (Shariff and Sheffet 2018, Appendix D).
+    #[staticmethod]
+    #[pyo3(signature = (dimension, arms, gap = 0.0, fresh_arms = true, rewards = None, seed = 0))]
+    fn gap(
+        dimension: usize,
+        arms: usize,
+        gap: f64,
+        fresh_arms: bool,
+        rewards: Option<&Bound<'_, PyAny>>,
+        seed: u64,
+    ) -> Answer<Self> {
+        let defaults = GapParams::new(dimension, arms);
+        let rewards = parameter_or("rewards", rewards, defaults.rewards)?;
+        let plan = GapParams { gap, fresh_arms, rewards, ..defaults }.check()?;
+        let rounds: Box<dyn Rounds + Send + Sync> = match fresh_arms {
+            true => Box::new(plan.fresh(seed)),
+            false => Box::new(plan.fixed(seed)),
+        };
+        Ok(Environment { rounds, arms, opened: false })
+    }
+
+    /// Arms and theta* on a sphere, rewards that are 0 or 1 (section 5 of the OnlineUCB paper).
+    #[staticmethod]
+    #[pyo3(signature = (seed = 0, **parameters))]
+    fn sphere(seed: u64, parameters: Option<&Bound<'_, PyAny>>) -> Answer<Self> {
+        let params: SphereParams = parameter_or("sphere", parameters, SphereParams::published())?;
+        params.check()?;
+        Ok(Environment { rounds: Box::new(params.start(seed)?), arms: params.arms, opened: false })
+    }
+
+    /// Opens a round: its arms, one a row.
+    fn arms<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.opened = true;
+        let arms = Arms(self.rounds.arms().clone());
+        Ok(arms.array(py).into_any())
+    }
+
+    /// The expected reward of every arm of this round.
+    fn means<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.rounds.means().to_pyarray(py)
+    }
+
+    /// A reward of one arm of this round.
+    fn reward(&mut self, arm: usize) -> Answer<f64> {
+        if !self.opened || arm >= self.arms {
+            let remedy = format!("open a round with arms(), and give an arm below {}", self.arms);
+            return Err(Failure::invalid("arm", arm, remedy));
+        }
+        Ok(self.rounds.reward(arm))
+    }
+}
+
+/// What environment and player share: the arms as the Python objects know them, and what went wrong.
+struct Table<'py> {
+    arms: RefCell<Option<Bound<'py, PyAny>>>,
+    trouble: RefCell<Option<PyErr>>,
+}
+
+impl Table<'_> {
+    fn keep(&self, error: PyErr) -> reticent_lab::Error {
+        self.trouble.borrow_mut().get_or_insert(error);
+        stopped()
+    }
+
+    fn check(&self) -> reticent_lab::Result<()> {
+        if self.trouble.borrow().is_some() { Err(stopped()) } else { Ok(()) }
+    }
+}
+
+/// Never seen: the trouble itself is.
+fn stopped() -> reticent_lab::Error {
+    reticent::Error::invalid("play", "stopped", "see what was raised").into()
+}
+
+/// A Python environment.
+struct PythonRounds<'a, 'py> {
+    object: &'a Bound<'py, PyAny>,
+    table: &'a Table<'py>,
+    arms: CoreArms,
+    means: Vec<f64>,
+    best: f64,
+}
+
+impl<'py> PythonRounds<'_, 'py> {
+    fn open(&mut self) -> Answer<()> {
+        let arms = self.object.call_method0("arms")?;
+        let rows = owned(&arms)?;
+        let means = self.object.call_method0("means")?;
+        let means = entries(&means.extract::<Vector<'_>>()?).into_owned();
+        if means.len() != rows.count() {
+            let (expected, found) = (rows.count(), means.len());
+            return Err(reticent::Error::Dimension { field: "means", expected, found }.into());
+        }
+        if let Some(mean) = means.iter().find(|mean| !mean.is_finite()) {
+            return Err(Failure::invalid("means", mean, "give finite numbers only"));
+        }
+        self.best = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        (self.arms, self.means) = (rows, means);
+        *self.table.arms.borrow_mut() = Some(arms);
+        Ok(())
+    }
+}
+
+impl Rounds for PythonRounds<'_, '_> {
+    fn arms(&mut self) -> &CoreArms {
+        if let Err(failure) = self.open() {
+            self.table.keep(failure.into());
+        }
+        &self.arms
+    }
+
+    fn means(&self) -> &[f64] {
+        &self.means
+    }
+
+    fn best_mean(&self) -> f64 {
+        self.best
+    }
+
+    fn reward(&mut self, arm: usize) -> f64 {
+        let reward = self.object.call_method1("reward", (arm,)).and_then(|reward| reward.extract());
+        reward.unwrap_or_else(|error| {
+            self.table.keep(error);
+            0.0
+        })
+    }
+}
+
+/// A Python policy: with `decide` and tickets, or with `choose` and rounds.
+struct PythonPlayer<'a, 'py> {
+    object: &'a Bound<'py, PyAny>,
+    table: &'a Table<'py>,
+    tickets: bool,
+    /// Tickets of rounds whose reward has not come.
+    open: HashMap<u64, Bound<'py, PyAny>>,
+}
+
+impl<'py> PythonPlayer<'_, 'py> {
+    fn ask(&mut self, round: u64) -> PyResult<usize> {
+        let arms = self.table.arms.borrow().clone().expect("the environment has opened the round");
+        if !self.tickets {
+            return self.object.call_method1("choose", (arms, round))?.extract();
+        }
+        let decision = self.object.call_method1("decide", (arms,))?;
+        if let Ok(decision) = decision.cast::<Decision>() {
+            let Decision { ticket, arm } = *decision.get();
+            self.open.insert(round, ticket.into_pyobject(decision.py())?.into_any());
+            return Ok(arm);
+        }
+        let (ticket, arm): (Bound<'py, PyAny>, usize) = decision.extract()?;
+        self.open.insert(round, ticket);
+        Ok(arm)
+    }
+
+    fn tell(&mut self, round: u64, features: &[f64], reward: f64) -> PyResult<()> {
+        match self.open.remove(&round) {
+            Some(ticket) => self.object.call_method1("observe", (ticket, reward)),
+            None => {
+                let features = features.to_pyarray(self.object.py());
+                self.object.call_method1("observe", (round, features, reward))
+            }
+        }
+        .map(drop)
+    }
+}
+
+impl Player for PythonPlayer<'_, '_> {
+    fn choose(&mut self, arms: &CoreArms, round: u64) -> reticent_lab::Result<usize> {
+        self.table.check()?;
+        if round.is_multiple_of(MOMENT) {
+            self.object.py().check_signals().map_err(|error| self.table.keep(error))?;
+        }
+        let arm = self.ask(round).map_err(|error| self.table.keep(error))?;
+        if arm < arms.count() {
+            return Ok(arm);
+        }
+        let remedy = format!("the policy chose it, and there are {} arms", arms.count());
+        Err(reticent::Error::invalid("arm", arm, remedy).into())
+    }
+
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> reticent_lab::Result<()> {
+        self.table.check()?;
+        self.tell(round, features, reward).map_err(|error| self.table.keep(error))
+    }
+
+    fn dismiss(&mut self, round: u64) {
+        let Some(ticket) = self.open.remove(&round) else { return };
+        // A policy that does not ask to be told just never hears of it.
+        let told = self.object.hasattr("dismiss").and_then(|has| match has {
+            true => self.object.call_method1("dismiss", (ticket,)).map(drop),
+            false => Ok(()),
+        });
+        if let Err(error) = told {
+            self.table.keep(error);
+        }
+    }
+}
+
+/// Plays one trial of a policy in an environment; returns the recorded rounds and the regret after each. Rewards come `delay`
+/// rounds late in the mean, and this share of them never.
+#[pyfunction]
+#[pyo3(signature = (environment, policy, rounds, delay = 0.0, lost = 0.0, seed = 0))]
+#[allow(clippy::type_complexity, reason = "two arrays")]
+fn play_trial<'py>(
+    py: Python<'py>,
+    environment: &Bound<'py, PyAny>,
+    policy: &Bound<'py, PyAny>,
+    rounds: u64,
+    delay: f64,
+    lost: f64,
+    seed: u64,
+) -> Answer<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<f64>>)> {
+    if rounds == 0 {
+        return Err(Failure::invalid("rounds", 0, "give a whole number above 0"));
+    }
+    if !(delay.is_finite() && delay >= 0.0) {
+        return Err(Failure::invalid("delay", delay, "give a finite number of rounds, 0 or above"));
+    }
+    if !(0.0..=1.0).contains(&lost) {
+        return Err(Failure::invalid("lost", lost, "give a share from 0 to 1"));
+    }
+    let way = Way { delay: Delay::Mean(delay), batch: 1, lost };
+    let feedback = (delay > 0.0 || lost > 0.0).then(|| Feedback::new(way, seed));
+    let table = Table { arms: RefCell::new(None), trouble: RefCell::new(None) };
+    let mut world = PythonRounds {
+        object: environment,
+        table: &table,
+        arms: CoreArms::zeros(1, 1)?,
+        means: vec![0.0],
+        best: 0.0,
+    };
+    let tickets = policy.hasattr("decide")?;
+    if !tickets && !policy.hasattr("choose")? {
+        let remedy = "give it decide(arms) and observe(ticket, reward), or choose(arms, round) and observe(round, features, reward)";
+        return Err(Failure::invalid("policy", policy.repr()?, remedy));
+    }
+    let mut player = PythonPlayer { object: policy, table: &table, tickets, open: HashMap::new() };
+    let curve = play_with(&mut world, &mut player, feedback, &checkpoints(rounds, 120));
+    if let Some(error) = table.trouble.take() {
+        return Err(error.into());
+    }
+    let curve = curve.map_err(|error| match error.is_bad_input() {
+        true => Failure::from(error),
+        false => PyRuntimeError::new_err(error.to_string()).into(),
+    })?;
+    let rounds: Vec<u64> = curve.iter().map(|point| point.round).collect();
+    let regret: Vec<f64> = curve.iter().map(|point| point.regret).collect();
+    Ok((rounds.to_pyarray(py), regret.to_pyarray(py)))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Environment>()?;
+    module.add_function(wrap_pyfunction!(play_trial, module)?)
+}

@@ -1,0 +1,224 @@
+//! The local bandit behind a shuffler.
+
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyTuple},
+};
+use reticent::{
+    bandit::{
+        Batch as CoreBatch, Exploration, ShuffleParams, ShufflePlan as CorePlan,
+        ShuffleServer as CoreServer, Shuffler as CoreShuffler,
+    },
+    noise::SecureNoise,
+};
+
+use crate::{
+    convert::restored,
+    convert::{message, parameter, parameter_or, read_bytes, read_message},
+    error::Answer,
+    guarantee::Guarantee,
+    local::{Model, Person, bounds, with_report, word},
+    mine::{Forked, Mine},
+};
+
+/// What leaves the shuffler. `bytes(batch)` travels, `Batch(bytes)` reads it.
+#[pyclass(frozen, eq, module = "reticent", name = "Batch")]
+#[derive(PartialEq)]
+pub(crate) struct Batch(CoreBatch);
+
+#[pymethods]
+impl Batch {
+    #[new]
+    fn new(message: &[u8]) -> Answer<Self> {
+        Ok(Batch(read_message("batch", message)?))
+    }
+
+    /// How many reports went in.
+    #[getter]
+    fn people(&self) -> u64 {
+        self.0.people()
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        message(py, &self.0)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        (slf.get_type(), (slf.get().__bytes__(py),)).into_pyobject(py)
+    }
+}
+
+/// What people, shuffler and server agree on: (epsilon, delta) of what leaves the shuffler.
+///
+/// >>> import numpy, reticent
+/// >>> plan = reticent.ShufflePlan(dimension=2, epsilon=1.0, delta=1e-6, batch=100, aggregation="sum", rewards=(0.0, 1.0))
+/// >>> shuffler, server = plan.shuffler(), plan.server()
+/// >>> model = server.publish()
+/// >>> arms = numpy.eye(2)
+/// >>> for _ in range(100):
+/// ...     person = plan.person()
+/// ...     arm = person.choose(model, arms)
+/// ...     batch = shuffler.take(bytes(person.report(model, arms[arm], 0.5)))
+/// >>> server.absorb(bytes(batch)), server.reports
+/// ('counted', 100)
+#[pyclass(frozen, module = "reticent", name = "ShufflePlan")]
+pub(crate) struct ShufflePlan(CorePlan);
+
+#[pymethods]
+impl ShufflePlan {
+    #[new]
+    #[pyo3(signature = (dimension, epsilon, delta, batch, aggregation = None, *, feature_bound = 1.0, rewards = (-1.0, 1.0),
+        intercept = None, unit_arms = false, honest = None, contributions_per_person = 1, exploration = None))]
+    #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
+    fn new(
+        py: Python<'_>,
+        dimension: usize,
+        epsilon: f64,
+        delta: f64,
+        batch: u64,
+        aggregation: Option<&Bound<'_, PyAny>>,
+        feature_bound: f64,
+        rewards: (f64, f64),
+        intercept: Option<f64>,
+        unit_arms: bool,
+        honest: Option<u64>,
+        contributions_per_person: u64,
+        exploration: Option<&Bound<'_, PyAny>>,
+    ) -> Answer<Self> {
+        let aggregation = match aggregation {
+            None => reticent::bandit::Aggregation::Sum,
+            Some(word) => parameter("aggregation", word)?,
+        };
+        let bounds = bounds(dimension, feature_bound, rewards, intercept, unit_arms);
+        let params = ShuffleParams {
+            honest,
+            contributions_per_person,
+            exploration: parameter_or("exploration", exploration, Exploration::default())?,
+            ..ShuffleParams::new(bounds, epsilon, delta, batch, aggregation)
+        };
+        Ok(ShufflePlan(py.detach(|| params.check())?))
+    }
+
+    /// What a person may be promised, if the shuffler can be trusted.
+    #[getter]
+    fn guarantee(&self) -> Answer<Guarantee> {
+        Ok(self.0.guarantee()?.into())
+    }
+
+    /// What a person may be promised if the shuffler shows everything.
+    #[getter]
+    fn local_guarantee(&self) -> Answer<Guarantee> {
+        Ok(self.0.local_guarantee()?.into())
+    }
+
+    /// A person's half.
+    fn person(&self) -> Answer<Person> {
+        Ok(Person::of(self.0.person(SecureNoise::from_system()?)?))
+    }
+
+    /// The component in between: run it where the server cannot look inside.
+    fn shuffler(&self) -> Answer<Shuffler> {
+        Ok(Shuffler(Mine::new(self.0.shuffler(SecureNoise::from_system()?)?)))
+    }
+
+    /// The server's half.
+    fn server(&self) -> ShuffleServer {
+        ShuffleServer(self.0.server())
+    }
+}
+
+impl Forked for CoreShuffler<SecureNoise> {
+    /// Whoever waits would leave in two batches, and what they have in common would show them: no copy goes on.
+    fn forked(&mut self) -> reticent::Result<()> {
+        let remedy =
+            "those who wait would be seen twice: use it where it was made, or `save` and `load` it";
+        Err(reticent::Error::invalid("shuffler", "a forked copy", remedy))
+    }
+}
+
+/// The component between people and server.
+#[pyclass(module = "reticent", name = "Shuffler")]
+pub(crate) struct Shuffler(Mine<CoreShuffler<SecureNoise>>);
+
+#[pymethods]
+impl Shuffler {
+    /// Takes a report, once, and gives a batch whenever one is full.
+    fn take(&mut self, report: &Bound<'_, PyAny>) -> Answer<Option<Batch>> {
+        let shuffler = self.0.enter()?;
+        with_report(report, |report| Ok(shuffler.take(report)?.map(Batch)))
+    }
+
+    /// Reports that wait for their batch to fill.
+    #[getter]
+    fn waiting(&self) -> usize {
+        self.0.read().waiting()
+    }
+
+    /// Batches that have left: what `load` asks for.
+    #[getter]
+    fn batches(&self) -> u64 {
+        self.0.read().batches()
+    }
+
+    /// The whole state: as secret as the shuffler itself.
+    fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.0.enter()?.save()))
+    }
+
+    /// Goes on from saved bytes, with fresh noise, if no batch has left since.
+    #[staticmethod]
+    fn load(state: &[u8], batches_made: u64) -> Answer<Self> {
+        Ok(Shuffler(Mine::new(CoreShuffler::load(state, batches_made)?)))
+    }
+}
+
+/// The server's half behind a shuffler.
+#[pyclass(module = "reticent", name = "ShuffleServer")]
+pub(crate) struct ShuffleServer(CoreServer);
+
+#[pymethods]
+impl ShuffleServer {
+    /// Takes a batch in, once: "counted" or "duplicate".
+    fn absorb(&mut self, batch: &Bound<'_, PyAny>) -> Answer<String> {
+        Ok(word(match batch.cast::<Batch>() {
+            Ok(batch) => self.0.absorb(&batch.get().0)?,
+            Err(_) => self.0.absorb(&read_bytes("batch", batch)?)?,
+        }))
+    }
+
+    /// The next model.
+    fn publish(&mut self) -> Answer<Model> {
+        Ok(Model(self.0.publish()?))
+    }
+
+    /// Reports counted so far.
+    #[getter]
+    fn reports(&self) -> u64 {
+        self.0.reports()
+    }
+
+    /// The whole state; there is no secret in it.
+    fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.save())
+    }
+
+    /// Goes on bit for bit from saved bytes.
+    #[staticmethod]
+    fn load(state: &[u8]) -> Answer<Self> {
+        Ok(ShuffleServer(CoreServer::load(state)?))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        let state = slf.borrow().save(py);
+        restored(slf, "load", (state,))
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Batch>()?;
+    module.add_class::<ShufflePlan>()?;
+    module.add_class::<Shuffler>()?;
+    module.add_class::<ShuffleServer>()
+}

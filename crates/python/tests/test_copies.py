@@ -1,0 +1,170 @@
+"""Fork and pickle: no copy of a state ever draws the noise of another.
+
+Every comparison is of long floating-point vectors under fresh noise: by chance they are equal less than once in 10^12 runs. A copy that
+kept its generator would draw exactly the same, every time.
+"""
+
+import copy
+import ctypes
+import multiprocessing
+import os
+import pickle
+
+import numpy
+import pytest
+import reticent
+
+ROWS = numpy.eye(3)
+
+
+def joint():
+    return reticent.JointBandit(3, 1.0, 1e-6, 1000, schedule="every_round")
+
+
+def step(bandit, reward=0.5):
+    bandit.observe(bandit.decide(ROWS).ticket, reward)
+    return bandit.theta.tolist()
+
+
+def plain():
+    return reticent.LinUCB(3)
+
+
+def convex():
+    return reticent.ConvexBandit({"kind": "simplex", "outcomes": 4}, 1.0, 1000, 1.0, 1e-6, batch=2)
+
+
+def play(bandit):
+    for _ in range(2):
+        bandit.observe(bandit.decide().ticket, 0.5)
+    return bandit.point.tolist() + bandit.decide().point.tolist()
+
+
+PLAN = reticent.LocalPlan(3, 2.0, 1e-6, contributions_per_person=10)
+MODEL = PLAN.server().publish()
+AGENT = dict(dimension=2, parameter_bound=1.0, action_bound=1.0, response_noise=0.1, privacy=dict(epsilon=1.0, delta=1e-5))
+SAFE = reticent.SafePlan([[1.0], [-1.0]], [1.0, 1.0], [1.0], [AGENT])
+
+# How to make a learner, and how to make it show its noise.
+NOISY = {
+    "joint": (joint, step),
+    "convex": (convex, play),
+    "person": (PLAN.person, lambda person: person.report(MODEL, [0.6, 0.0, 0.8], 0.5).values),
+    "agent": (lambda: SAFE.agent(0), lambda agent: [agent.respond(0, 0.5).value for _ in range(4)]),
+    "discrete_gaussian": (lambda: None, lambda _: reticent.privacy.discrete_gaussian(1000, size=20).tolist()),
+}
+
+
+def in_child(fork, work):
+    """What `work` returns in a child."""
+    read, write = os.pipe()
+    child = fork()
+    if child == 0:
+        try:
+            answer = ("is", work())
+        except BaseException as error:  # whatever it is, it must reach the parent
+            answer = ("raised", repr(error))
+        os.write(write, pickle.dumps(answer))
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        what, answer = pickle.loads(pipe.read())
+    os.waitpid(child, 0)
+    assert what == "is", answer
+    return answer
+
+
+def c_fork():
+    """A fork that Python hears nothing of."""
+    return ctypes.PyDLL(None).fork()
+
+
+@pytest.mark.parametrize("fork", [os.fork, c_fork], ids=["os.fork", "fork(2)"])
+class TestFork:
+    @pytest.mark.parametrize("name", NOISY)
+    def test_a_child_never_draws_its_parents_noise(self, fork, name):
+        make, show = NOISY[name]
+        learner = make()
+        show(learner)
+        first = in_child(fork, lambda: show(learner))
+        second = in_child(fork, lambda: show(learner))
+        grandchild = in_child(fork, lambda: in_child(fork, lambda: show(learner)))
+        answers = [first, second, grandchild, show(learner)]
+        assert len({tuple(answer) for answer in answers}) == 4
+
+    def test_without_noise_parent_and_child_agree(self, fork):
+        """So the test above would see noise that was drawn twice."""
+        learner = plain()
+        step(learner)
+        assert in_child(fork, lambda: step(learner)) == step(learner)
+
+    def test_a_childs_guarantee_counts_its_parent(self, fork):
+        for make in (joint, convex):
+            bandit = make()
+            alone = bandit.guarantee.epsilon
+            both = in_child(fork, lambda: bandit.guarantee.epsilon)
+            three = in_child(fork, lambda: bandit.guarantee and in_child(fork, lambda: bandit.guarantee.epsilon))
+            assert alone < both < three
+            assert bandit.guarantee.epsilon == alone
+        bandit = joint()
+        assert in_child(fork, lambda: (bandit.replays, step(bandit) and bandit.replays)) == (1, 1)
+
+    def test_a_forked_shuffler_shows_nobody_twice(self, fork):
+        plan = reticent.ShufflePlan(3, 1.0, 1e-6, batch=10)
+        shuffler, report = plan.shuffler(), plan.person().report(plan.server().publish(), [1.0, 0.0, 0.0], 0.5)
+
+        def refused():
+            with pytest.raises(reticent.ReticentError, match="forked copy.*seen twice"):
+                shuffler.take(report)
+            with pytest.raises(reticent.ReticentError, match="forked copy"):
+                shuffler.save()
+            return True
+
+        assert in_child(fork, refused)
+        assert shuffler.take(report) is None
+
+
+def _in_pool(_):
+    return step(SHARED)
+
+
+SHARED = joint()
+
+
+def test_a_pool_of_processes():
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        thetas = pool.map(_in_pool, range(8), chunksize=1)
+    assert len({tuple(theta) for theta in thetas}) == 8
+
+
+@pytest.mark.parametrize("again", [lambda b: pickle.loads(pickle.dumps(b)), copy.deepcopy], ids=["pickle", "deepcopy"])
+def test_copies_draw_their_own_noise_and_are_counted(again):
+    for make, show in (NOISY["joint"], NOISY["convex"]):
+        bandit = make()
+        show(bandit)
+        alone = bandit.guarantee.epsilon
+        first, second = again(bandit), again(bandit)
+        assert alone < first.guarantee.epsilon < second.guarantee.epsilon
+        assert bandit.guarantee.epsilon == alone
+        assert any("2 copies" in condition for condition in bandit.guarantee.conditions)
+        shown = [show(bandit), show(first), show(second)]
+        assert len({tuple(answer) for answer in shown}) == 3
+
+
+def test_one_file_loaded_twice_never_repeats_noise():
+    bandit = joint()
+    step(bandit)
+    state = bandit.save()
+    loads = [reticent.JointBandit.load(state, releases_made=1) for _ in range(2)]
+    pickles = pickle.dumps(bandit)
+    copies = [pickle.loads(pickles) for _ in range(2)]
+    shown = [step(bandit), *map(step, loads), *map(step, copies)]
+    assert len({tuple(answer) for answer in shown}) == 5
+    assert any("by one process at a time" in condition for condition in bandit.guarantee.conditions)
+
+
+def test_what_was_released_before_is_the_same_in_every_copy():
+    bandit = joint()
+    theta = step(bandit)
+    assert copy.deepcopy(bandit).theta.tolist() == theta
+    assert reticent.JointBandit.load(bandit.save()).theta.tolist() == theta

@@ -1,0 +1,60 @@
+"""Every example in a docstring and in docs/python.md runs and prints what it says."""
+
+import doctest
+import inspect
+import pathlib
+
+import pytest
+import reticent
+from reticent import _core, lab, privacy
+from reticent.lab import engines, experiment, own, progress, results
+
+DOCS = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
+
+
+def documented():
+    """Everything that has a docstring, with its name; compiled classes included."""
+    for module in (reticent, privacy, lab, engines, experiment, own, progress, results, _core):
+        yield module.__name__, module.__doc__
+        for name, value in vars(module).items():
+            if inspect.ismodule(value) or not (inspect.isroutine(value) or inspect.isclass(value)):
+                continue
+            yield f"{module.__name__}.{name}", inspect.getdoc(value)
+            if inspect.isclass(value):
+                for method, function in vars(value).items():
+                    yield f"{module.__name__}.{name}.{method}", getattr(function, "__doc__", None)
+
+
+# Each text once, under the first of its names.
+EXAMPLES = {name: doc for doc, name in {doc: name for name, doc in reversed(list(documented())) if doc and ">>>" in doc}.items()}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_docstring(name):
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(doctest.DocTestParser().get_doctest(EXAMPLES[name], {}, name, None, 0))
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) > 20
+
+
+def test_everything_public_is_documented():
+    silent = []
+    for module in (reticent, privacy, lab):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if not inspect.getdoc(value):
+                silent.append(name)
+            if inspect.isclass(value):
+                for method, function in vars(value).items():
+                    if not method.startswith("_") and function is not None and not inspect.getdoc(function):
+                        silent.append(f"{name}.{method}")
+    assert not silent
+
+
+def test_the_guide(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testfile(str(DOCS), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert failed == 0 and tried > 20

@@ -1,0 +1,284 @@
+"""Experiments: the same results as the command line's, resumed, stopped, read back, and with Python objects inside."""
+
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy
+import pytest
+import reticent
+from reticent import ReticentError, lab
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+def test_results_are_arrays(experiment):
+    results = lab.run(experiment)
+    assert len(results.names) == 3 and results.folder is None
+    for algorithm in results.algorithms:
+        assert algorithm.regret.shape == (4, len(algorithm.rounds)) and algorithm.rounds[-1] == 20_000
+        assert (numpy.diff(algorithm.regret, axis=1) >= -1e-9).all()
+        stated = next(a for a in results.summary["algorithms"] if a["name"] == algorithm.name)["final_regret"]
+        assert algorithm.mean[-1] == pytest.approx(stated["mean"], rel=1e-12)
+        assert algorithm.standard_error[-1] == pytest.approx(stated["standard_error"], rel=1e-9)
+    assert results.guarantees[results.names[0]] is None
+    assert results.guarantees[results.names[1]]["epsilon"] <= 1.0
+    frame = results.frame()
+    assert list(frame.columns) == ["algorithm", "trial", "round", "regret"] and len(frame) == 12 * len(results.algorithms[0].rounds)
+    assert results[results.names[2]].name in repr(results) and results._repr_html_().count("<tr>") == 4
+    with pytest.raises(KeyError, match="there are"):
+        results["no such"]
+
+
+def test_a_figure(experiment):
+    import matplotlib
+
+    matplotlib.use("agg")
+    axes = lab.run(experiment, overrides={"rounds": 500, "trials": 2}).plot()
+    assert len(axes.get_lines()) == 3 and axes.get_xlabel() == "round"
+
+
+def test_a_run_goes_on_where_it_stopped(experiment, tmp_path):
+    heard = []
+    first = lab.run(experiment, tmp_path, overrides={"trials": 2}, progress=lambda done, every: heard.append((done, every)))
+    assert first.outcome == {"computed": 6, "resumed": 0, "damaged": 0, "failures": []} and heard[-1] == (6, 6)
+    second = lab.run(experiment, tmp_path)
+    assert (second.outcome["computed"], second.outcome["resumed"]) == (6, 6)
+    for name in first.names:
+        assert (first.regret[name] == second.regret[name][:2]).all()
+    assert lab.Results.load(tmp_path).names == second.names
+
+
+def test_shards_join_to_the_same_bytes(experiment, tmp_path):
+    lab.run(experiment, tmp_path / "whole")
+    for index in range(3):
+        done = lab.run(experiment, tmp_path / str(index), shard=(index, 3))
+        assert done["computed"] == 4
+    lab.merge([tmp_path / str(index) for index in range(3)], tmp_path / "joined")
+    assert (tmp_path / "joined/results.csv").read_bytes() == (tmp_path / "whole/results.csv").read_bytes()
+    with pytest.raises(ReticentError, match="shard is"):
+        lab.run(experiment, tmp_path / "x", shard=(3, 3))
+
+
+def test_an_experiment_in_any_form(experiment, tmp_path):
+    config = {
+        "name": "x",
+        "rounds": 1000,
+        "seed": 3,
+        "environment": {"kind": "gap", "dimension": 3, "arms": 5},
+        "algorithm": [{"kind": "joint", "privacy": {"epsilon": 2.0, "delta": 1e-6}}],
+    }
+    one = lab.run(config)
+    text = """name = "x"\nrounds = 1000\nseed = 3\n[environment]\nkind = "gap"\ndimension = 3\narms = 5
+[[algorithm]]\nkind = "joint"\nprivacy = { epsilon = 2.0, delta = 1e-6 }\n"""
+    (tmp_path / "x.toml").write_text(text)
+    for other in (lab.run(text), lab.run(tmp_path / "x.toml"), lab.run(str(tmp_path / "x.toml"))):
+        assert (other.algorithms[0].regret == one.algorithms[0].regret).all()
+    half = lab.run(config, overrides={"algorithm.privacy.epsilon": 0.5})
+    assert half.algorithms[0].guarantee["epsilon"] <= 0.5
+    for bad, words in [
+        ({**config, "rounds": 0}, "rounds is 0"),
+        ({**config, "environment": {"kind": "moon"}}, "environment.kind is moon"),
+        ({**config, "colour": 1}, "colour"),
+        (tmp_path / "none.toml", "none.toml"),
+        ("name = \n", "line 1"),
+        ({"name": print}, "config is"),
+    ]:
+        with pytest.raises(ReticentError, match=words):
+            lab.run(bad)
+    with pytest.raises(ReticentError, match='give "local", "ray" or "dask"'):
+        lab.run(config, engine="moon")
+    with pytest.raises(ReticentError, match="override"):
+        lab.run(config, overrides={"": 1})
+
+
+def test_certify_reproduce_and_plan(tmp_path):
+    guarantees = lab.certify(ROOT / "examples/paper0_certify.toml")
+    assert any(guarantee is not None and "claim" in repr(guarantee) for guarantee in guarantees.values())
+    (done,) = lab.reproduce("paper3/theorem3", tmp_path)
+    assert done["id"] == "paper3/theorem3" and all(claim["verdict"] for claim in done["claims"])
+    with pytest.raises(ReticentError, match="paper9"):
+        lab.reproduce("paper9", tmp_path)
+    assert lab.plan(ROOT / "examples/plan.toml")["agents"] > 0
+
+
+def test_the_same_numbers_as_the_command_line(experiment, tmp_path):
+    binary = ROOT / "target/debug/reticent"
+    if not binary.exists():
+        pytest.fail("build the command line first: cargo build --workspace")
+    (tmp_path / "x.toml").write_text(experiment)
+    subprocess.run([binary, "run", tmp_path / "x.toml", "--out", tmp_path / "cli"], check=True, capture_output=True)
+    lab.run(experiment, tmp_path / "python")
+    assert (tmp_path / "cli/results.csv").read_bytes() == (tmp_path / "python/results.csv").read_bytes()
+
+
+def test_control_c_stops_and_the_next_run_goes_on(tmp_path):
+    """A run of many trials is interrupted as soon as one is finished."""
+    script = textwrap.dedent(
+        f"""
+        import os, signal
+        from reticent import lab
+        config = dict(name="long", rounds=300_000, trials=200, environment=dict(kind="gap", dimension=8, arms=40),
+                      algorithm=[dict(kind="linucb")])
+        def tell(done, every):
+            os.kill(os.getpid(), signal.SIGINT)
+        try:
+            lab.run(config, {str(tmp_path)!r}, progress=tell)
+        except KeyboardInterrupt:
+            print("interrupted")
+        outcome = lab.run(config, {str(tmp_path)!r}, {{"trials": 1}}).outcome
+        print(outcome["resumed"])
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["interrupted", "1"], done
+    assert signal.SIGINT
+
+
+class Means:
+    """A user's own environment: two arms, the second better."""
+
+    def __init__(self, seed):
+        self.draws = numpy.random.default_rng(seed)
+
+    def arms(self):
+        return numpy.eye(2)
+
+    def means(self):
+        return numpy.array([0.2, 0.8])
+
+    def reward(self, arm):
+        return float(self.draws.random() < self.means()[arm])
+
+
+class Greedy:
+    """A user's own policy, with rounds."""
+
+    def __init__(self, seed):
+        self.sums, self.counts = numpy.zeros(2), numpy.ones(2)
+
+    def choose(self, arms, round):
+        assert arms.shape == (2, 2) and round == self.counts.sum() - 1
+        return int(numpy.argmax(self.sums / self.counts + 2 / self.counts))
+
+    def observe(self, round, features, reward):
+        self.sums += features * reward
+        self.counts += features
+
+
+class Tickets:
+    """The same with tickets."""
+
+    def __init__(self, seed):
+        self.open = {}
+
+    def decide(self, arms):
+        return "a ticket", 1
+
+    def observe(self, ticket, reward):
+        assert ticket == "a ticket" and reward in (0.0, 1.0)
+
+
+def test_own_environments_and_policies():
+    results = lab.play(
+        Means,
+        {"greedy": Greedy, "tickets": Tickets, "LinUCB": lambda seed: reticent.LinUCB(2), "private": lambda seed: reticent.JointBandit(2, 4.0, 1e-6, 3000)},
+        rounds=3000,
+        trials=3,
+        seed=1,
+    )
+    final = results.final_regret
+    assert final["tickets"] == 0.0 and 0 < final["greedy"] < 60 and 0 < final["LinUCB"] < 300
+    # Playing anything at all costs 0.3 a round.
+    assert final["private"] < 900 and results.guarantees["private"]["epsilon"] <= 4.0
+    again = lab.play(Means, {"greedy": Greedy}, rounds=3000, trials=3, seed=1)
+    assert (again.regret["greedy"] == results.regret["greedy"]).all()
+    assert (lab.play(Means, {"greedy": Greedy}, rounds=3000, trials=3, seed=2).regret["greedy"] != again.regret["greedy"]).any()
+
+
+def test_rewards_come_late_or_never():
+    """LinUCB with tickets is told every reward that is not lost, and gives up on the others."""
+    seen, learner = [], reticent.LinUCB(2)
+
+    class Watched:
+        def decide(self, arms):
+            return learner.decide(arms)
+
+        def observe(self, ticket, reward):
+            seen.append(ticket)
+            learner.observe(ticket, reward)
+
+        def dismiss(self, ticket):
+            assert learner.dismiss(ticket)
+
+    lab.play(Means, {"x": Watched()}, rounds=3000, delay=20.0, lost=0.25)
+    # A quarter is lost, within 7 deviations; about twenty are under way at the end, and order is not kept.
+    assert abs(len(seen) - 2250) < 7 * 24 + 150 and seen != sorted(seen) and 0 < learner.open_decisions < 300
+    for bad in ({"delay": -1.0}, {"lost": 1.5}):
+        with pytest.raises(ReticentError, match="give a"):
+            lab.play(Means, {"x": reticent.LinUCB(2)}, rounds=10, **bad)
+
+
+def test_what_an_own_object_raises_arrives_as_it_is():
+    class Broken(Means):
+        def reward(self, arm):
+            raise ZeroDivisionError("mine")
+
+    class Wild(Greedy):
+        def choose(self, arms, round):
+            return 7
+
+    class Vague(Means):
+        def means(self):
+            return [0.1]
+
+    for environment, policy, kind, words in [
+        (Broken, Greedy, ZeroDivisionError, "mine"),
+        (Means, Wild, ReticentError, "arm is 7"),
+        (Vague, Greedy, ReticentError, "means has 1 entries: give exactly 2"),
+        (Means, lambda seed: object(), ReticentError, "policy is .*choose"),
+        (lambda seed: object(), Greedy, AttributeError, "arms"),
+    ]:
+        with pytest.raises(kind, match=words):
+            lab.play(environment, {"x": policy}, rounds=10)
+    with pytest.raises(ReticentError, match="one object"):
+        lab.play(Means, {"x": reticent.LinUCB(2)}, rounds=10, trials=2)
+
+
+def test_native_environments_agree_with_the_runner():
+    """A learner of ours in Python has about the regret that the compiled runner measures."""
+    compiled = lab.run(
+        {"name": "x", "rounds": 2000, "trials": 16, "environment": {"kind": "gap", "dimension": 5, "arms": 10, "gap": 0.1}, "algorithm": [{"kind": "linucb"}]}
+    ).algorithms[0]
+    played = lab.play(
+        lambda seed: lab.Environment.gap(5, 10, 0.1, seed=seed), {"LinUCB": lambda seed: reticent.LinUCB(5, confidence=0.5 / 2000)}, rounds=2000, trials=16
+    ).algorithms[0]
+    error = numpy.hypot(compiled.standard_error[-1], played.standard_error[-1])
+    assert abs(compiled.mean[-1] - played.mean[-1]) < 6 * error
+    environment = lab.Environment.sphere(seed=1, dimension=4, arms=6)
+    with pytest.raises(ReticentError, match="open a round"):
+        environment.reward(0)
+    assert environment.arms().shape == (6, 4) and environment.means().shape == (6,)
+    with pytest.raises(ReticentError, match="arm is 6"):
+        environment.reward(6)
+
+
+def test_a_data_set_of_classes_is_a_bandit(tmp_path):
+    draws = numpy.random.default_rng(4)
+    X = draws.uniform(-3, 5, (400, 2))
+    y = numpy.where(X[:, 0] > 1, "right", numpy.where(X[:, 1] > 1, "top", "rest"))
+    data = lab.Classification(X, y)
+    arms = data.arms()
+    assert arms.shape == (3, 10) and numpy.allclose(numpy.linalg.norm(arms, axis=1), 1.0) and data.means().sum() == 1
+    played = lab.play(data, {"LinUCB": reticent.LinUCB(data.dimension, noise=0.3)}, rounds=4000).final_regret["LinUCB"]
+    run = lab.run(
+        {"name": "x", "rounds": 4000, "environment": data, "algorithm": [{"kind": "linucb"}, {"kind": "local", "privacy": {"epsilon": 4.0, "delta": 1e-5}}]},
+        tmp_path,
+    )
+    assert played < 1300 and run.algorithms[0].mean[-1] < 1300     # guessing errs in 2667
+    assert run.algorithms[1].guarantee["model"] == "local"
+    for X, y, words in [(X, y[:5], "shapes"), (X * numpy.nan, y, "finite"), (X, numpy.zeros(400), "1 different values")]:
+        with pytest.raises(ReticentError, match=words):
+            lab.Classification(X, y)

@@ -1,0 +1,279 @@
+"""Learners: numpy in and out, tickets, batches, errors in the core's words, saved states."""
+
+import json
+import pickle
+
+import numpy
+import pytest
+import reticent
+from reticent import ReticentError
+
+
+def joint(**parameters):
+    return reticent.JointBandit(5, 1.0, 1e-6, **{"horizon": 100_000, **parameters})
+
+
+@pytest.mark.parametrize("make", [joint, lambda: reticent.LinUCB(5)])
+class TestBandits:
+    def test_any_layout_of_the_arms_gives_the_same_choice(self, make, arms):
+        ways = [
+            arms,
+            arms.tolist(),
+            numpy.asfortranarray(arms),
+            arms.astype(numpy.float32).astype(object),
+            numpy.repeat(arms, 2, axis=0)[::2],
+            reticent.Arms(arms),
+        ]
+        bandits = [make() for _ in ways]
+        for _ in range(20):
+            for way, bandit in zip(ways[:3] + ways[4:], bandits):
+                decision = bandit.decide(way)
+                bandit.observe(decision.ticket, float(arms[decision.arm, 0]))
+            # Before the first release nothing of a joint bandit is random.
+            assert len({bandit.decide(arms).arm for bandit in bandits[:5]}) == 1
+
+    def test_rewards_come_in_any_order_once_or_never(self, make, arms):
+        bandit = make()
+        tickets = [bandit.decide(arms).ticket for _ in range(4)]
+        assert len(set(tickets)) == 4 and bandit.open_decisions == 4
+        bandit.observe(tickets[2], 0.5)
+        bandit.observe(tickets[0], -0.5)
+        assert bandit.dismiss(tickets[1]) and not bandit.dismiss(tickets[1])
+        for ticket in (tickets[2], tickets[1], 999):
+            with pytest.raises(ReticentError, match="ticket is .*never given out"):
+                bandit.observe(ticket, 0.5)
+        assert bandit.rounds == 2 and bandit.open_decisions == 1
+
+    def test_many_at_once_is_one_after_the_other(self, make, arms):
+        one, many, same = make(), make(), make()
+        sets = numpy.stack([numpy.roll(arms, shift, axis=0) for shift in range(30)])
+        tickets, chosen = many.decide_many(sets)
+        assert tickets.dtype == numpy.uint64 and chosen.shape == (30,)
+        assert [tuple(one.decide(rows)) for rows in sets] == list(zip(tickets, chosen))
+        rewards = numpy.linspace(-1, 1, 30)
+        many.observe_many(tickets, rewards)
+        for ticket, reward in zip(tickets, rewards):
+            one.observe(int(ticket), reward)
+        assert one.rounds == many.rounds == 30 and many.open_decisions == 0
+        if isinstance(one, reticent.LinUCB):
+            assert (one.theta == many.theta).all() and one.save() == many.save()
+        tickets, chosen = same.decide_many(arms, people=7)
+        assert len(tickets) == 7
+
+    def test_what_is_refused_changes_nothing(self, make, arms):
+        bandit = make()
+        ticket = bandit.decide(arms).ticket
+        bad = arms.copy()
+        bad[3, 1] = numpy.nan
+        for call, words in [
+            (lambda: bandit.decide(bad), "nan"),
+            (lambda: bandit.decide(arms[:, :3]), "exactly 5"),
+            (lambda: bandit.decide(arms[0]), "one arm a row"),
+            (lambda: bandit.decide("arms"), "one arm a row"),
+            (lambda: bandit.decide(numpy.zeros((0, 5))), "above 0"),
+            (lambda: bandit.observe(ticket, numpy.nan), "reward"),
+            (lambda: bandit.decide_many(arms), "people=n"),
+            (lambda: bandit.decide_many(numpy.stack([arms, bad])), "entry 1"),
+            (lambda: bandit.observe_many([ticket], [0.1, 0.2]), "exactly 1"),
+            (lambda: bandit.observe_many([0.5], [0.1]), "whole numbers"),
+            (lambda: bandit.observe_many([77], [0.1]), "entry 0: ticket is 77"),
+        ]:
+            with pytest.raises(ReticentError, match=f"(?i){words}"):
+                call()
+        assert (bandit.rounds, bandit.open_decisions) == (0, 1)
+        with pytest.raises(OverflowError):
+            bandit.observe(-1, 0.5)
+
+    def test_a_pickle_goes_on(self, make, arms):
+        bandit = make()
+        first, waiting = bandit.decide(arms), bandit.decide(arms)
+        bandit.observe(first.ticket, 0.5)
+        copy = pickle.loads(pickle.dumps(bandit))
+        assert (copy.rounds, copy.open_decisions) == (1, 1)
+        assert (copy.theta == bandit.theta).all()
+        copy.observe(waiting.ticket, 0.25)
+        assert copy.rounds == 2 and bandit.rounds == 1
+
+
+def test_a_bandit_learns(arms):
+    """Random choice has mean reward near 0; the best arm has 1, and the private bandit ends there in twelve runs of twelve."""
+    theta = arms[11]
+    draws = numpy.random.default_rng(3)
+    for bandit, least in ((reticent.LinUCB(5, noise=1.0), 0.9), (reticent.JointBandit(5, 8.0, 1e-6, 60_000), 0.5)):
+        set_, late = reticent.Arms(arms), []
+        for step in range(60_000 if bandit.guarantee else 4000):
+            ticket, arm = bandit.decide(set_)
+            mean = arms[arm] @ theta
+            bandit.observe(ticket, 1.0 if draws.random() < 0.5 + mean / 2 else -1.0)
+            late.append(mean)
+        assert numpy.mean(late[-1000:]) > least, bandit
+
+
+def test_saved_states_move(arms):
+    bandit = joint(schedule="every_round")
+    for _ in range(3):
+        bandit.observe(bandit.decide(arms).ticket, 0.5)
+    old, theta = bandit.save(), bandit.theta
+    moved = reticent.JointBandit.load(old, releases_made=3)
+    assert (moved.theta == theta).all() and moved.releases == 3 and moved.replays == 0
+    assert moved.guarantee.epsilon == bandit.guarantee.epsilon
+    bandit.observe(bandit.decide(arms).ticket, 0.5)
+    with pytest.raises(ReticentError, match="stands at release 3 but 4 releases"):
+        reticent.JointBandit.load(old, releases_made=4)
+    paid = reticent.JointBandit.load(old, releases_made=4, replays_made=0)
+    assert paid.replays == 1 and paid.guarantee.epsilon > bandit.guarantee.epsilon
+    with pytest.raises(ReticentError, match="checksum"):
+        reticent.JointBandit.load(old[:-1])
+    with pytest.raises(ReticentError, match="not a"):
+        reticent.Server.load(old)
+    for learner, kind in ((reticent.LinUCB(3), reticent.LinUCB), (reticent.OnlineLearner(3, 1.0), reticent.OnlineLearner)):
+        for length in (0, 5, 20, len(learner.save()) - 1):
+            with pytest.raises(ReticentError):
+                kind.load(learner.save()[:length])
+
+
+def test_parameters_are_refused_in_the_words_of_the_core():
+    for call, words in [
+        (lambda: reticent.JointBandit(5, -1.0, 1e-6, 1000), "epsilon is -1"),
+        (lambda: reticent.JointBandit(0, 1.0, 1e-6, 1000), "dimension is 0"),
+        (lambda: reticent.JointBandit(5, 1.0, 1e-6, 1000, mechanism="oak"), "mechanism is .*blt"),
+        (lambda: reticent.JointBandit(5, 1.0, 1e-6, None, mode="paper"), "horizon is unknown"),
+        (lambda: reticent.LocalPlan(2, 1.0, 1e-6, rewards=(1.0, 0.0)), "rewards is"),
+        (lambda: reticent.ShufflePlan(2, 1.0, 1e-6, batch=0), "batch is 0"),
+        (lambda: reticent.ConvexBandit({"kind": "heap"}, 1.0, 100), "set is .*simplex"),
+        (lambda: reticent.SafePlan([[1.0], [-1.0]], [1.0, 1.0], [1.0], []), "agents has 0 entries"),
+    ]:
+        with pytest.raises(ReticentError, match=words):
+            call()
+    with pytest.raises(TypeError):
+        reticent.JointBandit(5, "much", 1e-6)
+
+
+def test_paper_mode_shows_the_claim():
+    guarantee = joint(mode="paper").guarantee
+    assert guarantee.to_dict()["mode"] == "paper" and "claimed" in repr(guarantee)
+
+
+def test_a_guarantee_reads_well():
+    guarantee = reticent.JointBandit(5, 1.0, 0.01, 1000).guarantee
+    assert repr(guarantee).startswith("(at most 1.0000, 1e-2)-differentially private for one person")
+    assert any("1e-3" in warning for warning in guarantee.warnings)
+    assert guarantee.epsilon_at(1e-9) > guarantee.epsilon
+    assert guarantee.delta_at(guarantee.epsilon) == pytest.approx(0.01, rel=1e-6)
+    table = guarantee._repr_html_()
+    assert table.count("<tr>") == len(guarantee.table().splitlines())
+    assert "rests on" in table and "1e-2" in table
+    assert json.loads(guarantee.to_json())["delta"] == guarantee.delta == 0.01
+
+
+def test_local_halves_exchange_bytes(arms):
+    plan = pickle.loads(pickle.dumps(reticent.LocalPlan(5, [0.5, 8.0], 1e-6, unit_arms=True)))
+    server = plan.server()
+    draws, theta = numpy.random.default_rng(1), arms[3]
+    for _ in range(5):
+        model = bytes(server.publish())
+        reports = []
+        for _ in range(400):
+            person = plan.person(level=1)
+            arm = person.choose(model, arms)
+            reward = 1.0 if draws.random() < 0.5 + arms[arm] @ theta / 2 else -1.0
+            reports.append(bytes(person.report(model, arms[arm], reward)))
+            with pytest.raises(ReticentError, match="reported as often"):
+                person.report(model, arms[arm], reward)
+        assert server.absorb_many(reports) == 400
+        server = pickle.loads(pickle.dumps(server))
+        assert server.absorb(reports[0]) == "duplicate"
+    assert server.reports == 2000
+    assert server.expected_reward(arms[3]) > server.expected_reward(-arms[3])
+    assert plan.guarantee(0).epsilon < 0.51 < plan.guarantee(1).epsilon <= 8.0 + 1e-6
+    assert plan.guarantee(0).model == "local"
+    with pytest.raises(ReticentError, match="report is 3 bytes.*refuse its sender"):
+        server.absorb(b"{]}")
+    with pytest.raises(ReticentError, match="other parameters"):
+        reticent.LocalPlan(5, 1.0, 1e-6).server().absorb(reports[0])
+
+
+def test_a_shuffler_stands_between():
+    plan = reticent.ShufflePlan(2, 1.0, 1e-6, batch=50, aggregation="permute")
+    shuffler, server = plan.shuffler(), plan.server()
+    model = server.publish()
+    person_report = lambda: bytes(plan.person().report(model, [0.6, 0.8], 0.5))  # noqa: E731
+    first = person_report()
+    assert shuffler.take(first) is None and shuffler.take(first) is None and shuffler.waiting == 1
+    moved = reticent.Shuffler.load(shuffler.save(), 0)
+    batches = [moved.take(person_report()) for _ in range(49)]
+    assert batches[:-1] == [None] * 48 and batches[-1].people == 50
+    assert server.absorb(bytes(batches[-1])) == "counted"
+    assert pickle.loads(pickle.dumps(server)).absorb(batches[-1]) == "duplicate"
+    with pytest.raises(ReticentError, match="batches_made"):
+        reticent.Shuffler.load(shuffler.save(), 1)
+    with pytest.raises(TypeError, match="pickle"):
+        pickle.dumps(shuffler)
+    assert plan.guarantee.epsilon <= 1.0 + 1e-9 < plan.local_guarantee.epsilon
+
+
+def test_a_safe_coordinator_is_safe():
+    agent = dict(dimension=2, parameter_bound=1.0, action_bound=4.0, response_noise=0.05, privacy=dict(epsilon=4.0, delta=1e-5))
+    rows, bounds = numpy.array([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]), numpy.array([3.0, 1.0, 1.0])
+    plan = reticent.SafePlan(rows, bounds, [1.0, 2.0], [agent, agent])
+    assert plan.safety["holds"] and "probability at least 0.99" in plan.safety["sentence"]
+    theta = numpy.array([[0.6, 0.8], [-0.8, 0.6]])
+    coordinator, agents = plan.coordinator(), [plan.agent(0), plan.agent(1)]
+    draws = numpy.random.default_rng(5)
+    for step in range(200):
+        decision = coordinator.decide()
+        means = numpy.array([theta[m] @ decision.actions[m] for m in range(2)])
+        assert (rows @ means <= bounds + 1e-9).all() and decision.usage <= 1.0
+        for m in range(2):
+            coordinator.observe(bytes(agents[m].respond(decision.ticket, means[m] + 0.05 * draws.standard_normal())))
+        if step == 100:
+            coordinator = pickle.loads(pickle.dumps(coordinator))
+            agents[0] = reticent.Agent.load(agents[0].save(), agents[0].answered)
+    estimate, width = coordinator.estimate(0)
+    assert estimate.shape == (2,) and width > 0 and coordinator.rounds == 200
+    assert agents[0].guarantee.epsilon > plan.guarantee().epsilon
+    with pytest.raises(ReticentError, match="agent is colour"):
+        reticent.SafePlan(rows, bounds, [1.0, 2.0], [agent, {**agent, "colour": 1}])
+    with pytest.raises(ReticentError, match="without dimension"):
+        reticent.SafePlan(rows, bounds, [1.0, 2.0], [agent, {"parameter_bound": 1.0, "action_bound": 1.0, "response_noise": 0.1}])
+
+
+def test_a_linear_model_learns_from_protected_gradients():
+    draws = numpy.random.default_rng(2)
+    X = draws.standard_normal((20_000, 3)) / 2
+    y = numpy.sign(X @ [1.0, -1.0, 0.5])
+    device = reticent.Randomizer.k_norm(3, epsilon=4.0, bound=1.0)
+    model = reticent.LinearModel(3, 1.0, "hinge")
+    model.partial_fit(X[:, ::-1][:, ::-1], y, device)
+    assert (numpy.sign(model.decision_function(X)) == y).mean() > 0.8
+    halves = reticent.LinearModel(3, 1.0, "hinge")
+    for x, label in zip(X[:100], y):
+        halves.receive(device.report(halves.gradient(x, label)))
+    assert pickle.loads(pickle.dumps(halves)).coef_.tolist() == halves.coef_.tolist()
+    for device in (reticent.Randomizer.laplace([1.0, 0.0, 2.0], 1.0), reticent.Randomizer.l1(3, 1.0, 1.0), reticent.Randomizer.staircase([3.0] * 3, 1.0)):
+        assert device.report([0.1, 0.2, 0.3]).shape == (3,) and device.guarantee().model == "local"
+    assert reticent.Randomizer.laplace([1.0, 0.0, 2.0], 1.0).report([0.1, 0.2, 0.3])[1] == 0.0
+    learner = reticent.OnlineLearner(3, 1.0)
+    learner.absorb_many(numpy.full((50, 3), 0.1))
+    learner.skip()
+    assert learner.rounds == 51 and learner.regret_bound([-1.0, 0.0, 0.0]) > 0
+    with pytest.raises(ReticentError, match="entry 1"):
+        learner.absorb_many([[0.1, 0.1, 0.1], [numpy.nan, 0.0, 0.0]])
+
+
+def test_slates_are_played_and_learnt():
+    bandit = reticent.ConvexBandit({"kind": "slates", "elements": 6, "size": 2}, 1.0, 40_000, values=(0.0, 2.0), play="vertices")
+    assert bandit.guarantee is None
+    cost = numpy.array([0.0, 0.1, 0.9, 0.9, 0.9, 0.9])
+    for _ in range(20_000):
+        ticket, slate = bandit.decide()
+        assert slate.sum() == 2 and set(slate) <= {0.0, 1.0}
+        bandit.observe(ticket, float(cost @ slate))
+    assert cost @ bandit.point < 0.6     # all slates alike cost 1.23 on average
+    private = reticent.ConvexBandit({"kind": "simplex", "outcomes": 3}, 1.0, 1000, 1.0, 1e-6)
+    private.observe(private.decide().ticket, 0.5)
+    moved = reticent.ConvexBandit.load(private.save(), private.decisions, private.releases)
+    assert moved.guarantee.epsilon == private.guarantee.epsilon <= 1.0
+    copy = pickle.loads(pickle.dumps(private))
+    assert copy.guarantee.epsilon > private.guarantee.epsilon
+    assert reticent.ConvexBandit({"kind": "simplex", "outcomes": 3}, 1.0, 1000, 1.0, local=True).guarantee.model == "local"
