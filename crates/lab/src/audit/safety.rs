@@ -60,7 +60,7 @@ pub fn checks(scale: f64, seed: u64) -> Result<Vec<Check>> {
     };
     let mut all = vec![
         coverage("the joint learner's tight set", trials, seed, 0.1, joint(exact))?,
-        coverage("Proposition 4 of paper 1", trials, seed, 0.02, joint(published))?,
+        coverage("the set of Proposition 4 of paper 1", trials, seed, 0.02, joint(published))?,
         coverage("OnlineUCB's proved set", trials, seed, 1e-3, online_history)?,
         coverage("the safe coordinator's sets", trials, seed, 0.1, safe_history)?,
     ];
@@ -84,7 +84,7 @@ fn coverage(
     };
     let (whole, shrunk) = (count(1.0)?, count(shrink)?);
     Ok(Check {
-        claim: format!("{set} holds theta* in all rounds with probability {}", 1.0 - ALPHA),
+        claim: format!("theta* lies in {set} in all rounds with probability {}", 1.0 - ALPHA),
         attack: "theta* at its bound, rewards of plus or minus 1".into(),
         found: format!("{whole} of {trials} histories missed; {shrunk} with {shrink} of the width"),
         held: !too_many(whole, trials, ALPHA),
