@@ -27,7 +27,9 @@ fn one_document_with_the_fields_others_rely_on() {
         {
             assert!(!audit[field].is_null(), "{field} of {audit}");
         }
-        assert!(audit["certified"]["epsilon"].is_number() && audit["certified"]["delta"].is_number());
+        assert!(
+            audit["certified"]["epsilon"].is_number() && audit["certified"]["delta"].is_number()
+        );
         assert!(["consistent", "violated"].contains(&audit["verdict"].as_str().unwrap()));
     }
     // The same seed, the same bounds; the published agents have a claim beside their certificate.

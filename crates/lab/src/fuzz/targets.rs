@@ -23,7 +23,7 @@ use reticent::{
 use super::corpus;
 use crate::{
     Experiment, FastNoise,
-    csv::Table,
+    csv::{Rows, Table},
     gradients::LearnFile,
     safe::{PlanFile, SafeSetLines},
 };
@@ -96,10 +96,16 @@ fn texts() -> Vec<Target> {
         }),
         text_target("csv", vec![csv], |text| {
             let path = Path::new("fuzz.csv");
-            drop(Table::columns(text, path));
             drop(Table::with_label(text, path, None, None, Some("visits")));
-            drop(Table::numbers(text, path, &["age".into(), "label".into()]));
-            drop(Table::words(text, path, "label"));
+            drop(Table::with_label(text, path, Some(&["age".into()]), Some("label"), None));
+            // Files larger than memory are read line by line.
+            let file = std::env::temp_dir().join(format!("reticent-fuzz-{}.csv", std::process::id()));
+            if std::fs::write(&file, text).is_ok()
+                && let Ok(mut rows) = Rows::open(&file)
+            {
+                drop(rows.column("label"));
+                while let Ok(Some(_)) = rows.next() {}
+            }
             drop(Table::column(text, path, "visits"));
         }),
         text_target("event", vec![br#"{"kind":"composed","events":[{"kind":"gaussian","sensitivity":1.0,"sigma":4.0},{"kind":"repeated","event":{"kind":"laplace","sensitivity":1.0,"scale":2.0},"times":3},{"kind":"randomized_response","categories":3,"epsilon":0.5}]}"#.to_vec(), br#"{"kind":"shuffled","epsilon":1.0,"people":200,"binary":true}"#.to_vec()], |text| {
