@@ -28,13 +28,16 @@ use crate::{
     safe::{PlanFile, SafeSetLines},
 };
 
+/// What is done with an input.
+type Reader = Box<dyn Fn(&[u8])>;
+
 /// A reader, with inputs to begin from.
 pub(super) struct Target {
     pub(super) name: &'static str,
     pub(super) seeds: Vec<Vec<u8>>,
     /// Inputs are saved states, whose checksum is to be right.
     pub(super) sealed: bool,
-    pub(super) read: Box<dyn Fn(&[u8])>,
+    pub(super) read: Reader,
 }
 
 /// All of them.
