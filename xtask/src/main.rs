@@ -1,8 +1,11 @@
 //! What a maintainer runs.
 //!
 //! `cargo xtask test` is the whole test suite, on a machine that has nothing but cargo and Python:
-//! format, lints, unit, property, documentation and command-line tests, then the Python oracles and the Python package, each in
-//! a virtual environment of its own.
+//! format, lints, unit, property, documentation and command-line tests, the quick part of the audit, then the Python oracles and the
+//! Python package, each in a virtual environment of its own.
+//!
+//! `cargo xtask audit [--quick]` attacks every promise, catches every known mistake, and counts what confidence sets miss;
+//! `cargo xtask fuzz [--minutes 10]` mutates everything that is read.
 
 use std::{
     env,
@@ -17,9 +20,14 @@ fn main() -> ExitCode {
         Some("test") => test(),
         Some("oracles") => cargo("binary for the oracles", &["build", "--quiet", "--workspace"])
             .and_then(|()| oracles()),
+        Some("audit") => audit(env::args().any(|argument| argument == "--quick")),
+        Some("fuzz") => fuzz(&minutes()),
         Some("python") => cargo("binary to compare with", &["build", "--quiet", "--workspace"])
             .and_then(|()| python_package()),
-        _ => Err("usage: cargo xtask test | oracles | python".to_string()),
+        _ => Err(
+            "usage: cargo xtask test | oracles | python | audit [--quick] | fuzz [--minutes 10]"
+                .to_string(),
+        ),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,8 +56,40 @@ fn test() -> Result<(), String> {
             .env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
     // The command-line tests have built the binary.
+    step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
     oracles()?;
     python_package()
+}
+
+/// Every promise against every attack: prints a table, and fails if a promise is violated or a mistake is missed.
+fn audit(quick: bool) -> Result<(), String> {
+    cargo("binary for the audit", &["build", "--quiet", "--workspace"])?;
+    let mut command = root_command(binary());
+    command.arg("audit").args(quick.then_some("--quick"));
+    step("audit", &mut command)
+}
+
+/// Minutes of fuzzing of every reader; a finding is printed and fails.
+fn fuzz(minutes: &str) -> Result<(), String> {
+    let arguments = ["test", "--workspace", "--quiet", "--lib", "minutes_of_fuzzing", "--"];
+    let mut command = root_command("cargo");
+    command
+        .args(arguments)
+        .args(["--ignored", "--nocapture"])
+        .env("RETICENT_FUZZ_MINUTES", minutes);
+    step("fuzzing", &mut command)
+}
+
+/// What stands after `--minutes`, or 10.
+fn minutes() -> String {
+    let mut arguments = env::args().skip_while(|argument| argument != "--minutes");
+    arguments.nth(1).unwrap_or_else(|| "10".into())
+}
+
+/// The command line as the tests have built it.
+fn binary() -> PathBuf {
+    let target = env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
+    target.join("debug/reticent")
 }
 
 /// Compares the built binary with what nobody here wrote: dp_accounting, scipy, mpmath.

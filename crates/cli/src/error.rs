@@ -33,6 +33,9 @@ pub enum Error {
     /// Some trials failed, and the others went on.
     #[error("some trials failed:\n{0}")]
     Partly(String),
+    /// Something that was promised does not hold.
+    #[error("violated: {0}")]
+    Violated(String),
     /// Standard output is gone.
     #[error("cannot write the result: {0}")]
     Output(#[from] std::io::Error),
@@ -50,9 +53,10 @@ impl Error {
     /// 2 for bad input, 1 for everything else.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Error::Core(reticent::Error::Entropy { .. }) | Error::Output(_) | Error::Partly(_) => {
-                ExitCode::from(1)
-            }
+            Error::Core(reticent::Error::Entropy { .. })
+            | Error::Output(_)
+            | Error::Partly(_)
+            | Error::Violated(_) => ExitCode::from(1),
             Error::Lab(error) if !error.is_bad_input() => ExitCode::from(1),
             _ => ExitCode::from(2),
         }

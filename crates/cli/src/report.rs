@@ -13,6 +13,7 @@ pub struct Report {
     warnings: Vec<String>,
     notes: Vec<String>,
     failures: Vec<String>,
+    violations: Vec<String>,
 }
 
 impl Report {
@@ -25,6 +26,7 @@ impl Report {
             warnings: Vec::new(),
             notes: Vec::new(),
             failures: Vec::new(),
+            violations: Vec::new(),
         }
     }
 
@@ -46,6 +48,12 @@ impl Report {
         self
     }
 
+    /// Promises that do not hold.
+    pub fn refute(mut self, violations: impl IntoIterator<Item = String>) -> Self {
+        self.violations.extend(violations);
+        self
+    }
+
     /// Writes the result to stdout; a reader who closed the pipe early is no failure.
     pub fn print(&self, json: bool) -> Result<(), Error> {
         for warning in &self.warnings {
@@ -57,6 +65,7 @@ impl Report {
         let text = if json { self.json.to_string() } else { self.text.trim_end().to_string() };
         match writeln!(std::io::stdout(), "{text}") {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ if !self.violations.is_empty() => Err(Error::Violated(self.violations.join(", "))),
             _ if self.failures.is_empty() => Ok(()),
             _ => Err(Error::Partly(self.failures.join("\n"))),
         }

@@ -11,7 +11,7 @@
 use reticent::privacy::Guarantee;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::Result;
+use crate::{Result, audit::Attack};
 
 /// One algorithm in one environment, ready to run.
 pub trait Contestant: Send + Sync {
@@ -35,6 +35,11 @@ pub trait Contestant: Send + Sync {
     /// same order whatever the number of rounds.
     fn bounds(&self, _rounds: u64) -> Vec<Bound> {
         Vec::new()
+    }
+
+    /// How its promises can be attacked: see [`crate::audit`].
+    fn attacks(&self) -> &[Attack] {
+        &[]
     }
 
     /// A hash of data that were read from elsewhere and determine a trial too; stored results of other data are not used.

@@ -3,6 +3,7 @@
 //! Everything around the algorithms: simulation noise, demonstrations, benchmarks, figures and reports.
 //! Nothing deployed needs it, so nothing deployed can reach its seeded noise.
 
+pub mod audit;
 pub mod bandits;
 pub mod bench;
 pub mod contest;
@@ -12,6 +13,8 @@ mod error;
 pub mod experiment;
 mod fast_noise;
 pub mod figure;
+#[cfg(test)]
+mod fuzz;
 pub mod gradients;
 mod lines;
 pub mod losses;

@@ -23,7 +23,7 @@ pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; white-space: pre-wr
 details, details + p { margin: .6rem 0; } summary { cursor: pointer; }
 footer { margin-top: 2rem; color: #666; font-size: .85rem; }
 table.heat td { text-align: center; print-color-adjust: exact; }
-@media (max-width: 45rem) { body { font-size: 14px; margin: 1rem auto; } th, td { padding: .2rem .5rem; white-space: nowrap; } td.words { white-space: normal; min-width: 16rem; } }
+@media (max-width: 45rem) { body { font-size: 14px; margin: 1rem auto; } svg { min-width: 0; } th, td { padding: .2rem .5rem; white-space: nowrap; } td.words { white-space: normal; min-width: 16rem; } }
 @media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
 ";
 

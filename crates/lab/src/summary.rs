@@ -75,6 +75,9 @@ pub struct Summary {
     /// The file as run.
     #[serde(skip)]
     pub experiment: String,
+    /// What went wrong in trials that are missing here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
     /// Rounds of a trial.
     pub rounds: u64,
     /// The seed.
@@ -91,6 +94,11 @@ impl Estimate {
         let square: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
         let standard_error = if values.len() > 1 { (square / (n - 1.0) / n).sqrt() } else { 0.0 };
         Estimate { mean, standard_error, trials: values.len() }
+    }
+
+    /// Half the width of the band around a line: the 95 % interval, which on a logarithmic axis must stay above zero.
+    pub(crate) fn band(&self) -> f64 {
+        self.half_width().unwrap_or(0.0).min(0.9 * self.mean.abs())
     }
 
     /// Half the width of the 95 % interval (Student's t); nobody knows it from a single trial.
@@ -194,8 +202,11 @@ impl Summary {
             vec![
                 summary.name.clone(),
                 format!("{:.1}", summary.final_regret.mean),
-                format!("{:.1}", summary.final_regret.standard_error),
-                summary.final_regret.half_width().map_or("one trial".into(), |half| {
+                match summary.final_regret.trials {
+                    1 => "one trial".into(),
+                    _ => format!("{:.1}", summary.final_regret.standard_error),
+                },
+                summary.final_regret.half_width().map_or("-".into(), |half| {
                     let mean = summary.final_regret.mean;
                     format!("{:.1} to {:.1}", mean - half, mean + half)
                 }),
@@ -325,9 +336,7 @@ impl Summary {
             let place = alike().position(|other| other.name == summary.name).unwrap_or(0);
             let paleness = sweep::paleness(place, alike().count());
             let points = summary.curve.iter().map(|(round, e)| (*round as f64, e.mean));
-            // Two standard errors; on a logarithmic axis a band must stay above zero.
-            let band =
-                summary.curve.iter().map(|(_, e)| (2.0 * e.standard_error).min(0.9 * e.mean.abs()));
+            let band = summary.curve.iter().map(|(_, e)| e.band());
             series.push(Series {
                 name: summary.name.clone(),
                 colour,
@@ -354,7 +363,7 @@ impl Summary {
         }
         let nothing = series.iter().flat_map(|line| &line.points).all(|(_, regret)| *regret <= 0.0);
         Figure {
-            title: format!("{}: regret, band of two standard errors", self.name),
+            title: format!("{}: regret, 95 % intervals", self.name),
             x: ("round".into(), Scale::Logarithmic),
             // Somebody who never errs has no place on a logarithmic axis.
             y: ("regret".into(), if nothing { Scale::Linear } else { Scale::Logarithmic }),
@@ -369,6 +378,12 @@ impl Summary {
         }
         for map in sweep::heat_maps(&self.algorithms) {
             page.heat_map(&map);
+        }
+        if !self.failures.is_empty() {
+            page.heading("Trials that failed, and are missing below");
+            for failure in &self.failures {
+                page.paragraph(failure);
+            }
         }
         page.heading("Final regret");
         page.table(&HEADER, &self.rows());

@@ -201,10 +201,7 @@ fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Fig
                 colour: colour(of),
                 paleness: paleness(place, alike.len()),
                 line: Line::Solid,
-                band: points
-                    .iter()
-                    .map(|(_, e)| (2.0 * e.standard_error).min(0.9 * e.mean.abs()))
-                    .collect(),
+                band: points.iter().map(|(_, e)| e.band()).collect(),
                 points: points.iter().map(|(x, e)| (*x, e.mean)).collect(),
             });
         }
@@ -236,7 +233,7 @@ fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Fig
     let x = scale(&|| all().map(|point| point.0).collect());
     let y = scale(&|| all().map(|point| point.1).collect());
     (!series.is_empty()).then(|| Figure {
-        title: format!("{name}: final regret against {key}, band of two standard errors"),
+        title: format!("{name}: final regret against {key}, 95 % intervals"),
         x: (key.to_string(), x),
         y: ("final regret".into(), y),
         series,

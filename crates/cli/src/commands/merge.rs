@@ -8,7 +8,7 @@ use reticent_lab::Experiment;
 use super::run::report;
 use crate::{error::Error, report::Report};
 
-/// Joins folders of `reticent run --shard`: the same table, figures and report as of one run.
+/// Joins folders of `reticent run --shard`: the same results.csv as one run, byte for byte.
 #[derive(Args)]
 #[command(after_help = "Example: reticent merge results/part1 results/part2 --out results/whole")]
 pub struct Arguments {

@@ -6,6 +6,7 @@ use reticent_lab::{Experiment, Override};
 
 use crate::error::Error;
 
+pub mod audit;
 pub mod bench;
 pub mod certify;
 pub mod demo;

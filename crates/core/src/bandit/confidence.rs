@@ -133,6 +133,16 @@ impl ConfidenceRule {
         Ok(ConfidenceRule { problem, alpha, confidence })
     }
 
+    /// Refuses a rule that was read and could not have been made, or is for another dimension.
+    pub(super) fn check(&self, dimension: usize) -> Result<()> {
+        ConfidenceRule::new(self.problem, self.alpha, self.confidence)?;
+        if self.problem.dimension == dimension {
+            return Ok(());
+        }
+        let found = self.problem.dimension;
+        Err(Error::Dimension { field: "confidence rule", expected: dimension, found })
+    }
+
     /// The bounds on the regulariser, if this is the paper's set: what its theorems speak of.
     pub fn regularizer(&self) -> Option<&Regularizer> {
         match &self.confidence {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{Arms, Confidence, ConfidenceRule, Policy, Problem, Published, PublishedNoise};
 use crate::{
     Error, Result,
+    error::finite_vector,
     noise::Noise,
     privacy::{Guarantee, Mode},
     release::{
@@ -389,14 +390,31 @@ impl<N: Noise + Serialize + DeserializeOwned> JointLinUcb<N> {
     /// Continues bit for bit, if no release has left since the bytes were saved: see [`PrivateSum::resume`].
     pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
         let (sum, state): (Vec<u8>, State) = saved::load(KIND, bytes)?;
-        Ok(JointLinUcb { sum: PrivateSum::resume(&sum, releases_made)?, state })
+        JointLinUcb { sum: PrivateSum::resume(&sum, releases_made)?, state }.checked()
     }
 
     /// Continues from an older state and pays for the replay: see [`PrivateSum::resume_charged`].
     pub fn resume_charged(bytes: &[u8], releases_made: u64, replays_made: u64) -> Result<Self> {
         let (sum, state): (Vec<u8>, State) = saved::load(KIND, bytes)?;
         let sum = PrivateSum::resume_charged(&sum, releases_made, replays_made)?;
-        Ok(JointLinUcb { sum, state })
+        JointLinUcb { sum, state }.checked()
+    }
+
+    /// Whether the parts of a state that was read fit each other, which a checksum cannot tell.
+    fn checked(self) -> Result<Self> {
+        let State { params, rule, policy, open, .. } = &self.state;
+        params.problem.check()?;
+        let d = params.problem.dimension;
+        rule.check(d)?;
+        policy.check_parts(d)?;
+        open.values().try_for_each(|features| finite_vector("open decision", features, d))?;
+        match self.sum.clipper().domain() {
+            Domain::Regression { dimension, .. } if *dimension == d => Ok(self),
+            other => {
+                let remedy = "its sums belong to another learner; restore another copy";
+                Err(Error::invalid("saved sums", format!("{other:?}"), remedy))
+            }
+        }
     }
 }
 

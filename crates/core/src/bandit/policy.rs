@@ -59,6 +59,16 @@ impl Policy {
         Ok(Policy::new(theta, whitening, width, drift))
     }
 
+    /// Refuses a policy that was read and could not have been made, or is for another dimension.
+    pub(super) fn check_parts(&self, dimension: usize) -> Result<()> {
+        Policy::from_parts(self.theta.clone(), self.whitening.clone(), self.width, self.drift)?;
+        if self.dimension == dimension && self.theta.len() == dimension {
+            return Ok(());
+        }
+        let found = self.dimension;
+        Err(Error::Dimension { field: "policy", expected: dimension, found })
+    }
+
     /// How many features an arm has.
     pub fn dimension(&self) -> usize {
         self.dimension

@@ -263,7 +263,7 @@ fn rounded_up(value: f64) -> String {
     if !value.is_finite() || value >= 1e9 {
         return value.to_string();
     }
-    if value > 1e-9 && value < 1e-3 {
+    if value > 0.0 && value < 1e-3 {
         // Three digits after the point of the mantissa, upwards.
         let unit = 10f64.powf(value.log10().floor() - 3.0);
         return format!("{:.3e}", ((value - 1e-9 * value) / unit).ceil() * unit);

@@ -3,6 +3,8 @@
 //! Between two releases the policy stands still, so the environment plays at full speed; the noise of the mechanism is added to the
 //! exact sums of the block's rounds. The law is that of the learner that is deployed, which the tests compare.
 
+use std::sync::Arc;
+
 use reticent::{
     bandit::{Confidence, ConfidenceRule, Regularizer, bounds},
     privacy::Guarantee,
@@ -12,6 +14,7 @@ use reticent::{
 use super::Setting;
 use crate::{
     FastNoise, Result,
+    audit::Attack,
     contest::{Bound, Checkpoint, Contestant, Side, Trial, mix, name_hash},
     environment::GapParams,
     simulate::{NodeNoise, PrefixNoise, StreamNoise, Sums, TreeNoise},
@@ -36,6 +39,8 @@ pub struct Learner {
     /// The epsilon that was asked for.
     pub(super) epsilon: Option<f64>,
     pub(super) noise: NoisePlan,
+    /// How the promise can be attacked.
+    pub(super) attacks: Arc<Vec<Attack>>,
 }
 
 /// Which noise is simulated.
@@ -80,6 +85,10 @@ impl Contestant for Learner {
 
     fn guarantee(&self) -> Option<&Guarantee> {
         self.guarantee.as_ref()
+    }
+
+    fn attacks(&self) -> &[Attack] {
+        &self.attacks
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -153,6 +162,7 @@ impl Learner {
             guarantee: None,
             epsilon: None,
             noise: NoisePlan::None,
+            attacks: Arc::default(),
         })
     }
 }

@@ -63,7 +63,14 @@ impl Circumstances {
             _ => Ok(()),
         };
         share("lost", self.lost, "give the share of rewards that is lost, from 0 to 1")?;
-        share("availability", self.availability, "give a probability, from 0 to 1")?;
+        share("availability", self.availability, "give a probability, above 0 and up to 1")?;
+        if self.lost == Some(1.0) {
+            return Err(Error::invalid("lost", 1, "nobody could learn anything: give less than 1"));
+        }
+        if self.availability == Some(0.0) {
+            let remedy = "there would be nothing to choose: give a probability above 0";
+            return Err(Error::invalid("availability", 0, remedy));
+        }
         for (field, value) in [("batch", self.batch), ("change_every", self.change_every)] {
             if value == Some(0) {
                 return Err(Error::invalid(field, 0, "give a whole number of rounds above 0"));
@@ -75,7 +82,7 @@ impl Circumstances {
             return Err(Error::invalid("delay", mean, "give a mean from 0 to 1e15 rounds"));
         }
         match self.rotate {
-            Some(angle) if !angle.is_finite() => {
+            Some(angle) if angle.is_nan() || angle.abs() > std::f64::consts::PI => {
                 Err(Error::invalid("rotate", angle, "give radians a round, such as 0.001"))
             }
             _ => Ok(()),

@@ -22,7 +22,7 @@ use super::{
     joint_blocks::Builder,
     nothing_is_ignored,
 };
-use crate::{Result, contest::Contestant};
+use crate::{Result, audit, contest::Contestant};
 
 /// What `kind = "joint"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -248,7 +248,12 @@ impl JointLines {
         let stepped =
             plan.stepped(name, setting, self.warm_start.as_deref(), self.save.as_deref())?;
         let remarks = (!certified).then(|| remark.to_string());
-        Ok(stepped.promising(guarantee).remarking(remarks).remarking(setting.linearity()))
+        let attacks = audit::sums::attacks(&params, &guarantee);
+        Ok(stepped
+            .promising(guarantee)
+            .remarking(remarks)
+            .remarking(setting.linearity())
+            .attacked_by(attacks))
     }
 
     /// The published trees, as they are deployed.
@@ -282,7 +287,10 @@ impl JointLines {
         let source = SourcePlan::Stream(Box::new(*deployed.sums()));
         let plan = CuratorPlan::new(setting, Rule::Certified(*deployed.rule()), source);
         let stepped = plan.stepped(name, setting, None, None)?;
-        Ok(stepped.promising(deployed.guarantee()?.simulated()))
+        let guarantee = deployed.guarantee()?.simulated();
+        let mut attacks = audit::sums::attacks(deployed.sums(), &guarantee);
+        attacks.extend(audit::joint::attacks(&params, &guarantee));
+        Ok(stepped.promising(guarantee).attacked_by(attacks))
     }
 
     /// The curator whose width is nobody's theorem.
@@ -308,6 +316,7 @@ impl JointLines {
             let remark = "noise as that code simulates it, ln t nodes; priced as the 15-level tree it stands for";
             let mut stepped =
                 plan.stepped(name, setting, None, None)?.remarking([remark.to_string()]);
+            stepped.attacks = audit::local::published_tree(&constants, epsilon, &guarantee)?;
             stepped.guarantee = Some(guarantee);
             return Ok(stepped);
         }
@@ -325,6 +334,7 @@ impl JointLines {
         plan.restart_every = self.restart_every;
         let stepped =
             plan.stepped(name, setting, self.warm_start.as_deref(), self.save.as_deref())?;
-        Ok(stepped.promising(guarantee).remarking(tuned(&exploration)))
+        let attacks = audit::sums::attacks(&params, &guarantee);
+        Ok(stepped.promising(guarantee).remarking(tuned(&exploration)).attacked_by(attacks))
     }
 }

@@ -1,5 +1,7 @@
 //! `kind = "joint"` with a certified confidence set, in whole blocks: every mechanism and every published constant of paper 1.
 
+use std::sync::Arc;
+
 use reticent::{
     bandit::{Confidence, ConfidenceRule, JointParams, Problem, Published, Regularizer},
     privacy::{Guarantee, Mode, gaussian},
@@ -10,7 +12,11 @@ use super::{
     Budget, ConfidenceName, JointLines, Learner, MechanismName, Setting, blocks::NoisePlan,
     nothing_is_ignored,
 };
-use crate::{Result, environment::GapParams};
+use crate::{
+    Result,
+    audit::{self, Attack},
+    environment::GapParams,
+};
 
 /// Everything a joint learner is made from.
 pub(super) struct Builder<'a> {
@@ -78,7 +84,9 @@ impl Builder<'_> {
             .into());
         }
         let releases = self.lines.schedule.releases(self.setting.rounds);
-        self.finish(params.domain, NoisePlan::Stream { params, releases }, self.tight(), guarantee)
+        let attacks = self.attacks(&params, &guarantee);
+        let noise = NoisePlan::Stream { params, releases };
+        self.finish(params.domain, noise, self.tight(), guarantee, attacks)
     }
 
     /// A binary tree over rounds with the same noise on matrix and vector, published or exactly calibrated.
@@ -109,7 +117,8 @@ impl Builder<'_> {
             (Some(ConfidenceName::Tight), _) | (None, Mode::Exact) => self.tight(),
             _ => paper,
         };
-        self.finish(domain, NoisePlan::Gaussian { deviation }, confidence, guarantee)
+        let attacks = self.attacks(&params, &guarantee);
+        self.finish(domain, NoisePlan::Gaussian { deviation }, confidence, guarantee, attacks)
     }
 
     /// The paper's Wishart tree, with the guarantee of the learner that is deployed.
@@ -133,7 +142,34 @@ impl Builder<'_> {
             nodes: self.published.levels(),
             fresh_dummies: self.lines.fresh_dummies,
         };
-        self.finish(problem.domain(), noise, self.regularized(regularizer), guarantee)
+        let attacks = self.attacks(deployed.check()?.sums(), &guarantee);
+        self.finish(problem.domain(), noise, self.regularized(regularizer), guarantee, attacks)
+    }
+
+    /// Every release of the deployed sums, and the actions of the learner around them where the core has it.
+    fn attacks(&self, sums: &PrivateSumParams, guarantee: &Guarantee) -> Vec<Attack> {
+        let Setting { problem, rounds, .. } = *self.setting;
+        let Budget { epsilon, delta } = self.lines.privacy;
+        let alpha = Some(self.setting.alpha());
+        let learner = match (self.lines.mode, self.lines.mechanism) {
+            (Mode::Exact, MechanismName::GaussianTree) => None,
+            (Mode::Exact, _) => Some(JointParams {
+                alpha,
+                mechanism: sums.mechanism,
+                schedule: sums.schedule,
+                ..JointParams::new(problem, epsilon, delta, Some(rounds))
+            }),
+            (Mode::Paper, MechanismName::GaussianTree) => {
+                Some(JointParams::published(problem, epsilon, delta, rounds))
+            }
+            (Mode::Paper, name) => {
+                let shifted = name == MechanismName::Wishart;
+                Some(JointParams::published_wishart(problem, epsilon, delta, rounds, shifted))
+            }
+        };
+        let mut all = audit::sums::attacks(sums, guarantee);
+        all.extend(learner.iter().flat_map(|params| audit::joint::attacks(params, guarantee)));
+        all
     }
 
     fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
@@ -164,6 +200,7 @@ impl Builder<'_> {
         noise: NoisePlan,
         confidence: Confidence,
         guarantee: Guarantee,
+        attacks: Vec<Attack>,
     ) -> Result<Learner> {
         Ok(Learner {
             name: self.lines.name(&format!("{:?}", self.lines.mechanism)),
@@ -175,6 +212,7 @@ impl Builder<'_> {
             rule: ConfidenceRule::new(self.setting.problem, self.setting.alpha(), confidence)?,
             guarantee: Some(guarantee.simulated()),
             noise,
+            attacks: Arc::new(attacks),
         })
     }
 }

@@ -19,7 +19,7 @@ use super::{
     saved::{SavedLearner, WarmStart},
 };
 use crate::{
-    FastNoise, Result,
+    FastNoise, Result, audit,
     contest::Certificate,
     simulate::{Knowledge, Player},
 };
@@ -155,10 +155,11 @@ impl LocalLines {
             ..LocalParams::new(setting.bounds, epsilon, delta)
         };
         let plan = params.check()?;
-        let mut certificates = Vec::new();
+        let (mut certificates, mut attacks) = (Vec::new(), Vec::new());
         let mut weakest = plan.guarantee(0)?;
         for (level, brought) in epsilons.iter().enumerate() {
             let guarantee = plan.guarantee(level)?;
+            attacks.extend(audit::local::attacks(&plan, level, &setting.bounds, &guarantee));
             if guarantee.epsilon() > weakest.epsilon() {
                 weakest = guarantee.clone();
             }
@@ -190,7 +191,7 @@ impl LocalLines {
             }
         }
         stepped.certificates = certificates;
-        Ok(stepped.promising(weakest.simulated()).remarking(remarks))
+        Ok(stepped.promising(weakest.simulated()).remarking(remarks).attacked_by(attacks))
     }
 }
 
@@ -287,8 +288,12 @@ impl LdpLines {
             }
         };
         let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = starter(params.check()?, vec![1.0], None, None);
-        Ok(stepped.promising(guarantee).remarking(remarks))
+        let plan = params.check()?;
+        // What the published constants are certified for is this environment's arms.
+        let people = if self.mode == Mode::Paper { setting.bounds } else { bounds };
+        let attacks = audit::local::attacks(&plan, 0, &people, &guarantee);
+        stepped.start = starter(plan, vec![1.0], None, None);
+        Ok(stepped.promising(guarantee).remarking(remarks).attacked_by(attacks))
     }
 }
 

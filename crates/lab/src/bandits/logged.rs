@@ -141,6 +141,12 @@ impl LoggedLines {
 
     fn read(&self, rounds: u64) -> Result<Log> {
         let path: &Path = &self.file;
+        if let Some(least) = self.least_propensity
+            && !(least > 0.0 && least <= 1.0)
+        {
+            let remedy = "give the least probability the logging policy takes, above 0 and up to 1";
+            return Err(CoreError::invalid("least_propensity", least, remedy).into());
+        }
         let (low, high) = self.rewards;
         if !(low < high && low.is_finite() && high.is_finite()) {
             let remedy = "give the lowest reward first, below the highest";

@@ -14,7 +14,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped};
-use crate::{FastNoise, Result, simulate::Player};
+use crate::{FastNoise, Result, audit, simulate::Player};
 
 /// Which online learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -97,7 +97,8 @@ impl OnlineLines {
         let params = self.params(setting)?;
         let server = params.check()?;
         let start = move || Ok(params.check()?);
-        let mut stepping = self.stepping("OnlineUCB", server.guarantee()?, setting, start);
+        let mut stepping =
+            self.stepping("OnlineUCB", params.randomizer, server.guarantee()?, setting, start);
         if let Width::Proved(_) = params.width {
             let width = server.policy().width();
             stepping.remarks.push(format!("the proved width of the confidence set is {width:.1}"));
@@ -107,18 +108,21 @@ impl OnlineLines {
 
     /// Algorithm 9.
     pub(super) fn anytime(&self, setting: &Setting) -> Result<Stepped> {
-        let params = AnytimeParams::new(self.params(setting)?);
+        let base = self.params(setting)?;
+        let params = AnytimeParams::new(base);
         let guarantee = params.check()?.guarantee()?;
         let start = move || Ok(params.check()?);
-        Ok(self.stepping("anytime OnlineUCB", guarantee, setting, start))
+        Ok(self.stepping("anytime OnlineUCB", base.randomizer, guarantee, setting, start))
     }
 
     /// Algorithm 2.
     pub(super) fn combiner(&self, setting: &Setting) -> Result<Stepped> {
-        let params = CombinerParams::new(self.params(setting)?);
+        let base = self.params(setting)?;
+        let params = CombinerParams::new(base);
         let combiner = params.check()?;
         let start = move || Ok(params.check()?);
-        let mut stepping = self.stepping("combiner", combiner.guarantee()?, setting, start);
+        let mut stepping =
+            self.stepping("combiner", base.randomizer, combiner.guarantee()?, setting, start);
         if combiner.is_vacuous() {
             let remark = "Theorem 4.1 is vacuous at this horizon: every R_i exceeds the worst regret there is";
             stepping.remarks.push(remark.into());
@@ -183,6 +187,7 @@ impl OnlineLines {
     fn stepping<E: OnlineEngine + 'static>(
         &self,
         what: &str,
+        randomizer: FeatureRewardParams,
         guarantee: Guarantee,
         setting: &Setting,
         engine: impl Fn() -> Result<E> + Send + Sync + 'static,
@@ -197,6 +202,7 @@ impl OnlineLines {
             let parts: String = parts.iter().filter(|part| part.0).map(|part| part.1).collect();
             format!("{what}, {}{parts} ({epsilon}, {delta:e})", self.learner.text())
         });
+        let attacks = audit::local::feature_reward(&randomizer, &guarantee);
         let start = move |seed| {
             let (engine, noise) = (engine()?, FastNoise::seeded(seed));
             Ok(Box::new(Protocol { engine, noise, bases: BTreeMap::new() }) as Box<dyn Player>)
@@ -206,6 +212,7 @@ impl OnlineLines {
         Stepped::new(name, setting, start)
             .promising(guarantee.simulated())
             .remarking((!certified).then(|| remark.to_string()))
+            .attacked_by(attacks)
     }
 }
 

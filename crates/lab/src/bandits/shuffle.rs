@@ -14,7 +14,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped, curator::tuned};
-use crate::{FastNoise, Result, simulate::Player};
+use crate::{FastNoise, Result, audit, simulate::Player};
 
 /// What `kind = "shuffle"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -113,6 +113,13 @@ impl ShuffleLines {
             }
         };
         let plan = params.check()?;
+        let people = setting.bounds;
+        let (batch, form) = (params.batch, params.aggregation);
+        let mut attacks = audit::shuffle::attacks(&plan, form, batch, &people, &guarantee)?;
+        if self.mode == Mode::Exact {
+            let local = plan.local_guarantee()?;
+            attacks.extend(audit::local::attacks(plan.local(), 0, &people, &local));
+        }
         let start = move |seed| {
             let mut noise = FastNoise::seeded(seed);
             let shuffler = plan.shuffler(FastNoise::seeded(noise.bits()))?;
@@ -122,7 +129,8 @@ impl ShuffleLines {
             let player = Protocol { plan, server, shuffler, model, noise, waiting };
             Ok(Box::new(player) as Box<dyn Player>)
         };
-        Ok(Stepped::new(name, setting, start).promising(guarantee).remarking(remarks))
+        let stepped = Stepped::new(name, setting, start).promising(guarantee);
+        Ok(stepped.remarking(remarks).attacked_by(attacks))
     }
 }
 

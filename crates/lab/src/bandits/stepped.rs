@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     Result,
+    audit::Attack,
     contest::{Certificate, Contestant, Trial, mix, name_hash},
     simulate::Player,
 };
@@ -33,6 +34,8 @@ pub struct Stepped {
     pub start: Start,
     /// Folder in which each trial's learner is saved.
     pub save: Option<PathBuf>,
+    /// How its promises can be attacked.
+    pub attacks: Vec<Attack>,
     /// What it begins with.
     pub(super) warm_start: Option<WarmStart>,
 }
@@ -52,6 +55,7 @@ impl Stepped {
             setting: setting.clone(),
             start: Box::new(move |_, seed| start(seed)),
             save: None,
+            attacks: Vec::new(),
             warm_start: None,
         }
     }
@@ -63,6 +67,12 @@ impl Stepped {
             guarantee = guarantee.with_condition(warm.condition());
         }
         self.guarantee = Some(guarantee);
+        self
+    }
+
+    /// The same, and how its promises can be attacked.
+    pub fn attacked_by(mut self, attacks: Vec<Attack>) -> Self {
+        self.attacks = attacks;
         self
     }
 
@@ -84,6 +94,10 @@ impl Contestant for Stepped {
 
     fn certificates(&self) -> &[Certificate] {
         &self.certificates
+    }
+
+    fn attacks(&self) -> &[Attack] {
+        &self.attacks
     }
 
     fn remarks(&self) -> Vec<String> {

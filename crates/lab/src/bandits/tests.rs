@@ -1,8 +1,15 @@
 //! The family as a whole: files in, contestants out, and the figures others rely on.
 
-use reticent::bandit::JointParams;
+use reticent::{
+    bandit::{Exploration, JointParams},
+    release::{Calibration, Domain, PrivateSumParams},
+};
 
-use super::block_tests::Deployed;
+use super::{
+    Setting,
+    block_tests::Deployed,
+    curator::{CuratorPlan, Rule, SourcePlan},
+};
 use crate::{
     Experiment, FastNoise,
     contest::{Contestant, mix, name_hash},
@@ -378,7 +385,7 @@ fn a_saved_learner_gives_another_a_start() {
             (Some(guarantee), Some(before)) => {
                 assert_eq!(guarantee.epsilon(), before.epsilon());
                 let conditions = guarantee.conditions().join(" ");
-                assert!(conditions.contains("certificate it was saved with"), "{conditions}");
+                assert!(conditions.contains("certificates they were saved with"), "{conditions}");
             }
             _ => assert!(remarks.contains("promised nothing"), "{remarks}"),
         }
@@ -388,6 +395,61 @@ fn a_saved_learner_gives_another_a_start() {
         assert!(error.contains("seed is 1") && error.contains("population"), "{error}");
         std::fs::remove_dir_all(saved).unwrap();
     }
+}
+
+/// A learner that began with another's knowledge carries the promises to all of its people, and none of them is new to its heirs.
+#[test]
+fn promises_and_people_are_inherited() {
+    let (one, two) = (folder("heir-one"), folder("heir-two"));
+    let joint = "kind = \"joint\"\nname = \"heir\"\nprivacy = { epsilon = 8.0, delta = 1e-5 }";
+    let run = |seed: u64, lines: &str| {
+        trained(seed, &format!("[[algorithm]]\n{lines}\n")).unwrap().contestants()[0]
+            .trial(seed, 0, &[200])
+            .unwrap();
+    };
+    run(1, &format!("kind = \"linucb\"\nname = \"open\"\nsave = {one:?}"));
+    run(2, &format!("{joint}\nwarm_start = {one:?}\nsave = {two:?}"));
+    let third = trained(3, &format!("[[algorithm]]\n{joint}\nwarm_start = {two:?}\n")).unwrap();
+    let conditions = third.contestants()[0].guarantee().unwrap().conditions().join(" ");
+    assert!(conditions.contains("ONLY") && conditions.contains("\"open\""), "{conditions}");
+    for seed in [1, 2] {
+        let again = third.contestants()[0].trial(seed, 0, &[200]).unwrap_err().to_string();
+        assert!(again.contains(&format!("seed is {seed}")), "{again}");
+    }
+    std::fs::remove_dir_all(one).unwrap();
+    std::fs::remove_dir_all(two).unwrap();
+}
+
+/// Whether a person's data can be used shows neither in the times of releases nor in how many there are.
+#[test]
+fn a_person_who_is_passed_over_leaves_the_times_of_releases_as_they_are() {
+    let setting = Setting::new(&SphereParams::published().into(), 2000).unwrap();
+    let budget = Calibration::Budget { epsilon: 1.0, delta: 1e-5 };
+    let domain = Domain::regression(5, 1.0, 1.0);
+    let params = Box::new(PrivateSumParams::new(domain, Some(2000), budget));
+    let rule = Rule::Tuned { exploration: Exploration::default(), centred: true };
+    let plan = CuratorPlan::new(&setting, rule, SourcePlan::Stream(params));
+    let stepped = plan.stepped("curator".into(), &setting, None, None).unwrap();
+    let learnt_at = |skipped: u64| -> Vec<u64> {
+        let mut player = (stepped.start)(0, 7).unwrap();
+        let (mut last, mut times) = (player.knowledge(), Vec::new());
+        for round in 1..=500 {
+            if round == skipped {
+                player.pass(round).unwrap();
+            } else {
+                player.observe(round, &[0.5, 0.5, 0.0, 0.0, 0.5_f64.sqrt()], 1.0).unwrap();
+            }
+            let now = player.knowledge();
+            if now != last {
+                times.push(round);
+                last = now;
+            }
+        }
+        times
+    };
+    let times = learnt_at(0);
+    assert!(times.len() > 1, "{times:?}");
+    assert_eq!(times, learnt_at(3));
 }
 
 #[test]

@@ -84,6 +84,22 @@ impl Document {
         for change in overrides {
             document.change(&mut table, change);
         }
+        const KEYS: [&str; 6] = ["name", "rounds", "trials", "seed", "environment", "algorithm"];
+        if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            // The parser of the header would not know that it stands for a whole table.
+            let known = KEYS.map(|key| format!("`{key}`")).join(", ");
+            let reason = format!("unknown field `{key}`, expected one of {known}");
+            let line = text.lines().position(|line| {
+                title(line).unwrap_or(line).trim_start().starts_with(key.as_str())
+            });
+            return Err(Error::experiment(with_suggestion(&reason)).at(line.map(|at| at + 1), ""));
+        }
+        if let Some(key) =
+            ["environment", "algorithm"].into_iter().find(|key| table.contains_key(*key))
+        {
+            let remedy = "it is a table: set one of its keys, such as environment.arms=10";
+            return Err(reticent::Error::invalid(key, table[key].to_string(), remedy).into());
+        }
         document.header = document.typed(Section::Header, &table)?;
         if document.environments.is_empty() {
             let remedy = "add an [environment] with a kind";

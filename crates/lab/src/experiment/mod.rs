@@ -35,6 +35,7 @@ use crate::{
     bandits::Bandits,
     contest::{Contestant, Family, Label, Trial, checkpoints},
     gradients::OnlineGradients,
+    lines::with_suggestion,
     losses::ConvexBandits,
     parallel::in_parallel,
     report,
@@ -199,9 +200,11 @@ impl Experiment {
                 "losses" => parts.add::<ConvexBandits>(&document, index)?,
                 "gradients" | "records" => parts.add::<OnlineGradients>(&document, index)?,
                 _ => {
-                    let remedy = "give one of: gap, sphere, table, items, logged, agents, losses, gradients, records";
-                    let error = reticent::Error::invalid("environment.kind", kind, remedy);
-                    return Err(document.locate(error.into(), section, Some("kind")));
+                    const KINDS: &str = "`gap`, `sphere`, `table`, `items`, `logged`, `agents`, `losses`, `gradients`, `records`";
+                    let reason =
+                        format!("unknown environment.kind `{kind}`, expected one of {KINDS}");
+                    let error = Error::experiment(with_suggestion(&reason));
+                    return Err(document.locate(error, section, Some("kind")));
                 }
             }
         }
@@ -341,7 +344,8 @@ impl Experiment {
             failures,
         };
         if options.shard.is_none() {
-            let summary = self.summary(&jobs, results);
+            let mut summary = self.summary(&jobs, results);
+            summary.failures.clone_from(&outcome.failures);
             summary.write(folder)?;
             outcome.summary = Some(summary);
         }
@@ -381,9 +385,10 @@ impl Experiment {
         let missing = results.iter().filter(|result| result.is_none()).count();
         if missing > 0 {
             let remedy = format!(
-                "of {} trials; `reticent run {}` computes them",
+                "of {} trials; `reticent run {} --out {}` computes them",
                 jobs.len(),
-                folder.join("experiment.toml").display()
+                folder.join("experiment.toml").display(),
+                folder.display()
             );
             return Err(reticent::Error::invalid("missing trials", missing, remedy).into());
         }
@@ -443,6 +448,7 @@ impl Experiment {
             algorithms: algorithms.collect(),
             environment: self.environment.clone(),
             experiment: self.text.clone(),
+            failures: Vec::new(),
             rounds: self.rounds,
             seed: self.seed,
             version: env!("CARGO_PKG_VERSION"),

@@ -187,7 +187,7 @@ impl LearnFile {
                 }
             };
             *people += 1;
-            model.receive(&randomizer.report(&gradient, noise)?)?;
+            model.receive(&randomizer.report((&gradient).into(), noise)?)?;
         }
         let weights = model.learner().weights();
         let scaling = records.scaling();

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
+    audit::Attack,
     contest::{Certificate, Checkpoint, Contestant, Measure, Trial, mix, name_hash},
 };
 
@@ -155,6 +156,7 @@ pub(super) struct Learner {
     private: Option<PrivatePeople>,
     certificates: Vec<Certificate>,
     population: u64,
+    attacks: Vec<Attack>,
 }
 
 impl Algorithm {
@@ -267,7 +269,11 @@ impl Learner {
         };
         let partial = private.as_ref().filter(|people| people.count < population);
         let certificates = partial.map(certificate).into_iter().collect();
-        Ok(Learner { name, params, source, private, certificates, population })
+        let attacks = match (&private, algorithm.privacy()) {
+            (Some(people), Some(privacy)) => people.attacks(privacy, &*source, rounds)?,
+            _ => Vec::new(),
+        };
+        Ok(Learner { name, params, source, private, certificates, population, attacks })
     }
 }
 
@@ -286,6 +292,10 @@ impl Contestant for Learner {
 
     fn certificates(&self) -> &[Certificate] {
         &self.certificates
+    }
+
+    fn attacks(&self) -> &[Attack] {
+        &self.attacks
     }
 
     fn data_hash(&self) -> u64 {
@@ -324,7 +334,9 @@ impl Contestant for Learner {
                         clipped += u64::from(lesson.clipped);
                         let people = self.private.as_ref().filter(|_| private[person]);
                         let report = match people {
-                            Some(people) => people.randomizer.report(&gradient, &mut noise)?,
+                            Some(people) => {
+                                people.randomizer.report((&gradient).into(), &mut noise)?
+                            }
                             None => reticent::online::Report::Sparse(gradient),
                         };
                         model.receive(&report)?;

@@ -1,5 +1,7 @@
 //! Who asks for privacy, how much, and by which randomiser.
 
+use std::sync::Arc;
+
 use reticent::{
     Error as CoreError,
     noise::Noise,
@@ -10,7 +12,15 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::Source;
-use crate::{FastNoise, Result, contest::mix};
+use crate::{
+    FastNoise, Result,
+    audit::{
+        Attack, AuditNoise,
+        neighbours::axis,
+        online::{self, Device, NoiseNorm},
+    },
+    contest::mix,
+};
 
 /// `privacy = { ... }` of an algorithm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,6 +65,7 @@ pub enum RandomizerName {
 }
 
 /// A randomiser that has been built.
+#[derive(Clone)]
 pub(super) enum AnyRandomizer {
     KNorm(KNormRandomizer),
     L1Laplace(L1Laplace),
@@ -119,10 +130,9 @@ impl AnyRandomizer {
 
     pub(super) fn report<N: Noise>(
         &self,
-        gradient: &[(usize, f64)],
+        gradient: Gradient<'_>,
         noise: &mut N,
     ) -> reticent::Result<Report> {
-        let gradient = Gradient::from(gradient);
         match self {
             AnyRandomizer::KNorm(randomizer) => randomizer.report(gradient, noise),
             AnyRandomizer::L1Laplace(randomizer) => randomizer.report(gradient, noise),
@@ -171,6 +181,9 @@ pub(super) struct PrivatePeople {
 /// Privacy is pure; some delta must stand beside the epsilon.
 const DELTA: f64 = 1e-9;
 
+/// Reports of one person that an audit looks at, at most.
+const MOST_REPORTS: u64 = 16;
+
 impl PrivatePeople {
     pub(super) fn new(privacy: &Privacy, source: &dyn Source, rounds: u64) -> Result<Self> {
         let (randomizer, second_moment) = AnyRandomizer::new(privacy, source)?;
@@ -183,6 +196,33 @@ impl PrivatePeople {
         let guarantee = randomizer.guarantee(source.takes_part(rounds))?.simulated();
         let guarantee = source.conditions().into_iter().fold(guarantee, Guarantee::with_condition);
         Ok(PrivatePeople { randomizer, count, guarantee, deviation: second_moment.sqrt() })
+    }
+
+    /// How the promise to one of them can be attacked.
+    pub(super) fn attacks(
+        &self,
+        privacy: &Privacy,
+        source: &dyn Source,
+        rounds: u64,
+    ) -> Result<Vec<Attack>> {
+        let reports = source.takes_part(rounds).min(MOST_REPORTS);
+        let d = source.dimension();
+        let weights = || privacy.levels.clone().unwrap_or_else(|| vec![1.0; d]);
+        let (gradient, norm) = match self.randomizer {
+            AnyRandomizer::KNorm(_) => (axis(d, source.gradient_bound()), NoiseNorm::Euclidean),
+            AnyRandomizer::L1Laplace(_) => {
+                (axis(d, source.l1_bound()), NoiseNorm::Absolute(vec![1.0; d]))
+            }
+            AnyRandomizer::LocalLaplace(_) | AnyRandomizer::Staircase(_) => {
+                (vec![source.coordinate_bound(); d], NoiseNorm::Absolute(weights()))
+            }
+        };
+        let guarantee = self.randomizer.guarantee(reports)?;
+        let randomizer = self.randomizer.clone();
+        let device: Device = Arc::new(move |gradient: Gradient<'_>, noise: &mut AuditNoise| {
+            randomizer.report(gradient, noise)
+        });
+        Ok(online::attacks(device, gradient, norm, reports, &guarantee))
     }
 
     /// Which of `population` people ask for privacy: the same for every contestant of a trial.

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, LossLines};
 use crate::{
     FastNoise, Result,
+    audit::{self, Attack},
     contest::{Checkpoint, Contestant, Measure, Trial, mix, name_hash},
 };
 
@@ -166,6 +167,7 @@ pub(super) struct Learner {
     lines: LossLines,
     printed_sign: bool,
     doubling: bool,
+    attacks: Vec<Attack>,
 }
 
 impl Learner {
@@ -223,8 +225,12 @@ impl Learner {
         if doubling {
             remarks.push("Of the first epoch; later ones have their own.".into());
         }
+        let attacks = match &guarantee {
+            Some(guarantee) => audit::convex::attacks(&params, lines.set.build()?, guarantee)?,
+            None => Vec::new(),
+        };
         let lines = lines.clone();
-        Ok(Learner { name, params, guarantee, remarks, lines, printed_sign, doubling })
+        Ok(Learner { name, params, guarantee, remarks, lines, printed_sign, doubling, attacks })
     }
 }
 
@@ -266,6 +272,10 @@ impl Contestant for Learner {
 
     fn guarantee(&self) -> Option<&Guarantee> {
         self.guarantee.as_ref()
+    }
+
+    fn attacks(&self) -> &[Attack] {
+        &self.attacks
     }
 
     fn remarks(&self) -> Vec<String> {

@@ -237,7 +237,7 @@ fn draw_shifts(stage: &Stage, name: &str, base: f64, lines: &[(f64, Vec<Estimate
         paleness: 0.0,
         line: Line::Solid,
         points: SHIFTS.iter().zip(regrets).map(|(shift, e)| (shift * base, e.mean)).collect(),
-        band: regrets.iter().map(|e| (2.0 * e.standard_error).min(0.9 * e.mean)).collect(),
+        band: regrets.iter().map(Estimate::band).collect(),
     });
     let figure = Figure {
         title: format!("paper 1, experiment 3: {name}, published rho_min = {base:.3e}"),

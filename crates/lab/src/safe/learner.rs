@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, Setting, feeder::Readings};
 use crate::{
     FastNoise, Result,
+    audit::{self, Attack},
     contest::{Bound, Certificate, Checkpoint, Contestant, Measure, Side, Trial, mix, name_hash},
 };
 
@@ -184,6 +185,7 @@ pub struct Learner {
     worst_round: f64,
     published: Option<Published>,
     levels: Vec<f64>,
+    attacks: Vec<Attack>,
 }
 
 impl Learner {
@@ -235,6 +237,7 @@ impl Learner {
             setting: setting.clone(),
             guarantee: simulated(plan.guarantee()?),
             certificates: certificates(&plan, rounds)?,
+            attacks: audit::safe::attacks(&plan, rounds)?,
             plan,
             remarks,
             worst_round,
@@ -349,6 +352,10 @@ impl Contestant for Learner {
 
     fn certificates(&self) -> &[Certificate] {
         &self.certificates
+    }
+
+    fn attacks(&self) -> &[Attack] {
+        &self.attacks
     }
 
     fn remarks(&self) -> Vec<String> {

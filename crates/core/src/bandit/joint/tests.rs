@@ -197,3 +197,26 @@ fn it_learns_and_without_feedback_it_does_not() {
     assert!(informed < 3000, "{informed}");
     assert!(run(false) > 5000);
 }
+
+/// Found by fuzzing: a sound checksum around parts that do not belong together made `decide` panic.
+#[test]
+fn parts_of_different_learners_are_refused() {
+    let (sum, state): (Vec<u8>, State) = saved::load(KIND, &start(params()).save()).unwrap();
+    let resume = |sum: &[u8], state: &State| {
+        JointLinUcb::<Seeded>::resume(&saved::save(KIND, &(sum, state)), 0).map(drop)
+    };
+    assert!(resume(&sum, &state).is_ok());
+    let again = || saved::load::<(Vec<u8>, State)>(KIND, &start(params()).save()).unwrap().1;
+    let three = || Policy::new(vec![0.0; 3], vec![0.0; 6], 1.0, 0.0);
+    let nan = || Policy::new(vec![f64::NAN; 2], vec![0.0; 3], 1.0, 0.0);
+    for policy in [three(), nan()] {
+        assert!(resume(&sum, &State { policy, ..again() }).is_err());
+    }
+    let open = BTreeMap::from([(0, vec![0.5])]);
+    assert!(resume(&sum, &State { open, ..again() }).is_err());
+    let other = JointParams::new(Problem::unit(3), 1.0, 1e-6, Some(2000));
+    let (other_sum, other_state): (Vec<u8>, State) =
+        saved::load(KIND, &start(other).save()).unwrap();
+    assert!(resume(&other_sum, &state).is_err());
+    assert!(resume(&other_sum, &State { rule: other_state.rule, ..again() }).is_err());
+}

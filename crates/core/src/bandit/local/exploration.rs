@@ -87,8 +87,12 @@ impl Sums {
     }
 
     /// Refuses sums that were not saved by us.
-    pub(super) fn check(&self, entries: usize) -> Result<()> {
-        finite_vector("saved sums", &self.entries, entries)?;
+    pub(super) fn check(&self, dimension: usize) -> Result<()> {
+        if self.dimension != dimension {
+            let found = self.dimension;
+            return Err(Error::Dimension { field: "saved sums", expected: dimension, found });
+        }
+        finite_vector("saved sums", &self.entries, triangle(dimension) + dimension)?;
         self.variances.iter().try_for_each(|v| not_negative("saved variance", *v).map(drop))
     }
 

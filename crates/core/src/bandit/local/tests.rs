@@ -372,3 +372,23 @@ fn bad_parameters_are_refused_by_name() {
     let high = LocalParams { delta: 0.1, ..good }.check().unwrap().guarantee(0).unwrap();
     assert!(high.warnings().iter().any(|w| w.contains("1e-3")));
 }
+
+/// Found by fuzzing: sums of another dimension than the parameters', under a sound checksum, made `publish` panic.
+#[test]
+fn sums_that_do_not_fit_the_parameters_are_refused() {
+    let server = LocalParams::new(Bounds::unit(2), 2.0, 1e-5).check().unwrap().server();
+    let other = LocalParams::new(Bounds::unit(3), 2.0, 1e-5).check().unwrap().server();
+    let bytes = server.save();
+    assert!(Server::load(&bytes).is_ok());
+    // Entries of two dimensions that call themselves three: the dimension stands before its five entries.
+    let mut forged = bytes.clone();
+    let at = forged.windows(2).rposition(|pair| pair == [2, 5]).unwrap();
+    forged[at] = 3;
+    let end = forged.len() - 8;
+    let sum = forged[..end].iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    forged[end..].copy_from_slice(&sum.to_le_bytes());
+    assert!(matches!(Server::load(&forged), Err(crate::Error::Dimension { .. })));
+    assert!(Server::load(&other.save()).is_ok());
+}

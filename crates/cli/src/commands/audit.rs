@@ -1,0 +1,74 @@
+//! `reticent audit`: attacks what is promised, and says what the attack proves.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use reticent_lab::{
+    Override,
+    audit::{self, AuditOptions, NoiseKind, everything},
+};
+
+use super::experiment;
+use crate::{error::Error, report::Report};
+
+/// Attacks every algorithm of an experiment: a lower confidence bound on epsilon, and a verdict on each promise.
+///
+/// Exit code 1 if a certificate of ours is violated. A publication's claim that falls is a finding, not a failure. Without a file:
+/// every promise, every known mistake and every confidence set that Reticent knows of, attacked in minutes.
+#[derive(Args)]
+#[command(after_help = "Example: reticent audit examples/audit/paper0.toml")]
+pub struct Arguments {
+    /// The experiment's TOML file; without it, Reticent itself.
+    experiment: Option<PathBuf>,
+    /// Runs of each of the two worlds, in place of each attack's own number.
+    #[arg(long)]
+    samples: Option<u64>,
+    /// Everything random follows from it.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Confidence of each bound and each verdict, by itself.
+    #[arg(long, default_value_t = 0.95)]
+    confidence: f64,
+    /// Seeded noise, or that of a deployment (slower, and different in every run).
+    #[arg(long, value_enum, default_value_t = Noise::Fast)]
+    noise: Noise,
+    /// Without a file: a minute instead of ten.
+    #[arg(long, conflicts_with = "experiment")]
+    quick: bool,
+    /// Another value for a key of the file, such as algorithm.privacy.epsilon=0.5; may be given several times.
+    #[arg(long, value_name = "PATH=VALUE", requires = "experiment")]
+    set: Vec<Override>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Noise {
+    /// Seeded.
+    Fast,
+    /// Exact laws, keyed by the operating system.
+    Secure,
+}
+
+/// Attacks what was asked for.
+pub fn run(arguments: Arguments) -> Result<Report, Error> {
+    let Arguments { samples, seed, confidence, .. } = arguments;
+    let noise = match arguments.noise {
+        Noise::Fast => NoiseKind::Fast,
+        Noise::Secure => NoiseKind::Secure,
+    };
+    let options = AuditOptions { samples, scale: 1.0, seed, confidence, noise };
+    options.check()?;
+    let say = |what: &str, attack: &str| crate::say!("{what}: {attack}");
+    match &arguments.experiment {
+        Some(path) => {
+            let experiment = experiment(path, &arguments.set)?;
+            let findings = audit::audit(&experiment, &options, say)?;
+            let violated: Vec<String> =
+                findings.violations().map(|audit| audit.algorithm.clone()).collect();
+            Ok(Report::new(findings.table(), &findings).refute(violated))
+        }
+        None => {
+            let all = everything::run(&options, arguments.quick, say)?;
+            Ok(Report::new(all.table(), &all).refute(all.failures()))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Losses of paper 4: the running sum of gradient estimates, a value protected where it arises, and the points that are played.
+//!
+//! Under a curator the releases of the learner's running sum are attacked by `sums`, on a stream built from the plan's own public numbers
+//! (sensitivity, batch, horizon, mechanism); an attack is only made if the accountant gives that stream the very curve of the plan. The
+//! second adversary runs the whole learner and sees the points only: all first losses highest against one of them lowest.
+
+use reticent::{
+    convex::{
+        AnySet, DecisionSet, LinearOracle, LocalValue, PrivateBanditParams, Protection,
+        PublishedBandit,
+    },
+    privacy::{Guarantee, Mode},
+    release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
+};
+
+use super::{Attack, Test, View, sums};
+use crate::Result;
+
+/// Runs of each world.
+const SAMPLES: u64 = 100_000;
+
+/// Attacks on the promise of a bandit on a set.
+pub fn attacks(
+    params: &PrivateBanditParams,
+    set: AnySet,
+    guarantee: &Guarantee,
+) -> Result<Vec<Attack>> {
+    let range = params.values.unwrap_or((0.0, params.lipschitz * set.shape().diameter()));
+    match params.protection {
+        Protection::None => Ok(Vec::new()),
+        Protection::Local { epsilon } => {
+            Ok(vec![local(range, epsilon, params.contributions_per_person, guarantee)])
+        }
+        Protection::Central { .. } | Protection::CentralPure { .. } => {
+            let stream = stream(params, set)?;
+            let same = stream.check()?.guarantee(guarantee.delta())?.epsilon();
+            // An anytime learner's certificate is that of its worst epoch, at or above the first one's.
+            if same > guarantee.epsilon() * (1.0 + 1e-9) {
+                return Ok(Vec::new());
+            }
+            Ok(sums::attacks(&stream, guarantee))
+        }
+    }
+}
+
+/// The running sum inside the learner.
+fn stream<O: LinearOracle>(
+    params: &PrivateBanditParams,
+    set: DecisionSet<O>,
+) -> Result<PrivateSumParams> {
+    let (dimension, hull) = (set.shape().dimension(), set.shape().hull().dimension());
+    let paper =
+        PublishedBandit::new(params.horizon, hull, params.lipschitz, set.shape().diameter())?;
+    let plan = params.check(set)?;
+    let batch = plan.tuning().batch;
+    let tree = Mechanism::Tree { levels: None };
+    let (mechanism, calibration) = match (params.protection, params.mode) {
+        (Protection::Central { epsilon, delta, mechanism }, Mode::Exact) => {
+            (mechanism, Calibration::Budget { epsilon, delta })
+        }
+        (Protection::Central { epsilon, delta, .. }, Mode::Paper) => {
+            (tree, Calibration::Sigma(paper.gaussian_deviation(epsilon, delta)))
+        }
+        (Protection::CentralPure { epsilon }, Mode::Paper) => {
+            (tree, Calibration::Scale(paper.laplace_scale(epsilon)))
+        }
+        (Protection::CentralPure { epsilon } | Protection::Local { epsilon }, _) => {
+            (tree, Calibration::Pure { epsilon })
+        }
+        (Protection::None, _) => {
+            let remedy = "there is no private sum to attack";
+            return Err(reticent::Error::invalid("protection", "none", remedy).into());
+        }
+    };
+    Ok(PrivateSumParams {
+        mechanism,
+        schedule: Schedule::CappedGeometric { first: batch, least: batch, rate: 0.0, most: batch },
+        contributions_per_person: params.contributions_per_person,
+        ..PrivateSumParams::new(
+            Domain::Vector { dimension, bound: 0.5 * plan.sensitivity() },
+            Some(params.horizon),
+            calibration,
+        )
+    })
+}
+
+fn local(range: (f64, f64), epsilon: f64, reports: u64, guarantee: &Guarantee) -> Attack {
+    let adversary = format!(
+        "the server sees {reports} protected value(s); the highest loss against the lowest; likelihood ratio"
+    );
+    Attack::new(adversary, guarantee, SAMPLES, move || {
+        let value = LocalValue::new(range.0, range.1, epsilon)?;
+        let view: View = Box::new(move |world, mut noise| {
+            let loss = *world.pick((&range.0, &range.1));
+            let mut score = 0.0;
+            for _ in 0..reports {
+                let seen = value.estimate(value.report(loss, &mut noise)?);
+                score += (seen - range.0).abs() - (seen - range.1).abs();
+            }
+            Ok(vec![score])
+        });
+        Ok((view, Test::Scores))
+    })
+}

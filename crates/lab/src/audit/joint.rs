@@ -1,0 +1,86 @@
+//! The joint learner, of which only actions are seen.
+//!
+//! Between two releases the policy stands still, and whoever may ask for decisions may ask often: a decision that no reward answers changes
+//! nothing. With arms `e_1` and `-c e_1` the learner shows whether `theta_1 + w > c (w - theta_1)`, and a dozen such questions find
+//! `theta_1 / w` to three digits. So the adversary who sees actions only learns nearly what the release said of `x y` in the direction of the
+//! attacked person; a reward of B against -B is what moves it most.
+
+use reticent::{
+    bandit::{Arms, JointLinUcb, JointParams},
+    noise::Noise,
+    privacy::Guarantee,
+};
+
+use super::{Attack, Test, View, neighbours::axis};
+use crate::Result;
+
+/// Releases whose policy is questioned, and rounds that are waited for, at most.
+const MOST_RELEASES: usize = 16;
+const MOST_ROUNDS: u64 = 1024;
+/// Questions to one policy.
+const QUESTIONS: u32 = 12;
+/// Runs of each world.
+const SAMPLES: u64 = 20_000;
+
+/// The attack by questions on a learner as it is deployed.
+pub fn attacks(params: &JointParams, guarantee: &Guarantee) -> Vec<Attack> {
+    let params = *params;
+    let horizon = params.horizon.unwrap_or(u64::MAX).min(MOST_ROUNDS);
+    let times = params.schedule.times().take(MOST_RELEASES).take_while(|time| *time <= horizon);
+    let times: Vec<u64> = times.collect();
+    let Some(&rounds) = times.last() else { return Vec::new() };
+    let adversary = format!(
+        "sees actions only: {QUESTIONS} decisions without a reward after each of the first {} releases, arms e_1 against -c e_1; learned linear test",
+        times.len()
+    );
+    let samples = (SAMPLES * 64 / rounds).clamp(8000, SAMPLES);
+    let attack = Attack::new(adversary, guarantee, samples, move || {
+        let plan = params.check()?;
+        let view: View = Box::new(move |world, noise| {
+            let reward = *world.pick((&1.0, &-1.0)) * params.problem.reward_bound;
+            actions(plan.clone().start(noise), &params, rounds, reward)
+        });
+        Ok((view, Test::Linear { difference: None }))
+    });
+    vec![attack]
+}
+
+fn actions<N: Noise>(
+    mut learner: JointLinUcb<N>,
+    params: &JointParams,
+    rounds: u64,
+    reward: f64,
+) -> Result<Vec<f64>> {
+    let d = params.problem.dimension;
+    let bound = params.problem.feature_bound;
+    let person = Arms::from_rows(d, &[axis(d, bound)])?;
+    let nobody = Arms::from_rows(d, &[axis(d, 0.0)])?;
+    let mut seen = Vec::new();
+    for round in 1..=rounds {
+        let (arms, reward) = if round == 1 { (&person, reward) } else { (&nobody, 0.0) };
+        let decision = learner.decide(arms)?;
+        if learner.observe(decision.ticket, reward)?.released {
+            seen.push(question(&mut learner, d, bound)?);
+        }
+    }
+    Ok(seen)
+}
+
+/// `theta_1 / w`, by bisection over arms.
+fn question<N: Noise>(learner: &mut JointLinUcb<N>, d: usize, bound: f64) -> Result<f64> {
+    let mut prefers = |one: f64, two: f64| -> Result<bool> {
+        let arms = Arms::from_rows(d, &[axis(d, one * bound), axis(d, two * bound)])?;
+        let decision = learner.decide(&arms)?;
+        learner.dismiss(decision.ticket);
+        Ok(decision.arm == 0)
+    };
+    let sign = if prefers(1.0, -1.0)? { 1.0 } else { -1.0 };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 1..QUESTIONS {
+        let middle = 0.5 * (low + high);
+        // The arm that lost, against a part of the one that won.
+        if prefers(-sign, sign * middle)? { low = middle } else { high = middle }
+    }
+    let ratio = 0.5 * (low + high);
+    Ok(sign * (1.0 - ratio) / (1.0 + ratio))
+}

@@ -1,0 +1,201 @@
+//! Reports of the local protocol and of OnlineUCB: the server is the adversary and sees the message.
+//!
+//! Which two people are hardest to hide depends on the randomiser. A pool of candidates, the corners of what people may be, is tried in
+//! a pilot of its own, and the pair that Fisher's test separates best is attacked.
+
+use reticent::{
+    bandit::{LocalPlan, Method, Model, PublishedLocal},
+    privacy::Guarantee,
+    randomize::{Bounds, FeatureRewardParams},
+    release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
+};
+
+use super::{
+    Attack, AuditNoise, NoiseKind, Test, View, World, learned::separation, neighbours::Datum, sums,
+};
+use crate::{Result, contest::mix};
+
+/// Runs of each world.
+const SAMPLES: u64 = 200_000;
+/// Reports of each world in the pilot.
+const PILOT: u64 = 1000;
+
+/// Attacks on one person's reports at this level; `people` says who there may be, where that is less than what the randomiser takes.
+pub fn attacks(
+    plan: &LocalPlan,
+    level: usize,
+    people: &Bounds,
+    guarantee: &Guarantee,
+) -> Vec<Attack> {
+    let (plan, people) = (plan.clone(), *people);
+    let epsilon = plan.params().levels.epsilons()[level];
+    let adversary = format!(
+        "the server sees the report ({}, level {epsilon:.3}); worst of a pool of pairs, learned test",
+        name(plan.method())
+    );
+    let attack = Attack::new(adversary, guarantee, SAMPLES, move || {
+        let model = plan.server().publish()?;
+        let (plan, public) = (plan.clone(), plan.params().public_arms);
+        let report =
+            move |datum: &Datum, noise: AuditNoise| report(&plan, level, &model, datum, noise);
+        let pair = worst(&people, public, &report)?;
+        let view: View =
+            Box::new(move |world: World, noise| report(world.pick((&pair.0, &pair.1)), noise));
+        Ok((view, Test::Linear { difference: None }))
+    });
+    vec![attack]
+}
+
+fn name(method: &Method) -> &'static str {
+    match method {
+        Method::GramGaussian { .. } => "GOE noise on x x^T and x z",
+        Method::TriangleGaussian => "equal noise on the triangle and x z",
+        Method::AdditivePair => "x + N, y + N",
+        Method::UnitGram => "PrivUnit on x x^T and x z",
+        Method::UnitPair => "PrivUnit on x and z",
+        Method::RewardGaussian => "z + N",
+        Method::RewardResponse => "one bit of z",
+        Method::KnownGram { .. } => "PrivUnit on x z",
+    }
+}
+
+/// All of one person's reports, added up.
+fn report(
+    plan: &LocalPlan,
+    level: usize,
+    model: &Model,
+    datum: &Datum,
+    noise: AuditNoise,
+) -> Result<Vec<f64>> {
+    let mut person = plan.person(level, noise)?;
+    let mut sum = person.report(model, &datum.features, datum.reward)?.values().to_vec();
+    for _ in 1..plan.params().contributions_per_person {
+        let more = person.report(model, &datum.features, datum.reward)?;
+        sum.iter_mut().zip(more.values()).for_each(|(sum, value)| *sum += value);
+    }
+    Ok(sum)
+}
+
+/// The pair of the pool that a pilot separates best.
+pub(super) fn worst(
+    people: &Bounds,
+    public_arms: bool,
+    report: &impl Fn(&Datum, AuditNoise) -> Result<Vec<f64>>,
+) -> Result<(Datum, Datum)> {
+    let mut best: Option<(f64, (Datum, Datum))> = None;
+    for (index, pair) in pool(people, public_arms).into_iter().enumerate() {
+        let draw = |datum: &Datum, world: u64| {
+            (0..PILOT)
+                .map(|run| {
+                    let seed = mix(mix(0x5049_4c4f, index as u64), 2 * run + world);
+                    report(datum, AuditNoise::new(NoiseKind::Fast, seed)?)
+                })
+                .collect::<Result<Vec<_>>>()
+        };
+        // What breaks the declared form is refused by the device, and nobody such takes part.
+        let (Ok(one), Ok(two)) = (draw(&pair.0, 0), draw(&pair.1, 1)) else { continue };
+        let apart = separation(&one, &two);
+        if best.as_ref().is_none_or(|(most, _)| apart > *most) {
+            best = Some((apart, pair));
+        }
+    }
+    best.map(|(_, pair)| pair).ok_or_else(|| {
+        let remedy = "every candidate was refused: widen the bounds";
+        reticent::Error::invalid("people", "none", remedy).into()
+    })
+}
+
+/// Corners of what people may be.
+fn pool(people: &Bounds, public_arms: bool) -> Vec<(Datum, Datum)> {
+    let Bounds { dimension: d, feature_bound, rewards, intercept, unit_arms } = *people;
+    let constant = intercept.unwrap_or(0.0);
+    let free = (feature_bound * feature_bound - constant * constant).max(0.0).sqrt();
+    let features = |one: f64, two: f64| {
+        let mut x = vec![0.0; d];
+        x[0] = free * one;
+        if d > 1 {
+            x[1] = free * two;
+        }
+        if intercept.is_some() {
+            x[d - 1] = constant;
+        }
+        x
+    };
+    let mut others = vec![(1.0, 0.0), (-1.0, 0.0)];
+    if d > 1 + usize::from(intercept.is_some()) {
+        others.extend([(0.0, 1.0), (0.4, 0.84_f64.sqrt()), (-0.4, 0.84_f64.sqrt())]);
+    }
+    if !unit_arms {
+        others.push((0.0, 0.0));
+    }
+    let mut pairs = Vec::new();
+    for mine in [rewards.0, rewards.1] {
+        for &(one, two) in &others {
+            for theirs in [rewards.0, rewards.1] {
+                let (x, y) = (features(1.0, 0.0), features(one, two));
+                // Where arms are public, neighbours differ in the reward only.
+                if (x == y && mine == theirs) || (public_arms && x != y) {
+                    continue;
+                }
+                pairs.push((
+                    Datum { features: x, reward: mine },
+                    Datum { features: y, reward: theirs },
+                ));
+            }
+        }
+    }
+    pairs
+}
+
+/// Attacks on OnlineUCB's message `(x + N, y + N)`.
+pub fn feature_reward(params: &FeatureRewardParams, guarantee: &Guarantee) -> Vec<Attack> {
+    let params = *params;
+    let adversary = "the server sees OnlineUCB's report; x against -x, highest against lowest reward; likelihood ratio";
+    let attack = Attack::new(adversary, guarantee, SAMPLES, move || {
+        let randomizer = params.check()?;
+        let view: View = Box::new(move |world, mut noise| {
+            let sign = *world.pick((&1.0, &-1.0));
+            let mut features = vec![0.0; params.dimension];
+            features[0] = sign * params.feature_bound;
+            let reward = if sign > 0.0 { params.highest_reward } else { params.lowest_reward };
+            let report = randomizer.randomize(&features, reward, &mut noise)?;
+            // Equal noise everywhere: the difference itself is the direction.
+            let range = params.highest_reward - params.lowest_reward;
+            Ok(vec![-2.0 * params.feature_bound * report.features[0] - range * report.reward])
+        });
+        Ok((view, Test::Scores))
+    });
+    vec![attack]
+}
+
+/// The public code's joint learner as the tree of 15 levels it stands for, in the core; on that code's arms `(v, c)`, `v` against `-v`.
+pub fn published_tree(
+    constants: &PublishedLocal,
+    epsilon: f64,
+    guarantee: &Guarantee,
+) -> Result<Vec<Attack>> {
+    const LEVELS: u32 = 15;
+    let square = constants.feature_bound * constants.feature_bound;
+    let d = constants.dimension;
+    // (M + M^T)/2 has noise/sqrt 2 off its diagonal, for features divided by L.
+    let sigma = constants.noise(epsilon)? / (std::f64::consts::SQRT_2 * square);
+    let domain = Domain::Regression {
+        dimension: d,
+        feature_bound: 1.0,
+        reward_bound: 1.0,
+        split: 0.5 / square,
+    };
+    let horizon = constants.horizon.min(1 << (LEVELS - 1));
+    let params = PrivateSumParams {
+        mechanism: Mechanism::Tree { levels: Some(LEVELS) },
+        schedule: Schedule::EveryRound,
+        ..PrivateSumParams::new(domain, Some(horizon), Calibration::Sigma(sigma))
+    };
+    let person = |sign: f64| {
+        let mut features = vec![0.0; d];
+        features[0] = sign * 0.5_f64.sqrt();
+        features[d - 1] = 0.5_f64.sqrt();
+        Datum { features, reward: 1.0 }
+    };
+    Ok(sums::attacks_on(&params, Some((person(1.0), person(-1.0))), guarantee))
+}

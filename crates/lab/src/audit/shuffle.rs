@@ -1,0 +1,165 @@
+//! Batches behind a shuffler: the server is the adversary and sees what the shuffler hands on.
+//!
+//! | adversary | sees | promise |
+//! | --- | --- | --- |
+//! | of sums | the sum of a batch | the vector sum's |
+//! | of permuted reports | all of them, in the order in which they leave; statistics of the whole batch, and of its first and last slot | the amplified one |
+//! | with the shuffler in their hands | the report itself | the local one, by `local` |
+//!
+//! Everybody else in the batch holds the data of the first world.
+
+use reticent::{
+    bandit::{Aggregation, Batch, Model, Report, ShufflePlan},
+    privacy::Guarantee,
+    randomize::Bounds,
+};
+
+use super::{Attack, AuditNoise, NoiseKind, Test, View, World, local, neighbours::Datum};
+use crate::{Result, contest::mix};
+
+/// Reports that all runs of one world may take.
+const REPORTS: u64 = 1_000_000;
+
+/// Attacks on the batches of a plan, and on its reports if the shuffler cannot be trusted.
+pub fn attacks(
+    plan: &ShufflePlan,
+    aggregation: Aggregation,
+    batch: u64,
+    people: &Bounds,
+    guarantee: &Guarantee,
+) -> Result<Vec<Attack>> {
+    let samples = (REPORTS / batch.max(1)).clamp(2000, 50_000);
+    let mut all = Vec::new();
+    match aggregation {
+        Aggregation::Sum => {
+            let adversary = format!("sees the sum of a batch of {batch}; learned test");
+            let (plan, people) = (plan.clone(), *people);
+            all.push(Attack::new(adversary, guarantee, samples, move || {
+                let room = Room::new(&plan, &people, batch)?;
+                let view: View = Box::new(move |world, noise| {
+                    Ok(room.closed(world, noise)?.contents()[0].values.clone())
+                });
+                Ok((view, Test::Linear { difference: None }))
+            }));
+        }
+        Aggregation::Permute => {
+            for slots in [false, true] {
+                let what = if slots { "its first and last slot" } else { "all reports" };
+                let adversary = format!(
+                    "sees a permuted batch of {batch}: {what}, nearness to the two people's data; learned test"
+                );
+                let (plan, people) = (plan.clone(), *people);
+                all.push(Attack::new(adversary, guarantee, samples, move || {
+                    let room = Room::new(&plan, &people, batch)?;
+                    let near = Nearness::learn(&room)?;
+                    let view: View = Box::new(move |world, noise| {
+                        let batch = room.closed(world, noise)?;
+                        Ok(if slots { near.of_slots(&batch) } else { near.of_batch(&batch) })
+                    });
+                    let test = if slots { Test::Scores } else { Test::Linear { difference: None } };
+                    Ok((view, test))
+                }));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A batch in two worlds.
+struct Room {
+    plan: ShufflePlan,
+    model: Model,
+    pair: (Datum, Datum),
+    batch: u64,
+}
+
+impl Room {
+    fn new(plan: &ShufflePlan, people: &Bounds, batch: u64) -> Result<Self> {
+        let model = plan.server().publish()?;
+        let pair = local::worst(people, false, &|datum: &Datum, noise: AuditNoise| {
+            let mut person = plan.person(noise)?;
+            Ok(person.report(&model, &datum.features, datum.reward)?.values().to_vec())
+        })?;
+        Ok(Room { plan: plan.clone(), model, pair, batch })
+    }
+
+    fn report(&self, datum: &Datum, noise: AuditNoise) -> Result<Report> {
+        Ok(self.plan.person(noise)?.report(&self.model, &datum.features, datum.reward)?)
+    }
+
+    /// One batch: the attacked person last to come.
+    fn closed(&self, world: World, mut noise: AuditNoise) -> Result<Batch> {
+        let mut shuffler = self.plan.shuffler(noise.split()?)?;
+        for seat in 1..=self.batch {
+            let first = &self.pair.0;
+            let datum = if seat == self.batch { world.pick((first, &self.pair.1)) } else { first };
+            if let Some(batch) = shuffler.take(&self.report(datum, noise.split()?)?)? {
+                return Ok(batch);
+            }
+        }
+        Err(reticent::Error::invalid("batch", self.batch, "the shuffler waits for more").into())
+    }
+}
+
+/// How near a report is to the mean reports of the two people.
+struct Nearness {
+    means: [Vec<f64>; 2],
+    /// Levels of nearness that are counted.
+    levels: [Vec<f64>; 2],
+}
+
+impl Nearness {
+    fn learn(room: &Room) -> Result<Self> {
+        const RUNS: u64 = 4000;
+        let draw = |datum: &Datum, world: u64| {
+            (0..RUNS)
+                .map(|run| {
+                    let seed = mix(0x4e45_4152, 2 * run + world);
+                    let noise = AuditNoise::new(NoiseKind::Fast, seed)?;
+                    Ok(room.report(datum, noise)?.values().to_vec())
+                })
+                .collect::<Result<Vec<Vec<f64>>>>()
+        };
+        let samples = [draw(&room.pair.0, 0)?, draw(&room.pair.1, 1)?];
+        let mean = |sample: &Vec<Vec<f64>>| {
+            let mut mean = vec![0.0; sample[0].len()];
+            for report in sample {
+                mean.iter_mut().zip(report).for_each(|(m, x)| *m += x / RUNS as f64);
+            }
+            mean
+        };
+        let means = [mean(&samples[0]), mean(&samples[1])];
+        let levels = [0, 1].map(|side: usize| {
+            let mut near: Vec<f64> = samples[side].iter().map(|r| dot(&means[side], r)).collect();
+            near.sort_by(f64::total_cmp);
+            [0.1, 0.3, 0.5, 0.7, 0.9].map(|q| near[(q * near.len() as f64) as usize]).to_vec()
+        });
+        Ok(Nearness { means, levels })
+    }
+
+    /// For each person and level, how many reports are at least so near; and the sums.
+    fn of_batch(&self, batch: &Batch) -> Vec<f64> {
+        let mut features = Vec::new();
+        for (mean, levels) in self.means.iter().zip(&self.levels) {
+            let near: Vec<f64> = batch.contents().iter().map(|r| dot(mean, &r.values)).collect();
+            features.push(near.iter().sum());
+            for level in levels {
+                features.push(near.iter().filter(|n| *n >= level).count() as f64);
+            }
+        }
+        features
+    }
+
+    fn of_slots(&self, batch: &Batch) -> Vec<f64> {
+        let contents = batch.contents();
+        let ends = [contents.first(), contents.last()].into_iter().flatten();
+        ends.flat_map(|report| {
+            [dot(&self.means[1], &report.values), -dot(&self.means[0], &report.values)]
+        })
+        .collect()
+    }
+}
+
+fn dot(one: &[f64], two: &[f64]) -> f64 {
+    one.iter().zip(two).map(|(a, b)| a * b).sum()
+}

@@ -1,0 +1,89 @@
+//! The audit is strong enough to mean something, and its verdicts are right where the truth is known.
+
+use super::*;
+
+fn audits(text: &str, options: &AuditOptions) -> Vec<Audit> {
+    let experiment = Experiment::parse(text).unwrap();
+    audit(&experiment, options, |_, _| {}).unwrap().audits
+}
+
+/// At (1, 1e-5): 70 % of epsilon for whoever sees every release, silent or adaptive; half of it from the learner's actions alone is not asked,
+/// but must be something.
+#[test]
+fn gaussian_sums_and_the_joint_learner_give_most_of_what_is_certified_away() {
+    let text = r#"
+        name = "strength"
+        rounds = 32
+        [environment]
+        kind = "gap"
+        dimension = 2
+        arms = 4
+        [[algorithm]]
+        kind = "joint"
+        schedule = "every_round"
+        privacy = { epsilon = 1.0, delta = 1e-5 }
+    "#;
+    let found = audits(text, &AuditOptions::default());
+    assert_eq!(found.len(), 3);
+    for audit in &found {
+        assert_eq!(audit.verdict, Verdict::Consistent, "{audit:?}");
+        let ratio = audit.ratio.unwrap();
+        let least = if audit.attack.contains("actions only") { 0.3 } else { 0.7 };
+        assert!(ratio > least && ratio <= 1.0, "{audit:?}");
+    }
+}
+
+/// Exact delta 0.916 where 0.1 is claimed. False alarms: 1e-6.
+#[test]
+fn the_claim_of_paper_0_at_epsilon_10_falls_and_our_certificate_stands() {
+    let text = r#"
+        name = "paper 0"
+        rounds = 1000
+        [environment]
+        kind = "sphere"
+        [[algorithm]]
+        kind = "online_ucb"
+        mode = "paper"
+        rewards = [-1.0, 1.0]
+        privacy = { epsilon = 10.0, delta = 0.1 }
+    "#;
+    let options =
+        AuditOptions { samples: Some(600_000), confidence: 1.0 - 1e-6, ..AuditOptions::default() };
+    let found = audits(text, &options);
+    let verdicts: Vec<(Against, Verdict)> = found.iter().map(|a| (a.against, a.verdict)).collect();
+    let expected =
+        [(Against::Certificate, Verdict::Consistent), (Against::Claim, Verdict::Violated)];
+    assert_eq!(verdicts, expected, "{found:?}");
+    assert!(found[0].ratio.unwrap() > 0.9);
+}
+
+/// The same seed gives the same verdict and the same number, on any number of threads.
+#[test]
+fn an_audit_can_be_repeated() {
+    let text = r#"
+        name = "again"
+        rounds = 100
+        [environment]
+        kind = "gradients"
+        dimension = 3
+        [[algorithm]]
+        kind = "sum"
+        privacy = { epsilon = 1.0 }
+        [[algorithm]]
+        kind = "zero"
+    "#;
+    let experiment = Experiment::parse(text).unwrap();
+    let options = AuditOptions { samples: Some(5000), ..AuditOptions::default() };
+    let run = |options: &AuditOptions| audit(&experiment, options, |_, _| {}).unwrap();
+    let (one, two) = (run(&options), run(&options));
+    assert_eq!(one.audits[0].epsilon_lower_bound, two.audits[0].epsilon_lower_bound);
+    assert_eq!(one.not_audited.len(), 1, "who plays 0 promises nothing");
+    let other = run(&AuditOptions { seed: 2, ..options });
+    assert_ne!(one.audits[0].epsilon_lower_bound, other.audits[0].epsilon_lower_bound);
+    let secure = run(&AuditOptions { noise: NoiseKind::Secure, ..options });
+    assert_eq!(secure.audits[0].verdict, Verdict::Consistent);
+    let bad = |options: AuditOptions| assert!(options.check().is_err());
+    bad(AuditOptions { confidence: 1.0, ..options });
+    bad(AuditOptions { confidence: f64::NAN, ..options });
+    bad(AuditOptions { samples: Some(3), ..options });
+}

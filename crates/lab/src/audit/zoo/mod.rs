@@ -1,0 +1,115 @@
+//! Known mistakes, each beside the right way: the audit must catch the one and let the other pass.
+//!
+//! | file | mistakes |
+//! | --- | --- |
+//! | `noise` | reused node noise; the classic sigma above epsilon 1; floating-point noise; an unseeded generator |
+//! | `streams` | unclipped input; a state continued twice; noise drawn again after a restore; a schedule that looks at the data |
+//! | `people` | joint sensitivity ignored; two releases, one budget; a slot that survives the shuffle |
+//!
+//! The wrong variants live here and nowhere else: nothing of them can be reached from the core. Where the right way is deployed
+//! code, it is the deployed code that is attacked, by the same adversary.
+//!
+//! **False alarms.** Every audit here has a confidence of 1 - 1e-6 by default.
+
+mod noise;
+mod people;
+mod streams;
+
+use std::time::Instant;
+
+use reticent::privacy::{Event, Guarantee, TrustModel};
+use serde::Serialize;
+
+use super::{Attack, Audit, AuditOptions, Verdict};
+use crate::Result;
+
+/// A mistake, and the same thing done right.
+pub struct Entry {
+    /// What is done wrong.
+    pub mistake: &'static str,
+    /// What makes the difference.
+    pub right: &'static str,
+    wrong_way: Attack,
+    right_way: Attack,
+}
+
+/// What came of an entry.
+#[derive(Debug, Clone, Serialize)]
+pub struct Specimen {
+    /// What is done wrong.
+    pub mistake: String,
+    /// The right way.
+    pub right: String,
+    /// How it was attacked.
+    pub attack: String,
+    /// Epsilon that is promised for both ways.
+    pub promised: f64,
+    /// What the audit proves of the wrong way.
+    pub wrong_lower_bound: f64,
+    /// What the audit proves of the right way.
+    pub right_lower_bound: f64,
+    /// The wrong way was found out.
+    pub caught: bool,
+    /// The right way was not accused.
+    pub passed: bool,
+    /// Time for both.
+    pub seconds: f64,
+}
+
+impl Entry {
+    /// Attacks both.
+    pub fn run(&self, options: &AuditOptions) -> Result<Specimen> {
+        let start = Instant::now();
+        let first = |attack: &Attack, way: &str| -> Result<Audit> {
+            let name = format!("{}, {way}", self.mistake);
+            Ok(attack.run(&name, options)?.swap_remove(0))
+        };
+        let (wrong, right) = (first(&self.wrong_way, "wrong")?, first(&self.right_way, "right")?);
+        Ok(Specimen {
+            mistake: self.mistake.into(),
+            right: self.right.into(),
+            attack: wrong.attack,
+            promised: wrong.certified.epsilon,
+            wrong_lower_bound: wrong.epsilon_lower_bound,
+            right_lower_bound: right.epsilon_lower_bound,
+            caught: wrong.verdict == Verdict::Violated,
+            passed: right.verdict == Verdict::Consistent,
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// All of them.
+pub fn entries() -> Result<Vec<Entry>> {
+    let mut all = noise::entries()?;
+    all.extend(streams::entries()?);
+    all.extend(people::entries()?);
+    Ok(all)
+}
+
+/// The budget most entries promise.
+const EPSILON: f64 = 1.0;
+const DELTA: f64 = 1e-5;
+
+/// The promise of a Gaussian release with this mu.
+fn gaussian_promise(mu: f64, delta: f64) -> Result<Guarantee> {
+    let event = Event::Gaussian { sensitivity: mu, sigma: 1.0 };
+    Ok(Guarantee::of(&event, TrustModel::Joint, delta)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mistake_is_caught_and_no_right_way_is_accused() {
+        let options = AuditOptions { confidence: 1.0 - 1e-6, ..AuditOptions::default() };
+        let entries = entries().unwrap();
+        assert_eq!(entries.len(), 11);
+        for entry in entries {
+            let specimen = entry.run(&options).unwrap();
+            assert!(specimen.caught, "missed: {specimen:?}");
+            assert!(specimen.passed, "accused: {specimen:?}");
+        }
+    }
+}

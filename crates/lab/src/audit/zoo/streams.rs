@@ -1,0 +1,182 @@
+//! Mistakes about streams: what goes in, when something comes out, and what a saved state may be used for.
+
+use reticent::{
+    noise::Noise,
+    privacy::gaussian,
+    release::{Calibration, Domain, PrivateSum, PrivateSumParams, Schedule},
+};
+
+use super::{
+    super::{Attack, AuditNoise, Test, View, World},
+    DELTA, EPSILON, Entry, gaussian_promise,
+};
+use crate::{FastNoise, Result};
+
+pub(super) fn entries() -> Result<Vec<Entry>> {
+    Ok(vec![unclipped()?, continued_twice()?, drawn_again()?, looking_schedule()?])
+}
+
+fn params(horizon: u64) -> PrivateSumParams {
+    PrivateSumParams {
+        schedule: Schedule::EveryRound,
+        ..PrivateSumParams::new(
+            Domain::Vector { dimension: 1, bound: 1.0 },
+            Some(horizon),
+            Calibration::Budget { epsilon: EPSILON, delta: DELTA },
+        )
+    }
+}
+
+/// Somebody sends 5 where 1 is the bound.
+fn unclipped() -> Result<Entry> {
+    let mu = gaussian::mu(EPSILON, DELTA)?;
+    let sigma = 2.0 / mu;
+    let adversary = "knows that the person sent 5 or -5; likelihood ratio";
+    let promise = gaussian_promise(mu, DELTA)?;
+    let wrong_way = Attack::new(adversary, &promise, 20_000, move || {
+        let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
+            Ok(vec![*world.pick((&-5.0, &5.0)) + sigma * noise.standard_normal()])
+        });
+        Ok((view, Test::Scores))
+    });
+    let plan = params(1).check()?;
+    let right_way = Attack::new(adversary, &plan.guarantee(DELTA)?, 20_000, move || {
+        let plan = plan.clone();
+        let view: View = Box::new(move |world: World, noise: AuditNoise| {
+            let mut sum = plan.clone().start(noise);
+            let contribution = sum.clip(&[*world.pick((&-5.0, &5.0))])?;
+            Ok(sum.absorb(&contribution)?.map_or(vec![0.0], |release| release.sums().to_vec()))
+        });
+        Ok((view, Test::Scores))
+    });
+    Ok(Entry {
+        mistake: "input that is not clipped",
+        right: "a contribution is only made by clipping",
+        wrong_way,
+        right_way,
+    })
+}
+
+/// Two rounds; the state is saved after the first. In one copy the person comes second, in the other nobody does.
+fn continued_twice() -> Result<Entry> {
+    let plan = params(2).check()?;
+    let promise = plan.guarantee(DELTA)?;
+    let replayed = {
+        let bytes = saved(&plan, FastNoise::seeded(0))?;
+        PrivateSum::<FastNoise>::resume_charged(&bytes, 2, 0)?.guarantee(DELTA)?
+    };
+    let adversary =
+        "sees the release of a copy with the person and of a copy without, and subtracts";
+    let attack = |charged: bool, promise| {
+        let plan = plan.clone();
+        Attack::new(adversary, promise, 20_000, move || {
+            let plan = plan.clone();
+            let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
+                let bytes = saved(&plan, FastNoise::seeded(noise.bits()))?;
+                let mut one = PrivateSum::<FastNoise>::resume(&bytes, 1)?;
+                let person = second_release(&mut one, *world.pick((&-1.0, &1.0)))?;
+                let mut two = if charged {
+                    // The log says that a second release has left: without paying there is no going on.
+                    debug_assert!(PrivateSum::<FastNoise>::resume(&bytes, 2).is_err());
+                    PrivateSum::<FastNoise>::resume_charged(&bytes, 2, 0)?
+                } else {
+                    // A log that forgets, or a process that was forked.
+                    PrivateSum::<FastNoise>::resume(&bytes, 1)?
+                };
+                Ok(vec![person - second_release(&mut two, 0.0)?, person])
+            });
+            Ok((view, Test::Scores))
+        })
+    };
+    Ok(Entry {
+        mistake: "a saved state continued twice, same noise on other data",
+        right: "an older state is refused, or charged and given fresh noise",
+        wrong_way: attack(false, &promise),
+        right_way: attack(true, &replayed),
+    })
+}
+
+fn saved(plan: &reticent::release::PrivateSumPlan, noise: FastNoise) -> Result<Vec<u8>> {
+    let mut sum = plan.clone().start(noise);
+    let nothing = sum.clip(&[0.0])?;
+    sum.absorb(&nothing)?;
+    Ok(sum.save())
+}
+
+fn second_release(sum: &mut PrivateSum<FastNoise>, value: f64) -> Result<f64> {
+    let contribution = sum.clip(&[value])?;
+    Ok(sum.absorb(&contribution)?.map_or(0.0, |release| release.sums()[0]))
+}
+
+/// The same release drawn nine times with fresh noise. Wrong: nobody pays for it.
+fn drawn_again() -> Result<Entry> {
+    const REPLAYS: u64 = 8;
+    let plan = params(2).check()?;
+    let promise = plan.guarantee(DELTA)?;
+    let paid = {
+        let bytes = saved(&plan, FastNoise::seeded(0))?;
+        PrivateSum::<FastNoise>::resume_charged(&bytes, 2, REPLAYS - 1)?.guarantee(DELTA)?
+    };
+    let adversary = "sees the same release drawn nine times, and averages";
+    let attack = |promise| {
+        let plan = plan.clone();
+        Attack::new(adversary, promise, 20_000, move || {
+            let plan = plan.clone();
+            let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
+                let value = *world.pick((&-1.0, &1.0));
+                let bytes = saved(&plan, FastNoise::seeded(noise.bits()))?;
+                let mut sum = PrivateSum::<FastNoise>::resume(&bytes, 1)?;
+                let mut total = second_release(&mut sum, value)?;
+                let mut source = FastNoise::seeded(noise.bits());
+                for replay in 0..REPLAYS {
+                    let bytes = saved(&plan, FastNoise::seeded(source.bits()))?;
+                    let made = 2 + replay;
+                    let mut again = PrivateSum::<FastNoise>::resume_charged(&bytes, made, replay)?;
+                    total += second_release(&mut again, value)?;
+                }
+                Ok(vec![total])
+            });
+            Ok((view, Test::Scores))
+        })
+    };
+    Ok(Entry {
+        mistake: "noise drawn again after a restore, and not charged",
+        right: "every replay is charged",
+        wrong_way: attack(&promise),
+        right_way: attack(&paid),
+    })
+}
+
+/// Wrong: sums are released when the true sum has moved enough. When is then a function of the data, and no noise is on it.
+fn looking_schedule() -> Result<Entry> {
+    let plan = params(8).check()?;
+    let promise = plan.guarantee(DELTA)?;
+    let attack = |looks: bool| {
+        let plan = plan.clone();
+        let adversary = "looks at nothing but the round of the first release";
+        Attack::new(adversary, &promise, 20_000, move || {
+            let plan = plan.clone();
+            let view: View = Box::new(move |world: World, noise: AuditNoise| {
+                let mut sum = plan.clone().start(noise);
+                let mut first = 9.0_f64;
+                for round in 1..=8_u32 {
+                    let value = if round == 1 { *world.pick((&0.0, &1.0)) } else { 0.2 };
+                    let contribution = sum.clip(&[value])?;
+                    let moved = value + 0.2 * f64::from(round - 1) >= 0.9;
+                    let release = sum.absorb(&contribution)?;
+                    if if looks { moved } else { release.is_some() } {
+                        first = first.min(f64::from(round));
+                    }
+                }
+                Ok(vec![-first])
+            });
+            Ok((view, Test::Scores))
+        })
+    };
+    Ok(Entry {
+        mistake: "a schedule that looks at the data",
+        right: "rounds of release fixed before any data",
+        wrong_way: attack(true),
+        right_way: attack(false),
+    })
+}
