@@ -81,7 +81,7 @@ def test_an_experiment_in_any_form(experiment, tmp_path):
     assert half.algorithms[0].guarantee["epsilon"] <= 0.5
     for bad, words in [
         ({**config, "rounds": 0}, "rounds is 0"),
-        ({**config, "environment": {"kind": "moon"}}, "environment.kind is moon"),
+        ({**config, "environment": {"kind": "moon"}}, "unknown environment.kind `moon`"),
         ({**config, "colour": 1}, "colour"),
         (tmp_path / "none.toml", "none.toml"),
         ("name = \n", "line 1"),

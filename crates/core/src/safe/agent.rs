@@ -383,7 +383,8 @@ impl<N: Noise> Agent<N> {
         Ok(Report { ticket, agent: state.index, value })
     }
 
-    /// From here on noise is drawn from a new key. A copy of this half, as a fork makes one, must call it before it answers.
+    /// From here on noise is drawn from a new key, for a half that has been moved. Copies must not go on beside each other: each would
+    /// count its answers by itself.
     pub fn refresh_noise(&mut self) -> Result<()> {
         self.state.noise.refresh()
     }
