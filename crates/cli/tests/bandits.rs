@@ -120,7 +120,7 @@ fn a_saved_learner_is_written_again_if_it_was_lost_and_starts_another() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("begins with what"));
     let certified = reticent(&["certify", &file, "--set", &warm, "--set", "seed=2"]);
-    assert!(text(&certified.stdout).contains("certificate it was saved with"));
+    assert!(text(&certified.stdout).contains("certificates they were saved with"));
     // The same people again are refused, and so is a file that is none.
     let same = ["run", &file, "--out", other.to_str().unwrap(), "--set", &warm];
     let output = reticent(&same);

@@ -260,7 +260,7 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
     refuse("rounds = 20_000", "rounds = 0", &["rounds is 0"]);
     refuse("rounds = 20_000", "rounds = 10", &["horizon is 10"]);
     refuse("trials = 4", "trials = 0", &["trials is 0"]);
-    refuse("kind = \"gap\"", "kind = \"chasm\"", &["environment.kind is chasm", "gap"]);
+    refuse("kind = \"gap\"", "kind = \"chasm\"", &["unknown environment.kind `chasm`", "gap"]);
     refuse("dimension = 5", "dimension = 1", &["dimension is 1"]);
     // More than a machine can hold is refused, not tried.
     let huge = "9223372036854775807";

@@ -64,9 +64,6 @@ impl Circumstances {
         };
         share("lost", self.lost, "give the share of rewards that is lost, from 0 to 1")?;
         share("availability", self.availability, "give a probability, above 0 and up to 1")?;
-        if self.lost == Some(1.0) {
-            return Err(Error::invalid("lost", 1, "nobody could learn anything: give less than 1"));
-        }
         if self.availability == Some(0.0) {
             let remedy = "there would be nothing to choose: give a probability above 0";
             return Err(Error::invalid("availability", 0, remedy));

@@ -359,7 +359,7 @@ mod tests {
         // Any item of the few that a person has rated loses about 1 on average.
         assert!(regrets[0] < 900.0, "{regrets:?}");
         assert!(regrets[0] < regrets[1] && regrets[1] < 4000.0, "{regrets:?}");
-        assert!(found.contestants()[0].remarks()[0].contains("12 items by 80 people"));
+        assert!(found.contestants()[0].remarks().join(" ").contains("12 items by 80 people"));
         // Published constants are for rewards in [0, 1].
         let paper = "[[algorithm]]\nkind = \"ldp_linucb\"\nmode = \"paper\"\nprivacy = { epsilon = 1.0, delta = 1e-5 }";
         let error = experiment(&folder, more, paper).err().unwrap().to_string();

@@ -95,7 +95,13 @@ fn an_error_names_line_table_key_and_remedy() {
     says("rounds = 200", "rounds = 0", &["line 3: rounds is 0"]);
     says("rounds = 200", "round = 200", &["line 3", "did you mean `rounds`?"]);
     says("trials = 3", "trials = 3 3", &["line 4"]);
-    says("kind = \"sphere\"", "kind = \"spheres\"", &["line 7", "spheres", "give one of"]);
+    says("[environment]", "[enviroment]", &["line 6", "did you mean `environment`?"]);
+    says("[[algorithm]]", "[[algoritm]]", &["did you mean `algorithm`?"]);
+    says(
+        "kind = \"sphere\"",
+        "kind = \"spheres\"",
+        &["line 7", "spheres", "did you mean `sphere`?"],
+    );
     says("kind = \"linucb\"", "kind = \"linucb\"\nname = \"a\\u0007\"", &["line 13", "control"]);
     assert!(refusal("name = \"x\"\nrounds = 1").contains("environment is missing"));
 }
