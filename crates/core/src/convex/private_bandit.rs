@@ -27,7 +27,7 @@ use super::{
     PrivateBanditParams, PrivateBanditPlan, PublishedBandit, Shape, Tuning, ValueReport,
     bandit_params::{Engine, Padding, nothing_to_promise},
     conditional_gradient::descend,
-    protection::{Aggregate, CentralSum, Estimates, PlainSum},
+    protection::{Aggregate, CentralSum, Estimates, PlainSum, agree},
     set::distance,
 };
 use crate::{
@@ -535,6 +535,25 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
         if &state.shape != set.shape() {
             return Err(damaged("it is about another set", "give the set it was saved with"));
         }
+        // What follows from the parameters is computed again: a range that is none would break clipping.
+        let PrivateBanditPlan { set, estimates, tuning, engine, .. } = state.params.check(set)?;
+        let local = if let Engine::Local(value) = &engine { Some(*value) } else { None };
+        let follows = state.estimates.agree(&estimates)
+            && state.tuning.batch == tuning.batch
+            && agree(state.tuning.smoothing, tuning.smoothing)
+            && agree(state.tuning.step, tuning.step)
+            && agree(state.tuning.shrink, tuning.shrink)
+            && match (state.local, local) {
+                (None, None) => true,
+                (Some(one), Some(two)) => one.agrees(&two),
+                _ => false,
+            };
+        if !follows {
+            return Err(damaged(
+                "its numbers do not follow from its parameters",
+                "restore another copy",
+            ));
+        }
         let n = state.shape.dimension();
         let lengths = [&state.point, &state.base, &state.previous, &state.direction];
         let fits = lengths.iter().all(|vector| vector.len() == n)
@@ -550,6 +569,9 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
         let mut aggregate = match sum {
             SavedSum::Plain(sum) => Aggregate::Plain(sum),
             SavedSum::Private { estimates, sum, public } => {
+                if !estimates.agree(&state.estimates) {
+                    return Err(damaged("its parts do not fit each other", "restore another copy"));
+                }
                 let sum = PrivateSum::resume(&sum, releases_made)?;
                 Aggregate::Private(Box::new(CentralSum::resumed(estimates, sum, public)))
             }

@@ -83,7 +83,21 @@ pub(super) struct Estimates {
     pub(super) contributions_per_person: u64,
 }
 
+/// The same number, computed here or on another machine.
+pub(super) fn agree(one: f64, two: f64) -> bool {
+    (one - two).abs() <= 1e-9 * one.abs().max(two.abs())
+}
+
 impl Estimates {
+    /// Whether they follow from the same parameters.
+    pub(super) fn agree(&self, other: &Self) -> bool {
+        let rounded = |of: &Self| Estimates { low: 0.0, high: 0.0, scale: 0.0, ..*of };
+        rounded(self) == rounded(other)
+            && agree(self.low, other.low)
+            && agree(self.high, other.high)
+            && agree(self.scale, other.scale)
+    }
+
     fn middle(&self) -> f64 {
         0.5 * (self.low + self.high)
     }
@@ -135,6 +149,11 @@ pub struct LocalValue {
 pub struct ValueReport(i64);
 
 impl LocalValue {
+    /// Whether they follow from the same parameters.
+    pub(super) fn agrees(&self, other: &Self) -> bool {
+        agree(self.low, other.low) && agree(self.high, other.high) && self.law == other.law
+    }
+
     /// Values in `[low, high]`, protected with `epsilon` each.
     pub fn new(low: f64, high: f64, epsilon: f64) -> Result<Self> {
         positive("epsilon", epsilon)?;
