@@ -525,12 +525,13 @@ impl Parts {
             }
         }
         // Points of a grid whose default names say too little get their place in the grid for a name.
-        for index in 0..points.len() {
-            let name = contestants[index].name().to_string();
-            let twins = contestants.iter().filter(|other| other.name() == name).count();
+        let names: Vec<String> =
+            contestants.iter().map(|contestant| contestant.name().to_string()).collect();
+        for (index, name) in names.iter().enumerate() {
+            let twins = names.iter().filter(|other| *other == name).count();
             let (section, _, point) = &mut points[index];
             if twins > 1 && !point.labels.is_empty() {
-                rename(point, document, *section, Some(&name))?;
+                rename(point, document, *section, Some(name))?;
                 contestants[index] = one_contestant::<F>(document, *section, setting, point)?;
             }
         }

@@ -73,6 +73,16 @@ fn overrides_reach_what_they_name() {
 }
 
 #[test]
+fn every_point_of_a_grid_is_named_by_its_place() {
+    let text = "name = \"x\"\nrounds = 10\n[environment]\nkind = \"sphere\"\n[[algorithm]]\nkind = \"linucb\"\nwidth = [1.0, 2.0, 4.0]\n";
+    let experiment = Experiment::parse(text).unwrap();
+    let named = |cell: &Cell, width: &str| cell.name.ends_with(&format!("width = {width}"));
+    for (cell, width) in experiment.cells().iter().zip(["1.0", "2.0", "4.0"]) {
+        assert!(named(cell, width), "{}", cell.name);
+    }
+}
+
+#[test]
 fn an_error_names_line_table_key_and_remedy() {
     let says = |from: &str, to: &str, words: &[&str]| {
         let text = FILE.replace(from, to);
