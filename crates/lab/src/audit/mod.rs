@@ -269,17 +269,14 @@ impl Attack {
                     Against::Claim => rates.refute(epsilon, delta),
                     Against::Certificate => rates.refute_curve(curve, epsilon)?,
                 };
-                // A claim is one point: what the shape of the noise would add is no part of it.
-                let found = match against {
-                    Against::Claim => rates.epsilon(delta),
-                    Against::Certificate => rates.epsilon_of(curve, delta)?,
-                };
+                let found = rates.epsilon_of(curve, delta)?;
                 if found > lower {
                     (lower, gaussian) = (found, found > rates.epsilon(delta));
                 }
             }
             // The verdict never contradicts the number beside it. Where the certificate is a Gaussian curve, a larger mu is a point
-            // below that curve, which refutes it whatever the noise really is.
+            // below that curve, which refutes it whatever the noise really is. A publication's claim is one point; that its noise is
+            // Gaussian, on which the number then rests, is what the publication says itself.
             violated |= lower > epsilon * (1.0 + 1e-9);
             audits.push(Audit {
                 algorithm: algorithm.to_string(),
