@@ -33,6 +33,11 @@ impl Arms {
                 return Err(Error::invalid(field, value, "give a whole number above 0"));
             }
         }
+        const MOST: usize = 1 << 30;
+        if dimension.checked_mul(count).is_none_or(|entries| entries > MOST) {
+            let remedy = format!("{dimension} features each: give at most {MOST} in all");
+            return Err(Error::invalid("count", count, remedy));
+        }
         let features = vec![Lanes([0.0; TILE]); count.div_ceil(TILE) * dimension];
         Ok(Arms { dimension, count, features })
     }

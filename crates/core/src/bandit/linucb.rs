@@ -18,7 +18,7 @@ use super::{Arms, Policy, regression::Regression};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive, probability},
-    linalg::dot,
+    linalg::{check_dimension, dot},
     saved,
 };
 
@@ -75,9 +75,7 @@ impl LinUcbParams {
     /// A learner that has seen nothing, or the parameter that stands in the way.
     pub fn check(&self) -> Result<LinUcb> {
         let d = self.dimension;
-        if d == 0 {
-            return Err(Error::invalid("dimension", d, "give a whole number above 0"));
-        }
+        check_dimension(d)?;
         positive("feature_bound", self.feature_bound)?;
         not_negative("noise", self.noise)?;
         not_negative("parameter_bound", self.parameter_bound)?;
@@ -209,6 +207,15 @@ mod tests {
         let x: Vec<f64> = (0..d).map(|_| noise.standard_normal()).collect();
         let length = dot(&x, &x).sqrt();
         x.iter().map(|x| x / length).collect()
+    }
+
+    #[test]
+    fn a_dimension_that_no_machine_holds_is_refused() {
+        for dimension in [0, 8193, 1 << 60, usize::MAX] {
+            let error = LinUcbParams::new(dimension).check().unwrap_err().to_string();
+            assert!(error.contains("dimension is") && error.contains("give 1 to"), "{error}");
+        }
+        assert!(crate::bandit::Arms::zeros(1 << 40, 1 << 40).is_err());
     }
 
     #[test]

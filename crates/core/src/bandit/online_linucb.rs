@@ -83,6 +83,7 @@ impl OnlineLinUcbParams {
 
     /// A learner that has seen nothing, or the parameter that stands in the way.
     pub fn check(&self) -> Result<OnlineLinUcb> {
+        crate::linalg::check_dimension(self.dimension)?;
         positive("feature_bound", self.feature_bound)?;
         positive("reward_bound", self.reward_bound)?;
         positive("parameter_bound", self.parameter_bound)?;

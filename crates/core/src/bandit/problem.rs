@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, error::positive, release::Domain};
+use crate::{Result, error::positive, release::Domain};
 
 /// Rewards are `y = <theta*, x> + noise`; these are the bounds everything rests on.
 ///
@@ -48,9 +48,7 @@ impl Problem {
 
     /// Refuses bounds that bound nothing.
     pub fn check(&self) -> Result<()> {
-        if self.dimension == 0 {
-            return Err(Error::invalid("dimension", 0, "give a whole number above 0"));
-        }
+        crate::linalg::check_dimension(self.dimension)?;
         positive("feature_bound", self.feature_bound)?;
         positive("reward_bound", self.reward_bound)?;
         positive("parameter_bound", self.parameter_bound)?;

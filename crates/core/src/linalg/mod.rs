@@ -18,6 +18,16 @@ pub(crate) mod least_squares;
 pub use cholesky::Cholesky;
 pub use eigen::SymmetricEigen;
 
+/// Refuses matrices of no rows, and of more than a machine of today holds.
+pub(crate) fn check_dimension(dimension: usize) -> crate::Result<()> {
+    const MOST: usize = 8192;
+    if (1..=MOST).contains(&dimension) {
+        return Ok(());
+    }
+    let remedy = format!("give 1 to {MOST}: a matrix of that many rows is kept");
+    Err(crate::Error::invalid("dimension", dimension, remedy))
+}
+
 /// Entries of a triangle with its diagonal.
 pub(crate) const fn triangle(dimension: usize) -> usize {
     dimension * (dimension + 1) / 2

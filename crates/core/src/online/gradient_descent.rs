@@ -78,8 +78,10 @@ pub struct GradientDescentParams {
 impl GradientDescentParams {
     /// A learner at zero, or the parameter that stands in the way.
     pub fn check(&self) -> Result<GradientDescent> {
-        if self.dimension == 0 {
-            return Err(Error::invalid("dimension", 0, "give a whole number above 0"));
+        const MOST: usize = 1 << 28;
+        if !(1..=MOST).contains(&self.dimension) {
+            let remedy = format!("give 1 to {MOST}");
+            return Err(Error::invalid("dimension", self.dimension, remedy));
         }
         let sizes = [("radius", self.radius), ("step", self.step.factor())];
         for (field, value) in sizes {

@@ -112,9 +112,7 @@ impl AgentParams {
 
     /// Calibrates the noise, or says which parameter stands in the way.
     pub fn check(&self) -> Result<AgentPlan> {
-        if self.dimension == 0 {
-            return Err(Error::invalid("dimension", 0, "give a whole number above 0"));
-        }
+        crate::linalg::check_dimension(self.dimension)?;
         within_reason("parameter_bound", self.parameter_bound)?;
         within_reason("action_bound", self.action_bound)?;
         not_negative("response_noise", self.response_noise)?;
