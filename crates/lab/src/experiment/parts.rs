@@ -1,0 +1,154 @@
+//! Every algorithm in every environment: what is compared, under which name, and what determines its trials.
+
+use serde::Serialize;
+use toml::Value;
+
+use super::{
+    CHECKPOINTS, Cell, Experiment, SOURCE,
+    document::{self, Document, Section},
+    grid::{self, Point},
+    store::key_of,
+};
+use crate::{
+    Error, Result,
+    contest::{Contestant, Family, Label},
+};
+
+/// An experiment while its environments are gone through.
+#[derive(Default)]
+pub(super) struct Parts {
+    environments: Vec<Value>,
+    cells: Vec<Cell>,
+}
+
+impl Parts {
+    /// Every algorithm in every point of the environment's grid.
+    pub(super) fn add<F: Family>(&mut self, document: &Document, index: usize) -> Result<()> {
+        let section = Section::Environment(index);
+        let table = &document.environments[index];
+        let several_files = document.environments.len() > 1;
+        for environment in grid::expand::<F::Environment>(document, section, table)? {
+            let mut labels = environment.labels.clone();
+            if several_files && labels.is_empty() {
+                let name = table.get("kind").and_then(Value::as_str).unwrap_or_default();
+                labels.push(Label {
+                    key: "environment".into(),
+                    value: format!("{name} {}", index + 1),
+                });
+            }
+            let written = written(&environment.value)?;
+            let setting = F::setting(document.header.rounds, &environment.value)
+                .map_err(|error| document.locate(error, section, None))?;
+            self.add_algorithms::<F>(document, &setting, &written, &labels)?;
+            self.environments.push(written);
+        }
+        Ok(())
+    }
+
+    fn add_algorithms<F: Family>(
+        &mut self,
+        document: &Document,
+        setting: &F::Setting,
+        environment_written: &Value,
+        labels: &[Label],
+    ) -> Result<()> {
+        let (mut points, mut contestants) = (Vec::new(), Vec::new());
+        for (index, table) in document.algorithms.iter().enumerate() {
+            let section = Section::Algorithm(index);
+            let word = |key: &str| table.get(key).and_then(Value::as_str).map(String::from);
+            let series = word("name").or_else(|| word("kind")).unwrap_or_default();
+            for mut point in grid::expand::<F::Algorithm>(document, section, table)? {
+                if point.table.contains_key("name") && !point.labels.is_empty() {
+                    rename(&mut point, document, section, None)?;
+                }
+                let contestant = one_contestant::<F>(document, section, setting, &point)?;
+                points.push((section, series.clone(), point));
+                contestants.push(contestant);
+            }
+        }
+        // Points of a grid whose default names say too little get their place in the grid for a name.
+        let names: Vec<String> =
+            contestants.iter().map(|contestant| contestant.name().to_string()).collect();
+        for (index, name) in names.iter().enumerate() {
+            let twins = names.iter().filter(|other| *other == name).count();
+            let (section, _, point) = &mut points[index];
+            if twins > 1 && !point.labels.is_empty() {
+                rename(point, document, *section, Some(name))?;
+                contestants[index] = one_contestant::<F>(document, *section, setting, point)?;
+            }
+        }
+        for ((section, series, point), contestant) in points.into_iter().zip(contestants) {
+            let suffix =
+                if labels.is_empty() { String::new() } else { format!(" [{}]", joined(labels)) };
+            let name = format!("{}{suffix}", contestant.name());
+            if name.chars().any(char::is_control) {
+                let error = reticent::Error::invalid(
+                    "name",
+                    format!("{name:?}"),
+                    "leave control characters out",
+                );
+                return Err(document.locate(error.into(), section, Some("name")));
+            }
+            if self.cells.iter().any(|cell| cell.name == name) {
+                let error =
+                    reticent::Error::invalid("name", name, "give each algorithm a name of its own");
+                return Err(document.locate(error.into(), section, Some("name")));
+            }
+            let algorithm = written(&point.value)?;
+            let header = &document.header;
+            let determined = format!(
+                "{SOURCE} {} {} {CHECKPOINTS} {environment_written} {algorithm} {}",
+                header.rounds,
+                header.seed,
+                contestant.data_hash()
+            );
+            let labels = labels.iter().chain(&point.labels).cloned().collect();
+            self.cells.push(Cell { name, contestant, labels, series, key: key_of(&determined) });
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self, document: &Document) -> Result<Experiment> {
+        let text = document.written()?;
+        let environment = match self.environments.len() {
+            1 => self.environments.remove(0),
+            _ => Value::Array(self.environments),
+        };
+        let environment = serde_json::to_value(&environment)
+            .map_err(|error| Error::experiment(error.to_string()))?;
+        let document::Header { name, rounds, trials, seed } = document.header.clone();
+        Ok(Experiment { name, rounds, trials, seed, environment, text, cells: self.cells })
+    }
+}
+
+fn written(value: &impl Serialize) -> Result<Value> {
+    Value::try_from(value).map_err(|error| Error::experiment(error.to_string()))
+}
+
+fn joined(labels: &[Label]) -> String {
+    let one = |label: &Label| format!("{} = {}", label.key, label.value);
+    labels.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// Names a point of a grid by its place in it.
+fn rename<A: serde::de::DeserializeOwned>(
+    point: &mut Point<A>,
+    document: &Document,
+    section: Section,
+    default: Option<&str>,
+) -> Result<()> {
+    let given = point.table.get("name").and_then(Value::as_str).or(default).unwrap_or_default();
+    let name = format!("{given}, {}", joined(&point.labels));
+    point.table.insert("name".into(), Value::String(name));
+    point.value = document.typed(section, &point.table)?;
+    Ok(())
+}
+
+fn one_contestant<F: Family>(
+    document: &Document,
+    section: Section,
+    setting: &F::Setting,
+    point: &Point<F::Algorithm>,
+) -> Result<Box<dyn Contestant>> {
+    F::contestant(setting, &point.value).map_err(|error| document.locate(error, section, None))
+}
