@@ -1,10 +1,10 @@
 //! What a maintainer runs.
 //!
 //! `cargo xtask test` is the whole test suite, on a machine that has nothing but cargo and Python:
-//! format, lints, unit, property, documentation and command-line tests, the quick part of the audit, then the Python oracles and the
+//! format, lints, unit, property, documentation and command-line tests, core as WebAssembly, the quick part of the audit, then the Python oracles and the
 //! Python package, each in a virtual environment of its own.
 //!
-//! `cargo xtask audit [--quick]` attacks every promise, catches every known mistake, and counts what confidence sets miss;
+//! `cargo xtask wasm` compiles core for the browser; `cargo xtask audit [--quick]` attacks every promise, catches every known mistake, and counts what confidence sets miss;
 //! `cargo xtask fuzz [--minutes 10]` mutates everything that is read.
 
 use std::{
@@ -22,10 +22,11 @@ fn main() -> ExitCode {
             .and_then(|()| oracles()),
         Some("audit") => audit(env::args().any(|argument| argument == "--quick")),
         Some("fuzz") => fuzz(&minutes()),
+        Some("wasm") => wasm(),
         Some("python") => cargo("binary to compare with", &["build", "--quiet", "--workspace"])
             .and_then(|()| python_package()),
         _ => Err(
-            "usage: cargo xtask test | oracles | python | audit [--quick] | fuzz [--minutes 10]"
+            "usage: cargo xtask test | oracles | python | wasm | audit [--quick] | fuzz [--minutes 10]"
                 .to_string(),
         ),
     };
@@ -43,7 +44,17 @@ fn test() -> Result<(), String> {
     cargo("format", &["fmt", "--all", "--check"])?;
     cargo(
         "lints",
-        &["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"],
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--features",
+            "reticent-lab/clarabel",
+            "--quiet",
+            "--",
+            "--deny",
+            "warnings",
+        ],
     )?;
     cargo(
         "unit, property, documentation and command-line tests",
@@ -55,6 +66,7 @@ fn test() -> Result<(), String> {
             .args(["doc", "--workspace", "--no-deps", "--quiet"])
             .env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
+    wasm()?;
     // The command-line tests have built the binary.
     step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
     oracles()?;
@@ -84,6 +96,77 @@ fn fuzz(minutes: &str) -> Result<(), String> {
 fn minutes() -> String {
     let mut arguments = env::args().skip_while(|argument| argument != "--minutes");
     arguments.nth(1).unwrap_or_else(|| "10".into())
+}
+
+/// Compiles core for the browser, with the toolchain's own target if it is installed and else with Debian's.
+///
+/// Debian ships the standard library for WebAssembly as source (`rust-web-src`), which only its own compiler accepts.
+fn wasm() -> Result<(), String> {
+    let target = ["--target", "wasm32-unknown-unknown"];
+    let package = ["build", "--quiet", "--package", "reticent", "--features", "getrandom/wasm_js"];
+    let prepare = |cargo: &str| {
+        let mut command = root_command(cargo);
+        command
+            .args(package)
+            .args(target)
+            .env("CARGO_TARGET_DIR", root().join("target/wasm"))
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
+        command
+    };
+    if installed_target(target[1]) {
+        return step("core as WebAssembly", &mut prepare("cargo"));
+    }
+    let debian = ["/usr/bin/cargo", "/usr/bin/rustc", "/usr/bin/wasm-ld"];
+    let complete = || debian.iter().all(|tool| Path::new(tool).exists());
+    if !complete()
+        && let Err(problem) = debian_packages(&["rustc-web", "cargo-web", "rust-web-src", "lld"])
+    {
+        return skip("core as WebAssembly", &problem);
+    }
+    let mut command = prepare(debian[0]);
+    command
+        .arg("-Zbuild-std=std,panic_abort")
+        .env("RUSTC", debian[1])
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", debian[2])
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .env_remove("CARGO");
+    step("core as WebAssembly", &mut command)
+}
+
+/// Whether the compiler that runs this has the standard library of a target.
+fn installed_target(target: &str) -> bool {
+    let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output();
+    sysroot.is_ok_and(|output| {
+        let folder = String::from_utf8_lossy(&output.stdout).trim().to_string();
+        Path::new(&folder).join("lib/rustlib").join(target).exists()
+    })
+}
+
+/// Installs packages of Debian's, where that is possible.
+fn debian_packages(packages: &[&str]) -> Result<(), String> {
+    let apt = |arguments: &[&str]| {
+        step(
+            &format!("apt-get {}", arguments[0]),
+            root_command("apt-get")
+                .args(["-qq", "-y"])
+                .args(arguments)
+                .env("DEBIAN_FRONTEND", "noninteractive"),
+        )
+    };
+    apt(&["update"])?;
+    let mut install = vec!["install", "--no-install-recommends"];
+    install.extend(packages);
+    apt(&install)
+}
+
+/// A part that this machine cannot run is named; under CI it is a failure.
+fn skip(name: &str, problem: &str) -> Result<(), String> {
+    if env::var("CI").is_ok_and(|value| value == "true") {
+        return Err(format!("{name} cannot be skipped under CI: {problem}"));
+    }
+    eprintln!("== SKIPPED: {name}: {problem}");
+    Ok(())
 }
 
 /// The command line as the tests have built it.

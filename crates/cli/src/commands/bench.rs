@@ -12,7 +12,8 @@ use crate::{error::Error, report::Report};
 #[derive(Args)]
 #[command(
     after_help = "Example: reticent bench --json\n\nOpenDP's Python package is measured too where it is installed: \
-    in RETICENT_PYTHON, in target/oracles (made by `cargo xtask test`), or as python3."
+    in RETICENT_PYTHON, in target/oracles (made by `cargo xtask test`), or as python3. \
+    Built with `--features clarabel`, the section `safe` has the enumeration of paper 3 beside ours."
 )]
 pub struct Arguments {
     /// Sections to measure, such as linucb or paper1; without any, all of them (some minutes).

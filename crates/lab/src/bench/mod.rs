@@ -10,13 +10,16 @@
 //! | `convex` | a round of the private bandit, and the oracles |
 //! | `online` | an evaluation of the potential, a round of the online learners |
 //! | `paper1` | whole trials of paper 1 |
-//! | `safe` | a round of a safe coordinator, and the enumeration of paper 3 beside it |
+//! | `safe` | a round of a safe coordinator |
+//! | `enumeration` | the enumeration of paper 3 beside it, with the feature `clarabel` |
 //! | `release` | running sums: construction, time per round, and the table of deviations |
 //! | `simulate` | a round of a simulated bandit, environment and all |
 
 mod accounting;
 mod bandit;
 mod convex;
+#[cfg(feature = "clarabel")]
+mod enumeration;
 mod local;
 mod noise;
 mod online;
