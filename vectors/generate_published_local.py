@@ -95,7 +95,7 @@ snapped = {
 }
 
 
-def mu(mechanism, epsilon):
+def mu(mechanism, epsilon, rounds=N):
     online = 2 * sqrt(2 * log(mpf("1.25") / DELTA)) / epsilon
     if mechanism in ("online_ucb", "online_ucb_unit_rewards"):
         return snapped[mechanism] / online
@@ -104,8 +104,8 @@ def mu(mechanism, epsilon):
     if mechanism == "public_ldp":
         return snapped["code"] / (sqrt(log(mpf("2.5") / DELTA)) / epsilon)
     if mechanism == "public_joint":
-        node = sqrt(log(N)) * log(mpf("2.5") / DELTA) / epsilon
-        return snapped["code"] * sqrt(15) / node
+        node = sqrt(log(rounds)) * log(mpf("2.5") / DELTA) / epsilon
+        return snapped["code"] * sqrt(int(rounds).bit_length()) / node
     if mechanism == "public_amplified":
         person = sqrt(log(mpf("2.5") * BATCH / DELTA)) / (epsilon * sqrt(BATCH))
         return snapped["code"] / (person * sqrt(BATCH))
@@ -128,3 +128,7 @@ for mechanism in [
 ]:
     for epsilon in ["0.2", "1", "10"]:
         print(f"{mechanism},{epsilon},{mp.nstr(delta_of(mpf(epsilon), mu(mechanism, mpf(epsilon))), 12)}")
+# The tree behind public_joint has a level for every bit of the number of rounds.
+for epsilon in ["0.2", "1", "10"]:
+    long = delta_of(mpf(epsilon), mu("public_joint", mpf(epsilon), mpf(10) ** 6))
+    print(f"# million rounds: public_joint,{epsilon},{mp.nstr(long, 12)}")

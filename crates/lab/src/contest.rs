@@ -7,14 +7,24 @@
 //!
 //! To add an algorithm to a family: one variant of its algorithm lines, one file with its contestant. Everything else
 //! (threads, files, figures, reports, certificates) is shared.
+//!
+//! **Who may certify.** A contestant's guarantee is computed from the aggregator or randomiser that the contestant itself runs. Only code of this
+//! crate can say so: [`Contestant`] is sealed. A player of your own becomes a contestant through
+//! [`Stepped`](crate::bandits::Stepped), which marks what you promise for it as stated and not checked, or takes the certificate from the
+//! aggregator that it puts between people and your code.
 
 use reticent::privacy::Guarantee;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Result, audit::Attack};
 
+/// Keeps [`Contestant`] to the types of this crate, whose guarantees come from what they run.
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
 /// One algorithm in one environment, ready to run.
-pub trait Contestant: Send + Sync {
+pub trait Contestant: sealed::Sealed + Send + Sync {
     /// What the report calls it.
     fn name(&self) -> &str;
 
@@ -37,9 +47,14 @@ pub trait Contestant: Send + Sync {
         Vec::new()
     }
 
-    /// How its promises can be attacked: see [`crate::audit`].
+    /// How the mechanism behind its promises can be attacked: see [`crate::audit`].
     fn attacks(&self) -> &[Attack] {
         &[]
+    }
+
+    /// How the very player that a trial runs can be attacked, where the contestant promises something: see [`crate::audit::player`].
+    fn player_attacks(&self) -> Result<Vec<Attack>> {
+        Ok(Vec::new())
     }
 
     /// A hash of data that were read from elsewhere and determine a trial too; stored results of other data are not used.

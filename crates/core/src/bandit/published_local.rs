@@ -9,6 +9,9 @@
 //! | the same: amplified, batches of B | `sqrt(ln(2.5 B/delta)) / (epsilon sqrt B)` a person | (M + M^T)/2, and x y |
 //! | the same: vector sum | Binomial(b, 1/4)/g, `g = max(2 sqrt B, d, 4)`, `b = k g^2 ln^2(d/delta) / (epsilon^2 B)`, k = 1 below epsilon = 1, else 10 | the triangle, and x y |
 //!
+//! The row JDP is priced as the binary tree that the code stands for (one level for every bit of n), not as what the code runs: see
+//! [`PublishedMechanism::PublicJoint`].
+//!
 //! M has independent entries, so (M + M^T)/2 is a GOE matrix with `noise/sqrt 2` off its diagonal. That code plays with
 //! `S = sqrt d`, `R = 1/2`, `alpha = 1/n`, `Gamma = noise sqrt(n d)` (JDP: `noise sqrt(d ln n)`; vector sum: a quarter of
 //! `ln(d/delta)/(epsilon sqrt B) sqrt(n d)`), regulariser `2 Gamma` and
@@ -35,9 +38,6 @@ use crate::{
     randomize::{AdditivePair, TriangleGaussian},
 };
 
-/// Levels of the binary tree over the experiment's 20 000 rounds.
-const TREE_LEVELS: u64 = 15;
-
 /// A published mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -50,7 +50,9 @@ pub enum PublishedMechanism {
     Zheng,
     /// LDP-LinUCB in the code of Chowdhury and Zhou.
     PublicLdp,
-    /// JDP-LinUCB in that code, as the binary tree it stands for.
+    /// JDP-LinUCB in that code. [`PublishedLocal::event`] prices the binary tree that the code stands for, one level for every bit of
+    /// the horizon. The code itself draws no such tree: it adds the same node noise after every reward, so consecutive sums differ by
+    /// one person's data as they are, and no epsilon holds.
     PublicJoint,
     /// SDP-LinUCB with amplification in that code.
     PublicAmplified,
@@ -240,6 +242,11 @@ impl PublishedLocal {
         })
     }
 
+    /// Levels of a binary tree over the horizon: every reward is in at most one node of each.
+    pub fn tree_levels(&self) -> u64 {
+        u64::from(self.horizon.max(1).ilog2()) + 1
+    }
+
     /// What the mechanism releases, jointly, over the arms and rewards it is published for.
     pub fn event(&self, epsilon: f64) -> Result<Event> {
         let sigma = self.noise(epsilon)?;
@@ -258,7 +265,7 @@ impl PublishedLocal {
             PublishedMechanism::PublicLdp => Event::Gaussian { sensitivity: symmetric, sigma },
             PublishedMechanism::PublicJoint => Event::Repeated {
                 event: Box::new(Event::Gaussian { sensitivity: symmetric, sigma }),
-                times: TREE_LEVELS,
+                times: self.tree_levels(),
             },
             PublishedMechanism::PublicAmplified => {
                 Event::SecureSum { sensitivity: symmetric, sigma, people: self.batch }
@@ -301,6 +308,25 @@ mod tests {
                     "{mechanism:?} at {epsilon}: {delta} against {expected}"
                 );
             }
+        }
+        assert_eq!(lines.next(), None);
+    }
+
+    /// Each doubling of the horizon adds a level, and so a release of every person's data.
+    #[test]
+    fn the_tree_grows_with_the_horizon() {
+        let published = PublishedLocal::of_experiment(PublishedMechanism::PublicJoint);
+        for (horizon, levels) in [(1, 1), (2, 2), (3, 2), (20_000, 15), (1 << 20, 21)] {
+            assert_eq!(PublishedLocal { horizon, ..published }.tree_levels(), levels, "{horizon}");
+        }
+        // Over a million rounds, by mpmath.
+        let mut lines = VECTORS.lines().filter_map(|line| line.strip_prefix("# million rounds: "));
+        let long = PublishedLocal { horizon: 1_000_000, ..published };
+        assert_eq!(long.tree_levels(), 20);
+        for epsilon in [0.2, 1.0, 10.0] {
+            let expected: f64 = lines.next().unwrap().rsplit(',').next().unwrap().parse().unwrap();
+            let delta = long.exact_delta(epsilon).unwrap();
+            assert!((delta / expected - 1.0).abs() < 1e-9, "{epsilon}: {delta} {expected}");
         }
         assert_eq!(lines.next(), None);
     }

@@ -1,14 +1,16 @@
 //! What may be promised: one sentence for a person, one table for legal, one JSON for a machine.
 //!
 //! A guarantee is made from a priced [`Curve`], never from a claim: in `paper` mode the claim stands beside
-//! the number that really holds.
+//! the number that really holds. It is the price of an event. Whether some code really does what the event says is known only of code
+//! that owns the aggregator or randomiser which stated the event; of any other code a guarantee is [`Guarantee::stated`], and every
+//! form of it says "stated, not checked".
 
 use std::fmt;
 
 use serde::Serialize;
 
 use super::{
-    Accountant, Claim, Curve, Event, Mode, Neighbours, Tightness, TrustModel, Unit,
+    Accountant, Claim, Curve, Event, Mode, Neighbours, Provenance, Tightness, TrustModel, Unit,
     conditions::{check_model, conditions_of},
 };
 use crate::{
@@ -31,6 +33,7 @@ pub struct Guarantee {
     model: TrustModel,
     epsilon: f64,
     delta: f64,
+    provenance: Provenance,
     neighbours: Neighbours,
     unit: Unit,
     mode: Mode,
@@ -61,6 +64,7 @@ impl Guarantee {
             model,
             epsilon,
             delta,
+            provenance: Provenance::Computed,
             neighbours: Neighbours::ReplaceOne,
             unit: Unit::Interaction,
             mode: Mode::Exact,
@@ -139,6 +143,22 @@ impl Guarantee {
         Ok(self)
     }
 
+    /// Marks a guarantee that somebody states of code of their own, which the accountant has not seen. Nothing takes the mark off again.
+    pub fn stated(mut self) -> Self {
+        if self.provenance != Provenance::Stated {
+            self.provenance = Provenance::Stated;
+            self.warnings.push(
+                "stated, not checked: nothing shows that the code does what this number is the price of; `audit` can only refute it".into(),
+            );
+        }
+        self
+    }
+
+    /// Where it comes from.
+    pub fn provenance(&self) -> Provenance {
+        self.provenance
+    }
+
     /// Marks a run on simulation noise: the numbers are those of the same run on secure noise.
     pub fn simulated(mut self) -> Self {
         self.simulated = true;
@@ -153,9 +173,12 @@ impl Guarantee {
         self.epsilon
     }
 
-    /// Epsilon to four digits after the point, never below the truth by more than 1e-9.
+    /// Epsilon to four digits after the point, never below the truth by more than 1e-9; with its mark if it is stated and not checked.
     pub fn epsilon_text(&self) -> String {
-        rounded_up(self.epsilon)
+        match self.provenance {
+            Provenance::Computed => rounded_up(self.epsilon),
+            Provenance::Stated => format!("{} (stated, not checked)", rounded_up(self.epsilon)),
+        }
     }
 
     /// The epsilon that holds with delta = 0, where there is one.
@@ -205,7 +228,11 @@ impl Guarantee {
 
     /// The guarantee as an aligned table.
     pub fn table(&self) -> String {
-        let mut rows = vec![
+        let mut rows = Vec::new();
+        if self.provenance == Provenance::Stated {
+            rows.push(("certificate", self.provenance.to_string()));
+        }
+        rows.extend([
             ("trust model", self.model.to_string()),
             // A number below what anybody would call private needs no thirty digits.
             (
@@ -227,15 +254,15 @@ impl Guarantee {
                 }
                 .to_string(),
             ),
-            (
-                "tightness",
-                match self.tightness {
-                    Tightness::Exact => "exact: attained, no smaller number is true",
-                    Tightness::UpperBound => "upper bound",
-                }
-                .to_string(),
-            ),
-        ];
+        ]);
+        // How tight the price of a stated event is says nothing of the code.
+        if self.provenance == Provenance::Computed {
+            let words = match self.tightness {
+                Tightness::Exact => "exact: attained, no smaller number is true",
+                Tightness::UpperBound => "upper bound",
+            };
+            rows.push(("tightness", words.to_string()));
+        }
         if let Some(claim) = &self.claimed {
             rows.push(("claimed", claim.to_string()));
         }
@@ -273,17 +300,21 @@ fn rounded_up(value: f64) -> String {
 
 impl fmt::Display for Guarantee {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let relation = match self.tightness {
-            Tightness::Exact => "exactly",
-            Tightness::UpperBound => "at most",
+        let relation = match (self.provenance, self.tightness) {
+            (Provenance::Stated, _) => "said to be",
+            (Provenance::Computed, Tightness::Exact) => "exactly",
+            (Provenance::Computed, Tightness::UpperBound) => "at most",
         };
+        if self.provenance == Provenance::Stated {
+            f.write_str("STATED, NOT CHECKED: ")?;
+        }
         if self.simulated {
             f.write_str("SIMULATION, protects nobody; on secure noise ")?;
         }
         write!(
             f,
             "({relation} {}, {:e})-differentially private for {}, trust model {}, replacing one unit's data",
-            self.epsilon_text(),
+            rounded_up(self.epsilon),
             self.delta,
             self.unit,
             self.model
@@ -381,6 +412,25 @@ mod tests {
         let guarantee = Guarantee::of(&gaussian(4.0), TrustModel::Joint, 1e-6).unwrap();
         assert!(!guarantee.to_string().contains("SIMULATION"));
         assert!(guarantee.simulated().to_string().starts_with("SIMULATION"));
+    }
+
+    #[test]
+    fn a_stated_guarantee_says_so_in_every_form() {
+        let computed = Guarantee::of(&gaussian(4.0), TrustModel::Joint, 1e-6).unwrap();
+        assert_eq!(serde_json::to_value(&computed).unwrap()["provenance"], "computed");
+        let computed = format!("{computed} {} {}", computed.table(), computed.epsilon_text());
+        assert!(!computed.to_lowercase().contains("stated"), "{computed}");
+        let stated = Guarantee::of(&gaussian(4.0), TrustModel::Joint, 1e-6).unwrap().stated();
+        assert_eq!(serde_json::to_value(&stated).unwrap()["provenance"], "stated");
+        assert!(stated.to_string().starts_with("STATED, NOT CHECKED: (said to be"), "{stated}");
+        assert!(stated.table().contains("stated, not checked"));
+        assert!(!stated.table().contains("attained"));
+        assert!(stated.epsilon_text().ends_with("(stated, not checked)"));
+        // Whatever is done to it later.
+        let later = stated.stated().with_condition("x").with_people(5).simulated();
+        let later = later.with_claim(1.0, 1e-6, "somebody").unwrap();
+        assert_eq!(later.provenance(), Provenance::Stated);
+        assert_eq!(later.warnings().iter().filter(|w| w.contains("not checked")).count(), 1);
     }
 
     #[test]

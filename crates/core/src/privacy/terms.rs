@@ -52,6 +52,17 @@ pub enum Mode {
     Paper,
 }
 
+/// Where a guarantee comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Provenance {
+    /// The accountant priced the event of the aggregator or randomiser that the learner owns.
+    #[default]
+    Computed,
+    /// Somebody says so of code that the accountant knows nothing of.
+    Stated,
+}
+
 /// What a publication says its constants give.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
@@ -89,6 +100,15 @@ impl fmt::Display for TrustModel {
             TrustModel::Joint => "joint (trusted curator)",
             TrustModel::Shuffle => "shuffle (trusted shuffler)",
             TrustModel::Local => "local (nobody trusted)",
+        })
+    }
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Provenance::Computed => "computed by the accountant",
+            Provenance::Stated => "stated, not checked",
         })
     }
 }

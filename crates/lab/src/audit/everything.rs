@@ -129,7 +129,10 @@ impl Everything {
             "## Promises\n\n| promise | adversary | promised | at least | share | verdict |\n| --- | --- | --- | --- | --- | --- |\n",
         );
         for audit in &self.findings.audits {
-            let whose = if audit.against == Against::Claim { "claimed " } else { "" };
+            let whose = match audit.whose() {
+                "certified" => String::new(),
+                other => format!("{other} "),
+            };
             let verdict = match audit.verdict {
                 Verdict::Consistent => "consistent",
                 Verdict::Violated => "**violated**",

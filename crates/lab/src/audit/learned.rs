@@ -4,6 +4,12 @@
 //! (Fisher 1936; Neyman and Pearson 1933). Sigma is learned from runs of its own, so the adversary need not know how noise is correlated
 //! over time, and a mechanism whose noise is not what it says cannot hide behind its description. Where the adversary knows Delta
 //! (they chose the neighbours), it is given; else it is learned too.
+//!
+//! What a player does is no normal vector but a row of choices. Two likelihood ratios are learned from counts: one as if choices were
+//! independent (naive Bayes), which needs few runs, and one of whole rows, which sees any dependence where rows repeat, as those of a
+//! player without noise do.
+
+use std::collections::HashMap;
 
 use reticent::linalg::Cholesky;
 
@@ -17,6 +23,11 @@ pub enum Test {
         /// Delta, the second world's mean less the first's.
         difference: Option<Vec<f64>>,
     },
+    /// Likelihood ratios of choices, learned from counts, and a learned direction in the numbers behind them.
+    Transcript {
+        /// So many choices, as whole numbers, come first in the view.
+        choices: usize,
+    },
 }
 
 /// A test that has been learned.
@@ -24,6 +35,17 @@ pub enum Test {
 pub struct Learned {
     /// `None`: the view as it is.
     directions: Option<Vec<Vec<f64>>>,
+    transcript: Option<Transcript>,
+}
+
+/// Log-likelihood ratios of choices, the second world's over the first's.
+#[derive(Debug, Clone, PartialEq)]
+struct Transcript {
+    choices: usize,
+    /// Of each choice at each place.
+    places: Vec<HashMap<i64, f64>>,
+    /// Of whole rows.
+    rows: HashMap<Vec<i64>, f64>,
 }
 
 impl Test {
@@ -34,8 +56,10 @@ impl Test {
 
     /// Learns from views of both worlds.
     pub fn learn(&self, first: &[Vec<f64>], second: &[Vec<f64>]) -> Learned {
-        let Test::Linear { difference } = self else {
-            return Learned { directions: None };
+        let difference = match self {
+            Test::Scores => return Learned { directions: None, transcript: None },
+            Test::Linear { difference } => difference,
+            Test::Transcript { choices } => return Transcript::learn(*choices, first, second),
         };
         let (one, two) = (mean(first), mean(second));
         let found: Vec<f64> = two.iter().zip(&one).map(|(b, a)| b - a).collect();
@@ -54,16 +78,81 @@ impl Test {
         if directions.is_empty() {
             directions.push(delta);
         }
-        Learned { directions: Some(directions) }
+        Learned { directions: Some(directions), transcript: None }
     }
+
+    /// Runs of each world to learn from, for a view of so many numbers and a bound from so many runs.
+    pub fn training(&self, samples: u64, numbers: usize) -> u64 {
+        match self {
+            Test::Scores => 0,
+            Test::Linear { .. } => (samples / 4).max(2000).max(40 * numbers as u64).min(20_000),
+            // Choices are few and counts settle soon; a direction needs more than numbers to learn from.
+            Test::Transcript { choices } => {
+                (samples / 4).max(500).max(20 * (numbers - choices.min(&numbers)) as u64).min(5000)
+            }
+        }
+    }
+}
+
+impl Transcript {
+    fn learn(choices: usize, first: &[Vec<f64>], second: &[Vec<f64>]) -> Learned {
+        let numbers = |views: &[Vec<f64>]| -> Vec<Vec<f64>> {
+            views.iter().map(|view| view[choices..].to_vec()).collect()
+        };
+        let rows =
+            |views: &[Vec<f64>]| views.iter().map(|v| symbols(v, choices)).collect::<Vec<_>>();
+        let (one, two) = (rows(first), rows(second));
+        let places = (0..choices)
+            .map(|place| ratios(one.iter().map(|row| row[place]), two.iter().map(|row| row[place])))
+            .collect();
+        let rows = ratios(one.iter().cloned(), two.iter().cloned());
+        let has_numbers = first.first().is_some_and(|view| view.len() > choices);
+        let directions = has_numbers.then(|| {
+            let linear = Test::Linear { difference: None };
+            linear.learn(&numbers(first), &numbers(second)).directions.unwrap_or_default()
+        });
+        Learned { directions, transcript: Some(Transcript { choices, places, rows }) }
+    }
+
+    /// As if choices were independent, and of the whole row; unseen choices tell nothing.
+    fn scores(&self, view: &[f64]) -> [f64; 2] {
+        let row = symbols(view, self.choices);
+        let places = self.places.iter().zip(&row);
+        let independent = places.filter_map(|(ratios, choice)| ratios.get(choice)).sum();
+        [independent, self.rows.get(&row).copied().unwrap_or(0.0)]
+    }
+}
+
+fn symbols(view: &[f64], choices: usize) -> Vec<i64> {
+    view[..choices].iter().map(|choice| *choice as i64).collect()
+}
+
+/// Log-ratios of counts, half a count added to each.
+fn ratios<T: std::hash::Hash + Eq>(
+    first: impl Iterator<Item = T>,
+    second: impl Iterator<Item = T>,
+) -> HashMap<T, f64> {
+    let mut counts: HashMap<T, [f64; 2]> = HashMap::new();
+    first.for_each(|symbol| counts.entry(symbol).or_insert([0.5; 2])[0] += 1.0);
+    second.for_each(|symbol| counts.entry(symbol).or_insert([0.5; 2])[1] += 1.0);
+    counts.into_iter().map(|(symbol, [one, two])| (symbol, (two / one).ln())).collect()
 }
 
 impl Learned {
     /// The scores of a view.
     pub fn scores(&self, view: Vec<f64>) -> Vec<f64> {
-        match &self.directions {
-            None => view,
-            Some(directions) => directions.iter().map(|direction| dot(direction, &view)).collect(),
+        let along = |directions: &[Vec<f64>], numbers: &[f64]| -> Vec<f64> {
+            directions.iter().map(|direction| dot(direction, numbers)).collect()
+        };
+        match (&self.transcript, &self.directions) {
+            (None, None) => view,
+            (None, Some(directions)) => along(directions, &view),
+            (Some(transcript), directions) => {
+                let mut scores = transcript.scores(&view).to_vec();
+                let directions = directions.as_deref().unwrap_or_default();
+                scores.extend(along(directions, &view[transcript.choices..]));
+                scores
+            }
         }
     }
 }
@@ -155,6 +244,27 @@ mod tests {
             let learned = Test::Linear { difference }.learn(&first, &second);
             let direction = &learned.directions.as_ref().unwrap()[0];
             assert!((direction[0] / direction[1] + 1.0).abs() < 0.05, "{direction:?}");
+        }
+    }
+
+    /// Each choice alone is a fair coin in both worlds; only the two together tell.
+    #[test]
+    fn whole_rows_show_what_no_single_choice_does() {
+        let mut noise = FastNoise::seeded(4);
+        let mut draw = |flip: f64| -> Vec<Vec<f64>> {
+            (0..1000)
+                .map(|_| {
+                    let coin = (noise.uniform() < 0.5) as u8 as f64;
+                    vec![coin, (coin - flip).abs(), noise.standard_normal()]
+                })
+                .collect()
+        };
+        let learned = Test::Transcript { choices: 2 }.learn(&draw(0.0), &draw(1.0));
+        for (flip, sign) in [(0.0, -1.0), (1.0, 1.0)] {
+            for view in draw(flip) {
+                let scores = learned.scores(view);
+                assert!(scores[0].abs() < 1.0 && sign * scores[1] > 5.0, "{scores:?}");
+            }
         }
     }
 }

@@ -4,14 +4,13 @@
 //! a pilot of its own, and the pair that Fisher's test separates best is attacked.
 
 use reticent::{
-    bandit::{LocalPlan, Method, Model, PublishedLocal},
+    bandit::{LocalPlan, Method, Model},
     privacy::Guarantee,
     randomize::{Bounds, FeatureRewardParams},
-    release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
 
 use super::{
-    Attack, AuditNoise, NoiseKind, Test, View, World, learned::separation, neighbours::Datum, sums,
+    Attack, AuditNoise, NoiseKind, Test, View, World, learned::separation, neighbours::Datum,
 };
 use crate::{Result, contest::mix};
 
@@ -166,36 +165,4 @@ pub fn feature_reward(params: &FeatureRewardParams, guarantee: &Guarantee) -> Ve
         Ok((view, Test::Scores))
     });
     vec![attack]
-}
-
-/// The public code's joint learner as the tree of 15 levels it stands for, in the core; on that code's arms `(v, c)`, `v` against `-v`.
-pub fn published_tree(
-    constants: &PublishedLocal,
-    epsilon: f64,
-    guarantee: &Guarantee,
-) -> Result<Vec<Attack>> {
-    const LEVELS: u32 = 15;
-    let square = constants.feature_bound * constants.feature_bound;
-    let d = constants.dimension;
-    // (M + M^T)/2 has noise/sqrt 2 off its diagonal, for features divided by L.
-    let sigma = constants.noise(epsilon)? / (std::f64::consts::SQRT_2 * square);
-    let domain = Domain::Regression {
-        dimension: d,
-        feature_bound: 1.0,
-        reward_bound: 1.0,
-        split: 0.5 / square,
-    };
-    let horizon = constants.horizon.min(1 << (LEVELS - 1));
-    let params = PrivateSumParams {
-        mechanism: Mechanism::Tree { levels: Some(LEVELS) },
-        schedule: Schedule::EveryRound,
-        ..PrivateSumParams::new(domain, Some(horizon), Calibration::Sigma(sigma))
-    };
-    let person = |sign: f64| {
-        let mut features = vec![0.0; d];
-        features[0] = sign * 0.5_f64.sqrt();
-        features[d - 1] = 0.5_f64.sqrt();
-        Datum { features, reward: 1.0 }
-    };
-    Ok(sums::attacks_on(&params, Some((person(1.0), person(-1.0))), guarantee))
 }

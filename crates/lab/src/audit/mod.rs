@@ -10,6 +10,7 @@
 //! | `neighbours` | the pairs of people, and of streams, that are hardest to hide |
 //! | `source` | the noise of an audit: seeded, or that of a deployment |
 //! | `sums` | continual sums: every release seen, others adaptive; Gaussian, Laplace and Wishart noise |
+//! | [`player`] | the player that a trial runs, whatever is promised for it |
 //! | `joint` | the joint learner, of which only actions are seen |
 //! | `local`, `shuffle` | reports of the local protocol and of OnlineUCB; batches behind a shuffler |
 //! | `online`, `safe`, `convex` | randomisers of gradients; an agent's answers; losses of paper 4 |
@@ -28,6 +29,7 @@ mod learned;
 pub mod local;
 pub mod neighbours;
 pub mod online;
+pub mod player;
 pub mod safe;
 pub mod safety;
 pub mod shuffle;
@@ -39,7 +41,7 @@ pub mod zoo;
 
 use std::{fmt::Write, time::Instant};
 
-use reticent::privacy::Guarantee;
+use reticent::privacy::{Guarantee, Provenance};
 use serde::Serialize;
 
 use self::bound::{Aim, Errors};
@@ -89,6 +91,8 @@ pub struct Attack {
     pub guarantee: Guarantee,
     /// Runs of each world that the bound is computed from, unless told otherwise.
     pub samples: u64,
+    /// Nothing is certified of what is attacked; `guarantee` is there for the claim of a publication beside it.
+    claim_only: bool,
     prepare: Box<dyn Fn() -> Result<(View, Test)> + Send + Sync>,
 }
 
@@ -107,7 +111,13 @@ impl Attack {
         prepare: impl Fn() -> Result<(View, Test)> + Send + Sync + 'static,
     ) -> Self {
         let (adversary, guarantee) = (adversary.into(), guarantee.clone());
-        Attack { adversary, guarantee, samples, prepare: Box::new(prepare) }
+        Attack { adversary, guarantee, samples, claim_only: false, prepare: Box::new(prepare) }
+    }
+
+    /// The same against a publication's claim, where what is played has no certificate.
+    pub fn on_the_claim_only(mut self) -> Self {
+        self.claim_only = true;
+        self
     }
 }
 
@@ -191,6 +201,8 @@ pub struct Audit {
     pub algorithm: String,
     /// Who promised.
     pub against: Against,
+    /// Where the certificate comes from: computed from what the learner owns, or stated by hand and not checked.
+    pub provenance: Provenance,
     /// What is promised; by the accountant, or, where `against` is `claim`, by a publication.
     pub certified: Promise,
     /// No smaller epsilon can be true at that delta, with the stated confidence.
@@ -209,6 +221,17 @@ pub struct Audit {
     pub seconds: f64,
     /// The lower bound over what is promised; null if nothing finite is promised.
     pub ratio: Option<f64>,
+}
+
+impl Audit {
+    /// What stands before the numbers: whether the accountant, somebody's hand or a publication wrote them.
+    fn whose(&self) -> &'static str {
+        match (self.against, self.provenance) {
+            (Against::Claim, _) => "claimed",
+            (Against::Certificate, Provenance::Computed) => "certified",
+            (Against::Certificate, Provenance::Stated) => "NOT CERTIFIED (stated, not checked):",
+        }
+    }
 }
 
 impl Attack {
@@ -236,7 +259,7 @@ impl Attack {
         };
         let learned = if test.learns() {
             let probe = view(World::First, AuditNoise::new(options.noise, seed)?)?;
-            let train = (samples / 4).max(2000).max(40 * probe.len() as u64).min(20_000);
+            let train = test.training(samples, probe.len());
             test.learn(&draw(0, World::First, train)?, &draw(0, World::Second, train)?)
         } else {
             test.learn(&[], &[])
@@ -251,8 +274,8 @@ impl Attack {
         let choosing = (scores(1, World::First, few)?, scores(1, World::Second, few)?);
         let bounding = (scores(2, World::First, samples)?, scores(2, World::Second, samples)?);
         let curve = self.guarantee.curve();
-        let mut promises =
-            vec![(Against::Certificate, self.guarantee.epsilon(), self.guarantee.delta())];
+        let certified = (Against::Certificate, self.guarantee.epsilon(), self.guarantee.delta());
+        let mut promises = Vec::from_iter((!self.claim_only).then_some(certified));
         promises.extend(
             self.guarantee.claimed().map(|claim| (Against::Claim, claim.epsilon, claim.delta)),
         );
@@ -281,6 +304,7 @@ impl Attack {
             audits.push(Audit {
                 algorithm: algorithm.to_string(),
                 against,
+                provenance: self.guarantee.provenance(),
                 certified: Promise { epsilon, delta },
                 epsilon_lower_bound: lower,
                 bound: if gaussian { "gaussian_trade_off" } else { "clopper_pearson" },
@@ -389,10 +413,7 @@ impl Findings {
                 last = &audit.algorithm;
             }
             let Promise { epsilon, delta } = audit.certified;
-            let whose = match audit.against {
-                Against::Certificate => "certified",
-                Against::Claim => "claimed",
-            };
+            let whose = audit.whose();
             let verdict = match audit.verdict {
                 Verdict::Consistent => "consistent",
                 Verdict::Violated => "VIOLATED",
@@ -433,9 +454,9 @@ pub fn audit(
     let mut findings = Findings::default();
     for cell in experiment.cells() {
         let (name, contestant) = (&cell.name, &cell.contestant);
-        if contestant.attacks().is_empty() {
-            let promises =
-                contestant.guarantee().is_some() || !contestant.certificates().is_empty();
+        let promises = contestant.guarantee().is_some() || !contestant.certificates().is_empty();
+        let players = contestant.player_attacks()?;
+        if contestant.attacks().is_empty() && players.is_empty() {
             let reason = if promises {
                 "no attack is written for it; its certificate rests on the accountant alone"
             } else {
@@ -448,6 +469,16 @@ pub fn audit(
         for attack in contestant.attacks() {
             progress(name, &attack.adversary);
             findings.audits.extend(attack.run_confirmed(name, options)?);
+        }
+        for attack in players {
+            progress(name, &attack.adversary);
+            match attack.run_confirmed(name, options) {
+                Ok(audits) => findings.audits.extend(audits),
+                Err(error) => findings.not_audited.push(NotAudited {
+                    algorithm: name.clone(),
+                    reason: format!("its player could not be played: {error}"),
+                }),
+            }
         }
     }
     Ok(findings)

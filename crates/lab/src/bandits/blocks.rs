@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{Confidence, ConfidenceRule, Regularizer, bounds},
+    bandit::{Confidence, ConfidenceRule, Policy, Regularizer, bounds},
+    noise::Noise,
     privacy::Guarantee,
     release::{Domain, PrivateSumParams, Release, Schedule},
 };
@@ -14,25 +15,25 @@ use reticent::{
 use super::Setting;
 use crate::{
     FastNoise, Result,
-    audit::Attack,
+    audit::{Attack, AuditNoise, Test, View, neighbours::axis},
     contest::{Bound, Checkpoint, Contestant, Side, Trial, mix, name_hash},
     environment::GapParams,
-    simulate::{NodeNoise, PrefixNoise, StreamNoise, Sums, TreeNoise},
+    simulate::{Blocks, NodeNoise, PrefixNoise, StreamNoise, Sums, TreeNoise},
 };
 
 /// A learner ready to be simulated: when it learns, from what, and under which noise.
 #[derive(Clone)]
 pub struct Learner {
     /// What the report calls it.
-    pub name: String,
+    pub(super) name: String,
     /// What is summed.
-    pub domain: Domain,
+    pub(super) domain: Domain,
     /// When the policy learns.
-    pub schedule: Schedule,
+    pub(super) schedule: Schedule,
     /// How releases become policies.
-    pub rule: ConfidenceRule,
+    pub(super) rule: ConfidenceRule,
     /// What may be promised, if the accountant can say.
-    pub guarantee: Option<Guarantee>,
+    pub(super) guarantee: Option<Guarantee>,
     pub(super) setting: Setting,
     /// What is played.
     pub(super) gap: GapParams,
@@ -61,6 +62,11 @@ impl Learner {
         }
     }
 
+    /// How releases become policies.
+    pub fn rule(&self) -> &ConfidenceRule {
+        &self.rule
+    }
+
     /// The noise of one trial.
     pub fn noise(&self, source: FastNoise) -> Result<PrefixNoise> {
         let tree =
@@ -78,6 +84,8 @@ impl Learner {
     }
 }
 
+impl crate::contest::sealed::Sealed for Learner {}
+
 impl Contestant for Learner {
     fn name(&self) -> &str {
         &self.name
@@ -89,6 +97,10 @@ impl Contestant for Learner {
 
     fn attacks(&self) -> &[Attack] {
         &self.attacks
+    }
+
+    fn player_attacks(&self) -> Result<Vec<Attack>> {
+        Ok(self.guarantee.iter().flat_map(|guarantee| questions(self, guarantee)).collect())
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -177,8 +189,18 @@ pub fn run(
     // Every learner meets the same people in the same trial; its own noise is its own.
     let world = mix(seed, trial);
     let mut blocks = learner.gap.blocks(world)?;
+    let noise = learner.noise(FastNoise::seeded(mix(world, name_hash(&learner.name))))?;
+    play(learner, blocks.as_mut(), noise, checkpoints)
+}
+
+/// Runs `learner` in any world that plays whole blocks.
+fn play(
+    learner: &Learner,
+    blocks: &mut dyn Blocks,
+    mut noise: PrefixNoise,
+    checkpoints: &[u64],
+) -> Result<Vec<Checkpoint>> {
     blocks.clip_rewards(learner.reward_bound());
-    let mut noise = learner.noise(FastNoise::seeded(mix(world, name_hash(&learner.name))))?;
     let mut sums = Sums::new(learner.domain.dimension());
     let mut curve = Vec::with_capacity(checkpoints.len());
     blocks.follow(&learner.rule.cold_policy())?;
@@ -207,4 +229,66 @@ pub fn run(
         curve.push(Checkpoint { round, regret: sums.regret });
     }
     Ok(curve)
+}
+
+/// Releases whose policy is questioned, at most.
+const MOST_RELEASES: usize = 16;
+
+/// The attack by questions on the learner as it is simulated, noise and all: the person comes first, nobody else brings anything, and each
+/// policy is asked for `theta_1` over its width.
+fn questions(learner: &Learner, guarantee: &Guarantee) -> Option<Attack> {
+    let last = learner.setting.rounds;
+    let times = learner.schedule.times().take(MOST_RELEASES).take_while(|time| *time <= last);
+    let times: Vec<u64> = times.collect();
+    let rounds = *times.last()?;
+    let adversary = format!(
+        "plays the simulated learner itself: sees the choices between opposite arms after each of the first {} releases; the person comes first; learned linear test",
+        times.len()
+    );
+    let learner = learner.clone();
+    Some(Attack::new(adversary, guarantee, 8000, move || {
+        let learner = learner.clone();
+        let view: View = Box::new(move |world, mut noise: AuditNoise| {
+            let problem = &learner.setting.problem;
+            let reward = *world.pick((&1.0, &-1.0)) * problem.reward_bound;
+            let (x, d) = (problem.feature_bound, problem.dimension);
+            let mut room =
+                Questioned { person: Some((x, reward)), arm: axis(d, x), seen: Vec::new() };
+            let source = FastNoise::seeded(noise.bits());
+            play(&learner, &mut room, learner.noise(source)?, &[rounds])?;
+            // The policy before the first release knows nobody.
+            Ok(room.seen.split_off(1))
+        });
+        Ok((view, Test::Linear { difference: None }))
+    }))
+}
+
+/// A world in which one person comes and then nobody, and policies are questioned.
+struct Questioned {
+    /// Feature and reward of whoever comes first.
+    person: Option<(f64, f64)>,
+    arm: Vec<f64>,
+    seen: Vec<f64>,
+}
+
+impl Blocks for Questioned {
+    fn clip_rewards(&mut self, _: f64) {}
+
+    fn follow(&mut self, policy: &Policy) -> reticent::Result<()> {
+        let against: Vec<f64> = self.arm.iter().map(|x| -x).collect();
+        let (one, two) = (policy.bound(&self.arm), policy.bound(&against));
+        // The upper bounds of opposite arms differ by 2 <x, theta> and add up to twice the bonus: choices against shortened arms find
+        // the ratio to as many digits as there are questions.
+        let bonus = (one + two).abs().max(f64::MIN_POSITIVE);
+        self.seen.push(((one - two) / bonus).clamp(-1e6, 1e6));
+        Ok(())
+    }
+
+    fn advance(&mut self, rounds: u64, sums: &mut Sums) {
+        if let Some((x, reward)) = self.person.take() {
+            sums.gram[0] += x * x;
+            sums.moment[0] += x * reward;
+        }
+        sums.rounds += rounds;
+    }
 }

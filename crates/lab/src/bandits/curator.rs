@@ -12,11 +12,12 @@
 //! comes after is post-processing of a release; those of the second by this one. No noise is drawn again or used twice: the first
 //! stream has ended, and the second is new. A release is public, so many learners may begin with the same one.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use reticent::{
     bandit::{Arms, ConfidenceRule, Exploration, Policy},
     noise::Noise,
+    privacy::Guarantee,
     release::{Domain, PrivateSum, PrivateSumParams, Release, Schedule},
 };
 
@@ -26,17 +27,23 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
+    audit::{Attack, AuditNoise, Test, View, neighbours::axis},
     contest::mix,
     simulate::{Knowledge, Player},
 };
 
+/// Somebody's own way from a release to a policy.
+pub(super) type OwnRule = Arc<dyn Fn(&Release) -> Result<Policy> + Send + Sync>;
+
 /// How released sums become a policy.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum Rule {
     /// By a theorem, in the units of the data.
     Certified(ConfidenceRule),
     /// By a width that was found by simulation or that a publication gives, for features of norm 1 and rewards in [-1, 1].
     Tuned { exploration: Exploration, centred: bool },
+    /// By code that is not ours and sees releases only, in the units of the data.
+    Own(OwnRule),
 }
 
 /// Where sums come from.
@@ -44,14 +51,14 @@ pub(super) enum Rule {
 pub(super) enum SourcePlan {
     /// As they are, after the rewards of a schedule.
     Exact(Schedule),
-    /// As the code of Chowdhury and Zhou disturbs them, after every reward.
+    /// As the code of Chowdhury and Zhou disturbs them, after every reward: the same node noise each time, which no epsilon allows.
     PublicNodes { noise: f64 },
     /// Released privately.
     Stream(Box<PrivateSumParams>),
 }
 
 /// Everything a curator is made from.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct CuratorPlan {
     rounds: u64,
     units: Units,
@@ -83,16 +90,16 @@ impl CuratorPlan {
         let bounds = &setting.bounds;
         let (norm, largest) =
             (bounds.feature_bound, bounds.rewards.0.abs().max(bounds.rewards.1.abs()));
-        let units = match rule {
-            Rule::Certified(_) => Units { norm: 1.0, centre: 0.0, half: 1.0 },
+        let units = match &rule {
+            Rule::Certified(_) | Rule::Own(_) => Units { norm: 1.0, centre: 0.0, half: 1.0 },
             Rule::Tuned { centred: true, .. } => {
                 Units { norm, centre: bounds.centre(), half: bounds.half_range() }
             }
             Rule::Tuned { centred: false, .. } => Units { norm, centre: 0.0, half: largest },
         };
-        let domain = match (&source, rule) {
+        let domain = match (&source, &rule) {
             (SourcePlan::Stream(params), _) => params.domain,
-            (_, Rule::Certified(_)) => setting.problem.domain(),
+            (_, Rule::Certified(_) | Rule::Own(_)) => setting.problem.domain(),
             _ => Domain::regression(bounds.dimension, 1.0, 1.0),
         };
         CuratorPlan { rounds: setting.rounds, units, rule, source, domain, restart_every: None }
@@ -116,7 +123,7 @@ impl CuratorPlan {
         }
         let begin = warm.clone();
         let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = Box::new(move |trial, seed| {
+        stepped.start = Arc::new(move |trial, seed| {
             let before = match &begin {
                 Some(warm) => Some(self.noisy(&warm.of(trial)?)?),
                 None => None,
@@ -126,6 +133,41 @@ impl CuratorPlan {
         stepped.warm_start = warm;
         stepped.save = save.map(Path::to_path_buf);
         Ok(stepped)
+    }
+
+    /// The public code's claim, attacked by whoever sees the sums that its policy is made from. After 3 to 6 rewards the same two nodes are
+    /// in the sums, so that what the fourth person adds shows as it is.
+    pub(super) fn attack_on_nodes(&self, claimed: &Guarantee) -> Attack {
+        const BEFORE: usize = 3;
+        let adversary = "plays the code itself: sees the sums behind its policy after the third and the fourth reward, and subtracts; v against -v";
+        let plan = self.clone();
+        let attack = Attack::new(adversary, claimed, 20_000, move || {
+            let (plan, d) = (plan.clone(), plan.domain.dimension());
+            let person = move |sign: f64| {
+                let mut features = axis(d, sign * 0.5_f64.sqrt() * plan.units.norm);
+                features[d - 1] = 0.5_f64.sqrt() * plan.units.norm;
+                features
+            };
+            let plan = plan.clone();
+            let view: View = Box::new(move |world, mut noise: AuditNoise| {
+                let mut code = Curator::new(plan.clone(), None, noise.bits())?;
+                let shown = |code: &Curator| code.last.clone().map_or(Vec::new(), |last| last.sums);
+                for _ in 0..BEFORE {
+                    code.observe(0, &person(1.0), 0.0)?;
+                }
+                let before = shown(&code);
+                code.observe(0, &person(*world.pick((&1.0, &-1.0))), 1.0)?;
+                let change = shown(&code)
+                    .iter()
+                    .zip(&before)
+                    .map(|(now, then)| now - then)
+                    .collect::<Vec<_>>();
+                // x_1 y is the first number behind the triangle, with its sign.
+                Ok(vec![-change[d * (d + 1) / 2]])
+            });
+            Ok((view, Test::Scores))
+        });
+        attack.on_the_claim_only()
     }
 
     /// What an earlier learner left, if it speaks of the same thing.
@@ -261,6 +303,8 @@ impl Curator {
                 deviations: vec![0.0; before.deviations.len()],
             })?,
             (Rule::Tuned { .. }, None) => self.learn(self.undisturbed())?,
+            // The policy that stands here from the beginning knows nothing.
+            (Rule::Own(_), None) => {}
         }
         Ok(())
     }
@@ -292,6 +336,7 @@ impl Curator {
             Release::simulated::<FastNoise>(domain, rewards, rewards + 1, sums, deviations)?;
         self.policy = match &self.plan.rule {
             Rule::Certified(rule) => rule.policy(&release)?,
+            Rule::Own(rule) => rule(&release)?,
             Rule::Tuned { exploration, .. } => {
                 let policy = exploration.of_release(&release, 0.0)?;
                 let norm = self.plan.units.norm;

@@ -250,7 +250,7 @@ impl JointLines {
         let remarks = (!certified).then(|| remark.to_string());
         let attacks = audit::sums::attacks(&params, &guarantee);
         Ok(stepped
-            .promising(guarantee)
+            .certified_by(guarantee)
             .remarking(remarks)
             .remarking(setting.linearity())
             .attacked_by(attacks))
@@ -290,10 +290,10 @@ impl JointLines {
         let guarantee = deployed.guarantee()?.simulated();
         let mut attacks = audit::sums::attacks(deployed.sums(), &guarantee);
         attacks.extend(audit::joint::attacks(&params, &guarantee));
-        Ok(stepped.promising(guarantee).attacked_by(attacks))
+        Ok(stepped.certified_by(guarantee).attacked_by(attacks))
     }
 
-    /// The curator whose width is nobody's theorem.
+    /// A curator with a tuned width: chosen by simulation or by a publication, no confidence guarantee.
     fn tuned(&self, setting: &Setting) -> Result<Stepped> {
         let name = self.name("joint");
         let Budget { epsilon, delta } = self.privacy;
@@ -309,16 +309,25 @@ impl JointLines {
                 ("save", self.save.is_some(), why),
             ])?;
             let constants = setting.published(PublishedMechanism::PublicJoint, self.privacy, 1);
-            let guarantee = setting.published_guarantee(&constants, epsilon, TrustModel::Joint)?;
             let source = SourcePlan::PublicNodes { noise: constants.noise(epsilon)? };
             let rule = Rule::Tuned { exploration: constants.exploration(epsilon)?, centred: false };
             let plan = CuratorPlan::new(setting, rule, source);
-            let remark = "noise as that code simulates it, ln t nodes; priced as the 15-level tree it stands for";
-            let mut stepped =
-                plan.stepped(name, setting, None, None)?.remarking([remark.to_string()]);
-            stepped.attacks = audit::local::published_tree(&constants, epsilon, &guarantee)?;
-            stepped.guarantee = Some(guarantee);
-            return Ok(stepped);
+            // What stands behind the claim is not what is played: its price is a remark and no certificate.
+            let tree = setting.published_guarantee(&constants, epsilon, TrustModel::Joint)?;
+            let mut remarks = vec![
+                "no certificate: the public code, as it is played here, adds the same node noise after every reward, so that consecutive sums differ by one person's data as they are and no epsilon holds".to_string(),
+            ];
+            remarks.extend(tree.claimed().map(|claim| {
+                format!(
+                    "the binary tree of {} levels over {} rounds that the code stands for, and does not run, would be ({}, {delta:e})-differentially private; claimed {claim}",
+                    constants.tree_levels(),
+                    setting.rounds,
+                    tree.epsilon_text(),
+                )
+            }));
+            let attacks = vec![plan.attack_on_nodes(&tree)];
+            let stepped = plan.stepped(name, setting, None, None)?;
+            return Ok(stepped.remarking(remarks).attacked_by(attacks));
         }
         let centred = self.centred.unwrap_or(setting.bounds.intercept.is_some());
         if centred && setting.bounds.intercept.is_none() {
@@ -335,6 +344,6 @@ impl JointLines {
         let stepped =
             plan.stepped(name, setting, self.warm_start.as_deref(), self.save.as_deref())?;
         let attacks = audit::sums::attacks(&params, &guarantee);
-        Ok(stepped.promising(guarantee).remarking(tuned(&exploration)).attacked_by(attacks))
+        Ok(stepped.certified_by(guarantee).remarking(tuned(&exploration)).attacked_by(attacks))
     }
 }

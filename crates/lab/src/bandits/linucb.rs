@@ -173,6 +173,8 @@ struct EveryRound {
     params: LinUcbParams,
 }
 
+impl crate::contest::sealed::Sealed for EveryRound {}
+
 impl Contestant for EveryRound {
     fn name(&self) -> &str {
         &self.name

@@ -191,7 +191,8 @@ impl LocalLines {
             }
         }
         stepped.certificates = certificates;
-        Ok(stepped.promising(weakest.simulated()).remarking(remarks).attacked_by(attacks))
+        stepped.public_arms = self.public_arms;
+        Ok(stepped.certified_by(weakest.simulated()).remarking(remarks).attacked_by(attacks))
     }
 }
 
@@ -293,7 +294,7 @@ impl LdpLines {
         let people = if self.mode == Mode::Paper { setting.bounds } else { bounds };
         let attacks = audit::local::attacks(&plan, 0, &people, &guarantee);
         stepped.start = starter(plan, vec![1.0], None, None);
-        Ok(stepped.promising(guarantee).remarking(remarks).attacked_by(attacks))
+        Ok(stepped.certified_by(guarantee).remarking(remarks).attacked_by(attacks))
     }
 }
 
@@ -303,7 +304,7 @@ fn starter(
     warm: Option<WarmStart>,
     restart_every: Option<u64>,
 ) -> Start {
-    Box::new(move |trial, seed| {
+    Arc::new(move |trial, seed| {
         let mut server = match &warm {
             Some(warm) => resumed(&plan, &warm.of(trial)?)?,
             None => plan.server(),
@@ -311,7 +312,8 @@ fn starter(
         let model = Arc::new(server.publish()?);
         let (noise, waiting) = (FastNoise::seeded(seed), BTreeMap::new());
         let (plan, shares) = (plan.clone(), shares.clone());
-        Ok(Box::new(Protocol { plan, shares, server, model, noise, waiting, restart_every }))
+        let sent = None;
+        Ok(Box::new(Protocol { plan, shares, server, model, noise, waiting, sent, restart_every }))
     })
 }
 
@@ -325,6 +327,8 @@ struct Protocol {
     noise: FastNoise,
     /// People whose reward has not come, by round, with the model they acted on.
     waiting: BTreeMap<u64, (Person<FastNoise>, Arc<Model>)>,
+    /// The last report, until somebody asks for it.
+    sent: Option<Vec<f64>>,
     /// Forget everything after so many reports. Each of them is private by itself, whatever becomes of it.
     restart_every: Option<u64>,
 }
@@ -351,7 +355,9 @@ impl Player for Protocol {
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
         let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
         // One that comes too late is refused by the server, and nothing changes.
-        self.server.absorb(&person.report(&model, features, reward)?)?;
+        let report = person.report(&model, features, reward)?;
+        self.sent = Some(report.values().to_vec());
+        self.server.absorb(&report)?;
         let reports = self.server.reports();
         if self.restart_every.is_some_and(|every| reports >= every) {
             self.server = self.plan.server();
@@ -362,6 +368,10 @@ impl Player for Protocol {
             self.model = Arc::new(self.server.publish()?);
         }
         Ok(())
+    }
+
+    fn sent(&mut self) -> Option<Vec<f64>> {
+        self.sent.take()
     }
 
     fn knowledge(&self) -> Option<Knowledge> {

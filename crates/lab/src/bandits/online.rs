@@ -205,12 +205,13 @@ impl OnlineLines {
         let attacks = audit::local::feature_reward(&randomizer, &guarantee);
         let start = move |seed| {
             let (engine, noise) = (engine()?, FastNoise::seeded(seed));
-            Ok(Box::new(Protocol { engine, noise, bases: BTreeMap::new() }) as Box<dyn Player>)
+            let player = Protocol { engine, noise, bases: BTreeMap::new(), sent: None };
+            Ok(Box::new(player) as Box<dyn Player>)
         };
         let certified = self.literal && self.width.is_none();
         let remark = "the width is tuned by simulation: no confidence set is certified";
         Stepped::new(name, setting, start)
-            .promising(guarantee.simulated())
+            .certified_by(guarantee.simulated())
             .remarking((!certified).then(|| remark.to_string()))
             .attacked_by(attacks)
     }
@@ -222,6 +223,8 @@ struct Protocol<E> {
     noise: FastNoise,
     /// Whose policy was followed in the rounds whose reward has not come.
     bases: BTreeMap<u64, usize>,
+    /// The last report, until somebody asks for it.
+    sent: Option<Vec<f64>>,
 }
 
 impl<E: OnlineEngine> Player for Protocol<E> {
@@ -238,7 +241,12 @@ impl<E: OnlineEngine> Player for Protocol<E> {
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
         let Some(base) = self.bases.remove(&round) else { return Ok(()) };
         let report = self.engine.randomizer().randomize(features, reward, &mut self.noise)?;
+        self.sent = Some(report.features.iter().copied().chain([report.reward]).collect());
         Ok(self.engine.learn(base, &report)?)
+    }
+
+    fn sent(&mut self) -> Option<Vec<f64>> {
+        self.sent.take()
     }
 }
 

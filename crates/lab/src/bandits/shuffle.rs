@@ -126,10 +126,10 @@ impl ShuffleLines {
             let mut server = plan.server();
             let (model, waiting) = (Arc::new(server.publish()?), BTreeMap::new());
             let plan = plan.clone();
-            let player = Protocol { plan, server, shuffler, model, noise, waiting };
+            let player = Protocol { plan, server, shuffler, model, noise, waiting, sent: None };
             Ok(Box::new(player) as Box<dyn Player>)
         };
-        let stepped = Stepped::new(name, setting, start).promising(guarantee);
+        let stepped = Stepped::new(name, setting, start).certified_by(guarantee);
         Ok(stepped.remarking(remarks).attacked_by(attacks))
     }
 }
@@ -141,7 +141,7 @@ fn priced_only(name: String, guarantee: Guarantee, remark: &str, setting: &Setti
         let remedy = "vector sums are simulated for arms of norm 1";
         Err(reticent::Error::invalid("norm", norm, remedy).into())
     };
-    Stepped::new(name, setting, start).promising(guarantee).remarking([remark.to_string()])
+    Stepped::new(name, setting, start).certified_by(guarantee).remarking([remark.to_string()])
 }
 
 /// People, shuffler and server of one trial.
@@ -153,6 +153,8 @@ struct Protocol {
     noise: FastNoise,
     /// People whose reward has not come, by round, with the model they acted on.
     waiting: BTreeMap<u64, (Person<FastNoise>, Arc<Model>)>,
+    /// The sum of the last batch, until somebody asks for it.
+    sent: Option<Vec<f64>>,
 }
 
 impl Player for Protocol {
@@ -171,9 +173,18 @@ impl Player for Protocol {
         let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
         let report = person.report(&model, features, reward)?;
         if let Some(batch) = self.shuffler.take(&report)? {
+            let mut sum = vec![0.0; report.values().len()];
+            for content in batch.contents() {
+                sum.iter_mut().zip(&content.values).for_each(|(sum, value)| *sum += value);
+            }
+            self.sent = Some(sum);
             self.server.absorb(&batch)?;
             self.model = Arc::new(self.server.publish()?);
         }
         Ok(())
+    }
+
+    fn sent(&mut self) -> Option<Vec<f64>> {
+        self.sent.take()
     }
 }

@@ -1,41 +1,56 @@
 //! Learners that are stepped round by round: all but those that are simulated in whole blocks.
+//!
+//! **Certificates.** A player of your own sees people's data as they are, and nothing is known of what it does with them. What you promise for it
+//! ([`Stepped::promising`]) is marked as stated and not checked wherever it is shown, and `audit` plays the player to refute it. A
+//! certificate that is computed comes from an aggregator: the learners of this room own theirs, and [`Stepped::curated`] puts one
+//! between people and a rule of your own, which sees releases only.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
-use reticent::privacy::Guarantee;
+use reticent::{
+    bandit::{Arms, Policy},
+    privacy::{Guarantee, Provenance},
+    release::{PrivateSumParams, Release},
+};
 
 use super::{
     Setting,
+    curator::{CuratorPlan, Rule, SourcePlan},
     saved::{self, SavedLearner, WarmStart},
 };
 use crate::{
     Result,
-    audit::Attack,
+    audit::{
+        self, Attack,
+        player::{self, Script, Stage, Step},
+    },
     contest::{Certificate, Contestant, Trial, mix, name_hash},
     simulate::Player,
 };
 
 /// Makes the player of one trial from its number and the seed of its noise.
-pub type Start = Box<dyn Fn(u64, u64) -> Result<Box<dyn Player>> + Send + Sync>;
+pub type Start = Arc<dyn Fn(u64, u64) -> Result<Box<dyn Player>> + Send + Sync>;
 
 /// A contestant made of a player.
 pub struct Stepped {
     /// What the report calls it.
     pub name: String,
     /// What may be promised; the weakest promise where people differ.
-    pub guarantee: Option<Guarantee>,
+    pub(super) guarantee: Option<Guarantee>,
     /// Promises to single people, where they differ.
-    pub certificates: Vec<Certificate>,
+    pub(super) certificates: Vec<Certificate>,
     /// What a careful reader must know.
     pub remarks: Vec<String>,
     /// Where arms and rewards come from.
-    pub setting: Setting,
+    pub(super) setting: Setting,
     /// Makes the player of one trial.
-    pub start: Start,
+    pub(super) start: Start,
     /// Folder in which each trial's learner is saved.
     pub save: Option<PathBuf>,
     /// How its promises can be attacked.
-    pub attacks: Vec<Attack>,
+    pub(super) attacks: Vec<Attack>,
+    /// Its promises are for rewards only: features are public.
+    pub(super) public_arms: bool,
     /// What it begins with.
     pub(super) warm_start: Option<WarmStart>,
 }
@@ -53,15 +68,50 @@ impl Stepped {
             certificates: Vec::new(),
             remarks: Vec::new(),
             setting: setting.clone(),
-            start: Box::new(move |_, seed| start(seed)),
+            start: Arc::new(move |_, seed| start(seed)),
             save: None,
             attacks: Vec::new(),
+            public_arms: false,
             warm_start: None,
         }
     }
 
-    /// The same with a promise.
-    pub fn promising(mut self, guarantee: Guarantee) -> Self {
+    /// A rule of your own behind an aggregator of the core: people's data go into a running sum, and the rule makes a policy of each of its
+    /// releases. The rule sees nothing else of anybody, so the certificate is that of the sum (post-processing), computed.
+    ///
+    /// `sums` is what people's features and rewards are clipped to and how the sum is released, with the horizon of the setting or none.
+    /// Before the first release the choice is the same for everybody.
+    pub fn curated(
+        name: String,
+        setting: &Setting,
+        sums: PrivateSumParams,
+        delta: f64,
+        rule: impl Fn(&Release) -> Result<Policy> + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let (expected, found) = (setting.bounds.dimension, sums.domain.dimension());
+        if expected != found {
+            return Err(reticent::Error::Dimension { field: "sums", expected, found }.into());
+        }
+        if sums.horizon.is_some_and(|horizon| horizon < setting.rounds) {
+            let remedy = format!("give at least the {} rounds, or none", setting.rounds);
+            let horizon = sums.horizon.unwrap_or_default();
+            return Err(reticent::Error::invalid("horizon", horizon, remedy).into());
+        }
+        let guarantee = sums.check()?.guarantee(delta)?.simulated();
+        let attacks = audit::sums::attacks(&sums, &guarantee);
+        let source = SourcePlan::Stream(Box::new(sums));
+        let plan = CuratorPlan::new(setting, Rule::Own(Arc::new(rule)), source);
+        let stepped = plan.stepped(name, setting, None, None)?;
+        Ok(stepped.certified_by(guarantee).attacked_by(attacks))
+    }
+
+    /// The same with a promise of yours: shown as stated and not checked, and attacked by `audit`.
+    pub fn promising(self, guarantee: Guarantee) -> Self {
+        self.certified_by(guarantee.stated())
+    }
+
+    /// The same with the guarantee of the aggregator or randomiser that its players own.
+    pub(super) fn certified_by(mut self, guarantee: Guarantee) -> Self {
         let mut guarantee = self.setting.conditions(guarantee);
         if let Some(warm) = &self.warm_start {
             guarantee = guarantee.with_condition(warm.condition());
@@ -70,10 +120,33 @@ impl Stepped {
         self
     }
 
-    /// The same, and how its promises can be attacked.
+    /// The same, and how its promises can be attacked besides by playing its players.
     pub fn attacked_by(mut self, attacks: Vec<Attack>) -> Self {
         self.attacks = attacks;
         self
+    }
+
+    /// Decision sets and rewards of its own environment, drawn once, with somebody else in the place of one person.
+    fn scripts(&self) -> Result<Vec<Script>> {
+        let rounds = self.setting.rounds.min(player::MOST_STEPS);
+        let drawn = |seed: u64| -> Result<Vec<Step>> {
+            let mut recorder = Recorder(Vec::new());
+            self.setting.world.trial(seed, 0, &mut recorder, &[rounds])?;
+            Ok(recorder.0)
+        };
+        let (steps, others) = (drawn(1)?, drawn(2)?);
+        let (low, high) = self.setting.bounds.rewards;
+        let person = |step: &Step, reward| Step { arms: step.arms.clone(), reward: Some(reward) };
+        let mut scripts = Vec::new();
+        for place in [0, steps.len() / 8] {
+            let (Some(one), Some(two)) = (steps.get(place), others.get(place)) else { continue };
+            // The same person with another reward, and another person.
+            for other in if self.public_arms { vec![one] } else { vec![one, two] } {
+                let pair = (person(one, high), person(other, low));
+                scripts.push(Script { steps: steps.clone(), person: place, pair });
+            }
+        }
+        Ok(scripts)
     }
 
     /// The same with more to tell.
@@ -82,6 +155,8 @@ impl Stepped {
         self
     }
 }
+
+impl crate::contest::sealed::Sealed for Stepped {}
 
 impl Contestant for Stepped {
     fn name(&self) -> &str {
@@ -98,6 +173,20 @@ impl Contestant for Stepped {
 
     fn attacks(&self) -> &[Attack] {
         &self.attacks
+    }
+
+    fn player_attacks(&self) -> Result<Vec<Attack>> {
+        let Some(guarantee) = &self.guarantee else { return Ok(Vec::new()) };
+        let Setting { bounds, arms, rounds, .. } = self.setting;
+        let stage = Stage { bounds, arms, rounds, public_arms: self.public_arms };
+        // A player of somebody's own may understand no arms but those of its own environment.
+        let scripts = match guarantee.provenance() {
+            Provenance::Stated => self.scripts()?,
+            Provenance::Computed => Vec::new(),
+        };
+        let start = self.start.clone();
+        let make: player::Maker = Arc::new(move |seed| start(0, seed));
+        Ok(player::attacks(&stage, scripts, guarantee, &make))
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -136,5 +225,22 @@ impl Contestant for Stepped {
     fn data_hash(&self) -> u64 {
         let world = self.setting.world.data_hash();
         self.warm_start.as_ref().map_or(world, |warm| mix(world, warm.hash()))
+    }
+}
+
+/// Writes down whom it meets; takes the first arm of everybody.
+struct Recorder(Vec<Step>);
+
+impl Player for Recorder {
+    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
+        self.0.push(Step { arms: arms.clone(), reward: None });
+        Ok(0)
+    }
+
+    fn observe(&mut self, round: u64, _: &[f64], reward: f64) -> Result<()> {
+        if let Some(step) = self.0.get_mut(round as usize - 1) {
+            step.reward = Some(reward);
+        }
+        Ok(())
     }
 }

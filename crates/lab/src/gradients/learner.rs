@@ -277,6 +277,8 @@ impl Learner {
     }
 }
 
+impl crate::contest::sealed::Sealed for Learner {}
+
 impl Contestant for Learner {
     fn name(&self) -> &str {
         &self.name

@@ -265,6 +265,8 @@ impl BanditLines {
     }
 }
 
+impl crate::contest::sealed::Sealed for Learner {}
+
 impl Contestant for Learner {
     fn name(&self) -> &str {
         &self.name

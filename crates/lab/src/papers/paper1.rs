@@ -188,7 +188,7 @@ fn published_minimum(mechanism: MechanismName, rounds: u64) -> Result<f64> {
         unreachable!("published variants are joint")
     };
     let learner = lines.learner(&setting)?;
-    Ok(learner.rule.regularizer().map_or(f64::NAN, |regularizer| regularizer.minimum))
+    Ok(learner.rule().regularizer().map_or(f64::NAN, |regularizer| regularizer.minimum))
 }
 
 /// "Tuning the shift parameter appears to significantly affect the performance only for problem instances with relatively small

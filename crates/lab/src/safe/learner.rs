@@ -341,6 +341,8 @@ fn certificates(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Certificate>>
     Ok(all)
 }
 
+impl crate::contest::sealed::Sealed for Learner {}
+
 impl Contestant for Learner {
     fn name(&self) -> &str {
         &self.name

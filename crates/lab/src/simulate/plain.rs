@@ -51,6 +51,12 @@ pub trait Player {
         Ok(())
     }
 
+    /// What people's devices, or a shuffler, sent since the last call, as those see it whom the trust model does not trust. Nothing where
+    /// people show their data to a curator: audits then see actions only.
+    fn sent(&mut self) -> Option<Vec<f64>> {
+        None
+    }
+
     /// What a learner like it could begin with, where it can be kept.
     fn knowledge(&self) -> Option<Knowledge> {
         None
