@@ -59,7 +59,7 @@ pub enum Error {
     },
     /// A saved state is older than what has already been released from it.
     #[error(
-        "saved state stands at release {saved} but {released} releases have left already: restore the newest state, or call `resume_charged` and pay for the replay"
+        "saved state stands at release {saved} but {released} releases have left already: restore the newest state, or resume this one as a replay that the guarantee is charged for"
     )]
     StaleState {
         /// Releases made when the state was saved.

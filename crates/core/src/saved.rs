@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"RETICENT";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {

@@ -23,6 +23,34 @@ pub struct Arms {
     /// Lane `arm % TILE` of entry `arm / TILE * dimension + i` is feature i of the arm; the last tile is filled up with
     /// zeros. One long row per feature would crowd a power of two of arms into a handful of cache sets.
     features: Vec<Lanes>,
+    /// Squared norm of every arm; infinite where it overflows.
+    squares: Vec<f64>,
+}
+
+/// Excess of a norm over its bound that is a matter of rounding, not of clipping.
+const ROUNDING: f64 = 1e-9;
+
+/// Scales a vector of finite entries to norm `bound`, if it is longer; says whether it was.
+///
+/// This is the one way in which features that are too long are treated, whoever learns from them: a refusal would depend on a
+/// person's data, and so would everything that is counted from then on.
+///
+/// ```
+/// use reticent::bandit::clip_to_ball;
+/// let mut features = [3.0, 4.0];
+/// assert!(clip_to_ball(&mut features, 1.0));
+/// assert!((features[0] - 0.6).abs() < 1e-15 && (features[1] - 0.8).abs() < 1e-15);
+/// assert!(!clip_to_ball(&mut features, 1.0));
+/// ```
+pub fn clip_to_ball(features: &mut [f64], bound: f64) -> bool {
+    // Divided by the largest entry, squares neither overflow nor vanish.
+    let peak = features.iter().fold(f64::MIN_POSITIVE, |most, x| most.max(x.abs()));
+    let relative = features.iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt();
+    if peak / bound * relative <= 1.0 + ROUNDING {
+        return false;
+    }
+    features.iter_mut().for_each(|x| *x = *x / peak * (bound / relative));
+    true
 }
 
 impl Arms {
@@ -39,7 +67,7 @@ impl Arms {
             return Err(Error::invalid("count", count, remedy));
         }
         let features = vec![Lanes([0.0; TILE]); count.div_ceil(TILE) * dimension];
-        Ok(Arms { dimension, count, features })
+        Ok(Arms { dimension, count, features, squares: vec![0.0; count] })
     }
 
     /// One arm per row.
@@ -58,9 +86,12 @@ impl Arms {
             let remedy = format!("there are {} arms", self.count);
             return Err(Error::invalid("arm", index, remedy));
         }
+        let mut square = 0.0;
         for (i, value) in features.iter().enumerate() {
             self.features[index / TILE * self.dimension + i].0[index % TILE] = *value;
+            square += value * value;
         }
+        self.squares[index] = square;
         Ok(())
     }
 
@@ -83,7 +114,38 @@ impl Arms {
             let lanes = &mut self.features[tile * self.dimension + feature].0;
             lanes[..values.len()].copy_from_slice(values);
         }
+        // Made anew in the order of `set`: differences of squares would not be exact.
+        for index in 0..self.count {
+            self.squares[index] = self.arm(index).iter().fold(0.0, |square, x| square + x * x);
+        }
         Ok(())
+    }
+
+    /// The same arms with those above `bound` scaled to it by [`clip_to_ball`], and how many those are; `None` if there are none.
+    ///
+    /// ```
+    /// # use reticent::bandit::Arms;
+    /// let arms = Arms::from_rows(2, &[[0.6, 0.8], [3.0, 4.0]])?;
+    /// let (clipped, count) = arms.clipped_to(1.0).expect("one arm is too long");
+    /// assert_eq!((clipped.arm(0), count), (arms.arm(0), 1));
+    /// assert!(clipped.clipped_to(1.0).is_none());
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn clipped_to(&self, bound: f64) -> Option<(Arms, usize)> {
+        let most = bound * bound * (1.0 + ROUNDING);
+        // Where the bound's square overflows or vanishes, squares tell nothing.
+        if most.is_normal() && self.squares.iter().all(|square| *square <= most) {
+            return None;
+        }
+        let (mut clipped, mut count) = (self.clone(), 0);
+        for index in 0..self.count {
+            let mut features = self.arm(index);
+            if clip_to_ball(&mut features, bound) {
+                clipped.set(index, &features).expect("finite, and as long as the others");
+                count += 1;
+            }
+        }
+        (count > 0).then_some((clipped, count))
     }
 
     /// How many features an arm has.

@@ -166,6 +166,23 @@ impl ConfidenceRule {
         Policy::new(vec![0.0; d], whitening, self.problem.parameter_bound, 0.0)
     }
 
+    /// The same rule with a share of alpha for one more release, which comes before the others.
+    pub(super) fn with_one_more_release(mut self) -> Self {
+        if let Confidence::Tight { releases: Some(releases), .. } = &mut self.confidence {
+            *releases = releases.saturating_add(1);
+        }
+        self
+    }
+
+    /// The policy that a release supports, or the cold one if its numbers cannot be computed with: when this is called the release
+    /// has been made, and an error would be seen by whoever sees the next one.
+    pub(super) fn policy_or_cold(&self, release: &Release) -> Policy {
+        match self.policy(release) {
+            Ok(policy) if policy.check_parts(self.problem.dimension).is_ok() => policy,
+            _ => self.cold_policy(),
+        }
+    }
+
     /// The policy that a release supports.
     pub fn policy(&self, release: &Release) -> Result<Policy> {
         let d = self.problem.dimension;

@@ -1,244 +1,47 @@
 //! LinUCB under joint differential privacy: a trusted curator, and people who see only what later people may see.
 //!
 //! ```text
-//! decide:  arms -> policy -> (ticket, arm)
+//! decide:  arms -> clip -> policy -> (ticket, arm)
 //! observe: (ticket, reward) -> clip -> running sums -> [release -> confidence -> policy]
 //! ```
 //!
 //! **Guarantee.** Person t sees an arm that depends on their own decision set and on releases made before. Everything
 //! that others see is post-processing of the releases (Claim 7 of Shariff and Sheffet 2018, the billboard lemma), so the
-//! learner is jointly differentially private with the curve of its running sum. Which rewards arrive, and when, is taken
-//! to be public; a reward that never comes contributes nothing.
+//! learner is jointly differentially private with the curve of its running sum. Without a [`RewardWindow`] which rewards arrive, and
+//! when, is taken to be public; with one it need not be (`joint/window.rs` has the proof).
+//!
+//! **Two phases.** A learner that [holds releases](JointLinUcb::hold_releases) makes a release without using it: decisions go by the policy before
+//! until [`JointLinUcb::commit`]. In between the caller stores the state and notes the release in a log, so that no release is ever used
+//! that a restart would not know of. The package `reticent-durable` does that with files.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `joint` | the learner |
+//! | `joint/params` | parameters and plan |
+//! | `joint/window` | when a decision closes, and why that tells nothing |
+//! | `joint/legacy` | warm starts |
+//! | `joint/state` | what is saved, and how a learner goes on from it |
 
-use std::collections::BTreeMap;
+mod legacy;
+mod params;
+mod state;
+mod window;
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+pub use legacy::Legacy;
+pub use params::{JointParams, JointPlan};
+pub use window::RewardWindow;
 
-use super::{Arms, Confidence, ConfidenceRule, Policy, Problem, Published, PublishedNoise};
+use super::{
+    Answer, Arms, ConfidenceRule, OpenDecisions, Policy, Ticket,
+};
 use crate::{
     Error, Result,
     error::finite_vector,
     noise::Noise,
-    privacy::{Guarantee, Mode},
-    release::{
-        Calibration, Domain, Mechanism, PrivateSum, PrivateSumParams, PrivateSumPlan, Schedule,
-    },
-    saved,
+    privacy::{Event, Guarantee, TrustModel},
+    release::{Contribution, PrivateSum, Release},
 };
-
-const KIND: &str = "joint LinUCB";
-
-/// Parameters of a [`JointLinUcb`]. Everything but the problem, the budget and the horizon has a default that is right.
-///
-/// ```
-/// use reticent::{bandit::{Arms, JointParams, Problem}, noise::SecureNoise};
-///
-/// let params = JointParams::new(Problem::unit(2), 1.0, 1e-6, Some(100_000));
-/// let mut learner = params.check()?.start(SecureNoise::from_system()?);
-/// println!("{}", learner.guarantee()?);
-///
-/// let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]])?;
-/// let decision = learner.decide(&arms)?;
-/// learner.observe(decision.ticket, 0.7)?;
-/// # Ok::<(), reticent::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct JointParams {
-    /// What is known of arms, rewards and theta*.
-    pub problem: Problem,
-    /// Requested epsilon.
-    pub epsilon: f64,
-    /// Requested delta.
-    pub delta: f64,
-    /// Rewards the learner will see at most, or `None` if nobody knows.
-    pub horizon: Option<u64>,
-    /// How often one person takes part at most.
-    pub contributions_per_person: u64,
-    /// Probability with which the confidence sets may fail, all rounds together; by default 1/horizon.
-    pub alpha: Option<f64>,
-    /// How noise is correlated over time.
-    pub mechanism: Mechanism,
-    /// When sums are released and the policy learns.
-    pub schedule: Schedule,
-    /// Exact calibration and the tight confidence, or the publication's tree and its constants.
-    pub mode: Mode,
-    /// In `paper` mode, which of the publication's two kinds of noise.
-    #[serde(default)]
-    pub published: PublishedNoise,
-}
-
-impl JointParams {
-    /// The defaults: one contribution a person, BLT noise, capped geometric releases, exact calibration.
-    pub fn new(problem: Problem, epsilon: f64, delta: f64, horizon: Option<u64>) -> Self {
-        JointParams {
-            problem,
-            epsilon,
-            delta,
-            horizon,
-            contributions_per_person: 1,
-            alpha: None,
-            mechanism: Mechanism::default(),
-            schedule: Schedule::default(),
-            mode: Mode::Exact,
-            published: PublishedNoise::default(),
-        }
-    }
-
-    /// The constants of Shariff and Sheffet's Gaussian variant: a release after every round, their noise, their width.
-    pub fn published(problem: Problem, epsilon: f64, delta: f64, horizon: u64) -> Self {
-        JointParams {
-            schedule: Schedule::EveryRound,
-            mode: Mode::Paper,
-            ..JointParams::new(problem, epsilon, delta, Some(horizon))
-        }
-    }
-
-    /// The constants of their Wishart variants, `shifted` by (4) or not, with exactly m nodes in every prefix.
-    ///
-    /// ```
-    /// use reticent::{bandit::{JointParams, Problem}, noise::SecureNoise};
-    /// let params = JointParams::published_wishart(Problem::unit(2), 1.0, 1e-6, 100_000, true);
-    /// let learner = params.check()?.start(SecureNoise::from_system()?);
-    /// let guarantee = learner.guarantee()?;
-    /// assert!(guarantee.epsilon() < 1.0);
-    /// assert!(guarantee.claimed().unwrap().holds());
-    /// # Ok::<(), reticent::Error>(())
-    /// ```
-    pub fn published_wishart(
-        problem: Problem,
-        epsilon: f64,
-        delta: f64,
-        horizon: u64,
-        shifted: bool,
-    ) -> Self {
-        let published =
-            if shifted { PublishedNoise::Wishart } else { PublishedNoise::WishartUnshifted };
-        JointParams { published, ..JointParams::published(problem, epsilon, delta, horizon) }
-    }
-
-    /// Calibrates noise and confidence, or says which parameter stands in the way.
-    pub fn check(&self) -> Result<JointPlan> {
-        self.problem.check()?;
-        let alpha = self.alpha.unwrap_or(1.0 / self.horizon.unwrap_or(1_000_000).max(2) as f64);
-        let (sums, confidence) = match (self.mode, self.published) {
-            (Mode::Exact, PublishedNoise::Gaussian) => self.exact(),
-            (Mode::Exact, noise) => {
-                let remedy = "Wishart noise exists in `paper` mode only";
-                return Err(Error::invalid("published", format!("{noise:?}"), remedy));
-            }
-            (Mode::Paper, _) => self.paper(alpha)?,
-        };
-        let rule = ConfidenceRule::new(self.problem, alpha, confidence)?;
-        Ok(JointPlan { params: *self, sums, plan: sums.check()?, rule })
-    }
-
-    fn exact(&self) -> (PrivateSumParams, Confidence) {
-        let budget = Calibration::Budget { epsilon: self.epsilon, delta: self.delta };
-        let sums = PrivateSumParams {
-            mechanism: self.mechanism,
-            schedule: self.schedule,
-            contributions_per_person: self.contributions_per_person,
-            ..PrivateSumParams::new(self.problem.domain(), self.horizon, budget)
-        };
-        let releases = self.horizon.map(|horizon| self.schedule.releases(horizon).max(1));
-        (sums, Confidence::Tight { releases, scale: 1.0 })
-    }
-
-    fn paper(&self, alpha: f64) -> Result<(PrivateSumParams, Confidence)> {
-        let Some(horizon) = self.horizon else {
-            return Err(Error::invalid("horizon", "unknown", "the published constants need one"));
-        };
-        let published = Published::new(self.problem, self.epsilon, self.delta, alpha, horizon)?;
-        let (domain, calibration, regularizer) = match self.published {
-            PublishedNoise::Gaussian => (
-                self.published_domain()?,
-                Calibration::Sigma(published.gaussian_deviation()),
-                published.gaussian_regularizer(published.gaussian_deviation()),
-            ),
-            PublishedNoise::Wishart => (
-                self.problem.domain(),
-                published.wishart_calibration()?,
-                published.shifted_wishart_regularizer(),
-            ),
-            PublishedNoise::WishartUnshifted => (
-                self.problem.domain(),
-                published.wishart_calibration()?,
-                published.wishart_regularizer(),
-            ),
-        };
-        let sums = PrivateSumParams {
-            mechanism: Mechanism::Tree { levels: Some(published.levels()) },
-            schedule: self.schedule,
-            contributions_per_person: self.contributions_per_person,
-            ..PrivateSumParams::new(domain, self.horizon, calibration)
-        };
-        Ok((sums, Confidence::Regularized(regularizer)))
-    }
-
-    /// The same Gaussian noise on x y as on x x^T: that is the split (B/L)^2.
-    fn published_domain(&self) -> Result<Domain> {
-        let Problem { dimension, feature_bound, reward_bound, .. } = self.problem;
-        if reward_bound > feature_bound {
-            let remedy = format!(
-                "the published matrix noise needs at most feature_bound = {feature_bound}: rescale"
-            );
-            return Err(Error::invalid("reward_bound", reward_bound, remedy));
-        }
-        let split = (reward_bound / feature_bound).powi(2);
-        Ok(Domain::Regression { dimension, feature_bound, reward_bound, split })
-    }
-}
-
-/// Checked parameters.
-#[derive(Debug, Clone)]
-pub struct JointPlan {
-    params: JointParams,
-    sums: PrivateSumParams,
-    plan: PrivateSumPlan,
-    rule: ConfidenceRule,
-}
-
-impl JointPlan {
-    /// Starts learning on a source of noise.
-    pub fn start<N: Noise>(self, noise: N) -> JointLinUcb<N> {
-        let policy = self.rule.cold_policy();
-        let state =
-            State { params: self.params, rule: self.rule, policy, next: 0, open: BTreeMap::new() };
-        JointLinUcb { sum: self.plan.start(noise), state }
-    }
-
-    /// The running sum the learner will release.
-    pub fn sums(&self) -> &PrivateSumParams {
-        &self.sums
-    }
-
-    /// How releases become policies.
-    pub fn rule(&self) -> &ConfidenceRule {
-        &self.rule
-    }
-
-    /// What may be promised of the whole run.
-    pub fn guarantee(&self) -> Result<Guarantee> {
-        self.params.claim(self.plan.guarantee(self.params.delta)?)
-    }
-}
-
-/// What `observe` is to be told, so that rewards may come late, in any order, or never.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Ticket(u64);
-
-impl Ticket {
-    /// The ticket of this number: for those who keep tickets elsewhere.
-    pub fn numbered(number: u64) -> Self {
-        Ticket(number)
-    }
-
-    /// Its number, which no other ticket of the learner has.
-    pub fn number(self) -> u64 {
-        self.0
-    }
-}
+use state::State;
 
 /// A choice made for one person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,21 +50,41 @@ pub struct Decision {
     pub ticket: Ticket,
     /// Index of the chosen arm.
     pub arm: usize,
+    /// How many of the arms were longer than the feature bound and were scaled to it. A property of this person's own data.
+    pub clipped_arms: usize,
+    /// The last release has been made: no reward changes the model any more.
+    pub frozen: bool,
 }
 
-/// What became of a reward.
+/// What became of a reward. Whether it was clipped is a bit of the person's own data: not to be published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation {
     /// The reward lay outside its bounds and was clipped to them.
     pub clipped: bool,
-    /// The sums were released, and the policy has learnt.
+    /// The sums were released, and the policy has learnt. With a window that happens when decisions close.
     pub released: bool,
+    /// The decision had closed before, or was made by a frozen model: nothing has changed.
+    pub late: bool,
+}
+
+/// What closing did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Closed {
+    /// Decisions that were closed.
+    pub decisions: u64,
+    /// Releases that were made.
+    pub releases: u64,
 }
 
 /// A contextual linear bandit that is jointly differentially private.
 pub struct JointLinUcb<N> {
     sum: PrivateSum<N>,
     state: State,
+    /// Features in grid units: what will be contributed, in half the memory of doubles.
+    open: OpenDecisions<i32>,
+    holds_releases: bool,
+    /// A release that has been made and is not used yet.
+    held: Option<(Policy, Release)>,
 }
 
 /// Prints nobody's features: a log line must not undo the noise.
@@ -271,70 +94,228 @@ impl<N> std::fmt::Debug for JointLinUcb<N> {
             .debug_struct("JointLinUcb")
             .field("params", &self.state.params)
             .field("sum", &self.sum)
-            .field("open_decisions", &self.state.open.len())
+            .field("decisions", &self.state.decisions)
             .finish_non_exhaustive()
     }
 }
 
-/// All but the running sum.
-#[derive(Serialize, Deserialize)]
-struct State {
-    params: JointParams,
-    rule: ConfidenceRule,
-    policy: Policy,
-    /// The next ticket, which also breaks ties.
-    next: u64,
-    /// Features of decisions whose reward has not come.
-    open: BTreeMap<u64, Vec<f64>>,
-}
-
 impl<N: Noise> JointLinUcb<N> {
-    /// Chooses an arm for the next person. An error changes nothing.
-    pub fn decide(&mut self, arms: &Arms) -> Result<Decision> {
-        let arm = self.state.policy.choose(arms, self.state.next)?;
-        let features = arms.arm(arm);
-        let norm = features.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let bound = self.state.params.problem.feature_bound;
-        if norm > bound * (1.0 + 1e-9) {
-            let remedy = format!("scale features to at most feature_bound = {bound}");
-            return Err(Error::invalid("norm of the chosen arm", norm, remedy));
-        }
-        let ticket = self.state.next;
-        self.state.open.insert(ticket, features);
-        self.state.next += 1;
-        Ok(Decision { ticket: Ticket(ticket), arm })
+    fn new(
+        params: JointParams,
+        rule: ConfidenceRule,
+        policy: Policy,
+        sum: PrivateSum<N>,
+    ) -> Self {
+        let state =
+            State { params, rule, policy, decisions: 0, clock: 0, release: None, legacy: None };
+        JointLinUcb::of(sum, state)
     }
 
-    /// Learns the reward of an earlier decision, once. An error changes nothing.
-    pub fn observe(&mut self, ticket: Ticket, reward: f64) -> Result<Observation> {
-        let Some(features) = self.state.open.get(&ticket.0) else {
-            let remedy =
-                "it was never given out, or its reward is known already, or it was dismissed";
-            return Err(Error::invalid("ticket", ticket.0, remedy));
+    fn of(sum: PrivateSum<N>, state: State) -> Self {
+        let dimension = state.params.problem.dimension;
+        let open = if N::PROTECTS_PEOPLE {
+            OpenDecisions::new(dimension)
+        } else {
+            OpenDecisions::simulated(dimension)
         };
-        let contribution = self.sum.clip_with_reward(features, reward)?;
-        let release = self.sum.absorb(&contribution)?;
-        self.state.open.remove(&ticket.0);
-        if let Some(release) = &release {
-            self.state.policy = self.state.rule.policy(release)?;
+        JointLinUcb { sum, state, open, holds_releases: false, held: None }
+    }
+
+    /// Chooses an arm for the next person, at the time of the last call that told one. An error changes nothing.
+    ///
+    /// Arms above the feature bound are scaled to it before they are compared, so what is chosen is what is learnt from.
+    pub fn decide(&mut self, arms: &Arms) -> Result<Decision> {
+        self.decide_at(arms, self.state.clock)
+    }
+
+    /// Chooses an arm for the next person at a time of the caller's public clock, in any unit. A time before the last one counts as
+    /// the last one.
+    pub fn decide_at(&mut self, arms: &Arms, now: u64) -> Result<Decision> {
+        self.nothing_held()?;
+        let clipped = arms.clipped_to(self.state.params.problem.feature_bound);
+        let (arms, clipped_arms) =
+            clipped.as_ref().map_or((arms, 0), |(arms, count)| (arms, *count));
+        let arm = self.state.policy.choose(arms, self.state.decisions)?;
+        let number = self.state.decisions;
+        let frozen = self.sum.is_exhausted();
+        let ticket = if self.sum.is_over() {
+            self.open.pass(number)?
+        } else {
+            let features = self.sum.clipper().clip_features(&arms.arm(arm))?;
+            self.open.insert(number, now.max(self.state.clock), &features)?
+        };
+        self.state.clock = self.state.clock.max(now);
+        self.state.decisions += 1;
+        if let Some(RewardWindow::Decisions(window)) = self.state.params.window {
+            while self.held.is_none() && self.open.len() as u64 > window {
+                self.close_oldest()?;
+            }
         }
+        Ok(Decision { ticket, arm, clipped_arms, frozen })
+    }
+
+    /// Takes the reward of an earlier decision, once. An error changes nothing.
+    ///
+    /// Without a window it is learnt now. With one it is kept until the decision closes; after that it is late, and changes nothing.
+    pub fn observe(&mut self, ticket: Ticket, reward: f64) -> Result<Observation> {
+        finite_vector("reward", &[reward], 1)?;
         let clipped = reward.abs() > self.state.params.problem.reward_bound;
-        Ok(Observation { clipped, released: release.is_some() })
+        self.answer(ticket, Answer::Reward(reward), clipped)
     }
 
-    /// Gives up waiting for a reward; says whether it was waited for.
+    /// Books the default reward for a decision whose reward has not come: for callers who keep the time themselves, by a clock
+    /// that depends on nobody's data. With a window it only says that no reward will come.
+    pub fn expire(&mut self, ticket: Ticket) -> Result<Observation> {
+        self.answer(ticket, Answer::Reward(self.state.params.default_reward), false)
+    }
+
+    fn answer(&mut self, ticket: Ticket, answer: Answer, clipped: bool) -> Result<Observation> {
+        self.nothing_held()?;
+        if self.state.params.window.is_none() {
+            if self.sum.is_over() {
+                let round = self.sum.rounds().saturating_add(1);
+                return Err(Error::HorizonExceeded { round, horizon: self.sum.rounds() });
+            }
+            self.open.features(ticket)?;
+            let released = self.learn(ticket, answer)?;
+            return Ok(Observation { clipped, released, late: false });
+        }
+        match self.open.answer(ticket) {
+            Some(Answer::Waiting) => {
+                self.open.set_answer(ticket, answer);
+                Ok(Observation { clipped, released: false, late: false })
+            }
+            None if self.open.was_given_out(ticket) => {
+                Ok(Observation { clipped, released: false, late: true })
+            }
+            _ => Err(self.open.unknown(ticket)),
+        }
+    }
+
+    /// Closes, in order, all decisions made before a time of the caller's public clock: each contributes its reward or the default one.
+    pub fn close_before(&mut self, time: u64) -> Result<Closed> {
+        self.nothing_held()?;
+        if self.state.params.window.is_none() {
+            let remedy = "without one rewards are learnt as they come: give the parameters a window, or call `expire`";
+            return Err(Error::invalid("window", "missing", remedy));
+        }
+        self.state.clock = self.state.clock.max(time);
+        let mut closed = Closed::default();
+        while self.held.is_none()
+            && self.open.oldest().is_some_and(|(_, made, _)| made < time)
+        {
+            closed.releases += u64::from(self.close_oldest()?);
+            closed.decisions += 1;
+        }
+        Ok(closed)
+    }
+
+    fn close_oldest(&mut self) -> Result<bool> {
+        match self.open.oldest() {
+            Some((ticket, _, answer)) => self.learn(ticket, answer),
+            None => Ok(false),
+        }
+    }
+
+    /// Absorbs what an open decision contributes, and closes it; says whether sums were released.
+    fn learn(&mut self, ticket: Ticket, answer: Answer) -> Result<bool> {
+        let contribution = self.contribution(ticket, answer)?;
+        // Nothing after this line fails: a release that has been made becomes a policy, and the decision is closed.
+        let release = self.sum.absorb(&contribution)?;
+        self.open.remove(ticket);
+        if self.sum.is_over() {
+            self.open.clear();
+        }
+        let Some(release) = release else { return Ok(false) };
+        let policy = match &self.state.legacy {
+            None => self.state.rule.policy_or_cold(&release),
+            Some(legacy) => {
+                let both = release.plus(legacy.release(), release.index() + 1);
+                self.state.rule.policy_or_cold(&both)
+            }
+        };
+        self.held = Some((policy, release));
+        if !self.holds_releases {
+            self.commit();
+        }
+        Ok(true)
+    }
+
+    fn contribution(&self, ticket: Ticket, answer: Answer) -> Result<Contribution> {
+        let features = self.open.features(ticket)?;
+        let clipper = self.sum.clipper();
+        match answer {
+            Answer::Reward(reward) => clipper.contribution_of(features, reward),
+            Answer::Waiting => clipper.contribution_of(features, self.state.params.default_reward),
+            Answer::Dismissed => clipper.contribution_of(&vec![0; features.len()], 0.0),
+        }
+    }
+
+    /// Gives up a decision that nobody saw; says whether it was waited for. Without a window it contributes nothing; with one it
+    /// contributes zeros when it closes, so that nothing else moves.
     pub fn dismiss(&mut self, ticket: Ticket) -> bool {
-        self.state.open.remove(&ticket.0).is_some()
+        match self.state.params.window {
+            None => self.open.remove(ticket),
+            Some(_) => {
+                self.open.answer(ticket) == Some(Answer::Waiting)
+                    && self.open.set_answer(ticket, Answer::Dismissed)
+            }
+        }
     }
 
-    /// How many rewards are waited for.
+    /// From here on a release that has been made is used only after [`JointLinUcb::commit`]; until then other calls are refused.
+    pub fn hold_releases(&mut self) {
+        self.holds_releases = true;
+    }
+
+    /// Whether a release has been made that is not used yet: store [`JointLinUcb::save`] and the number of releases, then commit.
+    pub fn holds_release(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Uses the release that is held, if there is one.
+    pub fn commit(&mut self) {
+        if let Some((policy, release)) = self.held.take() {
+            (self.state.policy, self.state.release) = (policy, Some(release));
+        }
+    }
+
+    fn nothing_held(&self) -> Result<()> {
+        if self.held.is_none() {
+            return Ok(());
+        }
+        let remedy = "store the state and the number of releases, then call `commit`";
+        Err(Error::invalid("release that is not committed", self.sum.releases(), remedy))
+    }
+
+    /// How many decisions are open.
     pub fn open_decisions(&self) -> usize {
-        self.state.open.len()
+        self.open.len()
     }
 
-    /// Rewards learnt so far.
+    /// Tickets of all open decisions, oldest first, each with the time it was made at.
+    pub fn open_tickets(&self) -> impl Iterator<Item = (Ticket, u64)> + '_ {
+        self.open.tickets()
+    }
+
+    /// What the learner was told beforehand.
+    pub fn params(&self) -> &JointParams {
+        &self.state.params
+    }
+
+    /// Decisions made so far.
+    pub fn decisions(&self) -> u64 {
+        self.state.decisions
+    }
+
+    /// Contributions learnt so far.
     pub fn rounds(&self) -> u64 {
         self.sum.rounds()
+    }
+
+    /// Whether the last release has been made: the model stays as it is, and decisions go on by it.
+    pub fn is_frozen(&self) -> bool {
+        self.sum.is_exhausted()
     }
 
     /// From here on noise is drawn from a new key: see [`PrivateSum::refresh_noise`].
@@ -342,8 +323,10 @@ impl<N: Noise> JointLinUcb<N> {
         self.sum.refresh_noise()
     }
 
-    /// From here on this learner is a copy beside another, and is charged for it: see [`PrivateSum::branch`].
+    /// From here on this learner is a copy beside another, and is charged for it: see [`PrivateSum::branch`]. Its tickets are tagged
+    /// under a new key; those that are open stay valid in every copy.
     pub fn branch(&mut self) -> Result<()> {
+        self.open.renew();
         self.sum.branch()
     }
 
@@ -352,7 +335,7 @@ impl<N: Noise> JointLinUcb<N> {
         self.sum.replays()
     }
 
-    /// Releases made so far: what [`JointLinUcb::resume`] asks for.
+    /// Releases made so far, one that is held included: what [`JointLinUcb::resume`] asks for.
     pub fn releases(&self) -> u64 {
         self.sum.releases()
     }
@@ -362,59 +345,38 @@ impl<N: Noise> JointLinUcb<N> {
         &self.state.policy
     }
 
+    /// What a later learner may begin with, or an error before the first release.
+    pub fn legacy(&self) -> Result<Legacy> {
+        let Some(release) = &self.state.release else {
+            let remedy = "there is nothing to begin with before the first one";
+            return Err(Error::invalid("releases", 0, remedy));
+        };
+        Ok(Legacy::new(release.clone(), self.sum.event()))
+    }
+
     /// What may be promised of the whole run.
     pub fn guarantee(&self) -> Result<Guarantee> {
-        self.state.params.claim(self.sum.guarantee(self.state.params.delta)?)
-    }
-}
-
-impl JointParams {
-    /// In `paper` mode, what the publication claims beside what holds.
-    fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
-        // Release times count rewards: if only the content answered, when a release comes would tell who they are.
-        let guarantee = guarantee
-            .with_condition("which rewards come, and when, is public and depends on nobody's data");
-        match self.mode {
-            Mode::Exact => Ok(guarantee),
-            Mode::Paper => guarantee.with_claim(self.epsilon, self.delta, self.published.source()),
-        }
-    }
-}
-
-impl<N: Noise + Serialize + DeserializeOwned> JointLinUcb<N> {
-    /// The whole state, people's data and generator included: protect these bytes as the data itself.
-    pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, &(self.sum.save(), &self.state))
+        let State { params, legacy, .. } = &self.state;
+        let guarantee = params.claim(self.sum.guarantee(params.delta)?)?;
+        let Some(legacy) = legacy else { return Ok(guarantee) };
+        let earlier = Guarantee::of(legacy.event(), TrustModel::Joint, params.delta)?;
+        Ok(guarantee.with_condition(format!(
+            "it began with {} rewards that an earlier learner released: their people are protected by that learner, ({}, {:e}), \
+             and somebody who took part in both by the composition of the two",
+            legacy.release().round(),
+            earlier.epsilon_text(),
+            params.delta
+        )))
     }
 
-    /// Continues bit for bit, if no release has left since the bytes were saved: see [`PrivateSum::resume`].
-    pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
-        let (sum, state): (Vec<u8>, State) = saved::load(KIND, bytes)?;
-        JointLinUcb { sum: PrivateSum::resume(&sum, releases_made)?, state }.checked()
-    }
-
-    /// Continues from an older state and pays for the replay: see [`PrivateSum::resume_charged`].
-    pub fn resume_charged(bytes: &[u8], releases_made: u64, replays_made: u64) -> Result<Self> {
-        let (sum, state): (Vec<u8>, State) = saved::load(KIND, bytes)?;
-        let sum = PrivateSum::resume_charged(&sum, releases_made, replays_made)?;
-        JointLinUcb { sum, state }.checked()
-    }
-
-    /// Whether the parts of a state that was read fit each other, which a checksum cannot tell.
-    fn checked(self) -> Result<Self> {
-        let State { params, rule, policy, open, .. } = &self.state;
-        params.problem.check()?;
-        let d = params.problem.dimension;
-        rule.check(d)?;
-        policy.check_parts(d)?;
-        open.values().try_for_each(|features| finite_vector("open decision", features, d))?;
-        match self.sum.clipper().domain() {
-            Domain::Regression { dimension, .. } if *dimension == d => Ok(self),
-            other => {
-                let remedy = "its sums belong to another learner; restore another copy";
-                Err(Error::invalid("saved sums", format!("{other:?}"), remedy))
-            }
-        }
+    /// After a warm start, what may be promised to somebody who took part in this learner and in the one it began with.
+    pub fn guarantee_of_both(&self) -> Result<Option<Guarantee>> {
+        let Some(legacy) = &self.state.legacy else { return Ok(None) };
+        let events = vec![legacy.event().clone(), self.sum.event()];
+        let delta = self.state.params.delta;
+        let guarantee = Guarantee::of(&Event::Composed { events }, TrustModel::Joint, delta)?;
+        let guarantee = if N::PROTECTS_PEOPLE { guarantee } else { guarantee.simulated() };
+        Ok(Some(self.state.params.claim(guarantee)?))
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `confidence` | from a release to a policy: the paper's set and the tight one, proved |
 //! | `published` | the constants of Shariff and Sheffet: `paper` mode |
 //! | `joint` | the learner under joint differential privacy |
+//! | `tickets` | tickets, and the decisions that wait for their rewards |
 //! | `local` | the learner under local differential privacy: a person's half, a server's half, messages |
 //! | `shuffle` | the same behind a shuffler: amplified reports or vector sums |
 //! | `published_local` | the constants of the publications on local and shuffle privacy, and what they really give |
@@ -47,12 +48,15 @@ mod published_local;
 mod regression;
 mod score;
 mod shuffle;
+mod tickets;
 
 pub use anytime::{Anytime, AnytimeParams};
-pub use arms::Arms;
+pub use arms::{Arms, clip_to_ball};
 pub use combiner::{Combiner, CombinerParams};
 pub use confidence::{Confidence, ConfidenceRule, Regularizer};
-pub use joint::{Decision, JointLinUcb, JointParams, JointPlan, Observation, Ticket};
+pub use joint::{
+    Closed, Decision, JointLinUcb, JointParams, JointPlan, Legacy, Observation, RewardWindow,
+};
 pub use linucb::{LinUcb, LinUcbParams};
 pub use local::{
     Absorbed, Exploration, Guide, Levels, LocalParams, LocalPlan, Method, Model, Person, Report,
@@ -69,3 +73,4 @@ pub use published_local::{PublishedLocal, PublishedMechanism};
 pub use shuffle::{
     Aggregation, Batch, ShuffleParams, ShufflePlan, ShuffleServer, Shuffled, Shuffler,
 };
+pub use tickets::{Answer, OpenDecisions, Ticket};

@@ -29,6 +29,8 @@ const LEAST_BITS: f64 = 10.0;
 const LARGEST_EXPONENT: i32 = 500;
 /// Excess of a norm over its bound that is a matter of rounding, not of clipping.
 const ROUNDING: f64 = 1e-12;
+/// Features of a regression fit 32 bits with their sign, so that many can wait for their rewards in little memory.
+const FEATURE_BITS: f64 = 30.999_999;
 
 /// One person's contribution, clipped and on the grid of the stream that made it.
 ///
@@ -122,8 +124,7 @@ impl TryFrom<(Domain, i32, i32)> for Clipper {
                 fits("bound", bound, feature_exponent, LARGEST_BITS / 2.0)?;
             }
             Domain::Regression { feature_bound, reward_bound, .. } => {
-                let bits =
-                    fits("feature_bound", feature_bound, feature_exponent, LARGEST_BITS / 2.0)?;
+                let bits = fits("feature_bound", feature_bound, feature_exponent, FEATURE_BITS)?;
                 fits("reward_bound", reward_bound, reward_exponent, LARGEST_BITS - bits)?;
             }
         }
@@ -189,13 +190,44 @@ impl Clipper {
         let Domain::Regression { feature_bound, reward_bound, .. } = self.domain else {
             return Err(Error::invalid("reward", reward, "this domain has none: call `clip`"));
         };
-        finite_vector("reward", &[reward], 1)?;
+        let (reward, high) = self.reward(reward, reward_bound)?;
         let (features, long) = self.features(features, feature_bound)?;
+        Ok(Contribution { clipper: *self, features, reward, clipped: long || high })
+    }
+
+    /// Features of a [`Domain::Regression`] whose reward is not known yet, clipped and in grid units.
+    pub(crate) fn clip_features(&self, features: &[f64]) -> Result<Vec<i32>> {
+        let Domain::Regression { feature_bound, .. } = self.domain else {
+            return Err(Error::invalid("features", "given", "this domain has no reward to wait for"));
+        };
+        let (units, _) = self.features(features, feature_bound)?;
+        // Fewer than 31 bits: see FEATURE_BITS.
+        Ok(units.into_iter().map(|unit| unit as i32).collect())
+    }
+
+    /// What [`Clipper::clip_features`] returned, with its reward. Units may have been read from a file, so their norm is
+    /// checked once more.
+    pub(crate) fn contribution_of(&self, units: &[i32], reward: f64) -> Result<Contribution> {
+        let Domain::Regression { dimension, feature_bound, reward_bound, .. } = self.domain else {
+            return Err(Error::invalid("reward", reward, "this domain has none: call `clip`"));
+        };
+        let (reward, clipped) = self.reward(reward, reward_bound)?;
+        let features: Vec<i64> = units.iter().copied().map(i64::from).collect();
+        let largest = u128::from((feature_bound * power_of_two(self.feature_exponent)) as u64);
+        let square: u128 = features.iter().map(|x| u128::from(x.unsigned_abs()).pow(2)).sum();
+        if features.len() != dimension || square > largest * largest {
+            let remedy = "they were clipped for another stream: restore another copy";
+            return Err(Error::invalid("features of an open decision", "too long", remedy));
+        }
+        Ok(Contribution { clipper: *self, features, reward, clipped })
+    }
+
+    /// A reward in grid units, and whether it was clipped.
+    fn reward(&self, reward: f64, bound: f64) -> Result<(i64, bool)> {
+        finite_vector("reward", &[reward], 1)?;
         let scale = power_of_two(self.reward_exponent);
-        let largest = (reward_bound * scale) as i64;
-        let units = ((reward * scale) as i64).clamp(-largest, largest);
-        let clipped = long || reward.abs() > reward_bound;
-        Ok(Contribution { clipper: *self, features, reward: units, clipped })
+        let largest = (bound * scale) as i64;
+        Ok((((reward * scale) as i64).clamp(-largest, largest), reward.abs() > bound))
     }
 
     fn features(&self, vector: &[f64], bound: f64) -> Result<(Vec<i64>, bool)> {

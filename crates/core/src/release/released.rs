@@ -1,10 +1,16 @@
 //! What leaves a stream: the only numbers a learner ever sees.
 
+use serde::{Deserialize, Serialize};
+
 use super::Domain;
-use crate::{Result, error::finite_vector, noise::Noise};
+use crate::{
+    Result,
+    error::{finite_vector, not_negative},
+    noise::Noise,
+};
 
 /// A private estimate of a running sum. Only a stream makes one, or a simulation that says so.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Release {
     domain: Domain,
     round: u64,
@@ -39,6 +45,28 @@ impl Release {
         finite_vector("sums", &sums, domain.coordinates())?;
         finite_vector("deviations", &deviations, domain.coordinates())?;
         Ok(Release { domain, round, index, sums, deviations })
+    }
+
+    /// Refuses a release that was read and could not have been made.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.domain.check()?;
+        finite_vector("released sums", &self.sums, self.domain.coordinates())?;
+        finite_vector("released deviations", &self.deviations, self.domain.coordinates())?;
+        self.deviations.iter().try_for_each(|d| not_negative("released deviations", *d).map(drop))
+    }
+
+    /// The same sums under another number.
+    pub(crate) fn numbered(&self, index: u64) -> Release {
+        Release { index, ..self.clone() }
+    }
+
+    /// Both sums as one, under this number. The noises are independent, so variances add.
+    pub(crate) fn plus(&self, other: &Release, index: u64) -> Release {
+        let sums = self.sums.iter().zip(&other.sums).map(|(a, b)| a + b).collect();
+        let deviations = self.deviations.iter().zip(&other.deviations);
+        let deviations = deviations.map(|(a, b)| a.hypot(*b)).collect();
+        let round = self.round.saturating_add(other.round);
+        Release { domain: self.domain, round, index, sums, deviations }
     }
 
     /// What was summed.

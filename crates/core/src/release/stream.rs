@@ -185,6 +185,16 @@ impl<N: Noise> PrivateSum<N> {
         self.state.plan.engine.capacity()
     }
 
+    /// Whether the horizon has been reached: nothing can be absorbed any more.
+    pub fn is_over(&self) -> bool {
+        self.state.round >= self.state.plan.horizon
+    }
+
+    /// Whether no release will come any more, which may be some rounds before the horizon.
+    pub fn is_exhausted(&self) -> bool {
+        self.is_over() || self.state.step == self.state.plan.engine.capacity()
+    }
+
     /// How often the stream was resumed from a state that had been used already.
     pub fn replays(&self) -> u64 {
         self.state.replays
@@ -248,11 +258,12 @@ impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
 
     /// Continues from a state that is older than `releases_made`, with fresh noise, and pays for the replay.
     ///
-    /// `replays_made` is how often this stream has been charged before, from the caller's log: the old bytes
-    /// cannot know. A state that is not stale is resumed as by [`PrivateSum::resume`], free of charge.
-    pub fn resume_charged(bytes: &[u8], releases_made: u64, replays_made: u64) -> Result<Self> {
+    /// `charged_before` is how many replays this stream had been charged for before this call, from the caller's log
+    /// ([`PrivateSum::replays`] says it): the old bytes cannot know of those that came after them. A stale state is charged for one
+    /// more; a state that is not stale is resumed as by [`PrivateSum::resume`] and adds nothing to the count.
+    pub fn resume_charged(bytes: &[u8], releases_made: u64, charged_before: u64) -> Result<Self> {
         let mut state: State<N> = State::load(bytes)?;
-        state.replays = state.replays.max(replays_made);
+        state.replays = state.replays.max(charged_before);
         if state.released < releases_made {
             state.noise.refresh()?;
             state.replays = state.replays.saturating_add(1);

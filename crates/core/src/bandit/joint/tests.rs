@@ -1,5 +1,10 @@
-use super::*;
-use crate::release::testing::Seeded;
+use super::{
+    state::{KIND, State},
+    *,
+};
+use crate::{
+    bandit::Problem, noise::SecureNoise, privacy::Mode, release::testing::Seeded, saved,
+};
 
 fn params() -> JointParams {
     JointParams::new(Problem::unit(2), 1.0, 1e-6, Some(2000))
@@ -45,7 +50,8 @@ fn rewards_come_late_in_any_order_once_or_never() {
     assert_eq!((learner.rounds(), learner.open_decisions()), (80, 20));
     let before = learner.save();
     assert!(learner.observe(decisions[0].ticket, 0.5).is_err(), "a second answer");
-    assert!(learner.observe(Ticket(12345), 0.5).is_err(), "no such ticket");
+    let strange = "00000000000000030123456789abcdef".parse().unwrap();
+    assert!(learner.observe(strange, 0.5).is_err(), "no such ticket");
     assert!(learner.observe(decisions[99].ticket, f64::NAN).is_err());
     assert_eq!(learner.save(), before, "an error changed the state");
     assert!(learner.dismiss(decisions[99].ticket) && !learner.dismiss(decisions[99].ticket));
@@ -57,9 +63,56 @@ fn bad_arms_are_refused_and_change_nothing() {
     let mut learner = start(params());
     let before = learner.save();
     assert!(learner.decide(&Arms::from_rows(3, &[[0.1, 0.2, 0.3]]).unwrap()).is_err());
-    let long = learner.decide(&Arms::from_rows(2, &[[1.0, 1.0]]).unwrap()).unwrap_err();
-    assert!(long.to_string().contains("feature_bound = 1"), "{long}");
     assert_eq!(learner.save(), before);
+}
+
+/// The rounds of releases, and the tickets, with an arm of this length in round 30.
+fn times(length: f64) -> (Vec<u64>, Vec<Ticket>) {
+    let mut learner = start(params());
+    let (mut releases, mut tickets) = (Vec::new(), Vec::new());
+    for round in 0..200 {
+        let length = if round == 30 { length } else { 1.0 };
+        let Ok(decision) = learner.decide(&Arms::from_rows(2, &[[0.6 * length, 0.8 * length]]).unwrap()) else {
+            continue;
+        };
+        tickets.push(decision.ticket);
+        assert_eq!(decision.clipped_arms, usize::from(length > 1.0));
+        if learner.observe(decision.ticket, 0.5).unwrap().released {
+            releases.push(round);
+        }
+    }
+    (releases, tickets)
+}
+
+#[test]
+fn an_arm_beyond_its_bound_moves_no_release_and_no_ticket() {
+    for length in [1.1, 5.0, 1e300] {
+        assert_eq!(times(length), times(0.3), "{length}");
+    }
+}
+
+#[test]
+fn an_arm_beyond_its_bound_is_chosen_and_learnt_as_the_arm_at_the_bound() {
+    let long = Arms::from_rows(2, &[[0.0, 0.9], [30.0, 40.0]]).unwrap();
+    let clipped = Arms::from_rows(2, &[[0.0, 0.9], [0.6, 0.8]]).unwrap();
+    let run = |arms: &Arms| {
+        let mut learner = start(JointParams::new(Problem::unit(2), 50.0, 1e-6, Some(2000)));
+        let chosen: Vec<usize> = (0..500)
+            .map(|_| {
+                let decision = learner.decide(arms).unwrap();
+                let reward = [0.9, -0.9][decision.arm];
+                learner.observe(decision.ticket, reward).unwrap();
+                decision.arm
+            })
+            .collect();
+        (chosen, learner.policy().theta().to_vec())
+    };
+    let (chosen, theta) = run(&clipped);
+    let again = run(&long);
+    assert!(chosen.contains(&0), "scores of unclipped arms would never choose the short one");
+    assert_eq!(chosen, again.0);
+    let apart: f64 = theta.iter().zip(&again.1).map(|(a, b)| (a - b).abs()).sum();
+    assert!(apart < 1e-6, "{apart}");
 }
 
 #[test]
@@ -212,11 +265,256 @@ fn parts_of_different_learners_are_refused() {
     for policy in [three(), nan()] {
         assert!(resume(&sum, &State { policy, ..again() }).is_err());
     }
-    let open = BTreeMap::from([(0, vec![0.5])]);
-    assert!(resume(&sum, &State { open, ..again() }).is_err());
+    assert!(resume(&sum, &State { decisions: u64::MAX, ..again() }).is_err());
     let other = JointParams::new(Problem::unit(3), 1.0, 1e-6, Some(2000));
     let (other_sum, other_state): (Vec<u8>, State) =
         saved::load(KIND, &start(other).save()).unwrap();
     assert!(resume(&other_sum, &state).is_err());
     assert!(resume(&other_sum, &State { rule: other_state.rule, ..again() }).is_err());
+}
+
+fn windowed(window: RewardWindow) -> JointParams {
+    JointParams { window: Some(window), ..params() }
+}
+
+/// At which decision releases are made if people answer as `reward` says; `None` is silence.
+fn released(params: JointParams, reward: impl Fn(u64) -> Option<f64>) -> Vec<u64> {
+    let mut learner = start(params);
+    let mut times = Vec::new();
+    for person in 0..400 {
+        let before = learner.releases();
+        let decision = learner.decide_at(&arms(), person).unwrap();
+        if let Some(reward) = reward(person) {
+            learner.observe(decision.ticket, reward).unwrap();
+        }
+        if params.window == Some(RewardWindow::Clock) && person % 10 == 9 {
+            learner.close_before(person - 20).unwrap();
+        }
+        if learner.releases() > before {
+            times.push(person);
+        }
+    }
+    times
+}
+
+#[test]
+fn with_a_window_nobody_sees_who_clicked_and_without_one_everybody_does() {
+    let clicks = |person: u64| (person % 3 == 0).then_some(1.0);
+    let one_more = |person: u64| if person == 100 { Some(1.0) } else { clicks(person) };
+    for window in [RewardWindow::Decisions(25), RewardWindow::Clock] {
+        let params = windowed(window);
+        assert!(released(params, clicks).len() > 5);
+        assert_eq!(released(params, clicks), released(params, one_more), "{window:?}");
+    }
+    // The known-bad way: a click is a contribution, and silence is none.
+    assert_ne!(released(params(), clicks), released(params(), one_more));
+}
+
+#[test]
+fn a_decision_contributes_once_when_it_closes_with_its_reward_or_the_default() {
+    let arms = Arms::from_rows(2, &[[1.0, 0.0]]).unwrap();
+    let run = |default_reward: f64, tell: &dyn Fn(&mut JointLinUcb<Seeded>, u64, Ticket)| {
+        let params = JointParams { default_reward, ..windowed(RewardWindow::Decisions(3)) };
+        let mut learner = start(params);
+        for number in 0..200 {
+            let decision = learner.decide(&arms).unwrap();
+            tell(&mut learner, number, decision.ticket);
+            assert_eq!(learner.rounds(), number.saturating_sub(2), "decision {number}");
+            assert!(learner.open_decisions() <= 3);
+        }
+        learner.policy().clone()
+    };
+    let told = run(0.0, &|learner, _, ticket| {
+        let seen = learner.observe(ticket, 0.25).unwrap();
+        assert_eq!(seen, Observation { clipped: false, released: false, late: false });
+        assert!(learner.observe(ticket, 0.5).is_err(), "a second reward");
+    });
+    assert_eq!(told, run(0.25, &|_, _, _| ()));
+    assert_eq!(told, run(0.25, &|learner, _, ticket| drop(learner.expire(ticket).unwrap())));
+    assert_ne!(told, run(0.0, &|_, _, _| ()));
+    // Dismissed, it adds nothing to any sum and still takes its place.
+    let nothing = run(0.25, &|learner, _, ticket| assert!(learner.dismiss(ticket)));
+    assert_ne!(nothing, told);
+    assert_ne!(nothing, run(0.0, &|_, _, _| ()));
+}
+
+#[test]
+fn a_late_reward_changes_nothing_and_says_so() {
+    let mut learner = start(windowed(RewardWindow::Clock));
+    let first = learner.decide_at(&arms(), 100).unwrap().ticket;
+    let second = learner.decide_at(&arms(), 130).unwrap().ticket;
+    assert!(learner.open_tickets().eq([(first, 100), (second, 130)]));
+    let closed = learner.close_before(130).unwrap();
+    assert_eq!(closed, Closed { decisions: 1, releases: 0 });
+    let before = (learner.save(), learner.save_open());
+    assert!(learner.observe(first, 5.0).unwrap().late);
+    assert!(learner.expire(first).unwrap().late);
+    assert!(!learner.dismiss(first));
+    assert_eq!((learner.save(), learner.save_open()), before);
+    assert!(!learner.observe(second, 1.0).unwrap().late);
+    // A clock that jumps back does not make a decision that is older than what is closed.
+    learner.decide_at(&arms(), 90).unwrap();
+    assert_eq!(learner.open_tickets().last().unwrap().1, 130);
+    assert!(start(params()).close_before(1).unwrap_err().to_string().contains("window"));
+}
+
+#[test]
+fn the_guarantee_says_what_silence_means() {
+    let conditions = |params: JointParams| {
+        params.check().unwrap().guarantee().unwrap().conditions().join("\n")
+    };
+    assert!(conditions(params()).contains("which rewards come, and when, is public"));
+    let with = conditions(windowed(RewardWindow::Decisions(7)));
+    assert!(with.contains("which rewards come, and when, need not"), "{with}");
+    for bad in [
+        windowed(RewardWindow::Decisions(0)),
+        JointParams { default_reward: 1.5, ..params() },
+        JointParams { default_reward: f64::NAN, ..params() },
+    ] {
+        assert!(bad.check().is_err());
+    }
+}
+
+/// Save, decide for a first person, crash, load, decide for a second: the first one's reward is not the second one's.
+#[test]
+fn a_ticket_of_a_life_that_crashed_is_refused() {
+    let plan = params().check().unwrap();
+    let mut learner = plan.start(SecureNoise::seeded(1));
+    let kept = learner.decide(&arms()).unwrap().ticket;
+    let (state, open) = (learner.save(), learner.save_open());
+    let first = learner.decide(&arms()).unwrap().ticket;
+    let mut again = JointLinUcb::<SecureNoise>::resume(&state, 0).unwrap();
+    let second = again.decide(&arms()).unwrap().ticket;
+    assert_ne!(first, second);
+    let refused = again.observe(first, 1.0).unwrap_err().to_string();
+    assert!(refused.contains("restarted"), "{refused}");
+    assert!(again.observe(kept, 1.0).is_err(), "`save` keeps no open decision");
+    assert_eq!((again.rounds(), again.open_decisions()), (0, 1));
+    // After a stop in order they are carried over.
+    let mut moved = JointLinUcb::<SecureNoise>::resume(&state, 0).unwrap();
+    moved.restore_open(&open).unwrap();
+    assert!(moved.restore_open(&open).is_err(), "once");
+    moved.observe(kept, 1.0).unwrap();
+    assert_eq!((moved.rounds(), moved.open_decisions()), (1, 0));
+    let mut copy = JointLinUcb::<SecureNoise>::resume(&state, 0).unwrap();
+    copy.branch().unwrap();
+    assert_ne!(copy.decide(&arms()).unwrap().ticket, second);
+}
+
+#[test]
+fn after_the_horizon_decisions_go_on_by_a_frozen_model() {
+    for window in [None, Some(RewardWindow::Decisions(5))] {
+        let params = JointParams {
+            window,
+            schedule: crate::release::Schedule::EveryRound,
+            ..JointParams::new(Problem::unit(2), 1.0, 1e-6, Some(20))
+        };
+        let mut learner = start(params);
+        for person in 0..60_u64 {
+            let decision = learner.decide(&arms()).unwrap();
+            let learnt = if window.is_some() { person.saturating_sub(5) } else { person };
+            assert_eq!(decision.frozen, learnt >= 20, "{window:?}, person {person}");
+            let seen = learner.observe(decision.ticket, 0.5);
+            match window {
+                None if learnt >= 20 => {
+                    assert!(matches!(seen, Err(Error::HorizonExceeded { round: 21, horizon: 20 })));
+                }
+                None => assert!(seen.unwrap().released),
+                Some(_) => assert_eq!(seen.unwrap().late, learnt >= 20),
+            }
+        }
+        assert!(learner.is_frozen() && learner.rounds() == 20 && learner.open_decisions() == 0);
+    }
+}
+
+#[test]
+fn a_release_that_is_held_is_not_used_before_it_is_committed() {
+    let every = JointParams { schedule: crate::release::Schedule::EveryRound, ..params() };
+    let (mut held, mut plain) = (start(every), start(every));
+    held.hold_releases();
+    let ticket = held.decide(&arms()).unwrap().ticket;
+    assert!(held.observe(ticket, 1.0).unwrap().released && held.holds_release());
+    assert_eq!(*held.policy(), *start(every).policy());
+    assert!(held.legacy().is_err());
+    assert!(held.decide(&arms()).is_err() && held.observe(ticket, 1.0).is_err());
+    // What is stored meanwhile is the state after the release.
+    let stored = JointLinUcb::<Seeded>::resume(&held.save(), held.releases()).unwrap();
+    let ticket = plain.decide(&arms()).unwrap().ticket;
+    plain.observe(ticket, 1.0).unwrap();
+    assert_eq!(stored.policy(), plain.policy());
+    held.commit();
+    assert!(!held.holds_release());
+    assert_eq!(held.policy(), plain.policy());
+    held.decide(&arms()).unwrap();
+}
+
+#[test]
+fn only_a_stale_state_is_charged_and_the_count_before_is_what_was_charged_before() {
+    let every = JointParams { schedule: crate::release::Schedule::EveryRound, ..params() };
+    let mut learner = start(every);
+    let mut step = |learner: &mut JointLinUcb<Seeded>| {
+        let ticket = learner.decide(&arms()).unwrap().ticket;
+        learner.observe(ticket, 0.5).unwrap();
+    };
+    step(&mut learner);
+    let old = learner.save();
+    step(&mut learner);
+    let charged = |bytes: &[u8], made, before| {
+        JointLinUcb::<Seeded>::resume_charged(bytes, made, before).unwrap()
+    };
+    assert_eq!(charged(&learner.save(), 2, 0).replays(), 0, "not stale");
+    assert_eq!(charged(&learner.save(), 2, 1).replays(), 1, "not stale, and one was charged before");
+    let mut first = charged(&old, 2, 0);
+    assert_eq!((first.replays(), first.releases()), (1, 2));
+    step(&mut first);
+    assert_eq!(charged(&first.save(), 3, 1).replays(), 1, "its own state knows of it");
+    assert_eq!(charged(&old, 3, 1).replays(), 2, "the old one is replayed a second time");
+}
+
+#[test]
+fn a_warm_start_knows_what_the_earlier_learner_released_and_both_are_certified() {
+    let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
+    let strong = JointParams::new(Problem::unit(2), 8.0, 1e-6, Some(20_000));
+    let play = |learner: &mut JointLinUcb<Seeded>, people: u32| {
+        (0..people).fold(0, |errors, _| {
+            let decision = learner.decide(&arms).unwrap();
+            learner.observe(decision.ticket, if decision.arm == 0 { 1.0 } else { 0.0 }).unwrap();
+            errors + u32::from(decision.arm == 1)
+        })
+    };
+    let mut earlier = start(strong);
+    assert!(earlier.legacy().is_err());
+    play(&mut earlier, 20_000);
+    let legacy = Legacy::load(&earlier.legacy().unwrap().save()).unwrap();
+    let plan = strong.check().unwrap();
+    let mut warm = plan.clone().start_from(legacy.clone(), Seeded(9)).unwrap();
+    let (cold, warm_errors) = (play(&mut start(strong), 500), play(&mut warm, 500));
+    assert!(warm_errors * 2 < cold, "{warm_errors} against {cold}");
+    let guarantee = warm.guarantee().unwrap();
+    assert!((guarantee.epsilon() - 8.0).abs() < 1e-6);
+    assert!(guarantee.conditions().iter().any(|c| c.contains("an earlier learner released")));
+    let both = warm.guarantee_of_both().unwrap().unwrap();
+    assert!(both.epsilon() > 1.3 * guarantee.epsilon(), "{}", both.epsilon());
+    let saved = JointLinUcb::<Seeded>::resume(&warm.save(), warm.releases()).unwrap();
+    assert_eq!(saved.policy(), warm.policy());
+    assert!(saved.guarantee_of_both().unwrap().is_some());
+    assert!(start(strong).guarantee_of_both().unwrap().is_none());
+    let other = JointParams::new(Problem { reward_bound: 2.0, ..Problem::unit(2) }, 8.0, 1e-6, Some(200));
+    assert!(other.check().unwrap().start_from(legacy.clone(), Seeded(1)).is_err());
+    let paper = JointParams::published(Problem::unit(2), 8.0, 1e-6, 200);
+    assert!(paper.check().unwrap().start_from(legacy, Seeded(1)).is_err());
+}
+
+/// 200,000 decisions at d = 50 took 92 MB as vectors of doubles in a tree.
+#[test]
+fn open_decisions_take_little_memory_and_no_place_in_the_state() {
+    let big = JointParams::new(Problem::unit(50), 1.0, 1e-6, Some(1_000_000));
+    let mut learner = start(big);
+    let empty = learner.save().len();
+    let arms = Arms::from_rows(50, &[[0.1; 50]]).unwrap();
+    for _ in 0..1000 {
+        learner.decide(&arms).unwrap();
+    }
+    assert!(learner.save().len() <= empty + 8);
+    assert!(learner.save_open().len() < 1000 * (50 * 4 + 30), "{}", learner.save_open().len());
 }

@@ -1,0 +1,32 @@
+//! When a decision closes.
+//!
+//! **Why a window.** Releases come after certain numbers of contributions. If clicks are reported and silence is not, a click is a
+//! contribution and silence is none: after 63 contributions one person's click causes release 64 to be made and their silence does
+//! not, which anybody sees who sees the model change. No noise on the contents of a release hides when it is made.
+//!
+//! **Claim.** With a window, at which call each decision contributes, and at which call each release is made, is a function of the sequence
+//! of calls to `decide` and `close_before` (and of the times they are given) alone.
+//!
+//! *Proof.* A call to `observe`, `expire` or `dismiss` writes the answer of an open decision, or nothing if it is closed; it
+//! absorbs nothing. A call to `decide` adds one open decision, and with `Decisions(w)` closes the oldest if w are open; over-long arms
+//! are clipped and not refused, so that it does so whatever the person's features are. `close_before(t)` closes those whose time is below t.
+//! Both look at counts and times and at no answer. Closing absorbs exactly one contribution, in the order of decisions, and the schedule of
+//! releases counts contributions. So neither answers nor features decide when anything happens.
+//!
+//! Replace one person's data: their features, their reward, whether it came and when. One contribution of the sequence is replaced, at the
+//! same place, by another clipped one; later people's are functions of their own data and of releases. That is the neighbouring relation
+//! for which [`PrivateSum`](crate::release::PrivateSum) states its curve.
+//!
+//! A reward that comes after its decision has closed is answered with `late`, which depends on the calls above and not on the reward.
+
+use serde::{Deserialize, Serialize};
+
+/// When a decision closes, and contributes its reward or the default one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RewardWindow {
+    /// When so many later decisions have been made; also earlier, if the caller's clock says so.
+    Decisions(u64),
+    /// When the caller's clock says so, by [`close_before`](super::JointLinUcb::close_before).
+    Clock,
+}
