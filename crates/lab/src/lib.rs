@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod bandits;
 pub mod bench;
+pub mod certify;
 pub mod contest;
 mod csv;
 pub mod environment;

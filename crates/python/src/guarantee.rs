@@ -10,7 +10,8 @@ use crate::{
     error::Answer,
 };
 
-/// A privacy guarantee that an accountant computed: one sentence, one table, one JSON document.
+/// A privacy guarantee: the price that the accountant computed for an event, as one sentence, one table, one JSON document. Of a learner of this
+/// package it is the price of what the learner does; of any other code it is [`stated`](Guarantee::stated), not checked.
 ///
 /// >>> import reticent
 /// >>> event = reticent.privacy.Event.gaussian(sensitivity=1.0, sigma=3.730631634816464)
@@ -25,8 +26,25 @@ impl From<CoreGuarantee> for Guarantee {
     }
 }
 
+impl Guarantee {
+    pub(crate) fn core(&self) -> &CoreGuarantee {
+        &self.0
+    }
+}
+
 #[pymethods]
 impl Guarantee {
+    /// "computed", or "stated" of code that the accountant has not seen.
+    #[getter]
+    fn provenance(&self) -> String {
+        text(&self.0.provenance()).trim_matches('"').into()
+    }
+
+    /// The same, marked as stated and not checked: what somebody promises of code of their own.
+    fn stated(&self) -> Self {
+        Guarantee(self.0.clone().stated())
+    }
+
     /// The smallest epsilon that holds with `delta`.
     #[getter]
     fn epsilon(&self) -> f64 {

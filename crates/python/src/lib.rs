@@ -12,9 +12,10 @@
 //! | `linucb`, `joint` | the bandit without privacy, and with a trusted curator |
 //! | `local`, `shuffle` | the two halves with messages between them, and the shuffler |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
-//! | `lab`, `play` | experiments, and Python environments and policies in the same runner |
+//! | `lab`, `play`, `audit` | experiments, and Python environments and policies in the same runner and the same audit |
 
 mod arms;
+mod audit;
 mod convert;
 mod convex;
 mod error;
@@ -49,5 +50,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     online::register(module)?;
     convex::register(module)?;
     lab::register(module)?;
+    audit::register(module)?;
     play::register(module)
 }

@@ -328,3 +328,90 @@ def test_a_simulation_says_that_it_protects_nobody(experiment):
     world = lambda seed: lab.Environment.gap(3, 5, seed=seed)  # noqa: E731
     secure = lab.play(world, {"joint": lambda seed: reticent.JointBandit(3, 1.0, 1e-6, 100)}, rounds=50)
     assert secure.guarantees["joint"]["epsilon"] <= 1.0 and "*" not in repr(secure) + secure._repr_html_()
+
+
+class Leak:
+    """Every action shows the last reward; the promise is the price of noise that it does not add."""
+
+    guarantee = reticent.privacy.Event.gaussian(sensitivity=1.0, sigma=5.0).guarantee("joint", delta=1e-6)
+
+    def __init__(self, seed=0):
+        self.last = 0.0
+
+    def choose(self, arms, round):
+        return int(self.last > 0.5)
+
+    def observe(self, round, features, reward):
+        self.last = reward
+
+
+class Wrapped:
+    """The right learner, asked and then not listened to."""
+
+    def __init__(self, seed=0):
+        self.inner, self.last = reticent.JointBandit(3, 1.0, 1e-6, 1000), 0.0
+        self.guarantee = self.inner.guarantee
+
+    def decide(self, arms):
+        ticket, _ = self.inner.decide(arms)
+        return ticket, int(self.last > 0.5)
+
+    def observe(self, ticket, reward):
+        self.last = reward
+        self.inner.observe(ticket, reward)
+
+    def dismiss(self, ticket):
+        self.inner.dismiss(ticket)
+
+
+class Coin(Leak):
+    def __init__(self, seed=0):
+        self.draw = numpy.random.default_rng(seed)
+
+    def choose(self, arms, round):
+        return int(self.draw.integers(len(arms)))
+
+    def observe(self, round, features, reward):
+        pass
+
+
+class Moody(Coin):
+    """Raises an error where it does not like a reward: a refusal is a release."""
+
+    def observe(self, round, features, reward):
+        if reward > 0.9:
+            raise ValueError("too good")
+
+
+class Broken(Coin):
+    def choose(self, arms, round):
+        raise TypeError("not today")
+
+
+def test_a_promise_for_code_of_ones_own_is_stated_and_audited():
+    world = lambda seed: lab.Environment.sphere(dimension=3, arms=4, seed=seed)  # noqa: E731
+    joint = lambda seed: reticent.JointBandit(3, 1.0, 1e-6, 1000)  # noqa: E731
+    played = lab.play(world, {"leak": Leak, "wrapped": Wrapped, "joint": joint}, rounds=50)
+    provenance = {name: promise["provenance"] for name, promise in played.guarantees.items()}
+    assert provenance == {"leak": "stated", "wrapped": "stated", "joint": "computed"}
+    assert "# stated, not checked" in repr(played) and "stated, not checked" in played._repr_html_()
+    alone = lab.play(world, {"joint": joint}, rounds=50)
+    assert "stated" not in repr(alone)
+    assert Leak.guarantee.provenance == "computed", "of an event, not of a policy"
+    assert repr(Leak.guarantee.stated()).startswith("STATED, NOT CHECKED: ")
+    # A false alarm is confirmed at 1e-6.
+    found = lab.audit(world, {"leak": Leak, "wrapped": Wrapped, "moody": Moody, "coin": Coin}, samples=1500)
+    assert found.violated == ["leak", "wrapped", "moody"], found
+    assert "NOT CERTIFIED (stated, not checked)" in repr(found)
+    assert all(audit["provenance"] == "stated" for audit in found.audits)
+    honest = lab.audit(world, {"joint": joint, "LinUCB": lambda seed: reticent.LinUCB(3)}, samples=1000)
+    assert honest.violated == [] and [audit["provenance"] for audit in honest.audits] == ["computed", "computed"]
+    assert [missing["algorithm"] for missing in honest.not_audited] == ["LinUCB"]
+    broken = lab.audit(world, {"broken": Broken}, samples=1000)
+    assert broken.audits == [] and "not today" in broken.not_audited[0]["reason"]
+    with pytest.raises(reticent.ReticentError, match="rounds is 1"):
+        lab.audit(world, {"coin": Coin}, rounds=1)
+    with pytest.raises(reticent.ReticentError, match="one object"):
+        lab.audit(world, {"coin": Coin()})
+    with pytest.raises(reticent.ReticentError, match="samples"):
+        lab.audit(world, {"coin": Coin}, samples=3)

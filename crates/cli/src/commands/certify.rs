@@ -1,10 +1,9 @@
 //! `reticent certify`: what each algorithm of an experiment may promise.
 
-use std::{fmt::Write, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use reticent_lab::Override;
-use serde_json::json;
+use reticent_lab::{Override, certify::certify};
 
 use super::experiment;
 use crate::{error::Error, report::Report};
@@ -22,35 +21,6 @@ pub struct Arguments {
 
 /// Prices every algorithm.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let experiment = experiment(&arguments.experiment, &arguments.set)?;
-    let (mut text, mut algorithms) = (String::new(), Vec::new());
-    for cell in experiment.cells() {
-        let (name, contestant) = (&cell.name, &cell.contestant);
-        let guarantee = contestant.guarantee();
-        let _ = writeln!(text, "{name}");
-        match guarantee {
-            Some(guarantee) => {
-                for line in guarantee.table().lines() {
-                    let _ = writeln!(text, "  {line}");
-                }
-            }
-            None => text.push_str("  no guarantee is stated\n"),
-        }
-        for certificate in contestant.certificates() {
-            let _ = writeln!(text, "  {}: {}", certificate.whom, certificate.guarantee);
-        }
-        for remark in contestant.remarks() {
-            let _ = writeln!(text, "  note: {remark}");
-        }
-        text.push('\n');
-        let mut entry = json!({ "name": name, "guarantee": guarantee });
-        if !contestant.certificates().is_empty() {
-            entry["certificates"] = json!(contestant.certificates());
-        }
-        if !contestant.remarks().is_empty() {
-            entry["remarks"] = json!(contestant.remarks());
-        }
-        algorithms.push(entry);
-    }
-    Ok(Report::new(text, &json!({ "algorithms": algorithms })))
+    let certificates = certify(&experiment(&arguments.experiment, &arguments.set)?);
+    Ok(Report::new(certificates.table(), &certificates))
 }

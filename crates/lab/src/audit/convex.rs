@@ -2,18 +2,19 @@
 //!
 //! Under a curator the releases of the learner's running sum are attacked by `sums`, on a stream built from the plan's own public numbers
 //! (sensitivity, batch, horizon, mechanism); an attack is only made if the accountant gives that stream the very curve of the plan. The
-//! second adversary runs the whole learner and sees the points only: all first losses highest against one of them lowest.
+//! second adversary plays the learner that a trial plays and sees the points only: the first loss highest against lowest.
 
 use reticent::{
     convex::{
         AnySet, DecisionSet, LinearOracle, LocalValue, PrivateBanditParams, Protection,
         PublishedBandit,
     },
+    noise::Noise,
     privacy::{Guarantee, Mode},
     release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
 
-use super::{Attack, Test, View, sums};
+use super::{Attack, AuditNoise, Test, View, World, sums};
 use crate::Result;
 
 /// Runs of each world.
@@ -81,6 +82,28 @@ fn stream<O: LinearOracle>(
             Some(params.horizon),
             calibration,
         )
+    })
+}
+
+/// Batches that are played, and coordinates of a point that are looked at, at most.
+pub const BATCHES: u64 = 4;
+/// See [`BATCHES`].
+pub const COORDINATES: usize = 8;
+
+/// The attack on the points that a learner plays; `view` plays it with the person's losses highest or lowest.
+pub fn points(
+    view: impl Fn(bool, u64) -> Result<Vec<f64>> + Clone + Send + Sync + 'static,
+    guarantee: &Guarantee,
+) -> Attack {
+    let adversary = format!(
+        "plays the learner itself: sees the first point of each of {BATCHES} batches after the person's; the highest loss against the lowest; learned test"
+    );
+    Attack::new(adversary, guarantee, 2000, move || {
+        let view = view.clone();
+        let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
+            view(world == World::First, noise.bits())
+        });
+        Ok((view, Test::Transcript { choices: 0 }))
     })
 }
 

@@ -143,7 +143,7 @@ impl Everything {
                 "| {} | {} | {whose}({}, {:e}) | {:.3} | {ratio} | {verdict} |",
                 audit.algorithm,
                 audit.attack.replace('|', "\\|"),
-                super::short(audit.certified.epsilon),
+                super::findings::short(audit.certified.epsilon),
                 audit.certified.delta,
                 audit.epsilon_lower_bound,
             );

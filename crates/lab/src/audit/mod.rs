@@ -16,6 +16,7 @@
 //! | `online`, `safe`, `convex` | randomisers of gradients; an agent's answers; losses of paper 4 |
 //! | `safety` | the safe coordinator against adversarial parameters; coverage of every confidence set |
 //! | [`zoo`] | known mistakes, each beside the right way, and what catches it |
+//! | `findings` | what came of all attacks on an experiment, as a table and as JSON |
 //! | `everything` | all of it, as `reticent audit` without a file runs it |
 //!
 //! **What a verdict means.** `violated`: with the stated confidence the promise is false. `consistent`: this attack, with so many runs, does
@@ -24,6 +25,7 @@
 pub mod bound;
 pub mod convex;
 pub mod everything;
+mod findings;
 pub mod joint;
 mod learned;
 pub mod local;
@@ -39,18 +41,19 @@ pub mod sums;
 mod tests;
 pub mod zoo;
 
-use std::{fmt::Write, time::Instant};
+use std::time::Instant;
 
 use reticent::privacy::{Guarantee, Provenance};
 use serde::Serialize;
 
 use self::bound::{Aim, Errors};
 pub use self::{
+    findings::{Findings, NOTHING_PROMISED, NotAudited, audit},
     learned::Test,
     source::{AuditNoise, NoiseKind},
 };
 use crate::{
-    Experiment, Result,
+    Result,
     contest::{mix, name_hash},
     parallel::in_parallel,
 };
@@ -376,110 +379,3 @@ fn rates(
 
 /// Scores of both worlds, what for, runs and confidence of the bound -> threshold and what it promises.
 type Chooser = fn(&[f64], &[f64], Aim, u64, f64) -> (f64, f64);
-
-/// An algorithm that was not attacked, and why.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NotAudited {
-    /// The algorithm.
-    pub algorithm: String,
-    /// Why.
-    pub reason: String,
-}
-
-/// All audits of an experiment.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Findings {
-    /// What was attacked.
-    pub audits: Vec<Audit>,
-    /// What was not.
-    pub not_audited: Vec<NotAudited>,
-}
-
-impl Findings {
-    /// Certificates that fell: faults of ours.
-    pub fn violations(&self) -> impl Iterator<Item = &Audit> {
-        self.audits.iter().filter(|audit| {
-            audit.against == Against::Certificate && audit.verdict == Verdict::Violated
-        })
-    }
-
-    /// For a person to read.
-    pub fn table(&self) -> String {
-        let mut text = String::new();
-        let mut last = "";
-        for audit in &self.audits {
-            if audit.algorithm != last {
-                let _ = writeln!(text, "{}", audit.algorithm);
-                last = &audit.algorithm;
-            }
-            let Promise { epsilon, delta } = audit.certified;
-            let whose = audit.whose();
-            let verdict = match audit.verdict {
-                Verdict::Consistent => "consistent",
-                Verdict::Violated => "VIOLATED",
-            };
-            let ratio =
-                audit.ratio.map_or(String::new(), |ratio| format!(" ({:.0} %)", 100.0 * ratio));
-            let how = match audit.bound {
-                "gaussian_trade_off" => "Gaussian trade-off",
-                _ => "Clopper-Pearson",
-            };
-            let _ = writeln!(
-                text,
-                "  {verdict:<10}  {whose} ({}, {delta:e}), at least {:.4}{ratio} by {how}; {} runs, {:.1} s",
-                short(epsilon),
-                audit.epsilon_lower_bound,
-                2 * audit.samples,
-                audit.seconds
-            );
-            let _ = writeln!(text, "              {}", audit.attack);
-        }
-        for missing in &self.not_audited {
-            let _ = writeln!(text, "{}\n  not audited: {}", missing.algorithm, missing.reason);
-        }
-        text
-    }
-}
-
-fn short(epsilon: f64) -> String {
-    if epsilon.is_finite() { format!("{epsilon:.4}") } else { "infinite".into() }
-}
-
-/// Attacks every algorithm of an experiment; `progress` hears of every attack before it begins.
-pub fn audit(
-    experiment: &Experiment,
-    options: &AuditOptions,
-    progress: impl Fn(&str, &str),
-) -> Result<Findings> {
-    let mut findings = Findings::default();
-    for cell in experiment.cells() {
-        let (name, contestant) = (&cell.name, &cell.contestant);
-        let promises = contestant.guarantee().is_some() || !contestant.certificates().is_empty();
-        let players = contestant.player_attacks()?;
-        if contestant.attacks().is_empty() && players.is_empty() {
-            let reason = if promises {
-                "no attack is written for it; its certificate rests on the accountant alone"
-            } else {
-                "nothing is promised, so there is nothing to refute"
-            };
-            findings
-                .not_audited
-                .push(NotAudited { algorithm: name.clone(), reason: reason.into() });
-        }
-        for attack in contestant.attacks() {
-            progress(name, &attack.adversary);
-            findings.audits.extend(attack.run_confirmed(name, options)?);
-        }
-        for attack in players {
-            progress(name, &attack.adversary);
-            match attack.run_confirmed(name, options) {
-                Ok(audits) => findings.audits.extend(audits),
-                Err(error) => findings.not_audited.push(NotAudited {
-                    algorithm: name.clone(),
-                    reason: format!("its player could not be played: {error}"),
-                }),
-            }
-        }
-    }
-    Ok(findings)
-}

@@ -139,6 +139,26 @@ impl Seen {
 }
 
 impl Script {
+    /// Recorded people with one of them replaced, early or later: by the same decision set with the other reward, and, unless features are
+    /// public, by somebody else's.
+    pub fn replacing(
+        people: &[Step],
+        others: &[Step],
+        (low, high): (f64, f64),
+        public_arms: bool,
+    ) -> Vec<Self> {
+        let person = |step: &Step, reward| Step { arms: step.arms.clone(), reward: Some(reward) };
+        let mut scripts = Vec::new();
+        for place in [0, people.len() / 8] {
+            let (Some(one), Some(two)) = (people.get(place), others.get(place)) else { continue };
+            for other in if public_arms { vec![one] } else { vec![one, two] } {
+                let pair = (person(one, high), person(other, low));
+                scripts.push(Script { steps: people.to_vec(), person: place, pair });
+            }
+        }
+        scripts
+    }
+
     /// Choices that the adversary sees.
     fn choices(&self) -> usize {
         self.steps.len() - self.person - 1

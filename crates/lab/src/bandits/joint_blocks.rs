@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reticent::{
     bandit::{Confidence, ConfidenceRule, JointParams, Problem, Published, Regularizer},
-    privacy::{Guarantee, Mode, gaussian},
+    privacy::{Guarantee, Mode},
     release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
 
@@ -95,15 +95,8 @@ impl Builder<'_> {
         let split = (reward_bound / feature_bound).powi(2);
         let domain = Domain::Regression { dimension, feature_bound, reward_bound, split };
         let levels = self.published.levels();
-        let deviation = match self.lines.mode {
-            Mode::Paper => self.published.gaussian_deviation(),
-            Mode::Exact => {
-                let mu = gaussian::mu(self.lines.privacy.epsilon, self.lines.privacy.delta)?;
-                f64::from(levels).sqrt() * self.published.squared_bound() / mu
-            }
-        };
         let calibration = match self.lines.mode {
-            Mode::Paper => Calibration::Sigma(deviation),
+            Mode::Paper => Calibration::Sigma(self.published.gaussian_deviation()),
             Mode::Exact => self.budget(),
         };
         let params = PrivateSumParams {
@@ -111,6 +104,8 @@ impl Builder<'_> {
             schedule: Schedule::EveryRound,
             ..PrivateSumParams::new(domain, Some(self.setting.rounds), calibration)
         };
+        // What is played is one node of the sums that are certified: the first release has just one, on the vector as it is.
+        let deviation = params.check()?.deviations(1)?.last().copied().unwrap_or(0.0);
         let guarantee = self.claim(params.check()?.guarantee(self.lines.privacy.delta)?)?;
         let paper = self.regularized(self.published.gaussian_regularizer(deviation));
         let confidence = match (self.lines.confidence, self.lines.mode) {

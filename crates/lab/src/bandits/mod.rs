@@ -26,6 +26,8 @@
 #[cfg(test)]
 mod block_tests;
 mod blocks;
+#[cfg(test)]
+mod certified_tests;
 mod circumstances;
 mod columns;
 mod curator;

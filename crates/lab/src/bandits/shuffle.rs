@@ -102,8 +102,7 @@ impl ShuffleLines {
                 let guarantee =
                     setting.published_guarantee(&constants, epsilon, TrustModel::Shuffle)?;
                 let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
-                let remark =
-                    "priced by the batch-sum view; binomial noise as a Gaussian of its variance";
+                let remark = "played and priced by the batch-sum view: the shuffler shows the sum of a batch only, which that code's does not; binomial noise as a Gaussian of its variance";
                 // Vector sums at another norm than 1 can be priced but not run: then it is said when a trial starts.
                 let params = match ShuffleParams::published(bounds, epsilon, constants) {
                     Ok(params) if constants.method().is_ok() => params,

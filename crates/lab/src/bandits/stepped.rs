@@ -135,18 +135,8 @@ impl Stepped {
             Ok(recorder.0)
         };
         let (steps, others) = (drawn(1)?, drawn(2)?);
-        let (low, high) = self.setting.bounds.rewards;
-        let person = |step: &Step, reward| Step { arms: step.arms.clone(), reward: Some(reward) };
-        let mut scripts = Vec::new();
-        for place in [0, steps.len() / 8] {
-            let (Some(one), Some(two)) = (steps.get(place), others.get(place)) else { continue };
-            // The same person with another reward, and another person.
-            for other in if self.public_arms { vec![one] } else { vec![one, two] } {
-                let pair = (person(one, high), person(other, low));
-                scripts.push(Script { steps: steps.clone(), person: place, pair });
-            }
-        }
-        Ok(scripts)
+        let rewards = self.setting.bounds.rewards;
+        Ok(Script::replacing(&steps, &others, rewards, self.public_arms))
     }
 
     /// The same with more to tell.

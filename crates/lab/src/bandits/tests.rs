@@ -73,7 +73,10 @@ fn every_kind_runs_in_every_world_and_says_what_it_promises() {
                         guarantee.conditions().iter().any(|c| c.contains("when, is public"));
                     assert_eq!(waits, world.contains("delay"), "{guarantee}");
                 }
-                None => assert!(contestant.name().ends_with("not private")),
+                None => assert!(
+                    contestant.name().ends_with("not private")
+                        || contestant.remarks().iter().any(|r| r.starts_with("no certificate: "))
+                ),
             }
         }
     }
@@ -281,7 +284,8 @@ fn certificates_of_published_constants_are_the_table() {
             vec![
                 [1.480_153_118e-15, 1.101_583_241e-14, 7.863_033_072e-12],
                 [0.081_295_494_8, 0.485_190_642_9, 1.0],
-                [0.037_874_055_4, 0.250_451_087_0, 0.999_999_996],
+                // What the tree behind the code's claim would give: a remark, for the code has no certificate.
+                [f64::NAN; 3],
                 [0.042_210_478_9, 0.276_382_098_2, 0.999_999_999_6],
                 [0.028_734_744_8, 0.000_690_001_6, 0.148_066_965_8],
             ],
@@ -292,6 +296,10 @@ fn certificates_of_published_constants_are_the_table() {
         let expected = rows.iter().flatten();
         assert_eq!(experiment.cells().len(), 3 * rows.len());
         for (cell, &expected) in experiment.cells().iter().zip(expected) {
+            if expected.is_nan() {
+                assert!(cell.contestant.guarantee().is_none());
+                continue;
+            }
             let found = cell.contestant.guarantee().unwrap().claimed().unwrap().true_delta;
             assert!((found / expected - 1.0).abs() < 1e-6, "{}: {found}", cell.name);
         }

@@ -234,6 +234,30 @@ impl Learner {
     }
 }
 
+impl Learner {
+    /// What values may be.
+    fn range(&self) -> Result<(f64, f64)> {
+        let set = self.lines.set.build()?;
+        let widest = (0.0, self.params.lipschitz * set.shape().diameter());
+        Ok(self.params.values.unwrap_or(widest))
+    }
+}
+
+/// The bandit that a trial plays, and that an audit plays.
+fn start(
+    params: PrivateBanditParams,
+    set: AnySet,
+    doubling: bool,
+    noise: FastNoise,
+) -> Result<Box<dyn Bandit>> {
+    Ok(if doubling {
+        let set = Shared(Arc::new(set)).set()?;
+        Box::new(DoublingBandit::start(params, set, noise)?)
+    } else {
+        Box::new(params.check(set)?.start(noise)?)
+    })
+}
+
 impl BanditLines {
     fn params(&self, set: &AnySet, lipschitz: f64, rounds: u64) -> Result<PrivateBanditParams> {
         let protection = protection(self.privacy, self.trust, self.mechanism)?;
@@ -280,6 +304,37 @@ impl Contestant for Learner {
         &self.attacks
     }
 
+    fn player_attacks(&self) -> Result<Vec<Attack>> {
+        let Some(guarantee) = &self.guarantee else { return Ok(Vec::new()) };
+        let set = self.lines.set.build()?;
+        let batch = self.params.check(set)?.tuning().batch;
+        let params = self.params;
+        let rounds = (audit::convex::BATCHES * batch + 1).min(params.horizon);
+        let start = {
+            let (set, doubling) = (self.lines.set.clone(), self.doubling);
+            move |seed| start(params, set.build()?, doubling, FastNoise::seeded(seed))
+        };
+        let range = self.range()?;
+        let view = move |high: bool, seed: u64| -> Result<Vec<f64>> {
+            let mut bandit = start(seed)?;
+            let mut points = Vec::new();
+            for round in 0..rounds {
+                let decision = bandit.decide()?;
+                if round > 0 && round % batch == 0 {
+                    points.extend(decision.point.iter().take(audit::convex::COORDINATES));
+                }
+                let value = match (round < params.contributions_per_person, high) {
+                    (false, _) => 0.5 * (range.0 + range.1),
+                    (true, true) => range.1,
+                    (true, false) => range.0,
+                };
+                bandit.observe(decision.ticket, value)?;
+            }
+            Ok(points)
+        };
+        Ok(if rounds > batch { vec![audit::convex::points(view, guarantee)] } else { Vec::new() })
+    }
+
     fn remarks(&self) -> Vec<String> {
         self.remarks.clone()
     }
@@ -289,15 +344,8 @@ impl Contestant for Learner {
         let seed = mix(seed, trial);
         let mut world = self.lines.world(seed)?;
         let noise = FastNoise::seeded(mix(seed, name_hash(&self.name)));
-        let set = self.lines.set.build()?;
-        let mirrored =
-            self.params.values.unwrap_or((0.0, self.params.lipschitz * set.shape().diameter()));
-        let mut bandit: Box<dyn Bandit> = if self.doubling {
-            let set = Shared(Arc::new(set)).set()?;
-            Box::new(DoublingBandit::start(self.params, set, noise)?)
-        } else {
-            Box::new(self.params.check(set)?.start(noise)?)
-        };
+        let mirrored = self.range()?;
+        let mut bandit = start(self.params, self.lines.set.build()?, self.doubling, noise)?;
         let mut curve = Vec::with_capacity(checkpoints.len());
         let (mut regret, mut round, mut clipped) = (0.0, 0, 0_u64);
         for &checkpoint in checkpoints {

@@ -5,6 +5,7 @@
 //! | `noise` | reused node noise; the classic sigma above epsilon 1; floating-point noise; an unseeded generator |
 //! | `streams` | unclipped input; a state continued twice; noise drawn again after a restore; a schedule that looks at the data |
 //! | `people` | joint sensitivity ignored; two releases, one budget; a slot that survives the shuffle |
+//! | `players` | actions that show the last reward; no noise at all; a reward that is refused |
 //!
 //! The wrong variants live here and nowhere else: nothing of them can be reached from the core. Where the right way is deployed
 //! code, it is the deployed code that is attacked, by the same adversary.
@@ -13,6 +14,7 @@
 
 mod noise;
 mod people;
+mod players;
 mod streams;
 
 use std::time::Instant;
@@ -22,6 +24,8 @@ use serde::Serialize;
 
 use super::{Attack, Audit, AuditOptions, Verdict};
 use crate::Result;
+
+pub use players::LastReward;
 
 /// A mistake, and the same thing done right.
 pub struct Entry {
@@ -84,6 +88,7 @@ pub fn entries() -> Result<Vec<Entry>> {
     let mut all = noise::entries()?;
     all.extend(streams::entries()?);
     all.extend(people::entries()?);
+    all.extend(players::entries()?);
     Ok(all)
 }
 
@@ -105,7 +110,7 @@ mod tests {
     fn every_mistake_is_caught_and_no_right_way_is_accused() {
         let options = AuditOptions { confidence: 1.0 - 1e-6, ..AuditOptions::default() };
         let entries = entries().unwrap();
-        assert_eq!(entries.len(), 11);
+        assert_eq!(entries.len(), 14);
         for entry in entries {
             let specimen = entry.run(&options).unwrap();
             assert!(specimen.caught, "missed: {specimen:?}");

@@ -17,13 +17,13 @@ True
 | `experiment` | an experiment from a file, a text or a dictionary: run, certify, reproduce, plan |
 | `engines` | its shards on this machine, on Ray or on Dask |
 | `results` | what came of it: arrays, data frame, figure |
-| `own` | your own environments and policies in the same loop; a data set of classes as a bandit |
+| `own` | your own environments and policies in the same loop and the same audit; a data set of classes as a bandit |
 | `progress` | how far it is, in a notebook or on a terminal |
 """
 
 from .._core import Environment
 from .experiment import Certified, certify, merge, plan, reproduce, run
-from .own import Classification, play
+from .own import Classification, Findings, audit, play
 from .results import Algorithm, Results
 
 __all__ = [
@@ -31,7 +31,9 @@ __all__ = [
     "Certified",
     "Classification",
     "Environment",
+    "Findings",
     "Results",
+    "audit",
     "certify",
     "merge",
     "plan",

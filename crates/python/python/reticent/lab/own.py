@@ -1,9 +1,10 @@
-"""Your own environments and policies in the laboratory's loop, and data sets of classes as bandits."""
+"""Your own environments and policies in the laboratory's loop and its audit, and data sets of classes as bandits."""
 
 from __future__ import annotations
 
 import copy
 import csv
+import json
 import os
 import pathlib
 from collections.abc import Mapping
@@ -36,6 +37,9 @@ def play(
                     `choose(arms, round) -> arm` and `observe(round, features, reward)`
     delay, lost     rewards come so many rounds late in the mean, and this share of them never
 
+    A learner of this package brings the guarantee of what it does. A `guarantee` of any other object is shown as stated, not checked: `audit`
+    plays the policy to refute it.
+
     >>> import reticent
     >>> from reticent import lab
     >>> results = lab.play(
@@ -67,8 +71,8 @@ def play(
                 )
             recorded, regret = _core.play_trial(world, player, rounds, delay, lost, number)
             curves.append(regret)
-            promise = getattr(player, "guarantee", None)
-        promise = promise.to_dict() if isinstance(promise, _core.Guarantee) else None
+            promise = _promise(player)
+        promise = None if promise is None else promise.to_dict()
         algorithms.append(Algorithm(label, recorded.astype(numpy.int64), numpy.array(curves), promise))
     return Results(name, algorithms)
 
@@ -76,6 +80,91 @@ def play(
 def _makes(value, *methods):
     """Whether it is a function, or a class, that makes what has one of these methods."""
     return isinstance(value, type) or (callable(value) and not any(hasattr(value, method) for method in methods))
+
+
+#: Learners that own the aggregator whose guarantee they state. They cannot be subclassed, so their type says what they do.
+_OURS = (_core.JointBandit, _core.LinUCB)
+
+
+def _promise(player):
+    """What is promised of a policy: computed of our own learners, stated of everything else."""
+    promise = getattr(player, "guarantee", None)
+    if not isinstance(promise, _core.Guarantee):
+        return None
+    return promise if type(player) in _OURS else promise.stated()
+
+
+class Findings:
+    """What an audit found; prints as a table."""
+
+    def __init__(self, document: str, table: str) -> None:
+        found = json.loads(document)
+        #: One dictionary for every attack, with the fields of `reticent audit --json`.
+        self.audits: list[dict[str, Any]] = found["audits"]
+        #: What was not attacked, and why.
+        self.not_audited: list[dict[str, str]] = found["not_audited"]
+        self._table = table
+
+    @property
+    def violated(self) -> list[str]:
+        """The policies whose promise is false, with the confidence that was asked for."""
+        names = [audit["algorithm"] for audit in self.audits if audit["verdict"] == "violated"]
+        return list(dict.fromkeys(names))
+
+    def __repr__(self) -> str:
+        return self._table.rstrip("\n")
+
+
+def audit(
+    environment: Any,
+    policies: Mapping[str, Any],
+    rounds: int = 160,
+    *,
+    rewards: tuple[float, float] = (0.0, 1.0),
+    samples: int | None = None,
+    seed: int = 1,
+    confidence: float = 0.95,
+) -> Findings:
+    """Plays every policy many times with one person's features and reward replaced, and says whether what is promised for it can be true.
+
+    environment     as for `play`; its people are drawn once, and are the same in every run
+    policies        functions of a seed that make one, by name, as for `play`; what they promise is their `guarantee`
+    rewards         the lowest and the highest reward: the replaced person has the one or the other
+    samples         runs of each of the two worlds; by default enough to refute what is promised
+
+    An adversary sees the choices made for everybody after that person, and whether the policy raised something. `violated`: the promise is
+    false, with a false-alarm rate of 1e-6. `consistent`: these attacks do not refute it, which proves nothing.
+
+    >>> import reticent
+    >>> from reticent import lab
+    >>> class Leak:
+    ...     guarantee = reticent.privacy.Event.gaussian(sensitivity=1.0, sigma=5.0).guarantee("joint", delta=1e-6)
+    ...     last = 0.0
+    ...     def choose(self, arms, round):
+    ...         return int(self.last > 0.5)
+    ...     def observe(self, round, features, reward):
+    ...         self.last = reward
+    >>> world = lambda seed: lab.Environment.sphere(dimension=3, arms=4, seed=seed)
+    >>> lab.play(world, {"leak": lambda seed: Leak()}, rounds=100).guarantees["leak"]["provenance"]
+    'stated'
+    >>> lab.audit(world, {"leak": lambda seed: Leak()}).violated
+    ['leak']
+    """
+    if rounds < 2:
+        raise _core.ReticentError(f"rounds is {rounds}: give a whole number above 1")
+    named = []
+    for label, policy in policies.items():
+        if not _makes(policy, "decide", "choose"):
+            raise _core.ReticentError(f"policy {label!r} is one object: give a function that makes a new one for every run")
+        named.append((label, policy, _promise(policy(seed))))
+    people, others = (_record(environment, number, rounds) for number in (seed, seed + 1))
+    return Findings(*_core.audit_policies(named, people, others, rewards, samples, seed, confidence))
+
+
+def _record(environment, seed, rounds):
+    """Decision sets of an environment with the reward of the first arm of each."""
+    world = environment(seed) if _makes(environment, "arms") else copy.deepcopy(environment)
+    return [(numpy.array(world.arms(), dtype=float), float(world.reward(0))) for _ in range(rounds)]
 
 
 class Classification:

@@ -21,7 +21,7 @@ class Algorithm:
     rounds: numpy.ndarray
     #: One row a trial, one column a recorded round.
     regret: numpy.ndarray
-    #: What may be promised, as in `summary.json`, or None; of a run on seeded noise (`simulated`) what the same run on secure noise would.
+    #: What may be promised, as in `summary.json`, or None; where `provenance` is "stated" nobody has checked it; of a run on seeded noise (`simulated`) what the same run on secure noise would.
     guarantee: dict | None = None
     nanoseconds_per_round: float | None = None
 
@@ -38,6 +38,13 @@ class Algorithm:
 
 
 _SIMULATION = "* simulation: seeded noise protects nobody; the same run on secure noise would have this guarantee"
+
+
+_STATED = "# stated, not checked: nothing shows that the policy does what this number is the price of; lab.audit can refute it"
+
+
+def _stated(promise):
+    return promise is not None and promise.get("provenance", "computed") == "stated"
 
 
 def _simulated(promise):
@@ -157,7 +164,7 @@ class Results:
     def _rows(self):
         for algorithm in self.algorithms:
             promise = algorithm.guarantee
-            mark = " *" if _simulated(promise) else ""
+            mark = (" *" if _simulated(promise) else "") + (" #" if _stated(promise) else "")
             yield (
                 algorithm.name,
                 f"{algorithm.mean[-1]:.6g}",
@@ -168,8 +175,10 @@ class Results:
 
     @property
     def _note(self):
-        """What the mark says, if there is one."""
-        return _SIMULATION if any(_simulated(promise) for promise in self.guarantees.values()) else ""
+        """What the marks say, where there are any."""
+        promises = self.guarantees.values()
+        notes = [note for note, marked in ((_SIMULATION, _simulated), (_STATED, _stated)) if any(map(marked, promises))]
+        return "\n".join(notes)
 
     _HEADER = ("algorithm", "final regret", "standard error", "epsilon", "delta")
 

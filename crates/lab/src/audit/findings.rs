@@ -1,0 +1,134 @@
+//! What came of all attacks on an experiment.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::{Against, Attack, Audit, AuditOptions, Promise, Verdict};
+use crate::{Experiment, Result};
+
+/// An algorithm that was not attacked, and why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NotAudited {
+    /// The algorithm.
+    pub algorithm: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// All audits of an experiment.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Findings {
+    /// What was attacked.
+    pub audits: Vec<Audit>,
+    /// What was not.
+    pub not_audited: Vec<NotAudited>,
+}
+
+impl Findings {
+    /// Certificates that fell: faults of ours.
+    pub fn violations(&self) -> impl Iterator<Item = &Audit> {
+        self.audits.iter().filter(|audit| {
+            audit.against == Against::Certificate && audit.verdict == Verdict::Violated
+        })
+    }
+
+    /// For a person to read.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        let mut last = "";
+        for audit in &self.audits {
+            if audit.algorithm != last {
+                let _ = writeln!(text, "{}", audit.algorithm);
+                last = &audit.algorithm;
+            }
+            let Promise { epsilon, delta } = audit.certified;
+            let whose = audit.whose();
+            let verdict = match audit.verdict {
+                Verdict::Consistent => "consistent",
+                Verdict::Violated => "VIOLATED",
+            };
+            let ratio =
+                audit.ratio.map_or(String::new(), |ratio| format!(" ({:.0} %)", 100.0 * ratio));
+            let how = match audit.bound {
+                "gaussian_trade_off" => "Gaussian trade-off",
+                _ => "Clopper-Pearson",
+            };
+            let _ = writeln!(
+                text,
+                "  {verdict:<10}  {whose} ({}, {delta:e}), at least {:.4}{ratio} by {how}; {} runs, {:.1} s",
+                short(epsilon),
+                audit.epsilon_lower_bound,
+                2 * audit.samples,
+                audit.seconds
+            );
+            let _ = writeln!(text, "              {}", audit.attack);
+        }
+        for missing in &self.not_audited {
+            let _ = writeln!(text, "{}\n  not audited: {}", missing.algorithm, missing.reason);
+        }
+        text
+    }
+}
+
+pub(super) fn short(epsilon: f64) -> String {
+    if epsilon.is_finite() { format!("{epsilon:.4}") } else { "infinite".into() }
+}
+
+/// Attacks every algorithm of an experiment; `progress` hears of every attack before it begins.
+pub fn audit(
+    experiment: &Experiment,
+    options: &AuditOptions,
+    progress: impl Fn(&str, &str),
+) -> Result<Findings> {
+    let mut findings = Findings::default();
+    for cell in experiment.cells() {
+        let (name, contestant) = (&cell.name, &cell.contestant);
+        let promises = contestant.guarantee().is_some() || !contestant.certificates().is_empty();
+        let players = contestant.player_attacks()?;
+        if contestant.attacks().is_empty() && players.is_empty() {
+            let reason = if promises {
+                "no attack is written for it; its certificate rests on the accountant alone"
+            } else {
+                NOTHING_PROMISED
+            };
+            findings.not_audited(name, reason);
+        }
+        for attack in contestant.attacks() {
+            progress(name, &attack.adversary);
+            findings.audits.extend(attack.run_confirmed(name, options)?);
+        }
+        findings.play(name, &players, options, &progress);
+    }
+    Ok(findings)
+}
+
+/// Why nothing is attacked of who promises nothing.
+pub const NOTHING_PROMISED: &str = "nothing is promised, so there is nothing to refute";
+
+impl Findings {
+    /// Notes that an algorithm was not attacked.
+    pub fn not_audited(&mut self, algorithm: &str, reason: &str) {
+        let (algorithm, reason) = (algorithm.to_string(), reason.to_string());
+        self.not_audited.push(NotAudited { algorithm, reason });
+    }
+
+    /// Attacks that play somebody's player. One that cannot play is noted as such: it is not called consistent.
+    pub fn play(
+        &mut self,
+        algorithm: &str,
+        attacks: &[Attack],
+        options: &AuditOptions,
+        progress: impl Fn(&str, &str),
+    ) {
+        for attack in attacks {
+            progress(algorithm, &attack.adversary);
+            match attack.run_confirmed(algorithm, options) {
+                Ok(audits) => self.audits.extend(audits),
+                Err(error) => {
+                    self.not_audited(algorithm, &format!("its player could not be played: {error}"))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Mistakes of players: a promise is made for code that does something else with people's data.
+//!
+//! Nothing in these players' parameters is wrong, so that only playing them shows it.
+
+use std::sync::Arc;
+
+use reticent::{
+    bandit::{Arms, LinUcbParams},
+    noise::Noise,
+    privacy::{Guarantee, gaussian},
+    randomize::Bounds,
+};
+
+use super::{
+    super::{
+        Attack,
+        player::{self, Maker, Stage},
+    },
+    DELTA, EPSILON, Entry, gaussian_promise,
+};
+use crate::{
+    FastNoise, Result,
+    bandits::{Algorithm, Budget, JointLines, Setting},
+    environment::GapParams,
+    simulate::Player,
+};
+
+pub(super) fn entries() -> Result<Vec<Entry>> {
+    let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) };
+    let stage = Stage { bounds, arms: 2, rounds: 1000, public_arms: false };
+    let promise = gaussian_promise(gaussian::mu(EPSILON, DELTA)?, DELTA)?.stated();
+    let attack = |make: Maker| attack(&stage, &promise, make);
+    Ok(vec![
+        Entry {
+            mistake: "a player whose every action shows the last reward",
+            right: "actions that depend on a release only",
+            wrong_way: attack(Arc::new(|_| Ok(Box::new(LastReward::default()))))?,
+            right_way: curator()?,
+        },
+        Entry {
+            mistake: "a player that adds no noise",
+            right: "sums released by the aggregator that certifies them",
+            wrong_way: attack(Arc::new(|_| Ok(Box::new(LinUcbParams::new(2).check()?))))?,
+            right_way: curator()?,
+        },
+        Entry {
+            mistake: "a player that refuses a reward it does not like",
+            right: "a reward is clipped, whatever it is",
+            wrong_way: attack(Arc::new(|seed| Ok(Box::new(Coin::new(seed, true)))))?,
+            right_way: attack(Arc::new(|seed| Ok(Box::new(Coin::new(seed, false)))))?,
+        },
+    ])
+}
+
+fn attack(stage: &Stage, promise: &Guarantee, make: Maker) -> Result<Attack> {
+    Ok(player::attacks(stage, Vec::new(), promise, &make).swap_remove(0))
+}
+
+/// The deployed curator, with the certificate of the sums it owns.
+fn curator() -> Result<Attack> {
+    let setting = Setting::new(&GapParams::new(2, 2).into(), 1000)?;
+    // A restart that never comes: stepped round by round, where whole blocks would be simulated.
+    let lines = JointLines {
+        restart_every: Some(1000),
+        ..JointLines::new(Budget { epsilon: EPSILON, delta: DELTA })
+    };
+    Ok(Algorithm::Joint(lines).contestant(&setting)?.player_attacks()?.swap_remove(0))
+}
+
+/// The planted leak: whoever sees an action sees the reward before it.
+#[derive(Debug, Default)]
+pub struct LastReward(f64);
+
+impl Player for LastReward {
+    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
+        let most = arms.count() - 1;
+        Ok(((self.0.clamp(0.0, 1.0) * most as f64).round() as usize).min(most))
+    }
+
+    fn observe(&mut self, _: u64, _: &[f64], reward: f64) -> Result<()> {
+        self.0 = reward;
+        Ok(())
+    }
+}
+
+/// Chooses by coin; one of the two kinds refuses rewards near the top.
+struct Coin {
+    noise: FastNoise,
+    refuses: bool,
+}
+
+impl Coin {
+    fn new(seed: u64, refuses: bool) -> Self {
+        Coin { noise: FastNoise::seeded(seed), refuses }
+    }
+}
+
+impl Player for Coin {
+    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
+        Ok(self.noise.below(arms.count() as u64) as usize)
+    }
+
+    fn observe(&mut self, _: u64, _: &[f64], reward: f64) -> Result<()> {
+        if self.refuses && reward > 0.9 {
+            return Err(reticent::Error::invalid("reward", reward, "give less").into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! Policies of a user's own, played by the laboratory's audit.
+//!
+//! The attack is `reticent_lab::audit::player`: the policy that `play` would run is played many times with one person's features and reward
+//! replaced, and what later people would see of it is bounded. What a policy raises is part of what is seen: a refusal that depends
+//! on data shows data.
+
+use std::{collections::HashMap, sync::Arc};
+
+use pyo3::prelude::*;
+use reticent::{bandit::Arms as CoreArms, randomize::Bounds};
+use reticent_lab::{
+    Error, Result,
+    audit::{
+        AuditOptions, Findings, NOTHING_PROMISED,
+        player::{self, Maker, Script, Stage, Step},
+    },
+    simulate::Player,
+};
+
+use crate::{
+    arms::{Arms, owned},
+    convert::text,
+    error::{Answer, Failure},
+    guarantee::Guarantee,
+};
+
+/// A policy without an interpreter at hand: with `decide` and tickets, or with `choose` and rounds.
+struct Policy {
+    object: Py<PyAny>,
+    tickets: bool,
+    open: HashMap<u64, Py<PyAny>>,
+}
+
+fn raised(error: PyErr) -> Error {
+    reticent::Error::invalid("policy", error, "it raised this in an audit").into()
+}
+
+impl Policy {
+    fn ask(&mut self, py: Python<'_>, arms: &CoreArms, round: u64) -> PyResult<usize> {
+        let arms = Arms(arms.clone()).array(py);
+        let object = self.object.bind(py);
+        if !self.tickets {
+            return object.call_method1("choose", (arms, round))?.extract();
+        }
+        let decision = object.call_method1("decide", (arms,))?;
+        let (ticket, arm): (Bound<'_, PyAny>, usize) =
+            (decision.get_item(0)?, decision.get_item(1)?.extract()?);
+        self.open.insert(round, ticket.unbind());
+        Ok(arm)
+    }
+}
+
+impl Player for Policy {
+    fn choose(&mut self, arms: &CoreArms, round: u64) -> Result<usize> {
+        Python::attach(|py| self.ask(py, arms, round)).map_err(raised)
+    }
+
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        Python::attach(|py| {
+            let object = self.object.bind(py);
+            match self.open.remove(&round) {
+                Some(ticket) => object.call_method1("observe", (ticket, reward)),
+                None => {
+                    let features = numpy::PyArray1::from_slice(py, features);
+                    object.call_method1("observe", (round, features, reward))
+                }
+            }
+            .map(drop)
+        })
+        .map_err(raised)
+    }
+
+    fn dismiss(&mut self, round: u64) {
+        Python::attach(|py| {
+            if let Some(ticket) = self.open.remove(&round) {
+                // A policy that does not ask to be told just never hears of it.
+                let _ = self.object.bind(py).call_method1("dismiss", (ticket,));
+            }
+        });
+    }
+}
+
+fn maker(policy: Py<PyAny>) -> Maker {
+    Arc::new(move |seed| {
+        Python::attach(|py| {
+            let object = policy.bind(py).call1((seed,))?;
+            let tickets = object.hasattr("decide")?;
+            let player = Policy { object: object.unbind(), tickets, open: HashMap::new() };
+            Ok(Box::new(player) as Box<dyn Player>)
+        })
+        .map_err(raised)
+    })
+}
+
+/// Somebody in a recorded environment: a decision set, and the reward that came of it.
+type Recorded<'py> = Vec<(Bound<'py, PyAny>, f64)>;
+
+fn steps(recorded: &Recorded<'_>) -> Answer<Vec<Step>> {
+    let step = |(arms, reward): &(Bound<'_, PyAny>, f64)| -> Answer<Step> {
+        Ok(Step { arms: owned(arms)?, reward: Some(*reward) })
+    };
+    recorded.iter().map(step).collect()
+}
+
+/// A name, a function that makes a policy from a seed, and what is promised for it.
+type Named<'py> = (String, Py<PyAny>, Option<PyRef<'py, Guarantee>>);
+
+/// Plays policies with one person replaced: `people` are those of an environment, `others` who may stand in their place. Returns the findings
+/// as JSON and as a table.
+#[pyfunction]
+#[pyo3(signature = (policies, people, others, rewards, samples = None, seed = 1, confidence = 0.95))]
+fn audit_policies(
+    py: Python<'_>,
+    policies: Vec<Named<'_>>,
+    people: Recorded<'_>,
+    others: Recorded<'_>,
+    rewards: (f64, f64),
+    samples: Option<u64>,
+    seed: u64,
+    confidence: f64,
+) -> Answer<(String, String)> {
+    let options = AuditOptions { samples, seed, confidence, ..AuditOptions::default() };
+    options.check()?;
+    let (people, others) = (steps(&people)?, steps(&others)?);
+    let Some(first) = people.first() else {
+        return Err(Failure::invalid("rounds", 0, "give a whole number above 1"));
+    };
+    let dimension = first.arms.dimension();
+    let norm = |arms: &CoreArms| {
+        (0..arms.count())
+            .map(|arm| arms.arm(arm).iter().map(|x| x * x).sum::<f64>().sqrt())
+            .fold(0.0, f64::max)
+    };
+    let longest = people.iter().chain(&others).map(|step| norm(&step.arms)).fold(0.0, f64::max);
+    let bounds = Bounds { feature_bound: longest, rewards, ..Bounds::unit(dimension) };
+    bounds.check()?;
+    let arms = people.iter().map(|step| step.arms.count()).min().unwrap_or(0);
+    let stage = Stage { bounds, arms, rounds: people.len() as u64, public_arms: false };
+    let scripts = Script::replacing(&people, &others, rewards, false);
+    let mut findings = Findings::default();
+    for (name, policy, guarantee) in policies {
+        let Some(guarantee) = guarantee else {
+            findings.not_audited(&name, NOTHING_PROMISED);
+            continue;
+        };
+        let attacks = player::attacks(&stage, scripts.clone(), guarantee.core(), &maker(policy));
+        py.check_signals()?;
+        py.detach(|| findings.play(&name, &attacks, &options, |_, _| ()));
+    }
+    py.check_signals()?;
+    Ok((text(&findings), findings.table()))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(audit_policies, module)?)
+}
