@@ -17,9 +17,10 @@ use reticent_lab::losses::SetLines;
 
 use crate::{
     convert::{message, parameter, parameter_or, read_bytes, read_message, restored, seal, unseal},
+    decision::Observation,
     error::{Answer, Failure},
     guarantee::Guarantee,
-    joint::{Observation, beside},
+    joint::beside,
     mine::{Forked, Mine},
 };
 
@@ -241,7 +242,7 @@ impl ConvexBandit {
     fn observe(&mut self, py: Python<'_>, ticket: u64, value: f64) -> Answer<Observation> {
         let bandit = self.bandit.enter()?;
         let seen = py.detach(|| bandit.observe(PlayTicket::numbered(ticket), value))?;
-        Ok(Observation { clipped: seen.clipped, released: seen.released })
+        Ok(Observation { clipped: seen.clipped, released: seen.released, late: false })
     }
 
     /// Learns a value that `LocalValue.report` protected on a person's device, once: the report or its bytes.
@@ -251,7 +252,7 @@ impl ConvexBandit {
             Err(_) => read_bytes("report", report)?,
         };
         let seen = self.bandit.enter()?.observe_report(PlayTicket::numbered(ticket), report)?;
-        Ok(Observation { clipped: seen.clipped, released: seen.released })
+        Ok(Observation { clipped: seen.clipped, released: seen.released, late: false })
     }
 
     /// What a person's device needs to protect values of this learner; `None` unless `local=True`.

@@ -1,4 +1,4 @@
-//! One exception, with the words of the core and the laboratory: field, value, remedy.
+//! Exceptions, with the words of the core and the laboratory: field, value, remedy.
 
 use pyo3::{create_exception, exceptions::PyValueError, prelude::*};
 
@@ -7,6 +7,20 @@ create_exception!(
     ReticentError,
     PyValueError,
     "Something was refused: the message names the field, its value and what to give instead. Nothing has changed."
+);
+
+create_exception!(
+    reticent,
+    HorizonExceeded,
+    ReticentError,
+    "The horizon that the noise was calibrated for has been reached: nothing is learnt any more, and decisions go on by the frozen model."
+);
+
+create_exception!(
+    reticent,
+    StaleState,
+    ReticentError,
+    "A saved state is older than what has been released from it: restore the newest one, or let the replay be charged."
 );
 
 /// What a function of this crate may fail with.
@@ -27,15 +41,37 @@ impl Failure {
     }
 
     /// The same error about one entry of many.
-    pub(crate) fn at(index: usize, error: reticent::Error) -> Self {
+    pub(crate) fn entry(self, index: usize) -> Self {
         let done = "; entries before it are done, it and those after it are not";
-        Failure(ReticentError::new_err(format!("entry {index}: {error}{done}")))
+        Python::attach(|py| {
+            let text = format!("entry {index}: {}{done}", self.0.value(py));
+            Failure(PyErr::from_type(self.0.get_type(py), text))
+        })
+    }
+
+    /// The core's error about one entry of many.
+    pub(crate) fn at(index: usize, error: reticent::Error) -> Self {
+        Failure::from(error).entry(index)
     }
 }
 
 impl From<reticent::Error> for Failure {
     fn from(error: reticent::Error) -> Self {
-        Failure(ReticentError::new_err(error.to_string()))
+        let text = error.to_string();
+        Failure(match error {
+            reticent::Error::HorizonExceeded { .. } => HorizonExceeded::new_err(text),
+            reticent::Error::StaleState { .. } => StaleState::new_err(text),
+            _ => ReticentError::new_err(text),
+        })
+    }
+}
+
+impl From<reticent_durable::Error> for Failure {
+    fn from(error: reticent_durable::Error) -> Self {
+        match error {
+            reticent_durable::Error::Learner(error) => error.into(),
+            other => Failure(ReticentError::new_err(other.to_string())),
+        }
     }
 }
 

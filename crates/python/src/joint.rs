@@ -5,64 +5,32 @@
 //! on: they draw fresh noise too, and are charged by the core's theorem (`release::stream`) one replay for the original and one for
 //! every copy that was made before, so that the guarantee of the last copy covers them all. What the original says of itself rests
 //! on the condition that nobody goes on beside it. Saved bytes hold the generator's key, so whoever saves draws from a new one.
+//!
+//! **Files.** `JointBandit.open` keeps the learner in a folder (`reticent-durable`): a release is used when it is on disk. Such a learner is not
+//! copied: a pickle and a forked child are refused.
 
-use numpy::{PyArray1, PyReadonlyArray1, ToPyArray};
+use std::path::PathBuf;
+
+use numpy::{PyArray1, ToPyArray};
 use pyo3::{
     prelude::*,
-    types::{PyBytes, PyTuple},
+    types::{PyBytes, PyDict, PyTuple},
 };
 use reticent::{
-    bandit::{Arms, JointLinUcb, JointParams, Problem, Ticket},
+    bandit::{Arms, JointLinUcb, JointParams, Legacy, Problem, RewardWindow},
     noise::SecureNoise,
     privacy::{Guarantee as CoreGuarantee, Mode},
 };
+use reticent_durable::{Journal, Options, Rollback};
 
 use crate::{
-    arms::{fill, with_arms},
-    convert::{Sets, Vector, entries, parameter_or, restored, seal, unseal},
+    arms::with_arms,
+    convert::{Vector, entries, parameter, parameter_or, restored, seal, unseal},
+    decision::{Chosen, Decision, Many, Observation, observe_many},
     error::{Answer, Failure},
     guarantee::Guarantee,
     mine::{Forked, Mine},
 };
-
-/// A choice: the arm to play, and the ticket to hand back with its reward. Unpacks as `ticket, arm`.
-#[pyclass(frozen, get_all, eq, module = "reticent", name = "Decision")]
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) struct Decision {
-    /// To be handed back with the reward.
-    pub(crate) ticket: u64,
-    /// Index of the chosen arm.
-    pub(crate) arm: usize,
-}
-
-#[pymethods]
-impl Decision {
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        (self.ticket, self.arm).into_pyobject(py)?.into_any().try_iter().map(Bound::into_any)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Decision(ticket={}, arm={})", self.ticket, self.arm)
-    }
-}
-
-/// What became of a reward. Whether it was clipped is a bit of the person's own data: not to be published.
-#[pyclass(frozen, get_all, eq, module = "reticent", name = "Observation")]
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) struct Observation {
-    /// The reward lay outside its bounds and was clipped to them.
-    pub(crate) clipped: bool,
-    /// Sums were released, and the policy has learnt.
-    pub(crate) released: bool,
-}
-
-#[pymethods]
-impl Observation {
-    fn __repr__(&self) -> String {
-        let word = |yes| if yes { "True" } else { "False" };
-        format!("Observation(clipped={}, released={})", word(self.clipped), word(self.released))
-    }
-}
 
 /// A guarantee with what it does not know of: copies that go on beside this one.
 pub(crate) fn beside(guarantee: CoreGuarantee, replays: u64, copies: u64) -> CoreGuarantee {
@@ -80,78 +48,52 @@ pub(crate) fn beside(guarantee: CoreGuarantee, replays: u64, copies: u64) -> Cor
     }
 }
 
-/// Tickets, which are whole numbers and never rounded to one.
-pub(crate) fn tickets(value: &Bound<'_, PyAny>) -> Answer<Vec<u64>> {
-    if let Ok(array) = value.extract::<PyReadonlyArray1<'_, u64>>() {
-        return Ok(array.as_array().to_vec());
-    }
-    value.extract().map_err(|error: PyErr| {
-        Failure::invalid("tickets", error, "give the whole numbers that decide_many returned")
-    })
-}
+type Learner = JointLinUcb<SecureNoise>;
 
-/// Tickets and arms of many people.
-pub(crate) type Chosen<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
-
-/// A decision set for each of many people, or one for all.
-pub(crate) enum Many<'py> {
-    Fresh(Sets<'py>),
-    Same(Arms, usize),
-}
-
-impl<'py> Many<'py> {
-    pub(crate) fn new(arms: &Bound<'py, PyAny>, people: Option<usize>) -> Answer<Self> {
-        match people {
-            Some(people) => Ok(Many::Same(crate::arms::owned(arms)?, people)),
-            None => arms.extract().map(Many::Fresh).map_err(|error: PyErr| {
-                let remedy = "give an array (people, arms, features), or one set and people=n";
-                Failure::invalid("arms", error, remedy)
-            }),
-        }
-    }
-
-    /// Asks `decide` for everybody, without the interpreter's lock; the first error gives back all tickets by `undo`.
-    pub(crate) fn decide<L: Send>(
-        &self,
-        py: Python<'py>,
-        learner: &mut L,
-        decide: impl Fn(&mut L, &Arms) -> reticent::Result<(u64, usize)> + Sync,
-        undo: impl Fn(&mut L, u64),
-    ) -> Answer<Chosen<'py>> {
-        let mut given = Vec::new();
-        let mut one = |learner: &mut L, arms: &Arms| {
-            decide(learner, arms).map(|decision| given.push(decision))
-        };
-        let done = match self {
-            Many::Same(arms, people) => {
-                py.detach(|| (0..*people).try_for_each(|_| one(learner, arms)))
-            }
-            Many::Fresh(sets) => {
-                let (sets, mut place) = (sets.as_array(), None);
-                py.detach(|| {
-                    let mut rows = sets.outer_iter();
-                    rows.try_for_each(|rows| one(learner, fill(&mut place, rows)?))
-                })
-            }
-        };
-        if let Err(error) = done {
-            let index = given.len();
-            given.iter().for_each(|(ticket, _)| undo(learner, *ticket));
-            return Err(Failure::invalid(
-                "arms",
-                format!("refused at entry {index}"),
-                error.to_string(),
-            ));
-        }
-        let tickets: Vec<u64> = given.iter().map(|(ticket, _)| *ticket).collect();
-        let arms: Vec<u64> = given.iter().map(|(_, arm)| *arm as u64).collect();
-        Ok((tickets.to_pyarray(py), arms.to_pyarray(py)))
-    }
-}
-
-impl Forked for JointLinUcb<SecureNoise> {
+impl Forked for Learner {
     fn forked(&mut self, others: u64) -> reticent::Result<()> {
         (0..others).try_for_each(|_| self.branch())
+    }
+}
+
+/// A journal, which stays with the process that opened it.
+struct Files(Journal);
+
+impl Forked for Files {
+    fn forked(&mut self, _: u64) -> reticent::Result<()> {
+        let remedy = "its files belong to the process that opened them: close it there and open the folder here";
+        Err(reticent::Error::invalid("JointBandit", "a forked copy of one in files", remedy))
+    }
+}
+
+/// Where releases are kept before they are used.
+enum Kept {
+    /// Nowhere.
+    Memory,
+    Files(Mine<Files>),
+    /// The files were closed.
+    Closed,
+}
+
+impl Kept {
+    /// Does something with the learner; in files, no release is used that is not on disk.
+    fn durably<T>(
+        &mut self,
+        learner: &mut Mine<Learner>,
+        act: impl FnOnce(&mut Learner) -> Answer<T>,
+    ) -> Answer<T> {
+        match self {
+            Kept::Memory => act(learner.enter()?),
+            Kept::Files(files) => {
+                let (Files(journal), learner) = (files.enter()?, learner.enter()?);
+                journal.settle(learner)?;
+                let done = act(learner)?;
+                // What fails here is tried again, and raised, by the next call: this one has been done.
+                let _ = journal.settle(learner);
+                Ok(done)
+            }
+            Kept::Closed => Err(Failure::invalid("JointBandit", "closed", "open its folder again")),
+        }
     }
 }
 
@@ -160,22 +102,45 @@ impl Forked for JointLinUcb<SecureNoise> {
 struct Head {
     /// Copies that were made of this state.
     copies: u64,
+    /// Bytes of the learner; open decisions follow.
+    learner: usize,
+}
+
+/// A learner from saved bytes, by `resume`, and the copies that were made of it.
+fn resumed(
+    state: &[u8],
+    resume: impl FnOnce(&[u8]) -> reticent::Result<Learner>,
+) -> Answer<(Learner, u64)> {
+    let (Head { copies, learner }, state) = unseal(state)?;
+    let Some((learner, open)) = state.split_at_checked(learner) else {
+        let remedy = "it is damaged; give what `save` of this class returned";
+        return Err(Failure::invalid("state", format!("{} bytes", state.len()), remedy));
+    };
+    let mut learner = resume(learner)?;
+    if !open.is_empty() {
+        learner.restore_open(open)?;
+    }
+    Ok((learner, copies))
 }
 
 /// A contextual linear bandit that is jointly differentially private: a trusted curator sees rewards, everybody else only what may
 /// be seen.
 ///
 /// >>> import numpy, reticent
-/// >>> bandit = reticent.JointBandit(dimension=2, epsilon=1.0, delta=1e-6, horizon=100_000)
+/// >>> bandit = reticent.JointBandit(dimension=2, epsilon=1.0, delta=1e-6, horizon=100_000, window=1000)
 /// >>> arms = numpy.array([[1.0, 0.0], [0.6, 0.8]])
 /// >>> ticket, arm = bandit.decide(arms)
-/// >>> bandit.observe(ticket, 0.7)          # now, later, in any order, or never
+/// >>> bandit.observe(ticket, 0.7)          # within the next 1000 decisions; without a reward it counts as default_reward = 0
 /// Observation(clipped=False, released=False)
 /// >>> bandit.guarantee.epsilon <= 1.0
 /// True
+///
+/// Without `window` rewards are learnt as they come, and the guarantee rests on the condition that which rewards come, and when, depends on
+/// nobody's data: report 0 for somebody who did nothing, or `expire` the ticket at a time that does not depend on what they did.
 #[pyclass(module = "reticent", name = "JointBandit")]
 pub(crate) struct JointBandit {
-    learner: Mine<JointLinUcb<SecureNoise>>,
+    learner: Mine<Learner>,
+    kept: Kept,
     place: Option<Arms>,
 }
 
@@ -184,7 +149,7 @@ impl JointBandit {
     #[new]
     #[pyo3(signature = (dimension, epsilon, delta, horizon = None, *, feature_bound = 1.0, reward_bound = 1.0,
         parameter_bound = 1.0, noise = 1.0, contributions_per_person = 1, alpha = None, mechanism = None, schedule = None,
-        mode = None, published = None))]
+        mode = None, published = None, window = None, default_reward = 0.0, warm_start = None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
@@ -202,6 +167,9 @@ impl JointBandit {
         schedule: Option<&Bound<'_, PyAny>>,
         mode: Option<&Bound<'_, PyAny>>,
         published: Option<&Bound<'_, PyAny>>,
+        window: Option<&Bound<'_, PyAny>>,
+        default_reward: f64,
+        warm_start: Option<&[u8]>,
     ) -> Answer<Self> {
         let problem = Problem { dimension, feature_bound, reward_bound, parameter_bound, noise };
         let mode: Mode = parameter_or("mode", mode, Mode::Exact)?;
@@ -217,30 +185,138 @@ impl JointBandit {
             mechanism: parameter_or("mechanism", mechanism, defaults.mechanism)?,
             schedule: parameter_or("schedule", schedule, defaults.schedule)?,
             published: parameter_or("published", published, defaults.published)?,
+            window: window.map(reward_window).transpose()?,
+            default_reward,
             ..defaults
         };
+        let legacy = warm_start.map(Legacy::load).transpose()?;
         let learner = py.detach(|| {
-            Ok::<_, reticent::Error>(params.check()?.start(SecureNoise::from_system()?))
+            let (plan, noise) = (params.check()?, SecureNoise::from_system()?);
+            match legacy {
+                None => Ok(plan.start(noise)),
+                Some(legacy) => plan.start_from(legacy, noise),
+            }
         })?;
-        Ok(JointBandit { learner: Mine::new(learner), place: None })
+        Ok(JointBandit { learner: Mine::new(learner), kept: Kept::Memory, place: None })
     }
 
-    /// Chooses an arm for the next person, from `Arms` or an array with one arm a row.
-    fn decide(&mut self, arms: &Bound<'_, PyAny>) -> Answer<Decision> {
-        let learner = self.learner.enter()?;
-        let decision = with_arms(arms, &mut self.place, |arms| learner.decide(arms))?;
-        Ok(Decision { ticket: decision.ticket.number(), arm: decision.arm })
+    /// A bandit in files: goes on with the one in this folder, or begins one with these parameters of `JointBandit`. A release is used when
+    /// it is on disk and not before, so a process may be killed at any time. `log` keeps the log of releases elsewhere, on another
+    /// file system say: it notices that an older copy of the folder was put back. Such a state raises `StaleState`, or is charged for with
+    /// `rollback="charge"`. To be closed, or used in a `with` statement; after a kill, decisions that were open are unknown.
+    ///
+    /// >>> import numpy, reticent, tempfile
+    /// >>> folder = tempfile.mkdtemp()
+    /// >>> parameters = dict(dimension=2, epsilon=1.0, delta=1e-6, horizon=100_000, window=1000)
+    /// >>> with reticent.JointBandit.open(folder, **parameters) as bandit:
+    /// ...     ticket, arm = bandit.decide(numpy.eye(2))
+    /// >>> with reticent.JointBandit.open(folder, **parameters) as bandit:     # tomorrow
+    /// ...     bandit.observe(ticket, 0.7)
+    /// Observation(clipped=False, released=False)
+    #[staticmethod]
+    #[pyo3(signature = (folder, *, log = None, rollback = "refuse", **parameters))]
+    fn open<'py>(
+        py: Python<'py>,
+        folder: PathBuf,
+        log: Option<PathBuf>,
+        rollback: &str,
+        parameters: Option<&Bound<'py, PyDict>>,
+    ) -> Answer<Bound<'py, Self>> {
+        let rollback = match rollback {
+            "refuse" => Rollback::Refuse,
+            "charge" => Rollback::Charge,
+            other => {
+                let remedy = "give \"refuse\" or \"charge\"";
+                return Err(Failure::invalid("rollback", format!("{other:?}"), remedy));
+            }
+        };
+        let made = py.get_type::<JointBandit>().call((), parameters)?;
+        let made: Bound<'py, Self> = made.cast_into().map_err(PyErr::from)?;
+        {
+            let mut bandit = made.borrow_mut();
+            let (mut journal, found) = Journal::open(&folder, &Options { log, rollback })?;
+            let learner = bandit.learner.enter()?;
+            match found {
+                None => journal.begin(learner)?,
+                Some(found) if found.params() == learner.params() => {
+                    bandit.learner = Mine::new(found);
+                }
+                Some(_) => {
+                    let remedy = "the bandit in it has other parameters: give those, or another folder; a new bandit has a new budget";
+                    return Err(Failure::invalid("folder", folder.display(), remedy));
+                }
+            }
+            bandit.kept = Kept::Files(Mine::new(Files(journal)));
+        }
+        Ok(made)
     }
 
-    /// Learns the reward of an earlier decision, once.
-    fn observe(&mut self, ticket: u64, reward: f64) -> Answer<Observation> {
-        let observation = self.learner.enter()?.observe(Ticket::numbered(ticket), reward)?;
-        let reticent::bandit::Observation { clipped, released } = observation;
-        Ok(Observation { clipped, released })
+    /// Stops in order: state and open decisions are on disk. Without files there is nothing to do.
+    fn close(&mut self) -> Answer<()> {
+        if let Kept::Files(files) = &mut self.kept {
+            let Files(journal) = files.enter()?;
+            journal.close(self.learner.enter()?)?;
+            self.kept = Kept::Closed;
+        }
+        Ok(())
     }
 
-    /// Decides for many people under the policy as it stands: an array (people, arms, features), or one set and `people=n`. Returns
-    /// the tickets and the arms. Other threads run meanwhile.
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&mut self, _error: &Bound<'_, PyTuple>) -> Answer<()> {
+        self.close()
+    }
+
+    /// Chooses an arm for the next person, from `Arms` or an array with one arm a row. `now` is a time of your own public clock, a
+    /// whole number in any unit; `close_before` compares with it.
+    #[pyo3(signature = (arms, now = None))]
+    fn decide(&mut self, arms: &Bound<'_, PyAny>, now: Option<u64>) -> Answer<Decision> {
+        let place = &mut self.place;
+        let decision = self.kept.durably(&mut self.learner, |learner| {
+            with_arms(arms, place, |arms| match now {
+                None => learner.decide(arms),
+                Some(now) => learner.decide_at(arms, now),
+            })
+        })?;
+        Ok(decision.into())
+    }
+
+    /// Takes the reward of an earlier decision, once. Without a window it is learnt now; with one when the decision closes.
+    fn observe(&mut self, ticket: &str, reward: f64) -> Answer<Observation> {
+        let ticket = crate::decision::ticket(ticket)?;
+        let seen =
+            self.kept.durably(&mut self.learner, |learner| Ok(learner.observe(ticket, reward)?))?;
+        Ok(seen.into())
+    }
+
+    /// Books `default_reward` for a decision whose reward has not come: for those who keep the time themselves, by a clock that depends on
+    /// nobody's data.
+    fn expire(&mut self, ticket: &str) -> Answer<Observation> {
+        let ticket = crate::decision::ticket(ticket)?;
+        let seen = self.kept.durably(&mut self.learner, |learner| Ok(learner.expire(ticket)?))?;
+        Ok(seen.into())
+    }
+
+    /// Closes, in order, all decisions made before a time of your own public clock: each contributes its reward or `default_reward`.
+    /// Says how many were closed.
+    fn close_before(&mut self, time: u64) -> Answer<u64> {
+        let mut decisions = 0;
+        loop {
+            // In files every release on the way is on disk before the next one is made.
+            let closed =
+                self.kept.durably(&mut self.learner, |learner| Ok(learner.close_before(time)?))?;
+            decisions += closed.decisions;
+            if closed.releases == 0 {
+                return Ok(decisions);
+            }
+        }
+    }
+
+    /// Decides for many people: an array (people, arms, features), or one set and `people=n`. Returns the tickets and the arms. Other
+    /// threads run meanwhile.
     #[pyo3(signature = (arms, people = None))]
     fn decide_many<'py>(
         &mut self,
@@ -248,44 +324,40 @@ impl JointBandit {
         arms: &Bound<'py, PyAny>,
         people: Option<usize>,
     ) -> Answer<Chosen<'py>> {
-        let learner = self.learner.enter()?;
-        Many::new(arms, people)?.decide(
-            py,
-            learner,
-            |learner, arms| learner.decide(arms).map(|d| (d.ticket.number(), d.arm)),
-            |learner, ticket| {
-                learner.dismiss(Ticket::numbered(ticket));
-            },
-        )
+        let (kept, learner) = (&mut self.kept, &mut self.learner);
+        Many::new(arms, people)?.decide(py, |arms| {
+            let decision = kept.durably(learner, |learner| Ok(learner.decide(arms)?))?;
+            Ok((decision.ticket, decision.arm))
+        })
     }
 
-    /// Learns many rewards in order; says how often the policy has learnt. Other threads run meanwhile.
+    /// Takes many rewards in order; says how often the policy has learnt. Other threads run meanwhile.
     fn observe_many(
         &mut self,
         py: Python<'_>,
         tickets: &Bound<'_, PyAny>,
         rewards: Vector<'_>,
     ) -> Answer<usize> {
-        let learner = self.learner.enter()?;
-        let (tickets, rewards) = (crate::joint::tickets(tickets)?, entries(&rewards));
-        if tickets.len() != rewards.len() {
-            let (expected, found) = (tickets.len(), rewards.len());
-            return Err(reticent::Error::Dimension { field: "rewards", expected, found }.into());
-        }
-        py.detach(|| {
-            let mut releases = 0;
-            for (index, (ticket, reward)) in tickets.iter().zip(rewards.iter()).enumerate() {
-                let observation = learner.observe(Ticket::numbered(*ticket), *reward);
-                releases += usize::from(observation.map_err(|error| (index, error))?.released);
-            }
-            Ok(releases)
-        })
-        .map_err(|(index, error)| Failure::at(index, error))
+        let (tickets, rewards) = (crate::decision::tickets(tickets)?, entries(&rewards));
+        let (kept, learner, mut releases) = (&mut self.kept, &mut self.learner, 0);
+        observe_many(py, &tickets, &rewards, |ticket, reward| {
+            let seen = kept.durably(learner, |learner| Ok(learner.observe(ticket, reward)?))?;
+            releases += usize::from(seen.released);
+            Ok(())
+        })?;
+        Ok(releases)
     }
 
-    /// Gives up waiting for a reward; says whether it was waited for.
-    fn dismiss(&mut self, ticket: u64) -> Answer<bool> {
-        Ok(self.learner.enter()?.dismiss(Ticket::numbered(ticket)))
+    /// Gives up a decision that nobody saw; says whether it was waited for. With a window it contributes zeros when it closes.
+    fn dismiss(&mut self, ticket: &str) -> Answer<bool> {
+        let ticket = crate::decision::ticket(ticket)?;
+        self.kept.durably(&mut self.learner, |learner| Ok(learner.dismiss(ticket)))
+    }
+
+    /// Tickets of all open decisions, oldest first, each with the time it was made at.
+    fn open_tickets(&self) -> Vec<(String, u64)> {
+        let tickets = self.learner.read().open_tickets();
+        tickets.map(|(ticket, time)| (ticket.to_string(), time)).collect()
     }
 
     /// What may be promised of the whole run.
@@ -296,10 +368,28 @@ impl JointBandit {
         Ok(beside(guarantee, replays, self.learner.copies()).into())
     }
 
-    /// Rewards learnt so far.
+    /// After a warm start, what may be promised to somebody who took part in this bandit and in the one it began with.
+    #[getter]
+    fn guarantee_of_both(&mut self) -> Answer<Option<Guarantee>> {
+        Ok(self.learner.enter()?.guarantee_of_both()?.map(Into::into))
+    }
+
+    /// Contributions learnt so far.
     #[getter]
     fn rounds(&self) -> u64 {
         self.learner.read().rounds()
+    }
+
+    /// Decisions made so far.
+    #[getter]
+    fn decisions(&self) -> u64 {
+        self.learner.read().decisions()
+    }
+
+    /// The last release has been made: the model stays as it is, and decisions go on by it.
+    #[getter]
+    fn frozen(&self) -> bool {
+        self.learner.read().is_frozen()
     }
 
     /// Releases made so far: what `load` may be told.
@@ -314,7 +404,7 @@ impl JointBandit {
         Ok(self.learner.enter()?.replays())
     }
 
-    /// Decisions whose reward has not come.
+    /// Decisions that have not closed.
     #[getter]
     fn open_decisions(&self) -> usize {
         self.learner.read().open_decisions()
@@ -326,44 +416,61 @@ impl JointBandit {
         self.learner.read().policy().theta().to_pyarray(py)
     }
 
-    /// The whole state, people's data included: protect these bytes as the data itself, and go on in one place only. They hold the
-    /// key of the noise so far; what this learner draws from here on comes from a new one.
-    fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
-        let learner = self.learner.enter()?;
-        let state = learner.save();
-        learner.refresh_noise()?;
-        Ok(PyBytes::new(py, &seal(&Head { copies: self.learner.copies() }, &state)))
+    /// What a later bandit may begin with (`warm_start`): the last release and what it cost. It holds nothing that was not released.
+    fn legacy<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.learner.enter()?.legacy()?.save()))
     }
 
-    /// Goes on from saved bytes, with fresh noise. `releases_made` is how many releases have left in all, from your own log; an
-    /// older state is refused, unless `replays_made` says how often that was paid for before: then it is paid for once more.
-    #[staticmethod]
-    #[pyo3(signature = (state, releases_made, replays_made = None))]
-    fn load(state: &[u8], releases_made: u64, replays_made: Option<u64>) -> Answer<Self> {
-        let (Head { copies }, state) = unseal(state)?;
-        let mut learner = match replays_made {
-            None => JointLinUcb::resume(state, releases_made)?,
-            Some(replays) => JointLinUcb::resume_charged(state, releases_made, replays)?,
-        };
+    /// The whole state, people's data included: protect these bytes as the data itself, and go on in one place only. They hold the
+    /// key of the noise so far; what this learner draws from here on comes from a new one. Without `open_decisions` the rewards of
+    /// decisions that are open now are refused by whoever goes on from them.
+    #[pyo3(signature = (open_decisions = true))]
+    fn save<'py>(&mut self, py: Python<'py>, open_decisions: bool) -> Answer<Bound<'py, PyBytes>> {
+        if !matches!(self.kept, Kept::Memory) {
+            let remedy = "it is saved in its folder: close it, and open it where it is to go on";
+            return Err(Failure::invalid("JointBandit", "in files", remedy));
+        }
+        let learner = self.learner.enter()?;
+        let mut state = learner.save();
+        let head = Head { copies: 0, learner: state.len() };
+        if open_decisions {
+            state.extend(learner.save_open());
+        }
         learner.refresh_noise()?;
-        Ok(JointBandit { learner: Mine::copied(learner, copies), place: None })
+        Ok(PyBytes::new(py, &seal(&Head { copies: self.learner.copies(), ..head }, &state)))
+    }
+
+    /// Goes on from saved bytes, with fresh noise. `releases_made` is how many releases have left in all, from your own log; a state that
+    /// is behind it raises `StaleState`. If `charged_before` is given, it goes on from such a state and is charged for one more replay
+    /// than that: it is what `replays` said when the last one left. `JointBandit.open` keeps both numbers itself.
+    #[staticmethod]
+    #[pyo3(signature = (state, releases_made, charged_before = None))]
+    fn load(state: &[u8], releases_made: u64, charged_before: Option<u64>) -> Answer<Self> {
+        let (mut learner, copies) = resumed(state, |state| match charged_before {
+            None => Learner::resume(state, releases_made),
+            Some(before) => Learner::resume_charged(state, releases_made, before),
+        })?;
+        learner.refresh_noise()?;
+        Ok(JointBandit { learner: Mine::copied(learner, copies), kept: Kept::Memory, place: None })
     }
 
     /// A copy beside the original, with fresh noise and the charge for all that are there.
     #[staticmethod]
     fn _copy(state: &[u8]) -> Answer<Self> {
-        let (Head { copies }, state) = unseal(state)?;
-        let mut learner = JointLinUcb::resume(state, 0)?;
+        let (mut learner, copies) = resumed(state, |state| Learner::resume(state, 0))?;
         learner.forked(copies)?;
-        Ok(JointBandit { learner: Mine::new(learner), place: None })
+        Ok(JointBandit { learner: Mine::new(learner), kept: Kept::Memory, place: None })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {
         let py = slf.py();
         let mut bandit = slf.try_borrow_mut().map_err(PyErr::from)?;
         bandit.learner.enter()?;
-        bandit.learner.count_copy();
-        let state = bandit.save(py)?;
+        let counted = matches!(bandit.kept, Kept::Memory);
+        if counted {
+            bandit.learner.count_copy();
+        }
+        let state = bandit.save(py, true)?;
         Ok(restored(slf, "_copy", (state,))?)
     }
 
@@ -373,8 +480,14 @@ impl JointBandit {
     }
 }
 
+/// `window=1000` or `window="clock"`.
+fn reward_window(value: &Bound<'_, PyAny>) -> Answer<RewardWindow> {
+    match value.extract() {
+        Ok(decisions) => Ok(RewardWindow::Decisions(decisions)),
+        Err(_) => parameter("window", value),
+    }
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Decision>()?;
-    module.add_class::<Observation>()?;
     module.add_class::<JointBandit>()
 }

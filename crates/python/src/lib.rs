@@ -4,12 +4,13 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `error` | one exception, with the core's own words |
+//! | `error` | exceptions, with the core's own words |
 //! | `convert` | numpy arrays as slices; dictionaries as the core's parameters |
 //! | `mine` | a state knows the process it belongs to: a forked child never draws its parent's noise |
 //! | `arms` | decision sets, built once or filled from an array |
 //! | `guarantee`, `privacy` | the promise; events, accountant, calculator, noise |
-//! | `linucb`, `joint` | the bandit without privacy, and with a trusted curator |
+//! | `decision` | decisions, rewards and tickets, one by one and in batches |
+//! | `linucb`, `joint` | the bandit without privacy, and with a trusted curator, in memory or in files |
 //! | `local`, `shuffle` | the two halves with messages between them, and the shuffler |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
 //! | `lab`, `play`, `audit` | experiments, and Python environments and policies in the same runner and the same audit |
@@ -18,6 +19,7 @@ mod arms;
 mod audit;
 mod convert;
 mod convex;
+mod decision;
 mod error;
 mod guarantee;
 mod joint;
@@ -38,10 +40,13 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ReticentError", module.py().get_type::<error::ReticentError>())?;
+    module.add("HorizonExceeded", module.py().get_type::<error::HorizonExceeded>())?;
+    module.add("StaleState", module.py().get_type::<error::StaleState>())?;
     mine::register(module)?;
     arms::register(module)?;
     guarantee::register(module)?;
     privacy::register(module)?;
+    decision::register(module)?;
     linucb::register(module)?;
     joint::register(module)?;
     local::register(module)?;

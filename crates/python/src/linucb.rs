@@ -1,20 +1,17 @@
 //! The bandit without privacy: the yardstick of the others.
 
-use std::collections::BTreeMap;
-
 use numpy::{PyArray1, ToPyArray};
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyTuple},
 };
-use reticent::bandit::{Arms, LinUcb as CoreLinUcb, LinUcbParams};
+use reticent::bandit::{Arms, LinUcb as CoreLinUcb, LinUcbParams, OpenDecisions, Ticket};
 
 use crate::{
     arms::with_arms,
-    convert::restored,
-    convert::{Vector, entries},
+    convert::{Vector, entries, restored},
+    decision::{Chosen, Decision, Many, Observation, observe_many},
     error::{Answer, Failure},
-    joint::{Chosen, Decision, Many, tickets},
 };
 
 /// LinUCB without any privacy, with the same calls as the private bandits.
@@ -24,7 +21,7 @@ use crate::{
 /// >>> arms = reticent.Arms(numpy.eye(2))
 /// >>> for _ in range(1000):
 /// ...     ticket, arm = bandit.decide(arms)
-/// ...     bandit.observe(ticket, 0.9 if arm == 1 else 0.1)
+/// ...     _ = bandit.observe(ticket, 0.9 if arm == 1 else 0.1)
 /// >>> bool(abs(bandit.theta[1] - 0.9) < 0.01)
 /// True
 #[pyclass(module = "reticent", name = "LinUCB")]
@@ -37,37 +34,40 @@ pub(crate) struct LinUcb {
 struct Open {
     learner: CoreLinUcb,
     next: u64,
-    open: BTreeMap<u64, Vec<f64>>,
+    open: OpenDecisions<f64>,
 }
 
 impl Open {
-    fn decide(&mut self, arms: &Arms) -> reticent::Result<(u64, usize)> {
-        let arm = self.learner.choose(arms)?;
-        let ticket = self.next;
-        self.open.insert(ticket, arms.arm(arm));
-        self.next += 1;
-        Ok((ticket, arm))
+    fn new(learner: CoreLinUcb, next: u64) -> Self {
+        let open = OpenDecisions::new(learner.params().dimension);
+        Open { learner, next, open }
     }
 
-    fn observe(&mut self, ticket: u64, reward: f64) -> reticent::Result<()> {
-        let Some(features) = self.open.get(&ticket) else {
-            let remedy =
-                "it was never given out, or its reward is known already, or it was dismissed";
-            return Err(reticent::Error::invalid("ticket", ticket, remedy));
-        };
-        self.learner.update(features, reward)?;
-        self.open.remove(&ticket);
-        Ok(())
+    fn decide(&mut self, arms: &Arms) -> reticent::Result<Decision> {
+        let clipped = arms.clipped_to(self.learner.params().feature_bound);
+        let (arms, clipped_arms) =
+            clipped.as_ref().map_or((arms, 0), |(arms, count)| (arms, *count));
+        let arm = self.learner.choose(arms)?;
+        let ticket = self.open.insert(self.next, 0, &arms.arm(arm))?;
+        self.next += 1;
+        Ok(Decision { ticket, arm, clipped_arms, frozen: false })
+    }
+
+    fn observe(&mut self, ticket: Ticket, reward: f64) -> reticent::Result<Observation> {
+        let clipped = self.learner.update(self.open.features(ticket)?, reward)?;
+        self.open.remove(ticket);
+        Ok(Observation { clipped, released: true, late: false })
     }
 }
 
 #[pymethods]
 impl LinUcb {
     #[new]
-    #[pyo3(signature = (dimension, *, feature_bound = 1.0, noise = 1.0, parameter_bound = 1.0, regularizer = 1.0, confidence = 0.01))]
+    #[pyo3(signature = (dimension, *, feature_bound = 1.0, reward_bound = 1.0, noise = 1.0, parameter_bound = 1.0, regularizer = 1.0, confidence = 0.01))]
     fn new(
         dimension: usize,
         feature_bound: f64,
+        reward_bound: f64,
         noise: f64,
         parameter_bound: f64,
         regularizer: f64,
@@ -76,25 +76,24 @@ impl LinUcb {
         let params = LinUcbParams {
             dimension,
             feature_bound,
+            reward_bound,
             noise,
             parameter_bound,
             regularizer,
             confidence,
         };
-        let learner = Open { learner: params.check()?, next: 0, open: BTreeMap::new() };
-        Ok(LinUcb { learner, place: None })
+        Ok(LinUcb { learner: Open::new(params.check()?, 0), place: None })
     }
 
     /// Chooses an arm for the next person, from `Arms` or an array with one arm a row.
     fn decide(&mut self, arms: &Bound<'_, PyAny>) -> Answer<Decision> {
         let learner = &mut self.learner;
-        let (ticket, arm) = with_arms(arms, &mut self.place, |arms| learner.decide(arms))?;
-        Ok(Decision { ticket, arm })
+        with_arms(arms, &mut self.place, |arms| learner.decide(arms))
     }
 
     /// Learns the reward of an earlier decision, once.
-    fn observe(&mut self, ticket: u64, reward: f64) -> Answer<()> {
-        Ok(self.learner.observe(ticket, reward)?)
+    fn observe(&mut self, ticket: &str, reward: f64) -> Answer<Observation> {
+        Ok(self.learner.observe(crate::decision::ticket(ticket)?, reward)?)
     }
 
     /// Decides for many people at once: see `JointBandit.decide_many`.
@@ -105,8 +104,10 @@ impl LinUcb {
         arms: &Bound<'py, PyAny>,
         people: Option<usize>,
     ) -> Answer<Chosen<'py>> {
-        Many::new(arms, people)?.decide(py, &mut self.learner, Open::decide, |learner, ticket| {
-            learner.open.remove(&ticket);
+        let learner = &mut self.learner;
+        Many::new(arms, people)?.decide(py, |arms| {
+            let decision = learner.decide(arms)?;
+            Ok((decision.ticket, decision.arm))
         })
     }
 
@@ -117,24 +118,21 @@ impl LinUcb {
         tickets: &Bound<'_, PyAny>,
         rewards: Vector<'_>,
     ) -> Answer<()> {
-        let (tickets, rewards) = (crate::linucb::tickets(tickets)?, entries(&rewards));
-        if tickets.len() != rewards.len() {
-            let (expected, found) = (tickets.len(), rewards.len());
-            return Err(reticent::Error::Dimension { field: "rewards", expected, found }.into());
-        }
+        let (tickets, rewards) = (crate::decision::tickets(tickets)?, entries(&rewards));
         let learner = &mut self.learner;
-        py.detach(|| {
-            let mut pairs = tickets.iter().zip(rewards.iter()).enumerate();
-            pairs.try_for_each(|(index, (ticket, reward))| {
-                learner.observe(*ticket, *reward).map_err(|error| (index, error))
-            })
+        observe_many(py, &tickets, &rewards, |ticket, reward| {
+            Ok(learner.observe(ticket, reward).map(drop)?)
         })
-        .map_err(|(index, error)| Failure::at(index, error))
     }
 
     /// Gives up waiting for a reward; says whether it was waited for.
-    fn dismiss(&mut self, ticket: u64) -> bool {
-        self.learner.open.remove(&ticket).is_some()
+    fn dismiss(&mut self, ticket: &str) -> Answer<bool> {
+        Ok(self.learner.open.remove(crate::decision::ticket(ticket)?))
+    }
+
+    /// Tickets of all open decisions, oldest first.
+    fn open_tickets(&self) -> Vec<String> {
+        self.learner.open.tickets().map(|(ticket, _)| ticket.to_string()).collect()
     }
 
     /// Rewards learnt so far.
@@ -168,14 +166,11 @@ impl LinUcb {
         let mut bytes = next.to_le_bytes().to_vec();
         bytes.extend((learner.len() as u64).to_le_bytes());
         bytes.extend(learner);
-        for (ticket, features) in open {
-            bytes.extend(ticket.to_le_bytes());
-            bytes.extend(features.iter().flat_map(|x| x.to_le_bytes()));
-        }
+        bytes.extend(open.save());
         PyBytes::new(py, &bytes)
     }
 
-    /// Goes on bit for bit from saved bytes.
+    /// Goes on bit for bit from saved bytes; tickets of decisions that were open stay valid, and no new one equals an old one.
     #[staticmethod]
     fn load(state: &[u8]) -> Answer<Self> {
         let damaged = || {
@@ -183,26 +178,12 @@ impl LinUcb {
         };
         let word = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?));
         let (head, rest) = state.split_at_checked(16).ok_or_else(damaged)?;
-        let next = word(&head[..8]).ok_or_else(damaged)?;
+        let next = word(&head[..8]).filter(|next| *next < 1 << 62).ok_or_else(damaged)?;
         let length = word(&head[8..]).and_then(|n| usize::try_from(n).ok()).ok_or_else(damaged)?;
-        let (learner, rest) = rest.split_at_checked(length).ok_or_else(damaged)?;
-        let learner = CoreLinUcb::load(learner)?;
-        let dimension = learner.params().dimension;
-        let mut open = BTreeMap::new();
-        let each = 8 * (dimension + 1);
-        if rest.len() % each != 0 {
-            return Err(damaged());
-        }
-        for one in rest.chunks(each) {
-            let ticket = word(&one[..8]).filter(|t| *t < next).ok_or_else(damaged)?;
-            let features: Vec<f64> =
-                one[8..].chunks(8).filter_map(word).map(f64::from_bits).collect();
-            if features.iter().any(|x| !x.is_finite()) {
-                return Err(damaged());
-            }
-            open.insert(ticket, features);
-        }
-        Ok(LinUcb { learner: Open { learner, next, open }, place: None })
+        let (learner, open) = rest.split_at_checked(length).ok_or_else(damaged)?;
+        let mut learner = Open::new(CoreLinUcb::load(learner)?, next);
+        learner.open.restore(open, next)?;
+        Ok(LinUcb { learner, place: None })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {

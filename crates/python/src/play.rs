@@ -17,8 +17,8 @@ use reticent_lab::{
 use crate::{
     arms::{Arms, owned},
     convert::{Vector, entries, parameter_or},
+    decision::Decision,
     error::{Answer, Failure},
-    joint::Decision,
 };
 
 /// Rounds between looks at signals.
@@ -186,8 +186,8 @@ impl<'py> PythonPlayer<'_, 'py> {
         }
         let decision = self.object.call_method1("decide", (arms,))?;
         if let Ok(decision) = decision.cast::<Decision>() {
-            let Decision { ticket, arm } = *decision.get();
-            self.open.insert(round, ticket.into_pyobject(decision.py())?.into_any());
+            let Decision { ticket, arm, .. } = *decision.get();
+            self.open.insert(round, ticket.to_string().into_pyobject(decision.py())?.into_any());
             return Ok(arm);
         }
         let (ticket, arm): (Bound<'py, PyAny>, usize) = decision.extract()?;

@@ -39,21 +39,24 @@ class TestBandits:
         bandit.observe(tickets[2], 0.5)
         bandit.observe(tickets[0], -0.5)
         assert bandit.dismiss(tickets[1]) and not bandit.dismiss(tickets[1])
-        for ticket in (tickets[2], tickets[1], 999):
-            with pytest.raises(ReticentError, match="ticket is .*never given out"):
+        for ticket in (tickets[2], tickets[1]):
+            with pytest.raises(ReticentError, match="ticket is .*known already"):
                 bandit.observe(ticket, 0.5)
+        with pytest.raises(ReticentError, match="ticket is .*never given out"):
+            bandit.observe(tickets[3][:-1] + ("0" if tickets[3][-1] != "0" else "1"), 0.5)
         assert bandit.rounds == 2 and bandit.open_decisions == 1
 
     def test_many_at_once_is_one_after_the_other(self, make, arms):
         one, many, same = make(), make(), make()
         sets = numpy.stack([numpy.roll(arms, shift, axis=0) for shift in range(30)])
         tickets, chosen = many.decide_many(sets)
-        assert tickets.dtype == numpy.uint64 and chosen.shape == (30,)
-        assert [tuple(one.decide(rows)) for rows in sets] == list(zip(tickets, chosen))
+        assert len(set(tickets)) == 30 and chosen.shape == (30,)
+        decisions = [one.decide(rows) for rows in sets]
+        assert [decision.arm for decision in decisions] == list(chosen)
         rewards = numpy.linspace(-1, 1, 30)
         many.observe_many(tickets, rewards)
-        for ticket, reward in zip(tickets, rewards):
-            one.observe(int(ticket), reward)
+        for decision, reward in zip(decisions, rewards):
+            one.observe(decision.ticket, reward)
         assert one.rounds == many.rounds == 30 and many.open_decisions == 0
         if isinstance(one, reticent.LinUCB):
             assert (one.theta == many.theta).all() and one.save() == many.save()
@@ -75,13 +78,14 @@ class TestBandits:
             (lambda: bandit.decide_many(arms), "people=n"),
             (lambda: bandit.decide_many(numpy.stack([arms, bad])), "entry 1"),
             (lambda: bandit.observe_many([ticket], [0.1, 0.2]), "exactly 1"),
-            (lambda: bandit.observe_many([0.5], [0.1]), "whole numbers"),
-            (lambda: bandit.observe_many([77], [0.1]), "entry 0: ticket is 77"),
+            (lambda: bandit.observe_many([0.5], [0.1]), "list of tickets"),
+            (lambda: bandit.observe_many(["77"], [0.1]), "32 hexadecimal digits"),
+            (lambda: bandit.observe_many(["7" * 32], [0.1]), "entry 0: ticket is 7777"),
         ]:
             with pytest.raises(ReticentError, match=f"(?i){words}"):
                 call()
         assert (bandit.rounds, bandit.open_decisions) == (0, 1)
-        with pytest.raises(OverflowError):
+        with pytest.raises(TypeError):
             bandit.observe(-1, 0.5)
 
     def test_a_pickle_goes_on(self, make, arms):
@@ -118,10 +122,13 @@ def test_saved_states_move(arms):
     assert (moved.theta == theta).all() and moved.releases == 3 and moved.replays == 0
     assert moved.guarantee.epsilon == bandit.guarantee.epsilon
     bandit.observe(bandit.decide(arms).ticket, 0.5)
-    with pytest.raises(ReticentError, match="stands at release 3 but 4 releases"):
+    with pytest.raises(reticent.StaleState, match="stands at release 3 but 4 releases"):
         reticent.JointBandit.load(old, releases_made=4)
-    paid = reticent.JointBandit.load(old, releases_made=4, replays_made=0)
+    paid = reticent.JointBandit.load(old, releases_made=4, charged_before=0)
     assert paid.replays == 1 and paid.guarantee.epsilon > bandit.guarantee.epsilon
+    # A state that is not stale adds nothing; one that is adds one to what was charged before.
+    assert reticent.JointBandit.load(bandit.save(), 4, charged_before=1).replays == 1
+    assert reticent.JointBandit.load(old, 5, charged_before=1).replays == 2
     with pytest.raises(ReticentError, match="checksum"):
         reticent.JointBandit.load(old[:-1], 3)
     with pytest.raises(ReticentError, match="what `save` of this class returned"):
@@ -132,6 +139,95 @@ def test_saved_states_move(arms):
         for length in (0, 5, 20, len(learner.save()) - 1):
             with pytest.raises(ReticentError):
                 kind.load(learner.save()[:length])
+
+
+@pytest.mark.parametrize("make", [joint, lambda: reticent.LinUCB(5)])
+def test_what_is_out_of_range_is_clipped_and_said(make, arms):
+    bandit = make()
+    long = arms.copy()
+    long[[2, 4]] *= 50
+    decision = bandit.decide(long)
+    assert decision.clipped_arms == 2 and "clipped_arms=2" in repr(decision)
+    assert bandit.decide(arms).clipped_arms == 0
+    assert bandit.observe(decision.ticket, 1e9).clipped
+    assert numpy.linalg.norm(bandit.theta) <= 1
+
+
+@pytest.mark.parametrize("load", [lambda b, s: reticent.JointBandit.load(s, b.releases), lambda b, s: reticent.LinUCB.load(s)])
+def test_a_ticket_of_a_life_that_crashed_is_refused(load, arms):
+    bandit = joint() if load.__code__.co_names[1] == "JointBandit" else reticent.LinUCB(5)
+    kept = bandit.decide(arms).ticket
+    state = bandit.save()
+    first = bandit.decide(arms).ticket
+    again = load(bandit, state)
+    second = again.decide(arms).ticket
+    assert first != second
+    with pytest.raises(ReticentError, match="restarted"):
+        again.observe(first, 1.0)
+    again.observe(kept, 1.0)
+    assert [t if isinstance(t, str) else t[0] for t in again.open_tickets()] == [second]
+    assert json.loads(json.dumps(second)) == second and pickle.loads(pickle.dumps(second)) == second
+    if isinstance(bandit, reticent.JointBandit):
+        without = reticent.JointBandit.load(bandit.save(open_decisions=False), 0)
+        assert without.open_decisions == 0
+        with pytest.raises(ReticentError, match="restarted"):
+            without.observe(kept, 1.0)
+
+
+def test_a_window_closes_decisions_in_order_and_late_rewards_say_so(arms):
+    bandit = joint(window=3, default_reward=-0.5)
+    tickets = [bandit.decide(arms).ticket for _ in range(5)]
+    assert (bandit.decisions, bandit.rounds, bandit.open_decisions) == (5, 2, 3)
+    assert bandit.observe(tickets[0], 1.0).late and not bandit.observe(tickets[4], 1.0).late
+    with pytest.raises(ReticentError, match="known already"):
+        bandit.observe(tickets[4], 1.0)
+    assert any("which rewards come, and when, need not" in condition for condition in bandit.guarantee.conditions)
+    clock = joint(window="clock")
+    first, second = clock.decide(arms, now=10).ticket, clock.decide(arms, now=20).ticket
+    assert clock.open_tickets() == [(first, 10), (second, 20)]
+    assert clock.close_before(20) == 1 and clock.rounds == 1 and clock.open_tickets() == [(second, 20)]
+    plain = joint()
+    plain.expire(plain.decide(arms).ticket)
+    assert plain.rounds == 1
+    for call, words in [
+        (lambda: joint(window=0), "window is 0"),
+        (lambda: joint(window="noon"), "window is"),
+        (lambda: joint(default_reward=2.0), "default_reward is 2"),
+        (lambda: plain.close_before(5), "window is missing"),
+    ]:
+        with pytest.raises(ReticentError, match=words):
+            call()
+
+
+def test_after_the_horizon_the_model_is_frozen(arms):
+    bandit = joint(horizon=3, schedule="every_round")
+    for _ in range(3):
+        decision = bandit.decide(arms)
+        assert not decision.frozen and not bandit.frozen
+        bandit.observe(decision.ticket, 0.5)
+    decision = bandit.decide(arms)
+    assert decision.frozen and bandit.frozen and bandit.open_decisions == 0
+    with pytest.raises(reticent.HorizonExceeded, match="past the horizon of 3"):
+        bandit.observe(decision.ticket, 0.5)
+    with pytest.raises(reticent.HorizonExceeded, match="entry 0"):
+        bandit.observe_many([decision.ticket], [0.5])
+
+
+def test_a_warm_start_begins_with_what_was_released(arms):
+    earlier = reticent.JointBandit(5, 8.0, 1e-6, 5000)
+    with pytest.raises(ReticentError, match="releases is 0"):
+        earlier.legacy()
+    for _ in range(5000):
+        ticket, arm = earlier.decide(arms)
+        earlier.observe(ticket, float(arms[arm, 0]))
+    later = reticent.JointBandit(5, 8.0, 1e-6, 5000, warm_start=earlier.legacy())
+    assert numpy.linalg.norm(later.theta) > 0.1
+    assert any("an earlier learner released" in condition for condition in later.guarantee.conditions)
+    assert later.guarantee_of_both.epsilon > later.guarantee.epsilon and earlier.guarantee_of_both is None
+    with pytest.raises(ReticentError, match="same dimension and bounds"):
+        reticent.JointBandit(4, 8.0, 1e-6, 5000, warm_start=earlier.legacy())
+    with pytest.raises(ReticentError, match="not usable"):
+        reticent.JointBandit(5, 8.0, 1e-6, 5000, warm_start=earlier.legacy()[:-1])
 
 
 def test_parameters_are_refused_in_the_words_of_the_core():

@@ -28,7 +28,7 @@ pub struct Arms {
 }
 
 /// Excess of a norm over its bound that is a matter of rounding, not of clipping.
-const ROUNDING: f64 = 1e-9;
+pub(super) const ROUNDING: f64 = 1e-9;
 
 /// Scales a vector of finite entries to norm `bound`, if it is longer; says whether it was.
 ///

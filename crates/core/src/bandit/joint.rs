@@ -31,9 +31,7 @@ pub use legacy::Legacy;
 pub use params::{JointParams, JointPlan};
 pub use window::RewardWindow;
 
-use super::{
-    Answer, Arms, ConfidenceRule, OpenDecisions, Policy, Ticket,
-};
+use super::{Answer, Arms, ConfidenceRule, OpenDecisions, Policy, Ticket};
 use crate::{
     Error, Result,
     error::finite_vector,
@@ -100,12 +98,7 @@ impl<N> std::fmt::Debug for JointLinUcb<N> {
 }
 
 impl<N: Noise> JointLinUcb<N> {
-    fn new(
-        params: JointParams,
-        rule: ConfidenceRule,
-        policy: Policy,
-        sum: PrivateSum<N>,
-    ) -> Self {
+    fn new(params: JointParams, rule: ConfidenceRule, policy: Policy, sum: PrivateSum<N>) -> Self {
         let state =
             State { params, rule, policy, decisions: 0, clock: 0, release: None, legacy: None };
         JointLinUcb::of(sum, state)
@@ -137,7 +130,6 @@ impl<N: Noise> JointLinUcb<N> {
             clipped.as_ref().map_or((arms, 0), |(arms, count)| (arms, *count));
         let arm = self.state.policy.choose(arms, self.state.decisions)?;
         let number = self.state.decisions;
-        let frozen = self.sum.is_exhausted();
         let ticket = if self.sum.is_over() {
             self.open.pass(number)?
         } else {
@@ -151,7 +143,7 @@ impl<N: Noise> JointLinUcb<N> {
                 self.close_oldest()?;
             }
         }
-        Ok(Decision { ticket, arm, clipped_arms, frozen })
+        Ok(Decision { ticket, arm, clipped_arms, frozen: self.sum.is_exhausted() })
     }
 
     /// Takes the reward of an earlier decision, once. An error changes nothing.
@@ -201,9 +193,7 @@ impl<N: Noise> JointLinUcb<N> {
         }
         self.state.clock = self.state.clock.max(time);
         let mut closed = Closed::default();
-        while self.held.is_none()
-            && self.open.oldest().is_some_and(|(_, made, _)| made < time)
-        {
+        while self.held.is_none() && self.open.oldest().is_some_and(|(_, made, _)| made < time) {
             closed.releases += u64::from(self.close_oldest()?);
             closed.decisions += 1;
         }
@@ -351,7 +341,7 @@ impl<N: Noise> JointLinUcb<N> {
             let remedy = "there is nothing to begin with before the first one";
             return Err(Error::invalid("releases", 0, remedy));
         };
-        Ok(Legacy::new(release.clone(), self.sum.event()))
+        Ok(Legacy::new(release.clone(), *self.sum.promise(), self.sum.replays()))
     }
 
     /// What may be promised of the whole run.
@@ -359,7 +349,7 @@ impl<N: Noise> JointLinUcb<N> {
         let State { params, legacy, .. } = &self.state;
         let guarantee = params.claim(self.sum.guarantee(params.delta)?)?;
         let Some(legacy) = legacy else { return Ok(guarantee) };
-        let earlier = Guarantee::of(legacy.event(), TrustModel::Joint, params.delta)?;
+        let earlier = Guarantee::of(&legacy.event(), TrustModel::Joint, params.delta)?;
         Ok(guarantee.with_condition(format!(
             "it began with {} rewards that an earlier learner released: their people are protected by that learner, ({}, {:e}), \
              and somebody who took part in both by the composition of the two",
@@ -372,7 +362,7 @@ impl<N: Noise> JointLinUcb<N> {
     /// After a warm start, what may be promised to somebody who took part in this learner and in the one it began with.
     pub fn guarantee_of_both(&self) -> Result<Option<Guarantee>> {
         let Some(legacy) = &self.state.legacy else { return Ok(None) };
-        let events = vec![legacy.event().clone(), self.sum.event()];
+        let events = vec![legacy.event(), self.sum.event()];
         let delta = self.state.params.delta;
         let guarantee = Guarantee::of(&Event::Composed { events }, TrustModel::Joint, delta)?;
         let guarantee = if N::PROTECTS_PEOPLE { guarantee } else { guarantee.simulated() };

@@ -14,18 +14,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arms, Policy, regression::Regression};
+use super::{Arms, Policy, arms::ROUNDING, clip_to_ball, regression::Regression};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive, probability},
-    linalg::{check_dimension, dot},
+    linalg::check_dimension,
     saved,
 };
 
 /// Beyond this, squares and products of squares could overflow.
 const LARGEST: f64 = 1e100;
-/// Features may pass their bound by rounding.
-const SLACK: f64 = 1.0 + 1e-9;
 const KIND: &str = "linucb";
 
 /// What LinUCB is told beforehand.
@@ -46,8 +44,10 @@ const KIND: &str = "linucb";
 pub struct LinUcbParams {
     /// Features of an arm, d.
     pub dimension: usize,
-    /// No features are longer than this, L.
+    /// Features longer than this are scaled to it, L.
     pub feature_bound: f64,
+    /// Rewards beyond this are clipped to it. Where noise is unbounded, give what it exceeds with a probability that does not matter.
+    pub reward_bound: f64,
     /// Rewards are their mean plus noise that is sub-Gaussian with this deviation, sigma.
     pub noise: f64,
     /// The unknown parameter is not longer than this, S.
@@ -59,12 +59,13 @@ pub struct LinUcbParams {
 }
 
 impl LinUcbParams {
-    /// Features and parameter within the unit ball, noise of deviation 1 (as rewards of +-1 have), rho = 1,
-    /// alpha = 0.01.
+    /// Features and parameter within the unit ball, rewards in [-1, 1], noise of deviation 1 (as rewards of +-1 have),
+    /// rho = 1, alpha = 0.01.
     pub fn new(dimension: usize) -> Self {
         LinUcbParams {
             dimension,
             feature_bound: 1.0,
+            reward_bound: 1.0,
             noise: 1.0,
             parameter_bound: 1.0,
             regularizer: 1.0,
@@ -77,12 +78,14 @@ impl LinUcbParams {
         let d = self.dimension;
         check_dimension(d)?;
         positive("feature_bound", self.feature_bound)?;
+        positive("reward_bound", self.reward_bound)?;
         not_negative("noise", self.noise)?;
         not_negative("parameter_bound", self.parameter_bound)?;
         positive("regularizer", self.regularizer)?;
         probability("confidence", self.confidence)?;
         let numbers = [
             ("feature_bound", self.feature_bound),
+            ("reward_bound", self.reward_bound),
             ("noise", self.noise),
             ("parameter_bound", self.parameter_bound),
             ("regularizer", self.regularizer),
@@ -143,30 +146,37 @@ impl LinUcb {
         self.regression.rounds()
     }
 
-    /// The arm with the largest upper confidence bound; exact ties fall differently each time.
+    /// The arm with the largest upper confidence bound, arms above the feature bound scaled to it; exact ties fall differently
+    /// each time.
     pub fn choose(&mut self, arms: &Arms) -> Result<usize> {
+        let clipped = arms.clipped_to(self.params.feature_bound);
+        let arms = clipped.as_ref().map_or(arms, |(arms, _)| arms);
         let choice = self.policy().choose(arms, self.decisions)?;
         self.decisions += 1;
         Ok(choice)
     }
 
-    /// Learns from the reward of an arm with these features. An error changes nothing.
-    pub fn update(&mut self, features: &[f64], reward: f64) -> Result<()> {
-        let params = &self.params;
-        finite_vector("features", features, params.dimension)?;
-        let squares = dot(features, features);
-        if squares > params.feature_bound * params.feature_bound * SLACK {
-            let remedy = format!("stay within feature_bound = {}", params.feature_bound);
-            let value = format!("of length {}", squares.sqrt());
-            return Err(Error::invalid("features", value, remedy));
-        }
-        if reward.is_nan() || reward.abs() > LARGEST {
-            let remedy = format!("give a number, at most {LARGEST:e} in size");
-            return Err(Error::invalid("reward", reward, remedy));
-        }
-        self.regression.observe(features, reward);
+    /// Learns from the reward of an arm with these features, both clipped to their bounds; says whether either was. An error
+    /// changes nothing.
+    pub fn update(&mut self, features: &[f64], reward: f64) -> Result<bool> {
+        let LinUcbParams { dimension, feature_bound, reward_bound, .. } = self.params;
+        finite_vector("features", features, dimension)?;
+        finite_vector("reward", &[reward], 1)?;
+        let high = reward.abs() > reward_bound;
+        let reward = reward.clamp(-reward_bound, reward_bound);
+        // Squares that overflow are above every bound; only what is too long is copied.
+        let square: f64 = features.iter().map(|x| x * x).sum();
+        let long = if square <= feature_bound * feature_bound * (1.0 + ROUNDING) {
+            self.regression.observe(features, reward);
+            false
+        } else {
+            let mut features = features.to_vec();
+            let long = clip_to_ball(&mut features, feature_bound);
+            self.regression.observe(&features, reward);
+            long
+        };
         self.widen();
-        Ok(())
+        Ok(long || high)
     }
 
     /// Brings the width up to date.
@@ -199,7 +209,7 @@ mod tests {
     use super::*;
     use crate::{
         bandit::regression::REFRESH,
-        linalg::triangle,
+        linalg::{dot, triangle},
         noise::{Noise, SecureNoise},
     };
 
@@ -223,6 +233,7 @@ mod tests {
         let mut noise = SecureNoise::seeded(3);
         let d = 4;
         let params = LinUcbParams {
+            reward_bound: 10.0,
             noise: 0.7,
             parameter_bound: 2.0,
             regularizer: 0.3,
@@ -262,8 +273,9 @@ mod tests {
         let mut noise = SecureNoise::seeded(8);
         (0..20).any(|_| {
             let truth = unit(3, &mut noise);
-            let mut learner =
-                LinUcbParams { confidence: 1e-8, ..LinUcbParams::new(3) }.check().unwrap();
+            let params =
+                LinUcbParams { confidence: 1e-8, reward_bound: 10.0, ..LinUcbParams::new(3) };
+            let mut learner = params.check().unwrap();
             (0..1000).any(|_| {
                 let rows: Vec<Vec<f64>> = (0..4).map(|_| unit(3, &mut noise)).collect();
                 let choice = learner.choose(&Arms::from_rows(3, &rows).unwrap()).unwrap();
@@ -342,12 +354,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_out_of_range_is_clipped_and_said() {
+        let learner = || LinUcbParams::new(2).check().unwrap();
+        let after = |features: [f64; 2], reward: f64| {
+            let mut learner = learner();
+            let clipped = learner.update(&features, reward).unwrap();
+            (clipped, learner.policy().theta().to_vec())
+        };
+        assert_eq!(after([1.0, 0.0], 1e9), (true, after([1.0, 0.0], 1.0).1));
+        assert_eq!(after([1e300, 0.0], 0.5), (true, after([1.0, 0.0], 0.5).1));
+        assert_eq!(after([0.6, 0.8], -1.0).0, false);
+        // Scores are those of the arms at the bound: the longer one is not preferred for its length.
+        let mut learner = learner();
+        for _ in 0..100 {
+            learner.update(&[1.0, 0.0], 0.9).unwrap();
+            learner.update(&[0.0, 1.0], 0.1).unwrap();
+        }
+        let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 50.0]]).unwrap();
+        assert_eq!(learner.choose(&arms).unwrap(), 0);
+        assert_eq!(learner.policy().choose(&arms, 0).unwrap(), 1, "unclipped");
+    }
+
+    #[test]
     fn bad_input_is_refused_and_changes_nothing() {
         let good = LinUcbParams::new(2);
         for bad in [
             LinUcbParams { dimension: 0, ..good },
             LinUcbParams { feature_bound: f64::INFINITY, ..good },
             LinUcbParams { feature_bound: 1e60, ..good },
+            LinUcbParams { reward_bound: 0.0, ..good },
             LinUcbParams { noise: -1.0, ..good },
             LinUcbParams { parameter_bound: f64::NAN, ..good },
             LinUcbParams { regularizer: 0.0, ..good },
@@ -358,12 +393,10 @@ mod tests {
         }
         let mut learner = good.check().unwrap();
         let before = learner.save();
-        let error = learner.update(&[3.0, 4.0], 1.0).unwrap_err().to_string();
-        assert_eq!(error, "features is of length 5: stay within feature_bound = 1");
         assert!(learner.update(&[1.0], 1.0).is_err());
         assert!(learner.update(&[f64::NAN, 0.0], 1.0).is_err());
         assert!(learner.update(&[1.0, 0.0], f64::NAN).is_err());
-        assert!(learner.update(&[1.0, 0.0], 1e300).is_err());
+        assert!(learner.update(&[1.0, 0.0], f64::INFINITY).is_err());
         assert!(learner.choose(&Arms::zeros(3, 1).unwrap()).is_err());
         assert_eq!(learner.save(), before);
     }

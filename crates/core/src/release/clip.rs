@@ -198,7 +198,11 @@ impl Clipper {
     /// Features of a [`Domain::Regression`] whose reward is not known yet, clipped and in grid units.
     pub(crate) fn clip_features(&self, features: &[f64]) -> Result<Vec<i32>> {
         let Domain::Regression { feature_bound, .. } = self.domain else {
-            return Err(Error::invalid("features", "given", "this domain has no reward to wait for"));
+            return Err(Error::invalid(
+                "features",
+                "given",
+                "this domain has no reward to wait for",
+            ));
         };
         let (units, _) = self.features(features, feature_bound)?;
         // Fewer than 31 bits: see FEATURE_BITS.

@@ -49,6 +49,7 @@ pub use domain::Domain;
 use factorization::{DEFAULT_BUFFERS, Factor};
 pub use factorization::{Factorization, Mechanism};
 
+pub(crate) use params::Promise;
 pub use params::{PrivateSumParams, PrivateSumPlan};
 pub use released::Release;
 pub use schedule::Schedule;

@@ -267,7 +267,7 @@ impl Plan {
 
 /// What the stream costs one person, and how often that person takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) struct Promise {
+pub(crate) struct Promise {
     price: Price,
     contributions_per_person: u64,
 }
@@ -304,7 +304,7 @@ impl Promise {
     }
 
     /// The event after so many replays: each repeats at most every release, with noise of its own.
-    pub(super) fn after(&self, replays: u64) -> Event {
+    pub(crate) fn after(&self, replays: u64) -> Event {
         match self.price {
             Price::Gaussian { mu, sigma, coordinates } => {
                 let times = 1.0 + replays as f64;

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{
     Release,
     clip::{Clipper, Contribution, power_of_two},
-    params::Plan,
+    params::{Plan, Promise},
 };
 use crate::{
     Error, Result,
@@ -198,6 +198,11 @@ impl<N: Noise> PrivateSum<N> {
     /// How often the stream was resumed from a state that had been used already.
     pub fn replays(&self) -> u64 {
         self.state.replays
+    }
+
+    /// What the stream costs one person, replays aside.
+    pub(crate) fn promise(&self) -> &Promise {
+        &self.state.plan.promise
     }
 
     /// What the stream will have told about one person when its horizon is reached.

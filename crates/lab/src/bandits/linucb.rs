@@ -142,9 +142,11 @@ impl LinUcbLines {
     }
 
     fn params(&self, setting: &Setting) -> LinUcbParams {
-        let Problem { dimension, feature_bound, parameter_bound, noise, .. } = setting.problem;
+        let Problem { dimension, feature_bound, reward_bound, parameter_bound, noise } =
+            setting.problem;
         LinUcbParams {
             feature_bound,
+            reward_bound,
             parameter_bound,
             noise,
             regularizer: self.regularizer.unwrap_or(1.0),
@@ -161,7 +163,8 @@ impl Player for LinUcb {
     }
 
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
-        Ok(self.update(features, reward)?)
+        self.update(features, reward)?;
+        Ok(())
     }
 }
 

@@ -34,7 +34,7 @@ pub fn figures() -> Result<Vec<Figure>> {
             let (arms, rows) = &sets[round % SETS];
             round += 1;
             let choice = learner.choose(arms)?;
-            learner.update(&rows[choice], rows[choice][0])
+            learner.update(&rows[choice], rows[choice][0]).map(drop)
         });
         figures.push(
             Figure::new(

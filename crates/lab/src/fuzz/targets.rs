@@ -5,9 +5,9 @@ use std::path::Path;
 use reticent::{
     bandit::{
         Aggregation, Anytime, AnytimeParams, Arms, Batch, Combiner, CombinerParams, JointLinUcb,
-        JointParams, LinUcb, LinUcbParams, LocalParams, Model, OnlineLinUcb, OnlineLinUcbParams,
-        OnlineServer, OnlineUcb, OnlineUcbParams, Problem, Report, Server, ShuffleParams,
-        ShuffleServer, Shuffler,
+        JointParams, Legacy, LinUcb, LinUcbParams, LocalParams, Model, OnlineLinUcb,
+        OnlineLinUcbParams, OnlineServer, OnlineUcb, OnlineUcbParams, Problem, Report,
+        RewardWindow, Server, ShuffleParams, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
     online::{Gradient, Method, OnlineLearner, OnlineParams},
@@ -246,6 +246,8 @@ fn states() -> Vec<Target> {
     let mut all = vec![
         sum_state(),
         joint_state(),
+        open_decisions(),
+        legacy(),
         state(
             "linucb",
             {
@@ -297,7 +299,6 @@ fn joint_state() -> Target {
     };
     let mut learner = params.check().expect("sound").start(FastNoise::seeded(1));
     let decision = learner.decide(&two_arms()).expect("an arm");
-    learner.decide(&two_arms()).expect("an open decision");
     learner.observe(decision.ticket, 0.5).expect("learnt");
     state("joint", learner.save(), |bytes| {
         if let Ok(mut learner) = JointLinUcb::<FastNoise>::resume(bytes, 0) {
@@ -306,7 +307,58 @@ fn joint_state() -> Target {
                     drop(learner.observe(decision.ticket, 0.5));
                 }
             }
+            drop(learner.close_before(1));
             drop(learner.guarantee());
+            drop(learner.guarantee_of_both());
+            drop(learner.legacy());
+        }
+    })
+}
+
+/// A learner with a window, in the middle of its first decisions.
+fn joint_with_open_decisions() -> JointLinUcb<FastNoise> {
+    let params = JointParams {
+        schedule: Schedule::EveryRound,
+        window: Some(RewardWindow::Decisions(2)),
+        ..JointParams::new(Problem::unit(2), 1.0, 1e-5, Some(16))
+    };
+    let mut learner = params.check().expect("sound").start(FastNoise::seeded(1));
+    for reward in [0.5, -0.5, 0.1] {
+        let decision = learner.decide(&two_arms()).expect("an arm");
+        learner.observe(decision.ticket, reward).expect("kept");
+    }
+    learner
+}
+
+fn open_decisions() -> Target {
+    state("open_decisions", joint_with_open_decisions().save_open(), |bytes| {
+        let state = joint_with_open_decisions().save();
+        let mut learner = JointLinUcb::<FastNoise>::resume(&state, 0).expect("as it was saved");
+        if learner.restore_open(bytes).is_ok() {
+            for _ in 0..4 {
+                drop(learner.decide(&two_arms()));
+            }
+            drop(learner.close_before(9));
+        }
+    })
+}
+
+fn legacy() -> Target {
+    let legacy = joint_with_open_decisions().legacy().expect("it has released");
+    state("joint_legacy", legacy.save(), |bytes| {
+        if let Ok(legacy) = Legacy::load(bytes) {
+            let params = JointParams {
+                schedule: Schedule::EveryRound,
+                ..JointParams::new(Problem::unit(2), 1.0, 1e-5, Some(16))
+            };
+            let plan = params.check().expect("sound");
+            if let Ok(mut learner) = plan.start_from(legacy, FastNoise::seeded(2)) {
+                if let Ok(decision) = learner.decide(&two_arms()) {
+                    drop(learner.observe(decision.ticket, 0.5));
+                }
+                drop(learner.guarantee());
+                drop(learner.guarantee_of_both());
+            }
         }
     })
 }

@@ -1,6 +1,6 @@
 """Good decisions from people's data without learning the people's data.
 
-    JointBandit                         a contextual bandit with a trusted curator
+    JointBandit                         a contextual bandit with a trusted curator; JointBandit.open keeps it in files
     LocalPlan -> Person, Server         the same with nobody trusted: two halves with messages between them
     ShufflePlan -> Person, Shuffler, ShuffleServer      the same behind a shuffler
     LinUCB                              the same without privacy, to compare with
@@ -10,8 +10,9 @@
     reticent.privacy                    events, accountant, calculator, noise
     reticent.lab                        experiments, papers, sweeps on a cluster
 
-Learners `decide` and `observe`; a ticket joins the two, so rewards may come late, in any order, or never. Every learner has a
-`guarantee` that an accountant computed. Errors are `ReticentError`, and change nothing.
+Learners `decide` and `observe`; a ticket joins the two. Rewards may come late and in any order, but silence is data too: report 0 for
+somebody who did nothing, or give a `window` after which the default reward counts. Every learner has a `guarantee` that an accountant
+computed. Errors are `ReticentError`, and change nothing.
 """
 
 import os as _os
@@ -25,6 +26,7 @@ from ._core import (
     Coordinator,
     Decision,
     Guarantee,
+    HorizonExceeded,
     JointBandit,
     LinearModel,
     LinUCB,
@@ -45,6 +47,7 @@ from ._core import (
     ShufflePlan,
     Shuffler,
     ShuffleServer,
+    StaleState,
     ValueReport,
     __version__,
 )
@@ -57,6 +60,7 @@ __all__ = [
     "Coordinator",
     "Decision",
     "Guarantee",
+    "HorizonExceeded",
     "JointBandit",
     "LinUCB",
     "LinearModel",
@@ -77,6 +81,7 @@ __all__ = [
     "ShufflePlan",
     "ShuffleServer",
     "Shuffler",
+    "StaleState",
     "ValueReport",
     "lab",
     "privacy",

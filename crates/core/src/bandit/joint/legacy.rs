@@ -14,7 +14,7 @@ use super::JointParams;
 use crate::{
     Error, Result,
     privacy::{Event, Mode},
-    release::Release,
+    release::{Promise, Release},
     saved,
 };
 
@@ -24,13 +24,14 @@ const KIND: &str = "legacy of a joint LinUCB";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Legacy {
     release: Release,
-    /// What the earlier learner told about one of its people, replays included.
-    event: Event,
+    /// What the earlier learner told about one of its people.
+    promise: Promise,
+    replays: u64,
 }
 
 impl Legacy {
-    pub(super) fn new(release: Release, event: Event) -> Self {
-        Legacy { release, event }
+    pub(super) fn new(release: Release, promise: Promise, replays: u64) -> Self {
+        Legacy { release, promise, replays }
     }
 
     /// The sums.
@@ -38,9 +39,9 @@ impl Legacy {
         &self.release
     }
 
-    /// What the earlier learner told about one of its people.
-    pub fn event(&self) -> &Event {
-        &self.event
+    /// What the earlier learner told about one of its people, replays included.
+    pub fn event(&self) -> Event {
+        self.promise.after(self.replays)
     }
 
     /// As bytes, which hold nothing that was not released.
@@ -52,20 +53,22 @@ impl Legacy {
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let legacy: Legacy = saved::load(KIND, bytes)?;
         legacy.release.check()?;
-        legacy.event.check()?;
+        legacy.event().check()?;
         Ok(legacy)
     }
 
     /// Whether a learner with these parameters may begin with it.
     pub(super) fn check(&self, params: &JointParams) -> Result<()> {
         self.release.check()?;
+        self.event().check()?;
         if params.mode == Mode::Paper {
             let remedy = "published constants are for one run: use `exact` mode";
             return Err(Error::invalid("legacy", "given", remedy));
         }
         let (earlier, own) = (self.release.domain(), params.problem.domain());
         if *earlier != own {
-            let remedy = format!("this learner's is {own:?}: give both the same dimension and bounds");
+            let remedy =
+                format!("this learner's is {own:?}: give both the same dimension and bounds");
             return Err(Error::invalid("domain of the legacy", format!("{earlier:?}"), remedy));
         }
         Ok(())

@@ -9,9 +9,7 @@ use crate::{
     error::finite_vector,
     noise::Noise,
     privacy::{Guarantee, Mode},
-    release::{
-        Calibration, Domain, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule,
-    },
+    release::{Calibration, Domain, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule},
 };
 
 /// Parameters of a [`JointLinUcb`]. Everything but the problem, the budget and the horizon has a default that is right.
@@ -204,7 +202,7 @@ impl JointParams {
 pub struct JointPlan {
     params: JointParams,
     sums: PrivateSumParams,
-    plan: PrivateSumPlan,
+    pub(super) plan: PrivateSumPlan,
     rule: ConfidenceRule,
 }
 

@@ -2,9 +2,7 @@ use super::{
     state::{KIND, State},
     *,
 };
-use crate::{
-    bandit::Problem, noise::SecureNoise, privacy::Mode, release::testing::Seeded, saved,
-};
+use crate::{bandit::Problem, noise::SecureNoise, privacy::Mode, release::testing::Seeded, saved};
 
 fn params() -> JointParams {
     JointParams::new(Problem::unit(2), 1.0, 1e-6, Some(2000))
@@ -72,7 +70,9 @@ fn times(length: f64) -> (Vec<u64>, Vec<Ticket>) {
     let (mut releases, mut tickets) = (Vec::new(), Vec::new());
     for round in 0..200 {
         let length = if round == 30 { length } else { 1.0 };
-        let Ok(decision) = learner.decide(&Arms::from_rows(2, &[[0.6 * length, 0.8 * length]]).unwrap()) else {
+        let Ok(decision) =
+            learner.decide(&Arms::from_rows(2, &[[0.6 * length, 0.8 * length]]).unwrap())
+        else {
             continue;
         };
         tickets.push(decision.ticket);
@@ -288,7 +288,7 @@ fn released(params: JointParams, reward: impl Fn(u64) -> Option<f64>) -> Vec<u64
             learner.observe(decision.ticket, reward).unwrap();
         }
         if params.window == Some(RewardWindow::Clock) && person % 10 == 9 {
-            learner.close_before(person - 20).unwrap();
+            learner.close_before(person.saturating_sub(20)).unwrap();
         }
         if learner.releases() > before {
             times.push(person);
@@ -330,7 +330,10 @@ fn a_decision_contributes_once_when_it_closes_with_its_reward_or_the_default() {
         assert!(learner.observe(ticket, 0.5).is_err(), "a second reward");
     });
     assert_eq!(told, run(0.25, &|_, _, _| ()));
-    assert_eq!(told, run(0.25, &|learner, _, ticket| drop(learner.expire(ticket).unwrap())));
+    assert_eq!(
+        told,
+        run(0.25, &|learner, _, ticket| assert!(!learner.expire(ticket).unwrap().late))
+    );
     assert_ne!(told, run(0.0, &|_, _, _| ()));
     // Dismissed, it adds nothing to any sum and still takes its place.
     let nothing = run(0.25, &|learner, _, ticket| assert!(learner.dismiss(ticket)));
@@ -360,9 +363,8 @@ fn a_late_reward_changes_nothing_and_says_so() {
 
 #[test]
 fn the_guarantee_says_what_silence_means() {
-    let conditions = |params: JointParams| {
-        params.check().unwrap().guarantee().unwrap().conditions().join("\n")
-    };
+    let conditions =
+        |params: JointParams| params.check().unwrap().guarantee().unwrap().conditions().join("\n");
     assert!(conditions(params()).contains("which rewards come, and when, is public"));
     let with = conditions(windowed(RewardWindow::Decisions(7)));
     assert!(with.contains("which rewards come, and when, need not"), "{with}");
@@ -412,7 +414,7 @@ fn after_the_horizon_decisions_go_on_by_a_frozen_model() {
         let mut learner = start(params);
         for person in 0..60_u64 {
             let decision = learner.decide(&arms()).unwrap();
-            let learnt = if window.is_some() { person.saturating_sub(5) } else { person };
+            let learnt = if window.is_some() { person.saturating_sub(4) } else { person };
             assert_eq!(decision.frozen, learnt >= 20, "{window:?}, person {person}");
             let seen = learner.observe(decision.ticket, 0.5);
             match window {
@@ -452,7 +454,7 @@ fn a_release_that_is_held_is_not_used_before_it_is_committed() {
 fn only_a_stale_state_is_charged_and_the_count_before_is_what_was_charged_before() {
     let every = JointParams { schedule: crate::release::Schedule::EveryRound, ..params() };
     let mut learner = start(every);
-    let mut step = |learner: &mut JointLinUcb<Seeded>| {
+    let step = |learner: &mut JointLinUcb<Seeded>| {
         let ticket = learner.decide(&arms()).unwrap().ticket;
         learner.observe(ticket, 0.5).unwrap();
     };
@@ -463,7 +465,11 @@ fn only_a_stale_state_is_charged_and_the_count_before_is_what_was_charged_before
         JointLinUcb::<Seeded>::resume_charged(bytes, made, before).unwrap()
     };
     assert_eq!(charged(&learner.save(), 2, 0).replays(), 0, "not stale");
-    assert_eq!(charged(&learner.save(), 2, 1).replays(), 1, "not stale, and one was charged before");
+    assert_eq!(
+        charged(&learner.save(), 2, 1).replays(),
+        1,
+        "not stale, and one was charged before"
+    );
     let mut first = charged(&old, 2, 0);
     assert_eq!((first.replays(), first.releases()), (1, 2));
     step(&mut first);
@@ -499,7 +505,8 @@ fn a_warm_start_knows_what_the_earlier_learner_released_and_both_are_certified()
     assert_eq!(saved.policy(), warm.policy());
     assert!(saved.guarantee_of_both().unwrap().is_some());
     assert!(start(strong).guarantee_of_both().unwrap().is_none());
-    let other = JointParams::new(Problem { reward_bound: 2.0, ..Problem::unit(2) }, 8.0, 1e-6, Some(200));
+    let other =
+        JointParams::new(Problem { reward_bound: 2.0, ..Problem::unit(2) }, 8.0, 1e-6, Some(200));
     assert!(other.check().unwrap().start_from(legacy.clone(), Seeded(1)).is_err());
     let paper = JointParams::published(Problem::unit(2), 8.0, 1e-6, 200);
     assert!(paper.check().unwrap().start_from(legacy, Seeded(1)).is_err());

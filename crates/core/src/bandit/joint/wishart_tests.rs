@@ -1,7 +1,12 @@
 //! The published Wishart variants, deployed.
 
 use super::*;
-use crate::{linalg::SymmetricEigen, privacy::Event, release::testing::Seeded};
+use crate::{
+    bandit::Problem,
+    linalg::SymmetricEigen,
+    privacy::Mode,
+    release::{Mechanism, PrivateSumParams, Schedule, testing::Seeded},
+};
 
 fn wishart(epsilon: f64, delta: f64, horizon: u64, shifted: bool) -> JointParams {
     JointParams::published_wishart(Problem::unit(2), epsilon, delta, horizon, shifted)

@@ -1,0 +1,42 @@
+//! What can go wrong with files, beside what can go wrong with learners.
+
+use std::{io, path::Path};
+
+use thiserror::Error;
+
+/// Shorthand for a result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Everything that can go wrong here.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The learner refused.
+    #[error(transparent)]
+    Learner(#[from] reticent::Error),
+    /// A file could not be read or written. No release has been used that is not on disk.
+    #[error(
+        "{path} cannot be {action} ({source}): mend that and call again; no release is used before it is on disk"
+    )]
+    File {
+        /// The file.
+        path: String,
+        /// What was tried.
+        action: &'static str,
+        /// The system's own words.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// For `map_err`: what was tried on which file.
+    pub(crate) fn file(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.display().to_string();
+        move |source| Error::File { path, action, source }
+    }
+
+    /// A file that does not fit.
+    pub(crate) fn unfit(field: &'static str, path: &Path, remedy: impl Into<String>) -> Self {
+        reticent::Error::invalid(field, path.display(), remedy).into()
+    }
+}

@@ -1,0 +1,201 @@
+//! A learner's state file beside its log of releases: see the head of the crate for the order and why it is right.
+
+use std::{
+    fs::{self, File},
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use reticent::{
+    bandit::JointLinUcb,
+    noise::{Noise, SecureNoise},
+};
+
+use crate::{Error, Record, ReleaseLog, Result, log::sync_folder};
+
+const STATE: &str = "state.reticent";
+const LOG: &str = "releases.log";
+const MAGIC: &[u8; 8] = b"RETDUR 1";
+
+type Learner = JointLinUcb<SecureNoise>;
+
+/// What to do with a state that is older than what has been released from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rollback {
+    /// An error that says so.
+    #[default]
+    Refuse,
+    /// Go on with fresh noise, and charge the guarantee for one more replay.
+    Charge,
+}
+
+/// How a journal is opened.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Where the log is; by default in the folder. On another file system it tells when the whole folder is an older copy.
+    pub log: Option<PathBuf>,
+    /// What to do with an older state.
+    pub rollback: Rollback,
+}
+
+/// A folder with a learner's state, and its log of releases.
+pub struct Journal {
+    log: ReleaseLog,
+    state: PathBuf,
+}
+
+impl Journal {
+    /// Opens a folder, which is made if it is not there, and the learner in it, if there is one.
+    pub fn open(folder: &Path, options: &Options) -> Result<(Self, Option<Learner>)> {
+        fs::create_dir_all(folder).map_err(Error::file(folder, "made"))?;
+        let state = folder.join(STATE);
+        let path = options.log.clone().unwrap_or_else(|| folder.join(LOG));
+        if state.exists() && !path.exists() {
+            let remedy = format!(
+                "{STATE} is there and the log is not: how much has been released cannot be known. Restore the log"
+            );
+            return Err(Error::unfit("log of releases", &path, remedy));
+        }
+        let log = ReleaseLog::open(&path, || {
+            let mut source = SecureNoise::from_system()?;
+            Ok(u128::from(source.bits()) << 64 | u128::from(source.bits()))
+        })?;
+        let mut journal = Journal { log, state };
+        let learner = journal.read(options.rollback)?;
+        Ok((journal, learner))
+    }
+
+    fn read(&mut self, rollback: Rollback) -> Result<Option<Learner>> {
+        let last = self.log.last();
+        if !self.state.exists() {
+            if last == Record::default() {
+                return Ok(None);
+            }
+            let remedy = format!(
+                "{} releases are in the log and the state is gone: restore it, or begin in another folder with a new budget",
+                last.releases
+            );
+            return Err(Error::unfit("state", &self.state, remedy));
+        }
+        let bytes = fs::read(&self.state).map_err(Error::file(&self.state, "read"))?;
+        let Some((stream, learner, open)) = parts(&bytes) else {
+            return Err(Error::unfit("state", &self.state, "it is damaged: restore another copy"));
+        };
+        if stream != self.log.stream() {
+            let remedy =
+                "the log belongs to another learner: give the log that this one began with";
+            return Err(Error::unfit("state", &self.state, remedy));
+        }
+        let mut learner = match rollback {
+            Rollback::Charge => Learner::resume_charged(learner, last.releases, last.replays)?,
+            Rollback::Refuse => {
+                // Refused if it is stale; if not, charged for what the log knows of and no more.
+                drop(Learner::resume(learner, last.releases)?);
+                Learner::resume_charged(learner, last.releases, last.replays)?
+            }
+        };
+        learner.refresh_noise()?;
+        if !open.is_empty() {
+            learner.restore_open(open)?;
+        }
+        learner.hold_releases();
+        // The state may be ahead of the log, or have been charged: that is on disk before it is used.
+        if (learner.releases(), learner.replays()) != (last.releases, last.replays) {
+            self.store(&mut learner, true)?;
+        }
+        Ok(Some(learner))
+    }
+
+    /// Begins with a new learner, in a folder that has none.
+    pub fn begin(&mut self, learner: &mut Learner) -> Result<()> {
+        learner.hold_releases();
+        self.store(learner, true)
+    }
+
+    /// Stores a release that the learner holds, and lets the learner use it. After an error it may be called again.
+    pub fn settle(&mut self, learner: &mut Learner) -> Result<()> {
+        if learner.holds_release() {
+            self.store(learner, false)?;
+            learner.commit();
+        }
+        Ok(())
+    }
+
+    /// Stores the state with its open decisions: for a stop in order.
+    pub fn close(&mut self, learner: &mut Learner) -> Result<()> {
+        self.store(learner, true)?;
+        learner.commit();
+        Ok(())
+    }
+
+    fn store(&mut self, learner: &mut Learner, with_open: bool) -> Result<()> {
+        let state = learner.save();
+        let open = if with_open { learner.save_open() } else { Vec::new() };
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(self.log.stream().to_le_bytes());
+        bytes.extend((state.len() as u64).to_le_bytes());
+        bytes.extend(state);
+        bytes.extend(open);
+        let new = self.state.with_extension("new");
+        let write = |path: &Path| {
+            let mut file = File::create(path)?;
+            protect(&file)?;
+            file.write_all(&bytes)?;
+            file.sync_all()
+        };
+        write(&new).map_err(Error::file(&new, "written"))?;
+        fs::rename(&new, &self.state).map_err(Error::file(&self.state, "replaced"))?;
+        sync_folder(&self.state)?;
+        // The bytes hold the key of the noise so far: what is drawn from here on comes from another.
+        learner.refresh_noise()?;
+        self.log.append(record(learner))
+    }
+}
+
+/// For its owner's eyes only.
+fn protect(file: &File) -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    }
+    let _ = file;
+    Ok(())
+}
+
+fn record(learner: &Learner) -> Record {
+    Record { releases: learner.releases(), rounds: learner.rounds(), replays: learner.replays() }
+}
+
+/// The stream's name, the learner's state and its open decisions; each of the latter two has a checksum of its own.
+fn parts(bytes: &[u8]) -> Option<(u128, &[u8], &[u8])> {
+    let rest = bytes.strip_prefix(MAGIC)?;
+    let (stream, rest) = rest.split_first_chunk()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let (learner, open) =
+        rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    Some((u128::from_le_bytes(*stream), learner, open))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::path::PathBuf;
+
+    /// A folder of a test's own, removed at its end.
+    pub(crate) struct Folder(pub(crate) PathBuf);
+
+    impl Folder {
+        pub(crate) fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("reticent-{name}-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            std::fs::create_dir_all(&path).unwrap();
+            Folder(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+}
