@@ -209,17 +209,25 @@ impl LocalPlan {
         crate::convert::plain(py, self.0.method())
     }
 
-    /// What a person who brings this level may be promised.
+    /// What a person who makes all their reports at this level may be promised.
     #[pyo3(signature = (level = 0))]
     fn guarantee(&self, level: usize) -> Answer<Guarantee> {
         Ok(self.0.guarantee(level)?.into())
     }
 
-    /// The half of a person who brings this level and has made so many reports before.
-    #[pyo3(signature = (level = 0, reports_made = 0))]
-    fn person(&self, level: usize, reports_made: u64) -> Answer<Person> {
-        let person = self.0.person_after(level, reports_made, SecureNoise::from_system()?)?;
-        Ok(Person::of(person))
+    /// What anybody may be promised, whatever levels they mix.
+    fn guarantee_of_anybody(&self) -> Answer<Guarantee> {
+        Ok(self.0.guarantee_of_anybody()?.into())
+    }
+
+    /// The half of a person who brings this level; `spent` is what the half said that they used before.
+    #[pyo3(signature = (level = 0, spent = None))]
+    fn person(&self, level: usize, spent: Option<&[u8]>) -> Answer<Person> {
+        let noise = SecureNoise::from_system()?;
+        Ok(Person::of(match spent {
+            None => self.0.person(level, noise)?,
+            Some(spent) => self.0.person_after(level, &read_message("spent", spent)?, noise)?,
+        }))
     }
 
     /// The server's half, before any report.
@@ -247,12 +255,12 @@ impl LocalPlan {
 impl Forked for CorePerson<SecureNoise> {
     /// Two copies of one person's half would report twice as often as was promised: no copy goes on.
     fn forked(&mut self, _others: u64) -> reticent::Result<()> {
-        let remedy = "its reports would be counted in each copy by itself: use it where it was made, or start it here by `plan.person(reports_made=...)` and there no more";
+        let remedy = "its reports would be counted in each copy by itself: use it where it was made, or start it here by `plan.person(spent=person.spent)` and there no more";
         Err(reticent::Error::invalid("person", "a forked copy", remedy))
     }
 }
 
-/// The half on a person's device. It is not saved: start it with `reports_made` instead.
+/// The half on a person's device. It is not saved: store `spent`, and start it again with that.
 #[pyclass(module = "reticent", name = "Person")]
 pub(crate) struct Person {
     person: Mine<CorePerson<SecureNoise>>,
@@ -294,7 +302,19 @@ impl Person {
         self.person.read().reports_left()
     }
 
-    /// What this person may be promised of all their reports together.
+    /// What was sent so far, for `plan.person(spent=...)` when the device starts again.
+    #[getter]
+    fn spent<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        message(py, self.person.read().spent())
+    }
+
+    /// How many reports were made from features or a reward outside their bounds, which were changed to fit. It stays on the device.
+    #[getter]
+    fn clipped(&self) -> u64 {
+        self.person.read().clipped()
+    }
+
+    /// What this person may be promised of all their reports together: those made so far, and those left at this level.
     #[getter]
     fn guarantee(&self) -> Answer<Guarantee> {
         Ok(self.person.read().guarantee()?.into())

@@ -112,10 +112,14 @@ impl ShufflePlan {
         Ok(self.0.local_guarantee()?.into())
     }
 
-    /// The half of a person who has made so many reports before.
-    #[pyo3(signature = (reports_made = 0))]
-    fn person(&self, reports_made: u64) -> Answer<Person> {
-        Ok(Person::of(self.0.person_after(reports_made, SecureNoise::from_system()?)?))
+    /// A person's half; `spent` is what the half said that they used before.
+    #[pyo3(signature = (spent = None))]
+    fn person(&self, spent: Option<&[u8]>) -> Answer<Person> {
+        let noise = SecureNoise::from_system()?;
+        Ok(Person::of(match spent {
+            None => self.0.person(noise)?,
+            Some(spent) => self.0.person_after(&read_message("spent", spent)?, noise)?,
+        }))
     }
 
     /// The component in between: run it where the server cannot look inside.

@@ -57,8 +57,8 @@ NOISY = {
 
 # Halves that count what one person tells: a copy would count by itself, so there is none.
 COUNTING = {
-    "person": (PLAN.person, lambda person: person.report(MODEL, [0.6, 0.0, 0.8], 0.5), "reports_made"),
-    "shuffled person": (SHUFFLE.person, lambda person: person.report(SHUFFLE.server().publish(), [1.0, 0.0, 0.0], 0.5), "reports_made"),
+    "person": (PLAN.person, lambda person: person.report(MODEL, [0.6, 0.0, 0.8], 0.5), "spent"),
+    "shuffled person": (SHUFFLE.person, lambda person: person.report(SHUFFLE.server().publish(), [1.0, 0.0, 0.0], 0.5), "spent"),
     "agent": (lambda: SAFE.agent(0), lambda agent: agent.respond(0, 0.5), "answers_given"),
 }
 

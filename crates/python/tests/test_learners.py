@@ -309,9 +309,35 @@ def test_a_shuffler_stands_between():
         pickle.dumps(shuffler)
     assert plan.guarantee.epsilon <= 1.0 + 1e-9 < plan.local_guarantee.epsilon
     twice = reticent.ShufflePlan(2, 1.0, 1e-6, batch=50, contributions_per_person=2)
-    assert [twice.person().reports_left, twice.person(reports_made=1).reports_left] == [2, 1]
+    model, person = twice.server().publish(), twice.person()
+    person.report(model, [0.6, 0.8], 0.5)
+    again = twice.person(spent=person.spent)
+    assert [twice.person().reports_left, person.reports_left, again.reports_left] == [2, 1, 1]
     with pytest.raises(ReticentError, match="for 2 reports of one person"):
-        twice.person(reports_made=3)
+        twice.person(spent=person.spent.replace(b"[1]", b"[3]"))
+    with pytest.raises(ReticentError, match="a plan with other parameters"):
+        plan.person(spent=person.spent)
+    with pytest.raises(ReticentError, match="spent is 3 bytes"):
+        twice.person(spent=b"{]}")
+
+
+def test_a_device_knows_what_it_sent_and_what_was_clipped():
+    plan = reticent.LocalPlan(2, [1.0, 8.0], 0.0, contributions_per_person=2, rewards=(0.0, 1.0))
+    model, eager = plan.server().publish(), plan.person(level=1)
+    report = eager.report(model, [0.6, 0.8], 0.5)
+    assert eager.clipped == 0
+    # Half of 8 is sent, half of 1 may follow; a count of reports would say 1.
+    careful = plan.person(level=0, spent=eager.spent)
+    assert abs(careful.guarantee.epsilon - 4.5) < 1e-3
+    assert plan.guarantee(0).epsilon < 1.001 and plan.guarantee_of_anybody().epsilon >= plan.guarantee(1).epsilon
+    report = careful.report(model, [60.0, 80.0], 7.0)
+    assert careful.clipped == 1 and b"clipped" not in bytes(report) and not hasattr(report, "clipped")
+    # An intercept or a norm that was declared and is not there is put right, not refused.
+    declared = reticent.LocalPlan(3, 1.0, 0.0, intercept=0.6, unit_arms=True, contributions_per_person=3)
+    model, person = declared.server().publish(), declared.person()
+    for features, clipped in [([0.48, 0.64, 0.6], 0), ([0.48, 0.64, 0.9], 1), ([0.0, 0.0, 0.6], 2)]:
+        person.report(model, features, 0.5)
+        assert person.clipped == clipped
 
 
 def test_a_safe_coordinator_is_safe():

@@ -33,6 +33,8 @@ mod arms;
 pub mod bounds;
 mod combiner;
 mod confidence;
+#[cfg(test)]
+mod honest;
 mod joint;
 mod linucb;
 mod local;
@@ -60,7 +62,7 @@ pub use joint::{
 pub use linucb::{LinUcb, LinUcbParams};
 pub use local::{
     Absorbed, Exploration, Guide, Levels, LocalParams, LocalPlan, Method, Model, Person, Report,
-    Server,
+    Server, Spent,
 };
 pub use online_confidence::OnlineConfidence;
 pub use online_linucb::{OnlineLinUcb, OnlineLinUcbParams};

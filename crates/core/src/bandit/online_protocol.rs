@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Absorbed, Anytime, Arms, Combiner, Guide, Model, OnlineUcb, Policy, Report,
-    local::{Inbox, name_of},
+    local::{CONDITIONS, Inbox, name_of},
 };
 use crate::{
     Error, Result,
@@ -29,11 +29,11 @@ const KIND: &str = "online ucb protocol";
 const LATE_MODELS: u64 = 1000;
 
 /// What a person's guarantee rests on besides the randomiser.
-const CONDITIONS: [&str; 3] = [
-    "that and when a person reports, and which model they saw, is public",
-    "a person reports once: a device that is started anew is told that it has reported",
-    "data that break the declared form are refused, and silence shows",
-];
+fn with_conditions(guarantee: Guarantee) -> Guarantee {
+    CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c)).with_condition(
+        "a person reports once: a device that is started anew is told that it has reported",
+    )
+}
 
 /// What the servers of paper 0 have in common: [`OnlineUcb`], [`Anytime`], [`Combiner`].
 pub trait OnlineEngine: Sized {
@@ -169,7 +169,7 @@ impl<E: OnlineEngine> OnlineServer<E> {
     /// The half of a person of whom the device knows whether they have reported before.
     pub fn person_after<N: Noise>(&self, reported: bool, noise: N) -> OnlinePerson<N> {
         let randomizer = self.engine.randomizer().clone();
-        OnlinePerson { randomizer, protocol: self.protocol, reported, noise }
+        OnlinePerson { randomizer, protocol: self.protocol, reported, clipped: 0, noise }
     }
 
     /// The next model, made from all reports so far.
@@ -207,7 +207,7 @@ impl<E: OnlineEngine> OnlineServer<E> {
 
     /// What may be promised to every person.
     pub fn guarantee(&self) -> Result<Guarantee> {
-        Ok(CONDITIONS.iter().fold(self.engine.promise()?, |g, c| g.with_condition(*c)))
+        Ok(with_conditions(self.engine.promise()?))
     }
 
     /// The whole state. There is no secret in it, but whoever changes it changes what people are told to do.
@@ -229,6 +229,7 @@ pub struct OnlinePerson<N> {
     randomizer: FeatureReward,
     protocol: u64,
     reported: bool,
+    clipped: u64,
     noise: N,
 }
 
@@ -246,18 +247,25 @@ impl<N: Noise> OnlinePerson<N> {
             let remedy = "the guarantee is for one report of a person: send no second one";
             return Err(Error::invalid("reports left", 0, remedy));
         }
-        let pair = self.randomizer.randomize(features, reward, &mut self.noise)?;
+        let interaction = self.randomizer.clip(features, reward)?;
+        let pair = self.randomizer.randomize_clipped(&interaction, &mut self.noise)?;
         self.reported = true;
+        self.clipped = u64::from(interaction.clipped());
         let mut values = pair.features;
         values.push(pair.reward);
         let id = [self.noise.bits(), self.noise.bits()];
         Ok(Report::new((self.protocol, model.sequence(), id), None, None, values))
     }
 
+    /// 1 if the report was made from features or a reward outside their bounds, which were clipped. For the person's own device: no
+    /// report carries it.
+    pub fn clipped(&self) -> u64 {
+        self.clipped
+    }
+
     /// What this person may be promised.
     pub fn guarantee(&self) -> Result<Guarantee> {
-        let guarantee = self.randomizer.guarantee()?;
-        let guarantee = CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c));
+        let guarantee = with_conditions(self.randomizer.guarantee()?);
         Ok(if N::PROTECTS_PEOPLE { guarantee } else { guarantee.simulated() })
     }
 }
@@ -362,6 +370,24 @@ mod tests {
         assert!(!noise_alarm(&truth, &deviations, &mut send));
         // Planted: a device that forgets its noise.
         assert!(noise_alarm(&truth, &deviations, &mut || truth.to_vec()));
+    }
+
+    #[test]
+    fn a_device_is_told_what_was_clipped_and_the_report_is_not() {
+        let mut server = OnlineServer::new(base(100).check().unwrap());
+        let model = server.publish();
+        for (features, reward, clipped) in [
+            ([0.6, 0.8], 0.5, 0),
+            ([0.6, 0.8], 1.5, 1),
+            ([6.0, 8.0], 0.5, 1),
+            ([f64::MAX, -f64::MAX], f64::MAX, 1),
+        ] {
+            let mut person = server.person(SecureNoise::seeded(7));
+            let report = person.report(&model, &features, reward).unwrap();
+            assert_eq!(person.clipped(), clipped, "{features:?} {reward}");
+            assert!(!serde_json::to_string(&report).unwrap().contains("clipped"));
+            assert!(server.absorb(&report).is_ok());
+        }
     }
 
     #[test]

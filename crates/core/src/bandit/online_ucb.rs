@@ -113,6 +113,10 @@ impl OnlineUcbParams {
     pub fn check(&self) -> Result<OnlineUcb> {
         let randomizer = self.randomizer.check()?;
         let dimension = self.randomizer.dimension;
+        if randomizer.largest_entry() > LARGEST {
+            let remedy = format!("reports would exceed {LARGEST:e}: choose other units");
+            return Err(Error::invalid("feature_bound", self.randomizer.feature_bound, remedy));
+        }
         positive("radius", self.radius)?;
         not_negative("ridge", self.ridge)?;
         if self.horizon == 0 {

@@ -259,8 +259,10 @@ impl PublishedLocal {
             PublishedMechanism::OnlineUcbUnitRewards => {
                 Event::Gaussian { sensitivity: AdditivePair::sensitivity(0.5), sigma }
             }
+            // Attained by x and -x' of the whole ball, in two dimensions or more; not by arms that share a constant.
             PublishedMechanism::Zheng => {
-                Event::Gaussian { sensitivity: TriangleGaussian::SENSITIVITY, sigma }
+                let sensitivity = TriangleGaussian::SENSITIVITY;
+                Event::AtMost { event: Box::new(Event::Gaussian { sensitivity, sigma }) }
             }
             PublishedMechanism::PublicLdp => Event::Gaussian { sensitivity: symmetric, sigma },
             PublishedMechanism::PublicJoint => Event::Repeated {
@@ -274,7 +276,9 @@ impl PublishedLocal {
                 let e = (0.5 - 1.0 / square).max(0.0);
                 let worst = square * square * (1.0 + 0.5 * e * (1.0 - e)) + square * (2.0 - e);
                 let sensitivity = worst.sqrt();
-                Event::SecureSum { sensitivity, sigma, people: self.batch }
+                let event = Event::SecureSum { sensitivity, sigma, people: self.batch };
+                // For e = 0 attained by v and -v; for longer arms by a search in six dimensions only.
+                if e == 0.0 { event } else { Event::AtMost { event: Box::new(event) } }
             }
         })
     }

@@ -5,7 +5,9 @@
 
 use crate::{Error, Result};
 
-use super::{Curve, Event, PrivacyLossDistribution, curve::Base, gaussian, grid::GridNoise};
+use super::{
+    Curve, Event, PrivacyLossDistribution, Tightness, curve::Base, gaussian, grid::GridNoise,
+};
 
 /// Adds up what one person's data went into.
 ///
@@ -64,6 +66,8 @@ struct Bill {
     grid: Option<GridNoise>,
     /// Everything that is not Gaussian, each with how often it happens.
     others: Vec<(Event, u64)>,
+    /// Some part is a bound, or not known to be attained together with the others.
+    bounded: bool,
 }
 
 impl Bill {
@@ -80,11 +84,20 @@ impl Bill {
             }
             Event::GridGaussian { mu, sigma, coordinates } => {
                 let noise = GridNoise { coordinates: *coordinates, sigma: *sigma, mu: *mu };
-                let noise = noise.repeat(times);
-                self.mu_squared += noise.mu * noise.mu;
-                self.grid = Some(self.grid.map_or(noise, |grid| grid.join(noise)));
+                self.add_grid(noise.repeat(times));
+            }
+            Event::GridSum { mu, sigma, coordinates, people } => {
+                let noise = GridNoise { coordinates: *coordinates, sigma: *sigma, mu: *mu };
+                self.add_grid(noise.summed(*people).repeat(times));
+            }
+            Event::AtMost { event } => {
+                self.bounded = true;
+                self.add(event, times)?;
             }
             Event::Composed { events } => {
+                // Each part's sensitivity may be attained by another pair of neighbours: x x^T and x z of one person are an example.
+                let parts = events.iter().filter(|event| **event != Event::Nothing).count();
+                self.bounded |= parts > 1;
                 events.iter().try_for_each(|event| self.add(event, times))?;
             }
             Event::Repeated { event, times: again } => {
@@ -99,6 +112,11 @@ impl Bill {
             },
         }
         Ok(())
+    }
+
+    fn add_grid(&mut self, noise: GridNoise) {
+        self.mu_squared += noise.mu * noise.mu;
+        self.grid = Some(self.grid.map_or(noise, |grid| grid.join(noise)));
     }
 
     fn settle(self) -> Result<Curve> {
@@ -120,14 +138,15 @@ impl Bill {
                 Base::Loss { distribution, pure }
             }
         };
-        Ok(Curve { base, grid: self.grid })
+        let exact = matches!(base, Base::Gaussian { .. }) && self.grid.is_none() && !self.bounded;
+        let tightness = if exact { Tightness::Exact } else { Tightness::UpperBound };
+        Ok(Curve { base, grid: self.grid, tightness })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::privacy::Tightness;
     use proptest::prelude::*;
 
     #[test]
@@ -137,6 +156,39 @@ mod tests {
         assert!((curve.mu().unwrap() - 0.6).abs() < 1e-15);
         assert_eq!(curve.tightness(), Tightness::Exact);
         assert_eq!(curve.delta(1.0).unwrap(), gaussian::delta(1.0, curve.mu().unwrap()).unwrap());
+    }
+
+    #[test]
+    fn only_a_sensitivity_that_is_attained_is_called_exact() {
+        let tightness = |event: &Event| Accountant::price(event).unwrap().tightness();
+        let once = Event::Gaussian { sensitivity: 1.0, sigma: 4.0 };
+        let bound = Event::AtMost { event: Box::new(once.clone()) };
+        assert_eq!(tightness(&once), Tightness::Exact);
+        assert_eq!(tightness(&bound), Tightness::UpperBound);
+        let twice = Event::Repeated { event: Box::new(bound.clone()), times: 2 };
+        assert_eq!(tightness(&twice), Tightness::UpperBound);
+        let curve = |event: &Event| Accountant::price(event).unwrap().delta(1.0).unwrap();
+        assert_eq!(curve(&once), curve(&bound));
+        // Parts of one person's data that no pair of neighbours moves as far as both can go: x x^T by 1 and x z by 2 sqrt r have a
+        // joint sensitivity of 1 + r for r <= 1, and two sensitivities composed give sqrt(1 + 4 r).
+        let alone = Event::Composed { events: vec![Event::Nothing, once.clone()] };
+        assert_eq!(tightness(&alone), Tightness::Exact);
+        let parts = Event::Composed { events: vec![once.clone(), once] };
+        assert_eq!(tightness(&parts), Tightness::UpperBound);
+        let json = serde_json::to_string(&bound).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), bound);
+    }
+
+    #[test]
+    fn a_sum_on_the_grid_is_one_discrete_gaussian_of_everybodys_variance() {
+        let (mu, sigma, coordinates) = (3.0, 2f64.powi(30), 5.0);
+        let sum = Event::GridSum { mu, sigma, coordinates, people: 400 };
+        let one = Event::GridGaussian { mu: mu / 20.0, sigma: sigma * 20.0, coordinates };
+        let (sum, one) = (Accountant::price(&sum).unwrap(), Accountant::price(&one).unwrap());
+        assert_eq!(sum.epsilon(1e-6).unwrap(), one.epsilon(1e-6).unwrap());
+        assert_eq!(sum.tightness(), Tightness::UpperBound);
+        let coarse = Event::GridSum { mu, sigma: 63.0, coordinates, people: 400 };
+        assert!(Accountant::price(&coarse).is_err());
     }
 
     #[test]

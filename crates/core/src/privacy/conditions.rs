@@ -14,13 +14,21 @@ pub(super) fn check_model(event: &Event, model: TrustModel) -> Result<()> {
             Err(Error::invalid("model", model, "without privacy there is nothing to guarantee"))
         }
         (Event::Shuffled { .. }, TrustModel::Local) => needs("a shuffler"),
-        (Event::SecureSum { .. }, TrustModel::Local) => needs("a secure sum"),
+        (Event::SecureSum { .. } | Event::GridSum { .. }, TrustModel::Local) => {
+            needs("a secure sum")
+        }
         (Event::Composed { events }, _) => {
             events.iter().try_for_each(|event| check_model(event, model))
         }
-        (Event::Repeated { event, .. }, _) => check_model(event, model),
+        (Event::Repeated { event, .. } | Event::AtMost { event }, _) => check_model(event, model),
         _ => Ok(()),
     }
+}
+
+fn secure_sum(people: u64) -> String {
+    format!(
+        "a secure sum that shows only the total, and {people} people who add their noise honestly"
+    )
 }
 
 /// What an event needs to be true in the world before its price means anything.
@@ -35,7 +43,7 @@ pub(super) fn conditions_of(event: &Event) -> Vec<String> {
         match event {
             Event::Nothing => {}
             Event::Composed { events } => events.iter().for_each(|event| visit(event, conditions)),
-            Event::Repeated { event, .. } => visit(event, conditions),
+            Event::Repeated { event, .. } | Event::AtMost { event } => visit(event, conditions),
             Event::Shuffled { people, epsilon, binary } => {
                 add(format!(
                     "a shuffler that nobody colludes with, and {people} people in the batch who randomise honestly"
@@ -52,10 +60,12 @@ pub(super) fn conditions_of(event: &Event) -> Vec<String> {
                 add(clipped.into());
             }
             Event::SecureSum { people, .. } => {
-                add(format!(
-                    "a secure sum that shows only the total, and {people} people who add their noise honestly"
-                ));
+                add(secure_sum(*people));
                 add(format!("{clipped}; real arithmetic, outputs rounded to a public grid"));
+            }
+            Event::GridSum { people, .. } => {
+                add(secure_sum(*people));
+                add(format!("{clipped}; integer arithmetic from there on"));
             }
             Event::PrivUnit { .. }
             | Event::Pure { .. }

@@ -27,6 +27,7 @@ pub enum Tightness {
 pub struct Curve {
     pub(super) base: Base,
     pub(super) grid: Option<GridNoise>,
+    pub(super) tightness: Tightness,
 }
 
 #[derive(Debug, Clone)]
@@ -74,12 +75,10 @@ impl Curve {
         }
     }
 
-    /// Whether the curve is attained or an upper bound.
+    /// Whether the curve is attained or an upper bound. The events say it, not the curve's shape: a Gaussian curve is attained only if a pair
+    /// of neighbours attains the sensitivity it was priced with.
     pub fn tightness(&self) -> Tightness {
-        match (&self.base, self.grid) {
-            (Base::Gaussian { .. }, None) => Tightness::Exact,
-            _ => Tightness::UpperBound,
-        }
+        self.tightness
     }
 }
 

@@ -26,7 +26,7 @@ pub enum Event {
     Nothing,
     /// Gaussian noise of standard deviation `sigma` on something of l2 sensitivity `sensitivity`.
     Gaussian {
-        /// Largest l2 distance between neighbouring values.
+        /// Largest l2 distance between neighbouring values, which some pair has; a bound goes into [`Event::AtMost`].
         sensitivity: f64,
         /// Standard deviation of the noise in every coordinate.
         sigma: f64,
@@ -39,6 +39,17 @@ pub enum Event {
         sigma: f64,
         /// How many noise coordinates are drawn in all.
         coordinates: f64,
+    },
+    /// The same from `people` people, of which only the sum is seen, coordinate by coordinate.
+    GridSum {
+        /// Largest l2 distance between neighbouring reports before noise, each coordinate in units of its own sigma.
+        mu: f64,
+        /// The smallest sigma among the coordinates of one report, in grid units; 64 or more.
+        sigma: f64,
+        /// How many noise coordinates one report has.
+        coordinates: f64,
+        /// How many people add their noise honestly.
+        people: u64,
     },
     /// A discrete Gaussian of parameter `sigma` on one integer.
     DiscreteGaussian {
@@ -99,12 +110,17 @@ pub enum Event {
     },
     /// `people` Gaussian reports of which only the sum is seen.
     SecureSum {
-        /// Largest l2 distance between neighbouring reports before noise.
+        /// Largest l2 distance between neighbouring reports before noise, which some pair has.
         sensitivity: f64,
         /// Standard deviation of the noise each person adds.
         sigma: f64,
         /// How many people add their noise honestly.
         people: u64,
+    },
+    /// No more than this event: its sensitivity is a bound that no pair of neighbours is known to attain.
+    AtMost {
+        /// What bounds it.
+        event: Box<Event>,
     },
     /// All of these happen to the same person, each possibly chosen after seeing the ones before.
     Composed {
@@ -145,6 +161,14 @@ impl Event {
             Event::Gaussian { sensitivity, sigma } => {
                 not_negative("sensitivity", sensitivity)?;
                 positive("sigma", sigma).map(drop)
+            }
+            Event::GridSum { mu, sigma, coordinates, people } => {
+                at_least("people", people, 1)?;
+                if sigma < super::grid::LEAST_SUMMED {
+                    let remedy = "sums of so coarse a noise are not priced: choose a finer grid";
+                    return Err(Error::invalid("sigma", sigma, remedy));
+                }
+                Event::GridGaussian { mu, sigma, coordinates }.check()
             }
             Event::GridGaussian { mu, sigma, coordinates } => {
                 not_negative("mu", mu)?;
@@ -196,6 +220,7 @@ impl Event {
             Event::Composed { ref events } => {
                 events.iter().try_for_each(|event| event.check_within(nesting - 1))
             }
+            Event::AtMost { ref event } => event.check_within(nesting - 1),
             Event::Repeated { ref event, times } => {
                 at_least("times", times, 1)?;
                 event.check_within(nesting - 1)
@@ -221,10 +246,11 @@ impl Event {
     }
 
     /// The epsilon with which everything that happened holds at delta = 0, if there is one: pure epsilons add up.
-    pub(super) fn total_pure_epsilon(&self) -> Option<f64> {
+    pub(crate) fn total_pure_epsilon(&self) -> Option<f64> {
         match self {
             Event::Composed { events } => events.iter().map(Event::total_pure_epsilon).sum(),
             Event::Repeated { event, times } => Some(event.total_pure_epsilon()? * *times as f64),
+            Event::AtMost { event } => event.total_pure_epsilon(),
             single => single.pure_epsilon(),
         }
     }

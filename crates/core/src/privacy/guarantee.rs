@@ -96,7 +96,20 @@ impl Guarantee {
 
     /// As [`Guarantee::of`] for a person who takes part at most `at_most` times, each time with `event`.
     pub fn of_person(event: &Event, at_most: u64, model: TrustModel, delta: f64) -> Result<Self> {
-        let all = Event::Repeated { event: Box::new(event.clone()), times: at_most };
+        Self::of_mixture(&[(event.clone(), at_most)], model, delta)
+    }
+
+    /// As [`Guarantee::of`] for a person who takes part with each of these events so many times at most.
+    pub fn of_mixture(parts: &[(Event, u64)], model: TrustModel, delta: f64) -> Result<Self> {
+        let repeated = |(event, times): &(Event, u64)| Event::Repeated {
+            event: Box::new(event.clone()),
+            times: *times,
+        };
+        let all = match parts {
+            [one] => repeated(one),
+            several => Event::Composed { events: several.iter().map(repeated).collect() },
+        };
+        let at_most = parts.iter().fold(0, |sum: u64, (_, times)| sum.saturating_add(*times));
         Ok(Self::of(&all, model, delta)?.with_unit(Unit::Person { at_most }))
     }
 

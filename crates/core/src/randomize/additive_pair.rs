@@ -91,6 +91,11 @@ impl AdditivePair {
         self.reward_scale.max(1.0) + 33.0 * self.sigma()
     }
 
+    /// What adds the noise.
+    pub(crate) fn mechanism(&self) -> &SingleRelease {
+        &self.mechanism
+    }
+
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.mechanism.event()

@@ -17,7 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdditivePair, Bounds};
+use super::{AdditivePair, Bounds, Interaction};
 use crate::{
     Error, Result,
     error::{finite_vector, positive},
@@ -206,13 +206,27 @@ impl FeatureReward {
         reward: f64,
         noise: &mut N,
     ) -> Result<FeatureRewardReport> {
+        self.randomize_clipped(&self.clip(features, reward)?, noise)
+    }
+
+    /// Features and reward, clipped; the reward centred.
+    pub(crate) fn clip(&self, features: &[f64], reward: f64) -> Result<Interaction> {
         finite_vector("reward", &[reward], 1)?;
-        let FeatureRewardParams { lowest_reward, highest_reward, feature_bound, .. } = self.params;
-        let centred = reward.clamp(lowest_reward, highest_reward) - self.params.centre();
-        let interaction = self.params.bounds().clip(features, centred)?;
-        let mut features = self.pair.randomize(&interaction, noise)?;
+        let FeatureRewardParams { lowest_reward, highest_reward, .. } = self.params;
+        let within = reward.clamp(lowest_reward, highest_reward);
+        let interaction = self.params.bounds().clip(features, within - self.params.centre())?;
+        Ok(if within == reward { interaction } else { interaction.changed() })
+    }
+
+    /// A private report of what was clipped.
+    pub(crate) fn randomize_clipped<N: Noise>(
+        &self,
+        interaction: &Interaction,
+        noise: &mut N,
+    ) -> Result<FeatureRewardReport> {
+        let mut features = self.pair.randomize(interaction, noise)?;
         // From here on, post-processing.
-        features.iter_mut().for_each(|entry| *entry *= feature_bound);
+        features.iter_mut().for_each(|entry| *entry *= self.params.feature_bound);
         let reward = features.pop().unwrap_or_default() + self.params.centre();
         Ok(FeatureRewardReport { features, reward })
     }

@@ -11,7 +11,8 @@
 //! `D^2 = |x x^T - x' x'^T|_F^2 / 2 + r |x z - x' z'|^2`. With `p = |x|^2`, `q = |x'|^2`, `a = |<x, x'>|` the first term is
 //! `(p^2 + q^2)/2 - a^2` and the second at most `r (p + q + 2a)`, so `D^2 <= 1 + 2r + 2ra - a^2` with `a <= 1`. For r <= 1 the
 //! maximum is at a = r: `(1 + r)^2`. For r > 1 it is at a = 1: `4r`. Both are attained: by unit vectors with
-//! `<x, x'> = min(r, 1)` and opposite rewards, in two dimensions or more.
+//! `<x, x'> = min(r, 1)` and opposite rewards, in two dimensions or more. In one dimension `x x' = a` of unit vectors is 1, and
+//! `4r` is the truth for r <= 1 too: `1 + r` is a bound there, and is called one.
 //!
 //! The two parts alone have sensitivities 1 and `2 sqrt r`. Calibrating to the larger one, as if the parts were released about
 //! different people, is the mistake the tests below catch.

@@ -9,8 +9,9 @@
 //! all arms share a last feature c (an intercept), `centre = <centre/c e_d, x>`. So rewards are centred exactly if an intercept
 //! is declared, and else `centre = 0`, `half = max(|low|, |high|)`.
 //!
-//! With an intercept the last feature is set to c whatever came, and the rest is shortened to `sqrt(L^2 - c^2)`: every
-//! interaction is one of the declared domain, so that randomisers may rely on it.
+//! With an intercept the last feature is set to c whatever came, and the rest is shortened to `sqrt(L^2 - c^2)`; where arms are declared to
+//! have norm L they are scaled to it, and an arm of norm 0 becomes the first axis. So every interaction is one of the declared domain, on
+//! which randomisers rely, and none is refused for its size: what was changed is flagged for the person's own device.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,7 @@ use crate::{
     error::{finite_vector, positive},
 };
 
-/// Features and intercepts may miss their declared size by rounding.
+/// Features and intercepts that miss their declared size by no more than this are not flagged.
 const ROUNDING: f64 = 1e-6;
 
 /// What is publicly known of arms and rewards: what people's data are clipped to.
@@ -43,10 +44,10 @@ pub struct Bounds {
     /// Lowest and highest reward.
     #[serde(default = "symmetric")]
     pub rewards: (f64, f64),
-    /// The last feature of every arm, if it is the same for all: then rewards are centred.
+    /// The last feature of every arm, if it is the same for all: then rewards are centred. Another last feature is replaced by it.
     #[serde(default)]
     pub intercept: Option<f64>,
-    /// Every arm has norm exactly L, so that nothing has to hide how long it is.
+    /// Every arm has norm exactly L, so that nothing has to hide how long it is. Arms of another norm are scaled to it.
     #[serde(default)]
     pub unit_arms: bool,
 }
@@ -125,45 +126,44 @@ impl Bounds {
         self.intercept.map(|c| c / self.feature_bound)
     }
 
-    /// Features of an arm, clipped and divided by L.
+    /// Features of an arm, brought into the declared form and divided by L, and whether they had another form.
+    ///
+    /// Finite numbers are never refused: a refusal on a person's device is silence, which others see, and it would depend on the data.
     pub(crate) fn clip_features(&self, features: &[f64]) -> Result<(Vec<f64>, bool)> {
         finite_vector("features", features, self.dimension)?;
-        let mut unit: Vec<f64> = features.iter().map(|x| x / self.feature_bound).collect();
-        if unit.iter().any(|x| x.is_infinite()) {
-            // Longer than any bound: only its direction counts, for what is shortened anyway.
-            let peak = features.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-            let free = self.dimension - usize::from(self.intercept.is_some());
-            unit.iter_mut().zip(features).take(free).for_each(|(unit, x)| *unit = 2.0 * (x / peak));
-        }
-        finite_vector("features", &unit, self.dimension)?;
-        let (free, most) = match self.unit_intercept() {
-            None => (self.dimension, 1.0),
-            Some(c) => {
-                let last = unit[self.dimension - 1];
-                if (last - c).abs() > ROUNDING {
-                    let remedy = format!(
-                        "it is declared to be {c} times feature_bound: the same in every arm"
-                    );
-                    return Err(Error::invalid("last feature over feature_bound", last, remedy));
-                }
-                unit[self.dimension - 1] = c;
-                (self.dimension - 1, (1.0 - c * c).sqrt())
-            }
+        let free = self.dimension - usize::from(self.intercept.is_some());
+        let mut unit = Vec::with_capacity(self.dimension);
+        // Scaled by the largest entry first, so that no square overflows and no quotient does.
+        let peak = features[..free].iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        let relative = match peak {
+            0.0 => 0.0,
+            _ => features[..free].iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt(),
         };
-        // Scaled by the largest entry first, so that no square overflows.
-        let peak = unit[..free].iter().fold(f64::MIN_POSITIVE, |most, x| most.max(x.abs()));
-        let norm = peak * unit[..free].iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt();
-        if self.unit_arms && (norm - most).abs() > ROUNDING {
-            let remedy = "unit_arms promises arms of norm feature_bound exactly: scale them, or promise less";
-            return Err(Error::invalid("norm of the features over feature_bound", norm, remedy));
+        let most = self.unit_intercept().map_or(1.0, |c| (1.0 - c * c).sqrt());
+        // May overflow to infinity, which is above every bound.
+        let norm = peak / self.feature_bound * relative;
+        let mut changed = match self.unit_arms {
+            true => (norm - most).abs() > ROUNDING,
+            false => norm > most * (1.0 + 1e-12),
+        };
+        if self.unit_arms && peak == 0.0 {
+            // No direction is nearest: every such person becomes the same one of the domain.
+            unit.resize(free, 0.0);
+            unit[0] = most;
+        } else if self.unit_arms || norm > most {
+            unit.extend(features[..free].iter().map(|x| x / peak * (most / relative)));
+        } else {
+            unit.extend(features[..free].iter().map(|x| x / self.feature_bound));
         }
-        if norm > most || self.unit_arms {
-            unit[..free].iter_mut().for_each(|x| *x *= most / norm);
+        if let Some(c) = self.unit_intercept() {
+            changed |= (features[free] / self.feature_bound - c).abs() > ROUNDING;
+            unit.push(c);
         }
-        Ok((unit, norm > most * (1.0 + 1e-12)))
+        Ok((unit, changed))
     }
 
-    /// Clips features and reward.
+    /// Brings features and reward into the declared form. Finite numbers are always taken; [`Interaction::clipped`] says whether
+    /// they had to be changed.
     pub fn clip(&self, features: &[f64], reward: f64) -> Result<Interaction> {
         self.check()?;
         finite_vector("reward", &[reward], 1)?;
@@ -183,9 +183,15 @@ pub struct Interaction {
 }
 
 impl Interaction {
-    /// Whether features or reward exceeded a bound.
+    /// Whether features or reward were outside the declared form and were changed.
     pub fn clipped(&self) -> bool {
         self.clipped
+    }
+
+    /// The same, flagged as changed before it came here.
+    pub(crate) fn changed(mut self) -> Self {
+        self.clipped = true;
+        self
     }
 
     /// x, of norm at most 1.
@@ -223,25 +229,22 @@ mod tests {
         #[test]
         fn everything_clipped_lies_in_the_domain(
             vector in prop::collection::vec(prop_oneof![-3.0_f64..3.0, prop::num::f64::NORMAL], 4),
-            reward in prop::num::f64::NORMAL, intercept: bool,
+            reward in prop::num::f64::NORMAL, intercept: bool, unit_arms: bool,
         ) {
             let bounds = Bounds {
                 feature_bound: 2.0,
                 rewards: (0.5, 3.5),
                 intercept: intercept.then_some(1.2),
+                unit_arms,
                 ..Bounds::unit(4)
             };
-            let mut vector = vector;
+            let interaction = bounds.clip(&vector, reward).unwrap();
+            let norm = interaction.features.iter().map(|x| x * x).sum::<f64>().sqrt();
+            prop_assert!(norm <= 1.0 + 1e-12, "{}", norm);
+            prop_assert!(!unit_arms || norm >= 1.0 - 1e-12, "{}", norm);
+            prop_assert!(interaction.reward.abs() <= 1.0);
             if intercept {
-                vector[3] = 1.2;
-            }
-            if let Ok(interaction) = bounds.clip(&vector, reward) {
-                let norm = interaction.features.iter().map(|x| x * x).sum::<f64>().sqrt();
-                prop_assert!(norm <= 1.0 + 1e-12, "{}", norm);
-                prop_assert!(interaction.reward.abs() <= 1.0);
-                if intercept {
-                    prop_assert_eq!(interaction.features[3], 0.6);
-                }
+                prop_assert_eq!(interaction.features[3], 0.6);
             }
         }
     }
@@ -274,10 +277,41 @@ mod tests {
         assert!(good.clip(&[0.1, 0.2], 0.0).is_err());
         assert!(good.clip(&[0.1, 0.2, f64::INFINITY], 0.0).is_err());
         assert!(good.clip(&[0.1, 0.2, 0.3], f64::NAN).is_err());
-        let intercept = Bounds { intercept: Some(0.5), ..good };
-        assert!(intercept.clip(&[0.1, 0.2, 0.4], 0.0).is_err());
+    }
+
+    #[test]
+    fn finite_data_of_another_form_are_changed_and_flagged_never_refused() {
+        let good = Bounds { feature_bound: 2.0, ..Bounds::unit(3) };
+        let intercept = Bounds { intercept: Some(1.2), ..good };
         let unit = Bounds { unit_arms: true, ..good };
-        assert!(unit.clip(&[0.1, 0.2, 0.3], 0.0).is_err());
-        assert!(unit.clip(&[0.6, 0.0, 0.8], 0.0).is_ok());
+        let both = Bounds { unit_arms: true, ..intercept };
+        let huge = f64::MAX;
+        for (bounds, data, expected) in [
+            (intercept, [0.1, 0.2, 0.4], [0.05, 0.1, 0.6]),
+            (intercept, [3.0, 4.0, 1.2], [0.48, 0.64, 0.6]),
+            (intercept, [0.0, 0.0, -huge], [0.0, 0.0, 0.6]),
+            (unit, [0.0, 0.6, 0.8], [0.0, 0.6, 0.8]),
+            (unit, [0.0; 3], [1.0, 0.0, 0.0]),
+            (unit, [0.0, 0.0, 5e-324], [0.0, 0.0, 1.0]),
+            (unit, [0.0, -huge, 0.0], [0.0, -1.0, 0.0]),
+            (both, [0.0, 0.0, 0.0], [0.8, 0.0, 0.6]),
+            (both, [0.3, 0.4, 9.0], [0.48, 0.64, 0.6]),
+            (good, [0.0, huge, 0.0], [0.0, 1.0, 0.0]),
+        ] {
+            let interaction = bounds.clip(&data, 0.5).unwrap();
+            assert!(interaction.clipped(), "{bounds:?} {data:?}");
+            for (found, expected) in interaction.features.iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-15, "{bounds:?} {data:?}: {found}");
+            }
+        }
+        for (bounds, data) in [
+            (intercept, [0.1, 0.2, 1.2]),
+            (unit, [1.2, 0.0, 1.6 + 1e-9]),
+            (both, [0.96, 1.28, 1.2]),
+            (good, [0.0; 3]),
+        ] {
+            assert!(!bounds.clip(&data, 0.5).unwrap().clipped(), "{bounds:?} {data:?}");
+            assert!(bounds.clip(&data, 1.5).unwrap().clipped());
+        }
     }
 }

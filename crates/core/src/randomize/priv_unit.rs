@@ -123,6 +123,21 @@ impl PrivUnit {
         }
     }
 
+    /// Entries of a report.
+    pub(crate) fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// A [`direction`](PrivUnit::direction) takes any one value with a chance of at most 2^-bits.
+    ///
+    /// Its grid has a unit of at most `2^-30/sqrt d`: points that are rounded alike are at most 2^-30 apart, a set that the uniform
+    /// law on the sphere gives at most `2^(-30 (d - 1))` (a cap of angle t has `int_0^t sin^(d-2) / int_0^pi sin^(d-2) < t^(d-1)`), and no
+    /// density here exceeds `p/q`.
+    pub(crate) fn entropy_bits(&self) -> f64 {
+        let density = self.inside.probability() / self.cap_probability;
+        30.0 * (self.dimension - 1) as f64 - density.log2()
+    }
+
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         Event::PrivUnit { cap: self.cap_probability, inside: self.inside.probability() }

@@ -34,5 +34,5 @@ fn with_conditions(guarantee: Guarantee) -> Guarantee {
     guarantee
         .with_condition("the randomiser, and with it the level and which attributes are sent, does not depend on the person's data")
         .with_condition("a report's size shows roughly which level its sender chose: the level itself is not protected")
-        .with_condition("that and when a person reports is public; data that break the declared form are refused, and silence shows")
+        .with_condition("that and when a person reports is public; gradients are finite numbers, which are never refused; others are an error on the device, and silence shows")
 }

@@ -44,6 +44,11 @@ impl RewardGaussian {
         Ok(report[0])
     }
 
+    /// What adds the noise.
+    pub(crate) fn mechanism(&self) -> &SingleRelease {
+        &self.mechanism
+    }
+
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.mechanism.event()

@@ -94,6 +94,11 @@ impl UnitGram {
         Ok(sums)
     }
 
+    /// What moves the point of the sphere.
+    pub(crate) fn unit(&self) -> &PrivUnit {
+        &self.unit
+    }
+
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.unit.event()

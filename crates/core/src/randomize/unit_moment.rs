@@ -40,6 +40,11 @@ impl UnitMoment {
         Ok(report.iter().map(|v| v / correlation.first).collect())
     }
 
+    /// What moves the point of the sphere.
+    pub(crate) fn unit(&self) -> &PrivUnit {
+        &self.unit
+    }
+
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.unit.event()

@@ -122,6 +122,11 @@ impl UnitPair {
         Ok(sums)
     }
 
+    /// What moves the point of the sphere.
+    pub(crate) fn unit(&self) -> &PrivUnit {
+        &self.unit
+    }
+
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.unit.event()

@@ -203,6 +203,11 @@ impl GridNoise {
         distance / self.sigma * MARGIN
     }
 
+    /// The sum of log2 of the sigmas, in grid units.
+    pub(super) fn entropy_bits(&self) -> f64 {
+        self.laws.iter().map(|law| law.size().log2()).sum()
+    }
+
     /// The smallest sigma or scale in grid units.
     pub(super) fn smallest(&self) -> f64 {
         self.laws.iter().map(Law::size).fold(f64::INFINITY, f64::min)

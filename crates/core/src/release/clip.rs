@@ -23,6 +23,8 @@ use crate::{Error, Result, error::finite_vector};
 const NOISE_BITS: f64 = 44.0;
 /// Contributions stay below 2^62 units, so that they and their products fit 64 bits.
 const LARGEST_BITS: f64 = 62.0;
+/// Entries of a report stay below 2^52 units, so that with their noise they are whole numbers that doubles hold exactly.
+const REPORT_BITS: f64 = 52.0;
 /// A factor has at least this many bits, so that what is released still resembles the data.
 const LEAST_BITS: f64 = 10.0;
 /// Powers of two far from the ends of a double.
@@ -135,6 +137,17 @@ impl TryFrom<(Domain, i32, i32)> for Clipper {
 impl Clipper {
     /// The grid on which noise of common deviation `sigma` is near 2^44 units in every block.
     pub(super) fn new(domain: Domain, sigma: f64) -> Result<Self> {
+        Clipper::within(domain, sigma, f64::INFINITY)
+    }
+
+    /// The same for a report that travels as doubles: coarser where the data are large against the noise, so that no entry exceeds
+    /// 2^[`REPORT_BITS`] units. Noise stays below `32 sqrt 2 2^45`, so entry and noise together stay below 2^53, whatever is drawn.
+    pub(super) fn for_reports(domain: Domain, sigma: f64) -> Result<Self> {
+        Clipper::within(domain, sigma, REPORT_BITS)
+    }
+
+    /// Noise near 2^44 units, or less in a block whose entries would exceed 2^`most` units.
+    fn within(domain: Domain, sigma: f64, most: f64) -> Result<Self> {
         domain.check()?;
         if !(sigma.is_finite() && sigma > 0.0) {
             let remedy = "noise of this deviation fits no number; choose other units or a mu between 1e-4 and 1e4";
@@ -142,16 +155,19 @@ impl Clipper {
         }
         let free = NOISE_BITS - sigma.log2();
         // The conversions saturate, and what is out of range is refused.
-        let (feature_exponent, reward_exponent) = match domain {
-            Domain::Vector { .. } => (free.round() as i32, 0),
-            Domain::Symmetric { .. } => ((free / 2.0).round() as i32, 0),
+        let exponents = match domain {
+            Domain::Vector { bound, .. } => (free.round().min((most - bound.log2()).floor()), 0.0),
+            Domain::Symmetric { bound, .. } => {
+                ((free / 2.0).round().min((most / 2.0 - bound.log2()).floor()), 0.0)
+            }
             Domain::Regression { feature_bound, reward_bound, split, .. } => {
-                let features = (free / 2.0).round();
-                let ratio = reward_bound.log2() - feature_bound.log2() - 0.5 * split.log2();
-                (features as i32, ((free - ratio).round() - features) as i32)
+                let (length, reward) = (feature_bound.log2(), reward_bound.log2());
+                let features = (free / 2.0).round().min((most / 2.0 - length).floor());
+                let rewards = (free - (reward - length - 0.5 * split.log2())).round() - features;
+                (features, rewards.min((most - length - features - reward).floor()))
             }
         };
-        Clipper::try_from((domain, feature_exponent, reward_exponent))
+        Clipper::try_from((domain, exponents.0 as i32, exponents.1 as i32))
     }
 
     /// The grid of about 2^22 units to each factor's bound, for noise that is never small against the data.

@@ -12,7 +12,8 @@
 //! **Proof.** Take L = B = 1, `p = |x|^2`, `q = |x'|^2`, `a = |<x, x'>|`. The weighted square of a symmetric
 //! difference is half its Frobenius square: `(p^2 + q^2)/2 - a^2 <= 1`. The vector part adds at most
 //! `r |x y - x' y'|^2 <= r (p + q + 2a)`. Together at most `1 + 2r + (2ra - a^2) <= (1 + r)^2`, attained at
-//! `a = r`, `p = q = 1`: with r <= 1 there are such unit vectors, so nothing is given away. With r > 1 the bracket grows up
+//! `a = r`, `p = q = 1`: with r <= 1 there are such unit vectors in two dimensions or more, so nothing is given away there (in
+//! one dimension a is 0 or 1 and the truth is `2 sqrt r`). With r > 1 the bracket grows up
 //! to the largest possible a = 1, which gives `4r`, attained by `x = x'`, `y = -y' = 1`.
 //! For the vector, `|x - x'| <= 2`.
 

@@ -5,6 +5,9 @@
 //! mu = sensitivity / sigma
 //! ```
 //!
+//! A report is whole grid units below 2^53 whatever was clipped and drawn (`Clipper::for_reports`), so a double carries it exactly, sums of
+//! reports can be taken in integers, and no reader has an honest report to refuse.
+//!
 //! `sensitivity` is the largest distance of two contributions, each coordinate in units of its ratio. The clipped integers
 //! are those of a person of the domain (`clip`), so quantisation adds nothing to it; every sigma is rounded up.
 
@@ -14,6 +17,9 @@ use super::{
     clip::power_of_two,
 };
 use crate::{Error, Result, noise::Noise, privacy::Event};
+
+/// The least sigma in grid units: finer than any noise that a sum or a composition of reports could tell from the real line.
+const LEAST_UNITS: f64 = 1024.0;
 
 /// A calibrated Gaussian mechanism for one contribution.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,8 +52,12 @@ impl SingleRelease {
                 return Err(Error::invalid("calibration", "Laplace noise", remedy));
             }
         };
-        let clipper = Clipper::new(domain, sigma)?;
+        let clipper = Clipper::for_reports(domain, sigma)?;
         let noise = GridNoise::with_ratios(&clipper, ratios, sigma)?;
+        if noise.smallest() < LEAST_UNITS {
+            let remedy = "this noise is too small against the data for a common grid: give a smaller epsilon or mu, or a larger sigma";
+            return Err(Error::invalid("calibration", format!("sigma = {sigma:e}"), remedy));
+        }
         let mu = noise.single_mu(sensitivity);
         Ok(SingleRelease { clipper, noise, mu })
     }
@@ -90,7 +100,14 @@ impl SingleRelease {
 
     /// What `reports` reports of one person tell that are seen only in sums of `people` reports, all of them in one at worst.
     pub(crate) fn summed_event(&self, reports: u64, people: u64) -> Event {
-        Event::SecureSum { sensitivity: self.mu * reports as f64, sigma: 1.0, people }
+        let coordinates = self.clipper.domain().coordinates() as f64;
+        let mu = self.mu * reports as f64;
+        Event::GridSum { mu, sigma: self.noise.smallest(), coordinates, people }
+    }
+
+    /// A report takes any one value with a chance of at most 2^-bits: a discrete Gaussian does with at most `1/sigma`.
+    pub(crate) fn entropy_bits(&self) -> f64 {
+        self.noise.entropy_bits()
     }
 
     /// Reports are multiples of `2^-exponent`, coordinate by coordinate.

@@ -251,6 +251,11 @@ impl AgentPlan {
         self.params.response_noise.hypot(self.deviation())
     }
 
+    /// The largest absolute number in an honest report: draws end at 32 deviations.
+    pub(super) fn largest_report(&self) -> f64 {
+        self.params.lower.abs().max(self.params.upper.abs()) + 33.0 * self.deviation()
+    }
+
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.randomizer.map_or(Event::Nothing, |randomizer| randomizer.event())

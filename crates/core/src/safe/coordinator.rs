@@ -412,12 +412,9 @@ impl<N: Noise> Coordinator<N> {
             let remedy = format!("give an agent below {}", self.agents.len());
             return Err(Error::invalid("agent", agent, remedy));
         }
-        if value.abs() > 1e100 {
-            return Err(Error::invalid(
-                "report",
-                value,
-                "no agent's randomiser sends such a number",
-            ));
+        if value.abs() > self.agents[agent].largest_report() {
+            let remedy = "this agent's randomiser sends no such number: refuse its sender";
+            return Err(Error::invalid("report", value, remedy));
         }
         let open = self.state.open.get_mut(&ticket.0);
         let Some(action) = open.and_then(|actions| actions[agent].take()) else {

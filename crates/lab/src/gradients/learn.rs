@@ -49,7 +49,8 @@ pub struct LearnFile {
     /// The column that holds each person's own epsilon, in place of `privacy`: 0 sends nothing, inf asks for nothing.
     #[serde(default)]
     pub epsilon_column: Option<String>,
-    /// Lines of the file that are about one person, at most; epsilons are those of one line, and certificates are for all of them.
+    /// Lines of the file that are about one person, at most; epsilons are those of one line, and certificates are for all of them,
+    /// whatever levels they have.
     #[serde(default = "one")]
     pub lines_per_person: u64,
 }
@@ -98,7 +99,7 @@ pub struct Learnt {
     pub in_the_clear: u64,
     /// People who sent nothing.
     pub silent: u64,
-    /// What the private people are promised, by level.
+    /// What the private people are promised: by level if each has one line, else what holds for whatever lines one of them has.
     pub certificates: Vec<Certificate>,
     /// What was measured on other people, if any were given.
     pub test: Option<Test>,
@@ -218,7 +219,12 @@ impl LearnFile {
             private: randomizers.values().map(|(_, people)| people).sum(),
             in_the_clear,
             silent,
-            certificates: self.certificates(&records, &randomizers, N::PROTECTS_PEOPLE)?,
+            certificates: self.certificates(
+                &records,
+                &randomizers,
+                in_the_clear,
+                N::PROTECTS_PEOPLE,
+            )?,
             test: self.test(&model, &records)?,
             warnings,
         })
@@ -259,6 +265,7 @@ impl LearnFile {
         &self,
         records: &Records,
         randomizers: &BTreeMap<u64, (AnyRandomizer, u64)>,
+        in_the_clear: u64,
         protects: bool,
     ) -> Result<Vec<Certificate>> {
         let mut conditions = records.conditions();
@@ -266,31 +273,60 @@ impl LearnFile {
         if self.test.is_some() {
             conditions.push("nobody in the file `test` is among these people".into());
         }
-        let certificate = |whom: String, randomizer: &AnyRandomizer| -> Result<Certificate> {
+        if in_the_clear > 0 && self.lines_per_person > 1 {
+            let clear = "no line of such a person asks for no privacy (epsilon = inf): such a line is sent as it is";
+            conditions.push(clear.into());
+        }
+        let certificate = |whom: String, sent: &[(&AnyRandomizer, u64)]| -> Result<Certificate> {
             // One machine reads the file: it is a curator, and people trust it.
-            let guarantee = randomizer.curated_guarantee(self.lines_per_person)?;
+            let guarantee = AnyRandomizer::curated_guarantee(sent)?;
             let guarantee = if protects { guarantee } else { guarantee.simulated() };
             let guarantee = conditions.iter().fold(guarantee, |g, c| g.with_condition(c));
             Ok(Certificate { whom, guarantee })
         };
+        let lines = self.lines_per_person;
         let people: u64 = randomizers.values().map(|(_, people)| people).sum();
         match randomizers.iter().next_back() {
-            Some((level, (randomizer, _))) if randomizers.len() > LEVELS => {
+            Some((level, (randomizer, _))) if lines == 1 && randomizers.len() > LEVELS => {
                 let below = f64::from_bits(*level);
                 let whom = format!("all {people} private people, and more to those below {below}");
-                Ok(vec![certificate(whom, randomizer)?])
+                Ok(vec![certificate(whom, &[(randomizer, 1)])?])
             }
             Some((_, (randomizer, _))) if self.epsilon_column.is_none() => {
-                Ok(vec![certificate(format!("all {people} people"), randomizer)?])
+                Ok(vec![certificate(format!("all {people} people"), &[(randomizer, lines)])?])
+            }
+            // Which lines are one person's is not known: at worst the ones that ask for least.
+            Some(_) if lines > 1 => {
+                let whom = format!(
+                    "whoever has up to {lines} of the {people} private lines, whatever levels these ask for"
+                );
+                Ok(vec![certificate(whom, &least_private(randomizers, lines))?])
             }
             _ => {
                 let each = randomizers.iter().map(|(level, (randomizer, people))| {
                     let level = f64::from_bits(*level);
                     let whom = format!("the {people} people who asked for epsilon = {level}");
-                    certificate(whom, randomizer)
+                    certificate(whom, &[(randomizer, 1)])
                 });
                 each.collect()
             }
         }
     }
+}
+
+/// The `most` lines of the largest levels: all are epsilon-DP reports, whose epsilons add up, so no other lines of one person cost more.
+fn least_private(
+    randomizers: &BTreeMap<u64, (AnyRandomizer, u64)>,
+    most: u64,
+) -> Vec<(&AnyRandomizer, u64)> {
+    let mut left = most;
+    let mut worst = Vec::new();
+    for (randomizer, lines) in randomizers.values().rev() {
+        let taken = left.min(*lines);
+        if taken > 0 {
+            worst.push((randomizer, taken));
+        }
+        left -= taken;
+    }
+    worst
 }

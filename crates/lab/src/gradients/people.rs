@@ -6,7 +6,7 @@ use reticent::{
     Error as CoreError,
     noise::Noise,
     online::{Gradient, Report},
-    privacy::{Guarantee, TrustModel},
+    privacy::{Event, Guarantee, TrustModel},
     randomize::{KNormRandomizer, L1Laplace, LocalLaplace, Randomizer, StaircaseRandomizer},
 };
 use serde::{Deserialize, Serialize};
@@ -141,19 +141,26 @@ impl AnyRandomizer {
         }
     }
 
-    /// What a person may be promised by a machine that reads the data itself and shows nothing but reports.
-    pub(super) fn curated_guarantee(&self, reports: u64) -> reticent::Result<Guarantee> {
-        let event = match self {
-            AnyRandomizer::KNorm(randomizer) => randomizer.event()?,
-            AnyRandomizer::L1Laplace(randomizer) => randomizer.event()?,
-            AnyRandomizer::LocalLaplace(randomizer) => randomizer.event()?,
-            AnyRandomizer::Staircase(randomizer) => randomizer.event()?,
-        };
-        let guarantee = Guarantee::of_person(&event, reports, TrustModel::Joint, DELTA)?;
-        let local = self.guarantee(reports)?;
-        let known = guarantee.conditions().to_vec();
-        let more = local.conditions().iter().filter(|condition| !known.contains(condition));
-        Ok(more.fold(guarantee, |guarantee, condition| guarantee.with_condition(condition)))
+    fn event(&self) -> reticent::Result<Event> {
+        match self {
+            AnyRandomizer::KNorm(randomizer) => randomizer.event(),
+            AnyRandomizer::L1Laplace(randomizer) => randomizer.event(),
+            AnyRandomizer::LocalLaplace(randomizer) => randomizer.event(),
+            AnyRandomizer::Staircase(randomizer) => randomizer.event(),
+        }
+    }
+
+    /// What a person with so many reports by each of these may be promised by a machine that reads the data itself and shows nothing but
+    /// reports.
+    pub(super) fn curated_guarantee(sent: &[(&Self, u64)]) -> reticent::Result<Guarantee> {
+        let part = |&(randomizer, times): &(&Self, u64)| Ok((randomizer.event()?, times));
+        let parts = sent.iter().map(part).collect::<reticent::Result<Vec<_>>>()?;
+        let mut guarantee = Guarantee::of_mixture(&parts, TrustModel::Joint, DELTA)?;
+        for (randomizer, times) in sent {
+            let local = randomizer.guarantee(*times)?;
+            guarantee = local.conditions().iter().fold(guarantee, |g, c| g.with_condition(c));
+        }
+        Ok(guarantee)
     }
 
     pub(super) fn guarantee(&self, reports: u64) -> reticent::Result<Guarantee> {

@@ -181,6 +181,41 @@ fn private_people_send_noise_and_a_person_on_many_lines_pays_for_each() {
 }
 
 #[test]
+fn a_person_on_lines_of_several_levels_is_promised_what_all_of_them_tell() {
+    let lines = |count: u64| {
+        format!(
+            "loss = \"hinge\"\nlines_per_person = {count}\nepsilon_column = \"epsilon\"\n[ranges]\nx = [-1, 1]\ny = [0, 1]\n"
+        )
+    };
+    // One line asks for 8, one for nothing, all others for 1.
+    let level = |i: usize| {
+        if i == 5 {
+            "8"
+        } else if i == 6 {
+            "inf"
+        } else {
+            "1"
+        }
+    };
+    let path = people_file("mixed.csv", &level);
+    for (count, truth) in [(2, 9.0), (3, 10.0)] {
+        let certificates = learn(&path, &lines(count)).unwrap().certificates;
+        assert_eq!(certificates.len(), 1, "nobody is promised the cheaper of two lines");
+        let guarantee = &certificates[0].guarantee;
+        assert!((guarantee.epsilon() - truth).abs() < 1e-6, "{guarantee}");
+        assert!(guarantee.conditions().iter().any(|c| c.contains("sent as it is")), "{guarantee}");
+        assert!(certificates[0].whom.contains(&format!("up to {count}")));
+    }
+    assert_eq!(learn(&path, &lines(1)).unwrap().certificates.len(), 2);
+    // Two lines at 8 may be one person's.
+    let level = |i: usize| if i % 2 == 0 { "8" } else { "1" };
+    let path = people_file("mixed.csv", &level);
+    let certificates = learn(&path, &lines(2)).unwrap().certificates;
+    assert!((certificates[0].guarantee.epsilon() - 16.0).abs() < 1e-6);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn bad_learning_files_are_named() {
     let path = people_file("bad.csv", &|i| if i == 3 { "-1" } else { "1" });
     let refuse = |more: &str, word: &str| {

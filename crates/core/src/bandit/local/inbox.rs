@@ -3,7 +3,9 @@
 //! A report carries 128 random bits and the number of the model it was made under. Within the window of `late_models` models the
 //! server remembers these bits; what is older is refused, so its name need not be kept. Memory is 16 bytes a report of the last
 //! `late_models` models, whatever came before. Two reports share their bits by chance with probability below `n^2 2^-129`. None of this
-//! bears on privacy.
+//! bears on privacy: the server sees every report by itself, so what it makes of a report, or of a copy under another name, is
+//! post-processing of what the local guarantee covers already. A copy that is counted twice harms what is learnt, as any forged
+//! report does. Behind a shuffler it is another matter (`shuffle/repeats`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

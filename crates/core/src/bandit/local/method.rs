@@ -185,6 +185,33 @@ impl Randomizer {
         }
     }
 
+    /// How many values a report has.
+    pub(crate) fn report_length(&self) -> usize {
+        match self {
+            Randomizer::GramGaussian(randomizer) => randomizer.mechanism().deviations().len(),
+            Randomizer::TriangleGaussian(randomizer) => randomizer.mechanism().deviations().len(),
+            Randomizer::AdditivePair(randomizer) => randomizer.mechanism().deviations().len(),
+            Randomizer::UnitGram(randomizer) => randomizer.unit().dimension(),
+            Randomizer::UnitPair(randomizer) => randomizer.unit().dimension(),
+            Randomizer::UnitMoment(randomizer) => randomizer.unit().dimension(),
+            Randomizer::RewardGaussian(_) | Randomizer::RewardResponse(_) => 1,
+        }
+    }
+
+    /// A report takes any one value with a chance of at most 2^-bits, whatever the data.
+    pub(crate) fn entropy_bits(&self) -> f64 {
+        match self {
+            Randomizer::GramGaussian(randomizer) => randomizer.mechanism().entropy_bits(),
+            Randomizer::TriangleGaussian(randomizer) => randomizer.mechanism().entropy_bits(),
+            Randomizer::AdditivePair(randomizer) => randomizer.mechanism().entropy_bits(),
+            Randomizer::RewardGaussian(randomizer) => randomizer.mechanism().entropy_bits(),
+            Randomizer::UnitGram(randomizer) => randomizer.unit().entropy_bits(),
+            Randomizer::UnitPair(randomizer) => randomizer.unit().entropy_bits(),
+            Randomizer::UnitMoment(randomizer) => randomizer.unit().entropy_bits(),
+            Randomizer::RewardResponse(_) => 0.0,
+        }
+    }
+
     pub(crate) fn correlation(&self) -> Correlation {
         match self {
             Randomizer::UnitGram(randomizer) => randomizer.correlation(),

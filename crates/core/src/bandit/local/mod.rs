@@ -9,14 +9,15 @@
 //! | `params` | what both halves agree on, and how levels of epsilon are brought |
 //! | `method`, `choice` | which randomiser, and the sentence that says why |
 //! | `messages` | [`Report`] and [`Model`]: versioned, plain, checked when read |
-//! | `person` | the half on the device: its own generator, its own count of reports |
+//! | `person`, `spent` | the half on the device: its own generator, its own record of what it has sent at which level |
 //! | `inbox` | every report is counted once |
 //! | `server` | the half that sums reports and publishes models |
 //! | `exploration` | from noisy sums to a policy |
 //!
 //! **Guarantee.** Everything the server and everybody else ever sees of a person is their reports, each randomised before it
 //! leaves; the arm itself stays on the device. A report is private whatever model the person saw, however old, and whatever
-//! becomes of the report: late, lost or read twice. The guarantee is per person, at the level the person brought.
+//! becomes of the report: late, lost or read twice. The guarantee is per person, for the
+//! levels the person's reports were made at.
 
 mod choice;
 mod exploration;
@@ -26,6 +27,7 @@ mod method;
 mod params;
 mod person;
 mod server;
+mod spent;
 #[cfg(test)]
 mod tests;
 
@@ -35,8 +37,9 @@ pub(crate) use inbox::Inbox;
 pub use messages::{Guide, Model, Report};
 pub use method::Method;
 pub(crate) use method::Randomizer;
-pub(crate) use params::name_of;
+pub(crate) use params::{CONDITIONS, name_of};
 pub use params::{Levels, LocalParams, LocalPlan};
 pub use person::Person;
 pub(crate) use server::Estimate;
 pub use server::Server;
+pub use spent::Spent;

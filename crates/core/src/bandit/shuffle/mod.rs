@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `params` | calibration through the shuffler, and the guarantee with the trust it needs |
 //! | `shuffler` | the component that breaks the link: batches, a uniform permutation, no names, no slots |
+//! | `repeats` | which reports have come before, by their contents |
 //! | `server` | the server's half: every batch once |
 //!
 //! SDP-LinUCB of Chowdhury and Zhou, "Shuffle Private Linear Contextual Bandits" (2022), in both its forms, around the same
@@ -16,6 +17,7 @@
 //! seen, which is exact.
 
 mod params;
+mod repeats;
 mod server;
 mod shuffler;
 #[cfg(test)]

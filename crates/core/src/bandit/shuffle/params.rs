@@ -12,16 +12,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Aggregation, ShuffleServer, Shuffler,
-    shuffler::{Handing, MEMORY},
+    repeats::{MEMORY, by_contents},
+    shuffler::Handing,
 };
 use crate::{
     Error, Result,
     bandit::{
         Exploration, LocalParams, LocalPlan, Method, Person, PublishedLocal, PublishedMechanism,
+        Spent, local::CONDITIONS,
     },
     error::{positive, probability, requested_delta},
     noise::Noise,
-    privacy::{Accountant, Event, Guarantee, TrustModel, Unit, gaussian},
+    privacy::{Accountant, Event, Guarantee, TrustModel, Unit, gaussian, grid},
     randomize::{Bounds, GramGaussian},
     release::Calibration,
 };
@@ -146,21 +148,31 @@ impl ShuffleParams {
                 calibration: Some(Calibration::Sigma(published.sigma(self.epsilon)?)),
                 ..base
             },
-            (None, Aggregation::Sum) => {
-                let times = self.contributions_per_person.max(1) as f64;
-                let mu = gaussian::mu(self.epsilon, self.delta)? * (1.0 - 1e-9);
-                LocalParams {
-                    method: Some(Method::GramGaussian { split: GramGaussian::DEFAULT_SPLIT }),
-                    calibration: Some(Calibration::Mu(mu * (honest as f64).sqrt() / times)),
-                    ..base
-                }
-            }
+            (None, Aggregation::Sum) => self.summed(&base, honest)?,
             (None, Aggregation::Permute) => {
                 let weakest = vec![self.weakest_local(honest)?];
                 LocalParams { levels: crate::bandit::Levels::Public(weakest), delta: 0.0, ..base }
             }
         };
         Ok(ShufflePlan { params: self.clone(), honest, local: local.check()? })
+    }
+
+    /// Gaussian reports whose sums meet the budget, what the grid costs included.
+    fn summed(&self, base: &LocalParams, honest: u64) -> Result<LocalParams> {
+        let share = (honest as f64).sqrt() / self.contributions_per_person.max(1) as f64;
+        let with = |mu: f64| LocalParams {
+            method: Some(Method::GramGaussian { split: GramGaussian::DEFAULT_SPLIT }),
+            // A hair below, for mu is rounded on its way.
+            calibration: Some(Calibration::Mu(mu * (1.0 - 1e-9) * share)),
+            ..base.clone()
+        };
+        let first = with(gaussian::mu(self.epsilon, self.delta)?);
+        let Event::GridGaussian { sigma, coordinates, .. } = first.check()?.event(0)? else {
+            return Ok(first);
+        };
+        // A little more noise may come with a grid half as fine, and no coarser.
+        let sigma = 0.5 * sigma * (honest as f64).sqrt();
+        Ok(with(grid::largest_mu(self.epsilon, self.delta, coordinates, sigma)?))
     }
 
     /// The largest epsilon of one report that meets the budget after shuffling.
@@ -172,7 +184,7 @@ impl ShuffleParams {
         // Without any amplification epsilon holds.
         let (mut low, mut high) = (self.epsilon, MOST_LOCAL_EPSILON);
         if low >= high {
-            return Ok(low);
+            return Ok(high);
         }
         if meets(high)? {
             return Ok(high);
@@ -201,21 +213,25 @@ impl ShufflePlan {
 
     /// A person's half: the same as without a shuffler, with weaker noise.
     pub fn person<N: Noise>(&self, noise: N) -> Result<Person<N>> {
-        self.person_after(0, noise)
+        self.local.person(0, noise)
     }
 
-    /// The half of a person who has made so many reports before.
-    pub fn person_after<N: Noise>(&self, reports: u64, noise: N) -> Result<Person<N>> {
-        self.local.person_after(0, reports, noise)
+    /// The half of a person who has reported before: `spent` is what their last half said.
+    pub fn person_after<N: Noise>(&self, spent: &Spent, noise: N) -> Result<Person<N>> {
+        self.local.person_after(0, spent, noise)
     }
 
     /// The component in between.
     pub fn shuffler<N: Noise>(&self, noise: N) -> Result<Shuffler<N>> {
         let handing = match self.params.aggregation {
-            Aggregation::Permute => Handing::Permute,
+            Aggregation::Permute => Handing::Permute {
+                values: self.local.report_length(0)?,
+                largest: self.local.largest_entry(0)?,
+            },
             Aggregation::Sum => Handing::Sum { exponents: self.local.summed_exponents()? },
         };
-        Ok(Shuffler::new(self.local.protocol(), self.params.batch, handing, noise))
+        let bits = self.local.entropy_bits(0)?;
+        Ok(Shuffler::new(self.local.protocol(), self.params.batch, handing, bits, noise))
     }
 
     /// The server's half.
@@ -240,15 +256,24 @@ impl ShufflePlan {
     pub fn guarantee(&self) -> Result<Guarantee> {
         let ShuffleParams { delta, epsilon, batch, contributions_per_person, .. } = self.params;
         let guarantee = Guarantee::of(&self.event()?, TrustModel::Shuffle, delta)?
-        .with_unit(Unit::Person { at_most: contributions_per_person })
-        .with_condition("a saved shuffler resumed with the true number of batches made, by one process at a time")
-        .with_condition(format!(
-            "batches of {batch}, of whom {} randomise honestly; none smaller leaves the shuffler",
-            self.honest
-        ))
-        .with_condition(format!(
-            "no report reaches the shuffler again after {MEMORY} others (it drops repeats before)"
-        ));
+            .with_unit(Unit::Person { at_most: contributions_per_person });
+        let guarantee = CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c));
+        let again = match by_contents(self.local.entropy_bits(0)?) {
+            true => format!(
+                "no report reaches the shuffler again after {MEMORY} others (before that it drops what has the contents of another, whatever its name)"
+            ),
+            false => format!(
+                "no report reaches the shuffler again after {MEMORY} others or under another name (reports of so few values are not told apart by their contents)"
+            ),
+        };
+        let guarantee = guarantee
+            .with_condition("a saved shuffler resumed with the true number of batches made, by one process at a time")
+            .with_condition(format!(
+                "batches of {batch}, of whom {} randomise honestly; none smaller leaves the shuffler",
+                self.honest
+            ))
+            .with_condition(again)
+            .with_condition("reports reach the shuffler unread and unchanged: against whoever reads one on its way its local guarantee holds");
         match &self.params.published {
             None => Ok(guarantee),
             Some(published) => {

@@ -7,19 +7,17 @@
 //! Sums are taken in integers, in units of the grid that reports are on. In floating point one dishonest report of 2^52 units
 //! would make every later addition round to a coarser grid, one person at a time, and the weak noise of each would vanish.
 //!
-//! A report that came twice would be in two batches, and seen twice: the names of the last [`MEMORY`] reports are remembered,
-//! and a repeated one is dropped. A replay older than that is the network's to prevent; the guarantee says so.
-
-use std::collections::{BTreeSet, VecDeque};
+//! A report that comes again is dropped (`repeats`), so that it is in one batch only.
+//!
+//! Whether a report is refused must not depend on the data of an honest person: a refusal delays the batch. Every value of a device of this
+//! protocol is taken: sums are of whole grid units below 2^53 (`release/single.rs`), points of the sphere have entries of at most 1.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use super::repeats::Repeats;
 use crate::{Error, Result, bandit::Report, noise::Noise, release::power_of_two, saved};
 
 const KIND: &str = "shuffler";
-
-/// How many names of reports are remembered.
-pub(super) const MEMORY: usize = 1 << 20;
 
 /// What the shuffler hands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,14 +73,49 @@ impl Batch {
 /// How a batch is handed on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Handing {
-    Permute,
+    /// So many values, of at most this size.
+    Permute { values: usize, largest: f64 },
     /// Values are multiples of `2^-exponent`.
-    Sum {
-        exponents: Vec<i32>,
-    },
+    Sum { exponents: Vec<i32> },
 }
 
-/// Reports that can be summed stay below so many grid units: what doubles hold exactly.
+impl Handing {
+    /// Refuses what no device of this protocol makes: it would spoil the batch for everybody in it.
+    fn check(&self, level: Option<u16>, features: Option<&[f64]>, values: &[f64]) -> Result<()> {
+        let remedy = "no device of this protocol makes such a report: refuse its sender";
+        if level != Some(0) {
+            return Err(Error::invalid("level", format!("{level:?}"), remedy));
+        }
+        if features.is_some() {
+            return Err(Error::invalid("features", "given", remedy));
+        }
+        let expected = match self {
+            Handing::Permute { values, .. } => *values,
+            Handing::Sum { exponents } => exponents.len(),
+        };
+        if values.len() != expected {
+            return Err(Error::Dimension { field: "values", expected, found: values.len() });
+        }
+        let odd = match self {
+            Handing::Permute { largest, .. } => {
+                values.iter().find(|value| value.is_nan() || value.abs() > *largest)
+            }
+            Handing::Sum { exponents } => {
+                let whole = |(value, exponent): (&f64, &i32)| {
+                    let units = value * power_of_two(*exponent);
+                    units.abs() < MOST_UNITS && units.fract() == 0.0
+                };
+                values.iter().zip(exponents).find(|pair| !whole(*pair)).map(|(value, _)| value)
+            }
+        };
+        match odd {
+            None => Ok(()),
+            Some(value) => Err(Error::invalid("values", value, remedy)),
+        }
+    }
+}
+
+/// Reports that can be summed stay below so many grid units, whatever is clipped and drawn: what doubles hold exactly.
 const MOST_UNITS: f64 = 9_007_199_254_740_992.0;
 
 /// The component between people and server. Run it where the server cannot look inside.
@@ -109,14 +142,14 @@ struct State<N> {
     handing: Handing,
     waiting: Vec<Shuffled>,
     next: u64,
-    /// Names of the last reports: as a set, and oldest first.
-    names: BTreeSet<[u64; 2]>,
-    order: VecDeque<[u64; 2]>,
+    repeats: Repeats,
     noise: N,
 }
 
 impl<N: Noise> Shuffler<N> {
-    pub(super) fn new(protocol: u64, batch: u64, handing: Handing, noise: N) -> Self {
+    /// `bits`: a report takes any one value with a chance of at most 2^-bits.
+    pub(super) fn new(protocol: u64, batch: u64, handing: Handing, bits: f64, noise: N) -> Self {
+        let mut noise = noise;
         Shuffler {
             state: State {
                 protocol,
@@ -124,8 +157,7 @@ impl<N: Noise> Shuffler<N> {
                 handing,
                 waiting: Vec::new(),
                 next: 0,
-                names: BTreeSet::new(),
-                order: VecDeque::new(),
+                repeats: Repeats::new(bits, &mut noise),
                 noise,
             },
         }
@@ -144,17 +176,9 @@ impl<N: Noise> Shuffler<N> {
             let remedy = "it was made for a protocol with other parameters: refuse its sender";
             return Err(Error::invalid("protocol", format!("{:x}", report.protocol()), remedy));
         }
-        if let Handing::Sum { exponents } = &state.handing {
-            check_units(report.values(), exponents)?;
-        }
-        if !state.names.insert(report.id()) {
+        state.handing.check(report.level(), report.features(), report.values())?;
+        if !state.repeats.remember(report) {
             return Ok(None);
-        }
-        state.order.push_back(report.id());
-        if state.order.len() > MEMORY
-            && let Some(oldest) = state.order.pop_front()
-        {
-            state.names.remove(&oldest);
         }
         state.waiting.push(Shuffled {
             level: report.level(),
@@ -180,7 +204,7 @@ impl<N: Noise> State<N> {
     fn close(&mut self, number: u64, mut contents: Vec<Shuffled>) -> Batch {
         let people = contents.len() as u64;
         match &self.handing {
-            Handing::Permute => permute(&mut contents, &mut self.noise),
+            Handing::Permute { .. } => permute(&mut contents, &mut self.noise),
             Handing::Sum { exponents } => {
                 let mut units = vec![0_i128; exponents.len()];
                 for report in &contents {
@@ -197,22 +221,6 @@ impl<N: Noise> State<N> {
         }
         Batch { version: Batch::VERSION, protocol: self.protocol, number, people, contents }
     }
-}
-
-/// Refuses values that no randomiser of this protocol makes.
-fn check_units(values: &[f64], exponents: &[i32]) -> Result<()> {
-    if values.len() != exponents.len() {
-        let (expected, found) = (exponents.len(), values.len());
-        return Err(Error::Dimension { field: "values", expected, found });
-    }
-    for (value, exponent) in values.iter().zip(exponents) {
-        let units = value * power_of_two(*exponent);
-        if !(units.abs() <= MOST_UNITS && units.fract() == 0.0) {
-            let remedy = "no device of this protocol makes such a value: refuse its sender";
-            return Err(Error::invalid("values", value, remedy));
-        }
-    }
-    Ok(())
 }
 
 impl<N: Noise + Serialize + DeserializeOwned> Shuffler<N> {
@@ -236,8 +244,9 @@ impl<N: Noise + Serialize + DeserializeOwned> Shuffler<N> {
             );
             return Err(Error::invalid("batches_made", batches_made, remedy));
         }
-        if let Handing::Sum { exponents } = &state.handing {
-            state.waiting.iter().try_for_each(|report| check_units(&report.values, exponents))?;
+        for waiting in &state.waiting {
+            let Shuffled { level, features, values } = waiting;
+            state.handing.check(*level, features.as_deref(), values)?;
         }
         // Two copies of one state must not permute alike.
         state.noise.refresh()?;

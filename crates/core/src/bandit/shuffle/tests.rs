@@ -141,6 +141,27 @@ fn a_sum_is_the_sum_and_every_batch_counts_once() {
 }
 
 #[test]
+fn a_sum_refuses_nobody_whatever_the_noise_and_the_data() {
+    let large =
+        [(1.0, 1 << 24), (4.0, 1 << 20), (8.0, 1 << 20), (1e5, 20), (1e6, 20), (1e6, 1 << 24)];
+    for (epsilon, batch) in large {
+        let params = ShuffleParams::new(bounds(), epsilon, 1e-6, batch, Aggregation::Sum);
+        let plan = params.check().unwrap();
+        let stated = plan.guarantee().unwrap().epsilon();
+        assert!(stated <= epsilon * (1.0 + 1e-9) && stated > 0.99 * epsilon, "{stated} {epsilon}");
+        let model = plan.server().publish().unwrap();
+        for x in [[1.0, 0.0], [0.6, 0.0], [0.0, 0.0]] {
+            let mut shuffler = plan.shuffler(Seeded(32)).unwrap();
+            let taken = (0..200).filter(|seed| {
+                let mut person = plan.person(Seeded(*seed)).unwrap();
+                shuffler.take(&person.report(&model, &x, 1.0).unwrap()).is_ok()
+            });
+            assert_eq!(taken.count(), 200, "epsilon {epsilon}, batch {batch}, x {x:?}");
+        }
+    }
+}
+
+#[test]
 fn one_dishonest_report_does_not_round_the_others_away() {
     let plan = plan(3, Aggregation::Sum);
     let reports = reports(&plan, 3, &mut Seeded(20));
@@ -231,10 +252,102 @@ fn a_refreshed_shuffler_leaves_the_key_that_was_saved() {
 
 #[test]
 fn a_person_goes_on_counting_where_they_stopped() {
-    let plan = plan(3, Aggregation::Sum);
-    let most = plan.person(Seeded(1)).unwrap().reports_left();
-    assert_eq!(plan.person_after(most, Seeded(1)).unwrap().reports_left(), 0);
-    assert!(plan.person_after(most + 1, Seeded(1)).is_err());
+    let params = ShuffleParams {
+        contributions_per_person: 2,
+        ..ShuffleParams::new(bounds(), 1.0, 1e-3, 3, Aggregation::Sum)
+    };
+    let plan = params.check().unwrap();
+    let model = plan.server().publish().unwrap();
+    let mut person = plan.person(Seeded(1)).unwrap();
+    person.report(&model, &[0.6, 0.8], 1.0).unwrap();
+    let mut again = plan.person_after(person.spent(), Seeded(2)).unwrap();
+    assert_eq!((person.reports_left(), again.reports_left()), (1, 1));
+    again.report(&model, &[0.6, 0.8], 1.0).unwrap();
+    let last = plan.person_after(again.spent(), Seeded(3)).unwrap();
+    assert_eq!((last.reports_left(), last.spent().reports()), (0, 2));
+    // What was spent under another plan says nothing here.
+    let other = ShuffleParams { epsilon: 2.0, ..params }.check().unwrap();
+    assert!(other.person_after(person.spent(), Seeded(4)).is_err());
+}
+
+#[test]
+fn a_report_under_another_name_does_not_leave_a_second_time() {
+    for aggregation in [Aggregation::Sum, Aggregation::Permute] {
+        let plan = plan(2, aggregation);
+        let reports = reports(&plan, 4, &mut Seeded(30));
+        let edited = |change: &dyn Fn(&mut serde_json::Value)| {
+            let mut json = serde_json::to_value(&reports[0]).unwrap();
+            change(&mut json);
+            serde_json::from_value::<Report>(json).unwrap()
+        };
+        let mut shuffler = plan.shuffler(Seeded(31)).unwrap();
+        shuffler.take(&reports[0]).unwrap();
+        assert!(shuffler.take(&reports[1]).unwrap().is_some());
+        let renamed = edited(&|json| json["id"] = serde_json::json!([5, 6]));
+        let other_model = edited(&|json| json["model"] = 9.into());
+        for copy in [&renamed, &other_model] {
+            assert!(shuffler.take(copy).unwrap().is_none());
+            assert_eq!(shuffler.waiting(), 0, "{aggregation:?}");
+        }
+        // The memory is kept with the state.
+        let bytes = shuffler.save();
+        let mut restored = Shuffler::<Seeded>::load(&bytes, shuffler.batches()).unwrap();
+        assert!(restored.take(&renamed).unwrap().is_none());
+        assert_eq!(restored.waiting(), 0);
+        // Fields that no device of this protocol writes do not make a report another one: it is refused.
+        for odd in [
+            edited(&|json| json["level"] = serde_json::Value::Null),
+            edited(&|json| json["level"] = 3.into()),
+            edited(&|json| json["features"] = serde_json::json!([0.1, 0.2])),
+        ] {
+            assert!(shuffler.take(&odd).is_err());
+        }
+        // Other people's reports are taken.
+        shuffler.take(&reports[2]).unwrap();
+        assert!(shuffler.take(&reports[3]).unwrap().is_some());
+        let conditions = plan.guarantee().unwrap().conditions().join("; ");
+        assert!(conditions.contains("whatever its name"), "{conditions}");
+    }
+}
+
+#[test]
+fn equal_reports_of_two_people_are_both_taken_where_reports_have_few_values() {
+    // On a circle, at an epsilon at which the report is the truth to the last bit but one time in 10^12.
+    let bounds = Bounds { unit_arms: true, ..Bounds::unit(1) };
+    let params = ShuffleParams::new(bounds, 200.0, 1e-3, 2, Aggregation::Permute);
+    let plan = params.check().unwrap();
+    let model = plan.server().publish().unwrap();
+    let report = |seed| {
+        let mut person = plan.person(Seeded(seed)).unwrap();
+        person.report(&model, &[1.0], 1.0).unwrap()
+    };
+    let (one, two) = (report(40), report(41));
+    assert_eq!(one.values(), two.values(), "this test needs equal reports");
+    let mut shuffler = plan.shuffler(Seeded(42)).unwrap();
+    shuffler.take(&one).unwrap();
+    shuffler.take(&one).unwrap();
+    assert_eq!(shuffler.waiting(), 1, "the same report again");
+    assert!(shuffler.take(&two).unwrap().is_some(), "another person's");
+    let conditions = plan.guarantee().unwrap().conditions().join("; ");
+    assert!(conditions.contains("under another name"), "{conditions}");
+}
+
+#[test]
+fn the_certificate_rests_on_what_the_local_one_rests_on() {
+    for aggregation in [Aggregation::Sum, Aggregation::Permute] {
+        let plan = plan(20, aggregation);
+        let (shuffled, local) = (plan.guarantee().unwrap(), plan.local_guarantee().unwrap());
+        for condition in ["that and when a person reports", "silence shows"] {
+            for guarantee in [&shuffled, &local] {
+                assert!(
+                    guarantee.conditions().iter().any(|c| c.contains(condition)),
+                    "{guarantee}"
+                );
+            }
+        }
+        let read = "against whoever reads one on its way its local guarantee holds";
+        assert!(shuffled.conditions().iter().any(|c| c.contains(read)));
+    }
 }
 
 #[test]
