@@ -206,7 +206,7 @@ fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Fig
             });
         }
     }
-    // Who has no such key is a level that the others are measured by.
+    // An algorithm without the swept key is drawn as a horizontal reference line.
     let ends = |pick: fn(f64, f64) -> f64| {
         series.iter().flat_map(|line| &line.points).map(|point| point.0).reduce(pick)
     };
@@ -233,7 +233,7 @@ fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Fig
     let x = scale(&|| all().map(|point| point.0).collect());
     let y = scale(&|| all().map(|point| point.1).collect());
     (!series.is_empty()).then(|| Figure {
-        title: format!("{name}: final regret against {key}, 95 % intervals"),
+        title: format!("{name}: final regret against {key}, means and 95 % intervals"),
         x: (key.to_string(), x),
         y: ("final regret".into(), y),
         series,
