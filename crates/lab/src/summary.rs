@@ -187,6 +187,7 @@ fn measures(trials: &[Trial]) -> Vec<(&'static str, Estimate)> {
 /// A counter as one would write it: whole where it is, and small numbers not as zeros.
 fn plain(value: f64) -> String {
     match value.abs() {
+        size if size.is_nan() => "unknown".into(),
         size if size > 0.0 && !(1e-3..1e7).contains(&size) => format!("{value:.2e}"),
         _ if value.fract() == 0.0 => format!("{value}"),
         _ => format!("{value:.4}"),

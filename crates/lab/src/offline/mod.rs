@@ -23,7 +23,7 @@
 //! ```
 //!
 //! They hold at any number of lines and of rewards, if the lines are independent draws of one law, the propensities are right and W is. With
-//! no reward among n matched lines of equal weight the self-normalised one ends near 4.9/n, where a normal interval would end at 0. Below an
+//! no reward among n matched lines of equal weight the self-normalised one ends near 4.8/n, where a normal interval would end at 0. Below an
 //! effective n of [`LEAST_EFFECTIVE_SIZE`] there is no interval: it would say next to nothing and rest on a few lines.
 //!
 //! **Clipped weights.** With W below the largest weight of the log, weights above it count as W. All estimates are then of a smaller value,

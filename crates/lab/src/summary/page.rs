@@ -11,10 +11,6 @@ use crate::{
     sweep,
 };
 
-/// What the lines of a regret figure are, beside its axis.
-const EXPLAINED: &str =
-    " (line and band: mean and its 95 % interval; dotted: median; triangle: 95th percentile)";
-
 /// What the regret of a log is.
 const ESTIMATED: &str = " against the highest reward, estimated while learning";
 
@@ -138,7 +134,10 @@ impl Summary {
         let nothing = series.iter().flat_map(|line| &line.points).all(|(_, regret)| *regret <= 0.0);
         Figure {
             title: format!("{}: regret{}", self.name, if sampled { "" } else { ESTIMATED }),
-            x: (format!("round{}", if sampled { EXPLAINED } else { "" }), Scale::Logarithmic),
+            x: (
+                format!("round{}", if sampled { sweep::EXPLAINED } else { "" }),
+                Scale::Logarithmic,
+            ),
             // Somebody who never errs has no place on a logarithmic axis.
             y: ("regret".into(), if nothing { Scale::Linear } else { Scale::Logarithmic }),
             series,
