@@ -56,16 +56,23 @@ fn a_log_is_evaluated_with_intervals_in_summary_and_report() {
     for algorithm in summary["algorithms"].as_array().unwrap() {
         let measure = |what: &str| {
             let all = algorithm["measures"].as_array().unwrap();
-            all.iter().find(|m| m[0] == what).unwrap()[1]["mean"].as_f64().unwrap()
+            all.iter().find(|m| m[0] == what).unwrap()[1].clone()
         };
+        let value = |what: &str| measure(what)["mean"].as_f64().unwrap();
         for what in ["IPS value", "self-normalised value", "doubly robust value"] {
-            let [low, high] = ["low", "high"].map(|end| measure(&format!("{what}, 95 % {end}")));
-            assert!(low <= measure(what) && measure(what) <= high, "{what}");
+            let ends = measure(what)["interval_95"].clone();
+            let [low, high] = [0, 1].map(|end| ends[end].as_f64().unwrap());
+            assert!(
+                0.0 <= low && low <= value(what) && value(what) <= high && high <= 1.0,
+                "{what}"
+            );
         }
-        assert!(measure("effective sample size") > 1.0);
+        assert!(value("effective sample size") > 30.0 && value("lines learnt from") == 400.0);
+        assert_eq!(algorithm["headline"], "doubly robust value");
     }
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
-    for words in ["doubly robust value", "95 % from", "not covered", "logged decisions"] {
+    assert!(out.join("figures/values.png").exists());
+    for words in ["Doubly robust value", "95 % from", "not covered", "logged decisions"] {
         assert!(page.contains(words), "{words}");
     }
     let _ = std::fs::remove_dir_all(folder);

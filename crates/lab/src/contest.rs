@@ -57,6 +57,11 @@ pub trait Contestant: sealed::Sealed + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// The measure of its trials that stands first in tables and figures, before the regret.
+    fn headline(&self) -> Option<&'static str> {
+        None
+    }
+
     /// A hash of data that were read from elsewhere and determine a trial too; stored results of other data are not used.
     fn data_hash(&self) -> u64 {
         0

@@ -1,4 +1,4 @@
-//! Figures: lines with bands on linear or logarithmic axes, as self-contained SVG and as PNG.
+//! Figures: lines with bands on linear or logarithmic axes, or values with intervals in named rows, as self-contained SVG and as PNG.
 //!
 //! Values are mapped to the plane here (a logarithmic axis draws `log10`), so that the drawing library only
 //! ever sees plain coordinates.
@@ -16,13 +16,15 @@ use plotters::{
 
 use crate::{Error, Result, report};
 
-/// Whether an axis is linear or logarithmic.
+/// What an axis shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Equal steps are equal differences.
     Linear,
     /// Equal steps are equal ratios; values at or below zero are left out.
     Logarithmic,
+    /// Downwards, a row for each [`Line::Interval`] with its name: row i is at -i.
+    Rows,
 }
 
 /// How a line is drawn.
@@ -30,14 +32,20 @@ pub enum Scale {
 pub enum Line {
     /// What was measured.
     Solid,
-    /// What theory says.
+    /// What theory says, or a level to compare with.
     Dashed,
+    /// Thin, beside the line it belongs to.
+    Dotted,
+    /// A triangle at each point.
+    Marks,
+    /// A dot at each point with its band as a horizontal bar.
+    Interval,
 }
 
 /// One line of a figure.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// What the legend calls it.
+    /// What the legend, or the row, calls it; nothing for what belongs to another line.
     pub name: String,
     /// Which colour of the palette, so that the same thing has the same colour in every figure.
     pub colour: usize,
@@ -47,8 +55,8 @@ pub struct Series {
     pub line: Line,
     /// (x, y) in drawing order.
     pub points: Vec<(f64, f64)>,
-    /// Half-width of a band around the line, one per point, or empty.
-    pub band: Vec<f64>,
+    /// Lower and upper end of a band around the line, one per point, or empty.
+    pub band: Vec<(f64, f64)>,
 }
 
 /// A figure with its words.
@@ -99,7 +107,7 @@ const MOST_TICKS: usize = 9;
 impl Scale {
     fn place(self, value: f64) -> Option<f64> {
         let placed = match self {
-            Scale::Linear => value,
+            Scale::Linear | Scale::Rows => value,
             Scale::Logarithmic => value.log10(),
         };
         placed.is_finite().then_some(placed)
@@ -129,12 +137,13 @@ impl Scale {
                 let sizes = std::iter::once(fine).chain((1..).map(|step| steps(f64::from(step))));
                 sizes.into_iter().find(fits).unwrap_or_default()
             }
+            Scale::Rows => steps(1.0),
         }
     }
 
     fn label(self, placed: f64) -> String {
         let value = match self {
-            Scale::Linear => placed,
+            Scale::Linear | Scale::Rows => placed,
             Scale::Logarithmic => 10f64.powf(placed),
         };
         match value.abs() {
@@ -156,6 +165,8 @@ impl Scale {
 struct Axis {
     scale: Scale,
     range: (f64, f64),
+    /// Of the rows, where it has rows.
+    names: Vec<String>,
 }
 
 impl Ranged for Axis {
@@ -182,7 +193,8 @@ impl ValueFormatter<f64> for Axis {
     }
 
     fn format_ext(&self, placed: &f64) -> String {
-        self.scale.label(*placed)
+        let name = || self.names.get((-placed).round() as usize).cloned().unwrap_or_default();
+        if self.scale == Scale::Rows { name() } else { self.scale.label(*placed) }
     }
 }
 
@@ -224,16 +236,45 @@ impl Figure {
         Error::Figure { title: self.title.clone(), reason }
     }
 
+    /// What the legend explains: rows have their names beside them.
+    fn legend(&self) -> impl Iterator<Item = &Series> {
+        let explained = |series: &&Series| !series.name.is_empty() && series.line != Line::Interval;
+        self.series.iter().filter(explained)
+    }
+
+    /// The names of the rows.
+    fn rows(&self) -> Vec<String> {
+        let rows = self.series.iter().filter(|series| series.line == Line::Interval);
+        rows.map(|series| series.name.clone()).collect()
+    }
+
     /// Names in one row of the legend.
     fn legend_columns(&self) -> usize {
-        let longest = self.series.iter().map(|series| series.name.chars().count()).max();
+        let longest = self.legend().map(|series| series.name.chars().count()).max();
         let room = 40 + LETTER * longest.unwrap_or(0);
         (WIDTH as usize / room.max(1)).clamp(1, LEGEND_COLUMNS)
     }
 
     fn size(&self) -> (u32, u32) {
-        let rows = self.series.len().div_ceil(self.legend_columns()) as u32;
-        (WIDTH, HEIGHT + LEGEND_ROW * rows)
+        let rows = self.legend().count().div_ceil(self.legend_columns()) as u32;
+        (WIDTH, self.height() + LEGEND_ROW * rows)
+    }
+
+    /// Of the drawing without its legend: rows need no more than they are.
+    fn height(&self) -> u32 {
+        match self.y.1 {
+            Scale::Rows => 120 + 34 * self.rows().len() as u32,
+            _ => HEIGHT,
+        }
+    }
+
+    /// Room for what stands left of the vertical axis.
+    fn label_area(&self) -> u32 {
+        let longest = self.rows().iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        match self.y.1 {
+            Scale::Rows => (20 + LETTER * longest).min(WIDTH as usize / 2) as u32,
+            _ => 64,
+        }
     }
 
     /// Draws on anything; all sizes are in units of so many of its points.
@@ -252,22 +293,28 @@ impl Figure {
         let placed: Vec<Vec<(f64, f64, f64, f64)>> =
             self.series.iter().map(|series| place(series, x_scale, y_scale)).collect();
         let all = || placed.iter().flatten();
-        let x_range = range(all().map(|point| point.0), 0.0).ok_or("it has no points")?;
-        let y_range = range(all().flat_map(|point| [point.1, point.2, point.3]), 0.05)
-            .ok_or("it has no points")?;
+        let bars = || self.series.iter().filter(|series| series.line == Line::Interval);
+        let bars = bars().flat_map(|series| &series.band).flat_map(|end| [end.0, end.1]);
+        let margin = if y_scale == Scale::Rows { 0.05 } else { 0.0 };
+        let widths = all().map(|point| point.0).chain(bars.filter_map(|end| x_scale.place(end)));
+        let x_range = range(widths, margin).ok_or("it has no points")?;
+        let y_range = match y_scale {
+            Scale::Rows => (0.5 - self.rows().len() as f64, 0.5),
+            _ => range_with_bands(&placed).ok_or("it has no points")?,
+        };
 
         let columns = self.legend_columns();
         let at = |x: i32, y: i32| (x * unit as i32, y * unit as i32);
         area.fill(&WHITE).map_err(|e| say(&e))?;
-        let (drawing, legend) = area.split_vertically(HEIGHT * unit);
+        let (drawing, legend) = area.split_vertically(self.height() * unit);
         let mut chart = ChartBuilder::on(&drawing)
             .caption(&self.title, ("sans-serif", 20 * unit))
             .margin(12 * unit)
             .x_label_area_size(44 * unit)
-            .y_label_area_size(64 * unit)
+            .y_label_area_size(self.label_area() * unit)
             .build_cartesian_2d(
-                Axis { scale: x_scale, range: x_range },
-                Axis { scale: y_scale, range: y_range },
+                Axis { scale: x_scale, range: x_range, names: Vec::new() },
+                Axis { scale: y_scale, range: y_range, names: self.rows() },
             )
             .map_err(|e| say(&e))?;
         chart
@@ -275,7 +322,7 @@ impl Figure {
             .x_desc(&self.x.0)
             .y_desc(&self.y.0)
             .x_labels(MOST_TICKS)
-            .y_labels(MOST_TICKS)
+            .y_labels(MOST_TICKS.max(self.rows().len()))
             .light_line_style(WHITE)
             .bold_line_style(RGBColor(225, 225, 225).stroke_width(unit))
             .axis_style(BLACK.stroke_width(unit))
@@ -284,11 +331,12 @@ impl Figure {
             .map_err(|e| say(&e))?;
         for (series, points) in self.series.iter().zip(&placed) {
             let colour = colour(series);
-            if !series.band.is_empty() {
+            if !series.band.is_empty() && series.line != Line::Interval {
+                let cut = |end: f64| end.clamp(y_range.0, y_range.1);
                 let outline = points
                     .iter()
-                    .map(|p| (p.0, p.3))
-                    .chain(points.iter().rev().map(|p| (p.0, p.2)));
+                    .map(|p| (p.0, cut(p.3)))
+                    .chain(points.iter().rev().map(|p| (p.0, cut(p.2))));
                 chart
                     .draw_series([Polygon::new(
                         outline.collect::<Vec<_>>(),
@@ -307,16 +355,36 @@ impl Figure {
                         .draw_series(DashedLineSeries::new(places, 7 * unit, 5 * unit, style))
                         .map_err(|e| say(&e))?;
                 }
+                Line::Dotted => {
+                    let style = colour.stroke_width(unit);
+                    chart
+                        .draw_series(DashedLineSeries::new(places, 2 * unit, 3 * unit, style))
+                        .map_err(|e| say(&e))?;
+                }
+                Line::Marks => {
+                    let mark = |at| TriangleMarker::new(at, 5 * unit, colour.filled());
+                    chart.draw_series(places.map(mark)).map_err(|e| say(&e))?;
+                }
+                Line::Interval => {
+                    let ends =
+                        series.band.iter().zip(points).filter_map(|(&(low, high), point)| {
+                            Some([(x_scale.place(low)?, point.1), (x_scale.place(high)?, point.1)])
+                        });
+                    let bar = |ends: [(f64, f64); 2]| PathElement::new(ends, style);
+                    chart.draw_series(ends.map(bar)).map_err(|e| say(&e))?;
+                    let dot = |at| Circle::new(at, 5 * unit, colour.filled());
+                    chart.draw_series(places.map(dot)).map_err(|e| say(&e))?;
+                }
             }
         }
         // The legend stands below the drawing, where it hides nothing.
-        for (index, series) in self.series.iter().enumerate() {
+        for (index, series) in self.legend().enumerate() {
             let x = 16 + (index % columns) as i32 * (WIDTH as i32 / columns as i32);
             let y = (index / columns) as i32 * LEGEND_ROW as i32;
             let style = colour(series).stroke_width(3 * unit);
             let dashes: &[(i32, i32)] = match series.line {
-                Line::Solid => &[(0, 20)],
                 Line::Dashed => &[(0, 5), (8, 13), (16, 20)],
+                _ => &[(0, 20)],
             };
             for (from, to) in dashes {
                 legend
@@ -361,18 +429,27 @@ fn encode(
     Ok(bytes)
 }
 
-/// (x, y, lower, upper) of each point that the scales can show.
+/// (x, y, lower, upper) of each point that the scales can show. Where a logarithmic axis cannot show a lower end, it is minus infinity: the
+/// band then runs to the edge of the drawing.
 fn place(series: &Series, x_scale: Scale, y_scale: Scale) -> Vec<(f64, f64, f64, f64)> {
-    let band = |index: usize| series.band.get(index).copied().unwrap_or(0.0);
-    series
-        .points
-        .iter()
-        .enumerate()
-        .filter_map(|(index, &(x, y))| {
-            let (x, y, half) = (x_scale.place(x)?, y, band(index));
-            Some((x, y_scale.place(y)?, y_scale.place(y - half)?, y_scale.place(y + half)?))
-        })
-        .collect()
+    let place = |(index, &(x, y)): (usize, &(f64, f64))| {
+        let (x, placed) = (x_scale.place(x)?, y_scale.place(y)?);
+        let band = series.band.get(index).filter(|_| series.line != Line::Interval);
+        let (low, high) = band.copied().unwrap_or((y, y));
+        let low = y_scale.place(low).unwrap_or(f64::NEG_INFINITY);
+        Some((x, placed, low, y_scale.place(high)?))
+    };
+    series.points.iter().enumerate().filter_map(place).collect()
+}
+
+/// The range of the lines, and of their bands as far as half that range beyond: a band that is wider is cut at the edge of the drawing, or lines
+/// over few trials would be flattened by what is not known of them.
+fn range_with_bands(placed: &[Vec<(f64, f64, f64, f64)>]) -> Option<(f64, f64)> {
+    let all = || placed.iter().flatten();
+    let (low, high) = range(all().map(|point| point.1), 0.0)?;
+    let room = 0.5 * (high - low).max(0.1);
+    let ends = all().flat_map(|point| [point.1, point.2, point.3]);
+    range(ends.map(|end| end.clamp(low - room, high + room)), 0.05)
 }
 
 /// Smallest and largest value, with a margin; one apart if they coincide.
@@ -387,67 +464,4 @@ fn range(values: impl Iterator<Item = f64>, margin: f64) -> Option<(f64, f64)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn figure(points: Vec<(f64, f64)>) -> Figure {
-        Figure {
-            title: "noise".into(),
-            x: ("round".into(), Scale::Logarithmic),
-            y: ("deviation".into(), Scale::Logarithmic),
-            series: vec![Series {
-                name: "tree".into(),
-                colour: 0,
-                paleness: 0.0,
-                line: Line::Solid,
-                band: vec![0.1; points.len()],
-                points,
-            }],
-        }
-    }
-
-    #[test]
-    fn a_figure_shows_its_words_and_its_line() {
-        let svg = figure(vec![(1.0, 2.0), (10.0, 3.0), (100.0, 4.0)]).svg().unwrap();
-        for word in ["<svg", "noise", "round", "deviation", "tree", "polyline"] {
-            assert!(svg.contains(word), "{word} is missing");
-        }
-    }
-
-    #[test]
-    fn axes_have_round_numbers() {
-        let labels = |scale: Scale, low: f64, high: f64| -> String {
-            let ticks = scale.ticks((low, high)).into_iter();
-            ticks.map(|tick| scale.label(tick)).collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(labels(Scale::Linear, 0.0, 1.0), "0 0.2 0.4 0.6 0.8 1");
-        assert_eq!(labels(Scale::Linear, -3.0, 45_000.0), "0 10000 20000 30000 40000");
-        let log = |low: f64, high: f64| labels(Scale::Logarithmic, low.log10(), high.log10());
-        assert_eq!(log(0.25, 8.0), "0.5 1 2 5");
-        assert_eq!(log(1.0, 1e5), "1 10 100 1000 10000 1e5");
-        assert_eq!(log(0.9, 1e12), "1 100 10000 1e6 1e8 1e10 1e12");
-    }
-
-    #[test]
-    fn a_picture_has_the_same_line_in_its_colour() {
-        let bytes = figure(vec![(1.0, 2.0), (10.0, 3.0), (100.0, 4.0)]).png().unwrap();
-        let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
-        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-        let info = reader.next_frame(&mut pixels).unwrap();
-        assert_eq!((info.width, info.height), (2 * WIDTH, 2 * (HEIGHT + LEGEND_ROW)));
-        let count = |colour: [u8; 3]| pixels.chunks(3).filter(|&p| p == colour).count();
-        // The line is four points wide and crosses most of the drawing; words are dark; the rest is paper.
-        assert!(count([0, 114, 178]) > 4 * WIDTH as usize, "{}", count([0, 114, 178]));
-        assert!(count([0, 0, 0]) > 500 && count([255, 255, 255]) > pixels.len() / 3 / 2);
-    }
-
-    #[test]
-    fn nothing_to_draw_is_an_error_and_odd_values_are_left_out() {
-        assert!(matches!(figure(vec![]).svg(), Err(Error::Figure { .. })));
-        assert!(matches!(
-            figure(vec![(0.0, -1.0), (f64::NAN, 1.0)]).svg(),
-            Err(Error::Figure { .. })
-        ));
-        assert!(figure(vec![(1.0, 1.0), (0.0, 1.0)]).svg().is_ok());
-    }
-}
+mod tests;

@@ -11,6 +11,7 @@ pub mod contest;
 mod csv;
 pub mod environment;
 mod error;
+pub mod estimate;
 pub mod experiment;
 mod fast_noise;
 pub mod figure;

@@ -2,17 +2,20 @@
 
 use std::path::Path;
 
-use reticent::{privacy::Guarantee, special::incomplete_beta};
+use reticent::privacy::Guarantee;
 use serde::Serialize;
 
+pub use crate::estimate::Estimate;
 use crate::{
     Result,
-    contest::{Bound, Certificate, Label, Side, Trial},
+    contest::{Bound, Certificate, Checkpoint, Label, Side, Trial},
+    estimate::stuck,
     experiment::Cell,
-    figure::{Figure, Line, Scale, Series},
-    report::{self, Report},
-    sweep,
+    offline::{EFFECTIVE_SIZE, LEAST_EFFECTIVE_SIZE},
+    report,
 };
+
+mod page;
 
 /// What came of one algorithm.
 #[derive(Debug, Clone, Serialize)]
@@ -41,6 +44,9 @@ pub struct AlgorithmSummary {
     /// Other things that were counted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<(&'static str, Estimate)>,
+    /// The measure that stands first in tables and figures; the regret where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headline: Option<&'static str>,
     /// Time of one round, environment included.
     pub nanoseconds_per_round: f64,
     /// (round, regret) over trials.
@@ -50,17 +56,6 @@ pub struct AlgorithmSummary {
     bound_lines: Vec<Vec<(f64, f64)>>,
     #[serde(skip)]
     trials: Vec<Trial>,
-}
-
-/// A mean over trials.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Estimate {
-    /// The mean.
-    pub mean: f64,
-    /// Its standard error; zero for a single trial, where it is unknown.
-    pub standard_error: f64,
-    /// Over how many trials.
-    pub trials: usize,
 }
 
 /// What `summary.json` holds.
@@ -86,35 +81,6 @@ pub struct Summary {
     pub version: &'static str,
 }
 
-impl Estimate {
-    /// Mean and standard error.
-    pub fn of(values: &[f64]) -> Self {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let square: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-        let standard_error = if values.len() > 1 { (square / (n - 1.0) / n).sqrt() } else { 0.0 };
-        Estimate { mean, standard_error, trials: values.len() }
-    }
-
-    /// Half the width of the band around a line: the 95 % interval, which on a logarithmic axis must stay above zero.
-    pub(crate) fn band(&self) -> f64 {
-        self.half_width().unwrap_or(0.0).min(0.9 * self.mean.abs())
-    }
-
-    /// Half the width of the 95 % interval (Student's t); nobody knows it from a single trial.
-    pub fn half_width(&self) -> Option<f64> {
-        let degrees = self.trials.checked_sub(1).filter(|&degrees| degrees > 0)? as f64;
-        // P(|T| > t) falls in t.
-        let outside = |t: f64| incomplete_beta(0.5 * degrees, 0.5, degrees / (degrees + t * t));
-        let (mut low, mut high) = (0.0, 16.0);
-        for _ in 0..60 {
-            let middle = 0.5 * (low + high);
-            *(if outside(middle) > 0.05 { &mut low } else { &mut high }) = middle;
-        }
-        Some(high * self.standard_error)
-    }
-}
-
 impl AlgorithmSummary {
     pub(crate) fn new(cell: &Cell, trials: Vec<Trial>, time: f64) -> Self {
         let contestant = &*cell.contestant;
@@ -124,14 +90,11 @@ impl AlgorithmSummary {
             (trials[0].curve[i].round, Estimate::of(&regrets))
         };
         let curve: Vec<(u64, Estimate)> = (0..length).map(at).collect();
-        let (rounds, final_regret) = curve.last().copied().unwrap_or((0, Estimate::of(&[])));
-        let whats = trials.first().map_or(&[][..], |trial| &trial.measures).iter();
-        let measures = whats.map(|measure| {
-            let of = |trial: &Trial| {
-                trial.measures.iter().find(|m| m.what == measure.what).map(|m| m.value)
-            };
-            (measure.what, Estimate::of(&trials.iter().filter_map(of).collect::<Vec<_>>()))
-        });
+        let (rounds, mut final_regret) = curve.last().copied().unwrap_or((0, Estimate::of(&[])));
+        if trials.len() > 2 {
+            let curves: Vec<&[Checkpoint]> = trials.iter().map(|trial| &trial.curve[..]).collect();
+            final_regret.stuck_trials = Some(stuck(&curves).into_iter().filter(|s| *s).count());
+        }
         let bounds = contestant.bounds(rounds);
         let mut bound_lines = vec![Vec::new(); bounds.len()];
         for &(round, _) in &curve {
@@ -151,7 +114,8 @@ impl AlgorithmSummary {
             certificates: contestant.certificates().to_vec(),
             remarks: contestant.remarks(),
             bounds,
-            measures: measures.collect(),
+            measures: measures(&trials),
+            headline: contestant.headline(),
             nanoseconds_per_round: time,
             curve,
             bound_lines,
@@ -163,31 +127,79 @@ impl AlgorithmSummary {
     pub fn final_regrets(&self) -> Vec<f64> {
         self.trials.iter().filter_map(|trial| trial.curve.last()).map(|c| c.regret).collect()
     }
+
+    /// The measure of that name.
+    pub fn measure(&self, what: &str) -> Option<Estimate> {
+        self.measures.iter().find(|(other, _)| *other == what).map(|(_, estimate)| *estimate)
+    }
+
+    /// Says so where a log has too little of what the policy does.
+    fn too_small(&self) -> Option<String> {
+        let of = |trial: &Trial| {
+            trial.measures.iter().find(|measure| measure.what == EFFECTIVE_SIZE).map(|m| m.value)
+        };
+        let least = self.trials.iter().filter_map(of).reduce(f64::min)?;
+        if least == 0.0 {
+            return Some("NOTHING WAS LEARNT of what the policy earns: it would have taken none of the actions of the lines that evaluate it; give more of them, or a log that explores more".into());
+        }
+        (least < LEAST_EFFECTIVE_SIZE).then(|| {
+            format!(
+                "no interval: the effective sample size is {least:.1}, below {LEAST_EFFECTIVE_SIZE}; give more lines to evaluate, a log that explores more, or clip_weights"
+            )
+        })
+    }
+
+    /// What stands first: the headline's measure.
+    fn first(&self) -> Option<(&'static str, Estimate)> {
+        let what = self.headline?;
+        Some((what, self.measure(what)?))
+    }
 }
 
 /// What the ends of an interval are called, behind the name of the estimate.
 const LOW: &str = ", 95 % low";
 const HIGH: &str = ", 95 % high";
 
+/// Each measure over the trials. One that comes with an interval of its own keeps it: from the lowest lower end to the highest upper end (see
+/// [`crate::offline`] for why not their means), and none unless every trial has one.
+fn measures(trials: &[Trial]) -> Vec<(&'static str, Estimate)> {
+    let whats = trials.first().map_or(&[][..], |trial| &trial.measures);
+    let values = |what: &str| -> Vec<f64> {
+        let all = trials.iter().flat_map(|trial| &trial.measures);
+        all.filter(|measure| measure.what == what).map(|measure| measure.value).collect()
+    };
+    let is_end = |what: &str| what.ends_with(LOW) || what.ends_with(HIGH);
+    let estimate = |what: &'static str| {
+        let mut estimate = Estimate::of(&values(what));
+        let [lows, highs] = [LOW, HIGH].map(|end| values(&format!("{what}{end}")));
+        if !lows.is_empty() {
+            // Of numbers among which one is none, `f64::min` would pass it over.
+            let known = lows.iter().chain(&highs).all(|end| end.is_finite());
+            let low = lows.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = highs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            estimate.interval_95 = known.then_some((low, high));
+        }
+        (what, estimate)
+    };
+    whats.iter().map(|measure| measure.what).filter(|what| !is_end(what)).map(estimate).collect()
+}
+
 /// A counter as one would write it: whole where it is, and small numbers not as zeros.
 fn plain(value: f64) -> String {
     match value.abs() {
+        size if size.is_nan() => "unknown".into(),
         size if size > 0.0 && !(1e-3..1e7).contains(&size) => format!("{value:.2e}"),
         _ if value.fract() == 0.0 => format!("{value}"),
         _ => format!("{value:.4}"),
     }
 }
 
-/// What the columns of [`Summary::rows`] are.
-pub const HEADER: [&str; 7] = [
-    "algorithm",
-    "final regret",
-    "standard error",
-    "95 % interval",
-    "epsilon",
-    "delta",
-    "ns a round",
-];
+/// An interval as one would write it.
+fn interval(estimate: &Estimate, write: impl Fn(f64) -> String) -> String {
+    estimate
+        .interval_95
+        .map_or("-".into(), |(low, high)| format!("{} to {}", write(low), write(high)))
+}
 
 impl Summary {
     /// The algorithm of that name.
@@ -195,27 +207,58 @@ impl Summary {
         self.algorithms.iter().find(|algorithm| algorithm.name == name)
     }
 
-    /// The comparison as rows of text.
-    pub fn rows(&self) -> Vec<Vec<String>> {
+    /// What stands first, if it is the same for all algorithms.
+    fn headline(&self) -> Option<&'static str> {
+        let mut all = self.algorithms.iter().map(|algorithm| algorithm.first().map(|f| f.0));
+        let first = all.next()??;
+        all.all(|other| other == Some(first)).then_some(first)
+    }
+
+    /// Whether the regret is itself an estimate from a log, so that it is not what is compared.
+    fn is_offline(&self) -> bool {
+        self.algorithms.iter().any(|algorithm| algorithm.measure(EFFECTIVE_SIZE).is_some())
+    }
+
+    /// The comparison as text: what the columns are, and a row for each algorithm.
+    pub fn table(&self) -> (Vec<String>, Vec<Vec<String>>) {
+        let (headline, offline) = (self.headline(), self.is_offline());
+        let mut header: Vec<&str> = vec!["algorithm"];
+        header.extend(headline.iter().flat_map(|what| [*what, "95 % interval"]));
+        if offline {
+            header.push("effective n");
+        } else {
+            header.extend(["final regret", "standard error", "95 % interval"]);
+            header.extend(["median", "95th percentile", "stuck"]);
+        }
+        header.extend(["epsilon", "delta", "ns a round"]);
         let row = |summary: &AlgorithmSummary| {
-            let guarantee = summary.guarantee.as_ref();
-            vec![
-                summary.name.clone(),
-                format!("{:.1}", summary.final_regret.mean),
-                match summary.final_regret.trials {
+            let (guarantee, regret) = (summary.guarantee.as_ref(), &summary.final_regret);
+            let mut row = vec![summary.name.clone()];
+            if let Some((_, first)) = headline.and(summary.first()) {
+                row.extend([plain(first.mean), interval(&first, plain)]);
+            }
+            let short = |value: f64| format!("{value:.1}");
+            if offline {
+                let size = summary.measure(EFFECTIVE_SIZE);
+                row.push(size.map_or("-".into(), |size| format!("{:.0}", size.mean)));
+            } else {
+                row.push(short(regret.mean));
+                row.push(match regret.trials {
                     1 => "one trial".into(),
-                    _ => format!("{:.1}", summary.final_regret.standard_error),
-                },
-                summary.final_regret.half_width().map_or("-".into(), |half| {
-                    let mean = summary.final_regret.mean;
-                    format!("{:.1} to {:.1}", mean - half, mean + half)
-                }),
-                guarantee.map_or("none".into(), Guarantee::epsilon_text),
-                guarantee.map_or("none".into(), |g| format!("{:e}", g.delta())),
-                format!("{:.1}", summary.nanoseconds_per_round),
-            ]
+                    _ => short(regret.standard_error),
+                });
+                row.extend([interval(regret, short), short(regret.median)]);
+                row.push(short(regret.percentile_95));
+                let stuck = |stuck: usize| format!("{stuck} of {}", regret.trials);
+                row.push(regret.stuck_trials.map_or("-".into(), stuck));
+            }
+            row.push(guarantee.map_or("none".into(), Guarantee::epsilon_text));
+            row.push(guarantee.map_or("none".into(), |g| format!("{:e}", g.delta())));
+            row.push(short(summary.nanoseconds_per_round));
+            row
         };
-        self.algorithms.iter().map(row).collect()
+        let header = header.into_iter().map(String::from).collect();
+        (header, self.algorithms.iter().map(row).collect())
     }
 
     /// What theory and the other counters say, as rows of text: algorithm, what, value.
@@ -232,28 +275,25 @@ impl Summary {
                 let value = format!("{side} {:.4e}{vacuous}", bound.value);
                 rows.push(vec![summary.name.clone(), bound.theorem.clone(), value]);
             }
-            for (what, estimate) in &summary.measures {
-                // An interval's ends stand behind the estimate they belong to.
-                let end = |end: &str| {
-                    let is = |(other, _): &&(&str, Estimate)| {
-                        other.strip_suffix(end).is_some_and(|of| of == *what)
-                    };
-                    summary.measures.iter().find(is).map(|(_, estimate)| estimate.mean)
-                };
-                if what.ends_with(LOW) || what.ends_with(HIGH) {
-                    continue;
-                }
-                if let (Some(low), Some(high)) = (end(LOW), end(HIGH)) {
-                    let (value, low, high) = (plain(estimate.mean), plain(low), plain(high));
-                    let value = format!("{value}, 95 % from {low} to {high}");
-                    rows.push(vec![summary.name.clone(), (*what).to_string(), value]);
-                    continue;
-                }
-                let value = match estimate.standard_error {
-                    0.0 => plain(estimate.mean),
-                    error => format!("{} +- {}", plain(estimate.mean), plain(error)),
+            let told = self.headline();
+            for (what, estimate) in summary.measures.iter().filter(|m| Some(m.0) != told) {
+                let own = summary.trials.iter().flat_map(|trial| &trial.measures);
+                let own = own.filter(|measure| measure.what.strip_suffix(LOW) == Some(*what));
+                let value = match (own.count() > 0, estimate.interval_95) {
+                    (true, Some((low, high))) => {
+                        let [value, low, high] = [estimate.mean, low, high].map(plain);
+                        format!("{value}, 95 % from {low} to {high}")
+                    }
+                    (true, None) => format!("{}, no interval", plain(estimate.mean)),
+                    _ if estimate.standard_error == 0.0 => plain(estimate.mean),
+                    _ => format!("{} +- {}", plain(estimate.mean), plain(estimate.standard_error)),
                 };
                 rows.push(vec![summary.name.clone(), (*what).to_string(), value]);
+            }
+            if self.is_offline() {
+                let what = "regret against the highest reward, estimated while learning";
+                let value = plain(summary.final_regret.mean.round());
+                rows.push(vec![summary.name.clone(), what.into(), value]);
             }
         }
         rows
@@ -275,6 +315,16 @@ impl Summary {
                 warnings.push(format!(
                     "{}: UNSAFE: {} violations a trial; do not deploy these settings",
                     summary.name, violations.mean
+                ));
+            }
+            warnings.extend(summary.too_small().map(|text| format!("{}: {text}", summary.name)));
+            if let Some(stuck @ 1..) = summary.final_regret.stuck_trials
+                && !self.is_offline()
+            {
+                let trials = summary.final_regret.trials;
+                warnings.push(format!(
+                    "{}: {stuck} of {trials} trials are stuck: they lose in the second half at least half as much a round as in the first tenth, and at least twice the median in all; read the median and the percentile beside the mean",
+                    summary.name
                 ));
             }
         }
@@ -302,8 +352,7 @@ impl Summary {
         let json = serde_json::to_string_pretty(self).expect("results are plain data");
         report::write(folder, "summary.json", json)?;
         report::write(folder, "results.csv", self.csv())?;
-        let mut figures = sweep::figures(&self.name, &self.algorithms);
-        figures.push(("regret".to_string(), self.figure()));
+        let figures = self.figures();
         for (name, figure) in &figures {
             figure.write(folder, name)?;
         }
@@ -324,92 +373,5 @@ impl Summary {
             }
         }
         text
-    }
-
-    fn figure(&self) -> Figure {
-        let mut series: Vec<Series> = Vec::new();
-        // The points of one grid are shades of one colour.
-        let names = sweep::colours(&self.algorithms);
-        for summary in &self.algorithms {
-            let colour = names.iter().position(|name| *name == summary.series).unwrap_or(0);
-            let alike = || self.algorithms.iter().filter(|other| other.series == summary.series);
-            let place = alike().position(|other| other.name == summary.name).unwrap_or(0);
-            let paleness = sweep::paleness(place, alike().count());
-            let points = summary.curve.iter().map(|(round, e)| (*round as f64, e.mean));
-            let band = summary.curve.iter().map(|(_, e)| e.band());
-            series.push(Series {
-                name: summary.name.clone(),
-                colour,
-                paleness,
-                line: Line::Solid,
-                points: points.collect(),
-                band: band.collect(),
-            });
-            for (bound, points) in summary.bounds.iter().zip(&summary.bound_lines) {
-                // One line for a bound that several algorithms share.
-                let drawn = series.iter().any(|line| line.points == *points);
-                if !points.is_empty() && !drawn {
-                    let name = format!("{} ({})", bound.theorem, summary.name);
-                    series.push(Series {
-                        name,
-                        colour,
-                        paleness,
-                        line: Line::Dashed,
-                        points: points.clone(),
-                        band: Vec::new(),
-                    });
-                }
-            }
-        }
-        let nothing = series.iter().flat_map(|line| &line.points).all(|(_, regret)| *regret <= 0.0);
-        Figure {
-            title: format!("{}: regret, 95 % intervals", self.name),
-            x: ("round".into(), Scale::Logarithmic),
-            // Somebody who never errs has no place on a logarithmic axis.
-            y: ("regret".into(), if nothing { Scale::Linear } else { Scale::Logarithmic }),
-            series,
-        }
-    }
-
-    fn page(&self, figures: &[(String, Figure)]) -> Result<Report> {
-        let mut page = Report::new(&self.name);
-        for (_, figure) in figures {
-            page.figure(figure)?;
-        }
-        for map in sweep::heat_maps(&self.algorithms) {
-            page.heat_map(&map);
-        }
-        if !self.failures.is_empty() {
-            page.heading("Trials that failed, and are missing below");
-            for failure in &self.failures {
-                page.paragraph(failure);
-            }
-        }
-        page.heading("Final regret");
-        page.table(&HEADER, &self.rows());
-        let details = self.details();
-        if !details.is_empty() {
-            page.heading("Theory and counters");
-            page.table(&["algorithm", "what", "value"], &details);
-        }
-        page.heading("What is promised, and what it rests on");
-        for summary in &self.algorithms {
-            let sentence = match &summary.guarantee {
-                Some(guarantee) => guarantee.to_string(),
-                None => "no guarantee is stated".into(),
-            };
-            let mut text: String =
-                summary.guarantee.as_ref().map(Guarantee::table).unwrap_or_default();
-            for certificate in &summary.certificates {
-                text.push_str(&format!("\n{}: {}\n", certificate.whom, certificate.guarantee));
-            }
-            for remark in &summary.remarks {
-                text.push_str(&format!("\nnote: {remark}\n"));
-            }
-            page.details(&summary.name, &sentence, text.trim());
-        }
-        page.heading("The experiment, as run");
-        page.preformatted(&self.experiment);
-        Ok(page)
     }
 }

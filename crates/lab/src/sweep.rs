@@ -6,6 +6,10 @@ use crate::{
     summary::{AlgorithmSummary, Estimate},
 };
 
+/// What the lines of a figure of regret are, beside its axis.
+pub(crate) const EXPLAINED: &str =
+    " (line and band: mean and its 95 % interval; dotted: median; triangle: 95th percentile)";
+
 /// Keys beyond this many get no figure of their own.
 const MOST_FIGURES: usize = 6;
 
@@ -196,17 +200,27 @@ fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Fig
             .collect();
         points.sort_by(|one, two| one.0.total_cmp(&two.0));
         if points.len() > 1 {
-            series.push(Series {
-                name: group.name.clone(),
+            let of_trials = |pick: fn(&Estimate) -> f64| -> Vec<(f64, f64)> {
+                points.iter().map(|(x, e)| (*x, pick(e))).collect()
+            };
+            let line = |name: String, line, points, band| Series {
+                name,
                 colour: colour(of),
                 paleness: paleness(place, alike.len()),
-                line: Line::Solid,
-                band: points.iter().map(|(_, e)| e.band()).collect(),
-                points: points.iter().map(|(x, e)| (*x, e.mean)).collect(),
-            });
+                line,
+                points,
+                band,
+            };
+            let band = points.iter().map(|(_, e)| e.band()).collect();
+            series.push(line(group.name.clone(), Line::Solid, of_trials(|e| e.mean), band));
+            if points.iter().all(|(_, e)| e.trials > 2) {
+                let (median, worst) = (of_trials(|e| e.median), of_trials(|e| e.percentile_95));
+                series.push(line(String::new(), Line::Dotted, median, Vec::new()));
+                series.push(line(String::new(), Line::Marks, worst, Vec::new()));
+            }
         }
     }
-    // Who has no such key is a level that the others are measured by.
+    // An algorithm without the swept key is drawn as a horizontal reference line.
     let ends = |pick: fn(f64, f64) -> f64| {
         series.iter().flat_map(|line| &line.points).map(|point| point.0).reduce(pick)
     };
@@ -233,8 +247,8 @@ fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Fig
     let x = scale(&|| all().map(|point| point.0).collect());
     let y = scale(&|| all().map(|point| point.1).collect());
     (!series.is_empty()).then(|| Figure {
-        title: format!("{name}: final regret against {key}, 95 % intervals"),
-        x: (key.to_string(), x),
+        title: format!("{name}: final regret against {key}"),
+        x: (format!("{key}{EXPLAINED}"), x),
         y: ("final regret".into(), y),
         series,
     })

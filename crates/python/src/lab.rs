@@ -13,6 +13,8 @@ use std::{
 use pyo3::{prelude::*, types::PyDict};
 use reticent_lab::{
     Experiment, Override, RunOptions, Shard,
+    contest::Checkpoint,
+    estimate::{Estimate, stuck},
     papers::{self, Extent},
 };
 
@@ -147,6 +149,23 @@ fn paper_experiments(wanted: Option<&str>) -> Answer<Vec<(String, String)>> {
     Ok(found.iter().map(|experiment| (experiment.id.into(), experiment.title.into())).collect())
 }
 
+/// Ends of the interval of 95 % for the mean after every recorded round (not a number where there is none), and which trials are stuck:
+/// `Algorithm.interval_95` and `Algorithm.stuck` are what people call. One row of `regret` a trial.
+#[pyfunction]
+fn _over_trials(rounds: Vec<u64>, regret: Vec<Vec<f64>>) -> (Vec<f64>, Vec<f64>, Vec<bool>) {
+    let column = |index: usize| -> Vec<f64> {
+        regret.iter().filter_map(|trial| trial.get(index)).copied().collect()
+    };
+    let ends = (0..rounds.len())
+        .map(|index| Estimate::of(&column(index)).interval_95.unwrap_or((f64::NAN, f64::NAN)));
+    let (low, high) = ends.unzip();
+    let point = |(&round, &regret): (&u64, &f64)| Checkpoint { round, regret };
+    let curve = |trial: &Vec<f64>| rounds.iter().zip(trial).map(point).collect();
+    let curves: Vec<Vec<Checkpoint>> = regret.iter().map(curve).collect();
+    let slices: Vec<&[Checkpoint]> = curves.iter().map(Vec::as_slice).collect();
+    (low, high, stuck(&slices))
+}
+
 /// Runs one of the papers' experiments; returns its claims with their verdicts.
 #[pyfunction]
 #[pyo3(signature = (id, folder, full = false))]
@@ -166,6 +185,7 @@ fn reproduce<'py>(
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(_over_trials, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(to_toml, module)?)?;
     module.add_function(wrap_pyfunction!(merge, module)?)?;

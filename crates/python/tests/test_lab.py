@@ -24,6 +24,12 @@ def test_results_are_arrays(experiment):
         stated = next(a for a in results.summary["algorithms"] if a["name"] == algorithm.name)["final_regret"]
         assert algorithm.mean[-1] == pytest.approx(stated["mean"], rel=1e-12)
         assert algorithm.standard_error[-1] == pytest.approx(stated["standard_error"], rel=1e-9)
+        assert algorithm.median[-1] == pytest.approx(stated["median"], rel=1e-12)
+        assert algorithm.percentile_95[-1] == pytest.approx(stated["percentile_95"], rel=1e-12)
+        assert [end[-1] for end in algorithm.interval_95] == pytest.approx(stated["interval_95"], rel=1e-12)
+        assert (algorithm.interval_95[0] >= 0).all() and algorithm.stuck.sum() == stated["stuck_trials"]
+    table = results.table()
+    assert list(table.index) == results.names and (table["low"] <= table["mean"]).all() and (table["trials"] == 4).all()
     assert results.guarantees[results.names[0]] is None
     assert results.guarantees[results.names[1]]["epsilon"] <= 1.0
     frame = results.frame()
@@ -31,6 +37,35 @@ def test_results_are_arrays(experiment):
     assert results[results.names[2]].name in repr(results) and results._repr_html_().count("<tr>") == 4
     with pytest.raises(KeyError, match="there are"):
         results["no such"]
+
+
+def test_skewed_trials_have_a_positive_interval_and_stuck_ones_are_counted():
+    rounds = numpy.unique(numpy.geomspace(1, 10_000, 100).astype(int))
+    learning = numpy.sqrt(rounds) * numpy.linspace(1, 1.5, 7)[:, None]
+    algorithm = lab.Algorithm("x", rounds, numpy.vstack([learning, 0.3 * rounds]))
+    assert list(numpy.flatnonzero(algorithm.stuck)) == [7]
+    low, high = (end[-1] for end in algorithm.interval_95)
+    # Student's interval would begin below zero.
+    assert 0 < low < algorithm.mean[-1] < high and algorithm.mean[-1] < 2.36 * algorithm.standard_error[-1]
+    assert algorithm.median[-1] < 0.5 * algorithm.mean[-1] < algorithm.percentile_95[-1]
+    text = repr(lab.Results("planted", [algorithm]))
+    assert "1 of 8" in text and "95th percentile" in text
+    single = lab.Algorithm("one", rounds, learning[:1])
+    assert numpy.isnan(single.interval_95[0]).all() and not single.stuck.any()
+
+
+def test_a_table_of_classes_tells_its_accuracy_first(tmp_path):
+    lines = "".join(f"{i % 11},{'high' if i % 11 > 5 else 'low'}\n" for i in range(220))
+    (tmp_path / "classes.csv").write_text("x,class\n" + lines)
+    config = dict(name="c", rounds=500, trials=3, environment=dict(kind="table", file=str(tmp_path / "classes.csv")), algorithm=[dict(kind="linucb")])
+    results = lab.run(config)
+    (algorithm,) = results.algorithms
+    accuracy = algorithm.measures["accuracy"]
+    # Regret counts the mistakes.
+    assert algorithm.headline == "accuracy" and accuracy["mean"] == pytest.approx(1 - algorithm.mean[-1] / 500)
+    assert repr(results).splitlines()[1].split()[:2] == ["algorithm", "accuracy"]
+    assert results.measures[algorithm.name] is algorithm.measures
+    assert results.table()["accuracy"].iloc[0] == accuracy["mean"]
 
 
 def test_a_figure(experiment):

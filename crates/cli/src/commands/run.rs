@@ -4,10 +4,7 @@ use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use reticent_lab::{
-    Override, RunOptions, Shard,
-    summary::{self, Summary},
-};
+use reticent_lab::{Override, RunOptions, Shard, summary::Summary};
 
 use super::experiment;
 use crate::{error::Error, report::Report};
@@ -84,8 +81,8 @@ pub fn with_progress<T>(work: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) -> T) 
 /// The comparison as a table, and where it is drawn.
 pub fn report(summary: &Summary, folder: &std::path::Path) -> Report {
     let mut text = String::new();
-    let header = summary::HEADER.map(String::from).to_vec();
-    text.push_str(&table(&header, &summary.rows()));
+    let (header, rows) = summary.table();
+    text.push_str(&table(&header, &rows));
     for row in summary.details() {
         let _ = writeln!(text, "{}: {} {}", row[0], row[1], row[2]);
     }

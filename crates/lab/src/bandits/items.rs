@@ -87,10 +87,41 @@ fn rating() -> String {
 }
 
 /// Names and their features.
-struct Named {
-    features: BTreeMap<String, Vec<f64>>,
-    columns: Columns,
-    hash: u64,
+pub(super) struct Named {
+    pub(super) features: BTreeMap<String, Vec<f64>>,
+    pub(super) columns: Columns,
+    pub(super) hash: u64,
+}
+
+impl Named {
+    /// Reads a file with a column of names.
+    pub(super) fn read(path: &Path, name: &str, lines: ColumnLines) -> Result<Self> {
+        let mut rows = Rows::open(path)?;
+        let place = rows.column(name)?;
+        let mut columns = Columns::new(&rows, path, lines, &[name])?;
+        while let Some((line, cells)) = rows.next()? {
+            columns.widen(&cells, line)?;
+        }
+        columns.settle()?;
+        let mut rows = Rows::open(path)?;
+        let mut features = BTreeMap::new();
+        while let Some((line, cells)) = rows.next()? {
+            let of_line = columns.raw(&cells, line)?;
+            if cells[place].is_empty() || features.insert(cells[place].clone(), of_line).is_some() {
+                let what = format!("line {line}: {name} is {:?}", cells[place]);
+                return Err(unusable(path, format!("{what}: give every line a name of its own")));
+            }
+        }
+        Ok(Named { features, columns, hash: rows.hash() })
+    }
+}
+
+/// The features of an arm: all products of (1, person) and (item, 1), scaled, and the constant.
+pub(super) fn product(person: &[f64], item: &[f64]) -> Vec<f64> {
+    let mut z: Vec<f64> = person.iter().flat_map(|p| item.iter().map(move |x| p * x)).collect();
+    scale(&mut z);
+    z.push(0.5_f64.sqrt());
+    z
 }
 
 /// An item by its place, and its rating.
@@ -117,27 +148,6 @@ impl ItemsLines {
         }
     }
 
-    /// A file of names and features.
-    fn named(&self, path: &Path, name: &str, features: Option<&[String]>) -> Result<Named> {
-        let mut rows = Rows::open(path)?;
-        let place = rows.column(name)?;
-        let mut columns = Columns::new(&rows, path, self.columns(features), &[name])?;
-        while let Some((line, cells)) = rows.next()? {
-            columns.widen(&cells, line)?;
-        }
-        columns.settle()?;
-        let mut rows = Rows::open(path)?;
-        let mut all = BTreeMap::new();
-        while let Some((line, cells)) = rows.next()? {
-            let features = columns.raw(&cells, line)?;
-            if cells[place].is_empty() || all.insert(cells[place].clone(), features).is_some() {
-                let what = format!("line {line}: {name} is {:?}", cells[place]);
-                return Err(unusable(path, format!("{what}: give every line a name of its own")));
-            }
-        }
-        Ok(Named { features: all, columns, hash: rows.hash() })
-    }
-
     /// What algorithms are told of the files, or what is wrong with them by line and column.
     pub(super) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
         circumstances.of_a_file()?;
@@ -146,9 +156,9 @@ impl ItemsLines {
             let remedy = "give the lowest rating first, below the highest";
             return Err(CoreError::invalid("rewards", format!("[{low}, {high}]"), remedy).into());
         }
-        let items = self.named(&self.items, &self.item, self.features.as_deref())?;
+        let items = Named::read(&self.items, &self.item, self.columns(self.features.as_deref()))?;
         let people = match &self.people {
-            Some(path) => Some(self.named(path, &self.person, None)?),
+            Some(path) => Some(Named::read(path, &self.person, self.columns(None))?),
             None => None,
         };
         let known: Vec<&Columns> = [Some(&items), people.as_ref()]
@@ -178,6 +188,7 @@ impl ItemsLines {
                 circumstances,
                 remarks,
                 data_hash: hash,
+                headline: Some("mean reward"),
                 start: Box::new(move |seed| Ok(Box::new(Shelf::new(catalogue.clone(), seed)?))),
             })
         };
@@ -268,14 +279,7 @@ impl Environment for Shelf {
         let (person, rated) = &catalogue.people[which];
         let rows: Vec<Vec<f64>> = rated
             .iter()
-            .map(|(item, _)| {
-                let item = &catalogue.items[*item as usize];
-                let products = person.iter().flat_map(|p| item.iter().map(move |x| p * x));
-                let mut z: Vec<f64> = products.collect();
-                scale(&mut z);
-                z.push(0.5_f64.sqrt());
-                z
-            })
+            .map(|(item, _)| product(person, &catalogue.items[*item as usize]))
             .collect();
         self.arms = Arms::from_rows(catalogue.dimension, &rows)
             .expect("finite features of the agreed dimension");

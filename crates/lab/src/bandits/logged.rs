@@ -3,16 +3,21 @@
 //! The log is a CSV file, one line a decision: features of the context, the action that was taken, with which probability (its propensity), and the
 //! reward. Arms are made of contexts as in `table`, one block an action.
 //!
-//! **Training** (the first `rounds` lines, in the file's order) is by replay. The learner chooses; where its choice is the logged action, a coin
-//! of probability `c/p` decides whether it sees the reward, c the least propensity. Every line is then seen with the same
-//! probability c whatever the choice, so what the learner lives through has the law of a real run, only shorter (Li, Chu, Langford and Wang
-//! 2011, for logs of uniform choices, where the coin always says yes; Dudik, Erhan, Langford and Li 2012). The average reward of those
-//! rounds is the *replay* estimate: of the learner as it learns.
+//! Where actions are items with features of their own, `items` names a file of them, and an arm is made of the context and the item as in
+//! `items`: the number of features does not grow with the number of items.
 //!
-//! **Evaluation** (all lines after that) is of the policy that has been learnt, frozen, bonus included: IPS, self-normalised and doubly robust,
-//! see [`crate::offline`]. The reward model of the last is a ridge regression for each action, fitted to the training lines.
+//! **Training** (the first `rounds` lines, in the file's order) is on every line: the learner is offered the logged action only, so it takes it, and
+//! sees the reward. Each line is one contribution of one person, whatever the learner would have done, so nothing about the learner decides
+//! whose data are used, and its certificate is that of as many people. A learner with a confidence set explores less here than it would
+//! by itself; what it can know is what the log explored.
 //!
-//! The curve shows, after t lines, `t (highest reward - average reward of the rounds that were replayed)`.
+//! **Evaluation** (all lines after that) is of the policy that has been learnt, frozen, bonus included, on lines that it has not seen: judged on those it
+//! was trained on, its estimates would be too high. IPS, self-normalised and doubly robust, with intervals that hold at any number of rewards:
+//! see [`crate::offline`]. The reward model of the last is a ridge regression for each action (or one for all items), fitted to the training
+//! lines.
+//!
+//! The curve is by progressive validation: every training line is judged before it is learnt from, by what the policy of that moment would have
+//! done; after t lines it shows `t (highest reward - self-normalised mean so far)`. It has no interval.
 
 use std::{
     collections::BTreeMap,
@@ -20,24 +25,27 @@ use std::{
     sync::Arc,
 };
 
-use reticent::{Error as CoreError, bandit::Arms, noise::Noise};
+use reticent::Error as CoreError;
 use serde::{Deserialize, Serialize};
 
+use self::log::{Log, number};
 use super::{
     Circumstances, Missing, Setting, World,
     columns::{ColumnLines, Columns},
-    reward_model::RewardModel,
+    items::Named,
 };
 use crate::{
-    FastNoise, Result,
-    contest::{Checkpoint, Measure, Trial, mix},
+    Result,
+    contest::mix,
     csv::{Rows, unusable},
-    offline::{Evaluation, Interval, Line, Mean},
-    simulate::Player,
+    offline::LEAST_EFFECTIVE_SIZE,
 };
+
+mod log;
 
 /// Propensities below this are warned of: one line may outweigh hundreds.
 const SMALL: f64 = 0.01;
+/// Actions without features of their own, at most: each has a block of features.
 const MOST_ACTIONS: usize = 100;
 
 /// What `kind = "logged"` takes.
@@ -58,12 +66,24 @@ pub struct LoggedLines {
     /// The lowest and the highest reward, publicly known.
     #[serde(default = "unit")]
     pub rewards: (f64, f64),
-    /// All actions, publicly known; by default those of the file.
+    /// All actions, publicly known; by default those of the file, or of `items`.
     #[serde(default)]
     pub actions: Option<Vec<String>>,
+    /// A file with a line for each action: its name, and its features.
+    #[serde(default)]
+    pub items: Option<PathBuf>,
+    /// The column of names in `items`.
+    #[serde(default = "item")]
+    pub item: String,
+    /// The columns of `items` that are features; all others by default.
+    #[serde(default)]
+    pub item_features: Option<Vec<String>>,
     /// The least propensity, if the logging policy promises one; by default that of the file.
     #[serde(default)]
     pub least_propensity: Option<f64>,
+    /// Weights (1 over a propensity) above this count as this: estimates vary less, and are too low.
+    #[serde(default)]
+    pub clip_weights: Option<f64>,
     /// The columns that are features; all others by default.
     #[serde(default)]
     pub features: Option<Vec<String>>,
@@ -82,6 +102,10 @@ fn action() -> String {
     "action".into()
 }
 
+fn item() -> String {
+    "item".into()
+}
+
 fn propensity() -> String {
     "propensity".into()
 }
@@ -94,30 +118,6 @@ fn unit() -> (f64, f64) {
     (0.0, 1.0)
 }
 
-/// A log that has been read through once.
-#[derive(Debug)]
-struct Log {
-    path: PathBuf,
-    columns: Columns,
-    /// Places of action, propensity and reward.
-    places: [usize; 3],
-    actions: Vec<String>,
-    rewards: (f64, f64),
-    least: f64,
-    /// Lines to train on.
-    rounds: u64,
-    remarks: Vec<String>,
-    hash: u64,
-}
-
-/// A line that has been understood.
-struct Event {
-    x: Vec<f64>,
-    action: usize,
-    propensity: f64,
-    reward: f64,
-}
-
 impl LoggedLines {
     /// What algorithms are told of the log, or what is wrong with it by line and column.
     pub(super) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
@@ -126,15 +126,14 @@ impl LoggedLines {
             return Err(CoreError::invalid("circumstances", "given", remedy).into());
         }
         let log = self.read(rounds)?;
-        let (arms, dimension) =
-            (log.actions.len(), log.actions.len() * (log.columns.width() + 1) + 1);
+        let (arms, dimension) = (log.actions.len(), log.dimension());
         let mut protected = vec![
             format!(
-                "it covers what the learner releases of the contexts and rewards of the first {rounds} lines, of which it sees those where its choice is the logged action; to a curator the others are contributions of zero, elsewhere which lines these are is taken to be public, as propensities are everywhere"
+                "every one of the first {rounds} lines is one contribution, of its context, its action and its reward, and is learnt from whatever the learner would have done; somebody with several lines takes part several times"
             ),
-            "curves, replay values, estimates, intervals and counts are made from the lines as they are, those of the first part too, and are not covered".into(),
+            "curves, estimates, intervals and counts are made from the lines as they are, those of the first part too, and are not covered".into(),
         ];
-        protected.extend(log.columns.remarks());
+        protected.extend(log.context.iter().flat_map(Columns::remarks));
         let world = |_| -> Arc<dyn World> { Arc::new(log) };
         Setting::of_a_file(dimension, arms, self.rewards, rounds, circumstances, protected, world)
     }
@@ -152,6 +151,12 @@ impl LoggedLines {
             let remedy = "give the lowest reward first, below the highest";
             return Err(CoreError::invalid("rewards", format!("[{low}, {high}]"), remedy).into());
         }
+        if let Some(most) = self.clip_weights
+            && !(most >= 1.0 && most.is_finite())
+        {
+            let remedy = "weights are 1 over a propensity: give the largest to keep, 1 or more";
+            return Err(CoreError::invalid("clip_weights", most, remedy).into());
+        }
         let mut rows = Rows::open(path)?;
         let names = [&self.action, &self.propensity, &self.reward].map(String::as_str);
         let mut places = [0; 3];
@@ -162,29 +167,51 @@ impl LoggedLines {
             let remedy = "action, propensity and reward are three columns: name each once";
             return Err(CoreError::invalid("action", names.join(", "), remedy).into());
         }
-        let lines = ColumnLines {
-            features: self.features.as_deref(),
+        let lines = |features| ColumnLines {
+            features,
             ranges: &self.ranges,
             categories: &self.categories,
             missing: self.missing,
         };
-        let mut columns = Columns::new(&rows, path, lines, &names)?;
-        Columns::all_known(&[&columns], lines)?;
+        let items = match &self.items {
+            Some(path) => {
+                Some(Named::read(path, &self.item, lines(self.item_features.as_deref()))?)
+            }
+            None => None,
+        };
+        // A log of items needs no other features.
+        let features = self.features.as_deref();
+        let bare = features.map_or(rows.names().len() == names.len(), <[String]>::is_empty);
+        let mut context = match &items {
+            Some(_) if bare => None,
+            _ => Some(Columns::new(&rows, path, lines(features), &names)?),
+        };
+        let of_items = items.iter().map(|items| &items.columns);
+        let files: Vec<&Columns> = of_items.chain(&context).collect();
+        Columns::all_known(&files, lines(None))?;
+        let known = self.known_actions(items.as_ref())?;
         let bad = |line: usize, reason: String| unusable(path, format!("line {line}: {reason}"));
         let mut counts: BTreeMap<String, u64> =
-            self.actions.iter().flatten().map(|action| (action.clone(), 0)).collect();
+            known.iter().flatten().map(|action| (action.clone(), 0)).collect();
         let (mut count, mut least, mut small) = (0_u64, f64::INFINITY, 0_u64);
         while let Some((line, cells)) = rows.next()? {
-            columns.widen(&cells, line)?;
+            if let Some(columns) = &mut context {
+                columns.widen(&cells, line)?;
+            }
             let [action, propensity, reward] = places.map(|place| cells[place].as_str());
             if action.is_empty() {
                 return Err(bad(line, format!("{} is missing: fill it in", self.action)));
             }
             if !counts.contains_key(action) {
-                if self.actions.is_some() {
-                    let known = counts.keys().cloned().collect::<Vec<_>>().join(", ");
-                    let what = format!("{} is {action:?}; actions are {known}", self.action);
-                    return Err(bad(line, format!("{what}: correct the cell, or list it")));
+                if known.is_some() {
+                    let some: Vec<&str> = counts.keys().take(10).map(String::as_str).collect();
+                    let more = if counts.len() > some.len() { ", ..." } else { "" };
+                    let what = format!("{} is {action:?}", self.action);
+                    let known = format!("actions are {}{more}", some.join(", "));
+                    return Err(bad(
+                        line,
+                        format!("{what}; {known}: correct the cell, or list it"),
+                    ));
                 }
                 if counts.len() >= MOST_ACTIONS {
                     let what = format!("more than {MOST_ACTIONS} different actions");
@@ -223,12 +250,20 @@ impl LoggedLines {
             );
             return Err(CoreError::invalid("rounds", rounds, remedy).into());
         }
-        columns.settle()?;
+        if let Some(columns) = &mut context {
+            columns.settle()?;
+        }
         let mut remarks = vec![format!(
-            "{count} logged decisions: the first {rounds} train by replay, the other {} evaluate the policy learnt, frozen, with normal intervals of 95 %; trials differ in the learner's noise only, so +- between them is not an interval. Regret is against earning {high} every time, estimated by replay",
+            "{count} logged decisions: the first {rounds} train, all of them, by offering the logged action only; the other {} estimate what the policy learnt, frozen, would earn. Intervals of 95 % hold at any number of rewards, if lines are independent draws and propensities are right; none is given below an effective sample size of {LEAST_EFFECTIVE_SIZE}. Trials differ in the learner's noise only; the interval stated holds their mean, from the lowest to the highest end of theirs",
             count - rounds
         )];
-        remarks.extend(columns.remarks());
+        let of_items = items.iter().map(|items| &items.columns);
+        remarks.extend(of_items.chain(&context).flat_map(Columns::remarks));
+        if let Some(most) = self.clip_weights {
+            remarks.push(format!(
+                "weights above {most} count as {most} (clip_weights): estimates are of at most what the policy earns; lower ends hold for it, upper ends do not"
+            ));
+        }
         let absent: Vec<&str> =
             counts.iter().filter(|(_, n)| **n == 0).map(|(name, _)| name.as_str()).collect();
         if !absent.is_empty() {
@@ -239,163 +274,49 @@ impl LoggedLines {
         }
         if small > 0 {
             remarks.push(format!(
-                "{small} propensities are below {SMALL}, the least is {least}: a single line may decide the estimates; look at the effective sample size"
+                "{small} propensities are below {SMALL}, the least is {least}: a single line may decide the estimates; look at the effective sample size, or give clip_weights"
             ));
         }
-        if self.actions.is_none() || self.least_propensity.is_none() {
+        if known.is_none() || self.least_propensity.is_none() {
             let what = "actions and the least propensity";
             remarks
-                .push(format!("{what} were taken from the log unless given: they must be public"));
+                .push(format!("{what} were taken from the log unless given: they must be public, and intervals rest on no action having been less likely"));
         }
+        let least = self.least_propensity.unwrap_or(least);
+        let actions: Vec<String> = counts.into_keys().collect();
+        let hash = items.as_ref().map_or(rows.hash(), |items| mix(rows.hash(), items.hash));
+        let of_item = |items: &Named, action: &String| -> Vec<f64> {
+            items.features[action].iter().copied().chain([1.0]).collect()
+        };
         Ok(Log {
             path: path.to_path_buf(),
-            columns,
+            context,
             places,
-            actions: counts.into_keys().collect(),
+            items: items
+                .map(|items| actions.iter().map(|action| of_item(&items, action)).collect()),
+            actions,
             rewards: self.rewards,
-            least: self.least_propensity.unwrap_or(least),
+            largest_weight: self.clip_weights.unwrap_or(f64::INFINITY).min(1.0 / least),
             rounds,
             remarks,
-            hash: rows.hash(),
+            hash,
         })
     }
-}
 
-fn number(cell: &str) -> Option<f64> {
-    cell.parse::<f64>().ok().filter(|value| value.is_finite())
-}
-
-impl Log {
-    fn event(&self, cells: &[String], line: usize) -> Result<Event> {
-        let changed = || {
-            let reason = format!("line {line} is not what it was: the file has changed, run again");
-            unusable(&self.path, reason)
+    /// The actions that are known before the log is read: those listed, or all items.
+    fn known_actions(&self, items: Option<&Named>) -> Result<Option<Vec<String>>> {
+        let Some(items) = items else { return Ok(self.actions.clone()) };
+        let Some(actions) = &self.actions else {
+            return Ok(Some(items.features.keys().cloned().collect()));
         };
-        let [action, propensity, reward] = self.places.map(|place| &cells[place]);
-        Ok(Event {
-            x: self.columns.features(cells, line)?,
-            action: self.actions.binary_search(action).map_err(|_| changed())?,
-            propensity: number(propensity).ok_or_else(changed)?,
-            reward: number(reward).ok_or_else(changed)?,
-        })
-    }
-
-    /// The arms of a context: one block an action.
-    fn arms(&self, x: &[f64], arms: &mut Arms) -> Result<()> {
-        let dimension = arms.dimension();
-        for arm in 0..arms.count() {
-            let mut features = vec![0.0; dimension];
-            features[arm * x.len()..(arm + 1) * x.len()].copy_from_slice(x);
-            features[dimension - 1] = 0.5_f64.sqrt();
-            arms.set(arm, &features)?;
-        }
-        Ok(())
-    }
-}
-
-impl World for Log {
-    fn trial(
-        &self,
-        seed: u64,
-        trial: u64,
-        player: &mut dyn Player,
-        checkpoints: &[u64],
-    ) -> Result<Trial> {
-        let mut coins = FastNoise::seeded(mix(seed, trial));
-        let mut rows = Rows::open(&self.path)?;
-        let width = self.columns.width() + 1;
-        let mut arms = Arms::zeros(self.actions.len() * width + 1, self.actions.len())?;
-        let mut model = RewardModel::new(self.actions.len(), width, self.rewards);
-        let (mut replayed, mut evaluation) = (Mean::default(), Evaluation::default());
-        let (mut curve, mut next) = (Vec::new(), checkpoints.iter().peekable());
-        let (mut round, mut fitted) = (0, None);
-        let mut chosen = vec![[0_u64; 2]; self.actions.len()];
-        while let Some((line, cells)) = rows.next()? {
-            let event = self.event(&cells, line)?;
-            self.arms(&event.x, &mut arms)?;
-            round += 1;
-            let choice = player.choose(&arms, round)?;
-            if round <= self.rounds {
-                model.add(event.action, &event.x, event.reward);
-                let coin = coins.uniform() * event.propensity < self.least;
-                if choice == event.action && coin {
-                    replayed.add(event.reward);
-                    player.observe(round, &arms.arm(choice), event.reward)?;
-                } else {
-                    player.pass(round)?;
-                }
-                if next.next_if(|checkpoint| **checkpoint == round).is_some() {
-                    let (low, high) = self.rewards;
-                    let mean = if replayed.count() > 0.0 { replayed.interval().value } else { low };
-                    curve.push(Checkpoint { round, regret: round as f64 * (high - mean) });
-                }
-                continue;
+        match actions.iter().find(|action| !items.features.contains_key(*action)) {
+            None => Ok(Some(actions.clone())),
+            Some(action) => {
+                let remedy = "it has no line in `items`: add one, or leave it out";
+                Err(CoreError::invalid("actions", action, remedy).into())
             }
-            let rewards = match &fitted {
-                Some(rewards) => rewards,
-                None => fitted.insert(model.fit()?),
-            };
-            player.dismiss(round);
-            chosen[choice][0] += 1;
-            chosen[event.action][1] += 1;
-            let agrees = choice == event.action;
-            evaluation.add(Line {
-                weight: if agrees { 1.0 / event.propensity } else { 0.0 },
-                reward: event.reward,
-                predicted: rewards.predict(event.action, &event.x),
-                predicted_of_policy: rewards.predict(choice, &event.x),
-            });
         }
-        // What the policy does where the evaluation lines never did: nobody can tell.
-        let unseen: u64 = chosen.iter().filter(|[_, logged]| *logged == 0).map(|[n, _]| n).sum();
-        Ok(Trial { curve, measures: measures(&replayed, &evaluation, unseen) })
     }
-
-    fn remarks(&self) -> Vec<String> {
-        self.remarks.clone()
-    }
-
-    fn data_hash(&self) -> u64 {
-        self.hash
-    }
-}
-
-fn measures(replayed: &Mean, evaluation: &Evaluation, unseen: u64) -> Vec<Measure> {
-    let mut all = Vec::new();
-    let mut add = |names: [&'static str; 3], Interval { value, low, high }: Interval| {
-        let values = names.into_iter().zip([value, low, high]);
-        all.extend(values.map(|(what, value)| Measure { what, value }));
-    };
-    add(["IPS value", "IPS value, 95 % low", "IPS value, 95 % high"], evaluation.ips());
-    add(
-        [
-            "self-normalised value",
-            "self-normalised value, 95 % low",
-            "self-normalised value, 95 % high",
-        ],
-        evaluation.self_normalised(),
-    );
-    add(
-        ["doubly robust value", "doubly robust value, 95 % low", "doubly robust value, 95 % high"],
-        evaluation.doubly_robust(),
-    );
-    add(
-        [
-            "replay value, while learning",
-            "replay value, while learning, 95 % low",
-            "replay value, while learning, 95 % high",
-        ],
-        replayed.interval(),
-    );
-    add(["logged value", "logged value, 95 % low", "logged value, 95 % high"], evaluation.logged());
-    let counts = [
-        ("effective sample size", evaluation.effective_size()),
-        ("largest weight", evaluation.largest_weight()),
-        ("rounds replayed", replayed.count()),
-        ("choices without support", unseen as f64),
-    ];
-    all.extend(counts.map(|(what, value)| Measure { what, value }));
-    all
 }
 
 #[cfg(test)]

@@ -30,7 +30,8 @@ impl Setting {
         problem.check()?;
         let circumstances = Circumstances::default();
         let start = Box::new(start);
-        let world = Played { start, circumstances, remarks: Vec::new(), data_hash: 0 };
+        let world =
+            Played { start, circumstances, remarks: Vec::new(), data_hash: 0, headline: None };
         Ok(Setting {
             bounds,
             problem,

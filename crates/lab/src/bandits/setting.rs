@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{Problem, PublishedLocal, PublishedMechanism},
+    bandit::{Arms, Problem, PublishedLocal, PublishedMechanism},
     privacy::{Guarantee, TrustModel},
     randomize::Bounds,
 };
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use super::{Budget, Circumstances, ItemsLines, LoggedLines, TableLines};
 use crate::{
     Result,
-    contest::{Trial, mix},
+    contest::{Measure, Trial, mix},
     environment::{Environment, GapParams, SphereParams},
     simulate::{Player, play_with},
 };
@@ -116,6 +116,11 @@ pub trait World: Send + Sync {
         Vec::new()
     }
 
+    /// The measure of its trials that stands first in tables and figures.
+    fn headline(&self) -> Option<&'static str> {
+        None
+    }
+
     /// A hash of the files it was read from.
     fn data_hash(&self) -> u64 {
         0
@@ -131,6 +136,40 @@ pub(super) struct Played {
     pub(super) circumstances: Circumstances,
     pub(super) remarks: Vec<String>,
     pub(super) data_hash: u64,
+    /// What the mean reward of a round is called, where it stands first.
+    pub(super) headline: Option<&'static str>,
+}
+
+/// An environment whose rewards are added up, whatever becomes of them afterwards.
+struct Counted<'a> {
+    environment: &'a mut dyn Environment,
+    rounds: u64,
+    rewards: f64,
+}
+
+impl Environment for Counted<'_> {
+    fn arms(&mut self) -> &Arms {
+        self.environment.arms()
+    }
+
+    fn means(&self) -> &[f64] {
+        self.environment.means()
+    }
+
+    fn best_mean(&self) -> f64 {
+        self.environment.best_mean()
+    }
+
+    fn reward(&mut self, arm: usize) -> f64 {
+        let reward = self.environment.reward(arm);
+        self.rounds += 1;
+        self.rewards += reward;
+        reward
+    }
+
+    fn fault(&mut self) -> Option<crate::Error> {
+        self.environment.fault()
+    }
 }
 
 impl World for Played {
@@ -153,7 +192,15 @@ impl World for Played {
         };
         let mut environment = self.circumstances.around(environment, mix(people, 1))?;
         let feedback = self.circumstances.feedback(mix(people, 2));
-        Ok(play_with(environment.as_mut(), player, feedback, checkpoints)?.into())
+        let mut counted = Counted { environment: environment.as_mut(), rounds: 0, rewards: 0.0 };
+        let curve = play_with(&mut counted, player, feedback, checkpoints)?;
+        let value = counted.rewards / counted.rounds.max(1) as f64;
+        let measures = self.headline.iter().map(|what| Measure { what, value }).collect();
+        Ok(Trial { curve, measures })
+    }
+
+    fn headline(&self) -> Option<&'static str> {
+        self.headline
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -344,5 +391,5 @@ fn played(
     start: impl Fn(u64) -> Result<Box<dyn Environment>> + Send + Sync + 'static,
 ) -> Arc<dyn World> {
     let start = Box::new(start);
-    Arc::new(Played { start, circumstances, remarks: Vec::new(), data_hash: 0 })
+    Arc::new(Played { start, circumstances, remarks: Vec::new(), data_hash: 0, headline: None })
 }

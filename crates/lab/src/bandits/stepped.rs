@@ -187,6 +187,10 @@ impl Contestant for Stepped {
         self.remarks.iter().cloned().chain(warm).chain(self.setting.world.remarks()).collect()
     }
 
+    fn headline(&self) -> Option<&'static str> {
+        self.setting.world.headline()
+    }
+
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         let own = mix(mix(seed, trial), name_hash(&self.name));
         let mut player = (self.start)(trial, own)?;

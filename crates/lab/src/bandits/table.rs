@@ -149,6 +149,7 @@ impl TableLines {
                 circumstances,
                 remarks,
                 data_hash: hash,
+                headline: Some("accuracy"),
                 start: Box::new(move |seed| Ok(Box::new(Lines::new(table.clone(), seed)?))),
             })
         };

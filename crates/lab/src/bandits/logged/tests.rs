@@ -1,5 +1,11 @@
+use reticent::{bandit::Arms, noise::Noise};
+
 use super::*;
-use crate::{Experiment, contest::Contestant};
+use crate::{
+    Experiment, FastNoise,
+    contest::{Contestant, Trial},
+    simulate::Player,
+};
 
 fn file(name: &str, text: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("reticent-log-{}-{name}", std::process::id()));
@@ -64,18 +70,16 @@ fn a_policy_of_known_value_is_given_that_value() {
     // E max(|u|, v) for uniform |u| in [0, 1] and v in [-1, 1]: 1/2 (1/2) + 1/2 (2/3) = 7/12.
     let truth = 0.5 + 0.4 * 7.0 / 12.0;
     for what in ["IPS value", "self-normalised value", "doubly robust value"] {
-        let value = measure(&trial, what);
-        let high = measure(&trial, &format!("{what}, 95 % high"));
-        // 5.5 standard errors: a false alarm of 4e-8 each.
-        assert!((value - truth).abs() < 5.5 * (high - value) / 1.96, "{what}: {value} {truth}");
-        assert!(high - value < 0.03, "{what}: {high} {value}");
+        let [value, low, high] =
+            ["", ", 95 % low", ", 95 % high"].map(|end| measure(&trial, &format!("{what}{end}")));
+        // Twice an end is 5.4 standard errors: a false alarm of 1e-7 each.
+        assert!((value - truth).abs() < high - low, "{what}: {value} {truth}");
+        assert!(low < truth && truth < high && high - low < 0.06, "{what}: {low} {high}");
     }
-    let replay = measure(&trial, "replay value, while learning");
-    let half = measure(&trial, "replay value, while learning, 95 % high") - replay;
-    assert!((replay - truth).abs() < 5.5 * half / 1.96, "{replay}");
-    // A line in five is replayed, whatever the choice: that is the least propensity.
-    let replayed = measure(&trial, "rounds replayed");
-    assert!((replayed / 1e4 - 0.2).abs() < 5.5 * (0.16_f64 / 1e4).sqrt(), "{replayed}");
+    // Every training line is learnt from, and judged before: five deviations of what a weight of 5 at most leaves.
+    assert_eq!(measure(&trial, "lines learnt from"), 1e4);
+    let progressive = 1.0 - trial.curve[1].regret / 1e4;
+    assert!((progressive - truth).abs() < 0.05, "{progressive}");
     assert_eq!(measure(&trial, "largest weight"), 5.0);
     assert_eq!(measure(&trial, "choices without support"), 0.0);
     std::fs::remove_file(path).unwrap();
@@ -99,7 +103,7 @@ fn private_learners_are_trained_and_judged_offline() {
         assert_eq!(trial.curve.len(), 2);
         let conditions = contestant.guarantee().map(|g| g.conditions().join(" "));
         if let Some(conditions) = conditions {
-            assert!(conditions.contains("first 20000 lines"), "{conditions}");
+            assert!(conditions.contains("first 20000 lines is one contribution"), "{conditions}");
             assert!(conditions.contains("not covered"), "{conditions}");
         }
     }
@@ -136,4 +140,123 @@ fn what_is_no_log_is_named_by_line() {
     assert!(remarks.contains("NO SUPPORT: the log never takes z"), "{remarks}");
     assert!(remarks.contains("1 propensities are below 0.01"), "{remarks}");
     std::fs::remove_file(path).unwrap();
+}
+
+/// What a learner is shown: how many arms when it learns, and whether every line came.
+struct Seen {
+    arms: usize,
+    learnt: Vec<(u64, f64)>,
+}
+
+impl Player for Seen {
+    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
+        self.arms = arms.count();
+        Ok(0)
+    }
+
+    fn observe(&mut self, round: u64, _: &[f64], reward: f64) -> Result<()> {
+        assert_eq!(self.arms, 1, "the logged action only");
+        self.learnt.push((round, reward));
+        Ok(())
+    }
+}
+
+fn world(text: &str, rounds: u64) -> Result<Setting> {
+    toml::from_str::<LoggedLines>(text).unwrap().setting(rounds, Circumstances::default())
+}
+
+#[test]
+fn every_training_line_is_learnt_from_however_small_its_propensity() {
+    // Propensities down to 4.5e-5, clicks at 1 in 20: replay with a coin of the least propensity would see no line at all.
+    let mut text = String::from("u,action,propensity,reward\n");
+    for i in 0..300_u32 {
+        let (action, p) = if i % 100 == 7 { ("b", 4.5e-5) } else { ("a", 0.99) };
+        text += &format!("{},{action},{p},{}\n", f64::from(i % 7), u8::from(i % 20 == 0));
+    }
+    let path = file("rare.csv", &text);
+    let setting = world(&format!("file = {path:?}"), 200).unwrap();
+    let mut seen = Seen { arms: 0, learnt: Vec::new() };
+    let trial = setting.world.trial(1, 0, &mut seen, &[200]).unwrap();
+    let expected: Vec<(u64, f64)> =
+        (0..200).map(|i| (i + 1, f64::from(u8::from(i % 20 == 0)))).collect();
+    assert_eq!(seen.learnt, expected);
+    // Always the first action: 99 of 100 lines agree, with 5 clicks.
+    assert!((measure(&trial, "self-normalised value") - 5.0 / 99.0).abs() < 1e-12);
+    assert!(measure(&trial, "self-normalised value, 95 % low") >= 0.0);
+    assert!(measure(&trial, "self-normalised value, 95 % high") > 0.1);
+    // Always the second one: a single line of weight 22222, and no interval; clipped, it still is a single line.
+    let second = &mut |arms: &Arms, _: u64| arms.count() - 1;
+    for (more, largest) in [("", 1.0 / 4.5e-5), ("\nclip_weights = 10", 10.0)] {
+        let setting = world(&format!("file = {path:?}{more}"), 200).unwrap();
+        let trial = setting.world.trial(1, 0, second, &[200]).unwrap();
+        assert!((measure(&trial, "largest weight") - largest).abs() < 1e-9);
+        assert!(measure(&trial, "IPS value, 95 % high").is_nan());
+    }
+    let clipped = world(&format!("file = {path:?}\nclip_weights = 10"), 200).unwrap();
+    assert!(clipped.world.remarks().join(" ").contains("upper ends do not"));
+    let error = world(&format!("file = {path:?}\nclip_weights = 0.5"), 200).err().unwrap();
+    assert!(error.to_string().contains("clip_weights is 0.5"), "{error}");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn too_little_to_judge_by_is_said_and_given_no_interval() {
+    let mut text = String::from("u,action,propensity,reward\n");
+    for i in 0..200_u32 {
+        // "b" is taken, and pays, only while training.
+        let (action, reward) = if i < 100 && i % 2 == 0 { ("b", 1) } else { ("a", 0) };
+        text += &format!("{},{action},0.5,{reward}\n", f64::from(i % 7));
+    }
+    let path = file("none.csv", &text);
+    let found = experiment(&path, 100, "", "[[algorithm]]\nkind = \"linucb\"").unwrap();
+    let summary = found.simulate(|_, _| ()).unwrap();
+    let warnings = summary.warnings().join(" ");
+    assert!(warnings.contains("NOTHING WAS LEARNT"), "{warnings}");
+    let (header, rows) = summary.table();
+    assert_eq!(&header[1..4], ["doubly robust value", "95 % interval", "effective n"]);
+    assert_eq!((rows[0][2].as_str(), rows[0][3].as_str()), ("-", "0"));
+    let details = format!("{:?}", summary.details());
+    assert!(details.contains("unknown, no interval"), "{details}");
+    assert!(!details.contains("from 0 to 0\""), "{details}");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn items_have_features_of_their_own() {
+    // 150 items, more than blocks are made for; a click depends on the item's length and the reader's age.
+    let mut noise = FastNoise::seeded(9);
+    let (mut items, mut text) =
+        (String::from("item,long\n"), String::from("age,action,propensity,reward\n"));
+    let long = |item: u64| item as f64 / 74.5 - 1.0;
+    (0..150).for_each(|item| items += &format!("i{item},{}\n", long(item)));
+    for _ in 0..9000 {
+        let (age, item) = (2.0 * noise.uniform() - 1.0, noise.below(150));
+        let clicked = noise.uniform() < 0.5 + 0.4 * age * long(item);
+        text += &format!("{age},i{item},{},{}\n", 1.0 / 150.0, u8::from(clicked));
+    }
+    let (path, items) = (file("clicks.csv", &text), file("items.csv", &items));
+    let more = format!(
+        "items = {items:?}\nleast_propensity = 0.006\nranges = {{ age = [-1, 1], long = [-1, 1] }}"
+    );
+    let found = experiment(&path, 6000, &more, "[[algorithm]]\nkind = \"linucb\"").unwrap();
+    let trial = found.contestants()[0].trial(1, 0, &[6000]).unwrap();
+    // At random 1/2; the best item for every reader earns 1/2 + 0.4 E|age| = 0.7. Twenty lines agree with any policy.
+    assert!(measure(&trial, "doubly robust value") > 0.6, "{:?}", trial.measures);
+    // An item without a line, and a log of items without contexts.
+    let refuse = |text: &str, more: &str, words: &[&str]| {
+        std::fs::write(&path, text).unwrap();
+        let more = format!("items = {items:?}\n{more}");
+        let error = experiment(&path, 2, &more, "[[algorithm]]\nkind = \"linucb\"").err().unwrap();
+        assert!(words.iter().all(|word| error.to_string().contains(word)), "{error}");
+    };
+    let head = "action,propensity,reward\ni1,0.5,1\ni2,0.5,0\ni1,0.5,1\ni3,0.5,0\n";
+    refuse(&format!("{head}x,0.5,1\n"), "", &["line 6", "action is \"x\"", ", ..."]);
+    refuse(head, "actions = [\"i1\", \"z\"]", &["actions is z", "no line in `items`"]);
+    refuse(head, "item = \"name\"", &["no column \"name\""]);
+    std::fs::write(&path, head).unwrap();
+    let setting = world(&format!("file = {path:?}\nitems = {items:?}"), 2).unwrap();
+    assert_eq!((setting.bounds.dimension, setting.arms), (3, 150));
+    setting.world.trial(1, 0, &mut |_: &Arms, _| 0, &[2]).unwrap();
+    std::fs::remove_file(path).unwrap();
+    std::fs::remove_file(items).unwrap();
 }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import functools
 import html
 import json
 import os
 import pathlib
 
 import numpy
+
+from .. import _core
 
 
 @dataclasses.dataclass
@@ -24,6 +27,10 @@ class Algorithm:
     #: What may be promised, as in `summary.json`, or None; where `provenance` is "stated" nobody has checked it; of a run on seeded noise (`simulated`) what the same run on secure noise would.
     guarantee: dict | None = None
     nanoseconds_per_round: float | None = None
+    #: What was counted besides, by name, as in `summary.json`: accuracy, the estimates from a log, ... with `mean` and `interval_95`.
+    measures: dict[str, dict] = dataclasses.field(default_factory=dict)
+    #: The measure that stands before the regret, if one does.
+    headline: str | None = None
 
     @property
     def mean(self) -> numpy.ndarray:
@@ -35,6 +42,31 @@ class Algorithm:
         """Its standard error; zero for a single trial, where it is unknown."""
         trials = len(self.regret)
         return self.regret.std(axis=0, ddof=1) / trials**0.5 if trials > 1 else numpy.zeros(self.regret.shape[1])
+
+    @property
+    def median(self) -> numpy.ndarray:
+        """The median regret over trials after every recorded round."""
+        return numpy.median(self.regret, axis=0)
+
+    @property
+    def percentile_95(self) -> numpy.ndarray:
+        """95 % of the trials lost less than this."""
+        return numpy.percentile(self.regret, 95, axis=0)
+
+    @functools.cached_property
+    def _over_trials(self):
+        return _core._over_trials(self.rounds.tolist(), self.regret.tolist())
+
+    @property
+    def interval_95(self) -> tuple[numpy.ndarray, numpy.ndarray]:
+        """Lower and upper end of the interval of 95 % for the mean, as in tables and figures; not a number for a single trial."""
+        low, high, _ = self._over_trials
+        return numpy.array(low), numpy.array(high)
+
+    @property
+    def stuck(self) -> numpy.ndarray:
+        """Which trials stopped learning: late losses a round at least half the early ones, and twice the median loss in all."""
+        return numpy.array(self._over_trials[2], dtype=bool)
 
 
 _SIMULATION = "* simulation: seeded noise protects nobody; the same run on secure noise would have this guarantee"
@@ -94,6 +126,8 @@ class Results:
                     trials[:, :, 1],
                     entry["guarantee"],
                     entry["nanoseconds_per_round"],
+                    dict(entry.get("measures", [])),
+                    entry.get("headline"),
                 )
             )
         return cls(summary["name"], algorithms, summary, folder)
@@ -124,6 +158,38 @@ class Results:
         """The mean regret after the last round, by name."""
         return {algorithm.name: float(algorithm.mean[-1]) for algorithm in self.algorithms}
 
+    @property
+    def measures(self) -> dict[str, dict[str, dict]]:
+        """What was counted besides the regret, by algorithm and name."""
+        return {algorithm.name: algorithm.measures for algorithm in self.algorithms}
+
+    def table(self):
+        """One line for every algorithm: what stands first, the regret over trials, the guarantee; needs pandas."""
+        import pandas
+
+        def line(algorithm):
+            low, high = algorithm.interval_95
+            first = algorithm.measures.get(algorithm.headline, {})
+            ends = first.get("interval_95") or (None, None)
+            named = {algorithm.headline: first.get("mean"), f"{algorithm.headline}, low": ends[0], f"{algorithm.headline}, high": ends[1]}
+            promise = algorithm.guarantee or {}
+            return {
+                "algorithm": algorithm.name,
+                **(named if first else {}),
+                "mean": algorithm.mean[-1],
+                "standard_error": algorithm.standard_error[-1],
+                "low": low[-1],
+                "high": high[-1],
+                "median": algorithm.median[-1],
+                "percentile_95": algorithm.percentile_95[-1],
+                "stuck_trials": int(algorithm.stuck.sum()),
+                "trials": len(algorithm.regret),
+                "epsilon": promise.get("epsilon"),
+                "delta": promise.get("delta"),
+            }
+
+        return pandas.DataFrame([line(algorithm) for algorithm in self.algorithms]).set_index("algorithm")
+
     def frame(self):
         """One line for every algorithm, trial and recorded round; needs pandas (`pip install "reticent[frame]"`)."""
         import pandas
@@ -144,15 +210,17 @@ class Results:
         return pandas.concat(parts, ignore_index=True)
 
     def plot(self, ax=None, *, log=True):
-        """Mean regret with two standard errors; needs matplotlib (`pip install "reticent[plot]"`). Returns the axes."""
+        """Mean regret with its interval of 95 %, and the median dotted; needs matplotlib (`pip install "reticent[plot]"`). Returns the axes."""
         if ax is None:
             from matplotlib import pyplot
 
             ax = pyplot.figure().add_subplot()
         for algorithm in self.algorithms:
-            mean, band = algorithm.mean, 2 * algorithm.standard_error
-            (line,) = ax.plot(algorithm.rounds, mean, label=algorithm.name)
-            ax.fill_between(algorithm.rounds, mean - band, mean + band, color=line.get_color(), alpha=0.2, linewidth=0)
+            stuck = f", {algorithm.stuck.sum()} of {len(algorithm.stuck)} stuck" if algorithm.stuck.any() else ""
+            (line,) = ax.plot(algorithm.rounds, algorithm.mean, label=algorithm.name + stuck)
+            ax.fill_between(algorithm.rounds, *algorithm.interval_95, color=line.get_color(), alpha=0.2, linewidth=0)
+            if len(algorithm.regret) > 2:
+                ax.plot(algorithm.rounds, algorithm.median, ":", color=line.get_color(), linewidth=1, label="_median")
         if log:
             ax.set_xscale("log")
         ax.set_xlabel("round")
@@ -161,14 +229,30 @@ class Results:
         ax.legend()
         return ax
 
+    @property
+    def _headline(self):
+        """What stands first, if it is the same for all."""
+        first = {algorithm.headline for algorithm in self.algorithms}
+        return first.pop() if len(first) == 1 else None
+
     def _rows(self):
         for algorithm in self.algorithms:
             promise = algorithm.guarantee
             mark = (" *" if _simulated(promise) else "") + (" #" if _stated(promise) else "")
+            first = algorithm.measures.get(self._headline, {})
+            ends = first.get("interval_95")
+            several = len(algorithm.regret) > 1
+            low, high = (end[-1] for end in algorithm.interval_95)
+            value = first.get("mean")
             yield (
                 algorithm.name,
+                *([] if self._headline is None else ["" if value is None else f"{value:.4g}", f"{ends[0]:.4g} to {ends[1]:.4g}" if ends else ""]),
                 f"{algorithm.mean[-1]:.6g}",
-                f"{algorithm.standard_error[-1]:.2g}" if len(algorithm.regret) > 1 else "",
+                f"{algorithm.standard_error[-1]:.2g}" if several else "",
+                f"{low:.5g} to {high:.5g}" if several else "",
+                f"{algorithm.median[-1]:.6g}",
+                f"{algorithm.percentile_95[-1]:.6g}",
+                f"{algorithm.stuck.sum()} of {len(algorithm.stuck)}" if len(algorithm.stuck) > 2 else "",
                 "" if promise is None else f"{promise['epsilon']:.4g}{mark}",
                 "" if promise is None else f"{promise['delta']:.0e}{mark}",
             )
@@ -180,11 +264,15 @@ class Results:
         notes = [note for note, marked in ((_SIMULATION, _simulated), (_STATED, _stated)) if any(map(marked, promises))]
         return "\n".join(notes)
 
-    _HEADER = ("algorithm", "final regret", "standard error", "epsilon", "delta")
+    @property
+    def _header(self):
+        first = () if self._headline is None else (self._headline, "95 % interval")
+        regret = ("final regret", "standard error", "95 % interval", "median", "95th percentile", "stuck")
+        return ("algorithm", *first, *regret, "epsilon", "delta")
 
     def __repr__(self):
-        rows = [self._HEADER, *self._rows()]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(self._HEADER))]
+        rows = [self._header, *self._rows()]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(self._header))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
         return "\n".join([self.name, *lines, *filter(None, [self._note])])
 
@@ -194,4 +282,4 @@ class Results:
 
         body = "".join(line(row, "td") for row in self._rows())
         note = f"<p>{html.escape(self._note)}</p>" if self._note else ""
-        return f"<p>{html.escape(self.name)}</p><table>{line(self._HEADER, 'th')}{body}</table>{note}"
+        return f"<p>{html.escape(self.name)}</p><table>{line(self._header, 'th')}{body}</table>{note}"
