@@ -19,7 +19,7 @@ use crate::{
     bandit::{
         Exploration, LocalParams, LocalPlan, Method, Person, PublishedLocal, PublishedMechanism,
     },
-    error::{positive, probability, requested_delta},
+    error::{probability, requested_delta, requested_epsilon},
     noise::Noise,
     privacy::{Accountant, Event, Guarantee, TrustModel, Unit, gaussian},
     randomize::{Bounds, GramGaussian},
@@ -108,7 +108,7 @@ impl ShuffleParams {
 
     /// Calibrates, or says which parameter stands in the way.
     pub fn check(&self) -> Result<ShufflePlan> {
-        positive("epsilon", self.epsilon)?;
+        requested_epsilon(self.epsilon)?;
         match self.published {
             Some(_) => probability("delta", self.delta)?,
             None => requested_delta(self.delta)?,
