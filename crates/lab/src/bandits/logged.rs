@@ -229,6 +229,7 @@ impl LoggedLines {
             count - rounds
         )];
         remarks.extend(columns.remarks());
+        remarks.extend(columns.clipped());
         let absent: Vec<&str> =
             counts.iter().filter(|(_, n)| **n == 0).map(|(name, _)| name.as_str()).collect();
         if !absent.is_empty() {
@@ -310,7 +311,9 @@ impl World for Log {
         let (mut curve, mut next) = (Vec::new(), checkpoints.iter().peekable());
         let (mut round, mut fitted) = (0, None);
         let mut chosen = vec![[0_u64; 2]; self.actions.len()];
+        let gauge = crate::watch::Gauge::current();
         while let Some((line, cells)) = rows.next()? {
+            gauge.reached(round.min(self.rounds))?;
             let event = self.event(&cells, line)?;
             self.arms(&event.x, &mut arms)?;
             round += 1;

@@ -298,8 +298,10 @@ impl Contestant for Learner {
         };
         let mut curve = Vec::with_capacity(checkpoints.len());
         let (mut regret, mut round, mut clipped) = (0.0, 0, 0_u64);
+        let gauge = crate::watch::Gauge::current();
         for &checkpoint in checkpoints {
             while round < checkpoint {
+                gauge.reached(round)?;
                 let decision = bandit.decide()?;
                 let (value, lost) = world.play(&decision.point);
                 regret += lost;
