@@ -5,6 +5,9 @@ use std::{
     process::ExitCode,
 };
 
+/// The exit code of a process that Ctrl-C ended: 128 and the number of SIGINT.
+pub const INTERRUPTED: u8 = 130;
+
 /// Why a command did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -36,6 +39,9 @@ pub enum Error {
     /// Something that was promised does not hold.
     #[error("violated: {0}")]
     Violated(String),
+    /// Ctrl-C; what is kept, and how to go on.
+    #[error("{0}")]
+    Interrupted(String),
     /// Standard output is gone.
     #[error("cannot write the result: {0}")]
     Output(#[from] std::io::Error),
@@ -50,9 +56,10 @@ impl Error {
         }
     }
 
-    /// 2 for bad input, 1 for everything else.
+    /// 2 for bad input, 130 after Ctrl-C as shells have it, 1 for everything else.
     pub fn exit_code(&self) -> ExitCode {
         match self {
+            Error::Interrupted(_) => ExitCode::from(INTERRUPTED),
             Error::Core(reticent::Error::Entropy { .. })
             | Error::Output(_)
             | Error::Partly(_)

@@ -1,7 +1,7 @@
 //! The command line: arguments -> a validated command -> run -> one report.
 //!
 //! Results go to stdout (with `--json`, one JSON document and nothing else), everything said along the way to
-//! stderr. Exit code 0 is success, 2 bad input, 1 failure.
+//! stderr. Exit code 0 is success, 2 bad input, 130 Ctrl-C, 1 failure.
 
 /// Says something on stderr; that nobody listens is no failure.
 macro_rules! say {
@@ -14,6 +14,7 @@ pub(crate) use say;
 
 mod commands;
 mod error;
+mod progress;
 mod report;
 
 use std::process::ExitCode;

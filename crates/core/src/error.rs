@@ -122,10 +122,28 @@ pub(crate) fn probability(field: &'static str, value: f64) -> Result<f64> {
     }
 }
 
-/// `value` if somebody may ask for it: above a tenth, a mechanism may publish one person in ten, and that is no privacy. Published
-/// constants are priced at whatever their publication claims.
+/// `value` if noise can be calibrated to it. Above 1e6 the noise is so small that bounds and noise no longer share a grid of 64-bit
+/// integers, and below 1e-12 the reverse; beyond either, a calibration would fail later and name another field.
+pub(crate) fn requested_epsilon(value: f64) -> Result<f64> {
+    positive("epsilon", value)?;
+    if value > 1e6 {
+        let remedy = "give a number up to 1e6, and better one of 10 or less: a larger one protects nobody; for a learner without privacy use one that is not private, such as LinUCB";
+        return Err(Error::invalid("epsilon", value, remedy));
+    }
+    if value < 1e-12 {
+        let remedy = "give a number of 1e-12 or more: less than that leaves nothing to learn from";
+        return Err(Error::invalid("epsilon", value, remedy));
+    }
+    Ok(value)
+}
+
+/// `value` if somebody may ask for it: above a tenth, a mechanism may publish one person in ten, and that is no privacy; shares of a
+/// delta below 1e-290 are no normal doubles. Published constants are priced at whatever their publication claims.
 pub(crate) fn requested_delta(value: f64) -> Result<f64> {
-    if value > 0.0 && value <= 0.1 {
+    if value > 0.0 && value < 1e-290 {
+        let remedy = "give 1e-290 or more, such as 1e-9: less than that is rounded to nothing";
+        Err(Error::invalid("delta", value, remedy))
+    } else if value > 0.0 && value <= 0.1 {
         Ok(value)
     } else {
         let remedy = "give a number above 0, at most 0.1 and better below 1e-3: a mechanism with this delta may publish that share of people outright";

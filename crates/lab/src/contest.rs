@@ -72,6 +72,11 @@ pub trait Contestant: sealed::Sealed + Send + Sync {
         None
     }
 
+    /// An error if this trial cannot be run, found before anybody's first trial.
+    fn runnable(&self, _seed: u64, _trial: u64) -> Result<()> {
+        Ok(())
+    }
+
     /// One trial. Everything random follows from `seed` and `trial`; the regret is recorded after each of the
     /// rising `checkpoints`, the last of which is the experiment's number of rounds.
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial>;

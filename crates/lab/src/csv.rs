@@ -55,10 +55,7 @@ impl Rows {
 
     /// The place of a column.
     pub(crate) fn column(&self, name: &str) -> Result<usize> {
-        self.names.iter().position(|known| known == name).ok_or_else(|| {
-            let all = self.names.join(", ");
-            unusable(&self.path, format!("there is no column {name:?}: give one of {all}"))
-        })
+        place_of(&self.names, name, &self.path)
     }
 
     /// The next line that is not blank: its number and its cells, one for each name.
@@ -135,18 +132,38 @@ fn names(first: &str, number: usize, path: &Path) -> Result<Vec<String>> {
             "columns are separated by {separator:?}: separate them by commas"
         )));
     }
-    for (index, name) in names.iter().enumerate() {
-        if name.is_empty() || names[..index].contains(name) {
-            let place = index + 1;
-            return Err(bad(format!(
-                "column {place} is named {name:?}: give every column a name of its own"
-            )));
-        }
+    if names.iter().all(String::is_empty) {
+        return Err(bad(format!("line {number} has no names: put the columns' names there")));
     }
-    if names.iter().all(|name| name.parse::<f64>().is_ok()) {
+    if names.iter().all(|name| name.is_empty() || name.parse::<f64>().is_ok()) {
         return Err(bad("its first line holds numbers: put the columns' names there".into()));
     }
     Ok(names)
+}
+
+/// The place of a column that is used. Columns that are not may have no name, or that of another.
+fn place_of(names: &[String], name: &str, path: &Path) -> Result<usize> {
+    let mut places = (0..names.len()).filter(|&place| names[place] == name);
+    let Some(place) = places.next() else {
+        let all: Vec<&str> = names.iter().map(String::as_str).filter(|n| !n.is_empty()).collect();
+        let reason = format!("there is no column {name:?}: give one of {}", all.join(", "));
+        return Err(unusable(path, reason));
+    };
+    if name.is_empty() {
+        let reason = format!(
+            "column {} has no name (an index, where pandas wrote the file): name the columns to use in `features`, and the label in `label`, or write the file with index=False",
+            place + 1
+        );
+        return Err(unusable(path, reason));
+    }
+    if let Some(other) = places.next() {
+        let (one, other) = (place + 1, other + 1);
+        let reason = format!(
+            "columns {one} and {other} are both named {name:?}: give every column that is used a name of its own"
+        );
+        return Err(unusable(path, reason));
+    }
+    Ok(place)
 }
 
 /// The columns' names, and the numbered lines below them that are not blank.
@@ -219,15 +236,8 @@ impl Table {
     fn parse(text: &str, path: &Path, wanted: Option<&[String]>, infinity: bool) -> Result<Self> {
         let bad = |reason: String| unusable(path, reason);
         let (all, lines) = header(text, path)?;
-        let find = |name: &String| {
-            all.iter().position(|known| known == name).ok_or_else(|| {
-                bad(format!("there is no column {name:?}: give one of {}", all.join(", ")))
-            })
-        };
-        let columns: Vec<usize> = match wanted {
-            None => (0..all.len()).collect(),
-            Some(wanted) => wanted.iter().map(find).collect::<Result<_>>()?,
-        };
+        let columns = wanted.unwrap_or(&all).iter().map(|name| place_of(&all, name, path));
+        let columns: Vec<usize> = columns.collect::<Result<_>>()?;
         let mut rows = Vec::new();
         for (number, line) in lines {
             let cells = cells(line).ok_or_else(|| unclosed(path, number))?;
@@ -279,6 +289,20 @@ mod tests {
     }
 
     #[test]
+    fn columns_that_are_not_used_need_no_name_of_their_own() {
+        // What pandas writes by default: the index without a name in front.
+        let table = parse(",a,b,b,y\n0,1,x,x,2\n1,3,x,x,4\n", Some(&["a", "y"])).unwrap();
+        assert_eq!(table.rows, [[1.0, 2.0], [3.0, 4.0]]);
+        let path = Path::new("people.csv");
+        let features = ["a".to_string()];
+        let labelled =
+            Table::with_label(",a,y\n0,1,2\n", path, Some(&features), None, None).unwrap();
+        assert_eq!(labelled.names, ["a", "y"]);
+        let error = Table::with_label(",a,y\n0,1,2\n", path, None, None, None).unwrap_err();
+        assert!(error.to_string().contains("column 1 has no name"), "{error}");
+    }
+
+    #[test]
     fn what_cannot_be_used_is_named_by_line_and_column() {
         let refuse = |text: &str, words: &[&str]| {
             let error = parse(text, None).unwrap_err();
@@ -292,7 +316,10 @@ mod tests {
         refuse("a,y\n1,NaN\n", &["line 2", "NaN"]);
         refuse("a,y\n1,1e999\n", &["line 2", "1e999"]);
         refuse("a,y\n1,\"2\n", &["line 2", "quotation mark"]);
-        refuse("a,a\n1,2\n", &["column 2", "name of its own"]);
+        refuse("a,a\n1,2\n", &["columns 1 and 2", "name of its own"]);
+        refuse(",a\n1,2\n", &["column 1 has no name", "pandas", "`features`"]);
+        refuse(",\n1,2\n", &["line 1 has no names"]);
+        refuse(",0,1\n0,1,2\n", &["first line holds numbers"]);
         refuse("1,2\n1,2\n", &["first line holds numbers"]);
         refuse("a;y\n1;2\n", &["commas"]);
         assert!(parse("a,y\n1,2\n", Some(&["z"])).unwrap_err().contains("give one of a, y"));

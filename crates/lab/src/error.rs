@@ -44,14 +44,21 @@ pub enum Error {
     },
     /// A run was stopped from outside.
     #[error(
-        "stopped with {unfinished} of {all} trials to go; the same run goes on where it stopped"
+        "stopped: {} of {} trials are finished and kept in {folder} ({}); the same run goes on where it stopped",
+        .finished.iter().map(|(_, done, _)| done).sum::<usize>(),
+        .finished.iter().map(|(.., all)| all).sum::<usize>(),
+        .finished.iter().map(|(name, done, all)| format!("{name}: {done} of {all}")).collect::<Vec<_>>().join("; "),
+        folder = .folder.display()
     )]
     Stopped {
-        /// Trials that are missing.
-        unfinished: usize,
-        /// Trials in all.
-        all: usize,
+        /// Of each algorithm: its name, trials that are finished, trials in all.
+        finished: Vec<(String, usize, usize)>,
+        /// Where they are kept.
+        folder: PathBuf,
     },
+    /// A trial was told to stop before its last round.
+    #[error("the trial was stopped before its last round")]
+    Interrupted,
     /// A figure could not be drawn.
     #[error(
         "cannot draw the figure {title:?}: {reason}; this is a fault of reticent, please report it"

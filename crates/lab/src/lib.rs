@@ -28,11 +28,13 @@ pub mod safe;
 pub mod simulate;
 pub mod summary;
 pub mod sweep;
+mod watch;
 
 pub use error::{Error, Result};
 pub use experiment::{Experiment, Outcome, Override, RunOptions, Shard};
 pub use fast_noise::FastNoise;
 pub use lines::parse_lines;
+pub use watch::{Standing, Watch};
 
 // What the pages show is compiled and run with the tests.
 #[cfg(doctest)]

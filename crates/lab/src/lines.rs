@@ -18,9 +18,108 @@ use crate::{Error, Result};
 pub fn parse_lines<T: DeserializeOwned>(text: &str) -> Result<T> {
     toml::from_str(text).map_err(|error| {
         let message = error.message().lines().next().unwrap_or_default();
-        let line = error.span().map(|span| line_of(text, span.start));
-        Error::experiment(with_suggestion(message)).at(line, "")
+        let at = error.span().map(|span| span.start.min(text.len()));
+        // Where the parser forgot where in a table it was, the value is looked for below.
+        let at = at.map(|at| match mention(message) {
+            Some(value) => text[at..].find(&value).map_or(at, |further| at + further),
+            None => at,
+        });
+        let key = at.and_then(|at| key_before(text, at));
+        let reason = plain_words(key, message);
+        Error::experiment(reason).at(at.map(|at| line_of(text, at)), "")
     })
+}
+
+/// The key whose value a place in a text belongs to, if it stands on the same line.
+fn key_before(text: &str, place: usize) -> Option<&str> {
+    let line = text[..place].rfind('\n').map_or(0, |end| end + 1);
+    let (before, _) = text[line..place].rsplit_once('=')?;
+    let before = before.trim_end();
+    let start = before.rfind(|c: char| !(c.is_alphanumeric() || "_-".contains(c)));
+    Some(&before[start.map_or(0, |at| at + 1)..]).filter(|key| !key.is_empty())
+}
+
+/// The value that a parser's words mention, as a file would have it.
+pub(crate) fn mention(message: &str) -> Option<String> {
+    let found =
+        message.strip_prefix("invalid type: ").or(message.strip_prefix("invalid value: "))?;
+    let (found, _) = found.rsplit_once(", expected ")?;
+    match found.strip_prefix("string ") {
+        Some(text) => Some(text.to_string()),
+        None => found.split('`').nth(1).map(String::from),
+    }
+}
+
+/// The parser's words about the value of `key`, as somebody says them who does not know the types of this program.
+///
+/// ```text
+/// invalid type: string "ten", expected u64     `rounds` must be a whole number of 0 or more, not "ten"
+/// missing field `rounds`                       `rounds` is missing
+/// unknown variant `tre`, expected `tree`       `mechanism`: unknown value `tre`, expected `tree`: did you mean `tree`?
+/// ```
+pub(crate) fn plain_words(key: Option<&str>, message: &str) -> String {
+    if let Some(field) = message.strip_prefix("missing field ") {
+        return format!("{field} is missing");
+    }
+    if let Some(rest) = message.strip_prefix("unknown variant ") {
+        let said = with_suggestion(&format!("unknown value {rest}"));
+        return key.map_or(said.clone(), |key| format!("`{key}`: {said}"));
+    }
+    if message.starts_with("unknown ") {
+        return with_suggestion(message);
+    }
+    let subject = key.map_or("a value".to_string(), |key| format!("`{key}`"));
+    let lengths =
+        message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "));
+    if let Some((length, wanted)) = lengths {
+        return format!("{subject} must be {}, not of {length}", kind(wanted));
+    }
+    let types = message.strip_prefix("invalid type: ").or(message.strip_prefix("invalid value: "));
+    match types.and_then(|rest| rest.rsplit_once(", expected ")) {
+        Some((found, wanted)) => {
+            let found = match found {
+                "sequence" => "a list".to_string(),
+                "map" => "a table".to_string(),
+                "unit variant" => "a name alone".to_string(),
+                other => mention(message).unwrap_or_else(|| other.to_string()),
+            };
+            let (wanted, whole) = (kind(wanted), kind(wanted).starts_with("a whole number"));
+            // 1e3 is a number with a point to a parser.
+            let remedy = match found.parse::<f64>() {
+                Ok(value) if whole && value.fract() == 0.0 && (0.0..1e15).contains(&value) => {
+                    format!(": write it as {value}")
+                }
+                _ => String::new(),
+            };
+            format!("{subject} must be {wanted}, not {found}{remedy}")
+        }
+        None => key.map_or(message.to_string(), |key| format!("`{key}`: {message}")),
+    }
+}
+
+/// What a parser expects, in plain words.
+fn kind(expected: &str) -> String {
+    let list =
+        expected.strip_prefix("a tuple of size ").or(expected.strip_prefix("an array of length "));
+    if let Some(count) = list {
+        return format!("a list of {count} values in square brackets");
+    }
+    match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a string" | "string" | "path string" => "text in quotation marks",
+        "a sequence" => "a list in square brackets",
+        "a map" | "map" => "a table, such as { key = value }",
+        "string or map" | "string only" => {
+            "a name in quotation marks, or a table such as { name = { key = value } }"
+        }
+        "struct variant" => "a table with its keys, such as { name = { key = value } }",
+        other if other.starts_with("struct ") => "a table, such as { key = value }",
+        other => other,
+    }
+    .to_string()
 }
 
 /// The line of a place in a text, from 1.
@@ -61,4 +160,71 @@ fn distance(one: &str, two: &str) -> usize {
         }
     }
     row[two.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Lines {
+        #[serde(default)]
+        count: u64,
+        #[serde(default)]
+        level: f64,
+        #[serde(default)]
+        names: Vec<String>,
+        #[serde(default)]
+        range: Option<(f64, f64)>,
+        #[serde(default)]
+        yes: bool,
+        #[serde(default)]
+        event: Vec<Event>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(tag = "kind", rename_all = "snake_case")]
+    #[allow(dead_code)]
+    enum Event {
+        Gaussian { sigma: f64, sensitivity: f64 },
+    }
+
+    #[test]
+    fn no_type_of_this_program_is_named() {
+        for (text, words) in [
+            ("count = \"ten\"", "line 1: `count` must be a whole number of 0 or more, not \"ten\""),
+            ("\ncount = -1", "line 2: `count` must be a whole number of 0 or more, not -1"),
+            (
+                "count = 1e3",
+                "`count` must be a whole number of 0 or more, not 1000.0: write it as 1000",
+            ),
+            ("count = 1.5", "`count` must be a whole number of 0 or more, not 1.5"),
+            ("level = true", "`level` must be a number, not true"),
+            ("level = [1.0]", "`level` must be a number, not a list"),
+            ("names = 3", "`names` must be a list in square brackets, not 3"),
+            ("names = [\"a\", 3]", "`names` must be text in quotation marks, not 3"),
+            ("range = [0]", "`range` must be a list of 2 values"),
+            ("yes = \"no\"", "`yes` must be true or false, not \"no\""),
+            ("event = [3]", "`event` must be a "),
+            (
+                "[[event]]\nkind = \"gaussian\"\nsigma = \"x\"\nsensitivity = 1.0",
+                "line 3: `sigma` must be a number, not \"x\"",
+            ),
+            ("[[event]]\nkind = \"gaussian\"\nsigma = 1.0", "`sensitivity` is missing"),
+            (
+                "[[event]]\nkind = \"gausian\"",
+                "unknown value `gausian`, expected `gaussian`: did you mean",
+            ),
+            ("counts = 3", "line 1: unknown field `counts`"),
+        ] {
+            let error = parse_lines::<Lines>(text).unwrap_err().to_string();
+            assert!(error.contains(words), "{text:?}: {error}");
+            for foreign in ["u64", "f64", "variant", "struct", "sequence", "tuple", "invalid type"]
+            {
+                assert!(!error.contains(foreign), "{text:?}: {error}");
+            }
+        }
+    }
 }

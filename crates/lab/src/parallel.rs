@@ -7,6 +7,11 @@ use std::sync::{
 
 use crate::Result;
 
+/// Threads that so many jobs are spread over.
+pub(crate) fn threads(jobs: usize) -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(jobs)
+}
+
 /// Applies `work` to every job on all cores; results stand in the order of the jobs.
 pub fn in_parallel<J: Sync, R: Send>(
     jobs: &[J],
@@ -15,9 +20,8 @@ pub fn in_parallel<J: Sync, R: Send>(
 ) -> Result<Vec<R>> {
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let results: Vec<Mutex<Option<Result<R>>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
     std::thread::scope(|scope| {
-        for _ in 0..threads {
+        for _ in 0..threads(jobs.len()) {
             scope.spawn(|| {
                 while let Some(index) =
                     Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < jobs.len())

@@ -4,7 +4,6 @@ use std::{
     path::PathBuf,
     sync::{
         Mutex,
-        atomic::{AtomicBool, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
     time::Duration,
@@ -12,7 +11,7 @@ use std::{
 
 use pyo3::{prelude::*, types::PyDict};
 use reticent_lab::{
-    Experiment, Override, RunOptions, Shard,
+    Experiment, Override, RunOptions, Shard, Watch,
     contest::Checkpoint,
     estimate::{Estimate, stuck},
     papers::{self, Extent},
@@ -57,13 +56,13 @@ fn run<'py>(
         }
     };
     let options = RunOptions { shard, keep_going };
-    let (stop, (sender, receiver)) = (AtomicBool::new(false), mpsc::channel());
+    let (watch, (sender, receiver)) = (Watch::default(), mpsc::channel());
     let receiver = Mutex::new(receiver);
     let outcome = std::thread::scope(|scope| -> Answer<_> {
-        let (experiment, stop_seen) = (&experiment, &stop);
+        let (experiment, watched) = (&experiment, &watch);
         let folder = &folder;
         let worker = scope.spawn(move || {
-            experiment.run_until(folder, options, stop_seen, |done, all| {
+            experiment.run_until(folder, options, watched, |done, all| {
                 // Nobody listens any more when the caller was interrupted.
                 let _ = sender.send((done, all));
             })
@@ -78,7 +77,7 @@ fn run<'py>(
                 _ => Ok(()),
             });
             if let Err(error) = heard {
-                stop.store(true, Ordering::Relaxed);
+                watch.stop();
                 interruption = Some(error);
                 break;
             }

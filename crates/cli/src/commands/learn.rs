@@ -39,7 +39,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         })?;
         let _ = writeln!(text, "\nWritten to {}", path.display());
     }
-    Ok(Report::new(text, &learnt).warn(warnings))
+    Ok(Report::new(text, &learnt).warn(warnings).note(learnt.for_the_holder.clone()))
 }
 
 fn describe(learnt: &Learnt) -> String {

@@ -3,11 +3,10 @@
 use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use reticent_lab::{Override, RunOptions, Shard, summary::Summary};
 
 use super::experiment;
-use crate::{error::Error, report::Report};
+use crate::{error::Error, progress::watched, report::Report};
 
 /// Runs an experiment: a table, figures and a report. What is finished already is not computed again.
 #[derive(Args)]
@@ -37,7 +36,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let stem = arguments.experiment.file_stem().unwrap_or_default();
     let out = arguments.out.unwrap_or_else(|| PathBuf::from("results").join(stem));
     let options = RunOptions { shard: arguments.shard, keep_going: arguments.keep_going };
-    let outcome = with_progress(|progress| experiment.run_with(&out, options, progress))?;
+    let outcome = watched(|watch| experiment.run_until(&out, options, watch, |_, _| ()))?;
     if outcome.resumed > 0 {
         crate::say!("{} trials were finished before and are taken over", outcome.resumed);
     }
@@ -62,20 +61,6 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         }
     };
     Ok(report.fail(outcome.failures))
-}
-
-/// Draws a bar while `work` tells how many of how many trials are finished.
-pub fn with_progress<T>(work: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) -> T) -> T {
-    let bar = ProgressBar::new(0).with_style(
-        ProgressStyle::with_template("{wide_bar} {pos} of {len} trials, {eta} left")
-            .expect("the template is well-formed"),
-    );
-    let result = work(&|done, all| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    });
-    bar.finish_and_clear();
-    result
 }
 
 /// The comparison as a table, and where it is drawn.

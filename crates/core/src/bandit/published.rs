@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Problem, Regularizer};
 use crate::{
     Error, Result,
-    error::{positive, probability},
+    error::{positive, probability, requested_epsilon},
     release::{Calibration, paper_levels, wishart_degrees},
 };
 
@@ -54,7 +54,7 @@ impl Published {
         horizon: u64,
     ) -> Result<Self> {
         problem.check()?;
-        positive("epsilon", epsilon)?;
+        requested_epsilon(epsilon)?;
         probability("delta", delta)?;
         probability("alpha", alpha)?;
         positive("horizon", horizon as f64)?;

@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use super::local::{Exploration, Method};
 use crate::{
     Error, Result,
-    error::{positive, probability},
+    error::{positive, probability, requested_epsilon},
     privacy::{Accountant, Event},
     randomize::{AdditivePair, TriangleGaussian},
 };
@@ -146,7 +146,7 @@ impl PublishedLocal {
     /// The deviation of one person's noise (of one node's, for the tree), in the units of the publication.
     pub fn noise(&self, epsilon: f64) -> Result<f64> {
         self.check()?;
-        positive("epsilon", epsilon)?;
+        requested_epsilon(epsilon)?;
         let (delta, n, batch) = (self.delta, self.horizon as f64, self.batch as f64);
         Ok(match self.mechanism {
             PublishedMechanism::OnlineUcb | PublishedMechanism::OnlineUcbUnitRewards => {

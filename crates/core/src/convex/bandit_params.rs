@@ -322,12 +322,12 @@ impl PrivateBanditParams {
                 plan(tree, Calibration::Pure { epsilon })
             }
             (Protection::Central { epsilon, delta, .. }, Mode::Paper) => {
-                positive("epsilon", epsilon)?;
+                crate::error::requested_epsilon(epsilon)?;
                 crate::error::probability("delta", delta)?;
                 plan(tree, Calibration::Sigma(paper.gaussian_deviation(epsilon, delta)))
             }
             (Protection::CentralPure { epsilon }, Mode::Paper) => {
-                positive("epsilon", epsilon)?;
+                crate::error::requested_epsilon(epsilon)?;
                 plan(tree, Calibration::Scale(paper.laplace_scale(epsilon)))
             }
         }

@@ -32,7 +32,7 @@ use serde::Serialize;
 use super::gaussian;
 use crate::{
     Error, Result,
-    error::{positive, requested_delta},
+    error::{requested_delta, requested_epsilon},
 };
 
 /// The share of delta that the tail event of the theorem may take.
@@ -95,7 +95,7 @@ impl GridNoise {
 /// The largest mu at which `coordinates` discrete Gaussians of parameter `sigma` or more are
 /// (epsilon, delta)-DP.
 pub(crate) fn largest_mu(epsilon: f64, delta: f64, coordinates: f64, sigma: f64) -> Result<f64> {
-    let mu = gaussian::mu(positive("epsilon", epsilon)?, requested_delta(delta)?)?;
+    let mu = gaussian::mu(requested_epsilon(epsilon)?, requested_delta(delta)?)?;
     let tau = TAIL_SHARE * delta;
     let slack = GridNoise { coordinates, sigma, mu }.slack(tau);
     if slack.shift >= epsilon {

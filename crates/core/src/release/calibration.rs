@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    error::positive,
+    error::{positive, requested_epsilon},
     noise::{DiscreteGaussian, DiscreteLaplace, Noise},
     privacy::grid,
 };
@@ -82,7 +82,7 @@ impl Calibration {
                 let remedy = "it is made for the nodes of a tree: use a `Tree` and a known horizon";
                 return Err(Error::invalid("calibration", "Wishart noise", remedy));
             }
-            Calibration::Pure { epsilon } => Amount::Pure(positive("epsilon", epsilon)?),
+            Calibration::Pure { epsilon } => Amount::Pure(requested_epsilon(epsilon)?),
             Calibration::Scale(scale) => Amount::Scale(positive("scale", scale)?),
         })
     }

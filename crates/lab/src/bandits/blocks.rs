@@ -205,8 +205,10 @@ fn play(
     let mut curve = Vec::with_capacity(checkpoints.len());
     blocks.follow(&learner.rule.cold_policy())?;
     let (mut round, mut index, mut next) = (0, 0, learner.schedule.first());
+    let gauge = crate::watch::Gauge::current();
     for &checkpoint in checkpoints {
         while round < checkpoint {
+            gauge.reached(round)?;
             let stop = next.min(checkpoint);
             blocks.advance(stop - round, &mut sums);
             round = stop;

@@ -45,7 +45,13 @@ pub(super) struct ColumnLines<'a> {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    Number { low: f64, high: f64, given: bool },
+    /// `outside` counts the cells beyond a range that was given.
+    Number {
+        low: f64,
+        high: f64,
+        given: bool,
+        outside: u64,
+    },
     Word(Vec<String>),
 }
 
@@ -113,11 +119,14 @@ impl Columns {
                         let value = format!("[{low}, {high}]");
                         return Err(CoreError::invalid("ranges", value, remedy).into());
                     }
-                    Kind::Number { low, high, given: true }
+                    Kind::Number { low, high, given: true, outside: 0 }
                 }
-                (None, None) => {
-                    Kind::Number { low: f64::INFINITY, high: f64::NEG_INFINITY, given: false }
-                }
+                (None, None) => Kind::Number {
+                    low: f64::INFINITY,
+                    high: f64::NEG_INFINITY,
+                    given: false,
+                    outside: 0,
+                },
             };
             columns.push(Column { place: rows.column(name)?, name: name.clone(), kind });
         }
@@ -161,7 +170,7 @@ impl Columns {
         }
     }
 
-    /// Checks a line, and widens the ranges that nobody gave so that they hold it.
+    /// Checks a line, widens the ranges that nobody gave so that they hold it, and counts cells outside the others.
     pub(super) fn widen(&mut self, cells: &[String], line: usize) -> Result<()> {
         for index in 0..self.columns.len() {
             let column = &self.columns[index];
@@ -169,14 +178,16 @@ impl Columns {
                 Kind::Word(_) => {
                     self.word(column, &cells[column.place], line)?;
                 }
-                Kind::Number { given, .. } => {
-                    let (given, place) = (*given, column.place);
-                    let value = self.number(column, &cells[place], line)?;
-                    if let (Some(value), Kind::Number { low, high, .. }) =
-                        (value, &mut self.columns[index].kind)
-                        && !given
-                    {
-                        (*low, *high) = (low.min(value), high.max(value));
+                Kind::Number { .. } => {
+                    let value = self.number(column, &cells[column.place], line)?;
+                    match (value, &mut self.columns[index].kind) {
+                        (Some(value), Kind::Number { low, high, given: true, outside }) => {
+                            *outside += u64::from(!(*low..=*high).contains(&value));
+                        }
+                        (Some(value), Kind::Number { low, high, .. }) => {
+                            (*low, *high) = (low.min(value), high.max(value));
+                        }
+                        _ => {}
                     }
                 }
             }
@@ -204,7 +215,7 @@ impl Columns {
 
     /// Leaves out columns that never change, once the whole file was seen: they say nothing, and noise would be paid for them.
     pub(super) fn settle(&mut self) -> Result<()> {
-        let constant = |column: &Column| matches!(column.kind, Kind::Number { low, high, given: false } if low >= high);
+        let constant = |column: &Column| matches!(column.kind, Kind::Number { low, high, given: false, .. } if low >= high);
         self.dropped =
             self.columns.iter().filter(|c| constant(c)).map(|c| c.name.clone()).collect();
         self.columns.retain(|column| !constant(column));
@@ -254,6 +265,19 @@ impl Columns {
         self.columns.iter().map(one).sum()
     }
 
+    /// How many cells lie outside their ranges, for whoever holds the file: a count of its lines, which no guarantee covers. It is a
+    /// remark and never a condition of a certificate.
+    pub(super) fn clipped(&self) -> Option<String> {
+        let count = |column: &Column| match column.kind {
+            Kind::Number { outside, low, high, .. } if outside > 0 => {
+                Some(format!("{outside} of {} outside [{low}, {high}]", column.name))
+            }
+            _ => None,
+        };
+        let counts: Vec<String> = self.columns.iter().filter_map(count).collect();
+        clipped_remark(&counts, &self.path)
+    }
+
     /// What must be public, and what was left out.
     pub(super) fn remarks(&self) -> Vec<String> {
         let taken = |column: &&Column| matches!(column.kind, Kind::Number { given: false, .. });
@@ -275,6 +299,17 @@ impl Columns {
         }
         remarks
     }
+}
+
+/// What whoever holds a file is told of its cells outside given ranges, such as `3 of age outside [0, 100]`.
+pub(crate) fn clipped_remark(counts: &[String], path: &Path) -> Option<String> {
+    (!counts.is_empty()).then(|| {
+        format!(
+            "for the holder of the data, not covered by the certificate: cells of {} were cut off at the ends of their ranges: {}; if these are many, give wider public ranges",
+            path.display(),
+            counts.join(", ")
+        )
+    })
 }
 
 /// To norm `1/sqrt 2`.

@@ -117,6 +117,9 @@ impl CuratorPlan {
             let remedy = "give a whole number of rewards above 0";
             return Err(reticent::Error::invalid("restart_every", 0, remedy).into());
         }
+        if let Rule::Tuned { exploration, .. } = &self.rule {
+            exploration.check()?;
+        }
         let warm = warm_start.map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
             self.noisy(warm.first())?;

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Circumstances, Missing, Setting,
     columns::{ColumnLines, Columns, scale},
-    setting::{Played, World, file_conditions},
+    setting::{NOT_COVERED, Played, World},
 };
 use crate::{
     FastNoise, Result,
@@ -168,6 +168,7 @@ impl ItemsLines {
             .collect();
         Columns::all_known(&known, self.columns(None))?;
         let mut remarks: Vec<String> = known.iter().flat_map(|columns| columns.remarks()).collect();
+        remarks.extend(known.iter().filter_map(|columns| columns.clipped()));
         let (catalogue, ratings, hash) = self.rated(&items, people.as_ref())?;
         let most = catalogue.people.iter().map(|(_, rated)| rated.len()).max().unwrap_or(0);
         remarks.insert(
@@ -178,7 +179,8 @@ impl ItemsLines {
                 catalogue.people.len()
             ),
         );
-        let mut protected = file_conditions("person", catalogue.people.len(), rounds);
+        let mut protected = vec![NOT_COVERED.to_string()];
+        let returns = Some(("person", catalogue.people.len()));
         protected.push("names and features of items are public".into());
         protected.extend(known.iter().flat_map(|columns| columns.remarks()));
         let hash = mix(mix(items.hash, hash), people.map_or(0, |people| people.hash));
@@ -192,7 +194,10 @@ impl ItemsLines {
                 start: Box::new(move |seed| Ok(Box::new(Shelf::new(catalogue.clone(), seed)?))),
             })
         };
-        Setting::of_a_file(dimension, most, self.rewards, rounds, circumstances, protected, world)
+        let rewards = self.rewards;
+        let setting =
+            Setting::of_a_file(dimension, most, rewards, rounds, circumstances, protected, world)?;
+        Ok(Setting { returns, ..setting })
     }
 
     /// Who rated what.
@@ -258,6 +263,8 @@ struct Shelf {
     arms: Arms,
     means: Vec<f64>,
     best_mean: f64,
+    /// Whose turn it is.
+    person: u64,
 }
 
 impl Shelf {
@@ -266,6 +273,7 @@ impl Shelf {
             arms: Arms::zeros(catalogue.dimension, 1)?,
             means: Vec::new(),
             best_mean: 0.0,
+            person: 0,
             noise: FastNoise::seeded(seed),
             catalogue,
         })
@@ -276,6 +284,7 @@ impl Environment for Shelf {
     fn arms(&mut self) -> &Arms {
         let catalogue = &self.catalogue;
         let which = self.noise.below(catalogue.people.len() as u64) as usize;
+        self.person = which as u64;
         let (person, rated) = &catalogue.people[which];
         let rows: Vec<Vec<f64>> = rated
             .iter()
@@ -298,6 +307,10 @@ impl Environment for Shelf {
 
     fn reward(&mut self, arm: usize) -> f64 {
         self.means[arm]
+    }
+
+    fn person(&self) -> Option<u64> {
+        Some(self.person)
     }
 }
 

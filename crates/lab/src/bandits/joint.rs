@@ -63,6 +63,9 @@ pub struct JointLines {
     /// Forget everything after every so many rewards: for a theta* that moves.
     #[serde(default)]
     pub restart_every: Option<u64>,
+    /// The guarantee is for a person with at most so many contributions; where people return, later ones are not learnt from.
+    #[serde(default)]
+    pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
     #[serde(default)]
     pub warm_start: Option<PathBuf>,
@@ -122,13 +125,39 @@ impl JointLines {
             exploration: None,
             centred: None,
             restart_every: None,
+            contributions_per_person: None,
             warm_start: None,
             save: None,
         }
     }
 
+    /// Several contributions of one person are priced for one stream of this room's own mechanisms.
+    fn check_contributions(&self) -> Result<()> {
+        let Some(most) = self.contributions_per_person else { return Ok(()) };
+        let refuse = |remedy: &str| {
+            Err(reticent::Error::invalid("contributions_per_person", most, remedy).into())
+        };
+        let published = matches!(
+            self.mechanism,
+            MechanismName::GaussianTree | MechanismName::Wishart | MechanismName::WishartUnshifted
+        );
+        if published || self.mode == Mode::Paper {
+            return refuse(
+                "published constants are for one contribution of each person: leave it out, or take blt, toeplitz, honaker or tree in `exact` mode",
+            );
+        }
+        if self.restart_every.is_some() && most > 1 {
+            return refuse(
+                "with restart_every a person may be in several streams, whose costs add up: leave one of them out",
+            );
+        }
+        Ok(())
+    }
+
     /// The learner, or what stands in its way.
     pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
+        self.check_contributions()?;
+        let setting = &setting.with_contributions(self.contributions_per_person);
         if !self.is_certified(setting)? {
             return Ok(Box::new(self.tuned(setting)?));
         }
@@ -211,6 +240,7 @@ impl JointLines {
         Ok(PrivateSumParams {
             mechanism: self.stream_mechanism()?,
             schedule: self.schedule,
+            contributions_per_person: self.contributions_per_person.unwrap_or(1),
             ..PrivateSumParams::new(domain, Some(horizon), Calibration::Budget { epsilon, delta })
         })
     }

@@ -152,6 +152,7 @@ impl Builder<'_> {
                 alpha,
                 mechanism: sums.mechanism,
                 schedule: sums.schedule,
+                contributions_per_person: sums.contributions_per_person,
                 ..JointParams::new(problem, epsilon, delta, Some(rounds))
             }),
             (Mode::Paper, MechanismName::GaussianTree) => {

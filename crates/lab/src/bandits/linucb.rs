@@ -214,8 +214,10 @@ impl Contestant for EveryRound {
         let (mut round, mut regret, mut next, mut largest) = (0, 0.0, 0, 0.0);
         let mut curve = Vec::with_capacity(checkpoints.len());
         let best = gap.rewards.mean(crate::environment::BEST);
+        let gauge = crate::watch::Gauge::current();
         for &checkpoint in checkpoints {
             while round < checkpoint {
+                gauge.reached(round)?;
                 if round == next {
                     largest = largest_variance(learner.policy())?;
                     next = round + (round / 50).max(8);

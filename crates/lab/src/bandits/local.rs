@@ -61,6 +61,9 @@ pub struct LocalLines {
     /// Forget everything after every so many reports: for a theta* that moves.
     #[serde(default)]
     pub restart_every: Option<u64>,
+    /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
+    #[serde(default)]
+    pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: the server goes on from there.
     #[serde(default)]
     pub warm_start: Option<PathBuf>,
@@ -83,6 +86,7 @@ impl LocalLines {
             known_gram_reports: None,
             exploration: Exploration::default(),
             restart_every: None,
+            contributions_per_person: None,
             warm_start: None,
             save: None,
         }
@@ -99,6 +103,17 @@ impl LocalLines {
             }
             None if self.shares.is_some() => {
                 refuse("shares", &"given", "they are about levels: give them, or leave it out")
+            }
+            Some(levels) if levels.is_empty() => {
+                refuse("levels", &"[]", "give at least one epsilon, or leave it out")
+            }
+            Some(levels)
+                if levels.len() > 1
+                    && self.contributions_per_person.is_some()
+                    && setting.returns.is_some() =>
+            {
+                let remedy = "people of a file return, and a level is drawn for each round: give one level, or leave contributions_per_person out";
+                refuse("levels", &format!("{levels:?}"), remedy)
             }
             Some(levels) => match levels.iter().find(|level| !(level.is_finite() && **level > 0.0))
             {
@@ -120,6 +135,7 @@ impl LocalLines {
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
         self.can_have_effect(setting)?;
+        let setting = &setting.with_contributions(self.contributions_per_person);
         let largest = |levels: &Vec<f64>| levels.iter().copied().fold(0.0, f64::max);
         if let Some(largest) = self.levels.as_ref().map(largest)
             && largest != epsilon
@@ -152,6 +168,7 @@ impl LocalLines {
             levels,
             method,
             exploration: self.exploration,
+            contributions_per_person: self.contributions_per_person.unwrap_or(1),
             ..LocalParams::new(setting.bounds, epsilon, delta)
         };
         let plan = params.check()?;

@@ -258,7 +258,10 @@ impl LoggedLines {
             count - rounds
         )];
         let of_items = items.iter().map(|items| &items.columns);
-        remarks.extend(of_items.chain(&context).flat_map(Columns::remarks));
+        for columns in of_items.chain(&context) {
+            remarks.extend(columns.remarks());
+            remarks.extend(columns.clipped());
+        }
         if let Some(most) = self.clip_weights {
             remarks.push(format!(
                 "weights above {most} count as {most} (clip_weights): estimates are of at most what the policy earns; lower ends hold for it, upper ends do not"

@@ -9,6 +9,7 @@
 //! | `logged` | `kind = "logged"`: a log of decisions with propensities, for training and judging offline |
 //! | `reward_model` | what the doubly robust estimate expects of an action |
 //! | `columns` | from the cells of a line to features |
+//! | `contributions` | people who return, and how often what they tell is learnt from |
 //! | `linucb` | `kind = "linucb"`: no privacy |
 //! | `joint` | `kind = "joint"`: a trusted curator |
 //! | `curator` | both of them, stepped round by round |
@@ -30,6 +31,7 @@ mod blocks;
 mod certified_tests;
 mod circumstances;
 mod columns;
+mod contributions;
 mod curator;
 mod items;
 mod joint;
@@ -58,6 +60,7 @@ use crate::{
 pub use blocks::{Learner, run as run_learner};
 pub use circumstances::Circumstances;
 pub use columns::Missing;
+pub(crate) use columns::clipped_remark;
 pub use items::ItemsLines;
 pub use joint::{ConfidenceName, JointLines, MechanismName};
 pub use linucb::LinUcbLines;

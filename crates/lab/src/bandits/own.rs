@@ -40,6 +40,8 @@ impl Setting {
             blocks: None,
             uniform_gram: None,
             circumstances,
+            returns: None,
+            contributions_per_person: None,
             protected: Vec::new(),
             world: Arc::new(world),
         })

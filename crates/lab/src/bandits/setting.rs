@@ -94,6 +94,10 @@ pub struct Setting {
     pub uniform_gram: Option<Vec<f64>>,
     /// What stands in the way of rewards and arms.
     pub circumstances: Circumstances,
+    /// What one person is where people return, and how many there are.
+    pub returns: Option<(&'static str, usize)>,
+    /// Rounds that are learnt from of one person, at most, and what the guarantee is for; every round is another person's without it.
+    pub contributions_per_person: Option<u64>,
     /// Whose data a guarantee covers here, where that needs saying.
     pub protected: Vec<String>,
     /// Where trials are run.
@@ -239,6 +243,8 @@ impl Setting {
             blocks: circumstances.is_calm().then_some(gap),
             uniform_gram: None,
             circumstances,
+            returns: None,
+            contributions_per_person: None,
             protected: Vec::new(),
             world: played(circumstances, move |seed| Ok(gap.environment(seed)?)),
         })
@@ -259,6 +265,8 @@ impl Setting {
             blocks: None,
             uniform_gram: Some(sphere.uniform_gram()),
             circumstances,
+            returns: None,
+            contributions_per_person: None,
             protected: Vec::new(),
             world: played(circumstances, move |seed| {
                 let mut environment = sphere.start(seed)?;
@@ -303,6 +311,8 @@ impl Setting {
             blocks: None,
             uniform_gram: None,
             circumstances,
+            returns: None,
+            contributions_per_person: None,
             protected,
             world: world(circumstances),
         })
@@ -360,8 +370,31 @@ impl Setting {
         (self.world.data_hash() != 0).then(|| remark.to_string())
     }
 
+    /// The same, for a learner whose guarantee is for people with at most so many contributions.
+    pub(super) fn with_contributions(&self, contributions_per_person: Option<u64>) -> Self {
+        Setting { contributions_per_person, ..self.clone() }
+    }
+
+    /// Who one person is to a guarantee, and how often they take part.
+    fn returning(&self) -> Option<String> {
+        let rounds = self.rounds;
+        match (self.returns, self.contributions_per_person) {
+            (Some((unit, people)), None) => Some(format!(
+                "every round is counted as another person: a {unit} that comes again takes part again and pays each time, {rounds} rounds for {people} here"
+            )),
+            (Some((unit, people)), Some(most)) => Some(format!(
+                "one {unit} is one person, {rounds} rounds for {people} here: in {most} of their rounds what they tell is learnt from, in later ones they are answered and nothing is learnt; that and when a person comes is public"
+            )),
+            (None, Some(most)) => Some(format!("nobody takes part in more than {most} rounds")),
+            (None, None) => None,
+        }
+    }
+
     /// The guarantee with what it rests on here.
     pub(super) fn conditions(&self, mut guarantee: Guarantee) -> Guarantee {
+        if let Some(condition) = self.returning() {
+            guarantee = guarantee.with_condition(condition);
+        }
         for protected in &self.protected {
             guarantee = guarantee.with_condition(protected.clone());
         }
@@ -375,15 +408,9 @@ impl Setting {
     }
 }
 
-/// What a guarantee rests on where rounds are made from a file.
-pub(super) fn file_conditions(unit: &str, people: usize, rounds: u64) -> Vec<String> {
-    vec![
-        format!(
-            "every round is counted as another person: a {unit} that comes again takes part again and pays each time, {rounds} rounds for {people} here"
-        ),
-        "curves, counts and remarks of the report are made from the file as it is, and are not covered".into(),
-    ]
-}
+/// What every guarantee over a file does not cover.
+pub(super) const NOT_COVERED: &str =
+    "curves, counts and remarks of the report are made from the file as it is, and are not covered";
 
 /// A world without files.
 fn played(

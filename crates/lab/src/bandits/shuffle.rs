@@ -37,6 +37,9 @@ pub struct ShuffleLines {
     /// How noisy sums become a policy, in `exact` mode.
     #[serde(default)]
     pub exploration: Exploration,
+    /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
+    #[serde(default)]
+    pub contributions_per_person: Option<u64>,
 }
 
 fn sum() -> Aggregation {
@@ -57,6 +60,7 @@ impl ShuffleLines {
             aggregation: Aggregation::Sum,
             batch: 20,
             exploration: Exploration::default(),
+            contributions_per_person: None,
         }
     }
 
@@ -67,6 +71,11 @@ impl ShuffleLines {
                 format!("no batch would ever be full: give at most the {} rounds", setting.rounds);
             return Err(reticent::Error::invalid("batch", self.batch, remedy).into());
         }
+        if let (Some(most), Mode::Paper) = (self.contributions_per_person, self.mode) {
+            let remedy = "published constants are for one report of each person: leave it out";
+            return Err(reticent::Error::invalid("contributions_per_person", most, remedy).into());
+        }
+        let setting = &setting.with_contributions(self.contributions_per_person);
         let form = match self.aggregation {
             Aggregation::Sum => "vector sum",
             Aggregation::Permute => "amplified",
@@ -79,6 +88,7 @@ impl ShuffleLines {
             Mode::Exact => {
                 let params = ShuffleParams {
                     exploration: self.exploration,
+                    contributions_per_person: self.contributions_per_person.unwrap_or(1),
                     ..ShuffleParams::new(
                         setting.bounds,
                         epsilon,
@@ -103,7 +113,7 @@ impl ShuffleLines {
                     setting.published_guarantee(&constants, epsilon, TrustModel::Shuffle)?;
                 let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
                 let remark = "played and priced by the batch-sum view: the shuffler shows the sum of a batch only, which that code's does not; binomial noise as a Gaussian of its variance";
-                // Vector sums at another norm than 1 can be priced but not run: then it is said when a trial starts.
+                // Vector sums at another norm than 1 can be priced but not run, which is said before any trial starts.
                 let params = match ShuffleParams::published(bounds, epsilon, constants) {
                     Ok(params) if constants.method().is_ok() => params,
                     _ => return Ok(priced_only(name, guarantee, remark, setting)),
@@ -136,11 +146,13 @@ impl ShuffleLines {
 /// A contestant that can be certified and not run.
 fn priced_only(name: String, guarantee: Guarantee, remark: &str, setting: &Setting) -> Stepped {
     let norm = setting.bounds.feature_bound;
-    let start = move |_| {
-        let remedy = "vector sums are simulated for arms of norm 1";
-        Err(reticent::Error::invalid("norm", norm, remedy).into())
-    };
-    Stepped::new(name, setting, start).certified_by(guarantee).remarking([remark.to_string()])
+    let remedy =
+        "vector sums are simulated for arms of norm 1: it can be certified here, but not run";
+    let refusal = reticent::Error::invalid("norm", norm, remedy);
+    let reason = refusal.clone();
+    let mut stepped = Stepped::new(name, setting, move |_| Err(reason.clone().into()));
+    stepped.refusal = Some(refusal);
+    stepped.certified_by(guarantee).remarking([remark.to_string()])
 }
 
 /// People, shuffler and server of one trial.

@@ -15,6 +15,7 @@ use reticent::{
 
 use super::{
     Setting,
+    contributions::AtMost,
     curator::{CuratorPlan, Rule, SourcePlan},
     saved::{self, SavedLearner, WarmStart},
 };
@@ -53,6 +54,8 @@ pub struct Stepped {
     pub(super) public_arms: bool,
     /// What it begins with.
     pub(super) warm_start: Option<WarmStart>,
+    /// Why it can be certified but not run.
+    pub(super) refusal: Option<reticent::Error>,
 }
 
 impl Stepped {
@@ -73,6 +76,7 @@ impl Stepped {
             attacks: Vec::new(),
             public_arms: false,
             warm_start: None,
+            refusal: None,
         }
     }
 
@@ -191,6 +195,13 @@ impl Contestant for Stepped {
         self.setting.world.headline()
     }
 
+    fn runnable(&self, seed: u64, trial: u64) -> Result<()> {
+        if let Some(refusal) = &self.refusal {
+            return Err(refusal.clone().into());
+        }
+        self.warm_start.as_ref().map_or(Ok(()), |warm| warm.other_people(seed, trial))
+    }
+
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         let own = mix(mix(seed, trial), name_hash(&self.name));
         let mut player = (self.start)(trial, own)?;
@@ -200,7 +211,17 @@ impl Contestant for Stepped {
         let left = self.leaves(trial);
         // Before the work, and again after it: another may have come meanwhile.
         left.iter().try_for_each(|path| SavedLearner::has_room(&self.name, path))?;
-        let result = self.setting.world.trial(seed, trial, player.as_mut(), checkpoints)?;
+        let world = &self.setting.world;
+        let result = match self.setting.contributions_per_person {
+            None => world.trial(seed, trial, player.as_mut(), checkpoints)?,
+            Some(most) => {
+                let mut counted = AtMost::new(player.as_mut(), most);
+                let mut result = world.trial(seed, trial, &mut counted, checkpoints)?;
+                let returns = self.setting.returns.is_some();
+                result.measures.extend(returns.then(|| counted.measure()));
+                result
+            }
+        };
         if let (Some(path), Some(knowledge)) = (left, player.knowledge()) {
             SavedLearner::has_room(&self.name, &path)?;
             let guarantee = self.guarantee.as_ref();

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Circumstances, Missing, Setting,
     columns::{ColumnLines, Columns},
-    setting::{Played, World, file_conditions},
+    setting::{NOT_COVERED, Played, World},
 };
 use crate::{
     FastNoise, Result,
@@ -122,7 +122,7 @@ impl TableLines {
         }
         columns.settle()?;
         let lines: u64 = counts.values().sum();
-        let mut protected = file_conditions("line", lines as usize, rounds);
+        let mut protected = vec![NOT_COVERED.to_string()];
         protected.push(format!(
             "that the classes are {} is public",
             counts.keys().cloned().collect::<Vec<_>>().join(", ")
@@ -130,6 +130,7 @@ impl TableLines {
         protected.extend(columns.remarks());
         let mut remarks = vec![remark(&counts)];
         remarks.extend(columns.remarks());
+        remarks.extend(columns.clipped());
         let hash = rows.hash();
         let classes: Vec<String> = counts.into_keys().collect();
         let table = TableBandit {
@@ -153,7 +154,9 @@ impl TableLines {
                 start: Box::new(move |seed| Ok(Box::new(Lines::new(table.clone(), seed)?))),
             })
         };
-        Setting::of_a_file(dimension, arms, rewards, rounds, circumstances, protected, world)
+        let setting =
+            Setting::of_a_file(dimension, arms, rewards, rounds, circumstances, protected, world)?;
+        Ok(Setting { returns: Some(("line", lines as usize)), ..setting })
     }
 }
 
@@ -200,6 +203,8 @@ impl TableBandit {
 struct Lines {
     table: Arc<TableBandit>,
     noise: FastNoise,
+    /// Which line it is.
+    person: u64,
     /// Where lines come in order.
     rows: Option<Rows>,
     fault: Option<crate::Error>,
@@ -217,6 +222,7 @@ impl Lines {
             arms: Arms::zeros(table.dimension(), table.classes.len())?,
             means: vec![0.0; table.classes.len()],
             noise: FastNoise::seeded(seed),
+            person: 0,
             table,
             rows,
             fault: None,
@@ -224,7 +230,7 @@ impl Lines {
     }
 
     /// The next line of the file, from the top again after the last.
-    fn next(table: &TableBandit, rows: &mut Rows) -> Result<(Vec<f64>, usize)> {
+    fn next(table: &TableBandit, rows: &mut Rows) -> Result<(u64, Vec<f64>, usize)> {
         let next = match rows.next()? {
             Some(next) => Some(next),
             None => {
@@ -235,7 +241,7 @@ impl Lines {
         let Some((line, cells)) = next else {
             return Err(unusable(&table.path, "it has no lines any more".into()));
         };
-        Ok((table.columns.features(&cells, line)?, table.class(&cells, line)?))
+        Ok((line as u64, table.columns.features(&cells, line)?, table.class(&cells, line)?))
     }
 
     fn show(&mut self, x: &[f64], class: usize) {
@@ -256,12 +262,16 @@ impl Environment for Lines {
         match &mut self.rows {
             None => {
                 let index = self.noise.below(table.labels.len() as u64) as usize;
+                self.person = index as u64;
                 let width = table.columns.width() + 1;
                 let x = &table.features[index * width..(index + 1) * width];
                 self.show(x, usize::from(table.labels[index]));
             }
             Some(rows) => match Self::next(&table, rows) {
-                Ok((x, class)) => self.show(&x, class),
+                Ok((line, x, class)) => {
+                    self.person = line;
+                    self.show(&x, class);
+                }
                 Err(error) => self.fault = Some(error),
             },
         }
@@ -278,6 +288,10 @@ impl Environment for Lines {
 
     fn reward(&mut self, arm: usize) -> f64 {
         self.means[arm]
+    }
+
+    fn person(&self) -> Option<u64> {
+        Some(self.person)
     }
 
     fn fault(&mut self) -> Option<crate::Error> {
@@ -379,6 +393,33 @@ mod tests {
         assert_eq!(columns.raw(&cells("1,red,5,a"), 2).unwrap(), [-0.5, 1.0, 0.0]);
         assert_eq!(columns.raw(&cells("9,blue,5,a"), 2).unwrap(), [1.0, 0.0, 1.0]);
         assert_eq!(columns.raw(&cells(",,5,a"), 2).unwrap(), [0.0, 0.0, 0.0]);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn cells_outside_their_ranges_are_counted_for_the_holder_and_no_certificate_tells() {
+        // An index without a name in front, as pandas writes it.
+        let path = file("outside.csv", ",x,z,y\n0,1,5,a\n1,20,5,b\n2,-3,6,a\n3,4,99,b\n");
+        let given = "features = [\"x\", \"z\"]\nranges = { x = [0, 10], z = [0, 10] }";
+        let joint = "[[algorithm]]\nkind = \"joint\"\nprivacy = { epsilon = 1.0, delta = 1e-5 }";
+        let experiment = run(&path, given, joint).unwrap();
+        let contestant = experiment.contestants()[0];
+        let remarks = contestant.remarks().join(" ");
+        assert!(remarks.contains("2 of x outside [0, 10], 1 of z outside [0, 10]"), "{remarks}");
+        assert!(remarks.contains("for the holder of the data, not covered by the certificate"));
+        let guarantee = contestant.guarantee().unwrap();
+        assert!(!format!("{guarantee} {}", guarantee.conditions().join(" ")).contains("outside"));
+        let summary = experiment.simulate(|_, _| ()).unwrap();
+        assert!(serde_json::to_string(&summary).unwrap().contains("2 of x outside [0, 10]"));
+        assert!(summary.notes().join(" ").contains("1 of z outside"));
+        let wide = given.replace("10]", "100]").replace("[0,", "[-5,");
+        let remarks = run(&path, &wide, joint).unwrap().contestants()[0].remarks().join(" ");
+        assert!(!remarks.contains("outside"), "{remarks}");
+        let unnamed = run(&path, "", joint).err().unwrap().to_string();
+        assert!(
+            unnamed.contains("column 1 has no name") && unnamed.contains("features"),
+            "{unnamed}"
+        );
         std::fs::remove_file(path).unwrap();
     }
 

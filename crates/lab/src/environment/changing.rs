@@ -159,6 +159,10 @@ impl Environment for Changing {
         self.inner.reward(arm)
     }
 
+    fn person(&self) -> Option<u64> {
+        self.inner.person()
+    }
+
     fn fault(&mut self) -> Option<crate::Error> {
         self.inner.fault()
     }

@@ -58,6 +58,11 @@ pub trait Environment {
         None
     }
 
+    /// Who this round's person is, where people return.
+    fn person(&self) -> Option<u64> {
+        None
+    }
+
     /// From now on arms and rewards are drawn from this seed: other people of the same population.
     fn other_people(&mut self, _seed: u64) {}
 }

@@ -5,7 +5,7 @@ use toml::{Table, Value};
 
 use crate::{
     Error, Result,
-    lines::{line_of, with_suggestion},
+    lines::{line_of, mention, plain_words, with_suggestion},
 };
 
 /// The file, and its tables after overrides.
@@ -14,6 +14,8 @@ pub(super) struct Document {
     pub(super) header: Header,
     pub(super) environments: Vec<Table>,
     pub(super) algorithms: Vec<Table>,
+    /// Paths that were given another value than the file's.
+    overridden: Vec<Vec<String>>,
 }
 
 /// What stands above the first table.
@@ -80,6 +82,7 @@ impl Document {
             header: Header { name: String::new(), rounds: 1, trials: 1, seed: 0 },
             environments,
             algorithms,
+            overridden: overrides.iter().map(|change| change.path.clone()).collect(),
         };
         for change in overrides {
             document.change(&mut table, change);
@@ -168,28 +171,24 @@ impl Document {
         message: &str,
     ) -> Error {
         let named = message.split('`').nth(1).map(String::from);
-        let unknown = message.starts_with("unknown ");
         let missing = message.starts_with("missing ");
         let key = match &named {
-            // What is unknown is the value of some key.
+            // What is unknown is the value of some key, or the name of its only entry.
             Some(value) if message.starts_with("unknown variant") => {
-                let has =
-                    |path: &Vec<String>| get(table, path).and_then(Value::as_str) == Some(value);
+                let has = |path: &Vec<String>| match get(table, path) {
+                    Some(Value::String(text)) => text == value,
+                    Some(Value::Table(inner)) => inner.contains_key(value),
+                    _ => false,
+                };
                 paths(table).into_iter().find(has).and_then(|path| path.last().cloned())
             }
-            Some(key) if unknown || missing => Some(key.clone()),
-            // The parser forgets where it was: the culprit is the key without which it says something else.
-            _ => paths(table).into_iter().filter(|path| path[0] != "kind").find_map(|path| {
-                let mut without = table.clone();
-                remove(&mut without, &path);
-                let other = attempt::<T>(&without).err();
-                (other.as_deref() != Some(message)).then(|| path[path.len() - 1].clone())
-            }),
+            Some(key) if missing || message.starts_with("unknown ") => Some(key.clone()),
+            _ => culprit::<T>(table, message).and_then(|path| path.last().cloned()),
         };
-        let reason = match &key {
-            Some(key) if !unknown && !missing => format!("`{key}`: {message}"),
-            _ => with_suggestion(message),
-        };
+        let mut reason = plain_words(key.as_deref(), message);
+        if named.as_deref() == Some("contributions_per_person") {
+            reason = format!("{reason}; {}", many_contributions(table));
+        }
         self.locate(Error::experiment(reason), section, if missing { None } else { key.as_deref() })
     }
 
@@ -208,6 +207,10 @@ impl Document {
             _ => None,
         };
         let key = key.or(field).map(|key| key.rsplit('.').next().unwrap_or(key));
+        if let Some(path) = key.and_then(|key| self.override_of(section, key)) {
+            let place = if place.is_empty() { place } else { format!(", {place}") };
+            return error.at(None, &format!("--set {}{place}", path.join(".")));
+        }
         let line = key.and_then(|key| self.line_with(section, key)).or_else(|| {
             let of_others = key.and_then(|key| {
                 let others = (0..self.environments.len()).map(Section::Environment);
@@ -216,6 +219,24 @@ impl Document {
             of_others.or_else(|| self.lines(section).next().map(|(number, _)| number))
         });
         error.at(line, &place)
+    }
+
+    /// What was overridden to give this key its value: in the section, or else anywhere but in another algorithm.
+    fn override_of(&self, section: Section, key: &str) -> Option<&Vec<String>> {
+        let room = |path: &[String]| match path {
+            [first, _, ..] if first == "environment" || first == "algorithm" => first.clone(),
+            _ => String::new(),
+        };
+        let own = match section {
+            Section::Header => "",
+            Section::Environment(_) => "environment",
+            Section::Algorithm(_) => "algorithm",
+        };
+        let of_key = |path: &&Vec<String>| path.last().is_some_and(|last| last == key);
+        let mut all = self.overridden.iter().rev().filter(of_key);
+        let elsewhere = all.clone().find(|path| room(path) != "algorithm");
+        let in_file = || self.line_with(section, key).is_some();
+        all.find(|path| room(path) == own).or(elsewhere.filter(|_| !in_file()))
     }
 
     /// The numbered lines of a section, its header first.
@@ -284,19 +305,51 @@ pub(super) fn attempt<T: DeserializeOwned>(table: &Table) -> std::result::Result
     })
 }
 
-/// The paths of all values that are no tables.
+/// The paths of all values, what stands in a table before the table itself.
 pub(super) fn paths(table: &Table) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     for (key, value) in table {
-        match value {
-            Value::Table(inner) => all.extend(paths(inner).into_iter().map(|mut path| {
+        if let Value::Table(inner) = value {
+            all.extend(paths(inner).into_iter().map(|mut path| {
                 path.insert(0, key.clone());
                 path
-            })),
-            _ => all.push(vec![key.clone()]),
+            }));
         }
+        all.push(vec![key.clone()]);
     }
     all
+}
+
+/// The value that a parser refuses, which forgets where it was: the one that its words mention and without which it says something
+/// else. That something is missing without it makes it the last choice, since others may be missed before the culprit is read.
+fn culprit<T: DeserializeOwned>(table: &Table, message: &str) -> Option<Vec<String>> {
+    let mentioned = mention(message);
+    let mentions = |path: &Vec<String>| {
+        let value = get(table, path);
+        let entry = |value: &Value| Some(&value.to_string()) == mentioned.as_ref();
+        let mut entries = value.and_then(Value::as_array).into_iter().flatten();
+        value.is_some_and(entry) || entries.any(entry)
+    };
+    let rank = |path: &Vec<String>| {
+        let mut without = table.clone();
+        remove(&mut without, path);
+        let other = attempt::<T>(&without).err().unwrap_or_default();
+        let missed = other.starts_with("missing field") && other.contains(&path[path.len() - 1]);
+        (other != message).then_some((mentioned.is_some() && !mentions(path), missed))
+    };
+    let ranked = paths(table).into_iter().filter(|path| path[0] != "kind");
+    let ranked = ranked.filter_map(|path| rank(&path).map(|rank| (rank, path)));
+    ranked.min_by_key(|(rank, _)| *rank).map(|(_, path)| path)
+}
+
+/// Why an algorithm does not take `contributions_per_person`.
+fn many_contributions(algorithm: &Table) -> String {
+    match algorithm.get("kind").and_then(Value::as_str) {
+        Some("linucb" | "online_linucb") => {
+            "it is not private, so nobody's contributions are counted: leave it out".into()
+        }
+        _ => "`joint`, `local`, `shuffle` and `private_bandit` take it".into(),
+    }
 }
 
 pub(super) fn get<'a>(table: &'a Table, path: &[String]) -> Option<&'a Value> {

@@ -25,7 +25,6 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use toml::Value;
 
 use self::{
     document::{Document, Section},
@@ -39,10 +38,11 @@ use crate::{
     gradients::OnlineGradients,
     lines::with_suggestion,
     losses::ConvexBandits,
-    parallel::in_parallel,
+    parallel::{in_parallel, threads},
     report,
     safe::SafeBandits,
     summary::{AlgorithmSummary, Summary},
+    watch::{Followed, Phase, Watch},
 };
 
 pub use document::Override;
@@ -52,6 +52,9 @@ const CHECKPOINTS: usize = 120;
 
 /// Every trial's curve is kept.
 const MOST_TRIALS: u64 = 100_000;
+
+/// Counts of rounds are exact as doubles up to here.
+const MOST_ROUNDS: u64 = 1 << 53;
 
 /// The code whose results are stored: another version's are computed again.
 const SOURCE: &str = env!("RETICENT_SOURCE");
@@ -193,8 +196,12 @@ impl Experiment {
         let mut parts = Parts::default();
         for (index, table) in document.environments.iter().enumerate() {
             let section = Section::Environment(index);
-            let kind = table.get("kind").and_then(Value::as_str).unwrap_or("missing");
-            match kind {
+            // A kind that is no text is shown as it is written.
+            let kind = match table.get("kind") {
+                None => "missing".to_string(),
+                Some(kind) => kind.as_str().map_or_else(|| kind.to_string(), String::from),
+            };
+            match kind.as_str() {
                 "gap" | "sphere" | "table" | "items" | "logged" => {
                     parts.add::<Bandits>(&document, index)?;
                 }
@@ -281,15 +288,16 @@ impl Experiment {
         options: RunOptions,
         progress: impl Fn(usize, usize) + Sync,
     ) -> Result<Outcome> {
-        self.run_until(folder, options, &AtomicBool::new(false), progress)
+        self.run_until(folder, options, &Watch::default(), progress)
     }
 
-    /// As [`Experiment::run_with`], until `stop` is set: trials that have begun are finished and kept, others are left.
+    /// As [`Experiment::run_with`], watched from another thread: `watch` tells how far every trial has come and can stop the run.
+    /// Finished trials are kept; those that were running are begun anew by the next run.
     pub fn run_until(
         &self,
         folder: &Path,
         options: RunOptions,
-        stop: &AtomicBool,
+        watch: &Watch,
         progress: impl Fn(usize, usize) + Sync,
     ) -> Result<Outcome> {
         self.claim(folder)?;
@@ -301,18 +309,32 @@ impl Experiment {
         };
         let mut results: Vec<Option<(Trial, f64)>> = jobs.iter().map(stored).collect();
         let missing: Vec<usize> = (0..jobs.len()).filter(|&i| results[i].is_none()).collect();
+        if !options.keep_going {
+            missing.iter().try_for_each(|&index| self.check_runnable(jobs[index]))?;
+        }
+        let followed = jobs.iter().zip(&results).map(|(&(cell, number), result)| Followed {
+            algorithm: self.cells[cell].name.clone(),
+            number,
+            phase: match result {
+                Some((_, seconds)) => Phase::Finished { seconds: *seconds },
+                None => Phase::Waiting,
+            },
+        });
+        watch.begin(self.rounds, threads(missing.len()), followed.collect());
+        let failed = AtomicBool::new(false);
         let computed = in_parallel(&missing, progress, |&index| {
-            if stop.load(Ordering::Relaxed) {
+            if watch.stopped() || failed.load(Ordering::Relaxed) {
                 return Ok(None);
             }
             let (cell, number) = jobs[index];
-            match self.trial((cell, number)) {
+            match watch.during(index, || self.trial((cell, number))) {
                 Ok((trial, seconds)) => {
                     store.put(self.cells[cell].key, number, &trial, seconds)?;
                     Ok(Some(Ok((trial, seconds))))
                 }
+                Err(Error::Interrupted) => Ok(None),
                 Err(error) => {
-                    stop.store(!options.keep_going, Ordering::Relaxed);
+                    failed.store(!options.keep_going, Ordering::Relaxed);
                     Ok(Some(Err(error)))
                 }
             }
@@ -336,7 +358,8 @@ impl Experiment {
         let resumed = jobs.len() - missing.len();
         let unfinished = results.iter().filter(|result| result.is_none()).count();
         if unfinished > failures.len() {
-            return Err(Error::Stopped { unfinished, all: jobs.len() });
+            let folder = folder.to_path_buf();
+            return Err(Error::Stopped { finished: watch.finished(), folder });
         }
         let mut outcome = Outcome {
             summary: None,
@@ -427,6 +450,12 @@ impl Experiment {
         all.skip(index).step_by(of).collect()
     }
 
+    fn check_runnable(&self, (cell, number): Job) -> Result<()> {
+        let Cell { name, contestant, .. } = &self.cells[cell];
+        let place = format!("{name}, trial {number}");
+        contestant.runnable(self.seed, number).map_err(|error| error.at(None, &place))
+    }
+
     fn trial(&self, (cell, number): Job) -> Result<(Trial, f64)> {
         let (rounds, start) = (checkpoints(self.rounds, CHECKPOINTS), Instant::now());
         let trial = self.cells[cell].contestant.trial(self.seed, number, &rounds)?;
@@ -464,9 +493,11 @@ fn check_size(rounds: u64, trials: u64) -> Result<()> {
             return Err(reticent::Error::invalid(field, 0, "give a whole number above 0").into());
         }
     }
-    if trials > MOST_TRIALS {
-        let remedy = format!("give at most {MOST_TRIALS}");
-        return Err(reticent::Error::invalid("trials", trials, remedy).into());
+    for (field, value, most) in [("rounds", rounds, MOST_ROUNDS), ("trials", trials, MOST_TRIALS)] {
+        if value > most {
+            let remedy = format!("give at most {most}");
+            return Err(reticent::Error::invalid(field, value, remedy).into());
+        }
     }
     Ok(())
 }

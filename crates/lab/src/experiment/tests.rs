@@ -98,7 +98,11 @@ fn an_error_names_line_table_key_and_remedy() {
         &["line 18, algorithm 2", "did you mean `hidden_levels`?"],
     );
     says("kind = \"local\"", "kind = \"locale\"", &["line 16", "did you mean `local`?"]);
-    says("delta = [1e-6, 1e-5]", "delta = \"small\"", &["line 19", "`delta`", "expected f64"]);
+    says(
+        "delta = [1e-6, 1e-5]",
+        "delta = \"small\"",
+        &["line 19", "`delta` must be a number, not \"small\""],
+    );
     says("delta = [1e-6, 1e-5]", "delta = 1.5", &["line 19, algorithm 2", "delta is 1.5"]);
     says("arms = 5", "arms = -5", &["line 9, environment", "`arms`"]);
     says("arms = 5", "arm = 5", &["line 9, environment", "did you mean `arms`?"]);
@@ -161,5 +165,108 @@ fn a_run_in_any_number_of_pieces_is_the_same_run() {
     let other = Experiment::parse_with(FILE, &["seed=5".parse().unwrap()]).unwrap();
     let outcome = other.run_with(&whole, RunOptions::default(), |_, _| ()).unwrap();
     assert_eq!(outcome.resumed, 0);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// Every absurd value is refused when the file is read, by its own name and in plain words.
+#[test]
+fn absurd_values_are_blamed_on_their_own_key_before_anything_runs() {
+    let base = |kind: &str, more: &str| {
+        format!(
+            "name = \"x\"\nrounds = 200\n[environment]\nkind = \"sphere\"\n[[algorithm]]\nkind = {kind:?}\nprivacy = {{ epsilon = 1.0, delta = 1e-6 }}\n{more}\n"
+        )
+    };
+    let says = |text: &str, set: &[&str], words: &[&str]| {
+        let set: Vec<Override> = set.iter().map(|text| text.parse().unwrap()).collect();
+        let message = match Experiment::parse_with(text, &set) {
+            Ok(_) => panic!("accepted: {text} {set:?}"),
+            Err(error) => error.to_string(),
+        };
+        for word in words {
+            assert!(message.contains(word), "{message:?} lacks {word:?}");
+        }
+        let foreign = ["u64", "usize", "f64", "struct", "variant", "tuple", "invalid type"];
+        assert!(!foreign.iter().any(|word| message.contains(word)), "{message}");
+    };
+    for kind in ["joint", "local", "shuffle", "online_ucb", "ldp_linucb", "anytime"] {
+        let text = base(kind, "");
+        for epsilon in ["1e300", "1e7", "1e-320"] {
+            let set = format!("algorithm.privacy.epsilon={epsilon}");
+            says(
+                &text,
+                &[&set],
+                &["--set algorithm.privacy.epsilon", "epsilon is ", "give a number"],
+            );
+        }
+        says(&text, &["algorithm.privacy.delta=1e-320"], &["delta is ", "1e-290"]);
+        for wrong in ["nan", "inf", "-1"] {
+            let set = format!("algorithm.privacy.epsilon={wrong}");
+            says(&text, &[&set], &["epsilon is ", "above 0"]);
+        }
+        says(
+            &text,
+            &["rounds=1000000000000000000"],
+            &["--set rounds: rounds is 1000000000000000000"],
+        );
+        says(
+            &text,
+            &["seed=-1"],
+            &["--set seed: `seed` must be a whole number of 0 or more, not -1"],
+        );
+        says(
+            &text,
+            &["rounds=ten"],
+            &["`rounds` must be a whole number of 0 or more, not \"ten\""],
+        );
+        says(&text, &["rounds=1e3"], &["not 1000.0: write it as 1000"]);
+        says(&text, &["algorithm.privacy=3"], &["`privacy` must be a table, such as {", "not 3"]);
+        says(&text, &["environment.kind=5"], &["unknown environment.kind `5`"]);
+        says(&text, &["environment.arms=true"], &["`arms` must be a whole number", "not true"]);
+        says(&text, &["environment.circumstances={ lost = \"a\" }"], &["`lost` must be a number"]);
+    }
+    // The key that is wrong, not the one before it that would be missed.
+    let joint = base("joint", "restart_every = -1");
+    says(&joint, &[], &["line 8, algorithm 1: `restart_every` must be a whole number", "not -1"]);
+    says(&base("joint", "schedule = 5"), &[], &["line 8", "`schedule` must be a name", "not 5"]);
+    says(
+        &base("joint", "schedule = \"never\""),
+        &[],
+        &["line 8", "`schedule`: unknown value `never`"],
+    );
+    says(
+        &base("online_ucb", "rewards = 5"),
+        &[],
+        &["line 8", "`rewards` must be a list of 2 values"],
+    );
+    says(&base("local", "levels = []"), &[], &["levels is []", "at least one"]);
+    // What a trial would otherwise stumble over.
+    let ridge = "exploration = { tuned = { ridge = -1.0, bonus = 0.2, width = 1.0 } }";
+    let fixed = "exploration = { fixed = { ridge = 0.0, width = 1.0 } }";
+    for kind in ["joint", "local", "shuffle", "ldp_linucb"] {
+        says(&base(kind, ridge), &[], &["line 8, algorithm 1: ridge is -1"]);
+        says(&base(kind, fixed), &[], &["line 8, algorithm 1: ridge is 0"]);
+        says(&base(kind, "exploration = 3"), &[], &["line 8", "`exploration` must be"]);
+        says(
+            &base(kind, "exploration = { tunde = { ridge = 1.0 } }"),
+            &[],
+            &["did you mean `tuned`?"],
+        );
+    }
+    let linucb = "name = \"x\"\nrounds = 20\n[environment]\nkind = \"sphere\"\n[[algorithm]]\nkind = \"linucb\"\n";
+    says(&format!("{linucb}width = -1.0"), &[], &["line 7, algorithm 1: width is -1"]);
+    let why = "it is not private, so nobody's contributions are counted";
+    says(&format!("{linucb}contributions_per_person = 2"), &[], &["line 7", why]);
+}
+
+/// What can be certified and not run is refused before anybody's first trial.
+#[test]
+fn a_trial_that_cannot_start_is_refused_before_the_others_run() {
+    let text = "name = \"x\"\nrounds = 200\ntrials = 3\n[environment]\nkind = \"sphere\"\nnorm = 2.0\n[[algorithm]]\nkind = \"linucb\"\n\
+        [[algorithm]]\nkind = \"shuffle\"\nmode = \"paper\"\nprivacy = { epsilon = 1.0, delta = 1e-6 }\n";
+    let folder = std::env::temp_dir().join(format!("reticent-unrunnable-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let experiment = Experiment::parse(text).unwrap();
+    let error = experiment.run(&folder, |_, _| panic!("a trial was run")).unwrap_err();
+    assert!(error.to_string().contains("norm is 2") && error.is_bad_input(), "{error}");
     let _ = std::fs::remove_dir_all(&folder);
 }

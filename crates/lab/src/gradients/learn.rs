@@ -105,6 +105,9 @@ pub struct Learnt {
     pub test: Option<Test>,
     /// What a careful reader must know.
     pub warnings: Vec<String>,
+    /// What is told to whoever holds the file and is not part of the model, because no certificate covers it.
+    #[serde(skip)]
+    pub for_the_holder: Vec<String>,
 }
 
 /// What a guarantee rests on where one machine plays everybody's device.
@@ -227,6 +230,7 @@ impl LearnFile {
             )?,
             test: self.test(&model, &records)?,
             warnings,
+            for_the_holder: records.clipped().into_iter().cloned().collect(),
         })
     }
 

@@ -300,6 +300,10 @@ impl Contestant for Learner {
         &self.attacks
     }
 
+    fn remarks(&self) -> Vec<String> {
+        self.source.remarks()
+    }
+
     fn data_hash(&self) -> u64 {
         self.source.data_hash()
     }
@@ -321,8 +325,10 @@ impl Contestant for Learner {
         };
         let (mut curve, mut regret, mut round) = (Vec::with_capacity(checkpoints.len()), 0.0, 0);
         let mut clipped = 0_u64;
+        let gauge = crate::watch::Gauge::current();
         for &checkpoint in checkpoints {
             while round < checkpoint {
+                gauge.reached(round)?;
                 let person = crowd.who[round as usize];
                 let (features, label) = &crowd.people[person];
                 let best: f64 =

@@ -86,6 +86,10 @@ pub(crate) trait Source: Send + Sync {
     fn conditions(&self) -> Vec<String> {
         Vec::new()
     }
+    /// What a careful reader must know of the people.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Of people that were read from elsewhere.
     fn data_hash(&self) -> u64 {
         0
@@ -109,10 +113,14 @@ impl Family for OnlineGradients {
     fn setting(rounds: u64, environment: &GradientEnvironment) -> Result<Self::Setting> {
         let source: Arc<dyn Source> = match environment {
             GradientEnvironment::Gradients(lines) => {
+                let checked = lines.check()?;
                 lines.check_size(rounds)?;
-                Arc::new(lines.check()?)
+                Arc::new(checked)
             }
-            GradientEnvironment::Records(lines) => Arc::new(lines.read()?.in_hindsight()?),
+            GradientEnvironment::Records(lines) => {
+                lines.check_size(rounds)?;
+                Arc::new(lines.read()?.in_hindsight()?)
+            }
         };
         Ok(Setting { source, rounds })
     }

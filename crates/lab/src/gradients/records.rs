@@ -18,7 +18,7 @@ use super::{
     Crowd, Person, Source,
     scaling::{Ranges, Scaling},
 };
-use crate::{Error, FastNoise, Result, contest::name_hash, csv::Table};
+use crate::{Error, FastNoise, Result, bandits::clipped_remark, contest::name_hash, csv::Table};
 
 /// Passes the competitor in hindsight is given.
 const HINDSIGHT: usize = 40;
@@ -52,6 +52,8 @@ pub(super) struct Records {
     scaling: Scaling,
     people: Vec<Person>,
     besides: Vec<f64>,
+    /// Cells beyond their ranges, for whoever holds the file.
+    clipped: Option<String>,
     /// Of the file's text.
     hash: u64,
     /// Empty until it is asked for.
@@ -73,6 +75,11 @@ impl Records {
         &self.scaling
     }
 
+    /// How many cells lie beyond their ranges: no guarantee covers it.
+    pub(super) fn clipped(&self) -> Option<&String> {
+        self.clipped.as_ref()
+    }
+
     /// The column beside features and label, if one was named.
     pub(super) fn besides(&self) -> &[f64] {
         &self.besides
@@ -80,6 +87,16 @@ impl Records {
 }
 
 impl RecordLines {
+    /// Refuses more rounds than a trial's order of people has room for.
+    pub(super) fn check_size(&self, rounds: u64) -> Result<()> {
+        const MOST: u64 = 100_000_000;
+        if rounds <= MOST {
+            return Ok(());
+        }
+        let remedy = format!("whose turn it is is drawn in advance: give at most {MOST}");
+        Err(reticent::Error::invalid("rounds", rounds, remedy).into())
+    }
+
     pub(super) fn read(&self) -> Result<Records> {
         let text = std::fs::read_to_string(&self.file).map_err(|error| Error::Unreadable {
             path: self.file.clone(),
@@ -99,12 +116,13 @@ impl RecordLines {
         }
         let scaling = Scaling::new(&table, self.loss, &self.ranges)?;
         let people: Vec<Person> = table.rows.iter().map(|row| scaling.person(row)).collect();
+        let clipped = clipped_remark(&scaling.outside(&table.rows), file);
         let besides = match besides {
             None => Vec::new(),
             Some(name) => Table::column(text, file, name)?,
         };
         let (hash, competitor) = (name_hash(text), Vec::new());
-        Ok(Records { loss: self.loss, scaling, people, besides, hash, competitor })
+        Ok(Records { loss: self.loss, scaling, people, besides, clipped, hash, competitor })
     }
 }
 
@@ -163,6 +181,10 @@ impl Source for Records {
         self.scaling.conditions()
     }
 
+    fn remarks(&self) -> Vec<String> {
+        self.clipped.iter().cloned().collect()
+    }
+
     fn data_hash(&self) -> u64 {
         self.hash
     }
@@ -219,6 +241,24 @@ mod tests {
             assert_eq!((records.population(40), records.takes_part(40)), (15, 3));
             assert_eq!((records.population(4), records.takes_part(4)), (4, 1));
         }
+    }
+
+    #[test]
+    fn values_beyond_given_ranges_are_counted() {
+        let ranges = Ranges::from([("a".to_string(), (0.0, 9.5)), ("y".to_string(), (0.0, 1.0))]);
+        let given = RecordLines { ranges, ..lines(Loss::Hinge) }.parse(&table(20)).unwrap();
+        let remark = given.clipped().unwrap();
+        assert!(
+            remark.contains("10 of a outside [0, 9.5]") && remark.contains("holder"),
+            "{remark}"
+        );
+        assert!(!remark.contains("of b") && !remark.contains("of y"), "{remark}");
+        assert!(
+            given.remarks().contains(remark) && !given.conditions().join(" ").contains("outside")
+        );
+        assert!(lines(Loss::Hinge).parse(&table(20)).unwrap().clipped().is_none());
+        let error = lines(Loss::Hinge).check_size(1 << 50).unwrap_err().to_string();
+        assert!(error.contains("rounds is"), "{error}");
     }
 
     #[test]

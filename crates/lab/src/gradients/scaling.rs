@@ -114,6 +114,17 @@ impl Scaling {
         (features.filter(|&(_, x)| x != 0.0).chain([constant]).collect(), label)
     }
 
+    /// Cells beyond ranges that were given, by column, such as `3 of age outside [0, 100]`.
+    pub(super) fn outside(&self, rows: &[Vec<f64>]) -> Vec<String> {
+        let count = |(index, column): (usize, &Column)| {
+            let range = column.low..=column.high;
+            let outside = rows.iter().filter(|row| !range.contains(&row[index])).count();
+            let Column { name, low, high, .. } = column;
+            (outside > 0).then(|| format!("{outside} of {name} outside [{low}, {high}]"))
+        };
+        self.features.iter().chain([&self.label]).enumerate().filter_map(count).collect()
+    }
+
     /// Columns whose range was taken from the data.
     fn taken(&self) -> Vec<&str> {
         // Classes too: that somebody is of the second one may be known of one person only.

@@ -348,8 +348,10 @@ impl Contestant for Learner {
         let mut bandit = start(self.params, self.lines.set.build()?, self.doubling, noise)?;
         let mut curve = Vec::with_capacity(checkpoints.len());
         let (mut regret, mut round, mut clipped) = (0.0, 0, 0_u64);
+        let gauge = crate::watch::Gauge::current();
         for &checkpoint in checkpoints {
             while round < checkpoint {
+                gauge.reached(round)?;
                 let decision = bandit.decide()?;
                 let (value, lost) = world.play(&decision.point);
                 regret += lost;

@@ -396,7 +396,9 @@ impl Contestant for Learner {
         let mut curve = Vec::with_capacity(checkpoints.len());
         let rounds = checkpoints.last().copied().unwrap_or(0);
         let mut next = checkpoints.iter().copied().peekable();
+        let gauge = crate::watch::Gauge::current();
         for round in 1..=rounds {
+            gauge.reached(round - 1)?;
             let decision = coordinator.decide()?;
             let means = self.setting.means(&decision.actions);
             monitor.watch(&means)?;

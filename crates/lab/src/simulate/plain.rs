@@ -10,7 +10,7 @@ use reticent::bandit::Arms;
 use serde::{Deserialize, Serialize};
 
 use super::Feedback;
-use crate::{Result, contest::Checkpoint, environment::Environment};
+use crate::{Result, contest::Checkpoint, environment::Environment, watch::Gauge};
 
 /// What a learner has learnt, in a form that another can begin with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,11 @@ pub trait Player {
 
     /// The reward of the arm that was chosen in `round`, once, and that arm's features. Rewards may come late, in any order, or never.
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()>;
+
+    /// Whether what this person tells in this round may be learnt from; asked once a round, where people return.
+    fn admits(&mut self, _person: u64) -> bool {
+        true
+    }
 
     /// The reward of this round will never come.
     fn dismiss(&mut self, _round: u64) {}
@@ -100,24 +105,31 @@ pub fn play_with(
 ) -> Result<Vec<Checkpoint>> {
     let (mut round, mut regret) = (0, 0.0);
     let mut curve = Vec::with_capacity(checkpoints.len());
+    let gauge = Gauge::current();
     for &checkpoint in checkpoints {
         while round < checkpoint {
+            gauge.reached(round)?;
             round += 1;
             let arms = environment.arms();
             let arm = player.choose(arms, round)?;
             let features = arms.arm(arm);
             regret += environment.best_mean() - environment.means()[arm];
             let reward = environment.reward(arm);
-            match &mut feedback {
-                None => player.observe(round, &features, reward)?,
-                Some(feedback) => {
-                    if !feedback.send((round, features, reward)) {
-                        player.dismiss(round);
-                    }
-                    while let Some((round, features, reward)) = feedback.next(round) {
-                        player.observe(round, &features, reward)?;
+            if environment.person().is_some_and(|person| !player.admits(person)) {
+                player.dismiss(round);
+            } else {
+                match &mut feedback {
+                    None => player.observe(round, &features, reward)?,
+                    Some(feedback) => {
+                        if !feedback.send((round, features, reward)) {
+                            player.dismiss(round);
+                        }
                     }
                 }
+            }
+            while let Some(late) = feedback.as_mut().and_then(|feedback| feedback.next(round)) {
+                let (round, features, reward) = late;
+                player.observe(round, &features, reward)?;
             }
         }
         if let Some(fault) = environment.fault() {

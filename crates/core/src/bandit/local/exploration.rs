@@ -102,7 +102,8 @@ impl Sums {
 }
 
 impl Exploration {
-    pub(super) fn check(&self) -> Result<()> {
+    /// Refuses numbers without meaning.
+    pub fn check(&self) -> Result<()> {
         match *self {
             Exploration::Tuned { ridge, bonus, width } => {
                 not_negative("ridge", ridge)?;

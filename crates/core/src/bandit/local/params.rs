@@ -8,7 +8,7 @@ use super::{Exploration, Method, Person, Randomizer, Server, Spent, choice};
 use crate::{
     Error, Result,
     bandit::PublishedLocal,
-    error::{finite_vector, positive, requested_delta},
+    error::{finite_vector, requested_delta, requested_epsilon},
     linalg::triangle,
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel},
@@ -57,7 +57,7 @@ impl Levels {
             let remedy = format!("give 1 to {MOST_LEVELS} levels");
             return Err(Error::invalid("levels", epsilons.len(), remedy));
         }
-        epsilons.iter().try_for_each(|epsilon| positive("epsilon", *epsilon).map(drop))?;
+        epsilons.iter().try_for_each(|epsilon| requested_epsilon(*epsilon).map(drop))?;
         if let Levels::Hidden { shares, .. } = self {
             finite_vector("shares", shares, epsilons.len())?;
             let total: f64 = shares.iter().sum();

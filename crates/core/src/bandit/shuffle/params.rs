@@ -21,7 +21,7 @@ use crate::{
         Exploration, LocalParams, LocalPlan, Method, Person, PublishedLocal, PublishedMechanism,
         Spent, local::CONDITIONS,
     },
-    error::{positive, probability, requested_delta},
+    error::{probability, requested_delta, requested_epsilon},
     noise::Noise,
     privacy::{Accountant, Event, Guarantee, TrustModel, Unit, gaussian, grid},
     randomize::{Bounds, GramGaussian},
@@ -110,7 +110,7 @@ impl ShuffleParams {
 
     /// Calibrates, or says which parameter stands in the way.
     pub fn check(&self) -> Result<ShufflePlan> {
-        positive("epsilon", self.epsilon)?;
+        requested_epsilon(self.epsilon)?;
         match self.published {
             Some(_) => probability("delta", self.delta)?,
             None => requested_delta(self.delta)?,

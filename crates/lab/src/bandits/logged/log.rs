@@ -137,7 +137,9 @@ impl World for Log {
         let (mut curve, mut next) = (Vec::new(), checkpoints.iter().peekable());
         let (mut round, mut fitted) = (0, None);
         let mut chosen = vec![[0_u64; 2]; self.actions.len()];
+        let gauge = crate::watch::Gauge::current();
         while let Some((line, cells)) = rows.next()? {
+            gauge.reached(round.min(self.rounds))?;
             let Event { x, action, propensity, reward } = self.event(&cells, line)?;
             for arm in 0..arms.count() {
                 arms.set(arm, &self.arm(&x, arm))?;
