@@ -131,7 +131,9 @@ fn a_planted_leak_is_not_certified_and_violated() {
     assert!(found.table().contains("VIOLATED    NOT CERTIFIED (stated, not checked): (1.0000"));
     // Wherever a run shows it.
     let summary = experiment.simulate(|_, _| {}).unwrap();
-    assert!(summary.rows()[0][4].ends_with("(stated, not checked)"));
+    let (header, rows) = summary.table();
+    let epsilon = header.iter().position(|name| name == "epsilon").unwrap();
+    assert!(rows[0][epsilon].ends_with("(stated, not checked)"));
     let json = serde_json::to_value(&summary).unwrap();
     assert_eq!(json["algorithms"][0]["guarantee"]["provenance"], "stated");
     let folder = std::env::temp_dir().join(format!("reticent-stated-{}", std::process::id()));
