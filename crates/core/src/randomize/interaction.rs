@@ -140,8 +140,8 @@ impl Bounds {
             // No direction is nearest: every such person becomes the same one of the domain.
             unit[0] = 1.0;
             changed = true;
-        } else if size.is_infinite() || self.unit_arms && size < f64::MIN_POSITIVE {
-            // Only its direction counts, for its length is changed anyway.
+        } else if size > 1e150 || self.unit_arms && size < 1e-150 {
+            // Only its direction counts, for its length is changed anyway; and neither it nor its inverse may overflow.
             unit.iter_mut()
                 .zip(features)
                 .take(free)
@@ -301,6 +301,8 @@ mod tests {
             (both, [0.0, 0.0, 0.0], [0.8, 0.0, 0.6]),
             (both, [0.3, 0.4, 9.0], [0.48, 0.64, 0.6]),
             (good, [0.0, huge, 0.0], [0.0, 1.0, 0.0]),
+            (unit, [-huge, huge, 0.0], [-0.5_f64.sqrt(), 0.5_f64.sqrt(), 0.0]),
+            (good, [-huge, 0.0, huge], [-0.5_f64.sqrt(), 0.0, 0.5_f64.sqrt()]),
         ] {
             let interaction = bounds.clip(&data, 0.5).unwrap();
             assert!(interaction.clipped(), "{bounds:?} {data:?}");

@@ -16,7 +16,7 @@ pub(crate) const CONDITIONS: [&str; 2] = [
 
 impl LocalPlan {
     /// What a person who makes all their reports at this level may be promised. For people who mix levels there are
-    /// [`Person::guarantee`], of what was really sent, and [`LocalPlan::guarantee_of_anybody`].
+    /// [`Person::guarantee`](super::Person::guarantee), of what was really sent, and [`LocalPlan::guarantee_of_anybody`].
     pub fn guarantee(&self, level: usize) -> Result<Guarantee> {
         let times = self.inner.params.contributions_per_person;
         let guarantee = self.promise(&[(self.level(level)?, times)])?;
