@@ -132,32 +132,36 @@ impl Bounds {
     pub(crate) fn clip_features(&self, features: &[f64]) -> Result<(Vec<f64>, bool)> {
         finite_vector("features", features, self.dimension)?;
         let free = self.dimension - usize::from(self.intercept.is_some());
-        let mut unit = Vec::with_capacity(self.dimension);
-        // Scaled by the largest entry first, so that no square overflows and no quotient does.
-        let peak = features[..free].iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        let relative = match peak {
-            0.0 => 0.0,
-            _ => features[..free].iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt(),
-        };
+        let mut unit: Vec<f64> = features.iter().map(|x| x / self.feature_bound).collect();
+        let mut changed = false;
+        let longest = features[..free].iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        let size = longest / self.feature_bound;
+        if self.unit_arms && longest == 0.0 {
+            // No direction is nearest: every such person becomes the same one of the domain.
+            unit[0] = 1.0;
+            changed = true;
+        } else if size > 1e150 || self.unit_arms && size < 1e-150 {
+            // Only its direction counts, for its length is changed anyway; and neither it nor its inverse may overflow.
+            unit.iter_mut()
+                .zip(features)
+                .take(free)
+                .for_each(|(unit, x)| *unit = 2.0 * (x / longest));
+            changed = true;
+        }
         let most = self.unit_intercept().map_or(1.0, |c| (1.0 - c * c).sqrt());
-        // May overflow to infinity, which is above every bound.
-        let norm = peak / self.feature_bound * relative;
-        let mut changed = match self.unit_arms {
+        // Scaled by the largest entry first, so that no square overflows.
+        let peak = unit[..free].iter().fold(f64::MIN_POSITIVE, |most, x| most.max(x.abs()));
+        let norm = peak * unit[..free].iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt();
+        changed |= match self.unit_arms {
             true => (norm - most).abs() > ROUNDING,
             false => norm > most * (1.0 + 1e-12),
         };
-        if self.unit_arms && peak == 0.0 {
-            // No direction is nearest: every such person becomes the same one of the domain.
-            unit.resize(free, 0.0);
-            unit[0] = most;
-        } else if self.unit_arms || norm > most {
-            unit.extend(features[..free].iter().map(|x| x / peak * (most / relative)));
-        } else {
-            unit.extend(features[..free].iter().map(|x| x / self.feature_bound));
+        if norm > most || self.unit_arms {
+            unit[..free].iter_mut().for_each(|x| *x *= most / norm);
         }
         if let Some(c) = self.unit_intercept() {
-            changed |= (features[free] / self.feature_bound - c).abs() > ROUNDING;
-            unit.push(c);
+            changed |= (unit[free] - c).abs() > ROUNDING;
+            unit[free] = c;
         }
         Ok((unit, changed))
     }
@@ -297,6 +301,8 @@ mod tests {
             (both, [0.0, 0.0, 0.0], [0.8, 0.0, 0.6]),
             (both, [0.3, 0.4, 9.0], [0.48, 0.64, 0.6]),
             (good, [0.0, huge, 0.0], [0.0, 1.0, 0.0]),
+            (unit, [-huge, huge, 0.0], [-0.5_f64.sqrt(), 0.5_f64.sqrt(), 0.0]),
+            (good, [-huge, 0.0, huge], [-0.5_f64.sqrt(), 0.0, 0.5_f64.sqrt()]),
         ] {
             let interaction = bounds.clip(&data, 0.5).unwrap();
             assert!(interaction.clipped(), "{bounds:?} {data:?}");

@@ -208,7 +208,7 @@ fn a_person_on_lines_of_several_levels_is_promised_what_all_of_them_tell() {
     }
     assert_eq!(learn(&path, &lines(1)).unwrap().certificates.len(), 2);
     // Two lines at 8 may be one person's.
-    let level = |i: usize| if i % 2 == 0 { "8" } else { "1" };
+    let level = |i: usize| if i.is_multiple_of(2) { "8" } else { "1" };
     let path = people_file("mixed.csv", &level);
     let certificates = learn(&path, &lines(2)).unwrap().certificates;
     assert!((certificates[0].guarantee.epsilon() - 16.0).abs() < 1e-6);

@@ -7,6 +7,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `params` | what both halves agree on, and how levels of epsilon are brought |
+//! | `promise` | what people may be promised |
 //! | `method`, `choice` | which randomiser, and the sentence that says why |
 //! | `messages` | [`Report`] and [`Model`]: versioned, plain, checked when read |
 //! | `person`, `spent` | the half on the device: its own generator, its own record of what it has sent at which level |
@@ -26,6 +27,7 @@ mod messages;
 mod method;
 mod params;
 mod person;
+mod promise;
 mod server;
 mod spent;
 #[cfg(test)]
@@ -37,9 +39,10 @@ pub(crate) use inbox::Inbox;
 pub use messages::{Guide, Model, Report};
 pub use method::Method;
 pub(crate) use method::Randomizer;
-pub(crate) use params::{CONDITIONS, name_of};
+pub(crate) use params::name_of;
 pub use params::{Levels, LocalParams, LocalPlan};
 pub use person::Person;
+pub(crate) use promise::CONDITIONS;
 pub(crate) use server::Estimate;
 pub use server::Server;
 pub use spent::Spent;

@@ -162,17 +162,19 @@ impl ShuffleParams {
         let share = (honest as f64).sqrt() / self.contributions_per_person.max(1) as f64;
         let with = |mu: f64| LocalParams {
             method: Some(Method::GramGaussian { split: GramGaussian::DEFAULT_SPLIT }),
-            // A hair below, for mu is rounded on its way.
-            calibration: Some(Calibration::Mu(mu * (1.0 - 1e-9) * share)),
+            calibration: Some(Calibration::Mu(mu * share)),
             ..base.clone()
         };
-        let first = with(gaussian::mu(self.epsilon, self.delta)?);
+        // A hair below, which pays for rounding and for most grids.
+        let mu = gaussian::mu(self.epsilon, self.delta)? * (1.0 - 1e-9);
+        let first = with(mu);
         let Event::GridGaussian { sigma, coordinates, .. } = first.check()?.event(0)? else {
             return Ok(first);
         };
         // A little more noise may come with a grid half as fine, and no coarser.
         let sigma = 0.5 * sigma * (honest as f64).sqrt();
-        Ok(with(grid::largest_mu(self.epsilon, self.delta, coordinates, sigma)?))
+        let most = grid::largest_mu(self.epsilon, self.delta, coordinates, sigma)?;
+        Ok(if mu <= most { first } else { with(most * (1.0 - 1e-9)) })
     }
 
     /// The largest epsilon of one report that meets the budget after shuffling.

@@ -351,6 +351,17 @@ fn the_certificate_rests_on_what_the_local_one_rests_on() {
 }
 
 #[test]
+fn a_sensitivity_that_nobody_attains_is_not_called_exact() {
+    // In one dimension 1 + r is priced and 2 sqrt r is the truth; and a sum on a grid is an upper bound in any dimension.
+    for dimension in [1, 2] {
+        let params = ShuffleParams::new(Bounds::unit(dimension), 1.0, 1e-6, 20, Aggregation::Sum);
+        let guarantee = params.check().unwrap().guarantee().unwrap();
+        assert!(guarantee.table().contains("upper bound"), "{}", guarantee.table());
+        assert!(guarantee.to_string().starts_with("(at most"), "{guarantee}");
+    }
+}
+
+#[test]
 fn what_is_requested_holds_after_shuffling_and_more_people_allow_weaker_reports() {
     let mut last = 0.0;
     for batch in [20, 1000, 100_000] {
