@@ -1,0 +1,133 @@
+//! When decisions close, and what closing tells.
+
+use super::*;
+
+fn windowed(window: RewardWindow) -> JointParams {
+    JointParams { window: Some(window), ..params() }
+}
+
+/// At which decision releases are made if people answer as `reward` says; `None` is silence.
+fn released(params: JointParams, reward: impl Fn(u64) -> Option<f64>) -> Vec<u64> {
+    let mut learner = start(params);
+    let mut times = Vec::new();
+    for person in 0..400 {
+        let before = learner.releases();
+        let decision = learner.decide_at(&arms(), person).unwrap();
+        if let Some(reward) = reward(person) {
+            learner.observe(decision.ticket, reward).unwrap();
+        }
+        if params.window == Some(RewardWindow::Clock) && person % 10 == 9 {
+            learner.close_before(person.saturating_sub(20)).unwrap();
+        }
+        if learner.releases() > before {
+            times.push(person);
+        }
+    }
+    times
+}
+
+#[test]
+fn with_a_window_nobody_sees_who_clicked_and_without_one_everybody_does() {
+    let clicks = |person: u64| (person % 3 == 0).then_some(1.0);
+    let one_more = |person: u64| if person == 100 { Some(1.0) } else { clicks(person) };
+    for window in [RewardWindow::Decisions(25), RewardWindow::Clock] {
+        let params = windowed(window);
+        assert!(released(params, clicks).len() > 5);
+        assert_eq!(released(params, clicks), released(params, one_more), "{window:?}");
+    }
+    // The known-bad way: a click is a contribution, and silence is none.
+    assert_ne!(released(params(), clicks), released(params(), one_more));
+}
+
+#[test]
+fn a_decision_contributes_once_when_it_closes_with_its_reward_or_the_default() {
+    let arms = Arms::from_rows(2, &[[1.0, 0.0]]).unwrap();
+    let run = |default_reward: f64, tell: &dyn Fn(&mut JointLinUcb<Seeded>, u64, Ticket)| {
+        let params = JointParams { default_reward, ..windowed(RewardWindow::Decisions(3)) };
+        let mut learner = start(params);
+        for number in 0..200 {
+            let decision = learner.decide(&arms).unwrap();
+            tell(&mut learner, number, decision.ticket);
+            assert_eq!(learner.rounds(), number.saturating_sub(2), "decision {number}");
+            assert!(learner.open_decisions() <= 3);
+        }
+        learner.policy().clone()
+    };
+    let told = run(0.0, &|learner, _, ticket| {
+        let seen = learner.observe(ticket, 0.25).unwrap();
+        assert_eq!(seen, Observation { clipped: false, released: false, late: false });
+        assert!(learner.observe(ticket, 0.5).is_err(), "a second reward");
+    });
+    assert_eq!(told, run(0.25, &|_, _, _| ()));
+    assert_eq!(
+        told,
+        run(0.25, &|learner, _, ticket| assert!(!learner.expire(ticket).unwrap().late))
+    );
+    assert_ne!(told, run(0.0, &|_, _, _| ()));
+    // Dismissed, it adds nothing to any sum and still takes its place.
+    let nothing = run(0.25, &|learner, _, ticket| assert!(learner.dismiss(ticket)));
+    assert_ne!(nothing, told);
+    assert_ne!(nothing, run(0.0, &|_, _, _| ()));
+}
+
+#[test]
+fn a_late_reward_changes_nothing_and_says_so() {
+    let mut learner = start(windowed(RewardWindow::Clock));
+    let first = learner.decide_at(&arms(), 100).unwrap().ticket;
+    let second = learner.decide_at(&arms(), 130).unwrap().ticket;
+    assert!(learner.open_tickets().eq([(first, 100), (second, 130)]));
+    let closed = learner.close_before(130).unwrap();
+    assert_eq!(closed, Closed { decisions: 1, releases: 0 });
+    let before = (learner.save(), learner.save_open());
+    assert!(learner.observe(first, 5.0).unwrap().late);
+    assert!(learner.expire(first).unwrap().late);
+    assert!(!learner.dismiss(first));
+    assert_eq!((learner.save(), learner.save_open()), before);
+    assert!(!learner.observe(second, 1.0).unwrap().late);
+    // A clock that jumps back does not make a decision that is older than what is closed.
+    learner.decide_at(&arms(), 90).unwrap();
+    assert_eq!(learner.open_tickets().last().unwrap().1, 130);
+    assert!(start(params()).close_before(1).unwrap_err().to_string().contains("window"));
+}
+
+#[test]
+fn the_guarantee_says_what_silence_means() {
+    let conditions =
+        |params: JointParams| params.check().unwrap().guarantee().unwrap().conditions().join("\n");
+    assert!(conditions(params()).contains("which rewards come, and when, is public"));
+    let with = conditions(windowed(RewardWindow::Decisions(7)));
+    assert!(with.contains("which rewards come, and when, need not"), "{with}");
+    for bad in [
+        windowed(RewardWindow::Decisions(0)),
+        JointParams { default_reward: 1.5, ..params() },
+        JointParams { default_reward: f64::NAN, ..params() },
+    ] {
+        assert!(bad.check().is_err());
+    }
+}
+
+#[test]
+fn after_the_horizon_decisions_go_on_by_a_frozen_model() {
+    for window in [None, Some(RewardWindow::Decisions(5))] {
+        let params = JointParams {
+            window,
+            schedule: crate::release::Schedule::EveryRound,
+            ..JointParams::new(Problem::unit(2), 1.0, 1e-6, Some(20))
+        };
+        let mut learner = start(params);
+        for person in 0..60_u64 {
+            let decision = learner.decide(&arms()).unwrap();
+            let learnt = if window.is_some() { person.saturating_sub(4) } else { person };
+            assert_eq!(decision.frozen, learnt >= 20, "{window:?}, person {person}");
+            let seen = learner.observe(decision.ticket, 0.5);
+            match window {
+                None if learnt >= 20 => {
+                    assert!(matches!(seen, Err(Error::HorizonExceeded { round: 21, horizon: 20 })));
+                }
+                None => assert!(seen.unwrap().released),
+                Some(_) => assert_eq!(seen.unwrap().late, learnt >= 20),
+            }
+        }
+        assert!(learner.is_frozen() && learner.rounds() == 20 && learner.open_decisions() == 0);
+    }
+}
