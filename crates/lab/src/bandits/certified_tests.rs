@@ -89,7 +89,8 @@ fn stated<P: Player + 'static>(
 fn findings(contestants: Vec<Box<dyn Contestant>>) -> Vec<Audit> {
     let experiment = Experiment::of("own", 1000, 1, 7, contestants).unwrap();
     // A verdict of `violated` is confirmed with false alarms below 1e-6.
-    let found = audit(&experiment, &AuditOptions::default(), |_, _| {}).unwrap();
+    let options = AuditOptions { samples: Some(2000), ..AuditOptions::default() };
+    let found = audit(&experiment, &options, |_, _| {}).unwrap();
     assert!(found.not_audited.is_empty(), "{:?}", found.not_audited);
     found.audits
 }
@@ -131,7 +132,7 @@ fn a_planted_leak_is_not_certified_and_violated() {
     assert!(found.table().contains("VIOLATED    NOT CERTIFIED (stated, not checked): (1.0000"));
     // Wherever a run shows it.
     let summary = experiment.simulate(|_, _| {}).unwrap();
-    assert!(summary.rows()[0][4].ends_with("(stated, not checked)"));
+    assert!(summary.rows()[0].iter().any(|cell| cell.ends_with("(stated, not checked)")));
     let json = serde_json::to_value(&summary).unwrap();
     assert_eq!(json["algorithms"][0]["guarantee"]["provenance"], "stated");
     let folder = std::env::temp_dir().join(format!("reticent-stated-{}", std::process::id()));
