@@ -22,6 +22,7 @@ use crate::{
     convert::text,
     error::{Answer, Failure},
     guarantee::Guarantee,
+    play::opened,
 };
 
 /// A policy without an interpreter at hand: with `decide` and tickets, or with `choose` and rounds.
@@ -42,9 +43,7 @@ impl Policy {
         if !self.tickets {
             return object.call_method1("choose", (arms, round))?.extract();
         }
-        let decision = object.call_method1("decide", (arms,))?;
-        let (ticket, arm): (Bound<'_, PyAny>, usize) =
-            (decision.get_item(0)?, decision.get_item(1)?.extract()?);
+        let (ticket, arm) = opened(&object.call_method1("decide", (arms,))?)?;
         self.open.insert(round, ticket.unbind());
         Ok(arm)
     }

@@ -178,19 +178,22 @@ struct PythonPlayer<'a, 'py> {
     open: HashMap<u64, Bound<'py, PyAny>>,
 }
 
+/// Ticket and arm of a decision: ours, or a pair.
+pub(crate) fn opened<'py>(decision: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, usize)> {
+    if let Ok(decision) = decision.cast::<Decision>() {
+        let Decision { ticket, arm, .. } = *decision.get();
+        return Ok((ticket.to_string().into_pyobject(decision.py())?.into_any(), arm));
+    }
+    decision.extract()
+}
+
 impl<'py> PythonPlayer<'_, 'py> {
     fn ask(&mut self, round: u64) -> PyResult<usize> {
         let arms = self.table.arms.borrow().clone().expect("the environment has opened the round");
         if !self.tickets {
             return self.object.call_method1("choose", (arms, round))?.extract();
         }
-        let decision = self.object.call_method1("decide", (arms,))?;
-        if let Ok(decision) = decision.cast::<Decision>() {
-            let Decision { ticket, arm, .. } = *decision.get();
-            self.open.insert(round, ticket.to_string().into_pyobject(decision.py())?.into_any());
-            return Ok(arm);
-        }
-        let (ticket, arm): (Bound<'py, PyAny>, usize) = decision.extract()?;
+        let (ticket, arm) = opened(&self.object.call_method1("decide", (arms,))?)?;
         self.open.insert(round, ticket);
         Ok(arm)
     }

@@ -98,13 +98,14 @@ pub fn points(
     let adversary = format!(
         "plays the learner itself: sees the first point of each of {BATCHES} batches after the person's; the highest loss against the lowest; learned test"
     );
-    Attack::new(adversary, guarantee, 2000, move || {
+    let attack = Attack::new(adversary, guarantee, 2000, move || {
         let view = view.clone();
         let view: View = Box::new(move |world: World, mut noise: AuditNoise| {
             view(world == World::First, noise.bits())
         });
         Ok((view, Test::Transcript { choices: 0 }))
-    })
+    });
+    attack.at_most(20_000)
 }
 
 fn local(range: (f64, f64), epsilon: f64, reports: u64, guarantee: &Guarantee) -> Attack {

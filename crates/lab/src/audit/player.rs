@@ -108,14 +108,17 @@ fn attack(
         Provenance::Computed => SAMPLES,
     };
     let make = make.clone();
-    Attack::new(adversary, guarantee, needed.clamp(SAMPLES, MOST_SAMPLES), move || {
+    let samples = needed.clamp(SAMPLES, MOST_SAMPLES);
+    let attack = Attack::new(adversary, guarantee, samples, move || {
         let (script, numbers) = worst(scripts()?, &make)?;
         let (choices, make) = (script.choices() + 1, make.clone());
         let view: View = Box::new(move |world, mut noise: AuditNoise| {
             Ok(script.run(world, &make, noise.bits())?.view(numbers))
         });
         Ok((view, Test::Transcript { choices }))
-    })
+    });
+    // One run is a hundred rounds and more.
+    attack.at_most(4 * samples)
 }
 
 /// What one run shows.

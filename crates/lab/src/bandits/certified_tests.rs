@@ -89,7 +89,8 @@ fn stated<P: Player + 'static>(
 fn findings(contestants: Vec<Box<dyn Contestant>>) -> Vec<Audit> {
     let experiment = Experiment::of("own", 1000, 1, 7, contestants).unwrap();
     // A verdict of `violated` is confirmed with false alarms below 1e-6.
-    let found = audit(&experiment, &AuditOptions::default(), |_, _| {}).unwrap();
+    let options = AuditOptions { samples: Some(2000), ..AuditOptions::default() };
+    let found = audit(&experiment, &options, |_, _| {}).unwrap();
     assert!(found.not_audited.is_empty(), "{:?}", found.not_audited);
     found.audits
 }
