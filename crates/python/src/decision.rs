@@ -98,7 +98,7 @@ pub(crate) fn tickets(value: &Bound<'_, PyAny>) -> Answer<Vec<Ticket>> {
         Failure::invalid("tickets", error, "give the list of tickets that decide_many returned")
     };
     let one = |value: PyResult<Bound<'_, PyAny>>| -> Answer<Ticket> {
-        let text: PyBackedStr = value.and_then(|value| Ok(value.extract()?)).map_err(wrong)?;
+        let text: PyBackedStr = value.and_then(|value| value.extract()).map_err(wrong)?;
         ticket(&text)
     };
     value.try_iter().map_err(wrong)?.map(one).collect()

@@ -363,7 +363,7 @@ mod tests {
         };
         assert_eq!(after([1.0, 0.0], 1e9), (true, after([1.0, 0.0], 1.0).1));
         assert_eq!(after([1e300, 0.0], 0.5), (true, after([1.0, 0.0], 0.5).1));
-        assert_eq!(after([0.6, 0.8], -1.0).0, false);
+        assert!(!after([0.6, 0.8], -1.0).0);
         // Scores are those of the arms at the bound: the longer one is not preferred for its length.
         let mut learner = learner();
         for _ in 0..100 {

@@ -252,7 +252,8 @@ impl<T: Copy> OpenDecisions<T> {
         } else {
             "it was never given out, or by a learner that has been restarted since: drop the reward"
         };
-        Error::invalid("ticket", ticket, remedy)
+        // Not by `Error::invalid`: 32 digits would be taken for a number and shortened.
+        Error::Invalid { field: "ticket", value: ticket.to_string(), remedy: remedy.into() }
     }
 
     /// Whether it was given out in this life, open or not.
@@ -368,6 +369,9 @@ mod tests {
         }
         let guess = Ticket { tag: given[3].tag ^ 1, ..given[3] };
         assert!(one.features(guess).is_err() && !one.was_given_out(guess) && !one.remove(guess));
+        let digits: Ticket = "7".repeat(32).parse().unwrap();
+        let refused = one.features(digits).unwrap_err().to_string();
+        assert!(refused.contains(&digits.to_string()), "{refused}");
     }
 
     #[test]

@@ -28,15 +28,21 @@ fn released(params: JointParams, reward: impl Fn(u64) -> Option<f64>) -> Vec<u64
 
 #[test]
 fn with_a_window_nobody_sees_who_clicked_and_without_one_everybody_does() {
-    let clicks = |person: u64| (person % 3 == 0).then_some(1.0);
-    let one_more = |person: u64| if person == 100 { Some(1.0) } else { clicks(person) };
+    let clicks = |person: u64| person.is_multiple_of(3).then_some(1.0);
+    let flipped = |who: u64| {
+        move |person: u64| if person == who { Some(1.0).xor(clicks(who)) } else { clicks(person) }
+    };
     for window in [RewardWindow::Decisions(25), RewardWindow::Clock] {
         let params = windowed(window);
-        assert!(released(params, clicks).len() > 5);
-        assert_eq!(released(params, clicks), released(params, one_more), "{window:?}");
+        let times = released(params, clicks);
+        assert!(times.len() > 5);
+        // Everybody in turn, so that a difference which lasts for one decision meets a release.
+        for who in 30..160 {
+            assert_eq!(times, released(params, flipped(who)), "{window:?}, person {who}");
+        }
     }
     // The known-bad way: a click is a contribution, and silence is none.
-    assert_ne!(released(params(), clicks), released(params(), one_more));
+    assert_ne!(released(params(), clicks), released(params(), flipped(100)));
 }
 
 #[test]
