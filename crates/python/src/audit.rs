@@ -105,19 +105,17 @@ fn steps(recorded: &Recorded<'_>) -> Answer<Vec<Step>> {
 type Named<'py> = (String, Py<PyAny>, Option<PyRef<'py, Guarantee>>);
 
 /// Plays policies with one person replaced: `people` are those of an environment, `others` who may stand in their place. Returns the findings
-/// as JSON and as a table.
+/// as JSON and as a table. The last three are how many runs of each world there are, the seed, and the confidence.
 #[pyfunction]
-#[pyo3(signature = (policies, people, others, rewards, samples = None, seed = 1, confidence = 0.95))]
 fn audit_policies(
     py: Python<'_>,
     policies: Vec<Named<'_>>,
     people: Recorded<'_>,
     others: Recorded<'_>,
     rewards: (f64, f64),
-    samples: Option<u64>,
-    seed: u64,
-    confidence: f64,
+    options: (Option<u64>, u64, f64),
 ) -> Answer<(String, String)> {
+    let (samples, seed, confidence) = options;
     let options = AuditOptions { samples, seed, confidence, ..AuditOptions::default() };
     options.check()?;
     let (people, others) = (steps(&people)?, steps(&others)?);

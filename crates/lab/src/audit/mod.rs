@@ -94,8 +94,8 @@ pub struct Attack {
     pub guarantee: Guarantee,
     /// Runs of each world that the bound is computed from, unless told otherwise.
     pub samples: u64,
-    /// Runs of each world, at most, whatever is asked for.
-    most: u64,
+    /// Runs of each world, at least and at most, whatever is asked for.
+    range: (u64, u64),
     /// Nothing is certified of what is attacked; `guarantee` is there for the claim of a publication beside it.
     claim_only: bool,
     prepare: Box<dyn Fn() -> Result<(View, Test)> + Send + Sync>,
@@ -116,13 +116,13 @@ impl Attack {
         prepare: impl Fn() -> Result<(View, Test)> + Send + Sync + 'static,
     ) -> Self {
         let (adversary, guarantee) = (adversary.into(), guarantee.clone());
-        let (most, claim_only, prepare) = (u64::MAX, false, Box::new(prepare));
-        Attack { adversary, guarantee, samples, most, claim_only, prepare }
+        let (range, claim_only, prepare) = ((1000, u64::MAX), false, Box::new(prepare));
+        Attack { adversary, guarantee, samples, range, claim_only, prepare }
     }
 
-    /// The same with so many runs of each world at most, where one run is long.
-    pub fn at_most(mut self, most: u64) -> Self {
-        self.most = most;
+    /// The same with so many runs of each world at least and at most, where one run is long.
+    pub fn between(mut self, least: u64, most: u64) -> Self {
+        self.range = (least, most);
         self
     }
 
@@ -250,8 +250,9 @@ impl Attack {
     /// Runs the attack: against the certificate, and against a publication's claim where there is one.
     pub fn run(&self, algorithm: &str, options: &AuditOptions) -> Result<Vec<Audit>> {
         let start = Instant::now();
-        let scaled = ((self.samples as f64 * options.scale) as u64).max(1000);
-        let samples = options.samples.unwrap_or(scaled).max(100).min(self.most);
+        let (least, most) = self.range;
+        let scaled = ((self.samples as f64 * options.scale) as u64).max(least);
+        let samples = options.samples.unwrap_or(scaled).max(100).min(most);
         let seed = mix(options.seed, name_hash(algorithm) ^ name_hash(&self.adversary));
         let (view, test) = (self.prepare)()?;
         let draw = |phase: u64, world: World, count: u64| {

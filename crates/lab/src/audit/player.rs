@@ -31,13 +31,16 @@ pub type Maker = Arc<dyn Fn(u64) -> Result<Box<dyn Player>> + Send + Sync>;
 
 /// Rounds of a script, questions included, at most: the default schedule releases after 64 rewards, and then every 16.
 pub const MOST_STEPS: u64 = 160;
+/// The same for players whose mechanism is attacked from its parameters too: just beyond the first release.
+const FEW_STEPS: u64 = 84;
 /// A question follows each of the first people after the attacked one, and then every so many.
-const EAGER: usize = 8;
-const EVERY: usize = 8;
-/// Runs of each world for the bound, and in the pilot.
-const SAMPLES: u64 = 4000;
+const EAGER: usize = 4;
+const EVERY: usize = 12;
+/// Runs of each world for the bound.
+const FEW_SAMPLES: u64 = 2000;
 const MOST_SAMPLES: u64 = 100_000;
-const PILOT: u64 = 24;
+/// Runs of each world in the pilot, to learn from and again to compare.
+const PILOT: u64 = 16;
 
 /// What a choice is recorded as when there is none: the player refused to choose, or refused the reward before.
 const REFUSED_TO_CHOOSE: f64 = -1.0;
@@ -86,8 +89,8 @@ pub fn attacks(
     let mut all = Vec::new();
     if stage.arms > 1 && stage.rounds > 1 {
         let adversary = "plays the player itself: sees every later choice, stops, and what is sent; others orthogonal, questions between opposite arms; worst of a pool of pairs, learned test";
-        let stage = stage.clone();
-        all.push(attack(adversary, guarantee, make, move || questions(&stage)));
+        let (stage, stated) = (stage.clone(), guarantee.provenance() == Provenance::Stated);
+        all.push(attack(adversary, guarantee, make, move || questions(&stage, stated)));
     }
     if !environment.is_empty() {
         let adversary = "plays the player itself in its environment: sees every later choice, stops, and what is sent; one person and reward replaced; learned test";
@@ -103,12 +106,14 @@ fn attack(
     scripts: impl Fn() -> Result<Vec<Script>> + Send + Sync + 'static,
 ) -> Attack {
     // Perfect separation in n runs refutes an epsilon of about ln(n / 15). Our own mechanisms are attacked from their parameters too.
-    let needed = match guarantee.provenance() {
-        Provenance::Stated => (60.0 * guarantee.epsilon().min(12.0).exp()) as u64,
-        Provenance::Computed => SAMPLES,
+    let (least, samples) = match guarantee.provenance() {
+        Provenance::Stated => {
+            let needed = (60.0 * guarantee.epsilon().min(12.0).exp()) as u64;
+            (1000, needed.clamp(2 * FEW_SAMPLES, MOST_SAMPLES))
+        }
+        Provenance::Computed => (400, FEW_SAMPLES),
     };
     let make = make.clone();
-    let samples = needed.clamp(SAMPLES, MOST_SAMPLES);
     let attack = Attack::new(adversary, guarantee, samples, move || {
         let (script, numbers) = worst(scripts()?, &make)?;
         let (choices, make) = (script.choices() + 1, make.clone());
@@ -118,7 +123,7 @@ fn attack(
         Ok((view, Test::Transcript { choices }))
     });
     // One run is a hundred rounds and more.
-    attack.at_most(4 * samples)
+    attack.between(least, 4 * samples)
 }
 
 /// What one run shows.
@@ -278,8 +283,9 @@ fn advantage(learned: &Learned, one: &[Vec<f64>], two: &[Vec<f64>]) -> f64 {
     best
 }
 
-/// Everybody's features orthogonal to the person's, where there is room; questions in between.
-fn questions(stage: &Stage) -> Result<Vec<Script>> {
+/// Everybody's features orthogonal to the person's, where there is room; questions in between. More pairs and longer scripts where nothing is
+/// known of the code.
+fn questions(stage: &Stage, stated: bool) -> Result<Vec<Script>> {
     let Bounds { dimension: d, rewards: (low, high), .. } = stage.bounds;
     let corners = Corners(&stage.bounds);
     let set = |one: Vec<f64>, two: Vec<f64>| Arms::from_rows(d, &[one, two]);
@@ -294,10 +300,12 @@ fn questions(stage: &Stage) -> Result<Vec<Script>> {
     let mut pairs = vec![(person(&along, high)?, person(&along, low)?)];
     if !stage.public_arms {
         pairs.push((person(&along, high)?, person(&against, low)?));
+    }
+    if !stage.public_arms && stated {
         pairs.push((person(&along, low)?, person(&against, low)?));
         pairs.push((person(&along, high)?, person(&across, high)?));
     }
-    let length = stage.rounds.min(MOST_STEPS) as usize;
+    let length = stage.rounds.min(if stated { MOST_STEPS } else { FEW_STEPS }) as usize;
     let mut places = vec![0, length / 8];
     places.dedup();
     let mut scripts = Vec::new();

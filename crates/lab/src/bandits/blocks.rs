@@ -248,8 +248,12 @@ fn questions(learner: &Learner, guarantee: &Guarantee) -> Option<Attack> {
         times.len()
     );
     let learner = learner.clone();
-    Some(Attack::new(adversary, guarantee, 8000, move || {
+    let attack = Attack::new(adversary, guarantee, 8000, move || {
         let learner = learner.clone();
+        let stream = match &learner.noise {
+            NoisePlan::Stream { params, releases } => Some(StreamNoise::plan(params, *releases)?),
+            _ => None,
+        };
         let view: View = Box::new(move |world, mut noise: AuditNoise| {
             let problem = &learner.setting.problem;
             let reward = *world.pick((&1.0, &-1.0)) * problem.reward_bound;
@@ -257,12 +261,17 @@ fn questions(learner: &Learner, guarantee: &Guarantee) -> Option<Attack> {
             let mut room =
                 Questioned { person: Some((x, reward)), arm: axis(d, x), seen: Vec::new() };
             let source = FastNoise::seeded(noise.bits());
-            play(&learner, &mut room, learner.noise(source)?, &[rounds])?;
+            let noise = match stream.clone() {
+                Some(plan) => PrefixNoise::Stream(Box::new(StreamNoise::start(plan, source)?)),
+                None => learner.noise(source)?,
+            };
+            play(&learner, &mut room, noise, &[rounds])?;
             // The policy before the first release knows nobody.
             Ok(room.seen.split_off(1))
         });
-        Ok((view, Test::Linear { difference: None }))
-    }))
+        Ok((view, Test::Transcript { choices: 0 }))
+    });
+    Some(attack.between(400, 40_000))
 }
 
 /// A world in which one person comes and then nobody, and policies are questioned.

@@ -18,7 +18,7 @@ use reticent::{
     bandit::{Arms, ConfidenceRule, Exploration, Policy},
     noise::Noise,
     privacy::Guarantee,
-    release::{Domain, PrivateSum, PrivateSumParams, Release, Schedule},
+    release::{Domain, PrivateSum, PrivateSumPlan, Release, Schedule},
 };
 
 use super::{
@@ -53,8 +53,8 @@ pub(super) enum SourcePlan {
     Exact(Schedule),
     /// As the code of Chowdhury and Zhou disturbs them, after every reward: the same node noise each time, which no epsilon allows.
     PublicNodes { noise: f64 },
-    /// Released privately.
-    Stream(Box<PrivateSumParams>),
+    /// Released privately, by a mechanism that is calibrated once for all trials.
+    Stream(Box<PrivateSumPlan>),
 }
 
 /// Everything a curator is made from.
@@ -98,7 +98,7 @@ impl CuratorPlan {
             Rule::Tuned { centred: false, .. } => Units { norm, centre: 0.0, half: largest },
         };
         let domain = match (&source, &rule) {
-            (SourcePlan::Stream(params), _) => params.domain,
+            (SourcePlan::Stream(sums), _) => *sums.clipper().domain(),
             (_, Rule::Certified(_) | Rule::Own(_)) => setting.problem.domain(),
             _ => Domain::regression(bounds.dimension, 1.0, 1.0),
         };
@@ -291,8 +291,8 @@ impl Curator {
             SourcePlan::PublicNodes { noise } => {
                 Source::PublicNodes(nodes(*noise, self.plan.rounds, d, self.plan.units.norm, seed))
             }
-            SourcePlan::Stream(params) => {
-                Source::Stream(Box::new(params.check()?.start(FastNoise::seeded(seed))))
+            SourcePlan::Stream(sums) => {
+                Source::Stream(Box::new(sums.as_ref().clone().start(FastNoise::seeded(seed))))
             }
         };
         self.rewards = 0;

@@ -270,8 +270,11 @@ impl JointLines {
         let confidence = Confidence::Tight { releases: Some(releases), scale: self.bonus_scale };
         let alpha = setting.alpha() / lives.max(1) as f64;
         let rule = ConfidenceRule::new(setting.problem, alpha, confidence)?;
-        let mut plan =
-            CuratorPlan::new(setting, Rule::Certified(rule), SourcePlan::Stream(Box::new(params)));
+        let mut plan = CuratorPlan::new(
+            setting,
+            Rule::Certified(rule),
+            SourcePlan::Stream(Box::new(params.check()?)),
+        );
         plan.restart_every = self.restart_every;
         let certified = rule.certified();
         let remark = "The bonus is scaled by hand: the confidence set is not certified.";
@@ -314,7 +317,7 @@ impl JointLines {
             ..JointParams::published(setting.problem, epsilon, delta, setting.rounds)
         };
         let deployed = params.check()?;
-        let source = SourcePlan::Stream(Box::new(*deployed.sums()));
+        let source = SourcePlan::Stream(Box::new(deployed.sums().check()?));
         let plan = CuratorPlan::new(setting, Rule::Certified(*deployed.rule()), source);
         let stepped = plan.stepped(name, setting, None, None)?;
         let guarantee = deployed.guarantee()?.simulated();
@@ -369,7 +372,8 @@ impl JointLines {
         let guarantee = params.check()?.guarantee(delta)?.simulated();
         let exploration = self.exploration.unwrap_or_default();
         let rule = Rule::Tuned { exploration, centred };
-        let mut plan = CuratorPlan::new(setting, rule, SourcePlan::Stream(Box::new(params)));
+        let mut plan =
+            CuratorPlan::new(setting, rule, SourcePlan::Stream(Box::new(params.check()?)));
         plan.restart_every = self.restart_every;
         let stepped =
             plan.stepped(name, setting, self.warm_start.as_deref(), self.save.as_deref())?;

@@ -103,7 +103,7 @@ impl Stepped {
         }
         let guarantee = sums.check()?.guarantee(delta)?.simulated();
         let attacks = audit::sums::attacks(&sums, &guarantee);
-        let source = SourcePlan::Stream(Box::new(sums));
+        let source = SourcePlan::Stream(Box::new(sums.check()?));
         let plan = CuratorPlan::new(setting, Rule::Own(Arc::new(rule)), source);
         let stepped = plan.stepped(name, setting, None, None)?;
         Ok(stepped.certified_by(guarantee).attacked_by(attacks))

@@ -436,7 +436,8 @@ fn a_person_who_is_passed_over_leaves_the_times_of_releases_as_they_are() {
     let domain = Domain::regression(5, 1.0, 1.0);
     let params = Box::new(PrivateSumParams::new(domain, Some(2000), budget));
     let rule = Rule::Tuned { exploration: Exploration::default(), centred: true };
-    let plan = CuratorPlan::new(&setting, rule, SourcePlan::Stream(params));
+    let plan =
+        CuratorPlan::new(&setting, rule, SourcePlan::Stream(Box::new(params.check().unwrap())));
     let stepped = plan.stepped("curator".into(), &setting, None, None).unwrap();
     let learnt_at = |skipped: u64| -> Vec<u64> {
         let mut player = (stepped.start)(0, 7).unwrap();

@@ -8,7 +8,9 @@ use std::f64::consts::SQRT_2;
 use reticent::{
     noise::{Noise, Wishart},
     privacy::Event,
-    release::{Calibration, Contribution, Domain, PrivateSum, PrivateSumParams, Schedule},
+    release::{
+        Calibration, Contribution, Domain, PrivateSum, PrivateSumParams, PrivateSumPlan, Schedule,
+    },
 };
 
 use crate::{FastNoise, Result};
@@ -48,6 +50,11 @@ pub struct StreamNoise {
 impl StreamNoise {
     /// The noise of a stream with these parameters and a batching schedule, `releases` releases long.
     pub fn new(params: &PrivateSumParams, releases: u64, noise: FastNoise) -> Result<Self> {
+        Self::start(Self::plan(params, releases)?, noise)
+    }
+
+    /// The mechanism behind it, calibrated once for many starts.
+    pub fn plan(params: &PrivateSumParams, releases: u64) -> Result<PrivateSumPlan> {
         // Between two releases contributions share a column and add up: k of them are one of k times the size.
         let Event::GridGaussian { mu, .. } = params.check()?.event() else {
             let remedy = "it is simulated as a tree of nodes: use `TreeNoise`";
@@ -60,9 +67,14 @@ impl StreamNoise {
             calibration: Calibration::Mu(mu / params.contributions_per_person as f64),
             ..*params
         };
-        let sum = params.check()?.start(noise);
-        let zero = sum.clip_with_reward(&vec![0.0; params.domain.dimension()], 0.0)?;
-        Ok(StreamNoise { sum, zero })
+        Ok(params.check()?)
+    }
+
+    /// The noise of one trial.
+    pub fn start(plan: PrivateSumPlan, noise: FastNoise) -> Result<Self> {
+        let nothing = vec![0.0; plan.clipper().domain().dimension()];
+        let zero = plan.clipper().clip_with_reward(&nothing, 0.0)?;
+        Ok(StreamNoise { sum: plan.start(noise), zero })
     }
 
     fn next(&mut self) -> Result<(Vec<f64>, Vec<f64>)> {

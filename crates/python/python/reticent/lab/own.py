@@ -158,7 +158,7 @@ def audit(
             raise _core.ReticentError(f"policy {label!r} is one object: give a function that makes a new one for every run")
         named.append((label, policy, _promise(policy(seed))))
     people, others = (_record(environment, number, rounds) for number in (seed, seed + 1))
-    return Findings(*_core.audit_policies(named, people, others, rewards, samples, seed, confidence))
+    return Findings(*_core.audit_policies(named, people, others, rewards, (samples, seed, confidence)))
 
 
 def _record(environment, seed, rounds):
