@@ -173,7 +173,7 @@ fn normal_intervals_and_wrong_weights_fail_the_same_test() {
     // What was used before fails where clicks are rare; where they are common it is right.
     let found = [0.0038, 0.05, 0.5].map(|rate| coverage(rate, |p| 1.0 / p, normal));
     println!(
-        "click rates 0.0038, 0.05, 0.5, normal: IPS, self-normalised, doubly robust {found:?}"
+        "click rates 0.0038, 0.05, 0.5, normal: IPS, self-normalised, doubly robust {found:.4?}"
     );
     assert!(found[0].iter().all(|coverage| *coverage < 0.7), "{found:?}");
     assert!(found[2].iter().all(|coverage| *coverage > 0.92), "{found:?}");
