@@ -162,6 +162,10 @@ mod tests {
         let (low, high) = Estimate::of(&[-1.0, 1.0]).interval_95.unwrap();
         assert!((low + 12.706_204_736_174_7).abs() < 1e-6 && (high + low).abs() < 1e-12);
         assert_eq!(Estimate::of(&[0.0, 0.0]).interval_95, Some((0.0, 0.0)));
+        // A figure's band has the same ends, however far they are from the mean.
+        let wide = Estimate::of(&[1.0, 1.0, 1.0, 100.0]);
+        assert_eq!(Some(wide.band()), wide.interval_95);
+        assert!(wide.band().0 < 0.1 * wide.mean && wide.band().1 > 10.0 * wide.mean);
         let one = Estimate::of(&[7.0]);
         assert_eq!((one.interval_95, one.median, one.percentile_95), (None, 7.0, 7.0));
         assert!(Estimate::of(&[]).median.is_nan());

@@ -375,3 +375,29 @@ impl Summary {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contest::Measure;
+
+    #[test]
+    fn intervals_of_trials_are_joined_and_not_averaged() {
+        let trial = |value: f64, low: f64, high: f64| {
+            let names = ["value", "value, 95 % low", "value, 95 % high", "count"];
+            let measures = names.into_iter().zip([value, low, high, 1.0]);
+            let measures = measures.map(|(what, value)| Measure { what, value }).collect();
+            Trial { curve: Vec::new(), measures }
+        };
+        let two = [trial(0.2, 0.1, 0.4), trial(0.4, 0.3, 0.5)];
+        let found = measures(&two);
+        assert_eq!(found.iter().map(|(what, _)| *what).collect::<Vec<_>>(), ["value", "count"]);
+        assert!((found[0].1.mean - 0.3).abs() < 1e-15);
+        assert_eq!(found[0].1.interval_95, Some((0.1, 0.5)));
+        // One trial without an interval leaves none for all.
+        let [first, second] = two;
+        let found = measures(&[first, second, trial(0.1, f64::NAN, f64::NAN)]);
+        assert_eq!(found[0].1.interval_95, None);
+        assert_eq!(plain(f64::NAN), "unknown");
+    }
+}
