@@ -37,11 +37,23 @@ pub fn parse_lines<T: DeserializeOwned>(text: &str) -> Result<T> {
         Ok(_) => Ok(lines),
         Err(message) => {
             let key = culprit::<T>(&table, &message).and_then(|path| path.last().cloned());
-            let line = key.as_ref().and_then(|key| text.find(key.as_str()));
+            let line = key.as_ref().and_then(|key| key_in(text, key));
             let reason = plain_words(key.as_deref(), &message);
             Err(Error::experiment(reason).at(line.map(|at| line_of(text, at)), ""))
         }
     }
+}
+
+/// Where a key is given a value, by itself, in quotation marks or as the beginning of a path.
+pub(crate) fn key_in(text: &str, key: &str) -> Option<usize> {
+    let mut places = text.match_indices(key).map(|(at, _)| at);
+    places.find(|&at| {
+        let before = text[..at].chars().next_back();
+        let after = &text[at + key.len()..];
+        let after = after.strip_prefix(['"', '\'']).unwrap_or(after).trim_start();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+            && (after.starts_with('=') || after.starts_with('.'))
+    })
 }
 
 /// The key whose value a place in a text belongs to, if it stands on the same line.
@@ -229,7 +241,10 @@ mod tests {
             ("level = [1.0]", "`level` must be a number, not a list"),
             ("names = 3", "`names` must be a list in square brackets, not 3"),
             ("names = [\"a\", 3]", "`names` must be text in quotation marks, not 3"),
-            ("level = 1.0\nrange = [0, 1, 2]", "line 2: `range` must be a list of fewer values"),
+            (
+                "names = [\"range\"]\nrange = [0, 1, 2]",
+                "line 2: `range` must be a list of fewer values",
+            ),
             ("range = [0]", "`range` must be a list of 2 values"),
             ("yes = \"no\"", "`yes` must be true or false, not \"no\""),
             ("event = [3]", "`event` must be a "),

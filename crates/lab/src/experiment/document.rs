@@ -5,7 +5,7 @@ use toml::{Table, Value};
 
 use crate::{
     Error, Result,
-    lines::{line_of, mention, plain_words, with_suggestion},
+    lines::{key_in, line_of, mention, plain_words, with_suggestion},
 };
 
 /// The file, and its tables after overrides.
@@ -262,17 +262,7 @@ impl Document {
     }
 
     fn line_with(&self, section: Section, key: &str) -> Option<usize> {
-        let has = |line: &str| {
-            let code = line.split('#').next().unwrap_or_default();
-            code.match_indices(key).any(|(at, _)| {
-                let before = code[..at].chars().next_back();
-                // The name of a column may stand in quotation marks.
-                let after = &code[at + key.len()..];
-                let after = after.strip_prefix(['"', '\'']).unwrap_or(after).trim_start();
-                !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
-                    && (after.starts_with('=') || after.starts_with('.'))
-            })
-        };
+        let has = |line: &str| key_in(line.split('#').next().unwrap_or_default(), key).is_some();
         self.lines(section).find(|(_, line)| has(line)).map(|(number, _)| number)
     }
 }
