@@ -165,3 +165,43 @@ pub(crate) fn finite_vector(field: &'static str, vector: &[f64], expected: usize
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        bandit::{Aggregation, JointParams, LocalParams, Problem, ShuffleParams},
+        randomize::{Bounds, FeatureRewardParams},
+    };
+
+    /// Whoever asks for the impossible is told which number it was, and not of a bound that is in order.
+    #[test]
+    fn an_epsilon_or_delta_that_no_noise_fits_is_named() {
+        let refusals = |epsilon: f64, delta: f64| {
+            let joint = JointParams::new(Problem::unit(3), epsilon, delta, Some(100));
+            let shuffle = ShuffleParams::new(Bounds::unit(3), epsilon, delta, 20, Aggregation::Sum);
+            [
+                joint.check().map(drop),
+                LocalParams::new(Bounds::unit(3), epsilon, delta).check().map(drop),
+                shuffle.check().map(drop),
+                FeatureRewardParams::new(3, epsilon, delta).check().map(drop),
+            ]
+        };
+        for epsilon in [1e300, 1e30, 2e6, 1e-13, 1e-320, f64::NAN, f64::INFINITY, 0.0] {
+            for refusal in refusals(epsilon, 1e-6) {
+                let words = refusal.unwrap_err().to_string();
+                assert!(words.starts_with("epsilon is "), "{words}");
+            }
+        }
+        for delta in [1e-320, 1e-291, 0.5] {
+            for refusal in refusals(1.0, delta) {
+                let words = refusal.unwrap_err().to_string();
+                assert!(words.starts_with("delta is "), "{words}");
+            }
+        }
+        // The ends of what is accepted can be calibrated to.
+        for (epsilon, delta) in [(1e6, 1e-6), (1e-12, 1e-6), (1.0, 1e-290)] {
+            let joint = JointParams::new(Problem::unit(3), epsilon, delta, Some(100)).check();
+            assert!(joint.is_ok(), "({epsilon}, {delta}): {:?}", joint.err());
+        }
+    }
+}

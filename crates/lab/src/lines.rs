@@ -2,7 +2,10 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    experiment::{attempt, culprit},
+};
 
 /// What the file says, or the line that stands in the way and what is wrong with it.
 ///
@@ -16,27 +19,53 @@ use crate::{Error, Result};
 /// # Ok::<(), reticent_lab::Error>(())
 /// ```
 pub fn parse_lines<T: DeserializeOwned>(text: &str) -> Result<T> {
-    toml::from_str(text).map_err(|error| {
+    let lines = toml::from_str(text).map_err(|error| {
         let message = error.message().lines().next().unwrap_or_default();
         let at = error.span().map(|span| span.start.min(text.len()));
         // Where the parser forgot where in a table it was, the value is looked for below.
-        let at = at.map(|at| match mention(message) {
-            Some(value) => text[at..].find(&value).map_or(at, |further| at + further),
-            None => at,
+        let at = at.map(|at| match (mention(message), text.get(at..)) {
+            (Some(value), Some(rest)) => rest.find(&value).map_or(at, |further| at + further),
+            _ => at,
         });
         let key = at.and_then(|at| key_before(text, at));
         let reason = plain_words(key, message);
         Error::experiment(reason).at(at.map(|at| line_of(text, at)), "")
+    })?;
+    // Read from text, a list that is too long loses its end without a word; read from a table it does not.
+    let table = toml::from_str::<toml::Table>(text).unwrap_or_default();
+    match attempt::<T>(&table) {
+        Ok(_) => Ok(lines),
+        Err(message) => {
+            let key = culprit::<T>(&table, &message).and_then(|path| path.last().cloned());
+            let line = key.as_ref().and_then(|key| key_in(text, key));
+            let reason = plain_words(key.as_deref(), &message);
+            Err(Error::experiment(reason).at(line.map(|at| line_of(text, at)), ""))
+        }
+    }
+}
+
+/// Where a key is given a value, by itself, in quotation marks or as the beginning of a path.
+pub(crate) fn key_in(text: &str, key: &str) -> Option<usize> {
+    let mut places = text.match_indices(key).map(|(at, _)| at);
+    places.find(|&at| {
+        let before = text[..at].chars().next_back();
+        let after = &text[at + key.len()..];
+        let after = after.strip_prefix(['"', '\'']).unwrap_or(after).trim_start();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+            && (after.starts_with('=') || after.starts_with('.'))
     })
 }
 
 /// The key whose value a place in a text belongs to, if it stands on the same line.
 fn key_before(text: &str, place: usize) -> Option<&str> {
-    let line = text[..place].rfind('\n').map_or(0, |end| end + 1);
-    let (before, _) = text[line..place].rsplit_once('=')?;
+    let before = text.get(..place)?;
+    let (before, _) = before[before.rfind('\n').map_or(0, |end| end + 1)..].rsplit_once('=')?;
     let before = before.trim_end();
-    let start = before.rfind(|c: char| !(c.is_alphanumeric() || "_-".contains(c)));
-    Some(&before[start.map_or(0, |at| at + 1)..]).filter(|key| !key.is_empty())
+    let key = match before.strip_suffix('"') {
+        Some(quoted) => quoted.rsplit('"').next(),
+        None => before.rsplit(|c: char| !(c.is_alphanumeric() || "_-".contains(c))).next(),
+    };
+    key.filter(|key| !key.is_empty())
 }
 
 /// The value that a parser's words mention, as a file would have it.
@@ -101,6 +130,10 @@ pub(crate) fn plain_words(key: Option<&str>, message: &str) -> String {
 fn kind(expected: &str) -> String {
     let list =
         expected.strip_prefix("a tuple of size ").or(expected.strip_prefix("an array of length "));
+    // What the parser says of a list that is too long.
+    let list = list
+        .or(expected.strip_suffix(" elements in sequence"))
+        .or(expected.strip_suffix(" elements in array"));
     if let Some(count) = list {
         return format!("a list of {count} values in square brackets");
     }
@@ -116,6 +149,9 @@ fn kind(expected: &str) -> String {
             "a name in quotation marks, or a table such as { name = { key = value } }"
         }
         "struct variant" => "a table with its keys, such as { name = { key = value } }",
+        other if other.contains("tagged enum") => {
+            "a table with a kind, such as { kind = \"name\" }"
+        }
         other if other.starts_with("struct ") => "a table, such as { key = value }",
         other => other,
     }
@@ -205,6 +241,10 @@ mod tests {
             ("level = [1.0]", "`level` must be a number, not a list"),
             ("names = 3", "`names` must be a list in square brackets, not 3"),
             ("names = [\"a\", 3]", "`names` must be text in quotation marks, not 3"),
+            (
+                "names = [\"range\"]\nrange = [0, 1, 2]",
+                "line 2: `range` must be a list of fewer values",
+            ),
             ("range = [0]", "`range` must be a list of 2 values"),
             ("yes = \"no\"", "`yes` must be true or false, not \"no\""),
             ("event = [3]", "`event` must be a "),

@@ -5,7 +5,7 @@ use toml::{Table, Value};
 
 use crate::{
     Error, Result,
-    lines::{line_of, mention, plain_words, with_suggestion},
+    lines::{key_in, line_of, mention, plain_words, with_suggestion},
 };
 
 /// The file, and its tables after overrides.
@@ -262,15 +262,7 @@ impl Document {
     }
 
     fn line_with(&self, section: Section, key: &str) -> Option<usize> {
-        let has = |line: &str| {
-            let code = line.split('#').next().unwrap_or_default();
-            code.match_indices(key).any(|(at, _)| {
-                let before = code[..at].chars().next_back();
-                let after = code[at + key.len()..].trim_start();
-                !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
-                    && (after.starts_with('=') || after.starts_with('.'))
-            })
-        };
+        let has = |line: &str| key_in(line.split('#').next().unwrap_or_default(), key).is_some();
         self.lines(section).find(|(_, line)| has(line)).map(|(number, _)| number)
     }
 }
@@ -299,7 +291,7 @@ fn tables(value: Option<Value>, name: &'static str) -> Result<Vec<Table>> {
 }
 
 /// The table as what it stands for, or the parser's words.
-pub(super) fn attempt<T: DeserializeOwned>(table: &Table) -> std::result::Result<T, String> {
+pub(crate) fn attempt<T: DeserializeOwned>(table: &Table) -> std::result::Result<T, String> {
     Value::Table(table.clone()).try_into().map_err(|error: toml::de::Error| {
         error.message().lines().next().unwrap_or_default().to_string()
     })
@@ -322,7 +314,7 @@ pub(super) fn paths(table: &Table) -> Vec<Vec<String>> {
 
 /// The value that a parser refuses, which forgets where it was: the one that its words mention and without which it says something
 /// else. That something is missing without it makes it the last choice, since others may be missed before the culprit is read.
-fn culprit<T: DeserializeOwned>(table: &Table, message: &str) -> Option<Vec<String>> {
+pub(crate) fn culprit<T: DeserializeOwned>(table: &Table, message: &str) -> Option<Vec<String>> {
     let mentioned = mention(message);
     let mentions = |path: &Vec<String>| {
         let value = get(table, path);

@@ -86,7 +86,9 @@ fn grid_lists<T: DeserializeOwned>(
             Err(_) => {}
         }
     }
-    let (table, message) = match (other, message.contains("sequence")) {
+    // A list of the wrong length is no grid.
+    let grid = message.contains("sequence") && !message.starts_with("invalid length");
+    let (table, message) = match (other, grid) {
         (Some(other), true) => other,
         _ => (table.clone(), message),
     };

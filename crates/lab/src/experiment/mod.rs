@@ -3,6 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `document` | the file, its overrides, and the line an error is about |
+//! | `options` | which trials are run, and what came of them |
 //! | `grid` | lists that stand for several values |
 //! | `parts` | every algorithm in every environment: the cells, their names and keys |
 //! | `store` | finished trials on disk |
@@ -13,6 +14,7 @@
 
 mod document;
 mod grid;
+mod options;
 mod parts;
 mod store;
 #[cfg(test)]
@@ -46,6 +48,8 @@ use crate::{
 };
 
 pub use document::Override;
+pub(crate) use document::{attempt, culprit};
+pub use options::{Outcome, RunOptions, Shard};
 
 /// How many rounds of a trial are recorded.
 const CHECKPOINTS: usize = 120;
@@ -133,52 +137,6 @@ impl<E: Serialize, A: Serialize> Lines<E, A> {
         let text = toml::to_string(self).map_err(|error| Error::experiment(error.to_string()))?;
         Experiment::parse(&text)
     }
-}
-
-/// How an experiment is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RunOptions {
-    /// Only every `of`-th trial, beginning with number `index` (from 0): the rest is for other machines.
-    pub shard: Option<Shard>,
-    /// A trial that fails does not stop the others.
-    pub keep_going: bool,
-}
-
-/// A part of a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shard {
-    /// Which part, from 0.
-    pub index: usize,
-    /// Of how many.
-    pub of: usize,
-}
-
-impl std::str::FromStr for Shard {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let parts =
-            text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
-        match parts {
-            Some((i, of)) if (1..=of).contains(&i) => Ok(Shard { index: i - 1, of }),
-            _ => Err("write it as i/n with i from 1 to n, such as 2/4".into()),
-        }
-    }
-}
-
-/// What came of a run.
-#[derive(Debug)]
-pub struct Outcome {
-    /// All results, unless only a shard was asked for.
-    pub summary: Option<Summary>,
-    /// Trials computed now.
-    pub computed: usize,
-    /// Trials taken over from an earlier run.
-    pub resumed: usize,
-    /// Results on disk that were damaged, and were computed again.
-    pub damaged: usize,
-    /// What went wrong in trials that failed, where the others went on.
-    pub failures: Vec<String>,
 }
 
 impl Experiment {

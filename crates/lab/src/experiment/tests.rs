@@ -238,6 +238,11 @@ fn absurd_values_are_blamed_on_their_own_key_before_anything_runs() {
         &[],
         &["line 8", "`rewards` must be a list of 2 values"],
     );
+    says(
+        &base("online_ucb", "rewards = [0, 1, 2]"),
+        &[],
+        &["line 8", "`rewards` must be a list of 2", "3"],
+    );
     says(&base("local", "levels = []"), &[], &["levels is []", "at least one"]);
     // What a trial would otherwise stumble over.
     let ridge = "exploration = { tuned = { ridge = -1.0, bonus = 0.2, width = 1.0 } }";

@@ -1,0 +1,49 @@
+//! Which trials of an experiment are run, and what came of them.
+
+use crate::summary::Summary;
+
+/// How an experiment is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunOptions {
+    /// Only every `of`-th trial, beginning with number `index` (from 0): the rest is for other machines.
+    pub shard: Option<Shard>,
+    /// A trial that fails does not stop the others.
+    pub keep_going: bool,
+}
+
+/// A part of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 0.
+    pub index: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
+impl std::str::FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let parts =
+            text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match parts {
+            Some((i, of)) if (1..=of).contains(&i) => Ok(Shard { index: i - 1, of }),
+            _ => Err("write it as i/n with i from 1 to n, such as 2/4".into()),
+        }
+    }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// All results, unless only a shard was asked for.
+    pub summary: Option<Summary>,
+    /// Trials computed now.
+    pub computed: usize,
+    /// Trials taken over from an earlier run.
+    pub resumed: usize,
+    /// Results on disk that were damaged, and were computed again.
+    pub damaged: usize,
+    /// What went wrong in trials that failed, where the others went on.
+    pub failures: Vec<String>,
+}
