@@ -19,13 +19,23 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-fn start(arguments: &[&str], stderr: &Path) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_reticent"))
+/// A run that does not outlive its test.
+struct Run(Child);
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(arguments: &[&str], stderr: &Path) -> Run {
+    let child = Command::new(env!("CARGO_BIN_EXE_reticent"))
         .args(arguments)
         .stdout(Stdio::piped())
         .stderr(std::fs::File::create(stderr).unwrap())
-        .spawn()
-        .unwrap()
+        .spawn();
+    Run(child.unwrap())
 }
 
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -37,7 +47,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Ctrl-C, the exit code and what was printed on stdout.
-fn interrupt(mut child: Child) -> (Option<i32>, String) {
+fn interrupt(Run(child): &mut Run) -> (Option<i32>, String) {
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     wait_until("the end", || child.try_wait().unwrap().is_some());
@@ -54,13 +64,13 @@ fn ctrl_c_says_what_is_kept_and_the_command_that_goes_on() {
         [[algorithm]]\nkind = \"linucb\"\nname = \"plain\"\nschedule = \"every_round\"\n";
     std::fs::write(&file, text).unwrap();
     let (file, out_name) = (file.to_str().unwrap(), out.to_str().unwrap());
-    let child = start(&["run", file, "--out", out_name, "--set", "name=a b"], &said);
+    let mut run = start(&["run", file, "--out", out_name, "--set", "name=a b"], &said);
     let finished = || {
         let log = std::fs::read_to_string(out.join("trials.log")).unwrap_or_default();
         log.lines().count()
     };
     wait_until("the third trial", || finished() >= 3);
-    let (code, stdout) = interrupt(child);
+    let (code, stdout) = interrupt(&mut run);
     let said = std::fs::read_to_string(&said).unwrap();
     assert_eq!((code, stdout.as_str()), (Some(130), ""), "{said}");
     let kept = finished();
@@ -90,11 +100,11 @@ fn a_single_long_trial_tells_its_rounds_and_stops_within_them() {
         [[algorithm]]\nkind = \"linucb\"\nname = \"plain\"\n";
     std::fs::write(&file, text).unwrap();
     let arguments = ["run", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--json"];
-    let child = start(&arguments, &said);
+    let mut run = start(&arguments, &said);
     let told = || std::fs::read_to_string(&said).unwrap_or_default();
     wait_until("a line of progress", || told().contains("rounds; about "));
     let begun = Instant::now();
-    let (code, stdout) = interrupt(child);
+    let (code, stdout) = interrupt(&mut run);
     assert!(begun.elapsed() < Duration::from_secs(30));
     assert_eq!((code, stdout.as_str()), (Some(130), ""), "{}", told());
     let line = told().lines().next().unwrap().to_string();
