@@ -55,8 +55,12 @@ fn the_claim_of_paper_0_at_epsilon_10_falls_and_our_certificate_stands() {
     let verdicts: Vec<(Against, Verdict)> = found.iter().map(|a| (a.against, a.verdict)).collect();
     let expected =
         [(Against::Certificate, Verdict::Consistent), (Against::Claim, Verdict::Violated)];
-    assert_eq!(verdicts, expected, "{found:?}");
+    assert_eq!(verdicts[..2], expected, "{found:?}");
     assert!(found[0].ratio.unwrap() > 0.9);
+    // What later people see of the player tells less than the reports themselves.
+    let by_playing = &verdicts[2..];
+    assert!(!by_playing.is_empty());
+    assert!(by_playing.iter().all(|(_, verdict)| *verdict == Verdict::Consistent), "{found:?}");
 }
 
 /// The same seed gives the same verdict and the same number, on any number of threads.

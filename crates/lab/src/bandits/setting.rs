@@ -171,6 +171,10 @@ impl Environment for Counted<'_> {
         reward
     }
 
+    fn person(&self) -> Option<u64> {
+        self.environment.person()
+    }
+
     fn fault(&mut self) -> Option<crate::Error> {
         self.environment.fault()
     }
