@@ -41,7 +41,8 @@ const CORNER_TOLERANCE: f64 = 1e-8;
 /// Calls after which a corner's mixture is as near as it will be.
 const CORNER_CALLS: u64 = 100_000;
 
-/// What `observe` is to be told, so that values may come late, in any order, or never.
+/// What `observe` is to be told, so that values may come late, in any order, or never. Which come, and when, is public: it must depend
+/// on nobody's data, or the guarantee does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PlayTicket(pub(super) u64);
 

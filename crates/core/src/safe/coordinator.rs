@@ -212,7 +212,8 @@ impl CoordinatorPlan {
     }
 }
 
-/// What a report is told to answer, so that reports may come late, in any order, or never.
+/// What a report is told to answer, so that reports may come late, in any order, or never. Which come, and when, must not depend on
+/// the responses, or the guarantee does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ticket(u64);
 
