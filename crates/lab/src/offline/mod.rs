@@ -14,7 +14,7 @@
 //! IPS and the doubly robust estimate are unbiased where every action the policy takes had a positive propensity (Horvitz and Thompson 1952;
 //! Dudik, Langford and Li 2011); the self-normalised one (Swaminathan and Joachims 2015) is biased by O(1/n) and seldom worse.
 //!
-//! **Intervals** are those of [`betting`], at 95 %. With W the largest weight there can be, they are made from
+//! **Intervals** are those of `betting`, at 95 %. With W the largest weight there can be, they are made from
 //!
 //! ```text
 //! IPS              w_i r_i / W                              in [0, 1]
