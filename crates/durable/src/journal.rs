@@ -11,10 +11,14 @@ use reticent::{
     noise::{Noise, SecureNoise},
 };
 
-use crate::{Error, Record, ReleaseLog, Result, log::sync_folder};
+use crate::{
+    Error, Record, ReleaseLog, Result,
+    log::{lock, sync_folder},
+};
 
 const STATE: &str = "state.reticent";
 const LOG: &str = "releases.log";
+const LOCK: &str = "lock";
 const MAGIC: &[u8; 8] = b"RETDUR 1";
 
 type Learner = JointLinUcb<SecureNoise>;
@@ -42,13 +46,17 @@ pub struct Options {
 pub struct Journal {
     log: ReleaseLog,
     state: PathBuf,
+    /// Locks the folder too: a log elsewhere may have been copied.
+    _lock: File,
 }
 
 impl Journal {
     /// Opens a folder, which is made if it is not there, and the learner in it, if there is one.
     pub fn open(folder: &Path, options: &Options) -> Result<(Self, Option<Learner>)> {
         fs::create_dir_all(folder).map_err(Error::file(folder, "made"))?;
-        let state = folder.join(STATE);
+        let (state, path) = (folder.join(STATE), folder.join(LOCK));
+        let lock_file = File::create(&path).map_err(Error::file(&path, "opened"))?;
+        lock(&lock_file, "folder", folder)?;
         let path = options.log.clone().unwrap_or_else(|| folder.join(LOG));
         if state.exists() && !path.exists() {
             let remedy = format!(
@@ -60,7 +68,7 @@ impl Journal {
             let mut source = SecureNoise::from_system()?;
             Ok(u128::from(source.bits()) << 64 | u128::from(source.bits()))
         })?;
-        let mut journal = Journal { log, state };
+        let mut journal = Journal { log, state, _lock: lock_file };
         let learner = journal.read(options.rollback)?;
         Ok((journal, learner))
     }
@@ -78,7 +86,7 @@ impl Journal {
             return Err(Error::unfit("state", &self.state, remedy));
         }
         let bytes = fs::read(&self.state).map_err(Error::file(&self.state, "read"))?;
-        let Some((stream, learner, open)) = parts(&bytes) else {
+        let Some((stream, learner)) = parts(&bytes) else {
             return Err(Error::unfit("state", &self.state, "it is damaged: restore another copy"));
         };
         if stream != self.log.stream() {
@@ -95,9 +103,6 @@ impl Journal {
             }
         };
         learner.refresh_noise()?;
-        if !open.is_empty() {
-            learner.restore_open(open)?;
-        }
         learner.hold_releases();
         // The state may be ahead of the log, or have been charged: that is on disk before it is used.
         if (learner.releases(), learner.replays()) != (last.releases, last.replays) {
@@ -129,13 +134,10 @@ impl Journal {
     }
 
     fn store(&mut self, learner: &mut Learner, with_open: bool) -> Result<()> {
-        let state = learner.save();
-        let open = if with_open { learner.save_open() } else { Vec::new() };
+        let state = if with_open { learner.save_with_open() } else { learner.save() };
         let mut bytes = MAGIC.to_vec();
         bytes.extend(self.log.stream().to_le_bytes());
-        bytes.extend((state.len() as u64).to_le_bytes());
         bytes.extend(state);
-        bytes.extend(open);
         let new = self.state.with_extension("new");
         let write = |path: &Path| {
             let mut file = File::create(path)?;
@@ -167,14 +169,10 @@ fn record(learner: &Learner) -> Record {
     Record { releases: learner.releases(), rounds: learner.rounds(), replays: learner.replays() }
 }
 
-/// The stream's name, the learner's state and its open decisions; each of the latter two has a checksum of its own.
-fn parts(bytes: &[u8]) -> Option<(u128, &[u8], &[u8])> {
-    let rest = bytes.strip_prefix(MAGIC)?;
-    let (stream, rest) = rest.split_first_chunk()?;
-    let (length, rest) = rest.split_first_chunk()?;
-    let (learner, open) =
-        rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-    Some((u128::from_le_bytes(*stream), learner, open))
+/// The stream's name and the learner's state, which has a checksum of its own.
+fn parts(bytes: &[u8]) -> Option<(u128, &[u8])> {
+    let (stream, learner) = bytes.strip_prefix(MAGIC)?.split_first_chunk()?;
+    Some((u128::from_le_bytes(*stream), learner))
 }
 
 #[cfg(test)]

@@ -61,6 +61,19 @@ fn checksum(bytes: &[u8]) -> u64 {
     })
 }
 
+/// Locks an open file against other processes, or says that one has it.
+pub(crate) fn lock(file: &File, what: &'static str, path: &Path) -> Result<()> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            let remedy =
+                "another process has it open: one at a time may go on from the same releases";
+            Err(Error::unfit(what, path, remedy))
+        }
+        Err(TryLockError::Error(error)) => Err(Error::file(path, "locked")(error)),
+    }
+}
+
 /// A log that is open, and locked against other processes for as long.
 pub struct ReleaseLog {
     file: File,
@@ -78,15 +91,7 @@ impl ReleaseLog {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(path).map_err(Error::file(path, "opened"))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let remedy =
-                    "another process has it open: one at a time may go on from the same releases";
-                return Err(Error::unfit("log of releases", path, remedy));
-            }
-            Err(TryLockError::Error(error)) => return Err(Error::file(path, "locked")(error)),
-        }
+        lock(&file, "log of releases", path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(Error::file(path, "read"))?;
         let path = path.to_path_buf();

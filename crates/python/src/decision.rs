@@ -167,6 +167,11 @@ pub(crate) fn observe_many(
         let (expected, found) = (tickets.len(), rewards.len());
         return Err(reticent::Error::Dimension { field: "rewards", expected, found }.into());
     }
+    // Looked at beforehand, so that a bad entry leaves those before it unbooked too.
+    if let Some(index) = rewards.iter().position(|reward| !reward.is_finite()) {
+        let remedy = format!("it is in entry {index}: give finite numbers only");
+        return Err(Failure::invalid("rewards", rewards[index], remedy));
+    }
     py.detach(|| {
         let mut pairs = tickets.iter().zip(rewards).enumerate();
         pairs.try_for_each(|(index, (ticket, reward))| {

@@ -102,8 +102,6 @@ impl Kept {
 struct Head {
     /// Copies that were made of this state.
     copies: u64,
-    /// Bytes of the learner; open decisions follow.
-    learner: usize,
 }
 
 /// A learner from saved bytes, by `resume`, and the copies that were made of it.
@@ -111,16 +109,8 @@ fn resumed(
     state: &[u8],
     resume: impl FnOnce(&[u8]) -> reticent::Result<Learner>,
 ) -> Answer<(Learner, u64)> {
-    let (Head { copies, learner }, state) = unseal(state)?;
-    let Some((learner, open)) = state.split_at_checked(learner) else {
-        let remedy = "it is damaged; give what `save` of this class returned";
-        return Err(Failure::invalid("state", format!("{} bytes", state.len()), remedy));
-    };
-    let mut learner = resume(learner)?;
-    if !open.is_empty() {
-        learner.restore_open(open)?;
-    }
-    Ok((learner, copies))
+    let (Head { copies }, state) = unseal(state)?;
+    Ok((resume(state)?, copies))
 }
 
 /// A contextual linear bandit that is jointly differentially private: a trusted curator sees rewards, everybody else only what may
@@ -371,7 +361,9 @@ impl JointBandit {
     /// After a warm start, what may be promised to somebody who took part in this bandit and in the one it began with.
     #[getter]
     fn guarantee_of_both(&mut self) -> Answer<Option<Guarantee>> {
-        Ok(self.learner.enter()?.guarantee_of_both()?.map(Into::into))
+        let learner = self.learner.enter()?;
+        let (both, replays) = (learner.guarantee_of_both()?, learner.replays());
+        Ok(both.map(|both| beside(both, replays, self.learner.copies()).into()))
     }
 
     /// Contributions learnt so far.
@@ -431,13 +423,9 @@ impl JointBandit {
             return Err(Failure::invalid("JointBandit", "in files", remedy));
         }
         let learner = self.learner.enter()?;
-        let mut state = learner.save();
-        let head = Head { copies: 0, learner: state.len() };
-        if open_decisions {
-            state.extend(learner.save_open());
-        }
+        let state = if open_decisions { learner.save_with_open() } else { learner.save() };
         learner.refresh_noise()?;
-        Ok(PyBytes::new(py, &seal(&Head { copies: self.learner.copies(), ..head }, &state)))
+        Ok(PyBytes::new(py, &seal(&Head { copies: self.learner.copies() }, &state)))
     }
 
     /// Goes on from saved bytes, with fresh noise. `releases_made` is how many releases have left in all, from your own log; a state that

@@ -36,7 +36,7 @@ use crate::{
     Error, Result,
     error::finite_vector,
     noise::Noise,
-    privacy::{Event, Guarantee, TrustModel},
+    privacy::{Event, Guarantee, TrustModel, Unit},
     release::{Contribution, PrivateSum, Release},
 };
 use state::State;
@@ -341,7 +341,8 @@ impl<N: Noise> JointLinUcb<N> {
             let remedy = "there is nothing to begin with before the first one";
             return Err(Error::invalid("releases", 0, remedy));
         };
-        Ok(Legacy::new(release.clone(), *self.sum.promise(), self.sum.replays()))
+        let (promise, replays) = (*self.sum.promise(), self.sum.replays());
+        Ok(Legacy::new::<N>(release.clone(), promise, replays, &self.state.params))
     }
 
     /// What may be promised of the whole run.
@@ -350,23 +351,32 @@ impl<N: Noise> JointLinUcb<N> {
         let guarantee = params.claim(self.sum.guarantee(params.delta)?)?;
         let Some(legacy) = legacy else { return Ok(guarantee) };
         let earlier = Guarantee::of(&legacy.event(), TrustModel::Joint, params.delta)?;
+        let protected = match legacy.is_secure() {
+            true => format!(
+                "protected by that learner, ({}, {:e})",
+                earlier.epsilon_text(),
+                params.delta
+            ),
+            false => "simulated, and protected by nothing".to_string(),
+        };
         Ok(guarantee.with_condition(format!(
-            "it began with {} rewards that an earlier learner released: their people are protected by that learner, ({}, {:e}), \
-             and somebody who took part in both by the composition of the two",
+            "it began with {} rewards that an earlier learner released: their people are {protected}, and somebody who took part \
+             in both by the composition of the two",
             legacy.release().round(),
-            earlier.epsilon_text(),
-            params.delta
         )))
     }
 
     /// After a warm start, what may be promised to somebody who took part in this learner and in the one it began with.
     pub fn guarantee_of_both(&self) -> Result<Option<Guarantee>> {
-        let Some(legacy) = &self.state.legacy else { return Ok(None) };
+        let State { params, legacy: Some(legacy), .. } = &self.state else { return Ok(None) };
         let events = vec![legacy.event(), self.sum.event()];
-        let delta = self.state.params.delta;
-        let guarantee = Guarantee::of(&Event::Composed { events }, TrustModel::Joint, delta)?;
-        let guarantee = if N::PROTECTS_PEOPLE { guarantee } else { guarantee.simulated() };
-        Ok(Some(self.state.params.claim(guarantee)?))
+        let both = Guarantee::of(&Event::Composed { events }, TrustModel::Joint, params.delta)?
+            .with_unit(Unit::Person { at_most: params.contributions_per_person });
+        let own = params.claim(self.sum.guarantee(params.delta)?)?;
+        let conditions = own.conditions().iter().cloned().chain(legacy.conditions());
+        let both = conditions.fold(both, Guarantee::with_condition);
+        let secure = N::PROTECTS_PEOPLE && legacy.is_secure();
+        Ok(Some(if secure { both } else { both.simulated() }))
     }
 }
 

@@ -100,7 +100,8 @@ impl SingleRelease {
 
     /// What `reports` reports of one person tell that are seen only in sums of `people` reports, all of them in one at worst.
     pub(crate) fn summed_event(&self, reports: u64, people: u64) -> Event {
-        let coordinates = self.clipper.domain().coordinates() as f64;
+        // Spread over batches there are as many sums, each with its own draws.
+        let coordinates = self.clipper.domain().coordinates() as f64 * reports as f64;
         let mu = self.mu * reports as f64;
         Event::GridSum { mu, sigma: self.noise.smallest(), coordinates, people }
     }

@@ -101,6 +101,13 @@ impl Stepped {
             let horizon = sums.horizon.unwrap_or_default();
             return Err(reticent::Error::invalid("horizon", horizon, remedy).into());
         }
+        let learnt = setting.contributions_per_person.unwrap_or(1);
+        if learnt != sums.contributions_per_person {
+            let remedy =
+                format!("the setting learns from {learnt} rounds of a person: give both the same");
+            let priced = sums.contributions_per_person;
+            return Err(reticent::Error::invalid("contributions_per_person", priced, remedy).into());
+        }
         let guarantee = sums.check()?.guarantee(delta)?.simulated();
         let attacks = audit::sums::attacks(&sums, &guarantee);
         let source = SourcePlan::Stream(Box::new(sums.check()?));

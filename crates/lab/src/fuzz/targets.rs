@@ -331,10 +331,8 @@ fn joint_with_open_decisions() -> JointLinUcb<FastNoise> {
 }
 
 fn open_decisions() -> Target {
-    state("open_decisions", joint_with_open_decisions().save_open(), |bytes| {
-        let state = joint_with_open_decisions().save();
-        let mut learner = JointLinUcb::<FastNoise>::resume(&state, 0).expect("as it was saved");
-        if learner.restore_open(bytes).is_ok() {
+    state("open_decisions", joint_with_open_decisions().save_with_open(), |bytes| {
+        if let Ok(mut learner) = JointLinUcb::<FastNoise>::resume(bytes, 0) {
             for _ in 0..4 {
                 drop(learner.decide(&two_arms()));
             }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::JointParams;
 use crate::{
     Error, Result,
+    noise::Noise,
     privacy::{Event, Mode},
     release::{Promise, Release},
     saved,
@@ -27,11 +28,44 @@ pub struct Legacy {
     /// What the earlier learner told about one of its people.
     promise: Promise,
     replays: u64,
+    /// What the timing of its rewards rests on.
+    timing: String,
+    contributions_per_person: u64,
+    /// Whether its noise was secure; simulated people are protected by nothing.
+    secure: bool,
 }
 
 impl Legacy {
-    pub(super) fn new(release: Release, promise: Promise, replays: u64) -> Self {
-        Legacy { release, promise, replays }
+    pub(super) fn new<N: Noise>(
+        release: Release,
+        promise: Promise,
+        replays: u64,
+        params: &JointParams,
+    ) -> Self {
+        Legacy {
+            release,
+            promise,
+            replays,
+            timing: params.timing(),
+            contributions_per_person: params.contributions_per_person,
+            secure: N::PROTECTS_PEOPLE,
+        }
+    }
+
+    /// What the earlier learner's guarantee rests on, for who took part in both.
+    pub(super) fn conditions(&self) -> [String; 2] {
+        let Legacy { timing, contributions_per_person, .. } = self;
+        [
+            format!("in the earlier learner: {timing}"),
+            format!(
+                "nobody took part in the earlier learner more than {contributions_per_person} times"
+            ),
+        ]
+    }
+
+    /// Whether its noise was secure.
+    pub(super) fn is_secure(&self) -> bool {
+        self.secure
     }
 
     /// The sums.

@@ -12,6 +12,9 @@ use crate::{
     release::{Calibration, Domain, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule},
 };
 
+/// What a curator cannot clip.
+const FINITE: &str = "features and rewards are finite numbers, which are never refused; others are an error, which shows";
+
 /// Parameters of a [`JointLinUcb`]. Everything but the problem, the budget and the horizon has a default that is right.
 ///
 /// ```
@@ -242,23 +245,24 @@ impl JointPlan {
 }
 
 impl JointParams {
-    /// In `paper` mode, what the publication claims beside what holds.
-    pub(super) fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
-        let guarantee = guarantee.with_condition(match self.window {
+    /// What the timing of releases rests on.
+    pub(super) fn timing(&self) -> String {
+        match self.window {
             // Release times count rewards: if a click is reported and silence is not, when a release comes tells who clicked.
             None => "which rewards come, and when, is public and depends on nobody's data: somebody who did nothing has a reward \
                      too, reported or expired at a time that does not depend on what they did"
                 .to_string(),
-            Some(window) => format!(
-                "when decisions are asked for{} is public and depends on nobody's data; which rewards come, and when, need not: every \
-                 decision contributes once, in order, with its reward or {}",
-                match window {
-                    RewardWindow::Decisions(_) => "",
-                    RewardWindow::Clock => ", and when the caller's clock closes them,",
-                },
+            Some(_) => format!(
+                "when decisions are asked for, and when the caller's clock closes them, is public and depends on nobody's data; which \
+                 rewards come, and when, need not: every decision contributes once, in order, with its reward or {}",
                 self.default_reward
             ),
-        });
+        }
+    }
+
+    /// In `paper` mode, what the publication claims beside what holds.
+    pub(super) fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
+        let guarantee = guarantee.with_condition(self.timing()).with_condition(FINITE);
         match self.mode {
             Mode::Exact => Ok(guarantee),
             Mode::Paper => guarantee.with_claim(self.epsilon, self.delta, self.published.source()),

@@ -186,6 +186,9 @@ class Results:
                 "trials": len(algorithm.regret),
                 "epsilon": promise.get("epsilon"),
                 "delta": promise.get("delta"),
+                # "computed" by the accountant, or "stated" by somebody and not checked.
+                "certificate": promise.get("provenance"),
+                "simulated": promise.get("simulated"),
             }
 
         return pandas.DataFrame([line(algorithm) for algorithm in self.algorithms]).set_index("algorithm")

@@ -84,11 +84,11 @@ fn a_late_reward_changes_nothing_and_says_so() {
     assert!(learner.open_tickets().eq([(first, 100), (second, 130)]));
     let closed = learner.close_before(130).unwrap();
     assert_eq!(closed, Closed { decisions: 1, releases: 0 });
-    let before = (learner.save(), learner.save_open());
+    let before = learner.save_with_open();
     assert!(learner.observe(first, 5.0).unwrap().late);
     assert!(learner.expire(first).unwrap().late);
     assert!(!learner.dismiss(first));
-    assert_eq!((learner.save(), learner.save_open()), before);
+    assert_eq!(learner.save_with_open(), before);
     assert!(!learner.observe(second, 1.0).unwrap().late);
     // A clock that jumps back does not make a decision that is older than what is closed.
     learner.decide_at(&arms(), 90).unwrap();
