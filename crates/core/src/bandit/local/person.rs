@@ -65,7 +65,7 @@ impl<N: Noise> Person<N> {
         self.left
     }
 
-    /// What was sent so far: store it, and start this half again with [`LocalPlan::person_after`].
+    /// What was sent so far: store it before the report leaves the device, and start this half again with [`LocalPlan::person_after`].
     pub fn spent(&self) -> &Spent {
         &self.spent
     }
