@@ -105,7 +105,7 @@ pub fn points(
         });
         Ok((view, Test::Transcript { choices: 0 }))
     });
-    attack.between(400, 20_000)
+    attack.between(250, 20_000)
 }
 
 fn local(range: (f64, f64), epsilon: f64, reports: u64, guarantee: &Guarantee) -> Attack {

@@ -88,7 +88,7 @@ impl Test {
             Test::Linear { .. } => (samples / 4).max(2000).max(40 * numbers as u64).min(20_000),
             // Choices are few and counts settle soon; a direction needs more than numbers to learn from.
             Test::Transcript { choices } => {
-                (samples / 4).max(300).max(20 * (numbers - choices.min(&numbers)) as u64).min(5000)
+                (samples / 4).max(200).max(10 * (numbers - choices.min(&numbers)) as u64).min(5000)
             }
         }
     }

@@ -40,7 +40,7 @@ const EVERY: usize = 12;
 const FEW_SAMPLES: u64 = 2000;
 const MOST_SAMPLES: u64 = 100_000;
 /// Runs of each world in the pilot, to learn from and again to compare.
-const PILOT: u64 = 16;
+const PILOT: u64 = 12;
 
 /// What a choice is recorded as when there is none: the player refused to choose, or refused the reward before.
 const REFUSED_TO_CHOOSE: f64 = -1.0;
@@ -111,7 +111,7 @@ fn attack(
             let needed = (60.0 * guarantee.epsilon().min(12.0).exp()) as u64;
             (1000, needed.clamp(2 * FEW_SAMPLES, MOST_SAMPLES))
         }
-        Provenance::Computed => (400, FEW_SAMPLES),
+        Provenance::Computed => (250, FEW_SAMPLES),
     };
     let make = make.clone();
     let attack = Attack::new(adversary, guarantee, samples, move || {

@@ -271,7 +271,7 @@ fn questions(learner: &Learner, guarantee: &Guarantee) -> Option<Attack> {
         });
         Ok((view, Test::Transcript { choices: 0 }))
     });
-    Some(attack.between(400, 40_000))
+    Some(attack.between(250, 40_000))
 }
 
 /// A world in which one person comes and then nobody, and policies are questioned.
