@@ -169,7 +169,7 @@ pub(crate) fn finite_vector(field: &'static str, vector: &[f64], expected: usize
 #[cfg(test)]
 mod tests {
     use crate::{
-        bandit::{Aggregation, JointParams, LocalParams, Problem, ShuffleParams},
+        bandit::{Aggregation, JointParams, LocalParams, ShuffleParams},
         randomize::{Bounds, FeatureRewardParams},
     };
 
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn an_epsilon_or_delta_that_no_noise_fits_is_named() {
         let refusals = |epsilon: f64, delta: f64| {
-            let joint = JointParams::new(Problem::unit(3), epsilon, delta, Some(100));
+            let joint = JointParams::new(Bounds::unit(3), epsilon, delta, Some(100));
             let shuffle = ShuffleParams::new(Bounds::unit(3), epsilon, delta, 20, Aggregation::Sum);
             [
                 joint.check().map(drop),
@@ -200,7 +200,7 @@ mod tests {
         }
         // The ends of what is accepted can be calibrated to.
         for (epsilon, delta) in [(1e6, 1e-6), (1e-12, 1e-6), (1.0, 1e-290)] {
-            let joint = JointParams::new(Problem::unit(3), epsilon, delta, Some(100)).check();
+            let joint = JointParams::new(Bounds::unit(3), epsilon, delta, Some(100)).check();
             assert!(joint.is_ok(), "({epsilon}, {delta}): {:?}", joint.err());
         }
     }

@@ -17,14 +17,14 @@ use crate::{Error, Journal, Options, Result};
 /// their tickets are unknown; after [`DurableBandit::close`] nothing is.
 ///
 /// ```
-/// use reticent::bandit::{Arms, JointParams, Problem, RewardWindow};
+/// use reticent::{bandit::{Arms, JointParams, RewardWindow}, randomize::Bounds};
 /// use reticent_durable::{DurableBandit, Options};
 ///
 /// let folder = std::env::temp_dir().join(format!("reticent-doc-{}", std::process::id()));
 /// // A person who does not click counts as 0 after 1000 later decisions: silence tells nothing.
 /// let params = JointParams {
 ///     window: Some(RewardWindow::Decisions(1000)),
-///     ..JointParams::new(Problem::unit(2), 1.0, 1e-6, Some(100_000))
+///     ..JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(100_000))
 /// };
 /// let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]])?;
 /// let mut bandit = DurableBandit::open(&folder, &params, &Options::default())?;

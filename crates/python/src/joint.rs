@@ -17,9 +17,11 @@ use pyo3::{
     types::{PyBytes, PyDict, PyTuple},
 };
 use reticent::{
-    bandit::{Arms, JointLinUcb, JointParams, Legacy, Problem, RewardWindow},
+    bandit::{Arms, JointLinUcb, JointParams, Legacy, RewardWindow, Rule},
     noise::SecureNoise,
     privacy::{Guarantee as CoreGuarantee, Mode},
+    randomize::Bounds,
+    release::Schedule,
 };
 use reticent_durable::{Journal, Options, Rollback};
 
@@ -125,6 +127,10 @@ fn resumed(
 /// >>> bandit.guarantee.epsilon <= 1.0
 /// True
 ///
+/// `rule` says how releases become decisions: "tuned" (the default: chosen by simulation), "certified" (a proved confidence set) or "fixed",
+/// or one of them with parameters, `{"certified": {"scale": 0.5}}`. Where all arms share a last feature, say so with `intercept`: rewards are then
+/// centred, at half the noise.
+///
 /// Without `window` rewards are learnt as they come, and the guarantee rests on the condition that which rewards come, and when, depends on
 /// nobody's data: report 0 for somebody who did nothing, or `expire` the ticket at a time that does not depend on what they did.
 #[pyclass(module = "reticent", name = "JointBandit")]
@@ -137,9 +143,9 @@ pub(crate) struct JointBandit {
 #[pymethods]
 impl JointBandit {
     #[new]
-    #[pyo3(signature = (dimension, epsilon, delta, horizon = None, *, feature_bound = 1.0, reward_bound = 1.0,
-        parameter_bound = 1.0, noise = 1.0, contributions_per_person = 1, alpha = None, mechanism = None, schedule = None,
-        mode = None, published = None, window = None, default_reward = 0.0, warm_start = None))]
+    #[pyo3(signature = (dimension, epsilon, delta, horizon = None, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None,
+        rule = None, contributions_per_person = 1, mechanism = None, schedule = None, restart_every = None, mode = None,
+        published = None, window = None, default_reward = 0.0, warm_start = None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
@@ -148,30 +154,32 @@ impl JointBandit {
         delta: f64,
         horizon: Option<u64>,
         feature_bound: f64,
-        reward_bound: f64,
-        parameter_bound: f64,
-        noise: f64,
+        rewards: (f64, f64),
+        intercept: Option<f64>,
+        rule: Option<&Bound<'_, PyAny>>,
         contributions_per_person: u64,
-        alpha: Option<f64>,
         mechanism: Option<&Bound<'_, PyAny>>,
         schedule: Option<&Bound<'_, PyAny>>,
+        restart_every: Option<u64>,
         mode: Option<&Bound<'_, PyAny>>,
         published: Option<&Bound<'_, PyAny>>,
         window: Option<&Bound<'_, PyAny>>,
         default_reward: f64,
         warm_start: Option<&[u8]>,
     ) -> Answer<Self> {
-        let problem = Problem { dimension, feature_bound, reward_bound, parameter_bound, noise };
+        let bounds = Bounds { feature_bound, rewards, intercept, ..Bounds::unit(dimension) };
         let mode: Mode = parameter_or("mode", mode, Mode::Exact)?;
-        let defaults = match (mode, horizon) {
-            (Mode::Paper, Some(horizon)) => {
-                JointParams::published(problem, epsilon, delta, horizon)
+        let exact = JointParams::new(bounds, epsilon, delta, horizon);
+        let defaults = match mode {
+            Mode::Exact => exact,
+            Mode::Paper => {
+                JointParams { mode, rule: Rule::CERTIFIED, schedule: Schedule::EveryRound, ..exact }
             }
-            _ => JointParams { mode, ..JointParams::new(problem, epsilon, delta, horizon) },
         };
         let params = JointParams {
             contributions_per_person,
-            alpha,
+            restart_every,
+            rule: parameter_or("rule", rule, defaults.rule)?,
             mechanism: parameter_or("mechanism", mechanism, defaults.mechanism)?,
             schedule: parameter_or("schedule", schedule, defaults.schedule)?,
             published: parameter_or("published", published, defaults.published)?,

@@ -5,11 +5,14 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyTuple},
 };
-use reticent::bandit::{Arms, LinUcb as CoreLinUcb, LinUcbParams, OpenDecisions, Ticket};
+use reticent::{
+    bandit::{Arms, Choice, LinUcb as CoreLinUcb, LinUcbParams, OpenDecisions, Rule, Ticket},
+    randomize::Bounds,
+};
 
 use crate::{
     arms::with_arms,
-    convert::{Vector, entries, restored},
+    convert::{Vector, entries, parameter_or, restored},
     decision::{Chosen, Decision, Many, Observation, observe_many},
     error::{Answer, Failure},
 };
@@ -17,7 +20,7 @@ use crate::{
 /// LinUCB without any privacy, with the same calls as the private bandits.
 ///
 /// >>> import numpy, reticent
-/// >>> bandit = reticent.LinUCB(dimension=2, noise=0.5)
+/// >>> bandit = reticent.LinUCB(dimension=2)
 /// >>> arms = reticent.Arms(numpy.eye(2))
 /// >>> for _ in range(1000):
 /// ...     ticket, arm = bandit.decide(arms)
@@ -39,22 +42,19 @@ struct Open {
 
 impl Open {
     fn new(learner: CoreLinUcb, next: u64) -> Self {
-        let open = OpenDecisions::new(learner.params().dimension);
+        let open = OpenDecisions::new(learner.params().bounds.dimension);
         Open { learner, next, open }
     }
 
     fn decide(&mut self, arms: &Arms) -> reticent::Result<Decision> {
-        let clipped = arms.clipped_to(self.learner.params().feature_bound);
-        let (arms, clipped_arms) =
-            clipped.as_ref().map_or((arms, 0), |(arms, count)| (arms, *count));
-        let arm = self.learner.choose(arms)?;
+        let Choice { arm, clipped_arms } = self.learner.choose(arms, self.next)?;
         let ticket = self.open.insert(self.next, 0, &arms.arm(arm))?;
         self.next += 1;
         Ok(Decision { ticket, arm, clipped_arms, frozen: false })
     }
 
     fn observe(&mut self, ticket: Ticket, reward: f64) -> reticent::Result<Observation> {
-        let clipped = self.learner.update(self.open.features(ticket)?, reward)?;
+        let clipped = self.learner.observe(self.open.features(ticket)?, reward)?;
         self.open.remove(ticket);
         Ok(Observation { clipped, released: true, late: false })
     }
@@ -63,24 +63,22 @@ impl Open {
 #[pymethods]
 impl LinUcb {
     #[new]
-    #[pyo3(signature = (dimension, *, feature_bound = 1.0, reward_bound = 1.0, noise = 1.0, parameter_bound = 1.0, regularizer = 1.0, confidence = 0.01))]
+    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = 1.0, restart_every = None))]
     fn new(
         dimension: usize,
         feature_bound: f64,
-        reward_bound: f64,
-        noise: f64,
-        parameter_bound: f64,
+        rewards: (f64, f64),
+        intercept: Option<f64>,
+        rule: Option<&Bound<'_, PyAny>>,
         regularizer: f64,
-        confidence: f64,
+        restart_every: Option<u64>,
     ) -> Answer<Self> {
+        let bounds = Bounds { feature_bound, rewards, intercept, ..Bounds::unit(dimension) };
         let params = LinUcbParams {
-            dimension,
-            feature_bound,
-            reward_bound,
-            noise,
-            parameter_bound,
+            rule: parameter_or("rule", rule, Rule::default())?,
             regularizer,
-            confidence,
+            restart_every,
+            ..LinUcbParams::new(bounds)
         };
         Ok(LinUcb { learner: Open::new(params.check()?, 0), place: None })
     }

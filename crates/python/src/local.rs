@@ -6,8 +6,8 @@ use pyo3::{
 };
 use reticent::{
     bandit::{
-        Absorbed, Arms, Exploration, Levels, LocalParams, LocalPlan as CorePlan, Method,
-        Model as CoreModel, Person as CorePerson, Report as CoreReport, Server as CoreServer,
+        Absorbed, Arms, Levels, LocalParams, LocalPlan as CorePlan, Method, Model as CoreModel,
+        Person as CorePerson, Report as CoreReport, Rule, Server as CoreServer,
     },
     noise::SecureNoise,
     randomize::Bounds,
@@ -155,7 +155,7 @@ pub(crate) struct LocalPlan(CorePlan);
 impl LocalPlan {
     #[new]
     #[pyo3(signature = (dimension, epsilon, delta, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None,
-        unit_arms = false, public_arms = false, shares = None, contributions_per_person = 1, method = None, exploration = None,
+        unit_arms = false, public_arms = false, shares = None, contributions_per_person = 1, method = None, rule = None,
         late_models = 1000))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
@@ -171,7 +171,7 @@ impl LocalPlan {
         shares: Option<Vec<f64>>,
         contributions_per_person: u64,
         method: Option<&Bound<'_, PyAny>>,
-        exploration: Option<&Bound<'_, PyAny>>,
+        rule: Option<&Bound<'_, PyAny>>,
         late_models: u64,
     ) -> Answer<Self> {
         let epsilons: Vec<f64> = match epsilon.extract::<f64>() {
@@ -190,7 +190,7 @@ impl LocalPlan {
             public_arms,
             contributions_per_person,
             method,
-            exploration: parameter_or("exploration", exploration, Exploration::default())?,
+            rule: parameter_or("rule", rule, Rule::default())?,
             late_models,
             ..LocalParams::new(bounds, 1.0, delta)
         };

@@ -6,7 +6,7 @@ use pyo3::{
 };
 use reticent::{
     bandit::{
-        Batch as CoreBatch, Exploration, ShuffleParams, ShufflePlan as CorePlan,
+        Batch as CoreBatch, Rule, ShuffleParams, ShufflePlan as CorePlan,
         ShuffleServer as CoreServer, Shuffler as CoreShuffler,
     },
     noise::SecureNoise,
@@ -69,7 +69,7 @@ pub(crate) struct ShufflePlan(CorePlan);
 impl ShufflePlan {
     #[new]
     #[pyo3(signature = (dimension, epsilon, delta, batch, aggregation = None, *, feature_bound = 1.0, rewards = (-1.0, 1.0),
-        intercept = None, unit_arms = false, honest = None, contributions_per_person = 1, exploration = None))]
+        intercept = None, unit_arms = false, honest = None, contributions_per_person = 1, rule = None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
@@ -84,7 +84,7 @@ impl ShufflePlan {
         unit_arms: bool,
         honest: Option<u64>,
         contributions_per_person: u64,
-        exploration: Option<&Bound<'_, PyAny>>,
+        rule: Option<&Bound<'_, PyAny>>,
     ) -> Answer<Self> {
         let aggregation = match aggregation {
             None => reticent::bandit::Aggregation::Sum,
@@ -94,7 +94,7 @@ impl ShufflePlan {
         let params = ShuffleParams {
             honest,
             contributions_per_person,
-            exploration: parameter_or("exploration", exploration, Exploration::default())?,
+            rule: parameter_or("rule", rule, Rule::default())?,
             ..ShuffleParams::new(bounds, epsilon, delta, batch, aggregation)
         };
         Ok(ShufflePlan(py.detach(|| params.check())?))

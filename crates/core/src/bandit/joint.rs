@@ -1,8 +1,8 @@
 //! LinUCB under joint differential privacy: a trusted curator, and people who see only what later people may see.
 //!
 //! ```text
-//! decide:  arms -> clip -> policy -> (ticket, arm)
-//! observe: (ticket, reward) -> clip -> running sums -> [release -> confidence -> policy]
+//! decide:  arms -> curator -> (ticket, arm)
+//! observe: (ticket, reward) -> features of the decision -> curator
 //! ```
 //!
 //! **Guarantee.** Person t sees an arm that depends on their own decision set and on releases made before. Everything
@@ -16,29 +16,26 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `joint` | the learner |
+//! | `joint` | a curator with tickets beside it |
+//! | `joint/curator` | the learner: private sums x rule x bounds |
 //! | `joint/params` | parameters and plan |
 //! | `joint/window` | when a decision closes, and why that tells nothing |
 //! | `joint/legacy` | warm starts |
 //! | `joint/state` | what is saved, and how a learner goes on from it |
 
+mod curator;
 mod legacy;
 mod params;
 mod state;
 mod window;
 
+pub use curator::{Choice, Curator};
 pub use legacy::Legacy;
 pub use params::{JointParams, JointPlan};
 pub use window::RewardWindow;
 
-use super::{Answer, Arms, ConfidenceRule, OpenDecisions, Policy, Ticket};
-use crate::{
-    Error, Result,
-    error::finite_vector,
-    noise::Noise,
-    privacy::{Event, Guarantee, TrustModel, Unit},
-    release::{Contribution, PrivateSum, Release},
-};
+use super::{Answer, Arms, OpenDecisions, Policy, Ticket};
+use crate::{Error, Result, error::finite_vector, noise::Noise, privacy::Guarantee};
 use state::State;
 
 /// A choice made for one person.
@@ -76,13 +73,10 @@ pub struct Closed {
 
 /// A contextual linear bandit that is jointly differentially private.
 pub struct JointLinUcb<N> {
-    sum: PrivateSum<N>,
+    curator: Curator<N>,
     state: State,
     /// Features in grid units: what will be contributed, in half the memory of doubles.
     open: OpenDecisions<i32>,
-    holds_releases: bool,
-    /// A release that has been made and is not used yet.
-    held: Option<(Policy, Release)>,
 }
 
 /// Prints nobody's features: a log line must not undo the noise.
@@ -90,28 +84,30 @@ impl<N> std::fmt::Debug for JointLinUcb<N> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("JointLinUcb")
-            .field("params", &self.state.params)
-            .field("sum", &self.sum)
+            .field("curator", &self.curator)
             .field("decisions", &self.state.decisions)
             .finish_non_exhaustive()
     }
 }
 
 impl<N: Noise> JointLinUcb<N> {
-    fn new(params: JointParams, rule: ConfidenceRule, policy: Policy, sum: PrivateSum<N>) -> Self {
-        let state =
-            State { params, rule, policy, decisions: 0, clock: 0, release: None, legacy: None };
-        JointLinUcb::of(sum, state)
+    fn new(curator: Curator<N>) -> Self {
+        JointLinUcb::of(curator, State { decisions: 0, clock: 0 })
     }
 
-    fn of(sum: PrivateSum<N>, state: State) -> Self {
-        let dimension = state.params.problem.dimension;
+    fn of(curator: Curator<N>, state: State) -> Self {
+        let dimension = curator.params().bounds.dimension;
         let open = if N::PROTECTS_PEOPLE {
             OpenDecisions::new(dimension)
         } else {
             OpenDecisions::simulated(dimension)
         };
-        JointLinUcb { sum, state, open, holds_releases: false, held: None }
+        JointLinUcb { curator, state, open }
+    }
+
+    /// The learner beside its tickets.
+    pub fn curator(&self) -> &Curator<N> {
+        &self.curator
     }
 
     /// Chooses an arm for the next person, at the time of the last call that told one. An error changes nothing.
@@ -124,26 +120,27 @@ impl<N: Noise> JointLinUcb<N> {
     /// Chooses an arm for the next person at a time of the caller's public clock, in any unit. A time before the last one counts as
     /// the last one.
     pub fn decide_at(&mut self, arms: &Arms, now: u64) -> Result<Decision> {
-        self.nothing_held()?;
-        let clipped = arms.clipped_to(self.state.params.problem.feature_bound);
-        let (arms, clipped_arms) =
-            clipped.as_ref().map_or((arms, 0), |(arms, count)| (arms, *count));
-        let arm = self.state.policy.choose(arms, self.state.decisions)?;
+        self.curator.nothing_held()?;
         let number = self.state.decisions;
-        let ticket = if self.sum.is_over() {
-            self.open.pass(number)?
-        } else {
-            let features = self.sum.clipper().clip_features(&arms.arm(arm))?;
-            self.open.insert(number, now.max(self.state.clock), &features)?
+        let over = self.curator.is_over();
+        let of = |arms: &Arms, arm: usize| match over {
+            true => Ok(None),
+            false => self.curator.units_of(&arms.arm(arm)).map(Some),
+        };
+        let (Choice { arm, clipped_arms }, features) =
+            self.curator.choose_with(arms, number, of)?;
+        let ticket = match features? {
+            None => self.open.pass(number)?,
+            Some(features) => self.open.insert(number, now.max(self.state.clock), &features)?,
         };
         self.state.clock = self.state.clock.max(now);
         self.state.decisions += 1;
-        if let Some(RewardWindow::Decisions(window)) = self.state.params.window {
-            while self.held.is_none() && self.open.len() as u64 > window {
+        if let Some(RewardWindow::Decisions(window)) = self.params().window {
+            while !self.holds_release() && self.open.len() as u64 > window {
                 self.close_oldest()?;
             }
         }
-        Ok(Decision { ticket, arm, clipped_arms, frozen: self.sum.is_exhausted() })
+        Ok(Decision { ticket, arm, clipped_arms, frozen: self.is_frozen() })
     }
 
     /// Takes the reward of an earlier decision, once. An error changes nothing.
@@ -151,22 +148,22 @@ impl<N: Noise> JointLinUcb<N> {
     /// Without a window it is learnt now. With one it is kept until the decision closes; after that it is late, and changes nothing.
     pub fn observe(&mut self, ticket: Ticket, reward: f64) -> Result<Observation> {
         finite_vector("reward", &[reward], 1)?;
-        let clipped = reward.abs() > self.state.params.problem.reward_bound;
+        let (_, clipped) = self.params().centred(reward);
         self.answer(ticket, Answer::Reward(reward), clipped)
     }
 
     /// Books the default reward for a decision whose reward has not come: for callers who keep the time themselves, by a clock
     /// that depends on nobody's data. With a window it only says that no reward will come.
     pub fn expire(&mut self, ticket: Ticket) -> Result<Observation> {
-        self.answer(ticket, Answer::Reward(self.state.params.default_reward), false)
+        self.answer(ticket, Answer::Reward(self.params().default_reward), false)
     }
 
     fn answer(&mut self, ticket: Ticket, answer: Answer, clipped: bool) -> Result<Observation> {
-        self.nothing_held()?;
-        if self.state.params.window.is_none() {
-            if self.sum.is_over() {
-                let round = self.sum.rounds().saturating_add(1);
-                return Err(Error::HorizonExceeded { round, horizon: self.sum.rounds() });
+        self.curator.nothing_held()?;
+        if self.params().window.is_none() {
+            if self.curator.is_over() {
+                let round = self.rounds().saturating_add(1);
+                return Err(Error::HorizonExceeded { round, horizon: self.rounds() });
             }
             self.open.features(ticket)?;
             let released = self.learn(ticket, answer)?;
@@ -186,14 +183,14 @@ impl<N: Noise> JointLinUcb<N> {
 
     /// Closes, in order, all decisions made before a time of the caller's public clock: each contributes its reward or the default one.
     pub fn close_before(&mut self, time: u64) -> Result<Closed> {
-        self.nothing_held()?;
-        if self.state.params.window.is_none() {
+        self.curator.nothing_held()?;
+        if self.params().window.is_none() {
             let remedy = "without one rewards are learnt as they come: give the parameters a window, or call `expire`";
             return Err(Error::invalid("window", "missing", remedy));
         }
         self.state.clock = self.state.clock.max(time);
         let mut closed = Closed::default();
-        while self.held.is_none() && self.open.oldest().is_some_and(|(_, made, _)| made < time) {
+        while !self.holds_release() && self.open.oldest().is_some_and(|(_, made, _)| made < time) {
             closed.releases += u64::from(self.close_oldest()?);
             closed.decisions += 1;
         }
@@ -209,42 +206,25 @@ impl<N: Noise> JointLinUcb<N> {
 
     /// Absorbs what an open decision contributes, and closes it; says whether sums were released.
     fn learn(&mut self, ticket: Ticket, answer: Answer) -> Result<bool> {
-        let contribution = self.contribution(ticket, answer)?;
+        let reward = match answer {
+            Answer::Reward(reward) => Some(reward),
+            Answer::Waiting => Some(self.params().default_reward),
+            Answer::Dismissed => None,
+        };
+        let contribution = self.curator.contribution(self.open.features(ticket)?, reward)?;
         // Nothing after this line fails: a release that has been made becomes a policy, and the decision is closed.
-        let release = self.sum.absorb(&contribution)?;
+        let released = self.curator.absorb(&contribution)?;
         self.open.remove(ticket);
-        if self.sum.is_over() {
+        if self.curator.is_over() {
             self.open.clear();
         }
-        let Some(release) = release else { return Ok(false) };
-        let policy = match &self.state.legacy {
-            None => self.state.rule.policy_or_cold(&release),
-            Some(legacy) => {
-                let both = release.plus(legacy.release(), release.index() + 1);
-                self.state.rule.policy_or_cold(&both)
-            }
-        };
-        self.held = Some((policy, release));
-        if !self.holds_releases {
-            self.commit();
-        }
-        Ok(true)
-    }
-
-    fn contribution(&self, ticket: Ticket, answer: Answer) -> Result<Contribution> {
-        let features = self.open.features(ticket)?;
-        let clipper = self.sum.clipper();
-        match answer {
-            Answer::Reward(reward) => clipper.contribution_of(features, reward),
-            Answer::Waiting => clipper.contribution_of(features, self.state.params.default_reward),
-            Answer::Dismissed => clipper.contribution_of(&vec![0; features.len()], 0.0),
-        }
+        Ok(released)
     }
 
     /// Gives up a decision that nobody saw; says whether it was waited for. Without a window it contributes nothing; with one it
     /// contributes zeros when it closes, so that nothing else moves.
     pub fn dismiss(&mut self, ticket: Ticket) -> bool {
-        match self.state.params.window {
+        match self.params().window {
             None => self.open.remove(ticket),
             Some(_) => {
                 self.open.answer(ticket) == Some(Answer::Waiting)
@@ -255,27 +235,17 @@ impl<N: Noise> JointLinUcb<N> {
 
     /// From here on a release that has been made is used only after [`JointLinUcb::commit`]; until then other calls are refused.
     pub fn hold_releases(&mut self) {
-        self.holds_releases = true;
+        self.curator.hold_releases();
     }
 
     /// Whether a release has been made that is not used yet: store [`JointLinUcb::save`] and the number of releases, then commit.
     pub fn holds_release(&self) -> bool {
-        self.held.is_some()
+        self.curator.holds_release()
     }
 
     /// Uses the release that is held, if there is one.
     pub fn commit(&mut self) {
-        if let Some((policy, release)) = self.held.take() {
-            (self.state.policy, self.state.release) = (policy, Some(release));
-        }
-    }
-
-    fn nothing_held(&self) -> Result<()> {
-        if self.held.is_none() {
-            return Ok(());
-        }
-        let remedy = "store the state and the number of releases, then call `commit`";
-        Err(Error::invalid("release that is not committed", self.sum.releases(), remedy))
+        self.curator.commit();
     }
 
     /// How many decisions are open.
@@ -290,7 +260,7 @@ impl<N: Noise> JointLinUcb<N> {
 
     /// What the learner was told beforehand.
     pub fn params(&self) -> &JointParams {
-        &self.state.params
+        self.curator.params()
     }
 
     /// Decisions made so far.
@@ -298,85 +268,56 @@ impl<N: Noise> JointLinUcb<N> {
         self.state.decisions
     }
 
-    /// Contributions learnt so far.
+    /// Contributions learnt so far, since the last restart.
     pub fn rounds(&self) -> u64 {
-        self.sum.rounds()
+        self.curator.rounds()
     }
 
     /// Whether the last release has been made: the model stays as it is, and decisions go on by it.
     pub fn is_frozen(&self) -> bool {
-        self.sum.is_exhausted()
+        self.curator.is_frozen()
     }
 
-    /// From here on noise is drawn from a new key: see [`PrivateSum::refresh_noise`].
+    /// From here on noise is drawn from a new key: see [`PrivateSum::refresh_noise`](crate::release::PrivateSum::refresh_noise).
     pub fn refresh_noise(&mut self) -> Result<()> {
-        self.sum.refresh_noise()
+        self.curator.refresh_noise()
     }
 
-    /// From here on this learner is a copy beside another, and is charged for it: see [`PrivateSum::branch`]. Its tickets are tagged
+    /// From here on this learner is a copy beside another, and is charged for it: see [`Curator::branch`]. Its tickets are tagged
     /// under a new key; those that are open stay valid in every copy.
     pub fn branch(&mut self) -> Result<()> {
         self.open.renew();
-        self.sum.branch()
+        self.curator.branch()
     }
 
     /// How many replays and copies are charged for.
     pub fn replays(&self) -> u64 {
-        self.sum.replays()
+        self.curator.replays()
     }
 
     /// Releases made so far, one that is held included: what [`JointLinUcb::resume`] asks for.
     pub fn releases(&self) -> u64 {
-        self.sum.releases()
+        self.curator.releases()
     }
 
     /// What the learner goes by; everything in it has been released.
     pub fn policy(&self) -> &Policy {
-        &self.state.policy
+        self.curator.policy()
     }
 
     /// What a later learner may begin with, or an error before the first release.
     pub fn legacy(&self) -> Result<Legacy> {
-        let Some(release) = &self.state.release else {
-            let remedy = "there is nothing to begin with before the first one";
-            return Err(Error::invalid("releases", 0, remedy));
-        };
-        let (promise, replays) = (*self.sum.promise(), self.sum.replays());
-        Ok(Legacy::new::<N>(release.clone(), promise, replays, &self.state.params))
+        self.curator.legacy()
     }
 
     /// What may be promised of the whole run.
     pub fn guarantee(&self) -> Result<Guarantee> {
-        let State { params, legacy, .. } = &self.state;
-        let guarantee = params.claim(self.sum.guarantee(params.delta)?)?;
-        let Some(legacy) = legacy else { return Ok(guarantee) };
-        let earlier = Guarantee::of(&legacy.event(), TrustModel::Joint, params.delta)?;
-        let protected = match legacy.is_secure() {
-            true => format!(
-                "protected by that learner, ({}, {:e})",
-                earlier.epsilon_text(),
-                params.delta
-            ),
-            false => "simulated, and protected by nothing".to_string(),
-        };
-        Ok(guarantee.with_condition(format!(
-            "it began with {} rewards that an earlier learner released: their people are {protected}, and somebody who took part \
-             in both by the composition of the two",
-            legacy.release().round(),
-        )))
+        self.curator.guarantee()
     }
 
     /// After a warm start, what may be promised to somebody who took part in this learner and in the one it began with.
     pub fn guarantee_of_both(&self) -> Result<Option<Guarantee>> {
-        let State { params, legacy: Some(legacy), .. } = &self.state else { return Ok(None) };
-        let events = vec![legacy.event(), self.sum.event()];
-        let both = Guarantee::of(&Event::Composed { events }, TrustModel::Joint, params.delta)?
-            .with_unit(Unit::Person { at_most: params.contributions_per_person });
-        let own = params.claim(self.sum.guarantee(params.delta)?)?;
-        let conditions = own.conditions().iter().cloned().chain(legacy.conditions());
-        let both = conditions.fold(both, Guarantee::with_condition);
-        let secure = N::PROTECTS_PEOPLE && legacy.is_secure();
-        Ok(Some(if secure { both } else { both.simulated() }))
+        self.curator.guarantee_of_both()
     }
 }
 

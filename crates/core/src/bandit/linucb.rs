@@ -1,40 +1,45 @@
-//! LinUCB without privacy: the yardstick of every private variant.
+//! LinUCB without privacy: exact sums x rule x bounds, the yardstick of every private learner.
 //!
 //! ```text
-//! V_t = rho I + sum x x^T,   u_t = sum y x,   theta_t = V_t^-1 u_t
-//! beta_t = sigma sqrt(2 ln(1/alpha) + ln det V_t - d ln rho) + S sqrt(rho)
+//! V_t = rho I + sum x x^T,   u_t = sum z x,   theta_t = V_t^-1 u_t,   z = y - centre
 //! choose argmax <theta_t, x> + beta_t ||x||_{V_t^-1}
+//! certified:  beta_t = sigma sqrt(2 ln(1/alpha) + ln det V_t - d ln rho) + S sqrt(rho)
+//! fixed:      beta_t is a number
 //! ```
 //!
 //! Abbasi-Yadkori, Pal and Szepesvari, "Improved Algorithms for Linear Stochastic Bandits" (2011), Theorem 2:
 //! with probability 1 - alpha, `||theta* - theta_t||_{V_t} <= beta_t` at all t at once, whoever chose the features.
 //! It is Algorithm 1 of Shariff and Sheffet (2018) with a constant regulariser.
 //!
-//! A round costs `O(d^2)`: see `regression`.
+//! A round costs `O(d^2)`: see `regression`. On a schedule other than every round the policy is made anew at its times only.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arms, Policy, arms::ROUNDING, clip_to_ball, regression::Regression};
+use super::{Arms, Choice, Policy, Rule, arms::ROUNDING, clip_to_ball, regression::Regression};
 use crate::{
     Error, Result,
-    error::{finite_vector, not_negative, positive, probability},
-    linalg::check_dimension,
+    error::{finite_vector, positive},
+    linalg::triangle,
+    randomize::Bounds,
+    release::Schedule,
     saved,
 };
 
 /// Beyond this, squares and products of squares could overflow.
-const LARGEST: f64 = 1e100;
+const LARGEST: f64 = 1e50;
 const KIND: &str = "linucb";
+/// alpha where none is given: there is no horizon to take it from.
+const FAILURE_PROBABILITY: f64 = 1e-6;
 
 /// What LinUCB is told beforehand.
 ///
 /// ```
-/// use reticent::bandit::{Arms, LinUcbParams};
-/// let mut learner = LinUcbParams { noise: 0.5, ..LinUcbParams::new(2) }.check()?;
+/// use reticent::{bandit::{Arms, LinUcbParams}, randomize::Bounds};
+/// let mut learner = LinUcbParams::new(Bounds::unit(2)).check()?;
 /// let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]])?;
-/// for _ in 0..1000 {
-///     let choice = learner.choose(&arms)?;
-///     learner.update(&arms.arm(choice), if choice == 1 { 0.9 } else { 0.1 })?;
+/// for round in 0..1000 {
+///     let choice = learner.choose(&arms, round)?;
+///     learner.observe(&arms.arm(choice.arm), if choice.arm == 1 { 0.9 } else { 0.1 })?;
 /// }
 /// assert!((learner.policy().theta()[1] - 0.9).abs() < 0.01);
 /// # Ok::<(), reticent::Error>(())
@@ -42,68 +47,99 @@ const KIND: &str = "linucb";
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinUcbParams {
-    /// Features of an arm, d.
-    pub dimension: usize,
-    /// Features longer than this are scaled to it, L.
-    pub feature_bound: f64,
-    /// Rewards beyond this are clipped to it. Where noise is unbounded, give what it exceeds with a probability that does not matter.
-    pub reward_bound: f64,
-    /// Rewards are their mean plus noise that is sub-Gaussian with this deviation, sigma.
-    pub noise: f64,
-    /// The unknown parameter is not longer than this, S.
-    pub parameter_bound: f64,
-    /// Weight of the prior guess that the parameter is zero, rho.
+    /// What features and rewards are clipped to. Where rewards are unbounded, give what they exceed with a probability that does not
+    /// matter.
+    pub bounds: Bounds,
+    /// How sums become a policy. `tuned` is stated in units of the noise; sums without noise have the ridge 1 and the width 1 that
+    /// simulations favour.
+    #[serde(default)]
+    pub rule: Rule,
+    /// rho of the certified rule, for features of norm at most 1: the weight of the prior guess that theta is zero.
+    #[serde(default = "one")]
     pub regularizer: f64,
-    /// The bounds may fail with this probability, alpha.
-    pub confidence: f64,
+    /// When the policy learns.
+    #[serde(default = "every_round")]
+    pub schedule: Schedule,
+    /// Forget everything after every so many rewards.
+    #[serde(default)]
+    pub restart_every: Option<u64>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn every_round() -> Schedule {
+    Schedule::EveryRound
+}
+
+/// beta as a function of the sums, in the units of rewards.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Width {
+    Number(f64),
+    /// `sigma sqrt(logarithm + ln det V - d ln rho) + prior`.
+    Ellipsoid {
+        sigma: f64,
+        logarithm: f64,
+        prior: f64,
+    },
 }
 
 impl LinUcbParams {
-    /// Features and parameter within the unit ball, rewards in [-1, 1], noise of deviation 1 (as rewards of +-1 have),
-    /// rho = 1, alpha = 0.01.
-    pub fn new(dimension: usize) -> Self {
+    /// Tuned, learning every round.
+    pub fn new(bounds: Bounds) -> Self {
         LinUcbParams {
-            dimension,
-            feature_bound: 1.0,
-            reward_bound: 1.0,
-            noise: 1.0,
-            parameter_bound: 1.0,
+            bounds,
+            rule: Rule::default(),
             regularizer: 1.0,
-            confidence: 0.01,
+            schedule: Schedule::EveryRound,
+            restart_every: None,
         }
     }
 
     /// A learner that has seen nothing, or the parameter that stands in the way.
     pub fn check(&self) -> Result<LinUcb> {
-        let d = self.dimension;
-        check_dimension(d)?;
-        positive("feature_bound", self.feature_bound)?;
-        positive("reward_bound", self.reward_bound)?;
-        not_negative("noise", self.noise)?;
-        not_negative("parameter_bound", self.parameter_bound)?;
+        self.bounds.check()?;
+        self.rule.check()?;
+        self.schedule.check()?;
         positive("regularizer", self.regularizer)?;
-        probability("confidence", self.confidence)?;
+        if self.restart_every == Some(0) {
+            let remedy = "give a whole number of rewards above 0";
+            return Err(Error::invalid("restart_every", 0, remedy));
+        }
+        let (norm, reward) = (self.bounds.feature_bound, self.bounds.half_range());
+        let (ridge, width) = match self.rule {
+            Rule::Certified { failure_probability, parameter_bound, reward_noise, scale } => {
+                let logarithm =
+                    -2.0 * libm::log(failure_probability.unwrap_or(FAILURE_PROBABILITY));
+                let (s, sigma) = (parameter_bound.unwrap_or(1.0), reward_noise.unwrap_or(1.0));
+                let prior = scale * reward * s * self.regularizer.sqrt();
+                let sigma = scale * reward * sigma;
+                (self.regularizer, Width::Ellipsoid { sigma, logarithm, prior })
+            }
+            Rule::Tuned { .. } => (1.0, Width::Number(reward)),
+            Rule::Fixed { ridge, width } => (ridge, Width::Number(reward * width)),
+            Rule::Regularized { .. } => {
+                let remedy = "it is for sums with noise: give certified, tuned or fixed";
+                return Err(Error::invalid("rule", "regularized", remedy));
+            }
+        };
+        let ridge = ridge * norm * norm;
         let numbers = [
-            ("feature_bound", self.feature_bound),
-            ("reward_bound", self.reward_bound),
-            ("noise", self.noise),
-            ("parameter_bound", self.parameter_bound),
-            ("regularizer", self.regularizer),
-            ("regularizer", 1.0 / self.regularizer),
+            ("feature_bound", norm),
+            ("rewards", reward),
+            ("regularizer", ridge),
+            ("regularizer", 1.0 / ridge),
         ];
         for (field, number) in numbers {
-            if number > LARGEST.sqrt() {
-                let remedy = format!("rescale: sizes above {:e} overflow", LARGEST.sqrt());
+            if number > LARGEST {
+                let remedy = format!("rescale: sizes above {LARGEST:e} overflow");
                 return Err(Error::invalid(field, number, remedy));
             }
         }
-        let mut learner = LinUcb {
-            params: *self,
-            regression: Regression::new(d, self.regularizer, 0.0),
-            decisions: 0,
-            ln_confidence: -2.0 * libm::log(self.confidence),
-            prior_width: self.parameter_bound * self.regularizer.sqrt(),
-        };
+        let regression = Regression::new(self.bounds.dimension, ridge, 0.0);
+        let next = self.schedule.first();
+        let mut learner = LinUcb { params: *self, regression, next, ridge, width };
         learner.widen();
         Ok(learner)
     }
@@ -116,10 +152,10 @@ impl LinUcbParams {
 pub struct LinUcb {
     params: LinUcbParams,
     regression: Regression,
-    decisions: u64,
-    /// `2 ln(1/alpha)` and `S sqrt(rho)`: constants of the width.
-    ln_confidence: f64,
-    prior_width: f64,
+    /// How many rewards there are when the policy learns next.
+    next: u64,
+    ridge: f64,
+    width: Width,
 }
 
 /// A learner on disk; the rest follows.
@@ -127,7 +163,7 @@ pub struct LinUcb {
 struct Saved {
     params: LinUcbParams,
     regression: Regression,
-    decisions: u64,
+    next: u64,
 }
 
 impl LinUcb {
@@ -141,62 +177,122 @@ impl LinUcb {
         self.regression.policy()
     }
 
-    /// How many rewards have come.
+    /// How many rewards have come since the last restart.
     pub fn rounds(&self) -> u64 {
         self.regression.rounds()
     }
 
-    /// The arm with the largest upper confidence bound, arms above the feature bound scaled to it; exact ties fall differently
-    /// each time.
-    pub fn choose(&mut self, arms: &Arms) -> Result<usize> {
-        let clipped = arms.clipped_to(self.params.feature_bound);
-        let arms = clipped.as_ref().map_or(arms, |(arms, _)| arms);
-        let choice = self.policy().choose(arms, self.decisions)?;
-        self.decisions += 1;
-        Ok(choice)
+    /// The arm with the largest upper confidence bound, arms above the feature bound scaled to it; `tie` decides between arms of equal
+    /// bounds.
+    pub fn choose(&self, arms: &Arms, tie: u64) -> Result<Choice> {
+        let clipped = arms.clipped_to(self.params.bounds.feature_bound);
+        let (arms, clipped_arms) =
+            clipped.as_ref().map_or((arms, 0), |(arms, count)| (arms, *count));
+        Ok(Choice { arm: self.policy().choose(arms, tie)?, clipped_arms })
     }
 
     /// Learns from the reward of an arm with these features, both clipped to their bounds; says whether either was. An error
     /// changes nothing.
-    pub fn update(&mut self, features: &[f64], reward: f64) -> Result<bool> {
-        let LinUcbParams { dimension, feature_bound, reward_bound, .. } = self.params;
+    pub fn observe(&mut self, features: &[f64], reward: f64) -> Result<bool> {
+        let Bounds { dimension, feature_bound, rewards: (low, high), .. } = self.params.bounds;
         finite_vector("features", features, dimension)?;
         finite_vector("reward", &[reward], 1)?;
-        let high = reward.abs() > reward_bound;
-        let reward = reward.clamp(-reward_bound, reward_bound);
+        self.begin_life();
+        let cut = reward.clamp(low, high);
+        let centred = cut - self.params.bounds.centre();
         // Squares that overflow are above every bound; only what is too long is copied.
         let square: f64 = features.iter().map(|x| x * x).sum();
         let long = if square <= feature_bound * feature_bound * (1.0 + ROUNDING) {
-            self.regression.observe(features, reward);
+            self.learn(features, centred);
             false
         } else {
             let mut features = features.to_vec();
             let long = clip_to_ball(&mut features, feature_bound);
-            self.regression.observe(&features, reward);
+            self.learn(&features, centred);
             long
         };
-        self.widen();
-        Ok(long || high)
+        Ok(long || cut != reward)
+    }
+
+    fn learn(&mut self, features: &[f64], centred: f64) {
+        if self.params.schedule == Schedule::EveryRound {
+            self.regression.observe(features, centred);
+            self.widen();
+        } else {
+            self.regression.accumulate(features, centred);
+            self.refresh_if_due();
+        }
+    }
+
+    /// Learns from sums of many rounds at once: the upper triangle of `sum x x^T` by rows, and `sum x (y - centre)`, all clipped. At most
+    /// [`LinUcb::until_learning`] rounds.
+    pub fn observe_sums(&mut self, gram: &[f64], moment: &[f64], rounds: u64) -> Result<()> {
+        let dimension = self.params.bounds.dimension;
+        finite_vector("gram", gram, triangle(dimension))?;
+        finite_vector("moment", moment, dimension)?;
+        self.begin_life();
+        if rounds > self.until_learning() {
+            let remedy = format!("the policy learns after {}: give at most so many", self.next);
+            return Err(Error::invalid("rounds", rounds, remedy));
+        }
+        self.regression.add(gram, moment, rounds);
+        self.refresh_if_due();
+        Ok(())
+    }
+
+    /// How many rewards there are up to the next change of the policy, the last one included.
+    pub fn until_learning(&self) -> u64 {
+        match self.params.restart_every {
+            Some(every) if self.rounds() >= every => self.params.schedule.first(),
+            _ => self.next - self.rounds(),
+        }
+    }
+
+    fn refresh_if_due(&mut self) {
+        if self.rounds() >= self.next {
+            self.next = self.params.schedule.next(self.rounds());
+            self.regression.refresh();
+            self.widen();
+        }
+    }
+
+    /// With restarts, forgets everything when a life is over.
+    fn begin_life(&mut self) {
+        if self.params.restart_every.is_some_and(|every| self.rounds() >= every) {
+            self.regression = Regression::new(self.params.bounds.dimension, self.ridge, 0.0);
+            self.next = self.params.schedule.first();
+            self.widen();
+        }
     }
 
     /// Brings the width up to date.
     fn widen(&mut self) {
-        let logarithm = self.ln_confidence + self.regression.ln_growth();
-        self.regression.set_width(self.params.noise * logarithm.sqrt() + self.prior_width);
+        self.regression.set_width(match self.width {
+            Width::Number(width) => width,
+            Width::Ellipsoid { sigma, logarithm, prior } => {
+                sigma * (logarithm + self.regression.ln_growth()).sqrt() + prior
+            }
+        });
     }
 
     /// The whole state; protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
         let (params, regression) = (self.params, self.regression.clone());
-        saved::save(KIND, &Saved { params, regression, decisions: self.decisions })
+        saved::save(KIND, &Saved { params, regression, next: self.next })
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let mut saved: Saved = saved::load(KIND, bytes)?;
         let mut learner = saved.params.check()?;
-        saved.regression.revive(saved.params.dimension, saved.params.regularizer)?;
-        (learner.regression, learner.decisions) = (saved.regression, saved.decisions);
+        saved.regression.revive(saved.params.bounds.dimension, learner.ridge)?;
+        let rounds = saved.regression.rounds();
+        let every_round = saved.params.schedule == Schedule::EveryRound;
+        if !every_round && saved.next <= rounds {
+            let remedy = "its parts do not fit each other; restore another copy";
+            return Err(Error::invalid("saved schedule", saved.next, remedy));
+        }
+        (learner.regression, learner.next) = (saved.regression, saved.next);
         learner.widen();
         Ok(learner)
     }
@@ -213,6 +309,25 @@ mod tests {
         noise::{Noise, SecureNoise},
     };
 
+    /// Rewards in [-B, B]; sigma and S in their units, for arms of norm 1.
+    fn certified(
+        d: usize,
+        reward: f64,
+        sigma: f64,
+        s: f64,
+        regularizer: f64,
+        alpha: f64,
+    ) -> LinUcbParams {
+        let rule = Rule::Certified {
+            failure_probability: Some(alpha),
+            parameter_bound: Some(s / reward),
+            reward_noise: Some(sigma / reward),
+            scale: 1.0,
+        };
+        let bounds = Bounds { rewards: (-reward, reward), ..Bounds::unit(d) };
+        LinUcbParams { rule, regularizer, ..LinUcbParams::new(bounds) }
+    }
+
     fn unit(d: usize, noise: &mut SecureNoise) -> Vec<f64> {
         let x: Vec<f64> = (0..d).map(|_| noise.standard_normal()).collect();
         let length = dot(&x, &x).sqrt();
@@ -222,7 +337,7 @@ mod tests {
     #[test]
     fn a_dimension_that_no_machine_holds_is_refused() {
         for dimension in [0, 8193, 1 << 60, usize::MAX] {
-            let error = LinUcbParams::new(dimension).check().unwrap_err().to_string();
+            let error = LinUcbParams::new(Bounds::unit(dimension)).check().unwrap_err().to_string();
             assert!(error.contains("dimension is") && error.contains("give 1 to"), "{error}");
         }
         assert!(crate::bandit::Arms::zeros(1 << 40, 1 << 40).is_err());
@@ -232,19 +347,12 @@ mod tests {
     fn is_the_definition_before_and_after_a_refresh() {
         let mut noise = SecureNoise::seeded(3);
         let d = 4;
-        let params = LinUcbParams {
-            reward_bound: 10.0,
-            noise: 0.7,
-            parameter_bound: 2.0,
-            regularizer: 0.3,
-            confidence: 0.05,
-            ..LinUcbParams::new(d)
-        };
+        let params = certified(d, 10.0, 0.7, 2.0, 0.3, 0.05);
         let mut learner = params.check().unwrap();
         let (mut gram, mut moment) = (DMatrix::identity(d, d) * 0.3, DVector::zeros(d));
         for t in 1..=REFRESH + 50 {
             let (x, y) = (unit(d, &mut noise), noise.standard_normal());
-            learner.update(&x, y).unwrap();
+            learner.observe(&x, y).unwrap();
             let vector = DVector::from_vec(x);
             gram += &vector * vector.transpose();
             moment += y * &vector;
@@ -273,14 +381,13 @@ mod tests {
         let mut noise = SecureNoise::seeded(8);
         (0..20).any(|_| {
             let truth = unit(3, &mut noise);
-            let params =
-                LinUcbParams { confidence: 1e-8, reward_bound: 10.0, ..LinUcbParams::new(3) };
-            let mut learner = params.check().unwrap();
-            (0..1000).any(|_| {
+            let mut learner = certified(3, 10.0, 1.0, 1.0, 1.0, 1e-8).check().unwrap();
+            (0..1000).any(|round| {
                 let rows: Vec<Vec<f64>> = (0..4).map(|_| unit(3, &mut noise)).collect();
-                let choice = learner.choose(&Arms::from_rows(3, &rows).unwrap()).unwrap();
+                let choice =
+                    learner.choose(&Arms::from_rows(3, &rows).unwrap(), round).unwrap().arm;
                 let x = &rows[choice];
-                learner.update(x, dot(x, &truth) + noise.standard_normal()).unwrap();
+                learner.observe(x, dot(x, &truth) + noise.standard_normal()).unwrap();
                 let policy = learner.policy();
                 let error: Vec<f64> =
                     policy.theta().iter().zip(&truth).map(|(a, b)| a - b).collect();
@@ -312,11 +419,11 @@ mod tests {
         let means: Vec<f64> = rows.iter().map(|x| dot(x, &truth)).collect();
         let best = means.iter().copied().fold(f64::MIN, f64::max);
         let arms = Arms::from_rows(5, &rows).unwrap();
-        let mut learner = LinUcbParams { noise: 0.1, ..LinUcbParams::new(5) }.check().unwrap();
+        let mut learner = certified(5, 1.0, 0.1, 1.0, 1.0, 0.01).check().unwrap();
         let mut regret = 0.0;
         for t in 0..4000 {
-            let choice = learner.choose(&arms).unwrap();
-            learner.update(&rows[choice], means[choice] + 0.1 * noise.standard_normal()).unwrap();
+            let choice = learner.choose(&arms, t).unwrap().arm;
+            learner.observe(&rows[choice], means[choice] + 0.1 * noise.standard_normal()).unwrap();
             if t >= 3000 {
                 regret += best - means[choice];
             }
@@ -327,7 +434,7 @@ mod tests {
     #[test]
     fn resumes_bit_for_bit_and_refuses_what_does_not_fit() {
         let mut noise = SecureNoise::seeded(4);
-        let mut learner = LinUcbParams::new(3).check().unwrap();
+        let mut learner = certified(3, 1.0, 1.0, 1.0, 1.0, 0.01).check().unwrap();
         let mut resumed = None;
         for t in 0..REFRESH + 100 {
             if t == 700 {
@@ -335,11 +442,12 @@ mod tests {
             }
             let rows: Vec<Vec<f64>> = (0..5).map(|_| unit(3, &mut noise)).collect();
             let arms = Arms::from_rows(3, &rows).unwrap();
-            let (choice, reward) = (learner.choose(&arms).unwrap(), noise.standard_normal());
-            learner.update(&rows[choice], reward).unwrap();
+            let choice = learner.choose(&arms, t).unwrap().arm;
+            let reward = noise.standard_normal();
+            learner.observe(&rows[choice], reward).unwrap();
             if let Some(resumed) = &mut resumed {
-                assert_eq!(resumed.choose(&arms).unwrap(), choice);
-                resumed.update(&rows[choice], reward).unwrap();
+                assert_eq!(resumed.choose(&arms, t).unwrap().arm, choice);
+                resumed.observe(&rows[choice], reward).unwrap();
                 assert_eq!(resumed.policy(), learner.policy());
             }
         }
@@ -349,16 +457,16 @@ mod tests {
         bytes[middle] ^= 1;
         assert!(LinUcb::load(&bytes).is_err());
         let mut short: Saved = saved::load(KIND, &learner.save()).unwrap();
-        short.params.dimension = 2;
+        short.params.bounds.dimension = 2;
         assert!(LinUcb::load(&saved::save(KIND, &short)).is_err());
     }
 
     #[test]
     fn what_is_out_of_range_is_clipped_and_said() {
-        let learner = || LinUcbParams::new(2).check().unwrap();
+        let learner = || LinUcbParams::new(Bounds::unit(2)).check().unwrap();
         let after = |features: [f64; 2], reward: f64| {
             let mut learner = learner();
-            let clipped = learner.update(&features, reward).unwrap();
+            let clipped = learner.observe(&features, reward).unwrap();
             (clipped, learner.policy().theta().to_vec())
         };
         assert_eq!(after([1.0, 0.0], 1e9), (true, after([1.0, 0.0], 1.0).1));
@@ -367,37 +475,125 @@ mod tests {
         // Scores are those of the arms at the bound: the longer one is not preferred for its length.
         let mut learner = learner();
         for _ in 0..100 {
-            learner.update(&[1.0, 0.0], 0.9).unwrap();
-            learner.update(&[0.0, 1.0], 0.1).unwrap();
+            learner.observe(&[1.0, 0.0], 0.9).unwrap();
+            learner.observe(&[0.0, 1.0], 0.1).unwrap();
         }
         let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 50.0]]).unwrap();
-        assert_eq!(learner.choose(&arms).unwrap(), 0);
+        assert_eq!(learner.choose(&arms, 0).unwrap(), Choice { arm: 0, clipped_arms: 1 });
         assert_eq!(learner.policy().choose(&arms, 0).unwrap(), 1, "unclipped");
     }
 
     #[test]
     fn bad_input_is_refused_and_changes_nothing() {
-        let good = LinUcbParams::new(2);
+        let good = LinUcbParams::new(Bounds::unit(2));
+        let bounds = |bounds| LinUcbParams { bounds, ..good };
+        let unit = Bounds::unit(2);
         for bad in [
-            LinUcbParams { dimension: 0, ..good },
-            LinUcbParams { feature_bound: f64::INFINITY, ..good },
-            LinUcbParams { feature_bound: 1e60, ..good },
-            LinUcbParams { reward_bound: 0.0, ..good },
-            LinUcbParams { noise: -1.0, ..good },
-            LinUcbParams { parameter_bound: f64::NAN, ..good },
-            LinUcbParams { regularizer: 0.0, ..good },
-            LinUcbParams { regularizer: 1e-60, ..good },
-            LinUcbParams { confidence: 1.0, ..good },
+            bounds(Bounds { dimension: 0, ..unit }),
+            bounds(Bounds { feature_bound: f64::INFINITY, ..unit }),
+            bounds(Bounds { feature_bound: 1e60, ..unit }),
+            bounds(Bounds { rewards: (0.0, 0.0), ..unit }),
+            certified(2, 1.0, -1.0, 1.0, 1.0, 0.1),
+            certified(2, 1.0, 1.0, f64::NAN, 1.0, 0.1),
+            certified(2, 1.0, 1.0, 1.0, 0.0, 0.1),
+            certified(2, 1.0, 1.0, 1.0, 1e-60, 0.1),
+            certified(2, 1.0, 1.0, 1.0, 1.0, 1.0),
+            LinUcbParams { restart_every: Some(0), ..good },
         ] {
             assert!(bad.check().is_err(), "{bad:?}");
         }
         let mut learner = good.check().unwrap();
         let before = learner.save();
-        assert!(learner.update(&[1.0], 1.0).is_err());
-        assert!(learner.update(&[f64::NAN, 0.0], 1.0).is_err());
-        assert!(learner.update(&[1.0, 0.0], f64::NAN).is_err());
-        assert!(learner.update(&[1.0, 0.0], f64::INFINITY).is_err());
-        assert!(learner.choose(&Arms::zeros(3, 1).unwrap()).is_err());
+        assert!(learner.observe(&[1.0], 1.0).is_err());
+        assert!(learner.observe(&[f64::NAN, 0.0], 1.0).is_err());
+        assert!(learner.observe(&[1.0, 0.0], f64::NAN).is_err());
+        assert!(learner.observe(&[1.0, 0.0], f64::INFINITY).is_err());
+        assert!(learner.choose(&Arms::zeros(3, 1).unwrap(), 0).is_err());
         assert_eq!(learner.save(), before);
+    }
+
+    /// What the rule says of the exact sums as a release without noise; on a schedule, at its times.
+    #[test]
+    fn it_is_the_rule_at_sums_without_noise() {
+        use crate::{
+            bandit::Regularizer,
+            release::{Domain, Release, testing::Seeded},
+        };
+        let mut noise = SecureNoise::seeded(21);
+        let bounds = Bounds {
+            feature_bound: 2.0,
+            rewards: (0.0, 3.0),
+            intercept: Some(1.0),
+            ..Bounds::unit(3)
+        };
+        let schedule = Schedule::Geometric { first: 7, rate: 0.3 };
+        for (rule, schedule) in [
+            (Rule::default(), Schedule::EveryRound),
+            (Rule::CERTIFIED, Schedule::EveryRound),
+            (Rule::CERTIFIED, schedule),
+            (Rule::Fixed { ridge: 2.0, width: 0.7 }, schedule),
+        ] {
+            let params = LinUcbParams { rule, schedule, ..LinUcbParams::new(bounds) };
+            let (mut learner, mut blocks) = (params.check().unwrap(), params.check().unwrap());
+            let domain = Domain::regression(3, 2.0, 1.5);
+            let noiseless = match rule {
+                // Proposition 4 leaves half of alpha to the noise.
+                Rule::Certified { parameter_bound, reward_noise, .. } => Rule::Regularized {
+                    regularizer: Regularizer::constant(4.0),
+                    failure_probability: Some(2.0 * FAILURE_PROBABILITY),
+                    parameter_bound: parameter_bound.unwrap_or(1.0),
+                    reward_noise: reward_noise.unwrap_or(1.0),
+                },
+                Rule::Tuned { .. } => Rule::FIXED,
+                other => other,
+            };
+            let plan = noiseless.plan(domain, None, None).unwrap();
+            let (mut sums, mut block) = (vec![0.0; 9], vec![0.0; 9]);
+            for t in 1..=40_u64 {
+                let v = unit(2, &mut noise);
+                let x = [3.0_f64.sqrt() * v[0], 3.0_f64.sqrt() * v[1], 1.0];
+                let y = 3.0 * noise.uniform();
+                let mut index = 0;
+                for row in 0..3 {
+                    for column in row..3 {
+                        block[index] += x[row] * x[column];
+                        index += 1;
+                    }
+                    block[6 + row] += x[row] * (y - 1.5);
+                }
+                let due = blocks.until_learning() == (t - blocks.rounds());
+                learner.observe(&x, y).unwrap();
+                if due {
+                    let (gram, moment) = block.split_at(6);
+                    blocks.observe_sums(gram, moment, t - blocks.rounds()).unwrap();
+                    sums.iter_mut().zip(&block).for_each(|(sum, more)| *sum += more);
+                    block.fill(0.0);
+                    let zeros = vec![0.0; 9];
+                    let release =
+                        Release::simulated::<Seeded>(domain, t, 1, sums.clone(), zeros).unwrap();
+                    let policy = plan.policy(&release).unwrap();
+                    for x in [[1.0, 0.5, 1.0], [-1.2, 0.3, 1.0]] {
+                        let expected = policy.bound(&x);
+                        for bound in [learner.policy().bound(&x), blocks.policy().bound(&x)] {
+                            let close = (bound - expected).abs() < 1e-9 * expected.abs().max(1.0);
+                            assert!(close, "{rule:?} {schedule:?} {t}: {bound} {expected}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn restarts_forget_everything() {
+        let params = LinUcbParams { restart_every: Some(10), ..LinUcbParams::new(Bounds::unit(2)) };
+        let (mut learner, mut fresh) = (params.check().unwrap(), params.check().unwrap());
+        for _ in 0..10 {
+            learner.observe(&[1.0, 0.0], 1.0).unwrap();
+        }
+        learner.observe(&[0.0, 1.0], 0.5).unwrap();
+        fresh.observe(&[0.0, 1.0], 0.5).unwrap();
+        assert_eq!(learner.policy(), fresh.policy());
+        assert_eq!(learner.rounds(), 1);
     }
 }

@@ -1,4 +1,5 @@
-//! Linear bandits: one LinUCB, many privacies.
+//! Linear bandits: one LinUCB, many privacies. A learner is an aggregator (exact sums, private sums, sums of reports), a [`Rule`] and
+//! [`Bounds`](crate::randomize::Bounds).
 //!
 //! ```text
 //! arms -> policy -> choice -> reward -> contribution -> release -> policy
@@ -10,13 +11,13 @@
 //! | `policy` | the upper confidence bound and the choice; all it knows came out of a release |
 //! | `score` | scores of all arms at once, the choice, and its ties |
 //! | `regression` | the ridge regression behind a policy that learns every round |
-//! | `linucb` | the learner without privacy: the yardstick of all others |
-//! | `problem` | what is known before the start |
-//! | `confidence` | from a release to a policy: the paper's set and the tight one, proved |
+//! | `linucb` | the learner without privacy, exact sums: the yardstick of all others |
+//! | `rule` | from a release to a policy: certified, tuned, fixed |
+//! | `problem` | what the theorems of Shariff and Sheffet speak of |
 //! | `published` | the constants of Shariff and Sheffet: `paper` mode |
-//! | `joint` | the learner under joint differential privacy |
+//! | `joint` | the learner under joint differential privacy, private sums |
 //! | `tickets` | tickets, and the decisions that wait for their rewards |
-//! | `local` | the learner under local differential privacy: a person's half, a server's half, messages |
+//! | `local` | the learner under local differential privacy, sums of reports: a person's half, a server's half, messages |
 //! | `shuffle` | the same behind a shuffler: amplified reports or vector sums |
 //! | `published_local` | the constants of the publications on local and shuffle privacy, and what they really give |
 //! | `online_ucb` | the learner under local differential privacy whose set comes from an online learner |
@@ -32,7 +33,6 @@ mod anytime;
 mod arms;
 pub mod bounds;
 mod combiner;
-mod confidence;
 #[cfg(test)]
 mod honest;
 mod joint;
@@ -48,6 +48,7 @@ mod problem;
 mod published;
 mod published_local;
 mod regression;
+mod rule;
 mod score;
 mod shuffle;
 mod tickets;
@@ -55,14 +56,13 @@ mod tickets;
 pub use anytime::{Anytime, AnytimeParams};
 pub use arms::{Arms, clip_to_ball};
 pub use combiner::{Combiner, CombinerParams};
-pub use confidence::{Confidence, ConfidenceRule, Regularizer};
 pub use joint::{
-    Closed, Decision, JointLinUcb, JointParams, JointPlan, Legacy, Observation, RewardWindow,
+    Choice, Closed, Curator, Decision, JointLinUcb, JointParams, JointPlan, Legacy, Observation,
+    RewardWindow,
 };
 pub use linucb::{LinUcb, LinUcbParams};
 pub use local::{
-    Absorbed, Exploration, Guide, Levels, LocalParams, LocalPlan, Method, Model, Person, Report,
-    Server, Spent,
+    Absorbed, Guide, Levels, LocalParams, LocalPlan, Method, Model, Person, Report, Server, Spent,
 };
 pub use online_confidence::OnlineConfidence;
 pub use online_linucb::{OnlineLinUcb, OnlineLinUcbParams};
@@ -72,6 +72,7 @@ pub use policy::Policy;
 pub use problem::Problem;
 pub use published::{Published, PublishedNoise};
 pub use published_local::{PublishedLocal, PublishedMechanism};
+pub use rule::{Regularizer, Rule, RulePlan};
 pub use shuffle::{
     Aggregation, Batch, ShuffleParams, ShufflePlan, ShuffleServer, Shuffled, Shuffler,
 };

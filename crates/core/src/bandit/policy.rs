@@ -59,6 +59,13 @@ impl Policy {
         Ok(Policy::new(theta, whitening, width, drift))
     }
 
+    /// The same policy for arms that are `bound` times as long as those it was made for.
+    pub(super) fn for_features_divided_by(self, bound: f64) -> Result<Self> {
+        let scale = |values: Vec<f64>| values.iter().map(|v| v / bound).collect();
+        let (theta, whitening) = (scale(self.theta), scale(self.whitening));
+        Policy::from_parts(theta, whitening, self.width, self.drift / bound)
+    }
+
     /// Refuses a policy that was read and could not have been made, or is for another dimension.
     pub(super) fn check_parts(&self, dimension: usize) -> Result<()> {
         Policy::from_parts(self.theta.clone(), self.whitening.clone(), self.width, self.drift)?;

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Result, error::positive, release::Domain};
+use super::Rule;
+use crate::{Result, error::positive, randomize::Bounds, release::Domain};
 
 /// Rewards are `y = <theta*, x> + noise`; these are the bounds everything rests on.
 ///
@@ -53,6 +54,35 @@ impl Problem {
         positive("reward_bound", self.reward_bound)?;
         positive("parameter_bound", self.parameter_bound)?;
         positive("noise", self.noise).map(drop)
+    }
+
+    /// The problem that bounds and a certified rule speak of; S and sigma are for features of norm 1 and rewards in [-1, 1].
+    pub(super) fn of(bounds: &Bounds, parameter_bound: f64, reward_noise: f64) -> Self {
+        let (feature_bound, reward_bound) = (bounds.feature_bound, bounds.half_range());
+        Problem {
+            dimension: bounds.dimension,
+            feature_bound,
+            reward_bound,
+            parameter_bound: parameter_bound * (reward_bound / feature_bound),
+            noise: reward_noise * reward_bound,
+        }
+    }
+
+    /// The bounds, for rewards that are not centred.
+    pub fn bounds(&self) -> Bounds {
+        let Problem { dimension, feature_bound, reward_bound, .. } = *self;
+        let rewards = (-reward_bound, reward_bound);
+        Bounds { feature_bound, rewards, ..Bounds::unit(dimension) }
+    }
+
+    /// The certified rule with S and sigma of the problem.
+    pub fn rule(&self) -> Rule {
+        Rule::Certified {
+            failure_probability: None,
+            parameter_bound: Some(self.parameter_bound * (self.feature_bound / self.reward_bound)),
+            reward_noise: Some(self.noise / self.reward_bound),
+            scale: 1.0,
+        }
     }
 
     /// What one interaction contributes to the sums, with the default split of the noise.

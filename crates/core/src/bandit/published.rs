@@ -192,14 +192,18 @@ mod tests {
     #[test]
     fn the_shift_enters_the_policy_once_and_not_per_node() {
         use crate::{
-            bandit::{Confidence, ConfidenceRule},
+            bandit::Rule,
             release::{Domain, Release, testing::Seeded},
         };
         let published = setting();
         let regularizer = published.gaussian_regularizer(published.gaussian_deviation());
-        let rule =
-            ConfidenceRule::new(Problem::unit(5), 1.0 / 5e7, Confidence::Regularized(regularizer))
-                .unwrap();
+        let rule = Rule::Regularized {
+            regularizer,
+            failure_probability: Some(1.0 / 5e7),
+            parameter_bound: 1.0,
+            reward_noise: 1.0,
+        };
+        let rule = rule.plan(Domain::regression(5, 1.0, 1.0), None, None).unwrap();
         // A prefix of 27 nodes in which nothing was seen but u: theta = u / shift.
         let mut sums = vec![0.0; 20];
         sums[15] = 1e6;

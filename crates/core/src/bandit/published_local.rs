@@ -30,7 +30,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::local::{Exploration, Method};
+use super::{Rule, local::Method};
 use crate::{
     Error, Result,
     error::{positive, probability, requested_epsilon},
@@ -194,10 +194,10 @@ impl PublishedLocal {
     }
 
     /// Regulariser and width of the public code, for features divided by L.
-    pub fn exploration(&self, epsilon: f64) -> Result<Exploration> {
+    pub fn rule(&self, epsilon: f64) -> Result<Rule> {
         let gamma = self.gamma(epsilon)?;
         let square = self.feature_bound * self.feature_bound;
-        Ok(Exploration::Fixed {
+        Ok(Rule::Fixed {
             ridge: 2.0 * gamma / square,
             width: Self::public_width(gamma, self.horizon, self.dimension, self.feature_bound),
         })

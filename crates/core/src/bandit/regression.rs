@@ -72,8 +72,25 @@ impl Regression {
         }
     }
 
+    /// Takes sums of many observations, upper triangle by rows and vector, without a new policy: [`Regression::refresh`] makes it.
+    pub(super) fn add(&mut self, gram: &[f64], moment: &[f64], rounds: u64) {
+        self.gram.iter_mut().zip(gram).for_each(|(sum, more)| *sum += more);
+        self.moment.iter_mut().zip(moment).for_each(|(sum, more)| *sum += more);
+        self.rounds += rounds;
+    }
+
+    /// As [`Regression::observe`], without a new policy.
+    pub(super) fn accumulate(&mut self, x: &[f64], y: f64) {
+        let mut entries = self.gram.iter_mut();
+        for (row, first) in x.iter().enumerate() {
+            x[row..].iter().zip(entries.by_ref()).for_each(|(second, sum)| *sum += first * second);
+        }
+        self.moment.iter_mut().zip(x).for_each(|(sum, x)| *sum += x * y);
+        self.rounds += 1;
+    }
+
     /// Makes the policy anew from the sums.
-    fn refresh(&mut self) {
+    pub(super) fn refresh(&mut self) {
         let dimension = self.moment.len();
         let factor = Cholesky::of(dimension, &self.gram, self.regularizer);
         // Where the sums have drowned the regulariser, what was followed step by step is the better one.

@@ -145,6 +145,7 @@ mod tests {
     use crate::{
         linalg::{Cholesky, lanes::paths, triangle},
         noise::{Noise, SecureNoise, check},
+        randomize::Bounds,
     };
 
     fn normals(count: usize, noise: &mut SecureNoise) -> Vec<f64> {
@@ -231,7 +232,7 @@ mod tests {
         let rows: Vec<Vec<f64>> =
             (0..25).map(|arm| (0..25).map(|i| f64::from(i == arm)).collect()).collect();
         let arms = Arms::from_rows(25, &rows).unwrap();
-        let learner = crate::bandit::LinUcbParams::new(25).check().unwrap();
+        let learner = crate::bandit::LinUcbParams::new(Bounds::unit(25)).check().unwrap();
         let policy = learner.policy();
         let uneven = |choose: &dyn Fn(u64) -> usize| {
             let mut counts = [0; 25];

@@ -74,9 +74,7 @@ impl Bounds {
 
     /// Refuses bounds that bound nothing.
     pub fn check(&self) -> Result<()> {
-        if !(1..=1 << 10).contains(&self.dimension) {
-            return Err(Error::invalid("dimension", self.dimension, "give 1 to 1024"));
-        }
+        crate::linalg::check_dimension(self.dimension)?;
         positive("feature_bound", self.feature_bound)?;
         let (low, high) = self.rewards;
         finite_vector("rewards", &[low, high], 2)?;

@@ -18,9 +18,9 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    Release,
+    ContributionSums, Release,
     clip::{Clipper, Contribution, power_of_two},
-    params::{Plan, Promise},
+    params::{Plan, PrivateSumPlan, Promise},
 };
 use crate::{
     Error, Result,
@@ -100,24 +100,49 @@ impl<N: Noise> PrivateSum<N> {
 
     /// Adds one contribution, and releases the sum if the schedule says so. An error changes nothing.
     pub fn absorb(&mut self, contribution: &Contribution) -> Result<Option<Release>> {
+        self.absorb_with(contribution.clipper(), 1, |sums| contribution.add_to(sums))
+    }
+
+    /// Adds many contributions, up to the next release and not beyond it ([`PrivateSum::until_release`]): the same numbers as if they
+    /// had come one by one. An error changes nothing.
+    pub fn absorb_sums(&mut self, sums: &ContributionSums) -> Result<Option<Release>> {
+        match sums.count() {
+            0 => Ok(None),
+            count => self.absorb_with(sums.clipper(), count, |total| sums.add_to(total)),
+        }
+    }
+
+    fn absorb_with(
+        &mut self,
+        clipper: &Clipper,
+        count: u64,
+        add: impl Fn(&mut [i128]),
+    ) -> Result<Option<Release>> {
         let state = &mut self.state;
-        if contribution.clipper() != &state.plan.clipper {
+        if clipper != &state.plan.clipper {
             let remedy = "its bounds or grid differ: make it with this stream's own `clip`";
             return Err(Error::invalid("contribution", "another stream's", remedy));
         }
-        let round = state.round + 1;
+        let round = state.round.saturating_add(count);
         let due = round == state.next;
-        if round > state.plan.horizon || (due && state.step == state.plan.engine.capacity()) {
-            // Rounds come one by one, so the last one taken was the last one there is.
+        let exhausted = state.step == state.plan.engine.capacity();
+        if round > state.plan.horizon || (round >= state.next && exhausted) {
+            // The last round taken was the last one there is.
             return Err(Error::HorizonExceeded { round, horizon: state.round });
         }
+        if round > state.next {
+            let most = state.next - state.round;
+            let remedy =
+                format!("the next release comes after {most}: give at most so many at once");
+            return Err(Error::invalid("contributions", count, remedy));
+        }
         if !due {
-            contribution.add_to(&mut state.pending);
+            add(&mut state.pending);
             state.round = round;
             return Ok(None);
         }
         let mut entries = state.pending.clone();
-        contribution.add_to(&mut entries);
+        add(&mut entries);
         let step = state.step + 1;
         let (units, deviations) = state.plan.engine.step(step, &entries, &mut state.noise)?;
         state.pending.fill(0);
@@ -129,6 +154,22 @@ impl<N: Noise> PrivateSum<N> {
         let sums = units.iter().zip(exponents).map(|(sum, e)| sum * power_of_two(-e)).collect();
         let domain = *state.plan.clipper.domain();
         Ok(Some(Release::new(domain, round, step, sums, deviations)))
+    }
+
+    /// How many contributions there are up to the next release, that of the last one included; `None` if none will come.
+    pub fn until_release(&self) -> Option<u64> {
+        let State { next, round, plan, .. } = &self.state;
+        (!self.is_exhausted() && *next <= plan.horizon).then(|| next - round)
+    }
+
+    /// Forgets all contributions and begins a stream by this plan, on the same source of noise. Releases and replays are counted on,
+    /// so that `resume` notices a state from before.
+    pub(crate) fn restart(&mut self, plan: PrivateSumPlan) {
+        let plan = plan.into_inner();
+        let state = &mut self.state;
+        state.pending = vec![0; plan.clipper.domain().coordinates()];
+        (state.round, state.step, state.next) = (0, 0, plan.schedule.first());
+        state.plan = plan;
     }
 
     /// Clips the vector of a vector or symmetric domain: see [`Clipper::clip`].

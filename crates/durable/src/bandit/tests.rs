@@ -1,9 +1,6 @@
 use std::{fs, path::Path};
 
-use reticent::{
-    bandit::{Problem, RewardWindow},
-    release::Schedule,
-};
+use reticent::{bandit::RewardWindow, randomize::Bounds, release::Schedule};
 
 use super::*;
 use crate::{ReleaseLog, Rollback, journal::tests::Folder};
@@ -11,7 +8,7 @@ use crate::{ReleaseLog, Rollback, journal::tests::Folder};
 fn params() -> JointParams {
     JointParams {
         schedule: Schedule::EveryRound,
-        ..JointParams::new(Problem::unit(2), 1.0, 1e-6, Some(1000))
+        ..JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(1000))
     }
 }
 

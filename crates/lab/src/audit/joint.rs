@@ -37,7 +37,8 @@ pub fn attacks(params: &JointParams, guarantee: &Guarantee) -> Vec<Attack> {
     let attack = Attack::new(adversary, guarantee, samples, move || {
         let plan = params.check()?;
         let view: View = Box::new(move |world, noise| {
-            let reward = *world.pick((&1.0, &-1.0)) * params.problem.reward_bound;
+            let (low, high) = params.bounds.rewards;
+            let reward = *world.pick((&high, &low));
             actions(plan.clone().start(noise), &params, rounds, reward)
         });
         Ok((view, Test::Linear { difference: None }))
@@ -51,8 +52,8 @@ fn actions<N: Noise>(
     rounds: u64,
     reward: f64,
 ) -> Result<Vec<f64>> {
-    let d = params.problem.dimension;
-    let bound = params.problem.feature_bound;
+    let d = params.bounds.dimension;
+    let bound = params.bounds.feature_bound;
     let person = Arms::from_rows(d, &[axis(d, bound)])?;
     let nobody = Arms::from_rows(d, &[axis(d, 0.0)])?;
     let mut seen = Vec::new();

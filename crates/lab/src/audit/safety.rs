@@ -9,10 +9,10 @@
 //! Each attack is run once more on widths that were shrunk by hand, which must be caught.
 
 use reticent::{
-    bandit::{Arms, Assumptions, JointParams, OnlineUcbParams, Policy, Problem, Width},
+    bandit::{self, Arms, Assumptions, JointParams, OnlineUcbParams, Policy, Problem, Width},
     linalg::Cholesky,
     noise::{Noise, uniform_direction},
-    randomize::FeatureRewardParams,
+    randomize::{Bounds, FeatureRewardParams},
     release::Schedule,
     safe::{
         Agent, AgentParams, Confidence, Coordinator, CoordinatorParams, Monitor, Objective,
@@ -50,12 +50,12 @@ pub fn checks(scale: f64, seed: u64) -> Result<Vec<Check>> {
     let joint =
         |params: JointParams| move |seed: u64, shrink: f64| joint_history(&params, seed, shrink);
     let exact = JointParams {
-        alpha: Some(ALPHA),
+        rule: bandit::Rule::CERTIFIED.with_failure_probability(ALPHA),
         schedule: Schedule::EveryRound,
-        ..JointParams::new(Problem::unit(2), 8.0, 1e-2, Some(60))
+        ..JointParams::new(Bounds::unit(2), 8.0, 1e-2, Some(60))
     };
     let published = JointParams {
-        alpha: Some(ALPHA),
+        rule: bandit::Rule::CERTIFIED.with_failure_probability(ALPHA),
         ..JointParams::published(Problem::unit(2), 8.0, 1e-2, 60)
     };
     let mut all = vec![

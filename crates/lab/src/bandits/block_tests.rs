@@ -1,7 +1,7 @@
 //! The fast simulations have the law of the learners that are deployed, whole trials long.
 
 use reticent::{
-    bandit::{Arms, JointLinUcb, JointParams, Problem, Ticket},
+    bandit::{Arms, JointLinUcb, JointParams, Problem, Rule, Ticket},
     privacy::Mode,
     release::Schedule,
 };
@@ -41,8 +41,9 @@ fn finals(contestant: &dyn Contestant, seed: u64) -> Estimate {
     Estimate::of(&(0..TRIALS).map(regret).collect::<Vec<_>>())
 }
 
-fn deployed(environment: GapParams, problem: Problem, epsilon: f64) -> Estimate {
-    let plan = JointParams::new(problem, epsilon, 1e-4, Some(ROUNDS)).check().unwrap();
+fn deployed(environment: GapParams, problem: Problem, rule: Rule, epsilon: f64) -> Estimate {
+    let params = JointParams::new(problem.bounds(), epsilon, 1e-4, Some(ROUNDS));
+    let plan = JointParams { rule, ..params }.check().unwrap();
     let regret = |trial| {
         let mut world = environment.environment(mix(77, trial)).unwrap();
         let learner = plan.clone().start(FastNoise::seeded(mix(78, trial)));
@@ -58,16 +59,22 @@ fn apart(one: Estimate, two: Estimate) -> f64 {
 
 #[test]
 fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
-    for (fresh_arms, rewards) in
-        [(true, Rewards::Sign), (true, Rewards::Gaussian), (false, Rewards::Sign)]
-    {
+    let (tuned, certified) = (Rule::default(), Rule::CERTIFIED);
+    for (fresh_arms, rewards, rule) in [
+        (true, Rewards::Sign, certified),
+        (true, Rewards::Gaussian, certified),
+        (false, Rewards::Sign, certified),
+        (true, Rewards::Sign, tuned),
+    ] {
         let gap = GapParams { gap: 0.2, fresh_arms, rewards, ..GapParams::new(3, 6) };
         let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
         let simulated = |epsilon| {
-            let lines = JointLines::new(Budget { epsilon, delta: 1e-4 });
-            finals(&lines.learner(&setting).unwrap(), 5)
+            let rule = Some(rule);
+            let lines = JointLines { rule, ..JointLines::new(Budget { epsilon, delta: 1e-4 }) };
+            finals(&lines.blocks(&setting).unwrap(), 5)
         };
-        let real = deployed(gap, setting.problem, 20.0);
+        let informed = setting.informed(rule, &setting.bounds);
+        let real = deployed(gap, setting.problem, informed, 20.0);
         let same = simulated(20.0);
         assert!(apart(real, same) < LIMIT, "{gap:?}: {real:?} {same:?}");
         // Planted: a quarter of the budget.
@@ -80,13 +87,16 @@ fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
 fn linucb_without_the_arms_that_cannot_win_has_the_regret_of_linucb() {
     let gap = GapParams { gap: 0.1, ..GapParams::new(4, 16) };
     let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
-    let lines =
-        LinUcbLines { schedule: Some(Schedule::EveryRound), ..LinUcbLines::named("LinUCB") };
+    let lines = LinUcbLines {
+        rule: Some(Rule::CERTIFIED),
+        schedule: Some(Schedule::EveryRound),
+        ..LinUcbLines::named("LinUCB")
+    };
     let pruned = finals(&*lines.contestant(&setting).unwrap(), 5);
     let stepped = |gap| {
         let gap = GapParams { gap, ..GapParams::new(4, 16) };
         let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
-        finals(&lines.stepped("stepped".into(), &setting), 6)
+        finals(&lines.stepped("stepped".into(), &setting).unwrap(), 6)
     };
     let plain = stepped(0.1);
     assert!(apart(pruned, plain) < LIMIT, "{pruned:?} {plain:?}");
@@ -103,7 +113,7 @@ fn a_simulated_wishart_learner_states_the_guarantee_of_the_deployed_one() {
     {
         let privacy = Budget { epsilon: 1.0, delta: 1e-4 };
         let lines = JointLines { mode: Mode::Paper, mechanism, ..JointLines::new(privacy) };
-        let learner = lines.learner(&setting).unwrap();
+        let learner = lines.blocks(&setting).unwrap();
         let stated = learner.guarantee().unwrap();
         let published = JointParams::published_wishart(setting.problem, 1.0, 1e-4, ROUNDS, shifted);
         let real = published.check().unwrap().guarantee().unwrap();
@@ -111,7 +121,7 @@ fn a_simulated_wishart_learner_states_the_guarantee_of_the_deployed_one() {
         assert!(stated.claimed().unwrap().holds() && stated.to_string().contains("SIMULATION"));
         // Theorem 8 says nothing of an epsilon of 50: neither does the laboratory.
         let loose = JointLines { privacy: Budget { epsilon: 50.0, ..privacy }, ..lines };
-        assert!(loose.learner(&setting).is_err());
+        assert!(loose.blocks(&setting).is_err());
     }
 }
 
@@ -124,7 +134,7 @@ fn the_default_is_far_below_the_published_constants_at_the_same_budget() {
         let gap = GapParams { fresh_arms, ..GapParams::new(5, 25) };
         let setting = Setting::new(&gap.into(), LONG).unwrap();
         let regret = |lines: JointLines| {
-            let learner = lines.learner(&setting).unwrap();
+            let learner = lines.blocks(&setting).unwrap();
             (0..4).map(|t| learner.trial(3, t, &[LONG]).unwrap().curve[0].regret).sum::<f64>()
         };
         let default = regret(JointLines::new(budget));

@@ -1,37 +1,35 @@
-//! Learners whose policy changes at releases only, where the world plays whole blocks: play a block, release, learn, and again.
+//! Core's learners, played in whole blocks.
 //!
-//! Between two releases the policy stands still, so the environment plays at full speed; the noise of the mechanism is added to the
-//! exact sums of the block's rounds. The law is that of the learner that is deployed, which the tests compare.
+//! Between two releases the policy stands still, so the environment plays at full speed and hands the sums of the block to the learner, which
+//! takes them as if its people had come one by one: for a private learner they are the same integers, rounded once a block and not
+//! once a person. The published trees over rounds release after every round; read at the schedule's times only, they are drawn at
+//! those times ([`TreeNoise`]). The law is that of the learner that is stepped, which the tests compare.
 
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{Confidence, ConfidenceRule, Policy, Regularizer, bounds},
+    bandit::{
+        Curator, JointPlan, LinUcb, LinUcbParams, Policy, Regularizer, Rule, RulePlan, bounds,
+    },
     noise::Noise,
     privacy::Guarantee,
-    release::{Domain, PrivateSumParams, Release, Schedule},
+    release::{ContributionSums, Domain, Release, Schedule},
 };
 
-use super::Setting;
+use super::{Setting, width_remark};
 use crate::{
     FastNoise, Result,
     audit::{Attack, AuditNoise, Test, View, neighbours::axis},
     contest::{Bound, Checkpoint, Contestant, Side, Trial, mix, name_hash},
     environment::GapParams,
-    simulate::{Blocks, NodeNoise, PrefixNoise, StreamNoise, Sums, TreeNoise},
+    simulate::{Blocks, NodeNoise, Sums, TreeNoise},
 };
 
-/// A learner ready to be simulated: when it learns, from what, and under which noise.
+/// A learner ready to be played in blocks.
 #[derive(Clone)]
-pub struct Learner {
+pub struct BlockPlayed {
     /// What the report calls it.
     pub(super) name: String,
-    /// What is summed.
-    pub(super) domain: Domain,
-    /// When the policy learns.
-    pub(super) schedule: Schedule,
-    /// How releases become policies.
-    pub(super) rule: ConfidenceRule,
     /// What may be promised, if the accountant can say.
     pub(super) guarantee: Option<Guarantee>,
     pub(super) setting: Setting,
@@ -39,54 +37,173 @@ pub struct Learner {
     pub(super) gap: GapParams,
     /// The epsilon that was asked for.
     pub(super) epsilon: Option<f64>,
-    pub(super) noise: NoisePlan,
+    pub(super) learner: Learner,
     /// How the promise can be attacked.
     pub(super) attacks: Arc<Vec<Attack>>,
 }
 
-/// Which noise is simulated.
+/// Who is played.
+#[derive(Clone)]
+pub(super) enum Learner {
+    /// No privacy.
+    Exact(LinUcbParams),
+    /// A curator.
+    Private(Box<JointPlan>),
+    /// A curator whose tree over rounds is read at the schedule's times.
+    Tree(TreePlan),
+}
+
+/// A published tree and the rule that goes with it.
 #[derive(Debug, Clone)]
-pub(super) enum NoisePlan {
-    None,
-    Stream { params: PrivateSumParams, releases: u64 },
-    Gaussian { deviation: f64 },
-    Wishart { degrees: f64, scale: f64, nodes: u32, fresh_dummies: bool },
+pub(super) struct TreePlan {
+    pub(super) node: NodeNoise,
+    pub(super) domain: Domain,
+    pub(super) schedule: Schedule,
+    pub(super) rule: RulePlan,
 }
 
 impl Learner {
-    /// What rewards are clipped to: a private learner's bound, or nothing.
-    pub(super) fn reward_bound(&self) -> f64 {
-        match self.noise {
-            NoisePlan::None => f64::INFINITY,
-            _ => self.setting.problem.reward_bound,
+    fn start(&self, noise: FastNoise) -> Result<Running> {
+        Ok(match self {
+            Learner::Exact(params) => Running::Exact(Box::new(params.check()?)),
+            Learner::Private(plan) => {
+                Running::Private(Box::new(plan.as_ref().clone().curator(noise)))
+            }
+            Learner::Tree(plan) => Running::Tree(Box::new(Tree {
+                noise: TreeNoise::new(plan.domain.dimension(), plan.node, noise),
+                total: Sums::new(plan.domain.dimension()),
+                next: plan.schedule.first(),
+                releases: 0,
+                policy: plan.rule.cold_policy(),
+                plan: plan.clone(),
+            })),
+        })
+    }
+
+    fn schedule(&self) -> Schedule {
+        match self {
+            Learner::Exact(params) => params.schedule,
+            Learner::Private(plan) => plan.sums().schedule,
+            Learner::Tree(plan) => plan.schedule,
         }
     }
 
-    /// How releases become policies.
-    pub fn rule(&self) -> &ConfidenceRule {
-        &self.rule
+    /// What rewards are clipped to.
+    fn reward_bound(&self, setting: &Setting) -> f64 {
+        match self {
+            Learner::Exact(_) => f64::INFINITY,
+            _ => setting.bounds.half_range(),
+        }
     }
 
-    /// The noise of one trial.
-    pub fn noise(&self, source: FastNoise) -> Result<PrefixNoise> {
-        let tree =
-            |node| PrefixNoise::Tree(TreeNoise::new(self.domain.dimension(), node, source.clone()));
-        Ok(match self.noise {
-            NoisePlan::None => PrefixNoise::None,
-            NoisePlan::Stream { ref params, releases } => {
-                PrefixNoise::Stream(Box::new(StreamNoise::new(params, releases, source)?))
+    fn rule(&self) -> &Rule {
+        match self {
+            Learner::Exact(params) => &params.rule,
+            Learner::Private(plan) => plan.rule().rule(),
+            Learner::Tree(plan) => plan.rule.rule(),
+        }
+    }
+
+    /// What the theorems of Shariff and Sheffet speak of, by which corollary.
+    fn regularizer(&self) -> Option<(Regularizer, [&'static str; 2])> {
+        match self {
+            Learner::Exact(LinUcbParams {
+                rule: Rule::Certified { .. },
+                regularizer,
+                bounds,
+                ..
+            }) => {
+                let rho = regularizer * bounds.feature_bound * bounds.feature_bound;
+                Some((Regularizer::constant(rho), ["Theorem 5", "Theorem 6"]))
             }
-            NoisePlan::Gaussian { deviation } => tree(NodeNoise::Gaussian { deviation }),
-            NoisePlan::Wishart { degrees, scale, nodes, fresh_dummies } => {
-                tree(NodeNoise::Wishart { degrees, scale, nodes, fresh_dummies })
+            Learner::Tree(plan) => {
+                let names = match plan.node {
+                    NodeNoise::Gaussian { .. } => ["Corollary 12", "Corollary 12 with a gap"],
+                    NodeNoise::Wishart { .. } => ["Corollary 10", "Corollary 10 with a gap"],
+                };
+                plan.rule.regularizer().map(|regularizer| (*regularizer, names))
             }
-        })
+            _ => None,
+        }
     }
 }
 
-impl crate::contest::sealed::Sealed for Learner {}
+/// A learner in a trial.
+enum Running {
+    Exact(Box<LinUcb>),
+    Private(Box<Curator<FastNoise>>),
+    Tree(Box<Tree>),
+}
 
-impl Contestant for Learner {
+/// A published tree in a trial.
+struct Tree {
+    plan: TreePlan,
+    noise: TreeNoise,
+    total: Sums,
+    next: u64,
+    releases: u64,
+    policy: Policy,
+}
+
+impl Running {
+    fn policy(&self) -> &Policy {
+        match self {
+            Running::Exact(learner) => learner.policy(),
+            Running::Private(curator) => curator.policy(),
+            Running::Tree(tree) => &tree.policy,
+        }
+    }
+
+    /// Rounds up to the next change of the policy.
+    fn until_release(&self) -> u64 {
+        match self {
+            Running::Exact(learner) => learner.until_learning(),
+            Running::Private(curator) => curator.until_release().unwrap_or(u64::MAX),
+            Running::Tree(tree) => tree.next - tree.total.rounds,
+        }
+    }
+
+    /// Takes the sums of a block, which ends at the next change of the policy at the latest.
+    fn absorb(&mut self, block: &Sums) -> Result<()> {
+        match self {
+            Running::Exact(learner) => {
+                learner.observe_sums(&block.gram, &block.moment, block.rounds)?;
+            }
+            Running::Private(curator) => {
+                let entries: Vec<f64> = block.gram.iter().chain(&block.moment).copied().collect();
+                let clipper = *curator.no_sums().clipper();
+                let sums =
+                    ContributionSums::simulated::<FastNoise>(clipper, &entries, block.rounds)?;
+                curator.absorb_sums(&sums)?;
+            }
+            Running::Tree(tree) => tree.absorb(block)?,
+        }
+        Ok(())
+    }
+}
+
+impl Tree {
+    fn absorb(&mut self, block: &Sums) -> Result<()> {
+        self.total.add(block);
+        let round = self.total.rounds;
+        if round < self.next {
+            return Ok(());
+        }
+        self.releases += 1;
+        self.next = self.plan.schedule.next(round);
+        let (mut sums, deviations) = self.noise.at(round);
+        let exact = self.total.gram.iter().chain(&self.total.moment);
+        sums.iter_mut().zip(exact).for_each(|(noisy, exact)| *noisy += exact);
+        let (domain, index) = (self.plan.domain, self.releases);
+        let release = Release::simulated::<FastNoise>(domain, round, index, sums, deviations)?;
+        self.policy = self.plan.rule.policy(&release)?;
+        Ok(())
+    }
+}
+
+impl crate::contest::sealed::Sealed for BlockPlayed {}
+
+impl Contestant for BlockPlayed {
     fn name(&self) -> &str {
         &self.name
     }
@@ -104,12 +221,7 @@ impl Contestant for Learner {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
-        if !self.rule.certified() {
-            let remark = "The bonus is scaled by hand: the confidence set is not certified.";
-            remarks.push(remark.to_string());
-        }
-        remarks
+        width_remark(self.learner.rule()).into_iter().collect()
     }
 
     fn bounds(&self, rounds: u64) -> Vec<Bound> {
@@ -120,16 +232,11 @@ impl Contestant for Learner {
             |theorem: &str, side, value| Bound { theorem: theorem.into(), side, value, trivial };
         let (alpha, gap) = (self.setting.alpha(), self.gap.gap);
         let mut all = Vec::new();
-        if let Some(regularizer) = self.rule.regularizer() {
-            let (five, six) = match self.noise {
-                NoisePlan::Gaussian { .. } => ("Corollary 12", "Corollary 12 with a gap"),
-                NoisePlan::Wishart { .. } => ("Corollary 10", "Corollary 10 with a gap"),
-                _ => ("Theorem 5", "Theorem 6"),
-            };
-            let value = bounds::regret(problem, regularizer, alpha, rounds);
+        if let Some((regularizer, [five, six])) = self.learner.regularizer() {
+            let value = bounds::regret(problem, &regularizer, alpha, rounds);
             all.push(bound(five, Side::Upper, value));
             if gap > 0.0 {
-                let value = bounds::gap_regret(problem, regularizer, alpha, rounds, gap);
+                let value = bounds::gap_regret(problem, &regularizer, alpha, rounds, gap);
                 all.push(bound(six, Side::Upper, value));
             }
         }
@@ -149,88 +256,71 @@ impl Contestant for Learner {
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
-        Ok(run(self, seed, trial, checkpoints)?.into())
+        // Every learner meets the same people in the same trial; its own noise is its own.
+        let world = mix(seed, trial);
+        let mut blocks = self.gap.blocks(world)?;
+        let noise = FastNoise::seeded(mix(world, name_hash(&self.name)));
+        Ok(self.play(blocks.as_mut(), noise, checkpoints)?.into())
     }
 }
 
-impl Learner {
+impl BlockPlayed {
     /// LinUCB without privacy that learns on a schedule.
     pub(super) fn not_private(
         name: String,
-        regularizer: f64,
-        schedule: Schedule,
+        params: LinUcbParams,
         setting: &Setting,
         gap: GapParams,
     ) -> Result<Self> {
-        schedule.check()?;
-        let confidence = Confidence::Regularized(Regularizer::constant(regularizer));
-        Ok(Learner {
+        params.check()?;
+        Ok(BlockPlayed {
             name,
             setting: setting.clone(),
             gap,
-            domain: setting.problem.domain(),
-            schedule,
-            rule: ConfidenceRule::new(setting.problem, setting.alpha(), confidence)?,
             guarantee: None,
             epsilon: None,
-            noise: NoisePlan::None,
+            learner: Learner::Exact(params),
             attacks: Arc::default(),
         })
     }
-}
 
-/// Runs `learner` against trial number `trial` and records its regret after each of the rising `checkpoints`.
-pub fn run(
-    learner: &Learner,
-    seed: u64,
-    trial: u64,
-    checkpoints: &[u64],
-) -> Result<Vec<Checkpoint>> {
-    // Every learner meets the same people in the same trial; its own noise is its own.
-    let world = mix(seed, trial);
-    let mut blocks = learner.gap.blocks(world)?;
-    let noise = learner.noise(FastNoise::seeded(mix(world, name_hash(&learner.name))))?;
-    play(learner, blocks.as_mut(), noise, checkpoints)
-}
-
-/// Runs `learner` in any world that plays whole blocks.
-fn play(
-    learner: &Learner,
-    blocks: &mut dyn Blocks,
-    mut noise: PrefixNoise,
-    checkpoints: &[u64],
-) -> Result<Vec<Checkpoint>> {
-    blocks.clip_rewards(learner.reward_bound());
-    let mut sums = Sums::new(learner.domain.dimension());
-    let mut curve = Vec::with_capacity(checkpoints.len());
-    blocks.follow(&learner.rule.cold_policy())?;
-    let (mut round, mut index, mut next) = (0, 0, learner.schedule.first());
-    let gauge = crate::watch::Gauge::current();
-    for &checkpoint in checkpoints {
-        while round < checkpoint {
-            gauge.reached(round)?;
-            let stop = next.min(checkpoint);
-            blocks.advance(stop - round, &mut sums);
-            round = stop;
-            if round == next {
-                index += 1;
-                let (mut estimate, deviations) = noise.next(round, &learner.domain)?;
-                let exact = sums.gram.iter().chain(&sums.moment);
-                estimate.iter_mut().zip(exact).for_each(|(noisy, exact)| *noisy += exact);
-                let release = Release::simulated::<FastNoise>(
-                    learner.domain,
-                    round,
-                    index,
-                    estimate,
-                    deviations,
-                )?;
-                blocks.follow(&learner.rule.policy(&release)?)?;
-                next = learner.schedule.next(round);
-            }
-        }
-        curve.push(Checkpoint { round, regret: sums.regret });
+    /// The bounds on its regulariser, if its rule has them.
+    pub fn regularizer(&self) -> Option<Regularizer> {
+        self.learner.regularizer().map(|(regularizer, _)| regularizer)
     }
-    Ok(curve)
+
+    /// One trial in any world that plays whole blocks.
+    fn play(
+        &self,
+        blocks: &mut dyn Blocks,
+        noise: FastNoise,
+        checkpoints: &[u64],
+    ) -> Result<Vec<Checkpoint>> {
+        let mut learner = self.learner.start(noise)?;
+        let mut block = Sums::new(self.setting.bounds.dimension);
+        blocks.clip_rewards(self.learner.reward_bound(&self.setting));
+        blocks.follow(learner.policy())?;
+        let mut curve = Vec::with_capacity(checkpoints.len());
+        let (mut round, mut regret) = (0, 0.0);
+        let gauge = crate::watch::Gauge::current();
+        for &checkpoint in checkpoints {
+            while round < checkpoint {
+                gauge.reached(round)?;
+                let until = learner.until_release();
+                let count = until.min(checkpoint - round);
+                block.clear();
+                blocks.advance(count, &mut block);
+                round += count;
+                regret += block.regret;
+                learner.absorb(&block)?;
+                if count == until {
+                    blocks.follow(learner.policy())?;
+                }
+            }
+            curve.push(Checkpoint { round, regret });
+        }
+        Ok(curve)
+    }
 }
 
 /// Releases whose policy is questioned, at most.
@@ -238,34 +328,26 @@ const MOST_RELEASES: usize = 16;
 
 /// The attack by questions on the learner as it is simulated, noise and all: the person comes first, nobody else brings anything, and each
 /// policy is asked for `theta_1` over its width.
-fn questions(learner: &Learner, guarantee: &Guarantee) -> Option<Attack> {
-    let last = learner.setting.rounds;
-    let times = learner.schedule.times().take(MOST_RELEASES).take_while(|time| *time <= last);
+fn questions(played: &BlockPlayed, guarantee: &Guarantee) -> Option<Attack> {
+    let last = played.setting.rounds;
+    let schedule = played.learner.schedule();
+    let times = schedule.times().take(MOST_RELEASES).take_while(|time| *time <= last);
     let times: Vec<u64> = times.collect();
     let rounds = *times.last()?;
     let adversary = format!(
         "plays the simulated learner itself: sees the choices between opposite arms after each of the first {} releases; the person comes first; learned linear test",
         times.len()
     );
-    let learner = learner.clone();
+    let played = played.clone();
     let attack = Attack::new(adversary, guarantee, 8000, move || {
-        let learner = learner.clone();
-        let stream = match &learner.noise {
-            NoisePlan::Stream { params, releases } => Some(StreamNoise::plan(params, *releases)?),
-            _ => None,
-        };
+        let played = played.clone();
         let view: View = Box::new(move |world, mut noise: AuditNoise| {
-            let problem = &learner.setting.problem;
-            let reward = *world.pick((&1.0, &-1.0)) * problem.reward_bound;
-            let (x, d) = (problem.feature_bound, problem.dimension);
+            let bounds = &played.setting.bounds;
+            let reward = *world.pick((&1.0, &-1.0)) * bounds.half_range();
+            let (x, d) = (bounds.feature_bound, bounds.dimension);
             let mut room =
                 Questioned { person: Some((x, reward)), arm: axis(d, x), seen: Vec::new() };
-            let source = FastNoise::seeded(noise.bits());
-            let noise = match stream.clone() {
-                Some(plan) => PrefixNoise::Stream(Box::new(StreamNoise::start(plan, source)?)),
-                None => learner.noise(source)?,
-            };
-            play(&learner, &mut room, noise, &[rounds])?;
+            played.play(&mut room, FastNoise::seeded(noise.bits()), &[rounds])?;
             // The policy before the first release knows nobody.
             Ok(room.seen.split_off(1))
         });

@@ -1,21 +1,24 @@
 //! What is certified is what is played, and nobody certifies a player of their own by hand.
 
 use reticent::{
-    bandit::{Arms, Policy, Problem},
+    bandit::{Arms, JointParams, Policy, Problem},
     noise::Noise,
     privacy::{Event, Guarantee, Provenance, TrustModel},
     randomize::Bounds,
     release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
 
-use super::{Algorithm, Budget, JointLines, MechanismName, Setting, Stepped};
+use super::{
+    Algorithm, Budget, JointLines, MechanismName, Setting, Stepped,
+    blocks::{Learner, TreePlan},
+};
 use crate::{
     Experiment, FastNoise, Result,
     audit::{Against, Audit, AuditOptions, Verdict, audit, zoo::LastReward},
     certify::certify,
     contest::Contestant,
     environment::{Environment, GapParams, Rewards},
-    simulate::Player,
+    simulate::{Player, TreeNoise},
 };
 
 /// The public code of the joint learner re-uses node noise. What is played has no certificate, however many rounds there are, and the price of
@@ -269,16 +272,12 @@ fn a_saved_learner_carries_the_mark() {
         }
 
         fn knowledge(&self) -> Option<crate::simulate::Knowledge> {
-            let (units, sums) = ([1.0, 0.0, 1.0], vec![0.0; 5]);
-            let deviations = sums.clone();
-            let rewards = 10;
-            Some(crate::simulate::Knowledge::Sums {
-                dimension: 2,
-                units,
-                rewards,
-                sums,
-                deviations,
-            })
+            let plan = JointParams::new(shop().bounds, 1.0, 1e-6, Some(100)).check().unwrap();
+            let mut curator = plan.curator(FastNoise::seeded(1));
+            for _ in 0..80 {
+                curator.pass().unwrap();
+            }
+            Some(crate::simulate::Knowledge::Releases(curator.legacy().unwrap().save()))
         }
     }
     let folder = std::env::temp_dir().join(format!("reticent-mark-{}", std::process::id()));
@@ -307,11 +306,12 @@ fn blocks_play_the_noise_they_are_certified_for() {
             mechanism: MechanismName::GaussianTree,
             ..JointLines::new(Budget { epsilon: 1.0, delta: 1e-6 })
         };
-        let learner = lines.learner(&setting).unwrap();
-        let mut noise = learner.noise(FastNoise::seeded(1)).unwrap();
+        let learner = lines.blocks(&setting).unwrap();
+        let Learner::Tree(TreePlan { node, .. }) = &learner.learner else { panic!("a tree") };
+        let mut noise = TreeNoise::new(2, *node, FastNoise::seeded(1));
         let split = (reward_bound / feature_bound).powi(2);
         let domain = Domain::Regression { dimension: 2, feature_bound, reward_bound, split };
-        let (_, played) = noise.next(1, &domain).unwrap();
+        let (_, played) = noise.at(1);
         let sums = PrivateSumParams {
             mechanism: Mechanism::Tree { levels: Some(8) },
             schedule: Schedule::EveryRound,

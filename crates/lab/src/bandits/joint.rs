@@ -1,28 +1,34 @@
-//! `kind = "joint"`: a trusted curator, from lines in a TOML file to everything a simulation needs.
+//! `kind = "joint"`: a trusted curator, from lines in a TOML file to core's learner on simulation noise.
 //!
-//! There are two ways from released sums to a policy. *Certified*: a confidence set with a theorem, for rewards as they are. *Tuned*: a
-//! ridge and a width found by simulation, for centred rewards. Keys of one have no effect on the other and are refused beside it.
-//! Without any of them the gap environment is certified, as paper 1 is, and worlds with a constant feature are tuned, as paper 0 is.
+//! In `paper` mode there are two: the trees of Shariff and Sheffet, by the name of their mechanism, and the public code of Chowdhury and
+//! Zhou in worlds whose arms share a constant.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use reticent::{
     bandit::{
-        Confidence, ConfidenceRule, Exploration, JointParams, Published, PublishedMechanism,
-        PublishedNoise,
+        Arms, Curator, JointParams, JointPlan, Legacy, Published, PublishedMechanism,
+        PublishedNoise, Rule,
     },
     privacy::{Mode, TrustModel},
-    release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
+    randomize::Bounds,
+    release::{Mechanism, Schedule},
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Budget, Learner, Setting, Stepped,
-    curator::{CuratorPlan, Rule, SourcePlan, tuned},
+    BlockPlayed, Budget, Setting, Stepped,
     joint_blocks::Builder,
     nothing_is_ignored,
+    public_code::PublicCode,
+    saved::{SavedLearner, WarmStart},
+    width_remark,
 };
-use crate::{Result, audit, contest::Contestant};
+use crate::{
+    FastNoise, Result, audit,
+    contest::Contestant,
+    simulate::{Knowledge, Player},
+};
 
 /// What `kind = "joint"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,12 +45,12 @@ pub struct JointLines {
     /// How noise is made.
     #[serde(default)]
     pub mechanism: MechanismName,
-    /// Certified: which confidence set; by default the tight one in `exact` mode and the paper's in `paper` mode.
+    /// How releases become policies: `tuned`, `certified` or `fixed`.
+    #[serde(default)]
+    pub rule: Option<Rule>,
+    /// `paper`: the publication's confidence set in place of a rule, for its Gaussian tree; it has it in `paper` mode anyway.
     #[serde(default)]
     pub confidence: Option<ConfidenceName>,
-    /// Multiplies the tight bonus; anything but 1 is not certified, 0 is greedy.
-    #[serde(default = "one")]
-    pub bonus_scale: f64,
     /// rho_min to shift the regulariser to, in place of the publication's (Experiment 3).
     #[serde(default)]
     pub minimum: Option<f64>,
@@ -54,10 +60,7 @@ pub struct JointLines {
     /// When sums are released and the policy learns.
     #[serde(default)]
     pub schedule: Schedule,
-    /// Tuned: how noisy sums become a policy, in `exact` mode.
-    #[serde(default)]
-    pub exploration: Option<Exploration>,
-    /// Tuned: whether rewards are centred before they are summed, in `exact` mode; by default where there is a constant feature.
+    /// Whether rewards are centred before they are summed, in `exact` mode; by default where there is a constant feature.
     #[serde(default)]
     pub centred: Option<bool>,
     /// Forget everything after every so many rewards: for a theta* that moves.
@@ -72,10 +75,6 @@ pub struct JointLines {
     /// Folder in which each trial's learner is saved.
     #[serde(default)]
     pub save: Option<PathBuf>,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 /// Mechanisms by the names experiments use.
@@ -103,9 +102,7 @@ pub enum MechanismName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfidenceName {
-    /// The proved bound with known noise and the best lambda.
-    Tight,
-    /// Proposition 4 of the paper.
+    /// Proposition 4 of Shariff and Sheffet.
     Paper,
 }
 
@@ -117,12 +114,11 @@ impl JointLines {
             privacy,
             mode: Mode::default(),
             mechanism: MechanismName::default(),
+            rule: None,
             confidence: None,
-            bonus_scale: 1.0,
             minimum: None,
             fresh_dummies: false,
             schedule: Schedule::default(),
-            exploration: None,
             centred: None,
             restart_every: None,
             contributions_per_person: None,
@@ -158,19 +154,26 @@ impl JointLines {
     pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
         self.check_contributions()?;
         let setting = &setting.with_contributions(self.contributions_per_person);
-        if !self.is_certified(setting)? {
-            return Ok(Box::new(self.tuned(setting)?));
-        }
         let plain =
             self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
-        match setting.blocks {
-            Some(_) if plain => Ok(Box::new(self.learner(setting)?)),
-            _ => Ok(Box::new(self.certified(setting)?)),
+        if setting.blocks.is_some() && plain {
+            return Ok(Box::new(self.blocks(setting)?));
+        }
+        let in_blocks = "it is simulated in whole blocks only, in a gap environment without circumstances, restarts and saved learners";
+        nothing_is_ignored(&[
+            ("minimum", self.minimum.is_some(), in_blocks),
+            ("fresh_dummies", self.fresh_dummies, in_blocks),
+            ("confidence", self.confidence.is_some(), in_blocks),
+        ])?;
+        match (self.mode, self.mechanism.published()) {
+            (Mode::Exact, _) => Ok(Box::new(self.exact(setting)?)),
+            (Mode::Paper, Some(_)) => Ok(Box::new(self.shariff_and_sheffet(setting)?)),
+            (Mode::Paper, None) => Ok(Box::new(self.public_code(setting)?)),
         }
     }
 
-    /// The certified learner in whole blocks, or what stands in its way.
-    pub fn learner(&self, setting: &Setting) -> Result<Learner> {
+    /// The learner in whole blocks, or what stands in its way.
+    pub fn blocks(&self, setting: &Setting) -> Result<BlockPlayed> {
         let Budget { epsilon, delta } = self.privacy;
         let Some(gap) = setting.blocks else {
             let remedy = "whole blocks are simulated in the gap environment only";
@@ -178,29 +181,7 @@ impl JointLines {
         };
         let published =
             Published::new(setting.problem, epsilon, delta, setting.alpha(), setting.rounds)?;
-        Builder { lines: self, setting, gap, published }.learner()
-    }
-
-    /// Whether the policy comes from a confidence set with a theorem.
-    fn is_certified(&self, setting: &Setting) -> Result<bool> {
-        let tuned = self.exploration.is_some() || self.centred.is_some();
-        let certified = [
-            ("confidence", self.confidence.is_some()),
-            ("bonus_scale", self.bonus_scale != 1.0),
-            ("minimum", self.minimum.is_some()),
-            ("fresh_dummies", self.fresh_dummies),
-        ];
-        if tuned {
-            let why = "it belongs to certified confidence sets, and `exploration` or `centred` ask for tuned ones";
-            nothing_is_ignored(&certified.map(|(key, given)| (key, given, why)))?;
-            return Ok(false);
-        }
-        let published = matches!(
-            self.mechanism,
-            MechanismName::GaussianTree | MechanismName::Wishart | MechanismName::WishartUnshifted
-        );
-        let asked = published || certified.iter().any(|(_, given)| *given);
-        Ok(asked || setting.bounds.intercept.is_none())
+        Builder { lines: self, setting, gap, published }.blocks()
     }
 
     pub(super) fn name(&self, what: &str) -> String {
@@ -226,158 +207,161 @@ impl JointLines {
         })
     }
 
-    /// Releases of sums over `domain`, each stream as long as learners live.
-    pub(super) fn stream(&self, domain: Domain, setting: &Setting) -> Result<PrivateSumParams> {
+    /// What core's learner is told, in `exact` mode.
+    pub fn params(&self, setting: &Setting) -> Result<JointParams> {
         let Budget { epsilon, delta } = self.privacy;
-        let least = self.schedule.first();
-        if let Some(every) = self.restart_every
-            && every < least
-        {
-            let remedy = format!("the first release comes after {least} rewards: give more");
-            return Err(reticent::Error::invalid("restart_every", every, remedy).into());
-        }
-        let horizon = self.restart_every.map_or(setting.rounds, |every| every.min(setting.rounds));
-        Ok(PrivateSumParams {
+        let bounds = match (self.centred, setting.bounds.intercept) {
+            (Some(true), None) => {
+                let remedy = "arms have no constant feature here, so a centred reward is not linear in them: leave it out";
+                return Err(reticent::Error::invalid("centred", true, remedy).into());
+            }
+            (Some(false), _) => Bounds { intercept: None, ..setting.bounds },
+            _ => setting.bounds,
+        };
+        Ok(JointParams {
+            rule: setting.informed(self.rule.unwrap_or_default(), &bounds),
             mechanism: self.stream_mechanism()?,
             schedule: self.schedule,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
-            ..PrivateSumParams::new(domain, Some(horizon), Calibration::Budget { epsilon, delta })
+            restart_every: self.restart_every,
+            ..JointParams::new(bounds, epsilon, delta, Some(setting.rounds))
         })
     }
 
-    /// The curator of a certified learner, stepped.
-    fn certified(&self, setting: &Setting) -> Result<Stepped> {
-        let name = self.name(&format!("{:?}", self.mechanism));
-        let in_blocks = "it is simulated in whole blocks only, in a gap environment without circumstances, restarts and saved learners";
-        nothing_is_ignored(&[
-            ("minimum", self.minimum.is_some(), in_blocks),
-            ("fresh_dummies", self.fresh_dummies, in_blocks),
-        ])?;
-        if self.mode == Mode::Paper {
-            return self.shariff_and_sheffet(setting, name);
+    /// Core's learner, stepped.
+    fn exact(&self, setting: &Setting) -> Result<Stepped> {
+        let name = self.name("joint");
+        let params = self.params(setting)?;
+        let plan = params.check()?;
+        let guarantee = plan.guarantee()?.simulated();
+        let attacks = audit::sums::attacks(plan.sums(), &guarantee);
+        let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
+        if let Some(warm) = &warm {
+            start(&plan, Some(warm.first()), 0)?;
         }
-        if self.confidence == Some(ConfidenceName::Paper) {
-            let remedy = "it needs the gaussian_tree in `paper` mode";
-            return Err(reticent::Error::invalid("confidence", "paper", remedy).into());
-        }
-        let params = self.stream(setting.problem.domain(), setting)?;
-        let guarantee = params.check()?.guarantee(self.privacy.delta)?.simulated();
-        // What a warm start adds to a release is one more event that may fail; each life has its share of alpha.
-        let lifetime = self.restart_every.map_or(setting.rounds, |every| every.min(setting.rounds));
-        let lives = setting.rounds.div_ceil(lifetime.max(1));
-        let releases =
-            self.schedule.releases(lifetime).max(1) + u64::from(self.warm_start.is_some());
-        let confidence = Confidence::Tight { releases: Some(releases), scale: self.bonus_scale };
-        let alpha = setting.alpha() / lives.max(1) as f64;
-        let rule = ConfidenceRule::new(setting.problem, alpha, confidence)?;
-        let mut plan = CuratorPlan::new(
-            setting,
-            Rule::Certified(rule),
-            SourcePlan::Stream(Box::new(params.check()?)),
-        );
-        plan.restart_every = self.restart_every;
-        let certified = rule.certified();
-        let remark = "The bonus is scaled by hand: the confidence set is not certified.";
-        let stepped =
-            plan.stepped(name, setting, self.warm_start.as_deref(), self.save.as_deref())?;
-        let remarks = (!certified).then(|| remark.to_string());
-        let attacks = audit::sums::attacks(&params, &guarantee);
+        let begin = warm.clone();
+        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
+        stepped.start = Arc::new(move |trial, seed| {
+            let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
+            Ok(Box::new(start(&plan, saved.as_ref(), seed)?))
+        });
+        stepped.warm_start = warm;
+        stepped.save.clone_from(&self.save);
+        let linearity = params.rule.is_certified().then(|| setting.linearity()).flatten();
         Ok(stepped
             .certified_by(guarantee)
-            .remarking(remarks)
-            .remarking(setting.linearity())
+            .remarking(width_remark(&params.rule))
+            .remarking(linearity)
             .attacked_by(attacks))
     }
 
     /// The published trees, as they are deployed.
-    fn shariff_and_sheffet(&self, setting: &Setting, name: String) -> Result<Stepped> {
+    fn shariff_and_sheffet(&self, setting: &Setting) -> Result<Stepped> {
         let why = "published constants are for one run of one learner with their own width";
         nothing_is_ignored(&[
-            ("confidence", self.confidence.is_some(), why),
-            ("bonus_scale", self.bonus_scale != 1.0, why),
+            ("rule", self.rule.is_some(), why),
+            ("centred", self.centred.is_some(), why),
             ("restart_every", self.restart_every.is_some(), why),
             ("warm_start", self.warm_start.is_some(), why),
             ("save", self.save.is_some(), why),
         ])?;
-        let published = match self.mechanism {
-            MechanismName::GaussianTree => PublishedNoise::Gaussian,
-            MechanismName::Wishart => PublishedNoise::Wishart,
-            MechanismName::WishartUnshifted => PublishedNoise::WishartUnshifted,
-            other => {
-                let remedy = "the paper has gaussian_tree, wishart and wishart_unshifted";
-                let value = format!("{other:?}");
-                return Err(reticent::Error::invalid("mechanism", value, remedy).into());
-            }
-        };
         let Budget { epsilon, delta } = self.privacy;
         let params = JointParams {
-            published,
-            alpha: Some(setting.alpha()),
+            published: self.mechanism.published().unwrap_or_default(),
             schedule: self.schedule,
             ..JointParams::published(setting.problem, epsilon, delta, setting.rounds)
         };
-        let deployed = params.check()?;
-        let source = SourcePlan::Stream(Box::new(deployed.sums().check()?));
-        let plan = CuratorPlan::new(setting, Rule::Certified(*deployed.rule()), source);
-        let stepped = plan.stepped(name, setting, None, None)?;
-        let guarantee = deployed.guarantee()?.simulated();
-        let mut attacks = audit::sums::attacks(deployed.sums(), &guarantee);
+        let plan = params.check()?;
+        let guarantee = plan.guarantee()?.simulated();
+        let mut attacks = audit::sums::attacks(plan.sums(), &guarantee);
         attacks.extend(audit::joint::attacks(&params, &guarantee));
-        Ok(stepped.certified_by(guarantee).attacked_by(attacks))
+        let name = self.name(&format!("{:?}", self.mechanism));
+        let player = move |seed| Ok(Box::new(start(&plan, None, seed)?) as Box<dyn Player>);
+        let stepped = Stepped::new(name, setting, player).certified_by(guarantee);
+        Ok(stepped.remarking(setting.linearity()).attacked_by(attacks))
     }
 
-    /// A curator with a tuned width: chosen by simulation or by a publication, no confidence guarantee.
-    fn tuned(&self, setting: &Setting) -> Result<Stepped> {
+    /// The public code of Chowdhury and Zhou.
+    fn public_code(&self, setting: &Setting) -> Result<Stepped> {
         let name = self.name("joint");
         let Budget { epsilon, delta } = self.privacy;
-        if self.mode == Mode::Paper {
-            let why = "the code of Chowdhury and Zhou has its own";
-            nothing_is_ignored(&[
-                ("exploration", self.exploration.is_some(), why),
-                ("centred", self.centred.is_some(), why),
-                ("mechanism", self.mechanism != MechanismName::default(), why),
-                ("schedule", self.schedule != Schedule::default(), why),
-                ("restart_every", self.restart_every.is_some(), why),
-                ("warm_start", self.warm_start.is_some(), why),
-                ("save", self.save.is_some(), why),
-            ])?;
-            let constants = setting.published(PublishedMechanism::PublicJoint, self.privacy, 1);
-            let source = SourcePlan::PublicNodes { noise: constants.noise(epsilon)? };
-            let rule = Rule::Tuned { exploration: constants.exploration(epsilon)?, centred: false };
-            let plan = CuratorPlan::new(setting, rule, source);
-            // What stands behind the claim is not what is played: its price is a remark and no certificate.
-            let tree = setting.published_guarantee(&constants, epsilon, TrustModel::Joint)?;
-            let mut remarks = vec![
-                "no certificate: the public code, as it is played here, adds the same node noise after every reward, so that consecutive sums differ by one person's data as they are and no epsilon holds".to_string(),
-            ];
-            remarks.extend(tree.claimed().map(|claim| {
-                format!(
-                    "the binary tree of {} levels over {} rounds that the code stands for, and does not run, would be ({}, {delta:e})-differentially private; claimed {claim}",
-                    constants.tree_levels(),
-                    setting.rounds,
-                    tree.epsilon_text(),
-                )
-            }));
-            let attacks = vec![plan.attack_on_nodes(&tree)];
-            let stepped = plan.stepped(name, setting, None, None)?;
-            return Ok(stepped.remarking(remarks).attacked_by(attacks));
+        let why = "the code of Chowdhury and Zhou has its own";
+        nothing_is_ignored(&[
+            ("rule", self.rule.is_some(), why),
+            ("centred", self.centred.is_some(), why),
+            ("mechanism", self.mechanism != MechanismName::default(), why),
+            ("schedule", self.schedule != Schedule::default(), why),
+            ("restart_every", self.restart_every.is_some(), why),
+            ("warm_start", self.warm_start.is_some(), why),
+            ("save", self.save.is_some(), why),
+        ])?;
+        let constants = setting.published(PublishedMechanism::PublicJoint, self.privacy, 1);
+        // What stands behind the claim is not what is played: its price is a remark and no certificate.
+        let tree = setting.published_guarantee(&constants, epsilon, TrustModel::Joint)?;
+        let code = PublicCode::new(&constants, epsilon, setting)?;
+        let mut remarks = vec![
+            "no certificate: the public code, as it is played here, adds the same node noise after every reward, so that consecutive sums differ by one person's data as they are and no epsilon holds".to_string(),
+        ];
+        remarks.extend(tree.claimed().map(|claim| {
+            format!(
+                "the binary tree of {} levels over {} rounds that the code stands for, and does not run, would be ({}, {delta:e})-differentially private; claimed {claim}",
+                constants.tree_levels(),
+                setting.rounds,
+                tree.epsilon_text(),
+            )
+        }));
+        let attacks = vec![code.attack(&tree)];
+        let player = move |seed| Ok(Box::new(code.start(seed)?) as Box<dyn Player>);
+        Ok(Stepped::new(name, setting, player).remarking(remarks).attacked_by(attacks))
+    }
+}
+
+impl MechanismName {
+    /// The publication's noise, if it is one of its trees.
+    fn published(self) -> Option<PublishedNoise> {
+        match self {
+            MechanismName::GaussianTree => Some(PublishedNoise::Gaussian),
+            MechanismName::Wishart => Some(PublishedNoise::Wishart),
+            MechanismName::WishartUnshifted => Some(PublishedNoise::WishartUnshifted),
+            _ => None,
         }
-        let centred = self.centred.unwrap_or(setting.bounds.intercept.is_some());
-        if centred && setting.bounds.intercept.is_none() {
-            let remedy = "arms have no constant feature here, so a centred reward is not linear in them: leave it out";
-            return Err(reticent::Error::invalid("centred", true, remedy).into());
+    }
+}
+
+/// Core's learner on simulation noise, which begins with what an earlier one left, if it speaks of the same thing.
+fn start(plan: &JointPlan, saved: Option<&SavedLearner>, seed: u64) -> Result<Curator<FastNoise>> {
+    let noise = FastNoise::seeded(seed);
+    let Some(saved) = saved else { return Ok(plan.clone().curator(noise)) };
+    let refuse =
+        |remedy: &str| Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());
+    match &saved.knowledge {
+        Knowledge::Releases(bytes) => Ok(plan.clone().curator_from(Legacy::load(bytes)?, noise)?),
+        Knowledge::Server(_) => {
+            refuse("it holds the server of a local protocol: start a `local` learner with it")
         }
-        let params =
-            self.stream(Domain::regression(setting.bounds.dimension, 1.0, 1.0), setting)?;
-        let guarantee = params.check()?.guarantee(delta)?.simulated();
-        let exploration = self.exploration.unwrap_or_default();
-        let rule = Rule::Tuned { exploration, centred };
-        let mut plan =
-            CuratorPlan::new(setting, rule, SourcePlan::Stream(Box::new(params.check()?)));
-        plan.restart_every = self.restart_every;
-        let stepped =
-            plan.stepped(name, setting, self.warm_start.as_deref(), self.save.as_deref())?;
-        let attacks = audit::sums::attacks(&params, &guarantee);
-        Ok(stepped.certified_by(guarantee).remarking(tuned(&exploration)).attacked_by(attacks))
+        Knowledge::Exact(_) => refuse(
+            "it holds the sums of a learner without privacy: start a `linucb` learner with it",
+        ),
+    }
+}
+
+impl Player for Curator<FastNoise> {
+    fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
+        Ok(Curator::choose(self, arms, round)?.arm)
+    }
+
+    fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
+        Curator::observe(self, features, reward)?;
+        Ok(())
+    }
+
+    fn pass(&mut self, _: u64) -> Result<()> {
+        Curator::pass(self)?;
+        Ok(())
+    }
+
+    fn knowledge(&self) -> Option<Knowledge> {
+        // Without a release nothing has been learnt yet.
+        self.legacy().ok().map(|legacy| Knowledge::Releases(legacy.save()))
     }
 }

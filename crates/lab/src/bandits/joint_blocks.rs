@@ -1,21 +1,23 @@
-//! `kind = "joint"` with a certified confidence set, in whole blocks: every mechanism and every published constant of paper 1.
+//! `kind = "joint"` in whole blocks: every mechanism, and every published constant of paper 1.
 
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{Confidence, ConfidenceRule, JointParams, Problem, Published, Regularizer},
+    bandit::{JointParams, Problem, Published, Regularizer, Rule},
     privacy::{Guarantee, Mode},
     release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
 
 use super::{
-    Budget, ConfidenceName, JointLines, Learner, MechanismName, Setting, blocks::NoisePlan,
+    BlockPlayed, Budget, JointLines, MechanismName, Setting,
+    blocks::{Learner, TreePlan},
     nothing_is_ignored,
 };
 use crate::{
     Result,
     audit::{self, Attack},
     environment::GapParams,
+    simulate::NodeNoise,
 };
 
 /// Everything a joint learner is made from.
@@ -28,7 +30,7 @@ pub(super) struct Builder<'a> {
 
 impl Builder<'_> {
     /// The learner, or what stands in its way.
-    pub(super) fn learner(&self) -> Result<Learner> {
+    pub(super) fn blocks(&self) -> Result<BlockPlayed> {
         self.lines.schedule.check()?;
         self.nothing_is_ignored()?;
         match (self.lines.mechanism, self.lines.mode) {
@@ -48,14 +50,22 @@ impl Builder<'_> {
 
     /// A key that would have no effect is refused, not passed over.
     fn nothing_is_ignored(&self) -> Result<()> {
-        let JointLines { mechanism, mode, minimum, fresh_dummies, .. } = self.lines;
+        let JointLines { mechanism, mode, minimum, fresh_dummies, rule, confidence, .. } =
+            self.lines;
         let wishart = matches!(mechanism, MechanismName::Wishart | MechanismName::WishartUnshifted);
-        let published =
-            wishart || (*mechanism, *mode) == (MechanismName::GaussianTree, Mode::Paper);
+        let published = wishart || *mechanism == MechanismName::GaussianTree;
+        let set = published && (*mode == Mode::Paper || confidence.is_some());
         nothing_is_ignored(&[
+            ("rule", rule.is_some() && set, "the publication has its own confidence set"),
+            (
+                "confidence",
+                confidence.is_some() && *mechanism != MechanismName::GaussianTree,
+                "it belongs to the gaussian_tree",
+            ),
+            ("centred", self.lines.centred.is_some(), "arms have no constant feature here"),
             (
                 "minimum",
-                minimum.is_some() && !published,
+                minimum.is_some() && !set,
                 "it belongs to the regularisers of `paper` mode",
             ),
             ("fresh_dummies", *fresh_dummies && !wishart, "it belongs to Wishart trees"),
@@ -66,38 +76,26 @@ impl Builder<'_> {
         reticent::Error::invalid("mechanism", format!("{:?}", self.lines.mechanism), remedy).into()
     }
 
-    fn budget(&self) -> Calibration {
-        let Budget { epsilon, delta } = self.lines.privacy;
-        Calibration::Budget { epsilon, delta }
-    }
-
-    /// A mechanism of the core, indexed by release.
-    fn stream(&self) -> Result<Learner> {
-        let params = self.lines.stream(self.setting.problem.domain(), self.setting)?;
-        let guarantee = params.check()?.guarantee(self.lines.privacy.delta)?;
-        if self.lines.confidence == Some(ConfidenceName::Paper) {
-            return Err(reticent::Error::invalid(
-                "confidence",
-                "paper",
-                "it needs the gaussian_tree",
-            )
-            .into());
-        }
-        let releases = self.lines.schedule.releases(self.setting.rounds);
-        let attacks = self.attacks(&params, &guarantee);
-        let noise = NoisePlan::Stream { params, releases };
-        self.finish(params.domain, noise, self.tight(), guarantee, attacks)
+    /// A curator with a mechanism of the core, indexed by release.
+    fn stream(&self) -> Result<BlockPlayed> {
+        let params = self.lines.params(self.setting)?;
+        let plan = params.check()?;
+        let guarantee = plan.guarantee()?;
+        let mut attacks = audit::sums::attacks(plan.sums(), &guarantee);
+        attacks.extend(audit::joint::attacks(&params, &guarantee));
+        Ok(self.finish(Learner::Private(Box::new(plan)), guarantee, attacks))
     }
 
     /// A binary tree over rounds with the same noise on matrix and vector, published or exactly calibrated.
-    fn gaussian_tree(&self) -> Result<Learner> {
+    fn gaussian_tree(&self) -> Result<BlockPlayed> {
         let Problem { dimension, feature_bound, reward_bound, .. } = self.setting.problem;
         let split = (reward_bound / feature_bound).powi(2);
         let domain = Domain::Regression { dimension, feature_bound, reward_bound, split };
         let levels = self.published.levels();
+        let Budget { epsilon, delta } = self.lines.privacy;
         let calibration = match self.lines.mode {
             Mode::Paper => Calibration::Sigma(self.published.gaussian_deviation()),
-            Mode::Exact => self.budget(),
+            Mode::Exact => Calibration::Budget { epsilon, delta },
         };
         let params = PrivateSumParams {
             mechanism: Mechanism::Tree { levels: Some(levels) },
@@ -106,18 +104,25 @@ impl Builder<'_> {
         };
         // What is played is one node of the sums that are certified: the first release has just one, on the vector as it is.
         let deviation = params.check()?.deviations(1)?.last().copied().unwrap_or(0.0);
-        let guarantee = self.claim(params.check()?.guarantee(self.lines.privacy.delta)?)?;
-        let paper = self.regularized(self.published.gaussian_regularizer(deviation));
-        let confidence = match (self.lines.confidence, self.lines.mode) {
-            (Some(ConfidenceName::Tight), _) | (None, Mode::Exact) => self.tight(),
-            _ => paper,
+        let guarantee = self.claim(params.check()?.guarantee(delta)?)?;
+        let rule = match (self.lines.confidence, self.lines.mode) {
+            (None, Mode::Exact) => {
+                let rule = self.lines.rule.unwrap_or_default();
+                self.setting.informed(rule, &self.setting.bounds)
+            }
+            _ => self.regularized(self.published.gaussian_regularizer(deviation)),
         };
-        let attacks = self.attacks(&params, &guarantee);
-        self.finish(domain, NoisePlan::Gaussian { deviation }, confidence, guarantee, attacks)
+        let deployed =
+            JointParams::published(self.setting.problem, epsilon, delta, self.setting.rounds);
+        let mut attacks = audit::sums::attacks(&params, &guarantee);
+        if self.lines.mode == Mode::Paper {
+            attacks.extend(audit::joint::attacks(&deployed, &guarantee));
+        }
+        self.tree(NodeNoise::Gaussian { deviation }, domain, rule, guarantee, attacks)
     }
 
     /// The paper's Wishart tree, with the guarantee of the learner that is deployed.
-    fn wishart(&self) -> Result<Learner> {
+    fn wishart(&self) -> Result<BlockPlayed> {
         let shifted = self.lines.mechanism == MechanismName::Wishart;
         let regularizer = if shifted {
             self.published.shifted_wishart_regularizer()
@@ -126,46 +131,18 @@ impl Builder<'_> {
         };
         let Setting { problem, rounds, .. } = self.setting.clone();
         let Budget { epsilon, delta } = self.lines.privacy;
-        let deployed = JointParams {
-            alpha: Some(self.setting.alpha()),
-            ..JointParams::published_wishart(problem, epsilon, delta, rounds, shifted)
-        };
-        let guarantee = deployed.check()?.guarantee()?;
-        let noise = NoisePlan::Wishart {
+        let deployed = JointParams::published_wishart(problem, epsilon, delta, rounds, shifted);
+        let plan = deployed.check()?;
+        let guarantee = plan.guarantee()?;
+        let node = NodeNoise::Wishart {
             degrees: self.published.wishart_degrees(),
             scale: self.published.squared_bound().sqrt(),
             nodes: self.published.levels(),
             fresh_dummies: self.lines.fresh_dummies,
         };
-        let attacks = self.attacks(deployed.check()?.sums(), &guarantee);
-        self.finish(problem.domain(), noise, self.regularized(regularizer), guarantee, attacks)
-    }
-
-    /// Every release of the deployed sums, and the actions of the learner around them where the core has it.
-    fn attacks(&self, sums: &PrivateSumParams, guarantee: &Guarantee) -> Vec<Attack> {
-        let Setting { problem, rounds, .. } = *self.setting;
-        let Budget { epsilon, delta } = self.lines.privacy;
-        let alpha = Some(self.setting.alpha());
-        let learner = match (self.lines.mode, self.lines.mechanism) {
-            (Mode::Exact, MechanismName::GaussianTree) => None,
-            (Mode::Exact, _) => Some(JointParams {
-                alpha,
-                mechanism: sums.mechanism,
-                schedule: sums.schedule,
-                contributions_per_person: sums.contributions_per_person,
-                ..JointParams::new(problem, epsilon, delta, Some(rounds))
-            }),
-            (Mode::Paper, MechanismName::GaussianTree) => {
-                Some(JointParams::published(problem, epsilon, delta, rounds))
-            }
-            (Mode::Paper, name) => {
-                let shifted = name == MechanismName::Wishart;
-                Some(JointParams::published_wishart(problem, epsilon, delta, rounds, shifted))
-            }
-        };
-        let mut all = audit::sums::attacks(sums, guarantee);
-        all.extend(learner.iter().flat_map(|params| audit::joint::attacks(params, guarantee)));
-        all
+        let mut attacks = audit::sums::attacks(plan.sums(), &guarantee);
+        attacks.extend(audit::joint::attacks(&deployed, &guarantee));
+        self.tree(node, problem.domain(), self.regularized(regularizer), guarantee, attacks)
     }
 
     fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
@@ -178,37 +155,45 @@ impl Builder<'_> {
         })
     }
 
-    fn tight(&self) -> Confidence {
-        let releases = self.lines.schedule.releases(self.setting.rounds).max(1);
-        Confidence::Tight { releases: Some(releases), scale: self.lines.bonus_scale }
+    /// Proposition 4 with these bounds.
+    fn regularized(&self, regularizer: Regularizer) -> Rule {
+        let Problem { feature_bound, reward_bound, parameter_bound, noise, .. } =
+            self.setting.problem;
+        Rule::Regularized {
+            regularizer: match self.lines.minimum {
+                Some(minimum) => regularizer.shifted_to(minimum),
+                None => regularizer,
+            },
+            failure_probability: Some(self.setting.alpha()),
+            parameter_bound: parameter_bound * (feature_bound / reward_bound),
+            reward_noise: noise / reward_bound,
+        }
     }
 
-    fn regularized(&self, regularizer: Regularizer) -> Confidence {
-        Confidence::Regularized(match self.lines.minimum {
-            Some(minimum) => regularizer.shifted_to(minimum),
-            None => regularizer,
-        })
-    }
-
-    fn finish(
+    fn tree(
         &self,
+        node: NodeNoise,
         domain: Domain,
-        noise: NoisePlan,
-        confidence: Confidence,
+        rule: Rule,
         guarantee: Guarantee,
         attacks: Vec<Attack>,
-    ) -> Result<Learner> {
-        Ok(Learner {
+    ) -> Result<BlockPlayed> {
+        let schedule = self.lines.schedule;
+        let rounds = self.setting.rounds;
+        let rule = rule.plan(domain, Some(rounds), Some(schedule.releases(rounds).max(1)))?;
+        let learner = Learner::Tree(TreePlan { node, domain, schedule, rule });
+        Ok(self.finish(learner, guarantee, attacks))
+    }
+
+    fn finish(&self, learner: Learner, guarantee: Guarantee, attacks: Vec<Attack>) -> BlockPlayed {
+        BlockPlayed {
             name: self.lines.name(&format!("{:?}", self.lines.mechanism)),
             setting: self.setting.clone(),
             gap: self.gap,
             epsilon: Some(self.lines.privacy.epsilon),
-            domain,
-            schedule: self.lines.schedule,
-            rule: ConfidenceRule::new(self.setting.problem, self.setting.alpha(), confidence)?,
             guarantee: Some(guarantee.simulated()),
-            noise,
+            learner,
             attacks: Arc::new(attacks),
-        })
+        }
     }
 }

@@ -1,30 +1,25 @@
 //! `kind = "linucb"`: no privacy, the yardstick of every private variant.
-//!
-//! As with `joint`, the width is certified (`regularizer`, `schedule`) or tuned (`width`); without any of them the gap environment has the
-//! certified one and worlds with a constant feature the tuned one.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use reticent::{
-    bandit::{
-        Arms, Confidence, ConfidenceRule, Exploration, LinUcb, LinUcbParams, Problem,
-        PublishedLocal, Regularizer, bounds,
-    },
+    bandit::{Arms, LinUcb, LinUcbParams, PublishedLocal, Regularizer, Rule, bounds},
     privacy::Mode,
+    randomize::Bounds,
     release::Schedule,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Learner, Setting, Stepped,
-    curator::{CuratorPlan, Rule, SourcePlan},
-    nothing_is_ignored,
+    BlockPlayed, Setting, Stepped, nothing_is_ignored,
+    saved::{SavedLearner, WarmStart},
+    width_remark,
 };
 use crate::{
     Result,
     contest::{Bound, Checkpoint, Contestant, Side, Trial, mix},
     environment::GapParams,
-    simulate::{GapSteps, Player, largest_variance},
+    simulate::{GapSteps, Knowledge, Player, largest_variance},
 };
 
 /// What `kind = "linucb"` takes.
@@ -34,16 +29,17 @@ pub struct LinUcbLines {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
-    /// Tuned: `paper` has the width of the code of Chowdhury and Zhou, regulariser 1e-4.
+    /// `paper` has the width of the code of Chowdhury and Zhou, regulariser 1e-4.
     #[serde(default)]
     pub mode: Mode,
-    /// Tuned: the width, by default 1; found by simulation, certified by nobody.
+    /// How sums become policies: `tuned`, `certified` or `fixed`.
     #[serde(default)]
-    pub width: Option<f64>,
-    /// Certified: rho, the constant regulariser, by default 1.
+    pub rule: Option<Rule>,
+    /// rho of the certified rule, by default 1.
     #[serde(default)]
     pub regularizer: Option<f64>,
-    /// Certified: when the policy learns. `every_round` is the textbook's LinUCB; the default is as good and far faster to simulate.
+    /// When the policy learns: by default every round, and where whole blocks are played on the schedule that private learners have, which
+    /// is as good and far faster to simulate.
     #[serde(default)]
     pub schedule: Option<Schedule>,
     /// Forget everything after every so many rewards: for a theta* that moves.
@@ -66,105 +62,135 @@ impl LinUcbLines {
     /// The learner, or what stands in its way.
     pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
         let name = self.name.clone().unwrap_or_else(|| "LinUCB, not private".into());
-        let tuned = self.width.is_some() || self.mode == Mode::Paper;
-        let why = "it belongs to the certified width, and `width` or `mode` ask for another";
-        nothing_is_ignored(&[
-            ("width", self.width.is_some() && self.mode == Mode::Paper, "that code has its own"),
-            ("regularizer", self.regularizer.is_some() && tuned, why),
-            ("schedule", self.schedule.is_some() && tuned, why),
-        ])?;
-        let asked = self.regularizer.is_some() || self.schedule.is_some();
-        if tuned || (setting.bounds.intercept.is_some() && !asked) {
-            return Ok(Box::new(self.tuned(name, setting)?));
-        }
+        let params = self.params(setting)?;
+        params.check()?;
+        let certified = matches!(params.rule, Rule::Certified { .. });
+        let why = "it belongs to the certified rule: give rule = \"certified\"";
+        nothing_is_ignored(&[("regularizer", self.regularizer.is_some() && !certified, why)])?;
         let plain =
             self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
-        let schedule = self.schedule.unwrap_or_default();
-        let params = self.params(setting);
-        params.check()?;
-        match (setting.blocks, schedule) {
-            (Some(gap), Schedule::EveryRound) if plain && gap.fresh_arms && gap.dimension >= 3 => {
+        match (setting.blocks, params.schedule) {
+            (Some(gap), Schedule::EveryRound)
+                if plain && certified && gap.fresh_arms && gap.dimension >= 3 =>
+            {
                 Ok(Box::new(EveryRound { name, setting: setting.clone(), gap, params }))
             }
-            (_, Schedule::EveryRound) if plain => {
-                Ok(Box::new(self.stepped(name, setting).remarking(setting.linearity())))
+            (Some(gap), schedule) if plain && schedule != Schedule::EveryRound => {
+                Ok(Box::new(BlockPlayed::not_private(name, params, setting, gap)?))
             }
-            (Some(gap), _) if plain => {
-                let rho = params.regularizer;
-                Ok(Box::new(Learner::not_private(name, rho, schedule, setting, gap)?))
-            }
-            _ => {
-                schedule.check()?;
-                let lives =
-                    self.restart_every.map_or(1, |every| setting.rounds.div_ceil(every.max(1)));
-                let confidence = Confidence::Regularized(Regularizer::constant(params.regularizer));
-                let alpha = setting.alpha() / lives.max(1) as f64;
-                let rule = ConfidenceRule::new(setting.problem, alpha, confidence)?;
-                let source = SourcePlan::Exact(schedule);
-                let plan = CuratorPlan::new(setting, Rule::Certified(rule), source);
-                Ok(Box::new(self.curator(name, setting, plan)?.remarking(setting.linearity())))
-            }
+            _ => Ok(Box::new(self.stepped(name, setting)?)),
         }
     }
 
-    /// The width is a number, and the policy learns every round.
-    fn tuned(&self, name: String, setting: &Setting) -> Result<Stepped> {
-        let (norm, dimension) = (setting.bounds.feature_bound, setting.bounds.dimension);
-        let exploration = match self.mode {
-            Mode::Paper => Exploration::Fixed {
+    /// Core's learner in any environment, round by round.
+    pub(super) fn stepped(&self, name: String, setting: &Setting) -> Result<Stepped> {
+        let params = self.params(setting)?;
+        let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
+        if let Some(warm) = &warm {
+            start(&params, Some(warm.first()))?;
+        }
+        let begin = warm.clone();
+        let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
+        stepped.start = Arc::new(move |trial, _| {
+            let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
+            Ok(Box::new(start(&params, saved.as_ref())?))
+        });
+        stepped.warm_start = warm;
+        stepped.save.clone_from(&self.save);
+        let tuned = "the width is tuned by simulation, on arms drawn once with d = 5: no confidence set is certified, and where arms stay the same some trials settle on a wrong one; `rule = { fixed = { width = 2.0 } }` is safer there";
+        let remark = match params.rule {
+            Rule::Tuned { .. } => Some(tuned.to_string()),
+            Rule::Certified { .. } => setting.linearity(),
+            _ => None,
+        };
+        let kept =
+            "the saved learner holds people's data as they are: protect the file as you would them";
+        Ok(stepped
+            .remarking(remark)
+            .remarking(width_remark(&params.rule).filter(|_| params.rule != Rule::default()))
+            .remarking(self.save.iter().map(|_| kept.to_string())))
+    }
+
+    fn params(&self, setting: &Setting) -> Result<LinUcbParams> {
+        let published = self.mode == Mode::Paper;
+        let why = "the code of Chowdhury and Zhou has its own";
+        nothing_is_ignored(&[
+            ("rule", self.rule.is_some() && published, why),
+            ("regularizer", self.regularizer.is_some() && published, why),
+            ("schedule", self.schedule.is_some() && published, why),
+        ])?;
+        let bounds = match published {
+            // That code does not centre rewards.
+            true => Bounds { intercept: None, ..setting.bounds },
+            false => setting.bounds,
+        };
+        let (norm, dimension) = (bounds.feature_bound, bounds.dimension);
+        let rule = match published {
+            true => Rule::Fixed {
                 ridge: 1e-4 / (norm * norm),
                 width: PublishedLocal::public_width(1.0, setting.rounds, dimension, norm),
             },
-            Mode::Exact => Exploration::Fixed { ridge: 1.0, width: self.width.unwrap_or(1.0) },
+            false => {
+                let rule = setting.informed(self.rule.unwrap_or_default(), &bounds);
+                match rule {
+                    // Proposition 4 leaves half of alpha to the privacy noise, and has it here too.
+                    Rule::Certified { failure_probability: None, .. } => {
+                        rule.with_failure_probability(0.5 * setting.alpha())
+                    }
+                    given => given,
+                }
+            }
         };
-        let centred = self.mode == Mode::Exact && setting.bounds.intercept.is_some();
-        let rule = Rule::Tuned { exploration, centred };
-        let plan = CuratorPlan::new(setting, rule, SourcePlan::Exact(Schedule::EveryRound));
-        let remark = "the width is tuned by simulation, on arms drawn once with d = 5: no confidence set is certified, and where arms stay the same some trials settle on a wrong one; `width = 2` is safer there";
-        let certified_by_nobody = self.mode == Mode::Exact && self.width.is_none();
-        let remark = certified_by_nobody.then(|| remark.to_string());
-        Ok(self.curator(name, setting, plan)?.remarking(remark))
-    }
-
-    fn curator(&self, name: String, setting: &Setting, mut plan: CuratorPlan) -> Result<Stepped> {
-        plan.restart_every = self.restart_every;
-        let stepped =
-            plan.stepped(name, setting, self.warm_start.as_deref(), self.save.as_deref())?;
-        let remark =
-            "the saved learner holds people's data as they are: protect the file as you would them";
-        Ok(stepped.remarking(self.save.iter().map(|_| remark.to_string())))
-    }
-
-    /// The textbook's learner in any environment.
-    pub(super) fn stepped(&self, name: String, setting: &Setting) -> Stepped {
-        let params = self.params(setting);
-        Stepped::new(name, setting, move |_| Ok(Box::new(params.check()?)))
-    }
-
-    fn params(&self, setting: &Setting) -> LinUcbParams {
-        let Problem { dimension, feature_bound, reward_bound, parameter_bound, noise } =
-            setting.problem;
-        LinUcbParams {
-            feature_bound,
-            reward_bound,
-            parameter_bound,
-            noise,
+        let schedule = match setting.blocks {
+            Some(_) if !published => Schedule::default(),
+            _ => Schedule::EveryRound,
+        };
+        Ok(LinUcbParams {
+            rule,
             regularizer: self.regularizer.unwrap_or(1.0),
-            // Proposition 4 leaves half of alpha to the privacy noise, and has it here too.
-            confidence: 0.5 * setting.alpha(),
-            ..LinUcbParams::new(dimension)
+            schedule: self.schedule.unwrap_or(schedule),
+            restart_every: self.restart_every,
+            ..LinUcbParams::new(bounds)
+        })
+    }
+}
+
+/// Core's learner, which begins with what an earlier one left, if that was told the same.
+fn start(params: &LinUcbParams, saved: Option<&SavedLearner>) -> Result<LinUcb> {
+    let Some(saved) = saved else { return Ok(params.check()?) };
+    let refuse =
+        |remedy: &str| Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());
+    match &saved.knowledge {
+        Knowledge::Exact(bytes) => {
+            let learner = LinUcb::load(bytes)?;
+            if learner.params() == params {
+                return Ok(learner);
+            }
+            refuse(
+                "it was told other things: use the environment, the rounds and the keys it was trained with",
+            )
+        }
+        Knowledge::Server(_) => {
+            refuse("it holds the server of a local protocol: start a `local` learner with it")
+        }
+        Knowledge::Releases(_) => {
+            refuse("it holds the releases of a curator: start a `joint` learner with it")
         }
     }
 }
 
 impl Player for LinUcb {
-    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
-        Ok(LinUcb::choose(self, arms)?)
+    fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
+        Ok(LinUcb::choose(self, arms, round)?.arm)
     }
 
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
-        self.update(features, reward)?;
+        LinUcb::observe(self, features, reward)?;
         Ok(())
+    }
+
+    fn knowledge(&self) -> Option<Knowledge> {
+        Some(Knowledge::Exact(self.save()))
     }
 }
 
@@ -188,7 +214,8 @@ impl Contestant for EveryRound {
     }
 
     fn bounds(&self, rounds: u64) -> Vec<Bound> {
-        let regularizer = Regularizer::constant(self.params.regularizer);
+        let norm = self.params.bounds.feature_bound;
+        let regularizer = Regularizer::constant(self.params.regularizer * norm * norm);
         let (problem, alpha) = (&self.setting.problem, self.setting.alpha());
         // Means lie in [-1, 1].
         let bound = |theorem: &str, value| Bound {
@@ -226,7 +253,7 @@ impl Contestant for EveryRound {
                 let choice = steps.choose(learner.policy(), largest)?;
                 regret += best - gap.rewards.mean(choice.product);
                 let reward = gap.rewards.draw(choice.product, steps.noise());
-                learner.update(&choice.features, reward)?;
+                learner.observe(&choice.features, reward)?;
             }
             curve.push(Checkpoint { round, regret });
         }

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use reticent::{
     bandit::{
-        Arms, Exploration, Levels, LocalParams, LocalPlan, Method, Model, Person,
-        PublishedMechanism, Server,
+        Arms, Levels, LocalParams, LocalPlan, Method, Model, Person, PublishedMechanism, Rule,
+        Server,
     },
     noise::Noise,
     privacy::{Mode, TrustModel},
@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Budget, Setting, Start, Stepped,
-    curator::tuned,
     saved::{SavedLearner, WarmStart},
+    width_remark,
 };
 use crate::{
     FastNoise, Result, audit,
@@ -57,7 +57,7 @@ pub struct LocalLines {
     pub known_gram_reports: Option<u64>,
     /// How noisy sums become a policy.
     #[serde(default)]
-    pub exploration: Exploration,
+    pub rule: Rule,
     /// Forget everything after every so many reports: for a theta* that moves.
     #[serde(default)]
     pub restart_every: Option<u64>,
@@ -84,7 +84,7 @@ impl LocalLines {
             public_arms: false,
             method: None,
             known_gram_reports: None,
-            exploration: Exploration::default(),
+            rule: Rule::default(),
             restart_every: None,
             contributions_per_person: None,
             warm_start: None,
@@ -167,7 +167,7 @@ impl LocalLines {
             public_arms: self.public_arms,
             levels,
             method,
-            exploration: self.exploration,
+            rule: setting.informed(self.rule, &setting.bounds),
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
             ..LocalParams::new(setting.bounds, epsilon, delta)
         };
@@ -187,7 +187,7 @@ impl LocalLines {
             }
         }
         let mut remarks = vec![plan.reason().to_string()];
-        remarks.extend(tuned(&self.exploration));
+        remarks.extend(width_remark(&self.rule));
         let name = self.name.clone().unwrap_or_else(|| format!("local ({epsilon}, {delta:e})"));
         if self.restart_every == Some(0) {
             let remedy = "give a whole number of reports above 0";
@@ -221,8 +221,7 @@ fn resumed(plan: &LocalPlan, saved: &SavedLearner) -> Result<Server> {
     };
     let server = Server::load(bytes)?;
     if server.plan() != plan {
-        let remedy =
-            "it was trained with other bounds, levels, method or exploration: use the same";
+        let remedy = "it was trained with other bounds, levels, method or rule: use the same";
         return Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());
     }
     Ok(server)
@@ -256,7 +255,7 @@ pub struct LdpLines {
     pub constants: Constants,
     /// How noisy sums become a policy, in `exact` mode.
     #[serde(default)]
-    pub exploration: Exploration,
+    pub rule: Rule,
 }
 
 impl LdpLines {
@@ -267,7 +266,7 @@ impl LdpLines {
             privacy,
             mode: Mode::Exact,
             constants: Constants::default(),
-            exploration: Exploration::default(),
+            rule: Rule::default(),
         }
     }
 
@@ -287,11 +286,11 @@ impl LdpLines {
             Mode::Exact => {
                 let params = LocalParams {
                     method: Some(Method::TriangleGaussian),
-                    exploration: self.exploration,
+                    rule: setting.informed(self.rule, &bounds),
                     ..LocalParams::new(bounds, epsilon, delta)
                 };
                 let guarantee = params.check()?.guarantee(0)?.simulated();
-                (params, guarantee, tuned(&self.exploration))
+                (params, guarantee, width_remark(&self.rule).into_iter().collect())
             }
             Mode::Paper => {
                 let mechanism = match self.constants {

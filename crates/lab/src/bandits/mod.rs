@@ -12,8 +12,8 @@
 //! | `contributions` | people who return, and how often what they tell is learnt from |
 //! | `linucb` | `kind = "linucb"`: no privacy |
 //! | `joint` | `kind = "joint"`: a trusted curator |
-//! | `curator` | both of them, stepped round by round |
-//! | `blocks`, `joint_blocks` | both of them, simulated in whole blocks between releases, where the world allows it |
+//! | `blocks`, `joint_blocks` | both of them, played in whole blocks between releases, where the world allows it |
+//! | `public_code` | somebody's public code, for comparison |
 //! | `local` | `kind = "local"` and `kind = "ldp_linucb"`: the protocol in two halves |
 //! | `shuffle` | `kind = "shuffle"`: the same behind a shuffler |
 //! | `online` | `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"` |
@@ -21,7 +21,8 @@
 //! | `own` | environments of your own |
 //! | `stepped` | what makes a contestant of a player |
 //!
-//! All but `blocks` run the deployed code, person by person and message by message, on simulation noise. A new algorithm is one variant of
+//! All run the learners of core, person by person and message by message, on simulation noise; `blocks` hands them the sums of many people
+//! at once. A new algorithm is one variant of
 //! [`Algorithm`] and one file beside these; a new world is one variant of [`WorldLines`] and one file.
 
 #[cfg(test)]
@@ -32,7 +33,6 @@ mod certified_tests;
 mod circumstances;
 mod columns;
 mod contributions;
-mod curator;
 mod items;
 mod joint;
 mod joint_blocks;
@@ -41,6 +41,7 @@ mod local;
 mod logged;
 mod online;
 mod own;
+mod public_code;
 mod reward_model;
 mod saved;
 mod setting;
@@ -50,6 +51,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use reticent::bandit::Rule;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -57,7 +59,7 @@ use crate::{
     contest::{Contestant, Family},
 };
 
-pub use blocks::{Learner, run as run_learner};
+pub use blocks::BlockPlayed;
 pub use circumstances::Circumstances;
 pub use columns::Missing;
 pub(crate) use columns::clipped_remark;
@@ -141,6 +143,18 @@ impl Family for Bandits {
     fn contestant(setting: &Setting, algorithm: &Algorithm) -> Result<Box<dyn Contestant>> {
         algorithm.contestant(setting)
     }
+}
+
+/// What a careful reader must know of a width that is no theorem's.
+fn width_remark(rule: &Rule) -> Option<String> {
+    let remark = match rule {
+        Rule::Tuned { .. } => "the width is tuned by simulation: no confidence set is certified",
+        Rule::Certified { scale, .. } if *scale != 1.0 => {
+            "the bonus is scaled by hand: the confidence set is not certified"
+        }
+        _ => return None,
+    };
+    Some(remark.to_string())
 }
 
 /// An error if a key was given that has no effect: it is refused, not passed over.

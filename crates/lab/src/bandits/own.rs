@@ -35,6 +35,7 @@ impl Setting {
         Ok(Setting {
             bounds,
             problem,
+            centred_parameter_bound: 1.0,
             rounds,
             arms,
             blocks: None,

@@ -15,7 +15,7 @@ use crate::{
     simulate::Knowledge,
 };
 
-const FORMAT: &str = "reticent learner 2";
+const FORMAT: &str = "reticent learner 3";
 
 /// A learner as it is saved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

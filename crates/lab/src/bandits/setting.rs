@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{Arms, Problem, PublishedLocal, PublishedMechanism},
+    bandit::{Arms, Problem, PublishedLocal, PublishedMechanism, Rule},
     privacy::{Guarantee, TrustModel},
     randomize::Bounds,
 };
@@ -82,8 +82,10 @@ impl<'de> Deserialize<'de> for BanditLines {
 pub struct Setting {
     /// What people's data are clipped to.
     pub bounds: Bounds,
-    /// What learners with a confidence set may count on.
+    /// What learners with a confidence set may count on, for rewards as they are.
     pub problem: Problem,
+    /// S where rewards are centred, for features of norm at most 1 and rewards in [-1, 1].
+    pub centred_parameter_bound: f64,
     /// Rounds of a trial.
     pub rounds: u64,
     /// Arms of a decision set, at most.
@@ -242,6 +244,7 @@ impl Setting {
         Ok(Setting {
             bounds: gap.bounds(rounds),
             problem: gap.problem(rounds),
+            centred_parameter_bound: 1.0,
             rounds,
             arms: gap.arms,
             blocks: circumstances.is_calm().then_some(gap),
@@ -264,6 +267,7 @@ impl Setting {
         Ok(Setting {
             bounds: sphere.bounds(),
             problem: sphere.problem(),
+            centred_parameter_bound: SphereParams::CENTRED_PARAMETER_BOUND,
             rounds,
             arms: sphere.arms,
             blocks: None,
@@ -310,6 +314,7 @@ impl Setting {
                 noise: 0.5 * (high - low),
                 ..form.problem()
             },
+            centred_parameter_bound: SphereParams::CENTRED_PARAMETER_BOUND,
             rounds,
             arms,
             blocks: None,
@@ -320,6 +325,20 @@ impl Setting {
             protected,
             world: world(circumstances),
         })
+    }
+
+    /// The rule with what this environment knows of theta* and of the noise in rewards, for learners with these bounds.
+    pub(super) fn informed(&self, rule: Rule, bounds: &Bounds) -> Rule {
+        let Problem { feature_bound, reward_bound, parameter_bound, noise, .. } = self.problem;
+        match bounds.intercept {
+            None => {
+                rule.knowing(parameter_bound * (feature_bound / reward_bound), noise / reward_bound)
+            }
+            Some(_) => {
+                let noise = (noise / bounds.half_range()).min(1.0);
+                rule.knowing(self.centred_parameter_bound, noise)
+            }
+        }
     }
 
     /// alpha: the probability with which confidence sets may fail.

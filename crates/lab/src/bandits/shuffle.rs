@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use reticent::{
     bandit::{
-        Aggregation, Arms, Exploration, Model, Person, PublishedMechanism, ShuffleParams,
-        ShufflePlan, ShuffleServer, Shuffler,
+        Aggregation, Arms, Model, Person, PublishedMechanism, Rule, ShuffleParams, ShufflePlan,
+        ShuffleServer, Shuffler,
     },
     noise::Noise,
     privacy::{Guarantee, Mode, TrustModel},
@@ -13,7 +13,7 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Budget, Setting, Stepped, curator::tuned};
+use super::{Budget, Setting, Stepped, width_remark};
 use crate::{FastNoise, Result, audit, simulate::Player};
 
 /// What `kind = "shuffle"` takes.
@@ -36,7 +36,7 @@ pub struct ShuffleLines {
     pub batch: u64,
     /// How noisy sums become a policy, in `exact` mode.
     #[serde(default)]
-    pub exploration: Exploration,
+    pub rule: Rule,
     /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
     #[serde(default)]
     pub contributions_per_person: Option<u64>,
@@ -59,7 +59,7 @@ impl ShuffleLines {
             mode: Mode::Exact,
             aggregation: Aggregation::Sum,
             batch: 20,
-            exploration: Exploration::default(),
+            rule: Rule::default(),
             contributions_per_person: None,
         }
     }
@@ -87,7 +87,7 @@ impl ShuffleLines {
         let (params, guarantee, remarks) = match self.mode {
             Mode::Exact => {
                 let params = ShuffleParams {
-                    exploration: self.exploration,
+                    rule: setting.informed(self.rule, &setting.bounds),
                     contributions_per_person: self.contributions_per_person.unwrap_or(1),
                     ..ShuffleParams::new(
                         setting.bounds,
@@ -98,7 +98,7 @@ impl ShuffleLines {
                     )
                 };
                 let plan = params.check()?;
-                let mut remarks = tuned(&self.exploration);
+                let mut remarks = Vec::from_iter(width_remark(&self.rule));
                 remarks
                     .push(format!("without the shuffler: {}", plan.local_guarantee()?.simulated()));
                 (params, plan.guarantee()?.simulated(), remarks)

@@ -10,17 +10,16 @@ use std::{path::PathBuf, sync::Arc};
 use reticent::{
     bandit::{Arms, Policy},
     privacy::{Guarantee, Provenance},
-    release::{PrivateSumParams, Release},
+    release::{PrivateSum, PrivateSumParams, Release},
 };
 
 use super::{
     Setting,
     contributions::AtMost,
-    curator::{CuratorPlan, Rule, SourcePlan},
     saved::{self, SavedLearner, WarmStart},
 };
 use crate::{
-    Result,
+    FastNoise, Result,
     audit::{
         self, Attack,
         player::{self, Script, Stage, Step},
@@ -110,9 +109,15 @@ impl Stepped {
         }
         let guarantee = sums.check()?.guarantee(delta)?.simulated();
         let attacks = audit::sums::attacks(&sums, &guarantee);
-        let source = SourcePlan::Stream(Box::new(sums.check()?));
-        let plan = CuratorPlan::new(setting, Rule::Own(Arc::new(rule)), source);
-        let stepped = plan.stepped(name, setting, None, None)?;
+        let (plan, rule) = (sums.check()?, Arc::new(rule));
+        let dimension = setting.bounds.dimension;
+        let player = move |seed| {
+            let whitening = vec![0.0; dimension * (dimension + 1) / 2];
+            let policy = Policy::from_parts(vec![0.0; dimension], whitening, 0.0, 0.0)?;
+            let sum = plan.clone().start(FastNoise::seeded(seed));
+            Ok(Box::new(Curated { sum, rule: rule.clone(), policy }) as Box<dyn Player>)
+        };
+        let stepped = Stepped::new(name, setting, player);
         Ok(stepped.certified_by(guarantee).attacked_by(attacks))
     }
 
@@ -229,7 +234,12 @@ impl Contestant for Stepped {
                 result
             }
         };
-        if let (Some(path), Some(knowledge)) = (left, player.knowledge()) {
+        if let Some(path) = left {
+            let Some(knowledge) = player.knowledge() else {
+                let remedy = "the learner has nothing to leave: it cannot be saved, or has released nothing yet; give more rounds";
+                let path = path.display().to_string();
+                return Err(reticent::Error::invalid("save", path, remedy).into());
+            };
             SavedLearner::has_room(&self.name, &path)?;
             let guarantee = self.guarantee.as_ref();
             let began_with = self.warm_start.as_ref().map(|warm| warm.of(trial)).transpose()?;
@@ -247,6 +257,27 @@ impl Contestant for Stepped {
     fn data_hash(&self) -> u64 {
         let world = self.setting.world.data_hash();
         self.warm_start.as_ref().map_or(world, |warm| mix(world, warm.hash()))
+    }
+}
+
+/// Somebody's own rule behind a running sum of the core.
+struct Curated<R> {
+    sum: PrivateSum<FastNoise>,
+    rule: Arc<R>,
+    policy: Policy,
+}
+
+impl<R: Fn(&Release) -> Result<Policy>> Player for Curated<R> {
+    fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
+        Ok(self.policy.choose(arms, round)?)
+    }
+
+    fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
+        let contribution = self.sum.clip_with_reward(features, reward)?;
+        if let Some(release) = self.sum.absorb(&contribution)? {
+            self.policy = (self.rule)(&release)?;
+        }
+        Ok(())
     }
 }
 

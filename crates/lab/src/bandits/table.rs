@@ -355,7 +355,7 @@ mod tests {
         let certified = run(
             &path,
             ordered,
-            "[[algorithm]]\nkind = \"joint\"\nconfidence = \"tight\"\nprivacy = { epsilon = 4.0, delta = 1e-5 }",
+            "[[algorithm]]\nkind = \"joint\"\nrule = \"certified\"\nprivacy = { epsilon = 4.0, delta = 1e-5 }",
         );
         let remarks = certified.unwrap().contestants()[0].remarks().join(" ");
         assert!(remarks.contains("only if rewards are linear"), "{remarks}");

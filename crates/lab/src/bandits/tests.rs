@@ -1,15 +1,8 @@
 //! The family as a whole: files in, contestants out, and the figures others rely on.
 
-use reticent::{
-    bandit::{Exploration, JointParams},
-    release::{Calibration, Domain, PrivateSumParams},
-};
+use reticent::bandit::{JointParams, Rule};
 
-use super::{
-    Setting,
-    block_tests::Deployed,
-    curator::{CuratorPlan, Rule, SourcePlan},
-};
+use super::{Budget, JointLines, Setting, block_tests::Deployed};
 use crate::{
     Experiment, FastNoise,
     contest::{Contestant, mix, name_hash},
@@ -125,7 +118,7 @@ fn bad_lines_are_refused() {
             "mechanism",
         ),
         (
-            "[[algorithm]]\nkind = \"joint\"\ncentred = true\nconfidence = \"tight\"\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
+            "[[algorithm]]\nkind = \"joint\"\nconfidence = \"paper\"\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
             "confidence",
         ),
         (
@@ -136,7 +129,7 @@ fn bad_lines_are_refused() {
             "[[algorithm]]\nkind = \"joint\"\nrestart_every = 10\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
             "restart_every is 10",
         ),
-        ("[[algorithm]]\nkind = \"linucb\"\nwidth = 1.0\nschedule = \"every_round\"", "schedule"),
+        ("[[algorithm]]\nkind = \"linucb\"\nregularizer = 2.0", "regularizer"),
     ] {
         let error = parse(lines).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(field), "{field}: {error}");
@@ -194,11 +187,13 @@ fn keys_without_effect_in_a_world_are_refused_with_their_line() {
 #[test]
 fn a_curator_that_is_stepped_is_the_one_that_is_deployed() {
     // The same noise, the same people: the same choices, bit for bit.
-    let lines = "[[algorithm]]\nkind = \"joint\"\nname = \"j\"\nconfidence = \"tight\"\nprivacy = { epsilon = 20.0, delta = 1e-4 }";
+    let lines = "[[algorithm]]\nkind = \"joint\"\nname = \"j\"\nrule = \"certified\"\nprivacy = { epsilon = 20.0, delta = 1e-4 }";
     let experiment = parse(lines).unwrap();
     let stepped = experiment.contestants()[0].trial(3, 5, &[500, 2000]).unwrap();
     let sphere = SphereParams::published();
-    let params = JointParams::new(sphere.problem(), 20.0, 1e-4, Some(20_000));
+    let rule = Rule::CERTIFIED.knowing(2.0_f64.sqrt(), 1.0);
+    let params =
+        JointParams { rule, ..JointParams::new(sphere.bounds(), 20.0, 1e-4, Some(20_000)) };
     let people = mix(3, 5);
     let noise = FastNoise::seeded(mix(people, name_hash("j")));
     let mut deployed = Deployed(params.check().unwrap().start(noise), None);
@@ -320,7 +315,7 @@ fn certified_joint_privacy_is_where_the_notes_have_it() {
     // The setting that nine tried on other seeds left over.
     let lines = "[[algorithm]]\nkind = \"joint\"\nmechanism = \"tree\"\ncentred = false\n\
                  privacy = { epsilon = 1.0, delta = 0.1 }\n\
-                 exploration = { tuned = { ridge = 6.0, bonus = 0.05, width = 0.0 } }";
+                 rule = { tuned = { ridge = 6.0, bonus = 0.05, width = 0.0 } }";
     let experiment = parse(lines).unwrap();
     let contestant = &experiment.contestants()[0];
     assert!((contestant.guarantee().unwrap().epsilon() - 1.0).abs() < 1e-6);
@@ -369,7 +364,7 @@ fn a_saved_learner_gives_another_a_start() {
     let kinds = [
         ("linucb", ""),
         ("joint", "privacy = { epsilon = 8.0, delta = 1e-5 }"),
-        ("joint", "privacy = { epsilon = 8.0, delta = 1e-5 }\nconfidence = \"tight\""),
+        ("joint", "privacy = { epsilon = 8.0, delta = 1e-5 }\nrule = \"certified\""),
         ("local", "privacy = { epsilon = 10.0, delta = 1e-5 }"),
     ];
     for (index, (kind, keys)) in kinds.into_iter().enumerate() {
@@ -415,11 +410,12 @@ fn promises_and_people_are_inherited() {
             .trial(seed, 0, &[200])
             .unwrap();
     };
-    run(1, &format!("kind = \"linucb\"\nname = \"open\"\nsave = {one:?}"));
+    let first = joint.replace("heir", "first");
+    run(1, &format!("{first}\nsave = {one:?}"));
     run(2, &format!("{joint}\nwarm_start = {one:?}\nsave = {two:?}"));
     let third = trained(3, &format!("[[algorithm]]\n{joint}\nwarm_start = {two:?}\n")).unwrap();
     let conditions = third.contestants()[0].guarantee().unwrap().conditions().join(" ");
-    assert!(conditions.contains("ONLY") && conditions.contains("\"open\""), "{conditions}");
+    assert!(conditions.contains("\"first\", \"heir\""), "{conditions}");
     for seed in [1, 2] {
         let again = third.contestants()[0].trial(seed, 0, &[200]).unwrap_err().to_string();
         assert!(again.contains(&format!("seed is {seed}")), "{again}");
@@ -432,21 +428,21 @@ fn promises_and_people_are_inherited() {
 #[test]
 fn a_person_who_is_passed_over_leaves_the_times_of_releases_as_they_are() {
     let setting = Setting::new(&SphereParams::published().into(), 2000).unwrap();
-    let budget = Calibration::Budget { epsilon: 1.0, delta: 1e-5 };
-    let domain = Domain::regression(5, 1.0, 1.0);
-    let params = Box::new(PrivateSumParams::new(domain, Some(2000), budget));
-    let rule = Rule::Tuned { exploration: Exploration::default(), centred: true };
-    let plan =
-        CuratorPlan::new(&setting, rule, SourcePlan::Stream(Box::new(params.check().unwrap())));
-    let stepped = plan.stepped("curator".into(), &setting, None, None).unwrap();
+    let lines = JointLines {
+        // A restart that never comes: stepped, and not in blocks.
+        restart_every: Some(2000),
+        ..JointLines::new(Budget { epsilon: 1.0, delta: 1e-5 })
+    };
+    let plan = lines.params(&setting).unwrap().check().unwrap();
     let learnt_at = |skipped: u64| -> Vec<u64> {
-        let mut player = (stepped.start)(0, 7).unwrap();
+        let mut player = plan.clone().curator(FastNoise::seeded(7));
         let (mut last, mut times) = (player.knowledge(), Vec::new());
         for round in 1..=500 {
             if round == skipped {
-                player.pass(round).unwrap();
+                Player::pass(&mut player, round).unwrap();
             } else {
-                player.observe(round, &[0.5, 0.5, 0.0, 0.0, 0.5_f64.sqrt()], 1.0).unwrap();
+                Player::observe(&mut player, round, &[0.5, 0.5, 0.0, 0.0, 0.5_f64.sqrt()], 1.0)
+                    .unwrap();
             }
             let now = player.knowledge();
             if now != last {

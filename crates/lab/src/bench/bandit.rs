@@ -1,8 +1,9 @@
 //! One round of LinUCB with the arms in memory: decide, then learn from the reward.
 
 use reticent::{
-    bandit::{Arms, LinUcbParams},
+    bandit::{Arms, LinUcbParams, Rule},
     noise::Noise,
+    randomize::Bounds,
 };
 
 use super::{Figure, stopwatch::nanoseconds};
@@ -28,13 +29,15 @@ pub fn figures() -> Result<Vec<Figure>> {
                 Ok((Arms::from_rows(dimension, &rows)?, rows))
             })
             .collect::<Result<Vec<_>>>()?;
-        let mut learner = LinUcbParams::new(dimension).check()?;
+        let mut learner =
+            LinUcbParams { rule: Rule::CERTIFIED, ..LinUcbParams::new(Bounds::unit(dimension)) }
+                .check()?;
         let mut round = 0;
         let time = nanoseconds(batch, || {
             let (arms, rows) = &sets[round % SETS];
             round += 1;
-            let choice = learner.choose(arms)?;
-            learner.update(&rows[choice], rows[choice][0]).map(drop)
+            let choice = learner.choose(arms, round as u64)?.arm;
+            learner.observe(&rows[choice], rows[choice][0]).map(drop)
         });
         figures.push(
             Figure::new(

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use reticent::{privacy::Mode, release::Schedule};
+use reticent::{bandit::Rule, privacy::Mode, release::Schedule};
 
 use super::Figure;
 use crate::{
@@ -20,8 +20,11 @@ pub fn figures() -> Result<Vec<Figure>> {
     let budget = Budget { epsilon: 1.0, delta: 0.1 };
     let published =
         |mechanism| JointLines { mode: Mode::Paper, mechanism, ..JointLines::new(budget) };
+    let certified = Some(Rule::CERTIFIED);
+    let linucb = |name: &str| LinUcbLines { rule: certified, ..LinUcbLines::named(name) };
     let variants = [
-        ("NonPrivate", Algorithm::Linucb(LinUcbLines::named("NonPrivate"))),
+        ("NonPrivate", Algorithm::Linucb(linucb("NonPrivate"))),
+        ("certified", Algorithm::Joint(JointLines { rule: certified, ..JointLines::new(budget) })),
         ("the default", Algorithm::Joint(JointLines::new(budget))),
         ("Gaussian", Algorithm::Joint(published(MechanismName::GaussianTree))),
         ("Wishart", Algorithm::Joint(published(MechanismName::Wishart))),
@@ -34,8 +37,7 @@ pub fn figures() -> Result<Vec<Figure>> {
         let time = 1e9 * seconds / ROUNDS as f64;
         figures.push(Figure::new(what, time, "ns").beside(100.0, "required, at most; goal 20"));
     }
-    let linucb =
-        LinUcbLines { schedule: Some(Schedule::EveryRound), ..LinUcbLines::named("LinUCB") };
+    let linucb = LinUcbLines { schedule: Some(Schedule::EveryRound), ..linucb("LinUCB") };
     let mut total = 0.0;
     for dimension in DIMENSIONS {
         let gap = GapParams { gap: 0.1, ..GapParams::new(dimension, dimension * dimension) };

@@ -81,6 +81,10 @@ impl SphereParams {
         }
     }
 
+    /// S where rewards are centred, for features of norm 1 and rewards in [-1, 1]: theta* is `(w, c)` with `|w| = c = 1/sqrt 2`, of which the
+    /// centre leaves w, and rewards are divided by 1/2.
+    pub const CENTRED_PARAMETER_BOUND: f64 = std::f64::consts::SQRT_2;
+
     /// The same for learners with a confidence set: rewards in [0, 1] are 1/2-sub-Gaussian, and theta* is shorter by as much as arms are longer.
     pub fn problem(&self) -> Problem {
         Problem {

@@ -245,17 +245,13 @@ fn absurd_values_are_blamed_on_their_own_key_before_anything_runs() {
     );
     says(&base("local", "levels = []"), &[], &["levels is []", "at least one"]);
     // What a trial would otherwise stumble over.
-    let ridge = "exploration = { tuned = { ridge = -1.0, bonus = 0.2, width = 1.0 } }";
-    let fixed = "exploration = { fixed = { ridge = 0.0, width = 1.0 } }";
+    let ridge = "rule = { tuned = { ridge = -1.0, bonus = 0.2, width = 1.0 } }";
+    let fixed = "rule = { fixed = { ridge = 0.0, width = 1.0 } }";
     for kind in ["joint", "local", "shuffle", "ldp_linucb"] {
         says(&base(kind, ridge), &[], &["line 8, algorithm 1: ridge is -1"]);
         says(&base(kind, fixed), &[], &["line 8, algorithm 1: ridge is 0"]);
-        says(&base(kind, "exploration = 3"), &[], &["line 8", "`exploration` must be"]);
-        says(
-            &base(kind, "exploration = { tunde = { ridge = 1.0 } }"),
-            &[],
-            &["did you mean `tuned`?"],
-        );
+        says(&base(kind, "rule = 3"), &[], &["line 8", "rule"]);
+        says(&base(kind, "rule = { tunde = { ridge = 1.0 } }"), &[], &["did you mean `tuned`?"]);
     }
     let linucb = "name = \"x\"\nrounds = 20\n[environment]\nkind = \"sphere\"\n[[algorithm]]\nkind = \"linucb\"\n";
     says(&format!("{linucb}width = -1.0"), &[], &["line 7, algorithm 1: width is -1"]);

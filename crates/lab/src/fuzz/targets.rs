@@ -6,8 +6,8 @@ use reticent::{
     bandit::{
         Aggregation, Anytime, AnytimeParams, Arms, Batch, Combiner, CombinerParams, JointLinUcb,
         JointParams, Legacy, LinUcb, LinUcbParams, LocalParams, Model, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineServer, OnlineUcb, OnlineUcbParams, Problem, Report,
-        RewardWindow, Server, ShuffleParams, ShuffleServer, Shuffler,
+        OnlineLinUcbParams, OnlineServer, OnlineUcb, OnlineUcbParams, Report, RewardWindow, Server,
+        ShuffleParams, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
     online::{Gradient, Method, OnlineLearner, OnlineParams},
@@ -251,16 +251,16 @@ fn states() -> Vec<Target> {
         state(
             "linucb",
             {
-                let mut learner = LinUcbParams::new(2).check().expect("sound");
-                let arm = learner.choose(&two_arms()).expect("an arm");
-                learner.update(&two_arms().arm(arm), 0.5).expect("learnt");
+                let mut learner = LinUcbParams::new(Bounds::unit(2)).check().expect("sound");
+                let arm = learner.choose(&two_arms(), 0).expect("an arm").arm;
+                learner.observe(&two_arms().arm(arm), 0.5).expect("learnt");
                 learner.save()
             },
             |bytes| {
                 if let Ok(mut learner) = LinUcb::load(bytes) {
-                    drop(learner.choose(&two_arms()));
-                    drop(learner.update(&[0.6, 0.8], 0.5));
-                    drop(learner.choose(&two_arms()));
+                    drop(learner.choose(&two_arms(), 0));
+                    drop(learner.observe(&[0.6, 0.8], 0.5));
+                    drop(learner.choose(&two_arms(), 0));
                 }
             },
         ),
@@ -295,7 +295,7 @@ fn sum_state() -> Target {
 fn joint_state() -> Target {
     let params = JointParams {
         schedule: Schedule::EveryRound,
-        ..JointParams::new(Problem::unit(2), 1.0, 1e-5, Some(16))
+        ..JointParams::new(Bounds::unit(2), 1.0, 1e-5, Some(16))
     };
     let mut learner = params.check().expect("sound").start(FastNoise::seeded(1));
     let decision = learner.decide(&two_arms()).expect("an arm");
@@ -320,7 +320,7 @@ fn joint_with_open_decisions() -> JointLinUcb<FastNoise> {
     let params = JointParams {
         schedule: Schedule::EveryRound,
         window: Some(RewardWindow::Decisions(2)),
-        ..JointParams::new(Problem::unit(2), 1.0, 1e-5, Some(16))
+        ..JointParams::new(Bounds::unit(2), 1.0, 1e-5, Some(16))
     };
     let mut learner = params.check().expect("sound").start(FastNoise::seeded(1));
     for reward in [0.5, -0.5, 0.1] {
@@ -347,7 +347,7 @@ fn legacy() -> Target {
         if let Ok(legacy) = Legacy::load(bytes) {
             let params = JointParams {
                 schedule: Schedule::EveryRound,
-                ..JointParams::new(Problem::unit(2), 1.0, 1e-5, Some(16))
+                ..JointParams::new(Bounds::unit(2), 1.0, 1e-5, Some(16))
             };
             let plan = params.check().expect("sound");
             if let Ok(mut learner) = plan.start_from(legacy, FastNoise::seeded(2)) {

@@ -5,10 +5,10 @@
 //! seeds that are not used again), then measured on other seeds.
 
 use reticent::{
-    bandit::{Aggregation, Arms, Exploration, LinUcbParams, Method},
+    bandit::{Aggregation, Arms, LinUcbParams, Method, Rule},
     linalg::SymmetricEigen,
     privacy::Mode,
-    randomize::GramGaussian,
+    randomize::{Bounds, GramGaussian},
 };
 
 use super::{Claim, Extent, Stage, Verdict};
@@ -218,11 +218,11 @@ struct Tunable {
 }
 
 /// Nine ridges and bonuses, for everything that goes by noisy sums.
-fn explorations() -> Vec<Exploration> {
+fn rules() -> Vec<Rule> {
     let mut all = Vec::new();
     for ridge in [1.0, 3.0, 6.0] {
         for bonus in [0.05, 0.15, 0.3] {
-            all.push(Exploration::Tuned { ridge, bonus, width: 0.0 });
+            all.push(Rule::Tuned { ridge, bonus, width: 0.0 });
         }
     }
     all
@@ -234,15 +234,15 @@ fn widths() -> Vec<f64> {
 }
 
 fn tunables(privacy: Budget) -> Vec<Tunable> {
-    let summed = |name: &'static str, line: &dyn Fn(Exploration) -> Algorithm| Tunable {
+    let summed = |name: &'static str, line: &dyn Fn(Rule) -> Algorithm| Tunable {
         name,
-        settings: explorations().into_iter().map(line).collect(),
+        settings: rules().into_iter().map(line).collect(),
     };
     let local = |name: &'static str, method: Method| {
-        summed(name, &|exploration| {
+        summed(name, &|rule| {
             Algorithm::Local(LocalLines {
                 method: Some(method.clone()),
-                exploration,
+                rule,
                 ..LocalLines::new(privacy)
             })
         })
@@ -255,7 +255,7 @@ fn tunables(privacy: Budget) -> Vec<Tunable> {
                 Algorithm::Local(LocalLines {
                     method: Some(method.clone()),
                     public_arms: true,
-                    exploration: Exploration::Tuned { ridge: 0.0, bonus: 0.0, width },
+                    rule: Rule::Tuned { ridge: 0.0, bonus: 0.0, width },
                     ..LocalLines::new(privacy)
                 })
             })
@@ -284,30 +284,30 @@ fn tunables(privacy: Budget) -> Vec<Tunable> {
     }
     let linucb = widths()
         .into_iter()
-        .map(|width| LinUcbLines { width: Some(width), ..LinUcbLines::default() })
+        .map(|width| LinUcbLines {
+            rule: Some(Rule::Fixed { ridge: 1.0, width }),
+            ..LinUcbLines::default()
+        })
         .map(Algorithm::Linucb);
     let split = GramGaussian::DEFAULT_SPLIT;
     vec![
         Tunable { name: "LinUCB, not private", settings: linucb.collect() },
-        summed("JDP, tree, rewards as they are", &|exploration| {
+        summed("JDP, tree, rewards as they are", &|rule| {
             Algorithm::Joint(JointLines {
                 mechanism: MechanismName::Tree,
                 centred: Some(false),
-                exploration: Some(exploration),
+                rule: Some(rule),
                 ..JointLines::new(privacy)
             })
         }),
-        summed("JDP, BLT, rewards centred", &|exploration| {
-            Algorithm::Joint(JointLines {
-                exploration: Some(exploration),
-                ..JointLines::new(privacy)
-            })
+        summed("JDP, BLT, rewards centred", &|rule| {
+            Algorithm::Joint(JointLines { rule: Some(rule), ..JointLines::new(privacy) })
         }),
-        summed("SDP, batch 20, secure sum", &|exploration| {
-            Algorithm::Shuffle(ShuffleLines { exploration, ..ShuffleLines::new(privacy) })
+        summed("SDP, batch 20, secure sum", &|rule| {
+            Algorithm::Shuffle(ShuffleLines { rule, ..ShuffleLines::new(privacy) })
         }),
-        summed("LDP-LinUCB, exact", &|exploration| {
-            Algorithm::LdpLinucb(LdpLines { exploration, ..LdpLines::new(privacy) })
+        summed("LDP-LinUCB, exact", &|rule| {
+            Algorithm::LdpLinucb(LdpLines { rule, ..LdpLines::new(privacy) })
         }),
         Tunable { name: ONLINE, settings: online },
         Tunable { name: "OnlineUCB, Maler", settings: maler },
@@ -560,19 +560,21 @@ struct Played {
 
 fn played(params: SphereParams, rounds: u64, trial: u64) -> Result<Played> {
     let mut environment = params.start(trial + 1)?;
-    let mut learner = LinUcbParams {
-        noise: 0.5,
-        confidence: 1.0 / rounds as f64,
-        ..LinUcbParams::new(params.dimension)
-    }
-    .check()?;
+    let rule = Rule::Certified {
+        failure_probability: Some(1.0 / rounds as f64),
+        parameter_bound: None,
+        reward_noise: Some(0.5),
+        scale: 1.0,
+    };
+    let bounds = Bounds::unit(params.dimension);
+    let mut learner = LinUcbParams { rule, ..LinUcbParams::new(bounds) }.check()?;
     let mut features = Vec::with_capacity(rounds as usize);
-    for _ in 0..rounds {
+    for round in 0..rounds {
         let arms = environment.arms();
-        let arm = learner.choose(arms)?;
+        let arm = learner.choose(arms, round)?.arm;
         let x = arms.arm(arm);
         let reward = environment.reward(arm);
-        learner.update(&x, reward)?;
+        learner.observe(&x, reward)?;
         features.push(x);
     }
     let chosen: Vec<Vec<f64>> = (0..2000)

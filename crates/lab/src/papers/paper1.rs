@@ -1,6 +1,6 @@
 //! Shariff and Sheffet, "Differentially Private Contextual Linear Bandits" (2018), Appendix D.
 
-use reticent::{privacy::Mode, release::Schedule};
+use reticent::{bandit::Rule, privacy::Mode, release::Schedule};
 
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
@@ -75,7 +75,10 @@ const DISTINGUISHABLE: f64 = 2.0;
 pub fn figure4(stage: &Stage) -> Result<Vec<Claim>> {
     let variants = || {
         vec![
-            Algorithm::Linucb(LinUcbLines::named("NonPrivate")),
+            Algorithm::Linucb(LinUcbLines {
+                rule: Some(Rule::CERTIFIED),
+                ..LinUcbLines::named("NonPrivate")
+            }),
             published("Gaussian", MechanismName::GaussianTree, None),
             published("Wishart", MechanismName::Wishart, None),
             published("WishartUnshifted", MechanismName::WishartUnshifted, None),
@@ -187,8 +190,8 @@ fn published_minimum(mechanism: MechanismName, rounds: u64) -> Result<f64> {
     let Algorithm::Joint(lines) = published("", mechanism, None) else {
         unreachable!("published variants are joint")
     };
-    let learner = lines.learner(&setting)?;
-    Ok(learner.rule().regularizer().map_or(f64::NAN, |regularizer| regularizer.minimum))
+    let played = lines.blocks(&setting)?;
+    Ok(played.regularizer().map_or(f64::NAN, |regularizer| regularizer.minimum))
 }
 
 /// "Tuning the shift parameter appears to significantly affect the performance only for problem instances with relatively small
@@ -288,6 +291,7 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
                 seed: 1,
                 environment: gap.into(),
                 algorithm: vec![Algorithm::Linucb(LinUcbLines {
+                    rule: Some(Rule::CERTIFIED),
                     schedule: Some(Schedule::EveryRound),
                     ..LinUcbLines::named("LinUCB")
                 })],

@@ -10,7 +10,7 @@
 //! | `race` | the inner loops of `gap_block` |
 //! | `turned` | a policy in the coordinates of theta*, and what it can promise an arm at most |
 //! | `lanes` | uniform numbers, directions and elementary functions, many at a time |
-//! | `prefix_noise` | the noise of a running sum, without the sum |
+//! | `tree_noise` | the noise of a published tree over rounds, without the sums |
 //! | `binomial` | how many of n rewards are successes |
 //!
 //! A policy changes only at releases. Between two of them the rounds are independent and all that a learner
@@ -23,10 +23,10 @@ mod gap_block;
 mod gap_steps;
 mod lanes;
 mod plain;
-mod prefix_noise;
 mod race;
 #[cfg(test)]
 mod tests;
+mod tree_noise;
 mod turned;
 
 use reticent::{Result, bandit::Policy};
@@ -36,7 +36,7 @@ pub use fixed_block::FixedBlocks;
 pub use gap_block::GapBlocks;
 pub use gap_steps::{Choice, GapSteps, largest_variance};
 pub use plain::{Knowledge, Player, play, play_with};
-pub use prefix_noise::{NodeNoise, PrefixNoise, StreamNoise, TreeNoise};
+pub use tree_noise::{NodeNoise, TreeNoise};
 
 /// What a learner keeps of many rounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +60,14 @@ impl Sums {
             moment: vec![0.0; dimension],
             regret: 0.0,
         }
+    }
+
+    /// Adds the rounds of another.
+    pub fn add(&mut self, other: &Sums) {
+        self.rounds += other.rounds;
+        self.gram.iter_mut().zip(&other.gram).for_each(|(sum, more)| *sum += more);
+        self.moment.iter_mut().zip(&other.moment).for_each(|(sum, more)| *sum += more);
+        self.regret += other.regret;
     }
 
     /// Forgets all rounds.

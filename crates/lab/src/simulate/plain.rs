@@ -16,19 +16,10 @@ use crate::{Result, contest::Checkpoint, environment::Environment, watch::Gauge}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Knowledge {
-    /// A curator's sums as they were last released, and the deviations of their noise.
-    Sums {
-        /// Features of an arm.
-        dimension: usize,
-        /// What features were divided by, what was taken off rewards, and what the rest was divided by.
-        units: [f64; 3],
-        /// How many rewards are in them.
-        rewards: u64,
-        /// Upper triangle by rows, then the vector.
-        sums: Vec<f64>,
-        /// Of each entry.
-        deviations: Vec<f64>,
-    },
+    /// What a curator has released.
+    Releases(Vec<u8>),
+    /// A learner without privacy, in which people's data are summed as they are.
+    Exact(Vec<u8>),
     /// The state of a local server, in which everything is randomised already.
     Server(Vec<u8>),
 }

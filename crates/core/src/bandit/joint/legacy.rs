@@ -1,12 +1,12 @@
-//! Warm starts: what an earlier learner has released, for a later one to begin with.
+//! Warm starts: what earlier learners have released, for a later one to begin with.
 //!
-//! A legacy is the last release: sums with noise in them, and the deviations of that noise. A learner that begins with it adds
-//! `G~_1 + G~_2` and `u~_1 + u~_2`. The noises are independent, so variances add, and the confidence set for Gaussian noise
-//! holds for the people of both learners; alpha is split over one more release, the first one's.
+//! A legacy is the last release, with those that the learner itself began with added: sums with noise in them, and the deviations of that
+//! noise. A learner that begins with it adds `G~_1 + G~_2` and `u~_1 + u~_2`. The noises are independent, so variances add, and the
+//! confidence set for Gaussian noise holds for the people of all learners; alpha is split over one more release, the first one's.
 //!
-//! **Guarantee.** People of the earlier learner are protected by its guarantee, because all that comes after is post-processing of its
-//! releases; people of the later one by the later one's. Somebody who took part in both has told both, and the two events compose:
-//! [`JointLinUcb::guarantee_of_both`](super::JointLinUcb::guarantee_of_both). No noise is drawn again or used twice, so many learners may begin with the same legacy.
+//! **Guarantee.** People of an earlier learner are protected by its guarantee, because all that comes after is post-processing of its
+//! releases; people of the later one by the later one's. Somebody who took part in several has told each, and the events compose:
+//! [`Curator::guarantee_of_both`](super::Curator::guarantee_of_both). No noise is drawn again or used twice, so many learners may begin with the same legacy.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,58 +14,117 @@ use super::JointParams;
 use crate::{
     Error, Result,
     noise::Noise,
-    privacy::{Event, Mode},
+    privacy::{Event, Guarantee, Mode, TrustModel},
+    randomize::Bounds,
     release::{Promise, Release},
     saved,
 };
 
 const KIND: &str = "legacy of a joint LinUCB";
+/// Learners in one chain of warm starts, at most.
+const MOST: usize = 1000;
 
-/// What an earlier learner leaves behind; everything in it has been released, so it may be published with its guarantee.
+/// What earlier learners leave behind; everything in it has been released, so it may be published with its guarantees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Legacy {
+    /// The sums of all of them.
     release: Release,
-    /// What the earlier learner told about one of its people.
+    /// What features and rewards were clipped to.
+    bounds: Bounds,
+    /// The earliest first.
+    learners: Vec<Earlier>,
+}
+
+/// An earlier learner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Earlier {
+    /// What it told about one of its people.
     promise: Promise,
     replays: u64,
     /// What the timing of its rewards rests on.
     timing: String,
     contributions_per_person: u64,
+    /// Contributions it had summed.
+    contributions: u64,
     /// Whether its noise was secure; simulated people are protected by nothing.
     secure: bool,
 }
 
-impl Legacy {
+impl Earlier {
     pub(super) fn new<N: Noise>(
-        release: Release,
+        release: &Release,
         promise: Promise,
         replays: u64,
         params: &JointParams,
     ) -> Self {
-        Legacy {
-            release,
+        Earlier {
             promise,
             replays,
             timing: params.timing(),
             contributions_per_person: params.contributions_per_person,
+            contributions: release.round(),
             secure: N::PROTECTS_PEOPLE,
         }
     }
 
-    /// What the earlier learner's guarantee rests on, for who took part in both.
-    pub(super) fn conditions(&self) -> [String; 2] {
-        let Legacy { timing, contributions_per_person, .. } = self;
-        [
-            format!("in the earlier learner: {timing}"),
-            format!(
-                "nobody took part in the earlier learner more than {contributions_per_person} times"
-            ),
-        ]
+    fn event(&self) -> Event {
+        self.promise.after(self.replays)
     }
 
-    /// Whether its noise was secure.
+    /// What its people are promised, in words.
+    fn protection(&self, delta: f64) -> Result<String> {
+        let guarantee = Guarantee::of(&self.event(), TrustModel::Joint, delta)?;
+        let protected = match self.secure {
+            true => format!("protected by it, ({}, {delta:e})", guarantee.epsilon_text()),
+            false => "simulated, and protected by nothing".to_string(),
+        };
+        Ok(format!("the people of its {} rewards are {protected}", self.contributions))
+    }
+}
+
+impl Legacy {
+    /// A learner's last release, after those it began with.
+    pub(super) fn new(
+        release: &Release,
+        learner: Earlier,
+        bounds: Bounds,
+        before: Option<&Legacy>,
+    ) -> Self {
+        let release = match before {
+            Some(before) => release.plus(&before.release, release.index()),
+            None => release.clone(),
+        };
+        let mut learners = before.map_or(Vec::new(), |before| before.learners.clone());
+        learners.push(learner);
+        Legacy { release, bounds, learners }
+    }
+
+    /// What the earlier learners' guarantees rest on, for somebody who took part in all of them.
+    pub(super) fn conditions(&self) -> Vec<String> {
+        let of = |Earlier { timing, contributions_per_person, .. }: &Earlier| {
+            [
+                format!("in the earlier learner: {timing}"),
+                format!(
+                    "nobody took part in the earlier learner more than {contributions_per_person} times"
+                ),
+            ]
+        };
+        self.learners.iter().flat_map(of).collect()
+    }
+
+    /// Who is protected by what, for a learner that begins with it.
+    pub(super) fn condition(&self, delta: f64) -> Result<String> {
+        let each: Result<Vec<String>> =
+            self.learners.iter().map(|learner| learner.protection(delta)).collect();
+        Ok(format!(
+            "it began with what an earlier learner released: {}; somebody who took part in several is protected by the composition of all",
+            each?.join("; an earlier one: ")
+        ))
+    }
+
+    /// Whether all noise in it was secure.
     pub(super) fn is_secure(&self) -> bool {
-        self.secure
+        self.learners.iter().all(|learner| learner.secure)
     }
 
     /// The sums.
@@ -73,9 +132,12 @@ impl Legacy {
         &self.release
     }
 
-    /// What the earlier learner told about one of its people, replays included.
+    /// What the earlier learners together told about somebody who took part in all of them, replays included.
     pub fn event(&self) -> Event {
-        self.promise.after(self.replays)
+        match &self.learners[..] {
+            [only] => only.event(),
+            all => Event::Composed { events: all.iter().map(Earlier::event).collect() },
+        }
     }
 
     /// As bytes, which hold nothing that was not released.
@@ -86,24 +148,34 @@ impl Legacy {
     /// What [`Legacy::save`] wrote.
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let legacy: Legacy = saved::load(KIND, bytes)?;
-        legacy.release.check()?;
-        legacy.event().check()?;
+        legacy.check_parts()?;
         Ok(legacy)
+    }
+
+    fn check_parts(&self) -> Result<()> {
+        self.release.check()?;
+        self.bounds.check()?;
+        if !(1..=MOST).contains(&self.learners.len()) {
+            let remedy = format!("a chain of warm starts has 1 to {MOST}: begin anew");
+            return Err(Error::invalid("earlier learners", self.learners.len(), remedy));
+        }
+        self.event().check()
     }
 
     /// Whether a learner with these parameters may begin with it.
     pub(super) fn check(&self, params: &JointParams) -> Result<()> {
-        self.release.check()?;
-        self.event().check()?;
+        self.check_parts()?;
         if params.mode == Mode::Paper {
             let remedy = "published constants are for one run: use `exact` mode";
             return Err(Error::invalid("legacy", "given", remedy));
         }
-        let (earlier, own) = (self.release.domain(), params.problem.domain());
-        if *earlier != own {
-            let remedy =
-                format!("this learner's is {own:?}: give both the same dimension and bounds");
-            return Err(Error::invalid("domain of the legacy", format!("{earlier:?}"), remedy));
+        if self.bounds != params.bounds || *self.release.domain() != params.domain()? {
+            let remedy = format!("this learner's are {:?}: give both the same", params.bounds);
+            return Err(Error::invalid(
+                "bounds of the legacy",
+                format!("{:?}", self.bounds),
+                remedy,
+            ));
         }
         Ok(())
     }

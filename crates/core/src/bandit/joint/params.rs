@@ -2,25 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{JointLinUcb, RewardWindow, legacy::Legacy};
+use super::{Curator, JointLinUcb, RewardWindow, legacy::Legacy};
 use crate::{
     Error, Result,
-    bandit::{Confidence, ConfidenceRule, Problem, Published, PublishedNoise},
+    bandit::{Problem, Published, PublishedNoise, Rule, RulePlan},
     error::finite_vector,
     noise::Noise,
     privacy::{Guarantee, Mode},
+    randomize::Bounds,
     release::{Calibration, Domain, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule},
 };
 
 /// What a curator cannot clip.
 const FINITE: &str = "features and rewards are finite numbers, which are never refused; others are an error, which shows";
 
-/// Parameters of a [`JointLinUcb`]. Everything but the problem, the budget and the horizon has a default that is right.
+/// Parameters of a [`JointLinUcb`]. Everything but the bounds, the budget and the horizon has a default that is right.
 ///
 /// ```
-/// use reticent::{bandit::{Arms, JointParams, Problem}, noise::SecureNoise};
+/// use reticent::{bandit::{Arms, JointParams}, noise::SecureNoise, randomize::Bounds};
 ///
-/// let params = JointParams::new(Problem::unit(2), 1.0, 1e-6, Some(100_000));
+/// let params = JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(100_000));
 /// let mut learner = params.check()?.start(SecureNoise::from_system()?);
 /// println!("{}", learner.guarantee()?);
 ///
@@ -32,8 +33,8 @@ const FINITE: &str = "features and rewards are finite numbers, which are never r
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JointParams {
-    /// What is known of arms, rewards and theta*.
-    pub problem: Problem,
+    /// What features and rewards are clipped to.
+    pub bounds: Bounds,
     /// Requested epsilon.
     pub epsilon: f64,
     /// Requested delta.
@@ -42,13 +43,17 @@ pub struct JointParams {
     pub horizon: Option<u64>,
     /// How often one person takes part at most.
     pub contributions_per_person: u64,
-    /// Probability with which the confidence sets may fail, all rounds together; by default 1/horizon.
-    pub alpha: Option<f64>,
+    /// How releases become policies.
+    #[serde(default)]
+    pub rule: Rule,
     /// How noise is correlated over time.
     pub mechanism: Mechanism,
     /// When sums are released and the policy learns.
     pub schedule: Schedule,
-    /// Exact calibration and the tight confidence, or the publication's tree and its constants.
+    /// Forget everything after every so many contributions, at no cost in privacy: for rewards whose law changes.
+    #[serde(default)]
+    pub restart_every: Option<u64>,
+    /// Exact calibration, or the publication's tree, noise and confidence set.
     pub mode: Mode,
     /// In `paper` mode, which of the publication's two kinds of noise.
     #[serde(default)]
@@ -63,16 +68,17 @@ pub struct JointParams {
 
 impl JointParams {
     /// The defaults: one contribution a person, BLT noise, capped geometric releases, exact calibration.
-    pub fn new(problem: Problem, epsilon: f64, delta: f64, horizon: Option<u64>) -> Self {
+    pub fn new(bounds: Bounds, epsilon: f64, delta: f64, horizon: Option<u64>) -> Self {
         JointParams {
-            problem,
+            bounds,
             epsilon,
             delta,
             horizon,
             contributions_per_person: 1,
-            alpha: None,
+            rule: Rule::default(),
             mechanism: Mechanism::default(),
             schedule: Schedule::default(),
+            restart_every: None,
             mode: Mode::Exact,
             published: PublishedNoise::default(),
             window: None,
@@ -85,7 +91,8 @@ impl JointParams {
         JointParams {
             schedule: Schedule::EveryRound,
             mode: Mode::Paper,
-            ..JointParams::new(problem, epsilon, delta, Some(horizon))
+            rule: problem.rule(),
+            ..JointParams::new(problem.bounds(), epsilon, delta, Some(horizon))
         }
     }
 
@@ -112,88 +119,151 @@ impl JointParams {
         JointParams { published, ..JointParams::published(problem, epsilon, delta, horizon) }
     }
 
-    /// Calibrates noise and confidence, or says which parameter stands in the way.
+    /// Calibrates noise and rule, or says which parameter stands in the way.
     pub fn check(&self) -> Result<JointPlan> {
-        self.problem.check()?;
-        self.check_window()?;
-        let alpha = self.alpha.unwrap_or(1.0 / self.horizon.unwrap_or(1_000_000).max(2) as f64);
-        let (sums, confidence) = match (self.mode, self.published) {
-            (Mode::Exact, PublishedNoise::Gaussian) => self.exact(),
-            (Mode::Exact, noise) => {
-                let remedy = "Wishart noise exists in `paper` mode only";
-                return Err(Error::invalid("published", format!("{noise:?}"), remedy));
-            }
-            (Mode::Paper, _) => self.paper(alpha)?,
+        self.check_parts()?;
+        let (sums, rule, releases) = match self.mode {
+            Mode::Exact => self.exact()?,
+            Mode::Paper => self.paper()?,
         };
-        let rule = ConfidenceRule::new(self.problem, alpha, confidence)?;
+        let rule = rule.plan(sums.domain, self.lifetime(), releases)?;
         Ok(JointPlan { params: *self, sums, plan: sums.check()?, rule })
     }
 
-    pub(super) fn check_window(&self) -> Result<()> {
+    /// Refuses what stands in the way of a learner without calibrating one.
+    pub(super) fn check_parts(&self) -> Result<()> {
+        self.bounds.check()?;
+        self.rule.check()?;
+        self.check_window()?;
+        self.check_restarts()
+    }
+
+    fn check_window(&self) -> Result<()> {
         if self.window == Some(RewardWindow::Decisions(0)) {
             let remedy = "give a whole number of later decisions above 0";
             return Err(Error::invalid("window", 0, remedy));
         }
         finite_vector("default_reward", &[self.default_reward], 1)?;
-        let bound = self.problem.reward_bound;
-        if self.default_reward.abs() > bound {
-            let remedy = format!("stay within reward_bound = {bound}");
+        let (low, high) = self.bounds.rewards;
+        if !(low..=high).contains(&self.default_reward) {
+            let remedy = format!("stay within the rewards, {low} to {high}");
             return Err(Error::invalid("default_reward", self.default_reward, remedy));
         }
         Ok(())
     }
 
-    fn exact(&self) -> (PrivateSumParams, Confidence) {
+    fn check_restarts(&self) -> Result<()> {
+        let Some(every) = self.restart_every else { return Ok(()) };
+        let least = self.schedule.first();
+        if every < least {
+            let remedy = format!("the first release comes after {least} rewards: give more");
+            return Err(Error::invalid("restart_every", every, remedy));
+        }
+        if self.contributions_per_person > 1 {
+            let remedy = "with restart_every a person may be in several streams, whose costs add up: leave one of them out";
+            let most = self.contributions_per_person;
+            return Err(Error::invalid("contributions_per_person", most, remedy));
+        }
+        if self.mode == Mode::Paper {
+            let remedy = "published constants are for one run: leave it out";
+            return Err(Error::invalid("restart_every", every, remedy));
+        }
+        Ok(())
+    }
+
+    /// How many contributions a stream takes.
+    fn lifetime(&self) -> Option<u64> {
+        match (self.restart_every, self.horizon) {
+            (Some(every), Some(horizon)) => Some(every.min(horizon)),
+            (every, horizon) => every.or(horizon),
+        }
+    }
+
+    /// A reward cut to its bounds, less their centre; and whether it was cut.
+    pub(super) fn centred(&self, reward: f64) -> (f64, bool) {
+        let (low, high) = self.bounds.rewards;
+        let cut = reward.clamp(low, high);
+        (cut - self.bounds.centre(), cut != reward)
+    }
+
+    /// What is summed.
+    pub(super) fn domain(&self) -> Result<Domain> {
+        let Bounds { dimension, feature_bound, .. } = self.bounds;
+        let reward_bound = self.bounds.half_range();
+        match (self.mode, self.published) {
+            (Mode::Paper, PublishedNoise::Gaussian) => self.published_domain(),
+            _ => Ok(Domain::regression(dimension, feature_bound, reward_bound)),
+        }
+    }
+
+    fn exact(&self) -> Result<(PrivateSumParams, Rule, Option<u64>)> {
+        if self.published != PublishedNoise::Gaussian {
+            let remedy = "Wishart noise exists in `paper` mode only";
+            return Err(Error::invalid("published", format!("{:?}", self.published), remedy));
+        }
         let budget = Calibration::Budget { epsilon: self.epsilon, delta: self.delta };
+        let lifetime = self.lifetime();
         let sums = PrivateSumParams {
             mechanism: self.mechanism,
             schedule: self.schedule,
             contributions_per_person: self.contributions_per_person,
-            ..PrivateSumParams::new(self.problem.domain(), self.horizon, budget)
+            ..PrivateSumParams::new(self.domain()?, lifetime, budget)
         };
-        let releases = self.horizon.map(|horizon| self.schedule.releases(horizon).max(1));
-        (sums, Confidence::Tight { releases, scale: 1.0 })
+        let releases = lifetime.map(|rounds| self.schedule.releases(rounds).max(1));
+        Ok((sums, self.rule, releases))
     }
 
-    fn paper(&self, alpha: f64) -> Result<(PrivateSumParams, Confidence)> {
+    fn paper(&self) -> Result<(PrivateSumParams, Rule, Option<u64>)> {
         let Some(horizon) = self.horizon else {
             return Err(Error::invalid("horizon", "unknown", "the published constants need one"));
         };
-        let published = Published::new(self.problem, self.epsilon, self.delta, alpha, horizon)?;
-        let (domain, calibration, regularizer) = match self.published {
+        let Rule::Certified { failure_probability, parameter_bound, reward_noise, .. } = self.rule
+        else {
+            let remedy = "the publication has its own confidence set: give \"certified\", with its S and sigma";
+            return Err(Error::invalid("rule", format!("{:?}", self.rule), remedy));
+        };
+        if self.bounds.intercept.is_some() {
+            let remedy = "published constants are for rewards that are not centred: leave it out";
+            return Err(Error::invalid("intercept", "given", remedy));
+        }
+        let (parameter_bound, reward_noise) =
+            (parameter_bound.unwrap_or(1.0), reward_noise.unwrap_or(1.0));
+        let alpha = failure_probability.unwrap_or(1.0 / horizon.max(2) as f64);
+        let problem = Problem::of(&self.bounds, parameter_bound, reward_noise);
+        let published = Published::new(problem, self.epsilon, self.delta, alpha, horizon)?;
+        let (calibration, regularizer) = match self.published {
             PublishedNoise::Gaussian => (
-                self.published_domain()?,
                 Calibration::Sigma(published.gaussian_deviation()),
                 published.gaussian_regularizer(published.gaussian_deviation()),
             ),
-            PublishedNoise::Wishart => (
-                self.problem.domain(),
-                published.wishart_calibration()?,
-                published.shifted_wishart_regularizer(),
-            ),
-            PublishedNoise::WishartUnshifted => (
-                self.problem.domain(),
-                published.wishart_calibration()?,
-                published.wishart_regularizer(),
-            ),
+            PublishedNoise::Wishart => {
+                (published.wishart_calibration()?, published.shifted_wishart_regularizer())
+            }
+            PublishedNoise::WishartUnshifted => {
+                (published.wishart_calibration()?, published.wishart_regularizer())
+            }
         };
         let sums = PrivateSumParams {
             mechanism: Mechanism::Tree { levels: Some(published.levels()) },
             schedule: self.schedule,
             contributions_per_person: self.contributions_per_person,
-            ..PrivateSumParams::new(domain, self.horizon, calibration)
+            ..PrivateSumParams::new(self.domain()?, self.horizon, calibration)
         };
-        Ok((sums, Confidence::Regularized(regularizer)))
+        let failure_probability = Some(alpha);
+        let rule =
+            Rule::Regularized { regularizer, failure_probability, parameter_bound, reward_noise };
+        Ok((sums, rule, None))
     }
 
     /// The same Gaussian noise on x y as on x x^T: that is the split (B/L)^2.
     fn published_domain(&self) -> Result<Domain> {
-        let Problem { dimension, feature_bound, reward_bound, .. } = self.problem;
+        let Bounds { dimension, feature_bound, .. } = self.bounds;
+        let reward_bound = self.bounds.half_range();
         if reward_bound > feature_bound {
             let remedy = format!(
                 "the published matrix noise needs at most feature_bound = {feature_bound}: rescale"
             );
-            return Err(Error::invalid("reward_bound", reward_bound, remedy));
+            return Err(Error::invalid("rewards", reward_bound, remedy));
         }
         let split = (reward_bound / feature_bound).powi(2);
         Ok(Domain::Regression { dimension, feature_bound, reward_bound, split })
@@ -203,29 +273,32 @@ impl JointParams {
 /// Checked parameters.
 #[derive(Debug, Clone)]
 pub struct JointPlan {
-    params: JointParams,
+    pub(super) params: JointParams,
     sums: PrivateSumParams,
     pub(super) plan: PrivateSumPlan,
-    rule: ConfidenceRule,
+    pub(super) rule: RulePlan,
 }
 
 impl JointPlan {
-    /// Starts learning on a source of noise.
+    /// Starts learning on a source of noise, with tickets for rewards that come later.
     pub fn start<N: Noise>(self, noise: N) -> JointLinUcb<N> {
-        let policy = self.rule.cold_policy();
-        JointLinUcb::new(self.params, self.rule, policy, self.plan.start(noise))
+        JointLinUcb::new(self.curator(noise))
+    }
+
+    /// Starts learning on a source of noise, for callers who keep features and rewards together.
+    pub fn curator<N: Noise>(self, noise: N) -> Curator<N> {
+        Curator::new(self, noise)
     }
 
     /// Starts with what an earlier learner has released: see [`Legacy`]. Refuses one with other bounds, and `paper` mode, whose
     /// constants are for one run.
     pub fn start_from<N: Noise>(self, legacy: Legacy, noise: N) -> Result<JointLinUcb<N>> {
-        legacy.check(&self.params)?;
-        // The policy that it begins with may fail too, so that alpha has one more share.
-        let rule = self.rule.with_one_more_release();
-        let policy = rule.policy_or_cold(&legacy.release().numbered(1));
-        let mut learner = JointLinUcb::new(self.params, rule, policy, self.plan.start(noise));
-        learner.state.legacy = Some(legacy);
-        Ok(learner)
+        Ok(JointLinUcb::new(self.curator_from(legacy, noise)?))
+    }
+
+    /// As [`JointPlan::curator`], with what an earlier learner has released.
+    pub fn curator_from<N: Noise>(self, legacy: Legacy, noise: N) -> Result<Curator<N>> {
+        self.curator(noise).started_from(legacy)
     }
 
     /// The running sum the learner will release.
@@ -234,7 +307,7 @@ impl JointPlan {
     }
 
     /// How releases become policies.
-    pub fn rule(&self) -> &ConfidenceRule {
+    pub fn rule(&self) -> &RulePlan {
         &self.rule
     }
 

@@ -2,12 +2,15 @@ use super::{
     state::{KIND, State},
     *,
 };
-use crate::{bandit::Problem, noise::SecureNoise, privacy::Mode, release::testing::Seeded, saved};
+use crate::{
+    bandit::Problem, noise::SecureNoise, privacy::Mode, randomize::Bounds,
+    release::testing::Seeded, saved,
+};
 
 mod window;
 
 fn params() -> JointParams {
-    JointParams::new(Problem::unit(2), 1.0, 1e-6, Some(2000))
+    JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(2000))
 }
 
 fn start(params: JointParams) -> JointLinUcb<Seeded> {
@@ -21,7 +24,7 @@ fn arms() -> Arms {
 #[test]
 fn what_is_requested_is_what_holds() {
     for (epsilon, delta) in [(1.0, 0.1), (1.0, 1e-6), (0.1, 1e-9), (8.0, 1e-5)] {
-        let params = JointParams::new(Problem::unit(5), epsilon, delta, Some(50_000_000));
+        let params = JointParams::new(Bounds::unit(5), epsilon, delta, Some(50_000_000));
         let guarantee = params.check().unwrap().guarantee().unwrap();
         assert!((guarantee.epsilon() - epsilon).abs() < 1e-9, "{}", guarantee.epsilon());
     }
@@ -98,7 +101,7 @@ fn an_arm_beyond_its_bound_is_chosen_and_learnt_as_the_arm_at_the_bound() {
     let long = Arms::from_rows(2, &[[0.0, 0.9], [30.0, 40.0]]).unwrap();
     let clipped = Arms::from_rows(2, &[[0.0, 0.9], [0.6, 0.8]]).unwrap();
     let run = |arms: &Arms| {
-        let mut learner = start(JointParams::new(Problem::unit(2), 50.0, 1e-6, Some(2000)));
+        let mut learner = start(JointParams::new(Bounds::unit(2), 50.0, 1e-6, Some(2000)));
         let chosen: Vec<usize> = (0..500)
             .map(|_| {
                 let decision = learner.decide(arms).unwrap();
@@ -161,7 +164,7 @@ fn a_saved_learner_goes_on_bit_for_bit_and_an_old_one_is_refused() {
 
 #[test]
 fn nobody_needs_to_know_the_horizon_and_people_may_return() {
-    let unknown = JointParams::new(Problem::unit(2), 1.0, 1e-6, None);
+    let unknown = JointParams::new(Bounds::unit(2), 1.0, 1e-6, None);
     let guarantee = unknown.check().unwrap().guarantee().unwrap();
     assert!((guarantee.epsilon() - 1.0).abs() < 1e-9, "{guarantee}");
     let mut learner = start(unknown);
@@ -236,7 +239,7 @@ fn decision_sets_may_change_in_size() {
 fn it_learns_and_without_feedback_it_does_not() {
     // Two arms 1 apart in mean; playing at random errs half the time. The noise at epsilon = 8 is far smaller.
     let run = |informative: bool| {
-        let params = JointParams::new(Problem::unit(2), 8.0, 1e-6, Some(20_000));
+        let params = JointParams::new(Bounds::unit(2), 8.0, 1e-6, Some(20_000));
         let mut learner = start(params);
         let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
         let mut errors = 0;
@@ -256,24 +259,127 @@ fn it_learns_and_without_feedback_it_does_not() {
 /// Found by fuzzing: a sound checksum around parts that do not belong together made `decide` panic.
 #[test]
 fn parts_of_different_learners_are_refused() {
-    type Parts = (Vec<u8>, State, Option<Vec<u8>>);
-    let (sum, state, _): Parts = saved::load(KIND, &start(params()).save()).unwrap();
-    let resume = |sum: &[u8], state: &State| {
-        let bytes = saved::save(KIND, &(sum, state, None::<Vec<u8>>));
-        JointLinUcb::<Seeded>::resume(&bytes, 0).map(drop)
+    type Parts = (Vec<u8>, curator::State);
+    let parts = |params: JointParams| -> Parts {
+        saved::load(curator::KIND, &start(params).curator.save()).unwrap()
     };
+    let resume = |sum: &[u8], state: &curator::State| {
+        let bytes = saved::save(curator::KIND, &(sum, state));
+        Curator::<Seeded>::resume(&bytes, 0).map(drop)
+    };
+    let (sum, state) = parts(params());
     assert!(resume(&sum, &state).is_ok());
-    let again = || saved::load::<Parts>(KIND, &start(params()).save()).unwrap().1;
+    let again = || parts(params()).1;
     let three = || Policy::new(vec![0.0; 3], vec![0.0; 6], 1.0, 0.0);
     let nan = || Policy::new(vec![f64::NAN; 2], vec![0.0; 3], 1.0, 0.0);
     for policy in [three(), nan()] {
-        assert!(resume(&sum, &State { policy, ..again() }).is_err());
+        assert!(resume(&sum, &curator::State { policy, ..again() }).is_err());
     }
-    assert!(resume(&sum, &State { decisions: u64::MAX, ..again() }).is_err());
-    let other = JointParams::new(Problem::unit(3), 1.0, 1e-6, Some(2000));
-    let (other_sum, other_state, _): Parts = saved::load(KIND, &start(other).save()).unwrap();
+    let (other_sum, other_state) = parts(JointParams::new(Bounds::unit(3), 1.0, 1e-6, Some(2000)));
     assert!(resume(&other_sum, &state).is_err());
-    assert!(resume(&other_sum, &State { rule: other_state.rule, ..again() }).is_err());
+    assert!(resume(&sum, &curator::State { rule: other_state.rule, ..again() }).is_err());
+    let (curator, state, _): (Vec<u8>, State, Option<Vec<u8>>) =
+        saved::load(KIND, &start(params()).save()).unwrap();
+    let many = State { decisions: u64::MAX, ..state };
+    let bytes = saved::save(KIND, &(curator, many, None::<Vec<u8>>));
+    assert!(JointLinUcb::<Seeded>::resume(&bytes, 0).is_err());
+}
+
+/// Features and rewards that people of a simulated world bring, one after another.
+fn person(number: u64) -> ([f64; 2], f64) {
+    let angle = number as f64 * 2.399;
+    ([0.8 * angle.cos(), 0.8 * angle.sin()], (number as f64 * 0.7).sin())
+}
+
+#[test]
+fn contributions_that_come_together_are_those_that_come_one_by_one() {
+    let (mut single, mut many) = (
+        params().check().unwrap().curator(Seeded(3)),
+        params().check().unwrap().curator(Seeded(3)),
+    );
+    let mut next = 0;
+    while next < 1500 {
+        let count = many.until_release().unwrap().min(11);
+        let mut sums = many.no_sums();
+        for number in next..next + count {
+            let (features, reward) = person(number);
+            single.observe(&features, reward).unwrap();
+            let units = many.units_of(&features).unwrap();
+            sums.add(&many.contribution(&units, Some(reward)).unwrap()).unwrap();
+        }
+        many.absorb_sums(&sums).unwrap();
+        next += count;
+        assert_eq!(single.policy(), many.policy());
+    }
+    assert!(single.releases() > 10 && single.save() == many.save());
+    // Never over a release: then it would be the sum of other people.
+    let mut beyond = many.no_sums();
+    let contribution = many.contribution(&[1, 1], Some(0.5)).unwrap();
+    (0..=many.until_release().unwrap()).for_each(|_| beyond.add(&contribution).unwrap());
+    let before = many.save();
+    assert!(many.absorb_sums(&beyond).is_err());
+    assert_eq!(many.save(), before);
+}
+
+#[test]
+fn a_curator_that_restarts_forgets_and_goes_on_at_the_same_price() {
+    let forgetful = JointParams { restart_every: Some(300), horizon: None, ..params() };
+    let short = JointParams { horizon: Some(300), ..params() };
+    let plan = forgetful.check().unwrap();
+    let guarantee = plan.guarantee().unwrap();
+    assert_eq!(guarantee.epsilon(), short.check().unwrap().guarantee().unwrap().epsilon());
+    let mut learner = plan.clone().curator(Seeded(9));
+    let cold = learner.policy().clone();
+    let (mut releases, mut seen) = (0, Vec::new());
+    for number in 0..1000 {
+        let (features, reward) = person(number);
+        learner.observe(&features, reward).unwrap();
+        if number % 300 == 0 {
+            assert_eq!(learner.policy(), &cold, "{number}");
+            assert_eq!(learner.rounds(), 1);
+        }
+        if learner.releases() > releases {
+            releases = learner.releases();
+            seen.push(number % 300);
+        }
+        if number == 650 {
+            // The count of releases goes on, so that a state of an earlier stream is refused.
+            let bytes = learner.save();
+            assert!(Curator::<Seeded>::resume(&bytes, releases + 1).is_err());
+            learner = Curator::resume(&bytes, releases).unwrap();
+        }
+    }
+    let each = seen.iter().take_while(|time| **time < 299).count();
+    assert_eq!(seen[..each], seen[each..2 * each], "every stream has the same times");
+    assert!(!learner.is_over() && !learner.is_frozen());
+    let twice = JointParams { contributions_per_person: 2, ..forgetful };
+    assert!(twice.check().unwrap_err().to_string().contains("contributions_per_person"));
+    let never = JointParams { restart_every: Some(5), ..forgetful };
+    assert!(never.check().unwrap_err().to_string().contains("restart_every"));
+}
+
+/// Rewards of 0 and 1 with a constant feature: their middle is taken off, and half the range needs half the noise.
+#[test]
+fn rewards_are_centred_where_arms_share_a_constant() {
+    let constant = 0.5_f64.sqrt();
+    let plain = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(3) };
+    let centred = Bounds { intercept: Some(constant), ..plain };
+    let deviation = |bounds| {
+        let params = JointParams::new(bounds, 1.0, 1e-6, Some(2000));
+        *params.check().unwrap().plan.deviations(1).unwrap().last().unwrap()
+    };
+    assert!((deviation(plain) / deviation(centred) - 2.0).abs() < 1e-9);
+    // Nobody is ever rewarded by the first arm and everybody by the second: their bounds are near 0 and 1 less the centre.
+    let params = JointParams::new(centred, 1e3, 1e-6, Some(20_000));
+    let mut learner = params.check().unwrap().curator(Seeded(4));
+    let arms = [[constant, 0.0, constant], [0.0, constant, constant]];
+    for number in 0..20_000 {
+        learner.observe(&arms[number % 2], (number % 2) as f64).unwrap();
+    }
+    let mean = |x: &[f64]| -> f64 {
+        0.5 + x.iter().zip(learner.policy().theta()).map(|(x, t)| x * t).sum::<f64>()
+    };
+    assert!(mean(&arms[0]).abs() < 0.02 && (mean(&arms[1]) - 1.0).abs() < 0.02);
 }
 
 /// Save, decide for a first person, crash, load, decide for a second: the first one's reward is not the second one's.
@@ -355,7 +461,7 @@ fn only_a_stale_state_is_charged_and_the_count_before_is_what_was_charged_before
 #[test]
 fn a_warm_start_knows_what_the_earlier_learner_released_and_both_are_certified() {
     let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
-    let strong = JointParams::new(Problem::unit(2), 8.0, 1e-6, Some(20_000));
+    let strong = JointParams::new(Bounds::unit(2), 8.0, 1e-6, Some(20_000));
     let play = |learner: &mut JointLinUcb<Seeded>, people: u32| {
         (0..people).fold(0, |errors, _| {
             let decision = learner.decide(&arms).unwrap();
@@ -386,7 +492,7 @@ fn a_warm_start_knows_what_the_earlier_learner_released_and_both_are_certified()
     assert!(saved.guarantee_of_both().unwrap().is_some());
     assert!(start(strong).guarantee_of_both().unwrap().is_none());
     let other =
-        JointParams::new(Problem { reward_bound: 2.0, ..Problem::unit(2) }, 8.0, 1e-6, Some(200));
+        JointParams::new(Bounds { rewards: (-2.0, 2.0), ..Bounds::unit(2) }, 8.0, 1e-6, Some(200));
     assert!(other.check().unwrap().start_from(legacy.clone(), Seeded(1)).is_err());
     let paper = JointParams::published(Problem::unit(2), 8.0, 1e-6, 200);
     assert!(paper.check().unwrap().start_from(legacy, Seeded(1)).is_err());
@@ -395,7 +501,7 @@ fn a_warm_start_knows_what_the_earlier_learner_released_and_both_are_certified()
 /// 200,000 decisions at d = 50 took 92 MB as vectors of doubles in a tree.
 #[test]
 fn open_decisions_take_little_memory_and_no_place_in_the_state() {
-    let big = JointParams::new(Problem::unit(50), 1.0, 1e-6, Some(1_000_000));
+    let big = JointParams::new(Bounds::unit(50), 1.0, 1e-6, Some(1_000_000));
     let mut learner = start(big);
     let empty = learner.save().len();
     let arms = Arms::from_rows(50, &[[0.1; 50]]).unwrap();

@@ -4,12 +4,16 @@ use super::*;
 use crate::{
     bandit::Problem,
     linalg::SymmetricEigen,
-    privacy::Mode,
+    privacy::{Event, Mode},
     release::{Mechanism, PrivateSumParams, Schedule, testing::Seeded},
 };
 
 fn wishart(epsilon: f64, delta: f64, horizon: u64, shifted: bool) -> JointParams {
     JointParams::published_wishart(Problem::unit(2), epsilon, delta, horizon, shifted)
+}
+
+fn with_alpha(alpha: f64, params: JointParams) -> JointParams {
+    JointParams { rule: params.rule.with_failure_probability(alpha), ..params }
 }
 
 fn start(params: JointParams) -> JointLinUcb<Seeded> {
@@ -49,7 +53,7 @@ fn the_guarantee_is_the_composition_of_m_nodes_and_the_claim_holds() {
 #[test]
 fn the_regularizer_holds_with_the_shift_once_and_not_per_node() {
     for shifted in [true, false] {
-        let params = JointParams { alpha: Some(1e-7), ..wishart(8.0, 1e-6, 100, shifted) };
+        let params = with_alpha(1e-7, wishart(8.0, 1e-6, 100, shifted));
         let plan = params.check().unwrap();
         let regularizer = *plan.rule().regularizer().unwrap();
         let mut sum = plan.sums().check().unwrap().start(Seeded(6));
@@ -82,7 +86,7 @@ fn a_saved_learner_goes_on_bit_for_bit_and_a_replay_is_one_more_tree() {
         JointLinUcb::<Seeded>::resume(&saved, one.releases()),
         Err(Error::StaleState { .. })
     ));
-    let times = |learner: &JointLinUcb<Seeded>| match learner.sum.event() {
+    let times = |learner: &JointLinUcb<Seeded>| match learner.curator.event() {
         Event::Repeated { times, .. } => times,
         other => panic!("{other:?}"),
     };
@@ -143,7 +147,7 @@ fn what_the_publication_does_not_cover_is_named() {
         ("horizon", JointParams { horizon: None, ..good }),
         (
             "alpha",
-            JointParams { alpha: Some(1e-300), epsilon: 1.4, delta: 0.7, horizon: Some(1), ..good },
+            with_alpha(1e-300, JointParams { epsilon: 1.4, delta: 0.7, horizon: Some(1), ..good }),
         ),
         ("published", JointParams { mode: Mode::Exact, ..good }),
         ("contributions_per_person", JointParams { contributions_per_person: 2000, ..good }),

@@ -12,8 +12,7 @@
 //! | `messages` | [`Report`] and [`Model`]: versioned, plain, checked when read |
 //! | `person`, `spent` | the half on the device: its own generator, its own record of what it has sent at which level |
 //! | `inbox` | every report is counted once |
-//! | `server` | the half that sums reports and publishes models |
-//! | `exploration` | from noisy sums to a policy |
+//! | `server`, `sums` | the half that sums reports and publishes models |
 //!
 //! **Guarantee.** Everything the server and everybody else ever sees of a person is their reports, each randomised before it
 //! leaves; the arm itself stays on the device. A report is private whatever model the person saw, however old, and whatever
@@ -21,7 +20,6 @@
 //! levels the person's reports were made at.
 
 mod choice;
-mod exploration;
 mod inbox;
 mod messages;
 mod method;
@@ -30,10 +28,10 @@ mod person;
 mod promise;
 mod server;
 mod spent;
+mod sums;
 #[cfg(test)]
 mod tests;
 
-pub use exploration::Exploration;
 pub use inbox::Absorbed;
 pub(crate) use inbox::Inbox;
 pub use messages::{Guide, Model, Report};

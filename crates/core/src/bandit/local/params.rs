@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Exploration, Method, Person, Randomizer, Server, Spent, choice};
+use super::{Method, Person, Randomizer, Server, Spent, choice, sums::ReportSums};
 use crate::{
     Error, Result,
-    bandit::PublishedLocal,
+    bandit::{PublishedLocal, Rule, RulePlan},
     error::{finite_vector, requested_delta, requested_epsilon},
     linalg::triangle,
     noise::Noise,
@@ -16,6 +16,8 @@ use crate::{
     release::Calibration,
 };
 
+/// Features of an arm, at most.
+const MOST_FEATURES: usize = 1 << 10;
 /// Levels of epsilon, at most.
 const MOST_LEVELS: usize = 1024;
 
@@ -104,7 +106,7 @@ pub struct LocalParams {
     pub method: Option<Method>,
     /// How noisy sums become a policy.
     #[serde(default)]
-    pub exploration: Exploration,
+    pub rule: Rule,
     /// Reports made under a model more than this many models old are refused: names of older reports need not be kept.
     #[serde(default = "window")]
     pub late_models: u64,
@@ -135,7 +137,7 @@ impl LocalParams {
             delta,
             contributions_per_person: 1,
             method: None,
-            exploration: Exploration::default(),
+            rule: Rule::default(),
             late_models: window(),
             calibration: None,
             published: None,
@@ -146,7 +148,7 @@ impl LocalParams {
     pub fn published(bounds: Bounds, epsilon: f64, published: PublishedLocal) -> Result<Self> {
         Ok(LocalParams {
             method: Some(published.method()?),
-            exploration: published.exploration(epsilon)?,
+            rule: published.rule(epsilon)?,
             calibration: Some(Calibration::Sigma(published.sigma(epsilon)?)),
             published: Some(published),
             ..LocalParams::new(bounds, epsilon, published.delta)
@@ -156,8 +158,12 @@ impl LocalParams {
     /// Calibrates every level's randomiser, or says which parameter stands in the way.
     pub fn check(&self) -> Result<LocalPlan> {
         self.bounds.check()?;
+        if self.bounds.dimension > MOST_FEATURES {
+            let remedy =
+                format!("a report has of the order of d^2 numbers: give 1 to {MOST_FEATURES}");
+            return Err(Error::invalid("dimension", self.bounds.dimension, remedy));
+        }
         self.levels.check()?;
-        self.exploration.check()?;
         if !(0.0..1.0).contains(&self.delta) {
             return Err(Error::invalid("delta", self.delta, "give a number from 0 to below 1"));
         }
@@ -189,10 +195,7 @@ impl LocalParams {
             }
             _ => None,
         };
-        if self.exploration.certified() && !matches!(method, Method::GramGaussian { .. }) {
-            let remedy = "the tight set is proved for gram_gaussian only: choose it, or tune";
-            return Err(Error::invalid("exploration", "tight", remedy));
-        }
+        let rule = self.rule(&method, &randomizers)?;
         if matches!(method, Method::AdditivePair) && self.levels.epsilons().len() > 1 {
             let remedy = "its debiasing needs one level of epsilon: choose another method";
             return Err(Error::invalid("method", "additive_pair", remedy));
@@ -208,8 +211,24 @@ impl LocalParams {
             weights,
             correlations,
             known,
+            rule,
         });
         Ok(LocalPlan { inner })
+    }
+
+    /// The rule for sums of reports of this method.
+    fn rule(&self, method: &Method, randomizers: &[Randomizer]) -> Result<RulePlan> {
+        let rule = self.rule.plan(ReportSums::domain(self.bounds.dimension), None, None)?;
+        let gaussian = matches!(method, Method::GramGaussian { .. });
+        if matches!(self.rule, Rule::Certified { .. } | Rule::Regularized { .. }) && !gaussian {
+            let remedy = "the certified set is proved for gram_gaussian only: choose that method, or `tuned`";
+            return Err(Error::invalid("rule", "certified", remedy));
+        }
+        if !method.shows_arms() {
+            return Ok(rule);
+        }
+        let best = randomizers.iter().map(|r| r.precision().vector).fold(f64::INFINITY, f64::min);
+        Ok(rule.with_reward_deviation((1.0 + best.powi(2)).sqrt()))
     }
 }
 
@@ -275,6 +294,8 @@ pub(super) struct Agreement {
     pub(super) correlations: Vec<Correlation>,
     /// The known Gram matrix of one report, for features divided by L.
     pub(super) known: Option<Vec<f64>>,
+    /// How sums of reports become policies.
+    pub(super) rule: RulePlan,
 }
 
 impl LocalPlan {

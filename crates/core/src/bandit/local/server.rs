@@ -5,11 +5,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Absorbed, Guide, LocalParams, LocalPlan, Method, Model, Report, exploration::Sums,
-    inbox::Inbox, params::Levels,
+    Absorbed, Guide, LocalParams, LocalPlan, Method, Model, Report, inbox::Inbox,
+    params::Agreement, params::Levels, sums::ReportSums,
 };
 use crate::{
     Error, Result,
+    bandit::Policy,
     error::finite_vector,
     linalg::triangle,
     randomize::{Correlation, Precision},
@@ -27,14 +28,14 @@ pub struct Server {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct State {
-    sums: Sums,
+    sums: ReportSums,
     reports: u64,
     inbox: Inbox,
 }
 
 impl Server {
     pub(super) fn new(plan: LocalPlan) -> Self {
-        let sums = Sums::new(plan.inner.params.bounds.dimension);
+        let sums = ReportSums::new(plan.inner.params.bounds.dimension);
         let inbox = Inbox::new(plan.inner.params.late_models);
         Server { plan, state: State { sums, reports: 0, inbox } }
     }
@@ -161,15 +162,17 @@ impl Server {
         {
             return Ok(Guide::Uniform);
         }
-        let best = self.plan.inner.randomizers.iter().map(|r| r.precision().vector);
-        let reward_noise = if self.plan.inner.method.shows_arms() {
-            (1.0 + best.fold(f64::INFINITY, f64::min).powi(2)).sqrt()
-        } else {
-            0.0
+        Ok(Guide::Follow(self.policy()?))
+    }
+
+    /// The policy for arms in the units of the data.
+    fn policy(&self) -> Result<Policy> {
+        let Agreement { rule, params, .. } = &*self.plan.inner;
+        let policy = match self.state.reports {
+            0 => rule.cold_policy(),
+            _ => rule.policy(&self.state.sums.release())?,
         };
-        let exploration = &self.plan.inner.params.exploration;
-        let bound = self.plan.inner.params.bounds.feature_bound;
-        Ok(Guide::Follow(exploration.policy(&self.state.sums, reward_noise, bound)?))
+        policy.for_features_divided_by(params.bounds.feature_bound)
     }
 
     /// Reports counted so far.
@@ -191,9 +194,7 @@ impl Server {
     pub fn expected_reward(&self, features: &[f64]) -> Result<f64> {
         let bounds = &self.plan.inner.params.bounds;
         finite_vector("features", features, bounds.dimension)?;
-        let exploration = &self.plan.inner.params.exploration;
-        let policy = exploration.policy(&self.state.sums, 0.0, bounds.feature_bound)?;
-        let z: f64 = policy.theta().iter().zip(features).map(|(theta, x)| theta * x).sum();
+        let z: f64 = self.policy()?.theta().iter().zip(features).map(|(theta, x)| theta * x).sum();
         Ok(bounds.centre() + bounds.half_range() * z)
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     Result,
-    bandit::{Arms, PublishedLocal, PublishedMechanism},
+    bandit::{Arms, PublishedLocal, PublishedMechanism, Rule},
     noise::{Noise, SecureNoise},
     randomize::{Bounds, GramGaussian},
     release::testing::Seeded,
@@ -395,9 +395,9 @@ fn a_restored_server_continues_bit_for_bit_and_damage_is_refused() {
 
 #[test]
 fn the_certified_set_is_there_for_gaussian_reports() {
-    let exploration = Exploration::Tight { alpha: 0.01, parameter_bound: 1.0 };
+    let rule = Rule::CERTIFIED.with_failure_probability(0.01);
     let method = Some(Method::GramGaussian { split: 0.694 });
-    let params = LocalParams { exploration, method, ..LocalParams::new(bounds(), 20.0, 1e-3) };
+    let params = LocalParams { rule, method, ..LocalParams::new(bounds(), 20.0, 1e-3) };
     let (mut server, _) = play(&params.check().unwrap(), 2000, [0.1, 0.7], 15);
     let model = server.publish().unwrap();
     let Guide::Follow(policy) = model.guide() else { panic!() };
@@ -430,7 +430,7 @@ fn published_noise_is_shown_with_what_it_gives() {
 #[test]
 fn bad_parameters_are_refused_by_name() {
     let good = LocalParams::new(bounds(), 1.0, 1e-5);
-    let tuned = Exploration::Tuned { ridge: -1.0, bonus: 0.2, width: 1.0 };
+    let tuned = Rule::Tuned { ridge: -1.0, bonus: 0.2, width: 1.0 };
     for (bad, field) in [
         (LocalParams { delta: -0.1, ..good.clone() }, "delta"),
         (LocalParams { delta: f64::NAN, ..good.clone() }, "delta"),
@@ -444,7 +444,7 @@ fn bad_parameters_are_refused_by_name() {
             "shares",
         ),
         (LocalParams { contributions_per_person: 0, ..good.clone() }, "contributions_per_person"),
-        (LocalParams { exploration: tuned, ..good.clone() }, "ridge"),
+        (LocalParams { rule: tuned, ..good.clone() }, "ridge"),
         (LocalParams { method: Some(Method::RewardResponse), ..good.clone() }, "method"),
         (
             LocalParams {

@@ -18,8 +18,8 @@ use super::{
 use crate::{
     Error, Result,
     bandit::{
-        Exploration, LocalParams, LocalPlan, Method, Person, PublishedLocal, PublishedMechanism,
-        Spent, local::CONDITIONS,
+        LocalParams, LocalPlan, Method, Person, PublishedLocal, PublishedMechanism, Rule, Spent,
+        local::CONDITIONS,
     },
     error::{probability, requested_delta, requested_epsilon},
     noise::Noise,
@@ -60,7 +60,7 @@ pub struct ShuffleParams {
     /// Permuted reports (amplified) or sums (vector sum).
     pub aggregation: Aggregation,
     /// How noisy sums become a policy.
-    pub exploration: Exploration,
+    pub rule: Rule,
     /// A publication's constants: `paper` mode.
     #[serde(default)]
     pub published: Option<PublishedLocal>,
@@ -83,7 +83,7 @@ impl ShuffleParams {
             honest: None,
             contributions_per_person: 1,
             aggregation,
-            exploration: Exploration::default(),
+            rule: Rule::default(),
             published: None,
         }
     }
@@ -96,7 +96,7 @@ impl ShuffleParams {
             return Err(Error::invalid("published", format!("{:?}", published.mechanism), remedy));
         }
         Ok(ShuffleParams {
-            exploration: published.exploration(epsilon)?,
+            rule: published.rule(epsilon)?,
             published: Some(published),
             ..ShuffleParams::new(
                 bounds,
@@ -138,7 +138,7 @@ impl ShuffleParams {
             return Err(Error::invalid("batch", self.batch, remedy));
         }
         let base = LocalParams {
-            exploration: self.exploration,
+            rule: self.rule,
             contributions_per_person: self.contributions_per_person,
             ..LocalParams::new(self.bounds, self.epsilon, self.delta)
         };

@@ -40,7 +40,9 @@ pub(super) fn entries() -> Result<Vec<Entry>> {
         Entry {
             mistake: "a player that adds no noise",
             right: "sums released by the aggregator that certifies them",
-            wrong_way: attack(Arc::new(|_| Ok(Box::new(LinUcbParams::new(2).check()?))))?,
+            wrong_way: attack(Arc::new(|_| {
+                Ok(Box::new(LinUcbParams::new(Bounds::unit(2)).check()?))
+            }))?,
             right_way: curator()?,
         },
         Entry {

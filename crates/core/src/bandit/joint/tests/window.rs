@@ -118,7 +118,7 @@ fn after_the_horizon_decisions_go_on_by_a_frozen_model() {
         let params = JointParams {
             window,
             schedule: crate::release::Schedule::EveryRound,
-            ..JointParams::new(Problem::unit(2), 1.0, 1e-6, Some(20))
+            ..JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(20))
         };
         let mut learner = start(params);
         for person in 0..60_u64 {

@@ -1,90 +1,16 @@
-//! The noise of a running sum, without the sum: what a simulation adds to exact statistics.
+//! The noise of a published tree over rounds, without the sums: what a simulation adds to exact statistics.
 //!
-//! Every mechanism is linear, so its noise does not depend on data, and one draw of it serves any stream. That is how a
-//! simulation of 5e7 rounds reads a mechanism at 5e4 of them.
+//! A tree is linear, so its noise does not depend on data, and its nodes are drawn when first read. That is how a simulation of 5e7
+//! rounds reads a tree at 5e4 of them.
 
 use std::f64::consts::SQRT_2;
 
-use reticent::{
-    noise::{Noise, Wishart},
-    privacy::Event,
-    release::{
-        Calibration, Contribution, Domain, PrivateSum, PrivateSumParams, PrivateSumPlan, Schedule,
-    },
-};
+use reticent::noise::{Noise, Wishart};
 
-use crate::{FastNoise, Result};
-
-/// Noise of the sums of a regression domain, read at rising rounds.
-#[derive(Debug)]
-pub enum PrefixNoise {
-    /// No noise: a learner that protects nobody.
-    None,
-    /// Any mechanism of the core, indexed by release.
-    Stream(Box<StreamNoise>),
-    /// A binary tree over rounds whose nodes are drawn when first read.
-    Tree(TreeNoise),
-}
-
-impl PrefixNoise {
-    /// Noise of the next release, after `round` rounds, and its deviations.
-    pub fn next(&mut self, round: u64, domain: &Domain) -> Result<(Vec<f64>, Vec<f64>)> {
-        match self {
-            PrefixNoise::None => {
-                let zeros = vec![0.0; domain.coordinates()];
-                Ok((zeros.clone(), zeros))
-            }
-            PrefixNoise::Stream(stream) => stream.next(),
-            PrefixNoise::Tree(tree) => Ok(tree.at(round)),
-        }
-    }
-}
-
-/// A core mechanism fed with zeros, one step a release.
-#[derive(Debug)]
-pub struct StreamNoise {
-    sum: PrivateSum<FastNoise>,
-    zero: Contribution,
-}
-
-impl StreamNoise {
-    /// The noise of a stream with these parameters and a batching schedule, `releases` releases long.
-    pub fn new(params: &PrivateSumParams, releases: u64, noise: FastNoise) -> Result<Self> {
-        Self::start(Self::plan(params, releases)?, noise)
-    }
-
-    /// The mechanism behind it, calibrated once for many starts.
-    pub fn plan(params: &PrivateSumParams, releases: u64) -> Result<PrivateSumPlan> {
-        // Between two releases contributions share a column and add up: k of them are one of k times the size.
-        let Event::GridGaussian { mu, .. } = params.check()?.event() else {
-            let remedy = "it is simulated as a tree of nodes: use `TreeNoise`";
-            return Err(reticent::Error::invalid("calibration", "Wishart noise", remedy).into());
-        };
-        let params = PrivateSumParams {
-            schedule: Schedule::EveryRound,
-            horizon: params.horizon.map(|_| releases),
-            contributions_per_person: 1,
-            calibration: Calibration::Mu(mu / params.contributions_per_person as f64),
-            ..*params
-        };
-        Ok(params.check()?)
-    }
-
-    /// The noise of one trial.
-    pub fn start(plan: PrivateSumPlan, noise: FastNoise) -> Result<Self> {
-        let nothing = vec![0.0; plan.clipper().domain().dimension()];
-        let zero = plan.clipper().clip_with_reward(&nothing, 0.0)?;
-        Ok(StreamNoise { sum: plan.start(noise), zero })
-    }
-
-    fn next(&mut self) -> Result<(Vec<f64>, Vec<f64>)> {
-        let release = self.sum.absorb(&self.zero)?.expect("every step releases");
-        Ok((release.sums().to_vec(), release.deviations().to_vec()))
-    }
-}
+use crate::FastNoise;
 
 /// What one node of a tree adds.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub enum NodeNoise {
     /// Symmetric Gaussian noise: this deviation off the diagonal and on the vector, sqrt 2 times it on the diagonal.
     Gaussian {
@@ -124,7 +50,7 @@ impl TreeNoise {
     }
 
     /// Noise of prefix `round`, which is above all rounds read before.
-    fn at(&mut self, round: u64) -> (Vec<f64>, Vec<f64>) {
+    pub fn at(&mut self, round: u64) -> (Vec<f64>, Vec<f64>) {
         // A node stays as long as the binary digits down to its own are the same; once gone it never returns.
         let changed = (round ^ self.round).checked_ilog2().map_or(0, |highest| highest + 1);
         let (levels, padded) = match self.node {

@@ -1,0 +1,381 @@
+//! The learner with a trusted curator: private sums x rule x bounds.
+//!
+//! ```text
+//! choose:  arms -> clip -> policy -> arm                      a pure function, for many threads
+//! observe: (features, reward) -> clip -> running sums -> [release -> rule -> policy]
+//! ```
+//!
+//! This is what experiments play and what is deployed; [`JointLinUcb`](super::JointLinUcb) puts tickets beside it, for rewards that come
+//! later than their decisions.
+//!
+//! **Centring.** Where all arms share a constant feature ([`Bounds::intercept`](crate::randomize::Bounds)) the centre of the rewards is
+//! taken off before they are summed: half the range, half the noise. Clipping comes after it, so privacy does not depend on it.
+//!
+//! **Restarts.** A curator that forgets begins a new stream of releases with new noise after every so many contributions. Every
+//! contribution goes into exactly one stream. Replace one interaction: streams before the one it goes into have the same law; that one is
+//! differentially private with its curve, whatever was released before (its noise is fresh, so earlier releases are constants to it);
+//! what comes after is a function of releases and of other people's data. So the guarantee of one interaction is that of one stream,
+//! however many there are (parallel composition, adaptively). Somebody who takes part more than once may be in several streams, whose
+//! events compose: restarts are for one contribution a person.
+//!
+//! **Two phases.** A curator that [holds releases](Curator::hold_releases) makes a release without using it until [`Curator::commit`].
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{JointParams, JointPlan, Legacy, legacy::Earlier};
+use crate::{
+    Error, Result,
+    bandit::{Arms, Policy, RulePlan},
+    error::finite_vector,
+    noise::Noise,
+    privacy::{Event, Guarantee, TrustModel, Unit},
+    release::{Contribution, ContributionSums, PrivateSum, PrivateSumPlan, Release},
+    saved,
+};
+
+pub(super) const KIND: &str = "curator";
+
+/// All but the running sum.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct State {
+    pub(super) params: JointParams,
+    pub(super) rule: RulePlan,
+    pub(super) policy: Policy,
+    /// The last release of the present stream.
+    pub(super) release: Option<Release>,
+    /// What the learner began with.
+    pub(super) legacy: Option<Legacy>,
+}
+
+/// A linear bandit's learner under joint differential privacy.
+///
+/// ```
+/// use reticent::{bandit::{Arms, JointParams}, noise::SecureNoise, randomize::Bounds};
+///
+/// let params = JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(100_000));
+/// let mut curator = params.check()?.curator(SecureNoise::from_system()?);
+/// let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]])?;
+/// let choice = curator.choose(&arms, 0)?;
+/// let released = curator.observe(&arms.arm(choice.arm), 0.7)?;
+/// assert!(!released);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+pub struct Curator<N> {
+    sum: PrivateSum<N>,
+    state: State,
+    /// The sum before anything was absorbed, for restarts.
+    fresh: Option<PrivateSumPlan>,
+    holds_releases: bool,
+    /// A release that has been made and is not used yet.
+    held: Option<(Policy, Release)>,
+}
+
+/// An arm that was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// Index of the arm.
+    pub arm: usize,
+    /// How many of the arms were longer than the feature bound and were scaled to it. A property of this person's own data.
+    pub clipped_arms: usize,
+}
+
+/// Prints no sums: a log line must not undo the noise.
+impl<N> std::fmt::Debug for Curator<N> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Curator")
+            .field("params", &self.state.params)
+            .field("sum", &self.sum)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<N: Noise> Curator<N> {
+    pub(super) fn new(plan: JointPlan, noise: N) -> Self {
+        let JointPlan { params, plan, rule, .. } = plan;
+        let fresh = params.restart_every.map(|_| plan.clone());
+        let policy = rule.cold_policy();
+        let state = State { params, rule, policy, release: None, legacy: None };
+        Curator { sum: plan.start(noise), state, fresh, holds_releases: false, held: None }
+    }
+
+    /// Begins with what an earlier learner has released.
+    pub(super) fn started_from(mut self, legacy: Legacy) -> Result<Self> {
+        legacy.check(&self.state.params)?;
+        // The policy that it begins with may fail too, so that alpha has one more share.
+        self.state.rule = self.state.rule.with_one_more_release();
+        self.state.policy = self.state.rule.policy_or_cold(&legacy.release().numbered(1));
+        self.state.legacy = Some(legacy);
+        Ok(self)
+    }
+
+    /// The best arm by the policy, arms above the feature bound scaled to it; `tie` is public and decides between arms of equal
+    /// bounds.
+    pub fn choose(&self, arms: &Arms, tie: u64) -> Result<Choice> {
+        self.choose_with(arms, tie, |_, _| ()).map(|(choice, ())| choice)
+    }
+
+    /// The choice, and what `of` makes of the arms as they were compared.
+    pub(super) fn choose_with<T>(
+        &self,
+        arms: &Arms,
+        tie: u64,
+        of: impl FnOnce(&Arms, usize) -> T,
+    ) -> Result<(Choice, T)> {
+        let clipped = arms.clipped_to(self.state.params.bounds.feature_bound);
+        let (arms, clipped_arms) =
+            clipped.as_ref().map_or((arms, 0), |(arms, count)| (arms, *count));
+        let arm = self.state.policy.choose(arms, tie)?;
+        Ok((Choice { arm, clipped_arms }, of(arms, arm)))
+    }
+
+    /// Learns the reward of an arm with these features, both clipped to their bounds; says whether sums were released. An error
+    /// changes nothing.
+    pub fn observe(&mut self, features: &[f64], reward: f64) -> Result<bool> {
+        finite_vector("reward", &[reward], 1)?;
+        let (reward, _) = self.state.params.centred(reward);
+        let contribution = self.sum.clipper().clip_with_reward(features, reward)?;
+        self.absorb(&contribution)
+    }
+
+    /// Takes a contribution of zeros, which somebody with such features could have made: for a person whose data cannot be used, so
+    /// that nothing shows it.
+    pub fn pass(&mut self) -> Result<bool> {
+        let nothing = vec![0.0; self.state.params.bounds.dimension];
+        let contribution = self.sum.clipper().clip_with_reward(&nothing, 0.0)?;
+        self.absorb(&contribution)
+    }
+
+    /// Features of an arm on the grid, in half the memory of doubles: what will be contributed with its reward.
+    pub(super) fn units_of(&self, features: &[f64]) -> Result<Vec<i32>> {
+        self.sum.clipper().clip_features(features)
+    }
+
+    /// The contribution of features on the grid; a reward of `None` contributes zeros.
+    pub(super) fn contribution(&self, units: &[i32], reward: Option<f64>) -> Result<Contribution> {
+        let clipper = self.sum.clipper();
+        match reward {
+            Some(reward) => clipper.contribution_of(units, self.state.params.centred(reward).0),
+            None => clipper.contribution_of(&vec![0; units.len()], 0.0),
+        }
+    }
+
+    pub(super) fn absorb(&mut self, contribution: &Contribution) -> Result<bool> {
+        self.nothing_held()?;
+        self.begin_stream();
+        let release = self.sum.absorb(contribution)?;
+        Ok(self.learn(release))
+    }
+
+    /// Takes many contributions at once, at most up to the next release ([`Curator::until_release`]).
+    pub fn absorb_sums(&mut self, sums: &ContributionSums) -> Result<bool> {
+        self.nothing_held()?;
+        self.begin_stream();
+        let release = self.sum.absorb_sums(sums)?;
+        Ok(self.learn(release))
+    }
+
+    /// How many contributions there are up to the next release, that of the last one included; `None` if no release comes any more.
+    pub fn until_release(&self) -> Option<u64> {
+        match &self.fresh {
+            Some(plan) if self.sum.is_over() => Some(plan.first_release()),
+            _ => self.sum.until_release(),
+        }
+    }
+
+    /// No contributions yet, to be filled and given to [`Curator::absorb_sums`].
+    pub fn no_sums(&self) -> ContributionSums {
+        ContributionSums::new(*self.sum.clipper())
+    }
+
+    /// With restarts, forgets everything when the stream is over.
+    fn begin_stream(&mut self) {
+        if let Some(plan) = &self.fresh
+            && self.sum.is_over()
+        {
+            self.sum.restart(plan.clone());
+            self.state.policy = self.state.rule.cold_policy();
+            (self.state.release, self.state.legacy) = (None, None);
+        }
+    }
+
+    /// A release that has been made becomes a policy: nothing here fails.
+    fn learn(&mut self, release: Option<Release>) -> bool {
+        let Some(release) = release else { return false };
+        let policy = match &self.state.legacy {
+            None => self.state.rule.policy_or_cold(&release),
+            Some(legacy) => {
+                let both = release.plus(legacy.release(), release.index() + 1);
+                self.state.rule.policy_or_cold(&both)
+            }
+        };
+        self.held = Some((policy, release));
+        if !self.holds_releases {
+            self.commit();
+        }
+        true
+    }
+
+    /// From here on a release that has been made is used only after [`Curator::commit`]; until then nothing is absorbed.
+    pub fn hold_releases(&mut self) {
+        self.holds_releases = true;
+    }
+
+    /// Whether a release has been made that is not used yet: store [`Curator::save`] and the number of releases, then commit.
+    pub fn holds_release(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Uses the release that is held, if there is one.
+    pub fn commit(&mut self) {
+        if let Some((policy, release)) = self.held.take() {
+            (self.state.policy, self.state.release) = (policy, Some(release));
+        }
+    }
+
+    pub(super) fn nothing_held(&self) -> Result<()> {
+        if self.held.is_none() {
+            return Ok(());
+        }
+        let remedy = "store the state and the number of releases, then call `commit`";
+        Err(Error::invalid("release that is not committed", self.sum.releases(), remedy))
+    }
+
+    /// What the learner was told beforehand.
+    pub fn params(&self) -> &JointParams {
+        &self.state.params
+    }
+
+    /// What the learner goes by; everything in it has been released.
+    pub fn policy(&self) -> &Policy {
+        &self.state.policy
+    }
+
+    /// Contributions to the present stream.
+    pub fn rounds(&self) -> u64 {
+        self.sum.rounds()
+    }
+
+    /// Releases made so far, one that is held included: what [`Curator::resume`] asks for.
+    pub fn releases(&self) -> u64 {
+        self.sum.releases()
+    }
+
+    /// Whether nothing can be absorbed any more.
+    pub fn is_over(&self) -> bool {
+        self.fresh.is_none() && self.sum.is_over()
+    }
+
+    /// Whether the last release has been made: the model stays as it is, and decisions go on by it.
+    pub fn is_frozen(&self) -> bool {
+        self.fresh.is_none() && self.sum.is_exhausted()
+    }
+
+    /// From here on noise is drawn from a new key: see [`PrivateSum::refresh_noise`].
+    pub fn refresh_noise(&mut self) -> Result<()> {
+        self.sum.refresh_noise()
+    }
+
+    /// From here on this learner is a copy beside another, and is charged for it: see [`PrivateSum::branch`].
+    pub fn branch(&mut self) -> Result<()> {
+        self.sum.branch()
+    }
+
+    /// How many replays and copies are charged for.
+    pub fn replays(&self) -> u64 {
+        self.sum.replays()
+    }
+
+    /// The last release of the present stream.
+    pub fn release(&self) -> Option<&Release> {
+        self.state.release.as_ref()
+    }
+
+    /// What a later learner may begin with, what this one began with included; an error before the first release.
+    pub fn legacy(&self) -> Result<Legacy> {
+        let Some(release) = &self.state.release else {
+            let remedy = "there is nothing to begin with before the first one";
+            return Err(Error::invalid("releases", 0, remedy));
+        };
+        let State { params, legacy, .. } = &self.state;
+        let learner = Earlier::new::<N>(release, *self.sum.promise(), self.sum.replays(), params);
+        Ok(Legacy::new(release, learner, params.bounds, legacy.as_ref()))
+    }
+
+    /// What the present stream will have told about one person, replays included.
+    pub fn event(&self) -> Event {
+        self.sum.event()
+    }
+
+    /// What may be promised of the whole run.
+    pub fn guarantee(&self) -> Result<Guarantee> {
+        let State { params, legacy, .. } = &self.state;
+        let guarantee = params.claim(self.sum.guarantee(params.delta)?)?;
+        match legacy {
+            None => Ok(guarantee),
+            Some(legacy) => Ok(guarantee.with_condition(legacy.condition(params.delta)?)),
+        }
+    }
+
+    /// After a warm start, what may be promised to somebody who took part in this learner and in the one it began with.
+    pub fn guarantee_of_both(&self) -> Result<Option<Guarantee>> {
+        let State { params, legacy: Some(legacy), .. } = &self.state else { return Ok(None) };
+        let events = vec![legacy.event(), self.sum.event()];
+        let both = Guarantee::of(&Event::Composed { events }, TrustModel::Joint, params.delta)?
+            .with_unit(Unit::Person { at_most: params.contributions_per_person });
+        let own = params.claim(self.sum.guarantee(params.delta)?)?;
+        let conditions = own.conditions().iter().cloned().chain(legacy.conditions());
+        let both = conditions.fold(both, Guarantee::with_condition);
+        let secure = N::PROTECTS_PEOPLE && legacy.is_secure();
+        Ok(Some(if secure { both } else { both.simulated() }))
+    }
+}
+
+impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
+    /// The state, people's data and generator included: protect these bytes as the data itself. A release that is held is in it, and
+    /// is in use in whatever learner is resumed from it.
+    pub fn save(&self) -> Vec<u8> {
+        let Some((policy, release)) = &self.held else {
+            return saved::save(KIND, &(self.sum.save(), &self.state));
+        };
+        let (policy, release) = (policy.clone(), Some(release.clone()));
+        saved::save(KIND, &(self.sum.save(), &State { policy, release, ..self.state.clone() }))
+    }
+
+    /// Continues bit for bit, if no release has left since the bytes were saved: see [`PrivateSum::resume`].
+    pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
+        let (sum, state): (Vec<u8>, State) = saved::load(KIND, bytes)?;
+        Curator::checked(PrivateSum::resume(&sum, releases_made)?, state)
+    }
+
+    /// Continues from an older state and pays for the replay: see [`PrivateSum::resume_charged`].
+    pub fn resume_charged(bytes: &[u8], releases_made: u64, charged_before: u64) -> Result<Self> {
+        let (sum, state): (Vec<u8>, State) = saved::load(KIND, bytes)?;
+        Curator::checked(PrivateSum::resume_charged(&sum, releases_made, charged_before)?, state)
+    }
+
+    /// Whether the parts of a state that was read fit each other, which a checksum cannot tell.
+    fn checked(sum: PrivateSum<N>, state: State) -> Result<Self> {
+        let State { params, rule, policy, release, legacy } = &state;
+        params.check_parts()?;
+        let d = params.bounds.dimension;
+        rule.check(d)?;
+        policy.check_parts(d)?;
+        if let Some(release) = release {
+            release.check()?;
+        }
+        if let Some(legacy) = legacy {
+            legacy.check(params)?;
+        }
+        let fresh = params.restart_every.map(|_| params.check()).transpose()?.map(|plan| plan.plan);
+        let domain = sum.clipper().domain();
+        let fits = release.as_ref().is_none_or(|release| release.domain() == domain)
+            && params.domain()? == *domain
+            && fresh.as_ref().is_none_or(|plan| plan.clipper() == sum.clipper());
+        if fits {
+            return Ok(Curator { sum, state, fresh, holds_releases: false, held: None });
+        }
+        let remedy = "its parts belong to different learners; restore another copy";
+        Err(Error::invalid("saved sums", format!("{domain:?}"), remedy))
+    }
+}

@@ -1,0 +1,422 @@
+//! From a release to a policy: the one place where sums become decisions.
+//!
+//! | file | rule | width |
+//! | --- | --- | --- |
+//! | `certified` | `certified`: a confidence set for Gaussian noise of known deviation | proved |
+//! | `regularized` | `regularized`: the set of Shariff and Sheffet (2018), from bounds on a regulariser | proved, if the bounds hold |
+//! | `tuned` | `tuned`: ridge and bonus in units of the accumulated noise | found by simulation |
+//! | `tuned` | `fixed`: a ridge and a width that the caller gives | as good as the numbers |
+//!
+//! A rule sees a [`Release`] and nothing else, so privacy does not depend on it; regret does. Rules are stated for features of norm at
+//! most 1 and rewards in [-1, 1]; [`RulePlan`] knows the bounds of the sums and scales. Policies are for arms as they come, and
+//! `<theta, x>` is a reward less the centre of its bounds.
+
+mod certified;
+mod regularized;
+mod tuned;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use super::Policy;
+use crate::{
+    Error, Result,
+    error::{not_negative, positive, probability},
+    release::{Domain, Release},
+};
+pub use regularized::Regularizer;
+
+/// How a release becomes a policy.
+///
+/// In files and in Python a rule is its name, `"tuned"`, or its name with parameters, `{ tuned = { ridge = 3.0 } }`.
+///
+/// ```
+/// use reticent::bandit::Rule;
+/// assert_eq!(Rule::default(), Rule::Tuned { ridge: 3.0, bonus: 0.2, width: 1.5 });
+/// assert!(Rule::CERTIFIED.is_certified() && !Rule::default().is_certified());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// A confidence set that holds for all releases at once, for Gaussian noise of known deviation.
+    Certified {
+        /// alpha: the set fails with at most this probability, all releases together; by default 1/horizon, or 1e-6.
+        failure_probability: Option<f64>,
+        /// S: the largest norm of theta*, for features of norm at most 1 and rewards in [-1, 1]. By default 1, and in experiments what
+        /// the environment knows.
+        parameter_bound: Option<f64>,
+        /// sigma: rewards in [-1, 1] are their mean plus noise that is sub-Gaussian with this deviation. By default 1, which is always
+        /// right, and in experiments what the environment knows.
+        reward_noise: Option<f64>,
+        /// Multiplies the bonus. Anything but 1 is not certified; 0 is greedy.
+        scale: f64,
+    },
+    /// Found by simulation (`docs/local.md`), with no confidence guarantee: the certified width pays for the noise in every direction at
+    /// once and explores several times longer.
+    Tuned {
+        /// The ridge in units of the accumulated noise.
+        ridge: f64,
+        /// The bonus in units of the square root of that ridge.
+        bonus: f64,
+        /// The bonus in units of a noisy reward's deviation, where only rewards are noisy.
+        width: f64,
+    },
+    /// A ridge and a width, for features of norm at most 1 and rewards in [-1, 1].
+    Fixed {
+        /// The ridge.
+        ridge: f64,
+        /// The width.
+        width: f64,
+    },
+    /// Proposition 4 of Shariff and Sheffet (2018), from bounds on the noise that somebody has proved, in the units of the sums.
+    Regularized {
+        /// The bounds.
+        regularizer: Regularizer,
+        /// alpha.
+        failure_probability: Option<f64>,
+        /// S, as above.
+        parameter_bound: f64,
+        /// sigma, as above.
+        reward_noise: f64,
+    },
+}
+
+/// Rules with parameters that may be left out.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Written {
+    Certified {
+        #[serde(default)]
+        failure_probability: Option<f64>,
+        #[serde(default)]
+        parameter_bound: Option<f64>,
+        #[serde(default)]
+        reward_noise: Option<f64>,
+        #[serde(default = "one")]
+        scale: f64,
+    },
+    Tuned {
+        #[serde(default = "tuned_ridge")]
+        ridge: f64,
+        #[serde(default = "tuned_bonus")]
+        bonus: f64,
+        #[serde(default = "tuned_width")]
+        width: f64,
+    },
+    Fixed {
+        #[serde(default = "one")]
+        ridge: f64,
+        #[serde(default = "one")]
+        width: f64,
+    },
+    Regularized {
+        regularizer: Regularizer,
+        #[serde(default)]
+        failure_probability: Option<f64>,
+        #[serde(default = "one")]
+        parameter_bound: f64,
+        #[serde(default = "one")]
+        reward_noise: f64,
+    },
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn tuned_ridge() -> f64 {
+    3.0
+}
+
+fn tuned_bonus() -> f64 {
+    0.2
+}
+
+fn tuned_width() -> f64 {
+    1.5
+}
+
+impl From<Written> for Rule {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Certified { failure_probability, parameter_bound, reward_noise, scale } => {
+                Rule::Certified { failure_probability, parameter_bound, reward_noise, scale }
+            }
+            Written::Tuned { ridge, bonus, width } => Rule::Tuned { ridge, bonus, width },
+            Written::Fixed { ridge, width } => Rule::Fixed { ridge, width },
+            Written::Regularized {
+                regularizer,
+                failure_probability,
+                parameter_bound,
+                reward_noise,
+            } => Rule::Regularized {
+                regularizer,
+                failure_probability,
+                parameter_bound,
+                reward_noise,
+            },
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Rule {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        /// A name, or a table with one key.
+        struct Words;
+
+        impl<'de> de::Visitor<'de> for Words {
+            type Value = Rule;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("\"tuned\", \"certified\" or \"fixed\", or one of them with parameters, as { tuned = { ridge = 3.0 } }")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> std::result::Result<Rule, E> {
+                match name {
+                    "certified" => Ok(Rule::CERTIFIED),
+                    "tuned" => Ok(Rule::default()),
+                    "fixed" => Ok(Rule::FIXED),
+                    other => Err(E::unknown_variant(other, &["certified", "tuned", "fixed"])),
+                }
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(
+                self,
+                map: A,
+            ) -> std::result::Result<Rule, A::Error> {
+                Written::deserialize(de::value::MapAccessDeserializer::new(map)).map(Rule::from)
+            }
+        }
+
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_any(Words)
+        } else {
+            Written::deserialize(deserializer).map(Rule::from)
+        }
+    }
+}
+
+impl Default for Rule {
+    fn default() -> Self {
+        Rule::Tuned { ridge: tuned_ridge(), bonus: tuned_bonus(), width: tuned_width() }
+    }
+}
+
+impl Rule {
+    /// The certified set with nothing known but the bounds.
+    pub const CERTIFIED: Rule = Rule::Certified {
+        failure_probability: None,
+        parameter_bound: None,
+        reward_noise: None,
+        scale: 1.0,
+    };
+
+    /// Ridge 1 and width 1: what simulations favour where sums are exact.
+    pub const FIXED: Rule = Rule::Fixed { ridge: 1.0, width: 1.0 };
+
+    /// Whether the width is a theorem's.
+    pub fn is_certified(&self) -> bool {
+        match self {
+            Rule::Certified { scale, .. } => *scale == 1.0,
+            Rule::Regularized { .. } => true,
+            Rule::Tuned { .. } | Rule::Fixed { .. } => false,
+        }
+    }
+
+    /// The same with alpha given, where there is a confidence set to fail.
+    pub fn with_failure_probability(mut self, value: f64) -> Self {
+        if let Rule::Certified { failure_probability, .. }
+        | Rule::Regularized { failure_probability, .. } = &mut self
+        {
+            *failure_probability = Some(value);
+        }
+        self
+    }
+
+    /// The same with S and sigma of an environment, where they were left open.
+    pub fn knowing(mut self, parameter_bound: f64, reward_noise: f64) -> Self {
+        if let Rule::Certified { parameter_bound: s, reward_noise: sigma, .. } = &mut self {
+            s.get_or_insert(parameter_bound);
+            sigma.get_or_insert(reward_noise);
+        }
+        self
+    }
+
+    /// Refuses numbers that no rule covers.
+    pub fn check(&self) -> Result<()> {
+        match *self {
+            Rule::Certified { failure_probability, parameter_bound, reward_noise, scale } => {
+                let (s, sigma) = (parameter_bound.unwrap_or(1.0), reward_noise.unwrap_or(1.0));
+                check_certified(failure_probability, s, sigma)?;
+                not_negative("scale", scale).map(drop)
+            }
+            Rule::Tuned { ridge, bonus, width } => {
+                not_negative("ridge", ridge)?;
+                not_negative("bonus", bonus)?;
+                not_negative("width", width).map(drop)
+            }
+            Rule::Fixed { ridge, width } => {
+                positive("ridge", ridge)?;
+                not_negative("width", width).map(drop)
+            }
+            Rule::Regularized {
+                regularizer: Regularizer { minimum, maximum, .. },
+                failure_probability,
+                parameter_bound,
+                reward_noise,
+            } => {
+                check_certified(failure_probability, parameter_bound, reward_noise)?;
+                positive("minimum", minimum)?;
+                positive("maximum", maximum).map(drop)
+            }
+        }
+    }
+
+    /// The rule for sums of this domain, of which there are `releases` at most, over `horizon` contributions if that is known.
+    pub fn plan(
+        &self,
+        domain: Domain,
+        horizon: Option<u64>,
+        releases: Option<u64>,
+    ) -> Result<RulePlan> {
+        self.check()?;
+        domain.check()?;
+        let Domain::Regression { dimension, feature_bound, reward_bound, .. } = domain else {
+            let remedy = "a policy needs a regression domain: x x^T and x y";
+            return Err(Error::invalid("domain", format!("{domain:?}"), remedy));
+        };
+        if releases == Some(0) {
+            return Err(Error::invalid("releases", 0, "give a whole number above 0"));
+        }
+        let failure_probability = match *self {
+            Rule::Certified { failure_probability, .. }
+            | Rule::Regularized { failure_probability, .. } => failure_probability,
+            _ => None,
+        };
+        let default = 1.0 / horizon.unwrap_or(1_000_000).max(2) as f64;
+        Ok(RulePlan {
+            rule: *self,
+            dimension,
+            feature_bound,
+            reward_bound,
+            failure_probability: failure_probability.unwrap_or(default),
+            releases,
+            reward_deviation: 0.0,
+        })
+    }
+}
+
+fn check_certified(
+    failure_probability: Option<f64>,
+    parameter_bound: f64,
+    reward_noise: f64,
+) -> Result<()> {
+    if let Some(value) = failure_probability {
+        probability("failure_probability", value)?;
+    }
+    positive("parameter_bound", parameter_bound)?;
+    not_negative("reward_noise", reward_noise).map(drop)
+}
+
+/// A rule with everything it depends on: turns releases into policies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RulePlan {
+    rule: Rule,
+    dimension: usize,
+    /// L and B of the sums.
+    feature_bound: f64,
+    reward_bound: f64,
+    failure_probability: f64,
+    /// n: how many releases there are at most; without it, release i gets the share 1/(i (i + 1)) of the failure probability.
+    releases: Option<u64>,
+    /// sigma_y: the deviation of a noisy reward where only rewards are noisy, else 0; for rewards in [-1, 1].
+    reward_deviation: f64,
+}
+
+impl RulePlan {
+    /// The rule.
+    pub fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    /// The bounds on the regulariser, if this is the set of Proposition 4: what its theorems speak of.
+    pub fn regularizer(&self) -> Option<&Regularizer> {
+        match &self.rule {
+            Rule::Regularized { regularizer, .. } => Some(regularizer),
+            _ => None,
+        }
+    }
+
+    /// alpha: with which probability the confidence sets may fail, all releases together.
+    pub fn failure_probability(&self) -> f64 {
+        self.failure_probability
+    }
+
+    /// The same for sums of exact features and noisy rewards of this deviation.
+    pub(super) fn with_reward_deviation(mut self, deviation: f64) -> Self {
+        self.reward_deviation = deviation;
+        self
+    }
+
+    /// The same with a share of the failure probability for one more release, which comes before the others.
+    pub(super) fn with_one_more_release(mut self) -> Self {
+        self.releases = self.releases.map(|releases| releases.saturating_add(1));
+        self
+    }
+
+    /// Refuses a plan that was read and could not have been made, or is for another dimension.
+    pub(super) fn check(&self, dimension: usize) -> Result<()> {
+        self.rule.check()?;
+        let domain = Domain::regression(self.dimension, self.feature_bound, self.reward_bound);
+        self.rule.plan(domain, None, self.releases)?;
+        probability("failure_probability", self.failure_probability)?;
+        not_negative("reward_deviation", self.reward_deviation)?;
+        if self.dimension == dimension {
+            return Ok(());
+        }
+        Err(Error::Dimension { field: "rule", expected: dimension, found: self.dimension })
+    }
+
+    /// The policy before anything is released.
+    pub fn cold_policy(&self) -> Policy {
+        let (scale, d) = (1.0 / self.feature_bound, self.dimension);
+        let mut whitening = vec![0.0; d * (d + 1) / 2];
+        (0..d).for_each(|row| whitening[row * (row + 3) / 2] = scale);
+        let width = match self.rule {
+            // Every direction is as uncertain as S allows.
+            Rule::Certified { parameter_bound, .. } => parameter_bound.unwrap_or(1.0),
+            Rule::Regularized { parameter_bound, .. } => parameter_bound,
+            Rule::Tuned { bonus, width, .. } => bonus + width * self.reward_deviation,
+            Rule::Fixed { ridge, width } => width / ridge.sqrt(),
+        };
+        Policy::new(vec![0.0; d], whitening, self.reward_bound * width, 0.0)
+    }
+
+    /// The policy that a release supports, or the cold one if its numbers cannot be computed with: when this is called the release
+    /// has been made, and an error would be seen by whoever sees the next one.
+    pub(super) fn policy_or_cold(&self, release: &Release) -> Policy {
+        match self.policy(release) {
+            Ok(policy) if policy.check_parts(self.dimension).is_ok() => policy,
+            _ => self.cold_policy(),
+        }
+    }
+
+    /// The policy that a release supports.
+    pub fn policy(&self, release: &Release) -> Result<Policy> {
+        let d = self.dimension;
+        if release.domain().dimension() != d || release.vector().len() != d {
+            let found = release.vector().len();
+            return Err(Error::Dimension { field: "release", expected: d, found });
+        }
+        match self.rule {
+            Rule::Certified { parameter_bound, reward_noise, scale, .. } => {
+                let (s, sigma) = (parameter_bound.unwrap_or(1.0), reward_noise.unwrap_or(1.0));
+                self.certified(release, s, sigma, scale)
+            }
+            Rule::Tuned { ridge, bonus, width } => self.tuned(release, ridge, bonus, width),
+            Rule::Fixed { ridge, width } => self.fixed(release, ridge, width),
+            Rule::Regularized { regularizer, parameter_bound, reward_noise, .. } => {
+                self.regularized(release, regularizer, parameter_bound, reward_noise)
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The confidence set of Shariff and Sheffet (2018), Proposition 4.
+//!
+//! A release holds `G~ = G + N` and `u~ = G theta* + X^T eta + h`. With `H = N + shift I`, `rho_min I <= H <= rho_max I` and
+//! `||h||_{H^-1} <= gamma` for all rounds, and `theta~ = V^-1 u~`, `V = G~ + shift I`: `||theta~ - theta*||_V <= beta`,
+//!
+//! ```text
+//! beta = sigma sqrt(2 ln(2/alpha) + ln det V - d ln rho_min) + S sqrt(rho_max) + gamma.
+//! ```
+//!
+//! Without noise, `H = rho I` and gamma = 0, it is the set of Abbasi-Yadkori, Pal and Szepesvari (2011).
+
+use serde::{Deserialize, Serialize};
+
+use super::RulePlan;
+use crate::{Result, bandit::Policy, linalg::Cholesky, release::Release};
+
+/// Definition 3 of Shariff and Sheffet: what holds for `H = N + shift I` and h in all rounds, in the units of the sums.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Regularizer {
+    /// What is added to the released matrix's diagonal; negative for a shifted Wishart.
+    pub shift: f64,
+    /// rho_min.
+    pub minimum: f64,
+    /// rho_max.
+    pub maximum: f64,
+    /// gamma.
+    pub vector: f64,
+}
+
+impl Regularizer {
+    /// A constant multiple of the identity: no noise.
+    pub fn constant(rho: f64) -> Self {
+        Regularizer { shift: rho, minimum: rho, maximum: rho, vector: 0.0 }
+    }
+
+    /// The same noise shifted until its lower bound is `minimum`; `||h||_{H^-1}` changes as `1/sqrt(minimum)`.
+    pub fn shifted_to(self, minimum: f64) -> Self {
+        let by = minimum - self.minimum;
+        Regularizer {
+            shift: self.shift + by,
+            minimum,
+            maximum: self.maximum + by,
+            vector: self.vector * (self.minimum / minimum).sqrt(),
+        }
+    }
+}
+
+impl RulePlan {
+    /// Where the noise broke its bounds (probability alpha at most) the shift is raised until V is positive definite, so that there
+    /// is a policy to follow.
+    pub(super) fn regularized(
+        &self,
+        release: &Release,
+        regularizer: Regularizer,
+        parameter_bound: f64,
+        reward_noise: f64,
+    ) -> Result<Policy> {
+        let Regularizer { shift, minimum, maximum, vector } = regularizer;
+        let mut ridge = shift;
+        let factor = loop {
+            match Cholesky::of(self.dimension, release.upper_triangle(), ridge) {
+                Some(factor) => break factor,
+                None => ridge += minimum,
+            }
+        };
+        let log_terms = 2.0 * (2.0 / self.failure_probability).ln() + factor.ln_determinant()
+            - self.dimension as f64 * minimum.ln();
+        let (norm, reward) = (self.feature_bound, self.reward_bound);
+        let beta = reward * reward_noise * log_terms.max(0.0).sqrt()
+            + parameter_bound * (reward / norm) * maximum.sqrt()
+            + vector;
+        super::certified::policy_of(&factor, release.vector(), beta, 0.0)
+    }
+}

@@ -1,0 +1,97 @@
+//! Integer sums of contributions.
+//!
+//! Addition of integers is exact and has no order, so parts of a sum may be made by several machines or threads and merged as they come:
+//! the total is the same number in every order, and what a stream releases of it is the same draw.
+
+use super::clip::{Clipper, Contribution, power_of_two};
+use crate::{Error, Result, error::finite_vector, noise::Noise};
+
+/// The sum of many clipped contributions, on the grid of the stream that made them.
+///
+/// ```
+/// use reticent::release::{Calibration, ContributionSums, Domain, PrivateSumParams};
+/// let budget = Calibration::Budget { epsilon: 1.0, delta: 1e-6 };
+/// let plan = PrivateSumParams::new(Domain::regression(2, 1.0, 1.0), Some(1000), budget).check()?;
+/// let contribution = plan.clipper().clip_with_reward(&[0.6, 0.8], 1.0)?;
+/// let (mut here, mut there) = (ContributionSums::new(*plan.clipper()), ContributionSums::new(*plan.clipper()));
+/// here.add(&contribution)?;
+/// there.add(&contribution)?;
+/// here.merge(&there)?;
+/// assert_eq!(here.count(), 2);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct ContributionSums {
+    clipper: Clipper,
+    entries: Vec<i128>,
+    count: u64,
+}
+
+/// Prints no entries: a log line must not show people.
+impl std::fmt::Debug for ContributionSums {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("ContributionSums");
+        shown.field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+impl ContributionSums {
+    /// No contributions.
+    pub fn new(clipper: Clipper) -> Self {
+        let entries = vec![0; clipper.domain().coordinates()];
+        ContributionSums { clipper, entries, count: 0 }
+    }
+
+    /// Adds one contribution. An error changes nothing.
+    pub fn add(&mut self, contribution: &Contribution) -> Result<()> {
+        self.expect(contribution.clipper())?;
+        contribution.add_to(&mut self.entries);
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Adds the contributions of another sum. An error changes nothing.
+    pub fn merge(&mut self, other: &ContributionSums) -> Result<()> {
+        self.expect(&other.clipper)?;
+        other.add_to(&mut self.entries);
+        self.count = self.count.saturating_add(other.count);
+        Ok(())
+    }
+
+    /// What a simulation says that `count` people contribute, in the units of the data: the upper triangle by rows, then the vector.
+    ///
+    /// Only for a source of noise that protects nobody; with another one this does not compile.
+    pub fn simulated<N: Noise>(clipper: Clipper, sums: &[f64], count: u64) -> Result<Self> {
+        const { assert!(!N::PROTECTS_PEOPLE, "people's contributions are clipped one by one") };
+        finite_vector("sums", sums, clipper.domain().coordinates())?;
+        let units = sums.iter().zip(clipper.exponents());
+        // Sums beyond 2^120 units have no meaning; cut there, they can still be added up.
+        let largest = power_of_two(120);
+        let unit = |(sum, e): (&f64, i32)| sum * power_of_two(e);
+        let entries = units.map(|part| unit(part).clamp(-largest, largest).round() as i128);
+        let entries = entries.collect();
+        Ok(ContributionSums { clipper, entries, count })
+    }
+
+    /// How many contributions are in it.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What its contributions were made with.
+    pub fn clipper(&self) -> &Clipper {
+        &self.clipper
+    }
+
+    pub(super) fn add_to(&self, sums: &mut [i128]) {
+        sums.iter_mut().zip(&self.entries).for_each(|(sum, entry)| *sum += entry);
+    }
+
+    fn expect(&self, clipper: &Clipper) -> Result<()> {
+        if *clipper == self.clipper {
+            return Ok(());
+        }
+        let remedy = "its bounds or grid differ: make both with one stream's clipper";
+        Err(Error::invalid("contribution", "another stream's", remedy))
+    }
+}
