@@ -17,7 +17,7 @@ HORIZONS = {"right": ROUNDS, "100 times too long": 100 * ROUNDS, "unknown": None
 
 
 def regret(horizon, seed):
-    bandit = reticent.JointBandit(5, epsilon=1.0, delta=1e-6, horizon=horizon, alpha=1 / ROUNDS)
+    bandit = reticent.JointBandit(5, epsilon=1.0, delta=1e-6, horizon=horizon, rule={"certified": {"failure_probability": 1 / ROUNDS}})
     world = lab.Environment.gap(dimension=5, arms=25, gap=0.1, seed=seed)
     total = 0.0
     for _ in range(ROUNDS):

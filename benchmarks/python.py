@@ -120,7 +120,7 @@ def side_by_side(rounds):
     everybody = {
         "reticent LinUCB, Arms built once": ours(linucb, True),
         "reticent LinUCB, arms as an array": ours(linucb, False),
-        "reticent LinUCB, noise 0.3: not certified": ours(lambda: reticent.LinUCB(DIMENSION, noise=0.3), True),
+        "reticent LinUCB, reward_noise 0.3: not certified": ours(lambda: reticent.LinUCB(DIMENSION, rule={"certified": {"reward_noise": 0.3}}), True),
         "reticent JointBandit (1, 1e-6), Arms": ours(joint, True),
         "reticent JointBandit (1, 1e-6), array": ours(joint, False),
         "numpy, one matrix": with_numpy,

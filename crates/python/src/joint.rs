@@ -32,6 +32,7 @@ use crate::{
     error::{Answer, Failure},
     guarantee::Guarantee,
     mine::{Forked, Mine},
+    simulated::SimulatedBandit,
 };
 
 /// A guarantee with what it does not know of: copies that go on beside this one.
@@ -247,6 +248,26 @@ impl JointBandit {
             bandit.kept = Kept::Files(Mine::new(Files(journal)));
         }
         Ok(made)
+    }
+
+    /// The same bandit with these parameters on seeded simulation noise, which protects nobody: for experiments that give the same decisions
+    /// each time.
+    ///
+    /// >>> import reticent
+    /// >>> bandit = reticent.JointBandit.simulated(7, dimension=2, epsilon=1.0, delta=1e-6, horizon=1000)
+    /// >>> "SIMULATION" in str(bandit.guarantee)
+    /// True
+    #[staticmethod]
+    #[pyo3(signature = (seed, **parameters))]
+    fn simulated<'py>(
+        py: Python<'py>,
+        seed: u64,
+        parameters: Option<&Bound<'py, PyDict>>,
+    ) -> Answer<SimulatedBandit> {
+        let made = py.get_type::<JointBandit>().call((), parameters)?;
+        let made: Bound<'py, Self> = made.cast_into().map_err(PyErr::from)?;
+        let params = *made.borrow().learner.read().params();
+        SimulatedBandit::new(py, params, seed)
     }
 
     /// Stops in order: state and open decisions are on disk. Without files there is nothing to do.

@@ -10,7 +10,7 @@
 //! | `arms` | decision sets, built once or filled from an array |
 //! | `guarantee`, `privacy` | the promise; events, accountant, calculator, noise |
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
-//! | `linucb`, `joint` | the bandit without privacy, and with a trusted curator, in memory or in files |
+//! | `linucb`, `joint`, `simulated` | the bandit without privacy, and with a trusted curator: in memory, in files, on simulation noise |
 //! | `local`, `shuffle` | the two halves with messages between them, and the shuffler |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
 //! | `lab`, `play`, `audit` | experiments, and Python environments and policies in the same runner and the same audit |
@@ -32,6 +32,7 @@ mod play;
 mod privacy;
 mod safe;
 mod shuffle;
+mod simulated;
 
 use pyo3::prelude::*;
 
@@ -49,6 +50,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     decision::register(module)?;
     linucb::register(module)?;
     joint::register(module)?;
+    simulated::register(module)?;
     local::register(module)?;
     shuffle::register(module)?;
     safe::register(module)?;

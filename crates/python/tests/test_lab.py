@@ -294,10 +294,10 @@ def test_what_an_own_object_raises_arrives_as_it_is():
 def test_native_environments_agree_with_the_runner():
     """A learner of ours in Python has about the regret that the compiled runner measures."""
     compiled = lab.run(
-        {"name": "x", "rounds": 2000, "trials": 16, "environment": {"kind": "gap", "dimension": 5, "arms": 10, "gap": 0.1}, "algorithm": [{"kind": "linucb"}]}
+        {"name": "x", "rounds": 2000, "trials": 16, "environment": {"kind": "gap", "dimension": 5, "arms": 10, "gap": 0.1}, "algorithm": [{"kind": "linucb", "rule": "certified"}]}
     ).algorithms[0]
     played = lab.play(
-        lambda seed: lab.Environment.gap(5, 10, 0.1, seed=seed), {"LinUCB": lambda seed: reticent.LinUCB(5, confidence=0.5 / 2000)}, rounds=2000, trials=16
+        lambda seed: lab.Environment.gap(5, 10, 0.1, seed=seed), {"LinUCB": lambda seed: reticent.LinUCB(5, rule={"certified": {"failure_probability": 0.5 / 2000}})}, rounds=2000, trials=16
     ).algorithms[0]
     error = numpy.hypot(compiled.standard_error[-1], played.standard_error[-1])
     assert abs(compiled.mean[-1] - played.mean[-1]) < 6 * error
@@ -316,7 +316,7 @@ def test_a_data_set_of_classes_is_a_bandit(tmp_path):
     data = lab.Classification(X, y)
     arms = data.arms()
     assert arms.shape == (3, 10) and numpy.allclose(numpy.linalg.norm(arms, axis=1), 1.0) and data.means().sum() == 1
-    played = lab.play(data, {"LinUCB": reticent.LinUCB(data.dimension, noise=0.3)}, rounds=4000).final_regret["LinUCB"]
+    played = lab.play(data, {"LinUCB": reticent.LinUCB(data.dimension, rule={"certified": {"reward_noise": 0.3, "failure_probability": 0.01}})}, rounds=4000).final_regret["LinUCB"]
     run = lab.run(
         {"name": "x", "rounds": 4000, "environment": data, "algorithm": [{"kind": "linucb"}, {"kind": "local", "privacy": {"epsilon": 4.0, "delta": 1e-5}}]},
         tmp_path,
@@ -450,3 +450,46 @@ def test_a_promise_for_code_of_ones_own_is_stated_and_audited():
         lab.audit(world, {"coin": Coin()})
     with pytest.raises(reticent.ReticentError, match="samples"):
         lab.audit(world, {"coin": Coin}, samples=3)
+
+
+def test_a_file_python_and_rust_make_the_same_decisions():
+    """One experiment as TOML in the compiled runner, and its bandit by hand in Python: the same regret in every round, to the last bit.
+
+    The same by hand in Rust is `a_curator_that_is_stepped_is_the_one_that_is_deployed`, against the same runner."""
+    rounds, seed = 600, 3
+    for rule in ("tuned", "certified"):
+        compiled = lab.run(
+            f"""
+            name = "one bandit"
+            rounds = {rounds}
+            trials = 2
+            seed = {seed}
+            [environment]
+            kind = "sphere"
+            dimension = 4
+            arms = 8
+            fresh_arms = true
+            [[algorithm]]
+            kind = "joint"
+            name = "it"
+            rule = {{ {rule} = {"{ parameter_bound = 1.0, reward_noise = 1.0 }" if rule == "certified" else "{}"} }}
+            privacy = {{ epsilon = 8.0, delta = 1e-5 }}
+            """
+        ).algorithms[0]
+        for trial in range(2):
+            people, noise = lab.trial_seeds(seed, trial, "it")
+            world = lab.Environment.sphere(people, dimension=4, arms=8, fresh_arms=True)
+            world.arms()                    # the runner passes over the first set too
+            bandit = reticent.JointBandit.simulated(
+                noise, dimension=4, epsilon=8.0, delta=1e-5, horizon=rounds, rewards=(0.0, 1.0), intercept=0.5**0.5, rule=rule
+            )
+            regret, curve, chosen = 0.0, {}, set()
+            for round_ in range(1, rounds + 1):
+                arms = world.arms()
+                ticket, arm = bandit.decide(arms)
+                regret += world.means().max() - world.means()[arm]
+                bandit.observe(ticket, world.reward(arm))
+                curve[round_] = regret
+                chosen.add(arm)
+            assert len(chosen) > 2
+            assert [curve[at] for at in compiled.rounds] == list(compiled.regret[trial])

@@ -103,7 +103,7 @@ def test_a_bandit_learns(arms):
     """Random choice has mean reward near 0; the best arm has 1, and the private bandit ends there in twelve runs of twelve."""
     theta = arms[11]
     draws = numpy.random.default_rng(3)
-    for bandit, least in ((reticent.LinUCB(5, noise=1.0), 0.9), (reticent.JointBandit(5, 8.0, 1e-6, 60_000), 0.5)):
+    for bandit, least in ((reticent.LinUCB(5), 0.9), (reticent.JointBandit(5, 8.0, 1e-6, 60_000), 0.5)):
         set_, late = reticent.Arms(arms), []
         for step in range(60_000 if bandit.guarantee else 4000):
             ticket, arm = bandit.decide(set_)

@@ -16,11 +16,11 @@ use reticent::{
     release::{ContributionSums, Domain, Release, Schedule},
 };
 
-use super::{Setting, width_remark};
+use super::{Setting, trial_seeds, width_remark};
 use crate::{
     FastNoise, Result,
     audit::{Attack, AuditNoise, Test, View, neighbours::axis},
-    contest::{Bound, Checkpoint, Contestant, Side, Trial, mix, name_hash},
+    contest::{Bound, Checkpoint, Contestant, Side, Trial},
     environment::GapParams,
     simulate::{Blocks, NodeNoise, Sums, TreeNoise},
 };
@@ -256,11 +256,9 @@ impl Contestant for BlockPlayed {
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
-        // Every learner meets the same people in the same trial; its own noise is its own.
-        let world = mix(seed, trial);
-        let mut blocks = self.gap.blocks(world)?;
-        let noise = FastNoise::seeded(mix(world, name_hash(&self.name)));
-        Ok(self.play(blocks.as_mut(), noise, checkpoints)?.into())
+        let (people, noise) = trial_seeds(seed, trial, &self.name);
+        let mut blocks = self.gap.blocks(people)?;
+        Ok(self.play(blocks.as_mut(), FastNoise::seeded(noise), checkpoints)?.into())
     }
 }
 

@@ -347,7 +347,8 @@ fn start(plan: &JointPlan, saved: Option<&SavedLearner>, seed: u64) -> Result<Cu
 
 impl Player for Curator<FastNoise> {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
-        Ok(Curator::choose(self, arms, round)?.arm)
+        // Rounds are counted from 1, tickets from 0: the same ties as with tickets.
+        Ok(Curator::choose(self, arms, round - 1)?.arm)
     }
 
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {

@@ -181,7 +181,7 @@ fn start(params: &LinUcbParams, saved: Option<&SavedLearner>) -> Result<LinUcb> 
 
 impl Player for LinUcb {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
-        Ok(LinUcb::choose(self, arms, round)?.arm)
+        Ok(LinUcb::choose(self, arms, round - 1)?.arm)
     }
 
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {

@@ -71,7 +71,7 @@ pub use logged::LoggedLines;
 pub use online::{LearnerName, OnlineLinUcbLines, OnlineLines};
 pub use setting::{BanditLines, Setting, World, WorldLines};
 pub use shuffle::ShuffleLines;
-pub use stepped::{Start, Stepped};
+pub use stepped::{Start, Stepped, trial_seeds};
 pub use table::{Order, TableLines};
 
 /// Environments [`BanditLines`]; algorithms [`Algorithm`].

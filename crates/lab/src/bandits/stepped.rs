@@ -31,6 +31,12 @@ use crate::{
 /// Makes the player of one trial from its number and the seed of its noise.
 pub type Start = Arc<dyn Fn(u64, u64) -> Result<Box<dyn Player>> + Send + Sync>;
 
+/// The seeds of a trial: that of its people, which every contestant meets, and that of the noise of the contestant of this name.
+pub fn trial_seeds(seed: u64, trial: u64, name: &str) -> (u64, u64) {
+    let people = mix(seed, trial);
+    (people, mix(people, name_hash(name)))
+}
+
 /// A contestant made of a player.
 pub struct Stepped {
     /// What the report calls it.
@@ -215,7 +221,7 @@ impl Contestant for Stepped {
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
-        let own = mix(mix(seed, trial), name_hash(&self.name));
+        let (_, own) = trial_seeds(seed, trial, &self.name);
         let mut player = (self.start)(trial, own)?;
         if let Some(warm) = &self.warm_start {
             warm.other_people(seed, trial)?;

@@ -21,7 +21,7 @@ True
 | `progress` | how far it is, in a notebook or on a terminal |
 """
 
-from .._core import Environment
+from .._core import Environment, SimulatedBandit, trial_seeds
 from .experiment import Certified, certify, merge, plan, reproduce, run
 from .own import Classification, Findings, audit, play
 from .results import Algorithm, Results
@@ -33,6 +33,7 @@ __all__ = [
     "Environment",
     "Findings",
     "Results",
+    "SimulatedBandit",
     "audit",
     "certify",
     "merge",
@@ -40,4 +41,5 @@ __all__ = [
     "play",
     "reproduce",
     "run",
+    "trial_seeds",
 ]

@@ -1,0 +1,77 @@
+//! The curator's bandit on simulation noise.
+
+use numpy::{PyArray1, ToPyArray};
+use pyo3::prelude::*;
+use reticent::bandit::{Arms, JointLinUcb, JointParams};
+use reticent_lab::{FastNoise, bandits::trial_seeds};
+
+use crate::{
+    arms::with_arms,
+    decision::{Decision, Observation},
+    error::Answer,
+    guarantee::Guarantee,
+};
+
+/// A `JointBandit` on seeded noise that protects nobody: made by `JointBandit.simulated`. What it decides is what a deployed one with the same
+/// parameters would decide under the same noise, and what an experiment plays.
+#[pyclass(module = "reticent.lab", name = "SimulatedBandit")]
+pub(crate) struct SimulatedBandit {
+    learner: JointLinUcb<FastNoise>,
+    place: Option<Arms>,
+}
+
+impl SimulatedBandit {
+    pub(crate) fn new(py: Python<'_>, params: JointParams, seed: u64) -> Answer<Self> {
+        let learner =
+            py.detach(|| Ok::<_, reticent::Error>(params.check()?.start(FastNoise::seeded(seed))))?;
+        Ok(SimulatedBandit { learner, place: None })
+    }
+}
+
+#[pymethods]
+impl SimulatedBandit {
+    /// Chooses an arm for the next person, from `Arms` or an array with one arm a row.
+    fn decide(&mut self, arms: &Bound<'_, PyAny>) -> Answer<Decision> {
+        let learner = &mut self.learner;
+        Ok(with_arms(arms, &mut self.place, |arms| learner.decide(arms))?.into())
+    }
+
+    /// Takes the reward of an earlier decision, once.
+    fn observe(&mut self, ticket: &str, reward: f64) -> Answer<Observation> {
+        Ok(self.learner.observe(crate::decision::ticket(ticket)?, reward)?.into())
+    }
+
+    /// What a deployed bandit would promise; this one promises nothing, and says so.
+    #[getter]
+    fn guarantee(&self) -> Answer<Guarantee> {
+        Ok(self.learner.guarantee()?.into())
+    }
+
+    /// The estimate of the unknown parameter, from what has been released.
+    #[getter]
+    fn theta<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.learner.policy().theta().to_pyarray(py)
+    }
+
+    /// Contributions learnt so far.
+    #[getter]
+    fn rounds(&self) -> u64 {
+        self.learner.rounds()
+    }
+
+    fn __repr__(&self) -> Answer<String> {
+        Ok(format!("SimulatedBandit({} rewards; {})", self.learner.rounds(), self.learner.guarantee()?))
+    }
+}
+
+/// The seeds of an experiment's trial: that of its people, which all algorithms meet, and that of the noise of the algorithm of this name.
+#[pyfunction]
+#[pyo3(name = "trial_seeds")]
+fn seeds(seed: u64, trial: u64, name: &str) -> (u64, u64) {
+    trial_seeds(seed, trial, name)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(seeds, module)?)?;
+    module.add_class::<SimulatedBandit>()
+}
