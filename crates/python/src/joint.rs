@@ -146,7 +146,7 @@ impl JointBandit {
     #[new]
     #[pyo3(signature = (dimension, epsilon, delta, horizon = None, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None,
         rule = None, contributions_per_person = 1, mechanism = None, schedule = None, restart_every = None, mode = None,
-        published = None, window = None, default_reward = 0.0, warm_start = None))]
+        published = None, window = None, default_reward = None, warm_start = None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
@@ -165,7 +165,7 @@ impl JointBandit {
         mode: Option<&Bound<'_, PyAny>>,
         published: Option<&Bound<'_, PyAny>>,
         window: Option<&Bound<'_, PyAny>>,
-        default_reward: f64,
+        default_reward: Option<f64>,
         warm_start: Option<&[u8]>,
     ) -> Answer<Self> {
         let bounds = Bounds { feature_bound, rewards, intercept, ..Bounds::unit(dimension) };
@@ -185,7 +185,7 @@ impl JointBandit {
             schedule: parameter_or("schedule", schedule, defaults.schedule)?,
             published: parameter_or("published", published, defaults.published)?,
             window: window.map(reward_window).transpose()?,
-            default_reward,
+            default_reward: default_reward.unwrap_or(defaults.default_reward),
             ..defaults
         };
         let legacy = warm_start.map(Legacy::load).transpose()?;

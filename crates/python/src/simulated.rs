@@ -60,7 +60,11 @@ impl SimulatedBandit {
     }
 
     fn __repr__(&self) -> Answer<String> {
-        Ok(format!("SimulatedBandit({} rewards; {})", self.learner.rounds(), self.learner.guarantee()?))
+        Ok(format!(
+            "SimulatedBandit({} rewards; {})",
+            self.learner.rounds(),
+            self.learner.guarantee()?
+        ))
     }
 }
 

@@ -68,8 +68,8 @@ impl ContributionSums {
         // Sums beyond 2^120 units have no meaning; cut there, they can still be added up.
         let largest = power_of_two(120);
         let unit = |(sum, e): (&f64, i32)| sum * power_of_two(e);
-        let entries = units.map(|part| unit(part).clamp(-largest, largest).round() as i128);
-        let entries = entries.collect();
+        let whole = |part| unit(part).clamp(-largest, largest).round() as i128;
+        let entries = units.map(whole).collect();
         Ok(ContributionSums { clipper, entries, count })
     }
 

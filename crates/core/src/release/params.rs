@@ -99,10 +99,18 @@ impl PrivateSumParams {
             let remedy = format!("the first release is after round {first}: give at least that");
             return Err(Error::invalid("horizon", horizon, remedy));
         }
-        let contributions = self.contributions_per_person.min(horizon);
+        let contributions = match self.schedule {
+            // Any number of visits may share a tick.
+            Schedule::Clock => self.contributions_per_person,
+            _ => self.contributions_per_person.min(horizon),
+        };
         if let (Mechanism::Tree { levels }, Calibration::Wishart { node_epsilon, node_delta }) =
             (self.mechanism, self.calibration)
         {
+            if self.schedule == Schedule::Clock {
+                let remedy = "Wishart noise is for one contribution a round: take another";
+                return Err(Error::invalid("calibration", "Wishart noise", remedy));
+            }
             let tree = Tree::new(steps, levels)?;
             let sums = WishartSums::new(self.domain, tree, node_epsilon, node_delta)?;
             let (epsilon, delta) = level_budget(node_epsilon, node_delta, contributions)?;
@@ -162,7 +170,11 @@ impl PrivateSumParams {
             let remedy = format!("128-bit sums hold {} rounds of this size", longest(&clipper));
             return Err(Error::invalid("horizon", horizon, remedy));
         }
-        let promise = Promise { price, contributions_per_person: self.contributions_per_person };
+        let promise = Promise {
+            price,
+            contributions_per_person: self.contributions_per_person,
+            by_the_clock: self.schedule == Schedule::Clock,
+        };
         Ok(Plan { schedule: self.schedule, clipper, horizon, promise, engine })
     }
 
@@ -183,6 +195,10 @@ impl PrivateSumParams {
     }
 
     fn check_unknown(&self) -> Result<Plan> {
+        if self.schedule == Schedule::Clock {
+            let remedy = "a clock's ticks are counted: give how many there will be at most";
+            return Err(Error::invalid("horizon", "unknown", remedy));
+        }
         let coordinates = self.domain.coordinates() as f64;
         let draws = coordinates * UNKNOWN_DRAWS as f64;
         let Amount::Mu(mu) = self.calibration.resolve(draws)? else {
@@ -268,6 +284,8 @@ impl Plan {
     /// How many people there are at most, for all that is known: one a round, or at least one.
     pub(super) fn people(&self) -> u64 {
         match self.engine {
+            // A tick has any number of people.
+            _ if self.promise.by_the_clock => 1,
             Engine::Known { .. } | Engine::Wishart(_) => self.horizon,
             Engine::Unknown(_) => 1,
         }
@@ -279,6 +297,8 @@ impl Plan {
 pub(crate) struct Promise {
     price: Price,
     contributions_per_person: u64,
+    /// Visits may be replaced by others at other ticks, or by none.
+    by_the_clock: bool,
 }
 
 /// The numbers of the stream's event.
@@ -299,6 +319,13 @@ impl Promise {
             .with_unit(Unit::Person { at_most: self.contributions_per_person })
             .with_people(people)
             .with_condition("saved states resumed with the true number of releases made, by one process at a time");
+        let guarantee = match self.by_the_clock {
+            true => guarantee.with_condition(format!(
+                "a person's at most {} visits may be replaced by any others, at any times, or by none; when the clock ticks depends on nobody's data",
+                self.contributions_per_person
+            )),
+            false => guarantee,
+        };
         let guarantee = match self.price {
             Price::Gaussian { .. } | Price::Laplace { .. } => guarantee,
             Price::Nodes { .. } => guarantee.with_condition(

@@ -9,6 +9,23 @@
 //! that was unlucky early stays unlucky for a fixed fraction of the horizon.
 //!
 //! **Guarantee.** The times depend on the parameters only, so they reveal nothing.
+//!
+//! **By the clock.** [`Schedule::Clock`] counts no contributions: one step a tick of the caller's clock, empty ticks included, and the horizon
+//! counts ticks. Were steps counted in contributions, taking one person's contribution away would move every later person across a release.
+//! With ticks, neighbours may be as strong as people expect: *a person's at most k visits replaced by any others, at any ticks, or by
+//! none*, and nothing else moves.
+//!
+//! **Lemma.** For columns `c_i, c_j` of a factor C with entries of 0 or more, contributions v, v' of a domain with sensitivity Delta, or zero:
+//! `||c_i v - c_j v'|| <= max ||c|| Delta`. So a person costs `k max ||c|| Delta`, as when visits fall between the same two releases (the norm
+//! of k *different* columns would be too small: visits may share a tick).
+//!
+//! *Proof.* Regression with L = B = 1 and split r: the weighted square of one contribution is `p^2/2 + r p y^2 <= 1/2 + r`, and
+//! `-<v, v'> = -a^2/2 - r y y' <x, x'> <= -a^2/2 + r a` with `a = |<x, x'>|`, at most `r^2/2` for r <= 1 and `r - 1/2` beyond. With
+//! `0 <= <c_i, c_j> <= |c|^2`, where |c| is the largest norm:
+//! `||c_i v - c_j v'||^2 = |c_i|^2 |v|^2 + |c_j|^2 |v'|^2 - 2 <c_i, c_j> <v, v'> <= |c|^2 (1 + 2r) + |c|^2 r^2 = |c|^2 (1 + r)^2`, and beyond
+//! r = 1 `|c|^2 (1 + 2r + 2r - 1) = 4 r |c|^2`: Delta squared in both cases. A symmetric domain has `|v|^2 <= 1/2` and `<v, v'> >= 0`, which gives
+//! `|c|^2`; a vector has `|v| <= 1` and `-<v, v'> <= 1`, which gives `4 |c|^2`. With v' = 0 the first term alone is left. Pair a person's
+//! visits with those that replace them, pad with zeros, and add up. QED
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +44,8 @@ use crate::{Error, Result, error::not_negative};
 pub enum Schedule {
     /// After every round.
     EveryRound,
+    /// When the caller's clock ticks, by [`PrivateSum::tick`](super::PrivateSum::tick): a round is a tick, with any number of contributions.
+    Clock,
     /// Gaps grow in proportion to the round, between `least` and `most` rounds.
     CappedGeometric {
         /// Round of the first release.
@@ -79,7 +98,9 @@ impl Schedule {
 
     fn gaps(&self) -> Gaps {
         match *self {
-            Schedule::EveryRound => Gaps { first: 1, least: 1, rate: 0.0, most: 1 },
+            Schedule::EveryRound | Schedule::Clock => {
+                Gaps { first: 1, least: 1, rate: 0.0, most: 1 }
+            }
             Schedule::CappedGeometric { first, least, rate, most } => {
                 Gaps { first, least, rate, most }
             }

@@ -18,7 +18,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    ContributionSums, Release,
+    ContributionSums, Release, Schedule,
     clip::{Clipper, Contribution, power_of_two},
     params::{Plan, PrivateSumPlan, Promise},
 };
@@ -118,11 +118,12 @@ impl<N: Noise> PrivateSum<N> {
         count: u64,
         add: impl Fn(&mut [i128]),
     ) -> Result<Option<Release>> {
-        let state = &mut self.state;
-        if clipper != &state.plan.clipper {
-            let remedy = "its bounds or grid differ: make it with this stream's own `clip`";
-            return Err(Error::invalid("contribution", "another stream's", remedy));
+        self.expect(clipper)?;
+        if self.state.plan.schedule == Schedule::Clock {
+            let remedy = "this stream releases when its clock ticks: collect contributions, and give their sums to `tick`";
+            return Err(Error::invalid("schedule", "clock", remedy));
         }
+        let state = &mut self.state;
         let round = state.round.saturating_add(count);
         let due = round == state.next;
         let exhausted = state.step == state.plan.engine.capacity();
@@ -143,8 +144,60 @@ impl<N: Noise> PrivateSum<N> {
         }
         let mut entries = state.pending.clone();
         add(&mut entries);
+        self.step(&entries, round).map(Some)
+    }
+
+    /// A tick of the caller's clock: adds all contributions since the last one, none if there are none, and releases the sum.
+    /// An error changes nothing.
+    ///
+    /// Times, the number of releases and [`Release::round`], which counts ticks, say nothing of how many contributions there were.
+    ///
+    /// ```
+    /// use reticent::{noise::SecureNoise, release::{Calibration, Domain, ContributionSums, PrivateSumParams, Schedule}};
+    /// let budget = Calibration::Budget { epsilon: 1.0, delta: 1e-6 };
+    /// let params = PrivateSumParams {
+    ///     schedule: Schedule::Clock,
+    ///     contributions_per_person: 3,
+    ///     ..PrivateSumParams::new(Domain::regression(2, 1.0, 1.0), Some(1000), budget)
+    /// };
+    /// let mut sum = params.check()?.start(SecureNoise::from_system()?);
+    /// let mut since = ContributionSums::new(*sum.clipper());
+    /// since.add(&sum.clip_with_reward(&[0.6, 0.8], 1.0)?)?;
+    /// since.add(&sum.clip_with_reward(&[0.8, 0.6], 0.0)?)?;
+    /// let release = sum.tick(&since)?;
+    /// assert_eq!(release.round(), 1);
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn tick(&mut self, sums: &ContributionSums) -> Result<Release> {
+        self.expect(sums.clipper())?;
+        let State { plan, round, .. } = &self.state;
+        if plan.schedule != Schedule::Clock {
+            let remedy =
+                "this stream counts contributions: give them to `absorb`, or take Schedule::Clock";
+            return Err(Error::invalid("schedule", format!("{:?}", plan.schedule), remedy));
+        }
+        let round = round + 1;
+        if round > plan.horizon {
+            return Err(Error::HorizonExceeded { round, horizon: plan.horizon });
+        }
+        let mut entries = self.state.pending.clone();
+        sums.add_to(&mut entries);
+        self.step(&entries, round)
+    }
+
+    fn expect(&self, clipper: &Clipper) -> Result<()> {
+        if *clipper == self.state.plan.clipper {
+            return Ok(());
+        }
+        let remedy = "its bounds or grid differ: make it with this stream's own `clip`";
+        Err(Error::invalid("contribution", "another stream's", remedy))
+    }
+
+    /// Releases the sum at `round`; `entries` is what came since the last release.
+    fn step(&mut self, entries: &[i128], round: u64) -> Result<Release> {
+        let state = &mut self.state;
         let step = state.step + 1;
-        let (units, deviations) = state.plan.engine.step(step, &entries, &mut state.noise)?;
+        let (units, deviations) = state.plan.engine.step(step, entries, &mut state.noise)?;
         state.pending.fill(0);
         state.round = round;
         state.step = step;
@@ -153,7 +206,7 @@ impl<N: Noise> PrivateSum<N> {
         let exponents = state.plan.clipper.exponents();
         let sums = units.iter().zip(exponents).map(|(sum, e)| sum * power_of_two(-e)).collect();
         let domain = *state.plan.clipper.domain();
-        Ok(Some(Release::new(domain, round, step, sums, deviations)))
+        Ok(Release::new(domain, round, step, sums, deviations))
     }
 
     /// How many contributions there are up to the next release, that of the last one included; `None` if none will come.

@@ -120,18 +120,17 @@ pub(super) fn check_deviation(mechanism: Mechanism, wrong: Mechanism) {
     assert!(alarm(&small, factor.as_dyn()), "too little noise went unnoticed");
 }
 
-/// What the running code protects: B from its response to unit noise, `C = B^-1 A`, and the norms of C's columns.
-/// For factorisations with one draw per step.
-pub(super) fn check_privacy(mechanism: Mechanism) {
-    const STEPS: usize = 24;
+/// Columns of C, from what the running code does: B from its response to unit noise, `C = B^-1 A`. For factorisations with one draw per
+/// step.
+pub(super) fn columns(mechanism: Mechanism, steps: usize) -> Vec<Vec<f64>> {
     const UNIT: i64 = 1 << 50;
-    let factor = mechanism.build(STEPS as u64).unwrap();
+    let factor = mechanism.build(steps as u64).unwrap();
     let response = |impulse: usize| -> Vec<f64> {
         let mut running = factor.clone().start(1);
         let step = |step| running.step(&[0], &mut |_| if step == impulse { UNIT } else { 0 })[0];
-        (0..STEPS).map(step).map(|y| y / UNIT as f64).collect()
+        (0..steps).map(step).map(|y| y / UNIT as f64).collect()
     };
-    let b: Vec<Vec<f64>> = (0..STEPS).map(response).collect();
+    let b: Vec<Vec<f64>> = (0..steps).map(response).collect();
     let column = |data: usize| -> Vec<f64> {
         let mut c: Vec<f64> = Vec::new();
         for (row, impulse) in b.iter().enumerate() {
@@ -140,7 +139,14 @@ pub(super) fn check_privacy(mechanism: Mechanism) {
         }
         c
     };
-    let columns: Vec<Vec<f64>> = (0..STEPS).map(column).collect();
+    (0..steps).map(column).collect()
+}
+
+/// What the running code protects: the norms of C's columns.
+pub(super) fn check_privacy(mechanism: Mechanism) {
+    const STEPS: usize = 24;
+    let factor = mechanism.build(STEPS as u64).unwrap();
+    let columns = columns(mechanism, STEPS);
     let norm = |width: usize| -> f64 {
         let entry = |row: usize| columns[..width].iter().map(|column| column[row]).sum::<f64>();
         (0..STEPS).map(|row| entry(row).powi(2)).sum::<f64>().sqrt()

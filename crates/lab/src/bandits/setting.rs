@@ -421,10 +421,10 @@ impl Setting {
         for protected in &self.protected {
             guarantee = guarantee.with_condition(protected.clone());
         }
-        if self.circumstances.detours() {
-            guarantee.with_condition(
-                "which rewards come, and when, is public and depends on nobody's data",
-            )
+        let timing = "which rewards come, and when, is public and depends on nobody's data";
+        let said = guarantee.conditions().iter().any(|condition| condition.contains(timing));
+        if self.circumstances.detours() && !said {
+            guarantee.with_condition(timing)
         } else {
             guarantee
         }

@@ -74,11 +74,11 @@ fn overrides_reach_what_they_name() {
 
 #[test]
 fn every_point_of_a_grid_is_named_by_its_place() {
-    let text = "name = \"x\"\nrounds = 10\n[environment]\nkind = \"sphere\"\n[[algorithm]]\nkind = \"linucb\"\nwidth = [1.0, 2.0, 4.0]\n";
+    let text = "name = \"x\"\nrounds = 10\n[environment]\nkind = \"sphere\"\n[[algorithm]]\nkind = \"linucb\"\nrule = [\"tuned\", \"certified\"]\n";
     let experiment = Experiment::parse(text).unwrap();
-    let named = |cell: &Cell, width: &str| cell.name.ends_with(&format!("width = {width}"));
-    for (cell, width) in experiment.cells().iter().zip(["1.0", "2.0", "4.0"]) {
-        assert!(named(cell, width), "{}", cell.name);
+    let named = |cell: &Cell, rule: &str| cell.name.contains(&format!("rule = {rule}"));
+    for (cell, rule) in experiment.cells().iter().zip(["tuned", "certified"]) {
+        assert!(named(cell, rule), "{}", cell.name);
     }
 }
 
@@ -254,7 +254,11 @@ fn absurd_values_are_blamed_on_their_own_key_before_anything_runs() {
         says(&base(kind, "rule = { tunde = { ridge = 1.0 } }"), &[], &["did you mean `tuned`?"]);
     }
     let linucb = "name = \"x\"\nrounds = 20\n[environment]\nkind = \"sphere\"\n[[algorithm]]\nkind = \"linucb\"\n";
-    says(&format!("{linucb}width = -1.0"), &[], &["line 7, algorithm 1: width is -1"]);
+    says(
+        &format!("{linucb}rule = {{ fixed = {{ width = -1.0 }} }}"),
+        &[],
+        &["line 7, algorithm 1: width is -1"],
+    );
     let why = "it is not private, so nobody's contributions are counted";
     says(&format!("{linucb}contributions_per_person = 2"), &[], &["line 7", why]);
 }

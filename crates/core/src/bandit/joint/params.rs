@@ -61,7 +61,7 @@ pub struct JointParams {
     /// When a decision closes by itself, with its reward or the default one; `None` learns rewards as they come.
     #[serde(default)]
     pub window: Option<RewardWindow>,
-    /// What a decision contributes whose reward has not come when it closes or expires.
+    /// What a decision contributes whose reward has not come when it closes or expires; by default the reward nearest to 0.
     #[serde(default)]
     pub default_reward: f64,
 }
@@ -82,7 +82,7 @@ impl JointParams {
             mode: Mode::Exact,
             published: PublishedNoise::default(),
             window: None,
-            default_reward: 0.0,
+            default_reward: 0.0_f64.max(bounds.rewards.0).min(bounds.rewards.1),
         }
     }
 
