@@ -5,7 +5,9 @@
 //! Python package, each in a virtual environment of its own.
 //!
 //! `cargo xtask wasm` compiles core for the browser; `cargo xtask audit [--quick]` attacks every promise, catches every known mistake, and counts what confidence sets miss;
-//! `cargo xtask fuzz [--minutes 10]` mutates everything that is read.
+//! `cargo xtask fuzz [--minutes 10]` mutates everything that is read; `cargo xtask rooms` prints which module uses which.
+
+mod rooms;
 
 use std::{
     env,
@@ -22,11 +24,12 @@ fn main() -> ExitCode {
             .and_then(|()| oracles()),
         Some("audit") => audit(env::args().any(|argument| argument == "--quick")),
         Some("fuzz") => fuzz(&minutes()),
+        Some("rooms") => print_rooms(),
         Some("wasm") => wasm(),
         Some("python") => cargo("binary to compare with", &["build", "--quiet", "--workspace"])
             .and_then(|()| python_package()),
         _ => Err(
-            "usage: cargo xtask test | oracles | python | wasm | audit [--quick] | fuzz [--minutes 10]"
+            "usage: cargo xtask test | oracles | python | wasm | rooms | audit [--quick] | fuzz [--minutes 10]"
                 .to_string(),
         ),
     };
@@ -71,6 +74,15 @@ fn test() -> Result<(), String> {
     step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
     oracles()?;
     python_package()
+}
+
+/// Prints which top-level module uses which, in core and in lab.
+fn print_rooms() -> Result<(), String> {
+    for package in ["core", "lab"] {
+        let uses = rooms::read(&root().join("crates").join(package).join("src"))?;
+        println!("crates/{package}\n{}", rooms::table(&uses));
+    }
+    Ok(())
 }
 
 /// Every promise against every attack: prints a table, and fails if a promise is violated or a mistake is missed.

@@ -3,6 +3,7 @@
 //! Everything around the algorithms: simulation noise, demonstrations, benchmarks, figures and reports.
 //! Nothing deployed needs it, so nothing deployed can reach its seeded noise.
 
+pub mod attack;
 pub mod audit;
 pub mod bandits;
 pub mod bench;
@@ -27,7 +28,7 @@ pub mod report;
 pub mod safe;
 pub mod simulate;
 pub mod summary;
-pub mod sweep;
+pub mod trial;
 mod watch;
 
 pub use error::{Error, Result};

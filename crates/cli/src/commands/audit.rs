@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use reticent_lab::{
     Override,
-    audit::{self, AuditOptions, NoiseKind, everything},
+    attack::{AuditOptions, NoiseKind},
+    audit::{self, everything},
 };
 
 use super::experiment;

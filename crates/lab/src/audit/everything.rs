@@ -7,11 +7,14 @@ use std::{fmt::Write, time::Instant};
 use serde::Serialize;
 
 use super::{
-    Against, Audit, AuditOptions, Findings, Verdict, audit,
+    Findings, audit,
     safety::{self, Check},
     zoo::{self, Specimen},
 };
-use crate::{Experiment, Result};
+use crate::{
+    Experiment, Result,
+    attack::{Against, Audit, AuditOptions, Verdict},
+};
 
 /// The promises of each paper.
 pub const PROMISES: [(&str, &str); 5] = [

@@ -22,7 +22,7 @@ use reticent::{
 };
 use serde::Serialize;
 
-use crate::{FastNoise, Result, contest::mix, parallel::in_parallel};
+use crate::{FastNoise, Result, parallel::in_parallel, trial::mix};
 
 /// Alarms ring on a true claim with at most this probability.
 const FALSE_ALARM: f64 = 1e-6;

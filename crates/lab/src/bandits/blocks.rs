@@ -15,10 +15,11 @@ use reticent::{
 use super::Setting;
 use crate::{
     FastNoise, Result,
-    audit::{Attack, AuditNoise, Test, View, neighbours::axis},
-    contest::{Bound, Checkpoint, Contestant, Side, Trial, mix, name_hash},
+    attack::{Attack, AuditNoise, Test, View, neighbours::axis},
+    contest::{Bound, Contestant, Side},
     environment::GapParams,
     simulate::{Blocks, NodeNoise, PrefixNoise, StreamNoise, Sums, TreeNoise},
+    trial::{Checkpoint, Trial, mix, name_hash},
 };
 
 /// A learner ready to be simulated: when it learns, from what, and under which noise.

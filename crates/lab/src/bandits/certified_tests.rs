@@ -11,7 +11,8 @@ use reticent::{
 use super::{Algorithm, Budget, JointLines, MechanismName, Setting, Stepped};
 use crate::{
     Experiment, FastNoise, Result,
-    audit::{Against, Audit, AuditOptions, Verdict, audit, zoo::LastReward},
+    attack::{Against, Audit, AuditOptions, Verdict},
+    audit::{audit, zoo::LastReward},
     certify::certify,
     contest::Contestant,
     environment::{Environment, GapParams, Rewards},

@@ -27,9 +27,9 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    audit::{Attack, AuditNoise, Test, View, neighbours::axis},
-    contest::mix,
+    attack::{Attack, AuditNoise, Test, View, neighbours::axis},
     simulate::{Knowledge, Player},
+    trial::mix,
 };
 
 /// Somebody's own way from a release to a policy.

@@ -22,7 +22,7 @@ use super::{
     joint_blocks::Builder,
     nothing_is_ignored,
 };
-use crate::{Result, audit, contest::Contestant};
+use crate::{Result, attack, contest::Contestant};
 
 /// What `kind = "joint"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -281,7 +281,7 @@ impl JointLines {
         let stepped =
             plan.stepped(name, setting, self.warm_start.as_deref(), self.save.as_deref())?;
         let remarks = (!certified).then(|| remark.to_string());
-        let attacks = audit::sums::attacks(&params, &guarantee);
+        let attacks = attack::sums::attacks(&params, &guarantee);
         Ok(stepped
             .certified_by(guarantee)
             .remarking(remarks)
@@ -321,8 +321,8 @@ impl JointLines {
         let plan = CuratorPlan::new(setting, Rule::Certified(*deployed.rule()), source);
         let stepped = plan.stepped(name, setting, None, None)?;
         let guarantee = deployed.guarantee()?.simulated();
-        let mut attacks = audit::sums::attacks(deployed.sums(), &guarantee);
-        attacks.extend(audit::joint::attacks(&params, &guarantee));
+        let mut attacks = attack::sums::attacks(deployed.sums(), &guarantee);
+        attacks.extend(attack::joint::attacks(&params, &guarantee));
         Ok(stepped.certified_by(guarantee).attacked_by(attacks))
     }
 
@@ -377,7 +377,7 @@ impl JointLines {
         plan.restart_every = self.restart_every;
         let stepped =
             plan.stepped(name, setting, self.warm_start.as_deref(), self.save.as_deref())?;
-        let attacks = audit::sums::attacks(&params, &guarantee);
+        let attacks = attack::sums::attacks(&params, &guarantee);
         Ok(stepped.certified_by(guarantee).remarking(tuned(&exploration)).attacked_by(attacks))
     }
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Result,
-    audit::{self, Attack},
+    attack::{self, Attack},
     environment::GapParams,
 };
 
@@ -163,8 +163,8 @@ impl Builder<'_> {
                 Some(JointParams::published_wishart(problem, epsilon, delta, rounds, shifted))
             }
         };
-        let mut all = audit::sums::attacks(sums, guarantee);
-        all.extend(learner.iter().flat_map(|params| audit::joint::attacks(params, guarantee)));
+        let mut all = attack::sums::attacks(sums, guarantee);
+        all.extend(learner.iter().flat_map(|params| attack::joint::attacks(params, guarantee)));
         all
     }
 

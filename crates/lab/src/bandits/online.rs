@@ -14,7 +14,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped};
-use crate::{FastNoise, Result, audit, simulate::Player};
+use crate::{FastNoise, Result, attack, simulate::Player};
 
 /// Which online learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -202,7 +202,7 @@ impl OnlineLines {
             let parts: String = parts.iter().filter(|part| part.0).map(|part| part.1).collect();
             format!("{what}, {}{parts} ({epsilon}, {delta:e})", self.learner.text())
         });
-        let attacks = audit::local::feature_reward(&randomizer, &guarantee);
+        let attacks = attack::local::feature_reward(&randomizer, &guarantee);
         let start = move |seed| {
             let (engine, noise) = (engine()?, FastNoise::seeded(seed));
             let player = Protocol { engine, noise, bases: BTreeMap::new(), sent: None };

@@ -21,12 +21,13 @@ use super::{
 };
 use crate::{
     Result,
-    audit::{
+    attack::{
         self, Attack,
         player::{self, Script, Stage, Step},
     },
-    contest::{Certificate, Contestant, Trial, mix, name_hash},
+    contest::{Certificate, Contestant},
     simulate::Player,
+    trial::{Trial, mix, name_hash},
 };
 
 /// Makes the player of one trial from its number and the seed of its noise.
@@ -109,7 +110,7 @@ impl Stepped {
             return Err(reticent::Error::invalid("contributions_per_person", priced, remedy).into());
         }
         let guarantee = sums.check()?.guarantee(delta)?.simulated();
-        let attacks = audit::sums::attacks(&sums, &guarantee);
+        let attacks = attack::sums::attacks(&sums, &guarantee);
         let source = SourcePlan::Stream(Box::new(sums.check()?));
         let plan = CuratorPlan::new(setting, Rule::Own(Arc::new(rule)), source);
         let stepped = plan.stepped(name, setting, None, None)?;

@@ -12,10 +12,11 @@ use super::{
 };
 use crate::{
     Experiment, FastNoise,
-    contest::{Contestant, mix, name_hash},
+    contest::Contestant,
     environment::{Environment, SphereParams},
     simulate::{Player, play},
     summary::Estimate,
+    trial::{mix, name_hash},
 };
 
 fn parse(algorithms: &str) -> crate::Result<Experiment> {

@@ -31,12 +31,12 @@ use serde::{Deserialize, Serialize};
 use self::{
     document::{Document, Section},
     parts::Parts,
-    store::{Key, Store, key_of},
+    store::{Store, key_of},
 };
 use crate::{
     Error, Result,
     bandits::Bandits,
-    contest::{Contestant, Family, Label, Trial, checkpoints},
+    contest::{Cell, Contestant, Family},
     gradients::OnlineGradients,
     lines::with_suggestion,
     losses::ConvexBandits,
@@ -44,11 +44,11 @@ use crate::{
     report,
     safe::SafeBandits,
     summary::{AlgorithmSummary, Summary},
+    trial::{Trial, checkpoints},
     watch::{Followed, Phase, Watch},
 };
 
 pub use document::Override;
-pub(crate) use document::{attempt, culprit};
 pub use options::{Outcome, RunOptions, Shard};
 
 /// How many rounds of a trial are recorded.
@@ -91,19 +91,6 @@ pub struct Experiment {
     /// The file as run.
     text: String,
     cells: Vec<Cell>,
-}
-
-/// One algorithm in one environment.
-pub struct Cell {
-    /// What the report calls it: the algorithm, and the environment where there are several.
-    pub name: String,
-    /// What is run.
-    pub contestant: Box<dyn Contestant>,
-    /// Where in the grid it stands.
-    pub labels: Vec<Label>,
-    /// What all points of its grid have in common: the name that was given, or the kind.
-    pub series: String,
-    key: Key,
 }
 
 /// The lines of an experiment file, for one family of problems.

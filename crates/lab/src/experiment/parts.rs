@@ -4,14 +4,14 @@ use serde::Serialize;
 use toml::Value;
 
 use super::{
-    CHECKPOINTS, Cell, Experiment, SOURCE,
+    CHECKPOINTS, Experiment, SOURCE,
     document::{self, Document, Section},
     grid::{self, Point},
     store::key_of,
 };
 use crate::{
     Error, Result,
-    contest::{Contestant, Family, Label},
+    contest::{Cell, Contestant, Family, Label},
 };
 
 /// An experiment while its environments are gone through.

@@ -16,7 +16,7 @@ use std::{
 
 use crate::{
     Error, Result,
-    contest::{Checkpoint, Measure, Trial, name_hash},
+    trial::{Checkpoint, Measure, Trial, name_hash},
 };
 
 const FILE: &str = "trials.log";

@@ -10,9 +10,9 @@ use reticent::{
         RewardWindow, Server, ShuffleParams, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
-    online::{Gradient, Method, OnlineLearner, OnlineParams},
+    online::{Method, OnlineLearner, OnlineParams},
     privacy::Event,
-    randomize::{Bounds, FeatureRewardParams, FeatureRewardReport},
+    randomize::{Bounds, FeatureRewardParams, FeatureRewardReport, Gradient},
     release::{Calibration, Domain, PrivateSum, PrivateSumParams, Schedule},
     safe::{
         self, Agent, AgentParams, Coordinator, CoordinatorParams, Objective, ResponsePrivacy,

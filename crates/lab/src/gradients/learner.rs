@@ -15,8 +15,9 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    audit::Attack,
-    contest::{Certificate, Checkpoint, Contestant, Measure, Trial, mix, name_hash},
+    attack::Attack,
+    contest::{Certificate, Contestant},
+    trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
 /// The numeric regret bound is worked out up to this dimension.
@@ -345,7 +346,7 @@ impl Contestant for Learner {
                             Some(people) => {
                                 people.randomizer.report((&gradient).into(), &mut noise)?
                             }
-                            None => reticent::online::Report::Sparse(gradient),
+                            None => reticent::randomize::GradientReport::Sparse(gradient),
                         };
                         model.receive(&report)?;
                     }

@@ -18,7 +18,7 @@ use super::{
     Crowd, Person, Source,
     scaling::{Ranges, Scaling},
 };
-use crate::{Error, FastNoise, Result, bandits::clipped_remark, contest::name_hash, csv::Table};
+use crate::{Error, FastNoise, Result, bandits::clipped_remark, csv::Table, trial::name_hash};
 
 /// Passes the competitor in hindsight is given.
 const HINDSIGHT: usize = 40;

@@ -17,8 +17,9 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, LossLines};
 use crate::{
     FastNoise, Result,
-    audit::{self, Attack},
-    contest::{Checkpoint, Contestant, Measure, Trial, mix, name_hash},
+    attack::{self, Attack},
+    contest::Contestant,
+    trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
 /// What `kind = "private_bandit"` takes.
@@ -226,7 +227,7 @@ impl Learner {
             remarks.push("Of the first epoch; later ones have their own.".into());
         }
         let attacks = match &guarantee {
-            Some(guarantee) => audit::convex::attacks(&params, lines.set.build()?, guarantee)?,
+            Some(guarantee) => attack::convex::attacks(&params, lines.set.build()?, guarantee)?,
             None => Vec::new(),
         };
         let lines = lines.clone();
@@ -309,7 +310,7 @@ impl Contestant for Learner {
         let set = self.lines.set.build()?;
         let batch = self.params.check(set)?.tuning().batch;
         let params = self.params;
-        let rounds = (audit::convex::BATCHES * batch + 1).min(params.horizon);
+        let rounds = (attack::convex::BATCHES * batch + 1).min(params.horizon);
         // In its first epoch, beyond which no audit goes, a learner without a horizon is this one; what takes time to start is the price
         // of its later epochs.
         let set = self.lines.set.clone();
@@ -321,7 +322,7 @@ impl Contestant for Learner {
             for round in 0..rounds {
                 let decision = bandit.decide()?;
                 if round > 0 && round % batch == 0 {
-                    points.extend(decision.point.iter().take(audit::convex::COORDINATES));
+                    points.extend(decision.point.iter().take(attack::convex::COORDINATES));
                 }
                 let value = match (round < params.contributions_per_person, high) {
                     (false, _) => 0.5 * (range.0 + range.1),
@@ -332,7 +333,7 @@ impl Contestant for Learner {
             }
             Ok(points)
         };
-        Ok(if rounds > batch { vec![audit::convex::points(view, guarantee)] } else { Vec::new() })
+        Ok(if rounds > batch { vec![attack::convex::points(view, guarantee)] } else { Vec::new() })
     }
 
     fn remarks(&self) -> Vec<String> {

@@ -13,7 +13,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::SetLines;
-use crate::{FastNoise, contest::mix};
+use crate::{FastNoise, trial::mix};
 
 /// The `[environment]` table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,6 @@ use reticent::{
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
     FastNoise, Result,
-    contest::mix,
     experiment::Lines,
     gradients::{
         Algorithm, DescentLines, Features, GradientEnvironment, GradientLines, KnownNoiseLines,
@@ -20,6 +19,7 @@ use crate::{
     },
     report::{self, Report},
     summary::{Estimate, Summary},
+    trial::mix,
 };
 
 const ROUNDS: u64 = 20_000;
@@ -353,7 +353,7 @@ fn simulate_case(
     let potential = Potential::new(prior, 1.0)?;
     let (mut regrets, mut numeric) = (Vec::new(), Vec::new());
     for trial in 0..trials {
-        let mut noise = FastNoise::seeded(mix(crate::contest::name_hash(&what), trial));
+        let mut noise = FastNoise::seeded(mix(crate::trial::name_hash(&what), trial));
         let mut statistics = Statistics::default();
         let mut regret = 0.0;
         for round in 0..rounds {

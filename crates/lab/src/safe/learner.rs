@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, Setting, feeder::Readings};
 use crate::{
     FastNoise, Result,
-    audit::{self, Attack},
-    contest::{Bound, Certificate, Checkpoint, Contestant, Measure, Side, Trial, mix, name_hash},
+    attack::{self, Attack},
+    contest::{Bound, Certificate, Contestant, Side},
+    trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
 /// What `kind = "ofu"` and `kind = "roful"` take.
@@ -237,7 +238,7 @@ impl Learner {
             setting: setting.clone(),
             guarantee: simulated(plan.guarantee()?),
             certificates: certificates(&plan, rounds)?,
-            attacks: audit::safe::attacks(&plan, rounds)?,
+            attacks: attack::safe::attacks(&plan, rounds)?,
             plan,
             remarks,
             worst_round,
