@@ -75,11 +75,10 @@ fn reachable<'a>(uses: &'a Uses, room: &str) -> BTreeSet<&'a String> {
     reached
 }
 
-/// Source files at or below a path, with the depth of their module below the crate's root. Test files are left out.
+/// Source files at or below a path, with the depth of their module below the crate's root; modules under `#[cfg(test)]` are left out.
 fn files(path: &Path, depth: usize) -> Result<Vec<(PathBuf, usize)>, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let test = name.ends_with("tests.rs") || name == "tests" || name == "testing.rs";
-    if test || !path.exists() {
+    if !path.exists() {
         return Ok(Vec::new());
     }
     if path.is_file() {
@@ -90,12 +89,25 @@ fn files(path: &Path, depth: usize) -> Result<Vec<(PathBuf, usize)>, String> {
             Vec::new()
         });
     }
+    let module = path.join("mod.rs");
+    let module = if module.exists() { module } else { path.with_extension("rs") };
+    let tests = tests_of(&read_file(&module)?);
     let mut all = Vec::new();
     for entry in fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))? {
-        let entry = entry.map_err(|error| format!("{}: {error}", path.display()))?;
-        all.extend(files(&entry.path(), depth + 1)?);
+        let entry = entry.map_err(|error| format!("{}: {error}", path.display()))?.path();
+        let name = entry.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if !tests.contains(&name) {
+            all.extend(files(&entry, depth + 1)?);
+        }
     }
     Ok(all)
+}
+
+/// The modules that are declared under `#[cfg(test)]`.
+fn tests_of(text: &str) -> BTreeSet<String> {
+    let items =
+        text.split("#[cfg(test)]").skip(1).map(|item| item.lines().nth(1).unwrap_or_default());
+    declared(&items.collect::<Vec<_>>().join("\n")).into_iter().collect()
 }
 
 fn read_file(path: &Path) -> Result<String, String> {

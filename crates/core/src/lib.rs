@@ -17,6 +17,8 @@
 //! | [`bandit`] | linear bandits: one LinUCB, many privacies |
 //! | [`online`] | online convex optimisation: predict, see a gradient of unknown noise, predict better |
 //! | [`convex`] | bandit convex optimisation over sets known through a linear oracle |
+//! | [`safe`] | decisions for many agents whose mean responses must stay in a polytope |
+//! | [`geometry`] | polytopes and linear programs |
 //! | [`linalg`] | small dense algebra |
 //! | [`special`] | the special functions the rooms above share |
 //!
@@ -24,6 +26,7 @@
 
 pub mod bandit;
 pub mod convex;
+pub mod geometry;
 pub mod linalg;
 pub mod noise;
 pub mod online;

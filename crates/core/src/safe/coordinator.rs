@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    AgentParams, AgentPlan, Confidence, Estimate, Objective, Polytope, Report, SafetyCertificate,
+    AgentParams, AgentPlan, Confidence, Estimate, Objective, Report, SafetyCertificate,
     agent::{refuse_older, within_reason},
     directional::Target,
     estimate::WidthRule,
@@ -26,6 +26,7 @@ use super::{
 use crate::{
     Error, Result,
     error::{finite_vector, probability},
+    geometry::Polytope,
     noise::{Noise, uniform_direction},
     privacy::Guarantee,
     saved,

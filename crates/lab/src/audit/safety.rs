@@ -10,13 +10,14 @@
 
 use reticent::{
     bandit::{Arms, Assumptions, JointParams, OnlineUcbParams, Policy, Problem, Width},
+    geometry::Polytope,
     linalg::Cholesky,
     noise::{Noise, uniform_direction},
     randomize::FeatureRewardParams,
     release::Schedule,
     safe::{
         Agent, AgentParams, Confidence, Coordinator, CoordinatorParams, Monitor, Objective,
-        Polytope, ResponsePrivacy, Rule, Simplex,
+        ResponsePrivacy, Rule, Simplex,
     },
     special::incomplete_beta,
 };

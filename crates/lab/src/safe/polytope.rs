@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use reticent::safe::{Polytope, Simplex};
+use reticent::{geometry::Polytope, safe::Simplex};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};

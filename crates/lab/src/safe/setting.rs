@@ -3,7 +3,10 @@
 //! Setups 1 to 3 of paper 3, Appendix E: the simplex with c = (1, 1/4, 1/2), `f = 0.8 y_k + 0.1 (the others)` so that the best point is the
 //! corner of agent k, `theta_k = (0, 0, 1/2)` and `-(1, 1, 1)/13` for the others, S = 1/2, K = 2, R = 0.001.
 
-use reticent::safe::{Objective, Polytope, Simplex};
+use reticent::{
+    geometry::Polytope,
+    safe::{Objective, Simplex},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{Feeder, SafeSetLines};
