@@ -20,6 +20,7 @@
 //! | [`safe`] | decisions for many agents whose mean responses must stay in a polytope |
 //! | [`geometry`] | polytopes and linear programs |
 //! | [`linalg`] | small dense algebra |
+//! | [`hash`] | the one hash, of bytes and of parameters |
 //! | [`special`] | the special functions the rooms above share |
 //!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
@@ -27,6 +28,7 @@
 pub mod bandit;
 pub mod convex;
 pub mod geometry;
+pub mod hash;
 pub mod linalg;
 pub mod noise;
 pub mod online;

@@ -60,9 +60,7 @@ pub fn mix(one: u64, two: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// FNV-1a, so that a contestant's noise depends on its name and not on its place in the file.
+/// The hash of a name, so that a contestant's noise depends on its name and not on its place in the file.
 pub fn name_hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    reticent::hash::of_bytes(name.as_bytes())
 }

@@ -13,11 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Absorbed, Anytime, Arms, Combiner, Guide, Model, OnlineUcb, Policy, Report,
-    local::{CONDITIONS, Inbox, name_of},
+    local::{CONDITIONS, Inbox},
 };
 use crate::{
     Error, Result,
     error::finite_vector,
+    hash,
     noise::Noise,
     privacy::Guarantee,
     randomize::{FeatureReward, FeatureRewardReport},
@@ -152,7 +153,7 @@ struct Saved {
 impl<E: OnlineEngine> OnlineServer<E> {
     /// A protocol around a server.
     pub fn new(engine: E) -> Self {
-        let protocol = name_of(&format!("{:?}", engine.randomizer().params()));
+        let protocol = hash::of_params("online ucb protocol 1", engine.randomizer().params());
         OnlineServer { engine, protocol, inbox: Inbox::new(LATE_MODELS), bases: BTreeMap::new() }
     }
 

@@ -26,12 +26,13 @@ use std::{
     time::Instant,
 };
 
+use reticent::hash::of_bytes_128;
 use serde::{Deserialize, Serialize};
 
 use self::{
     document::{Document, Section},
     parts::Parts,
-    store::{Store, key_of},
+    store::Store,
 };
 use crate::{
     Error, Result,
@@ -185,7 +186,13 @@ impl Experiment {
                 return Err(reticent::Error::invalid("name", name, remedy).into());
             }
             let series = name.clone();
-            cells.push(Cell { name, contestant, labels: Vec::new(), series, key: key_of("") });
+            cells.push(Cell {
+                name,
+                contestant,
+                labels: Vec::new(),
+                series,
+                key: of_bytes_128(b""),
+            });
         }
         if cells.is_empty() {
             let remedy = "give at least one contestant";
