@@ -22,6 +22,7 @@
 //! | [`linalg`] | small dense algebra |
 //! | [`hash`] | the one hash, of bytes and of parameters |
 //! | [`special`] | the special functions the rooms above share |
+//! | `saved`, `error` | saved states in an envelope that refuses damaged bytes; the error type |
 //!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
 
