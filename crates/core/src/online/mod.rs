@@ -41,7 +41,7 @@ pub use gradient_descent::{GradientDescent, GradientDescentParams, Step};
 pub use learner::{Absorbed, Method, OnlineLearner, OnlineParams, OnlinePlan};
 pub use linear::{Lesson, LinearModel};
 pub use loss::Loss;
-pub use maler::{Influence, Maler, MalerParams};
+pub use maler::{Maler, MalerParams};
 pub use mirror_descent::Geometry;
 pub use potential::{Potential, Prior, Statistics};
 pub use signed_log::{LARGEST_PREDICTION, SignedLog};
