@@ -124,11 +124,6 @@ impl AlgorithmSummary {
         }
     }
 
-    /// The final regret of every trial.
-    pub fn final_regrets(&self) -> Vec<f64> {
-        self.trials.iter().filter_map(|trial| trial.curve.last()).map(|c| c.regret).collect()
-    }
-
     /// The measure of that name.
     pub fn measure(&self, what: &str) -> Option<Estimate> {
         self.measures.iter().find(|(other, _)| *other == what).map(|(_, estimate)| *estimate)

@@ -97,7 +97,7 @@ pub struct Experiment {
 /// The lines of an experiment file, for one family of problems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lines<E, A> {
+pub struct ExperimentToml<E, A> {
     /// Stands above the report.
     pub name: String,
     /// Rounds of a trial.
@@ -119,7 +119,7 @@ fn one() -> u64 {
     1
 }
 
-impl<E: Serialize, A: Serialize> Lines<E, A> {
+impl<E: Serialize, A: Serialize> ExperimentToml<E, A> {
     /// The experiment, or the first thing that stands in its way.
     pub fn check<F: Family<Environment = E, Algorithm = A>>(&self) -> Result<Experiment> {
         let text = toml::to_string(self).map_err(|error| Error::experiment(error.to_string()))?;

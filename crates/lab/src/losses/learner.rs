@@ -14,7 +14,7 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Algorithm, LossLines};
+use super::{Algorithm, LossToml};
 use crate::{
     FastNoise, Result,
     attack::{self, Attack},
@@ -25,7 +25,7 @@ use crate::{
 /// What `kind = "private_bandit"` takes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BanditLines {
+pub struct BanditToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -118,7 +118,7 @@ pub enum Settings {
 /// What the baselines take.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BaselineLines {
+pub struct BaselineToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -165,14 +165,14 @@ pub(super) struct Learner {
     params: PrivateBanditParams,
     guarantee: Option<Guarantee>,
     remarks: Vec<String>,
-    lines: LossLines,
+    lines: LossToml,
     printed_sign: bool,
     doubling: bool,
     attacks: Vec<Attack>,
 }
 
 impl Learner {
-    pub(super) fn new(algorithm: &Algorithm, lines: &LossLines, rounds: u64) -> Result<Self> {
+    pub(super) fn new(algorithm: &Algorithm, lines: &LossToml, rounds: u64) -> Result<Self> {
         let set = lines.set.build()?;
         let lipschitz = lines.lipschitz(&set)?;
         let mut remarks = Vec::new();
@@ -259,7 +259,7 @@ fn start(
     })
 }
 
-impl BanditLines {
+impl BanditToml {
     fn params(&self, set: &AnySet, lipschitz: f64, rounds: u64) -> Result<PrivateBanditParams> {
         let protection = protection(self.privacy, self.trust, self.mechanism)?;
         if self.first_epoch == Some(0) {

@@ -21,7 +21,7 @@ use crate::{
 /// What `kind = "ofu"` and `kind = "roful"` take.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LearnerLines {
+pub struct LearnerToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -101,10 +101,10 @@ pub enum ConfidenceName {
     Paper,
 }
 
-impl LearnerLines {
+impl LearnerToml {
     /// The defaults under a name.
     pub fn named(name: impl Into<String>) -> Self {
-        LearnerLines {
+        LearnerToml {
             name: Some(name.into()),
             privacy: None,
             mode: Mode::Exact,
@@ -274,7 +274,7 @@ fn worst_round(plan: &CoordinatorPlan, setting: &Setting) -> Result<f64> {
 /// Theorem 2's constants, where all agents have noise: sigma is that of the loudest agent.
 fn theory(
     plan: &CoordinatorPlan,
-    lines: &LearnerLines,
+    lines: &LearnerToml,
     setting: &Setting,
 ) -> (Option<Published>, Vec<f64>) {
     let deviations: Vec<f64> = plan.agents().iter().map(|agent| agent.deviation()).collect();

@@ -9,13 +9,13 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Feeder, SafeSetLines};
+use super::{Feeder, SafeSetToml};
 use crate::{Error, Result};
 
 /// What `kind = "agents"` takes: a setup of the paper, a feeder, or everything by hand.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct AgentsLines {
+pub struct AgentsToml {
     /// Setup 1, 2 or 3 of paper 3, Appendix E.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<u8>,
@@ -24,7 +24,7 @@ pub struct AgentsLines {
     pub feeder: Option<Feeder>,
     /// Y.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub safe_set: Option<SafeSetLines>,
+    pub safe_set: Option<SafeSetToml>,
     /// f.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objective: Option<Objective>,
@@ -61,10 +61,10 @@ pub struct Setting {
     pub feeder: Option<Feeder>,
 }
 
-impl AgentsLines {
+impl AgentsToml {
     /// Setup 1, 2 or 3 of the paper.
     pub fn setup(number: u8) -> Self {
-        AgentsLines { setup: Some(number), ..AgentsLines::default() }
+        AgentsToml { setup: Some(number), ..AgentsToml::default() }
     }
 
     /// The setting, or what stands in its way.
