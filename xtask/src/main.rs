@@ -1,11 +1,13 @@
 //! What a maintainer runs.
 //!
 //! `cargo xtask test` is the whole test suite, on a machine that has nothing but cargo and Python:
-//! format, lints, unit, property, documentation and command-line tests, core as WebAssembly, the quick part of the audit, then the Python oracles and the
+//! format, lints, unit, property, documentation and command-line tests, core as WebAssembly, the packages for a registry, the quick part of the audit, then the Python oracles and the
 //! Python package, each in a virtual environment of its own.
 //!
-//! `cargo xtask wasm` compiles core for the browser; `cargo xtask audit [--quick]` attacks every promise, catches every known mistake, and counts what confidence sets miss;
-//! `cargo xtask fuzz [--minutes 10]` mutates everything that is read.
+//! `cargo xtask wasm` compiles core for the browser; `cargo xtask package` packs what is published and compiles it; `cargo xtask audit [--quick]` attacks every promise, catches every known mistake, and counts what confidence sets miss;
+//! `cargo xtask fuzz [--minutes 10]` mutates everything that is read; `cargo xtask rooms` prints which module uses which.
+
+mod rooms;
 
 use std::{
     env,
@@ -22,11 +24,13 @@ fn main() -> ExitCode {
             .and_then(|()| oracles()),
         Some("audit") => audit(env::args().any(|argument| argument == "--quick")),
         Some("fuzz") => fuzz(&minutes()),
+        Some("package") => package(),
+        Some("rooms") => print_rooms(),
         Some("wasm") => wasm(),
         Some("python") => cargo("binary to compare with", &["build", "--quiet", "--workspace"])
             .and_then(|()| python_package()),
         _ => Err(
-            "usage: cargo xtask test | oracles | python | wasm | audit [--quick] | fuzz [--minutes 10]"
+            "usage: cargo xtask test | oracles | python | wasm | package | rooms | audit [--quick] | fuzz [--minutes 10]"
                 .to_string(),
         ),
     };
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
 
 /// Everything that must hold before a change lands.
 fn test() -> Result<(), String> {
+    stated_version()?;
     cargo("format", &["fmt", "--all", "--check"])?;
     cargo(
         "lints",
@@ -67,10 +72,35 @@ fn test() -> Result<(), String> {
             .env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
     wasm()?;
+    package()?;
     // The command-line tests have built the binary.
     step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
     oracles()?;
     python_package()
+}
+
+/// Prints which top-level module uses which, in core and in lab.
+fn print_rooms() -> Result<(), String> {
+    for package in ["core", "lab"] {
+        let uses = rooms::read(&root().join("crates").join(package).join("src"))?;
+        println!("crates/{package}\n{}", rooms::table(&uses));
+    }
+    Ok(())
+}
+
+/// Whether the tests run with the version of Rust that `Cargo.toml` states: an older one that nobody runs cannot be promised.
+fn stated_version() -> Result<(), String> {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml"))
+        .map_err(|error| format!("Cargo.toml: {error}"))?;
+    let stated = manifest.lines().find_map(|line| line.strip_prefix("rust-version = "));
+    let stated = stated.ok_or("Cargo.toml does not state rust-version")?.trim_matches('"');
+    let output = root_command("rustc").arg("--version").output();
+    let output = output.map_err(|error| format!("rustc --version: {error}"))?;
+    let running = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    if running.starts_with(&format!("rustc {stated}.")) {
+        return Ok(());
+    }
+    skip("the stated version of Rust", &format!("Cargo.toml states {stated}, this is {running}"))
 }
 
 /// Every promise against every attack: prints a table, and fails if a promise is violated or a mistake is missed.
@@ -96,6 +126,20 @@ fn fuzz(minutes: &str) -> Result<(), String> {
 fn minutes() -> String {
     let mut arguments = env::args().skip_while(|argument| argument != "--minutes");
     arguments.nth(1).unwrap_or_else(|| "10".into())
+}
+
+/// Packs what is published, unpacks it and compiles it: a file that the package needs and does not hold is found here.
+///
+/// Dependencies are compiled without optimisation, and kept for the next time.
+fn package() -> Result<(), String> {
+    let published = ["reticent", "reticent-durable", "reticent-lab", "reticent-cli"];
+    let mut command = root_command("cargo");
+    command.args(["package", "--quiet", "--allow-dirty"]);
+    command.args(published.iter().flat_map(|name| ["--package", name]));
+    command
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
+        .env("CARGO_TARGET_DIR", root().join("target/package-check"));
+    step("packages for a registry", &mut command)
 }
 
 /// Compiles core for the browser, with the toolchain's own target if it is installed and else with Debian's.

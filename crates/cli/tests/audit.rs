@@ -11,7 +11,7 @@ fn audit(arguments: &[&str]) -> Output {
 }
 
 fn example(name: &str) -> String {
-    format!("{}/../../examples/audit/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../lab/audits/{name}.toml", env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]

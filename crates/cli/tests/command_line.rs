@@ -1,4 +1,5 @@
-//! The command line as a user meets it: output, exit codes, and what it says when it refuses.
+//! The command line as a user meets it: output, exit codes, and what it says when it refuses. One long file, since every file in
+//! `tests/` is another program to link.
 
 use std::process::{Command, Output};
 

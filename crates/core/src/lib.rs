@@ -17,13 +17,19 @@
 //! | [`bandit`] | linear bandits: one LinUCB, many privacies |
 //! | [`online`] | online convex optimisation: predict, see a gradient of unknown noise, predict better |
 //! | [`convex`] | bandit convex optimisation over sets known through a linear oracle |
+//! | [`safe`] | decisions for many agents whose mean responses must stay in a polytope |
+//! | [`geometry`] | polytopes and linear programs |
 //! | [`linalg`] | small dense algebra |
+//! | [`hash`] | the one hash, of bytes and of parameters |
 //! | [`special`] | the special functions the rooms above share |
+//! | `saved`, `error` | saved states in an envelope that refuses damaged bytes; the error type |
 //!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
 
 pub mod bandit;
 pub mod convex;
+pub mod geometry;
+pub mod hash;
 pub mod linalg;
 pub mod noise;
 pub mod online;

@@ -4,21 +4,15 @@
 //! "RETICENT" | format version u16 | kind length u8 | kind | payload length u64 | payload | checksum u64
 //! ```
 //!
-//! The checksum (FNV-1a over everything before it) finds accidents, not attackers: whoever can write
+//! The checksum ([`hash`] of everything before it) finds accidents, not attackers: whoever can write
 //! the state can also read the noise in it, so the file needs the protection the raw data would need.
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Error, Result};
+use crate::{Error, Result, hash};
 
 const MAGIC: &[u8; 8] = b"RETICENT";
 const VERSION: u16 = 2;
-
-fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
 
 /// Serialises `value` under the name `kind`.
 pub(crate) fn save<T: Serialize>(kind: &str, value: &T) -> Vec<u8> {
@@ -30,7 +24,7 @@ pub(crate) fn save<T: Serialize>(kind: &str, value: &T) -> Vec<u8> {
     bytes.extend_from_slice(kind.as_bytes());
     bytes.extend_from_slice(&(payload.len() as u64).to_le_bytes());
     bytes.extend_from_slice(&payload);
-    let sum = checksum(&bytes);
+    let sum = hash::of_bytes(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
     bytes
 }
@@ -60,7 +54,7 @@ pub(crate) fn load<T: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<T> {
         ));
     }
     let (body, sum) = bytes.split_at(bytes.len() - 8);
-    if body.len() < header || checksum(body).to_le_bytes() != sum {
+    if body.len() < header || hash::of_bytes(body).to_le_bytes() != sum {
         return Err(damaged("checksum mismatch"));
     }
     let kind_end = header + usize::from(bytes[10]);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! reticent release log 1 <32 hexadecimal digits that name the stream>
-//! release=1 rounds=64 replays=0 check=<FNV-1a of the line before, in hexadecimal>
+//! release=1 rounds=64 replays=0 check=<`reticent::hash` of the text before, in hexadecimal>
 //! ```
 //!
 //! Lines are appended and synced one by one, so only the last can be torn: it does not end. A line that is torn was never synced, its
@@ -13,6 +13,8 @@ use std::{
     io::{Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
+
+use reticent::hash;
 
 use crate::{Error, Result};
 
@@ -33,7 +35,7 @@ impl Record {
     fn line(&self) -> String {
         let Record { releases, rounds, replays } = self;
         let text = format!("release={releases} rounds={rounds} replays={replays}");
-        format!("{text} check={:016x}\n", checksum(text.as_bytes()))
+        format!("{text} check={:016x}\n", hash::of_bytes(text.as_bytes()))
     }
 
     fn read(line: &str) -> Option<Self> {
@@ -44,7 +46,7 @@ impl Record {
             word.strip_prefix(name)?.parse().ok()
         };
         let record = Record { releases: next()?, rounds: next()?, replays: next()? };
-        (u64::from_str_radix(check, 16).ok()? == checksum(text.as_bytes())
+        (u64::from_str_radix(check, 16).ok()? == hash::of_bytes(text.as_bytes())
             && format!("{line}\n") == record.line())
         .then_some(record)
     }
@@ -53,12 +55,6 @@ impl Record {
     fn allows(&self, next: &Record) -> bool {
         next.releases >= self.releases && next.replays >= self.replays
     }
-}
-
-fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }
 
 /// Locks an open file against other processes, or says that one has it.

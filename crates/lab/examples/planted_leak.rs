@@ -13,7 +13,8 @@ use reticent::{
 };
 use reticent_lab::{
     Experiment, FastNoise, Result,
-    audit::{AuditOptions, audit},
+    attack::AuditOptions,
+    audit::audit,
     bandits::{Setting, Stepped},
     certify::certify,
     environment::Environment,

@@ -16,7 +16,7 @@
 use reticent::privacy::Guarantee;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Result, audit::Attack};
+use crate::{Result, attack::Attack, trial::Trial};
 
 /// Keeps [`Contestant`] to the types of this crate, whose guarantees come from what they run.
 pub(crate) mod sealed {
@@ -47,12 +47,12 @@ pub trait Contestant: sealed::Sealed + Send + Sync {
         Vec::new()
     }
 
-    /// How the mechanism behind its promises can be attacked: see [`crate::audit`].
+    /// How the mechanism behind its promises can be attacked: see [`crate::attack`].
     fn attacks(&self) -> &[Attack] {
         &[]
     }
 
-    /// How the very player that a trial runs can be attacked, where the contestant promises something: see [`crate::audit::player`].
+    /// How the very player that a trial runs can be attacked, where the contestant promises something: see [`crate::attack::player`].
     fn player_attacks(&self) -> Result<Vec<Attack>> {
         Ok(Vec::new())
     }
@@ -102,6 +102,20 @@ pub trait Family {
     ) -> Result<Box<dyn Contestant>>;
 }
 
+/// One algorithm in one environment.
+pub struct Cell {
+    /// What the report calls it: the algorithm, and the environment where there are several.
+    pub name: String,
+    /// What is run.
+    pub contestant: Box<dyn Contestant>,
+    /// Where in the grid it stands.
+    pub labels: Vec<Label>,
+    /// What all points of its grid have in common: the name that was given, or the kind.
+    pub series: String,
+    /// Under which hash its finished trials are stored.
+    pub(crate) key: u128,
+}
+
 /// Where in a grid an algorithm stands: one of the values of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Label {
@@ -118,39 +132,6 @@ pub struct Certificate {
     pub whom: String,
     /// What is promised.
     pub guarantee: Guarantee,
-}
-
-/// What came of one trial.
-#[derive(Debug, Clone, Default)]
-pub struct Trial {
-    /// The regret after each checkpoint.
-    pub curve: Vec<Checkpoint>,
-    /// Other things that were counted, such as safety violations or oracle calls.
-    pub measures: Vec<Measure>,
-}
-
-impl From<Vec<Checkpoint>> for Trial {
-    fn from(curve: Vec<Checkpoint>) -> Self {
-        Trial { curve, measures: Vec::new() }
-    }
-}
-
-/// The regret after a round.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Checkpoint {
-    /// The round, counted from 1.
-    pub round: u64,
-    /// The (pseudo-)regret of all rounds up to it.
-    pub regret: f64,
-}
-
-/// Something counted in a trial.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measure {
-    /// What was counted; the same in every trial.
-    pub what: &'static str,
-    /// How much.
-    pub value: f64,
 }
 
 /// A theorem's number.
@@ -181,38 +162,4 @@ impl Bound {
     pub fn is_vacuous(&self) -> bool {
         self.side == Side::Upper && self.value >= self.trivial
     }
-}
-
-/// About `count` log-spaced rounds from 1 to `rounds`, both included, each once.
-///
-/// ```
-/// use reticent_lab::contest::checkpoints;
-/// assert_eq!(checkpoints(1000, 4), [1, 10, 100, 1000]);
-/// assert_eq!(checkpoints(3, 100), [1, 2, 3]);
-/// ```
-pub fn checkpoints(rounds: u64, count: usize) -> Vec<u64> {
-    let step = (rounds.max(1) as f64).ln() / (count.max(2) - 1) as f64;
-    let mut all: Vec<u64> = (0..count)
-        .map(|i| ((step * i as f64).exp().round() as u64).clamp(1, rounds.max(1)))
-        .collect();
-    all.push(rounds);
-    all.retain(|&round| round > 0);
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
-/// Spreads two numbers over one seed (SplitMix64's finaliser): every trial and every contestant has its own.
-pub fn mix(one: u64, two: u64) -> u64 {
-    let mut word = one.wrapping_add(two.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
-}
-
-/// FNV-1a, so that a contestant's noise depends on its name and not on its place in the file.
-pub fn name_hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }

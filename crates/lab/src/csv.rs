@@ -8,6 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use reticent::hash;
+
 use crate::{Error, Result};
 
 /// Columns by name, and one row for each person.
@@ -38,7 +40,7 @@ impl Rows {
             names: Vec::new(),
             line: String::new(),
             number: 0,
-            hash: 0xcbf2_9ce4_8422_2325,
+            hash: hash::EMPTY,
         };
         let Some(number) = rows.advance()? else {
             return Err(unusable(path, "it is empty".into()));
@@ -70,7 +72,7 @@ impl Rows {
         Ok(Some((number, cells)))
     }
 
-    /// FNV-1a of all that was read.
+    /// The hash of all that was read.
     pub(crate) fn hash(&self) -> u64 {
         self.hash
     }
@@ -83,9 +85,7 @@ impl Rows {
             if read == 0 {
                 return Ok(None);
             }
-            for byte in self.line.bytes() {
-                self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-            }
+            self.hash = hash::extended(self.hash, self.line.as_bytes());
             self.number += 1;
             if !self.line.trim().is_empty() {
                 self.line.truncate(self.line.trim_end_matches(['\r', '\n']).len());

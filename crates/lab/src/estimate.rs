@@ -23,7 +23,7 @@
 use reticent::special::incomplete_beta;
 use serde::Serialize;
 
-use crate::contest::Checkpoint;
+use crate::trial::Checkpoint;
 
 /// Late losses a round of a stuck trial, in early ones, at least.
 const STUCK_SLOPE: f64 = 0.5;
@@ -145,7 +145,7 @@ mod tests {
     use reticent::noise::Noise;
 
     use super::*;
-    use crate::{FastNoise, contest::checkpoints};
+    use crate::{FastNoise, trial::checkpoints};
 
     #[test]
     fn by_hand() {

@@ -3,7 +3,7 @@
 //! Values are mapped to the plane here (a logarithmic axis draws `log10`), so that the drawing library only
 //! ever sees plain coordinates.
 
-use std::{path::Path, sync::Once};
+use std::sync::Once;
 
 use plotters::{
     coord::{
@@ -14,7 +14,7 @@ use plotters::{
     style::{FontStyle, register_font},
 };
 
-use crate::{Error, Result, report};
+use crate::{Error, Result};
 
 /// What an axis shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,12 +224,6 @@ impl Figure {
         drop(area);
         let size = (SHARPNESS * width, SHARPNESS * height);
         encode(&shrink(&pixels, size), size).map_err(|error| self.error(error.to_string()))
-    }
-
-    /// Draws the figure into `folder/figures`, as `name.svg` and `name.png`.
-    pub fn write(&self, folder: &Path, name: &str) -> Result<()> {
-        report::write(folder, &format!("figures/{name}.svg"), self.svg()?)?;
-        report::write(folder, &format!("figures/{name}.png"), self.png()?)
     }
 
     fn error(&self, reason: String) -> Error {

@@ -2,7 +2,26 @@
 //!
 //! Everything around the algorithms: simulation noise, demonstrations, benchmarks, figures and reports.
 //! Nothing deployed needs it, so nothing deployed can reach its seeded noise.
+//!
+//! | room | what lives there |
+//! | --- | --- |
+//! | [`environment`] | which arms there are, what they are worth, and the rewards |
+//! | [`simulate`] | a policy played against an environment, round by round or in blocks |
+//! | [`trial`] | one trial: its seeds, the rounds at which it is looked at, what comes of it |
+//! | [`attack`] | how a promise of privacy is attacked, and what the attack proves |
+//! | [`contest`] | what an experiment compares: a name, a promise, trials; families of problems |
+//! | [`bandits`], [`gradients`], [`safe`], [`losses`] | the families: linear bandits, online learning from gradients, safe coordinators, bandits over convex sets |
+//! | [`offline`] | the value of a policy estimated from a log |
+//! | [`experiment`] | a file with an environment and algorithms, run: grids, threads, stored trials |
+//! | [`estimate`], [`summary`] | trials -> means with intervals -> tables, figures and files |
+//! | [`figure`], [`report`] | drawings; pages |
+//! | [`certify`], [`audit`] | what each algorithm may promise; every promise attacked |
+//! | [`papers`] | the experiments of the papers, with a verdict on each claim |
+//! | [`bench`] | the figures that the README quotes |
+//! | `csv`, `lines` | tables and TOML files, with the line of what is wrong in them |
+//! | `fast_noise`, `parallel`, `watch`, `error` | seeded noise; threads; progress and interruption; the error type |
 
+pub mod attack;
 pub mod audit;
 pub mod bandits;
 pub mod bench;
@@ -27,7 +46,7 @@ pub mod report;
 pub mod safe;
 pub mod simulate;
 pub mod summary;
-pub mod sweep;
+pub mod trial;
 mod watch;
 
 pub use error::{Error, Result};

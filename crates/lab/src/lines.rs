@@ -1,11 +1,9 @@
 //! Files of TOML lines: what a parser refuses, with its line and the nearest word that would do.
 
 use serde::de::DeserializeOwned;
+use toml::{Table, Value};
 
-use crate::{
-    Error, Result,
-    experiment::{attempt, culprit},
-};
+use crate::{Error, Result};
 
 /// What the file says, or the line that stands in the way and what is wrong with it.
 ///
@@ -196,6 +194,86 @@ fn distance(one: &str, two: &str) -> usize {
         }
     }
     row[two.len()]
+}
+
+/// The table as what it stands for, or the parser's words.
+pub(crate) fn attempt<T: DeserializeOwned>(table: &Table) -> std::result::Result<T, String> {
+    Value::Table(table.clone()).try_into().map_err(|error: toml::de::Error| {
+        error.message().lines().next().unwrap_or_default().to_string()
+    })
+}
+
+/// The paths of all values, what stands in a table before the table itself.
+pub(crate) fn paths(table: &Table) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    for (key, value) in table {
+        if let Value::Table(inner) = value {
+            all.extend(paths(inner).into_iter().map(|mut path| {
+                path.insert(0, key.clone());
+                path
+            }));
+        }
+        all.push(vec![key.clone()]);
+    }
+    all
+}
+
+/// The value that a parser refuses, which forgets where it was: the one that its words mention and without which it says something
+/// else. That something is missing without it makes it the last choice, since others may be missed before the culprit is read.
+pub(crate) fn culprit<T: DeserializeOwned>(table: &Table, message: &str) -> Option<Vec<String>> {
+    let mentioned = mention(message);
+    let mentions = |path: &Vec<String>| {
+        let value = get(table, path);
+        let entry = |value: &Value| Some(&value.to_string()) == mentioned.as_ref();
+        let mut entries = value.and_then(Value::as_array).into_iter().flatten();
+        value.is_some_and(entry) || entries.any(entry)
+    };
+    let rank = |path: &Vec<String>| {
+        let mut without = table.clone();
+        remove(&mut without, path);
+        let other = attempt::<T>(&without).err().unwrap_or_default();
+        let missed = other.starts_with("missing field") && other.contains(&path[path.len() - 1]);
+        (other != message).then_some((mentioned.is_some() && !mentions(path), missed))
+    };
+    let ranked = paths(table).into_iter().filter(|path| path[0] != "kind");
+    let ranked = ranked.filter_map(|path| rank(&path).map(|rank| (rank, path)));
+    ranked.min_by_key(|(rank, _)| *rank).map(|(_, path)| path)
+}
+
+/// The value at a path of keys.
+pub(crate) fn get<'a>(table: &'a Table, path: &[String]) -> Option<&'a Value> {
+    let (last, inner) = path.split_last()?;
+    let mut table = table;
+    for key in inner {
+        table = table.get(key)?.as_table()?;
+    }
+    table.get(last)
+}
+
+/// Sets the value at a path of keys, making the tables on the way.
+pub(crate) fn set(table: &mut Table, path: &[String], value: &Value) {
+    let Some((last, inner)) = path.split_last() else { return };
+    let mut table = table;
+    for key in inner {
+        let next = table.entry(key.clone()).or_insert_with(|| Value::Table(Table::new()));
+        if !next.is_table() {
+            *next = Value::Table(Table::new());
+        }
+        let Value::Table(inner) = next else { return };
+        table = inner;
+    }
+    table.insert(last.clone(), value.clone());
+}
+
+/// Removes the value at a path of keys, if it is there.
+fn remove(table: &mut Table, path: &[String]) {
+    let Some((last, inner)) = path.split_last() else { return };
+    let mut table = table;
+    for key in inner {
+        let Some(Value::Table(inner)) = table.get_mut(key) else { return };
+        table = inner;
+    }
+    table.remove(last);
 }
 
 #[cfg(test)]

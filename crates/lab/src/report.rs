@@ -2,7 +2,30 @@
 
 use std::{fmt::Write, path::Path};
 
-use crate::{Error, Result, figure::Figure, sweep::HeatMap};
+use crate::{Error, Result, estimate::Estimate, figure::Figure};
+
+/// Final regrets over two keys of a grid.
+#[derive(Debug)]
+pub struct HeatMap {
+    /// Which algorithm, and where in the rest of the grid.
+    pub title: String,
+    /// The keys of rows and columns.
+    pub keys: [String; 2],
+    /// The values of the second key.
+    pub columns: Vec<f64>,
+    /// A value of the first key and the final regrets beside it.
+    pub rows: Vec<(f64, Vec<Option<Estimate>>)>,
+}
+
+impl HeatMap {
+    /// The smallest and the largest regret.
+    pub fn range(&self) -> (f64, f64) {
+        let all = self.rows.iter().flat_map(|(_, cells)| cells).flatten().map(|cell| cell.mean);
+        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mean| {
+            (low.min(mean), high.max(mean))
+        })
+    }
+}
 
 /// A page under construction.
 #[derive(Debug)]
@@ -150,6 +173,14 @@ impl Report {
 
     fn push(&mut self, text: std::fmt::Arguments<'_>) {
         self.body.write_fmt(text).expect("writing to memory does not fail");
+    }
+}
+
+impl Figure {
+    /// Draws the figure into `folder/figures`, as `name.svg` and `name.png`.
+    pub fn write(&self, folder: &Path, name: &str) -> Result<()> {
+        write(folder, &format!("figures/{name}.svg"), self.svg()?)?;
+        write(folder, &format!("figures/{name}.png"), self.png()?)
     }
 }
 

@@ -8,14 +8,15 @@ use serde::Serialize;
 pub use crate::estimate::Estimate;
 use crate::{
     Result,
-    contest::{Bound, Certificate, Checkpoint, Label, Side, Trial},
+    contest::{Bound, Cell, Certificate, Label, Side},
     estimate::stuck,
-    experiment::Cell,
     offline::{EFFECTIVE_SIZE, LEAST_EFFECTIVE_SIZE},
     report,
+    trial::{Checkpoint, Trial},
 };
 
 mod page;
+pub mod sweep;
 
 /// What came of one algorithm.
 #[derive(Debug, Clone, Serialize)]
@@ -121,11 +122,6 @@ impl AlgorithmSummary {
             bound_lines,
             trials,
         }
-    }
-
-    /// The final regret of every trial.
-    pub fn final_regrets(&self) -> Vec<f64> {
-        self.trials.iter().filter_map(|trial| trial.curve.last()).map(|c| c.regret).collect()
     }
 
     /// The measure of that name.
@@ -379,7 +375,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contest::Measure;
+    use crate::trial::Measure;
 
     #[test]
     fn intervals_of_trials_are_joined_and_not_averaged() {

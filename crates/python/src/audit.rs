@@ -1,6 +1,6 @@
 //! Policies of a user's own, played by the laboratory's audit.
 //!
-//! The attack is `reticent_lab::audit::player`: the policy that `play` would run is played many times with one person's features and reward
+//! The attack is `reticent_lab::attack::player`: the policy that `play` would run is played many times with one person's features and reward
 //! replaced, and what later people would see of it is bounded. What a policy raises is part of what is seen: a refusal that depends
 //! on data shows data.
 
@@ -10,10 +10,11 @@ use pyo3::prelude::*;
 use reticent::{bandit::Arms as CoreArms, randomize::Bounds};
 use reticent_lab::{
     Error, Result,
-    audit::{
-        AuditOptions, Findings, NOTHING_PROMISED,
+    attack::{
+        AuditOptions,
         player::{self, Maker, Script, Stage, Step},
     },
+    audit::{Findings, NOTHING_PROMISED},
     simulate::Player,
 };
 

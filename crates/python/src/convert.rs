@@ -80,7 +80,7 @@ pub(crate) fn seal(head: &impl Serialize, state: &[u8]) -> Vec<u8> {
     let head = text(head);
     let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
     bytes.extend(head.as_bytes());
-    bytes.extend(checksum(head.as_bytes()).to_le_bytes());
+    bytes.extend(reticent::hash::of_bytes(head.as_bytes()).to_le_bytes());
     bytes.extend(state);
     bytes
 }
@@ -95,19 +95,12 @@ pub(crate) fn unseal<H: DeserializeOwned>(bytes: &[u8]) -> Answer<(H, &[u8])> {
         let (length, rest) = word(bytes)?;
         let (head, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
         let (sum, state) = word(rest)?;
-        (sum == checksum(head)).then_some(())?;
+        (sum == reticent::hash::of_bytes(head)).then_some(())?;
         Some((serde_json::from_slice(head).ok()?, state))
     }
     parts(bytes).ok_or_else(|| {
         let remedy = "it is damaged or of another kind; give what `save` of this class returned";
         Failure::invalid("state", format!("{} bytes", bytes.len()), remedy)
-    })
-}
-
-/// FNV-1a, as in the core's envelope: it finds accidents.
-fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 

@@ -13,7 +13,7 @@ use reticent::{
     noise::SecureNoise,
     privacy::Mode,
 };
-use reticent_lab::losses::SetLines;
+use reticent_lab::losses::SetToml;
 
 use crate::{
     convert::{message, parameter, parameter_or, read_bytes, read_message, restored, seal, unseal},
@@ -49,7 +49,7 @@ fn answered_once(bandit: &Bandit) -> reticent::Result<()> {
 struct Head {
     /// Copies that were made of this state.
     copies: u64,
-    set: SetLines,
+    set: SetToml,
 }
 
 /// A point to play, and the ticket to hand back with its value. Unpacks as `ticket, point`.
@@ -165,7 +165,7 @@ impl LocalValue {
 #[pyclass(module = "reticent", name = "ConvexBandit")]
 pub(crate) struct ConvexBandit {
     bandit: Mine<Bandit>,
-    set: SetLines,
+    set: SetToml,
 }
 
 #[pymethods]
@@ -212,7 +212,7 @@ impl ConvexBandit {
             (Some(epsilon), None | Some(0.0), false) => Protection::CentralPure { epsilon },
             (Some(epsilon), Some(delta), false) => Protection::central(epsilon, delta),
         };
-        let set: SetLines = parameter("set", set)?;
+        let set: SetToml = parameter("set", set)?;
         let params = PrivateBanditParams {
             contributions_per_person,
             values,

@@ -12,9 +12,9 @@ use std::{
 use pyo3::{prelude::*, types::PyDict};
 use reticent_lab::{
     Experiment, Override, RunOptions, Shard, Watch,
-    contest::Checkpoint,
     estimate::{Estimate, stuck},
     papers::{self, Extent},
+    trial::Checkpoint,
 };
 
 use crate::{
@@ -133,7 +133,7 @@ type Promise = (String, Option<Guarantee>, Vec<String>);
 #[pyo3(signature = (text, overrides = Vec::new()))]
 fn certify(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Vec<Promise>> {
     let experiment = experiment(py, text, overrides)?;
-    let one = |cell: &reticent_lab::experiment::Cell| {
+    let one = |cell: &reticent_lab::contest::Cell| {
         let guarantee = cell.contestant.guarantee().cloned().map(Guarantee::from);
         (cell.name.clone(), guarantee, cell.contestant.remarks())
     };

@@ -7,10 +7,11 @@ use pyo3::{
 };
 use reticent::{
     noise::SecureNoise,
-    online::{
-        Gradient, LinearModel as CoreModel, OnlineLearner as CoreLearner, OnlineParams, Report,
+    online::{LinearModel as CoreModel, OnlineLearner as CoreLearner, OnlineParams},
+    randomize::{
+        Gradient, GradientReport, KNormRandomizer, L1Laplace, LocalLaplace, Randomizer as _,
+        StaircaseRandomizer,
     },
-    randomize::{KNormRandomizer, L1Laplace, LocalLaplace, Randomizer as _, StaircaseRandomizer},
 };
 
 use crate::{
@@ -55,7 +56,7 @@ impl Randomizer {
         &self,
         gradient: Gradient<'_>,
         noise: &mut SecureNoise,
-    ) -> reticent::Result<Report> {
+    ) -> reticent::Result<GradientReport> {
         each!(&self.0, one => one.report(gradient, noise))
     }
 }
@@ -302,7 +303,7 @@ impl LinearModel {
 
     /// The server's half: takes in a gradient that a device has protected.
     fn receive(&mut self, report: Vector<'_>) -> Answer<()> {
-        self.0.receive(&Report::Dense(entries(&report).into_owned()))?;
+        self.0.receive(&GradientReport::Dense(entries(&report).into_owned()))?;
         Ok(())
     }
 

@@ -9,9 +9,9 @@ use numpy::{PyArray1, ToPyArray};
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use reticent::bandit::Arms as CoreArms;
 use reticent_lab::{
-    contest::checkpoints,
     environment::{Environment as Rounds, GapParams, SphereParams},
     simulate::{Delay, Feedback, Player, Way, play_with},
+    trial::checkpoints,
 };
 
 use crate::{

@@ -6,11 +6,12 @@ use pyo3::{
     types::{PyBytes, PyDict, PyTuple},
 };
 use reticent::{
+    geometry::Polytope,
     noise::SecureNoise,
     safe::{
         Agent as CoreAgent, AgentParams, Confidence, Coordinator as CoreCoordinator,
-        CoordinatorParams, CoordinatorPlan, Decision, Objective, Polytope, Report, ResponsePrivacy,
-        Rule, Ticket,
+        CoordinatorParams, CoordinatorPlan, Decision, Objective, Report, ResponsePrivacy, Rule,
+        Ticket,
     },
 };
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use reticent_lab::{
     Override,
-    audit::{self, AuditOptions, NoiseKind, everything},
+    attack::{AuditOptions, NoiseKind},
+    audit::{self, everything},
 };
 
 use super::experiment;
@@ -16,7 +17,7 @@ use crate::{error::Error, report::Report};
 /// Exit code 1 if a certificate of ours is violated. A publication's claim that falls is a finding, not a failure. Without a file:
 /// every promise, every known mistake and every confidence set that Reticent knows of, attacked in minutes.
 #[derive(Args)]
-#[command(after_help = "Example: reticent audit examples/audit/paper0.toml")]
+#[command(after_help = "Example: reticent audit crates/lab/audits/paper0.toml")]
 pub struct Arguments {
     /// The experiment's TOML file; without it, Reticent itself.
     experiment: Option<PathBuf>,

@@ -1,9 +1,9 @@
 //! What theory says of regret, as numbers to stand beside measured ones.
 //!
-//! Theorems 5 and 6, Corollaries 10 and 12 and section 5 of Shariff and Sheffet (2018). The corollaries are the theorems at the
+//! Theorems 5 and 6, Corollaries 10 and 12 and section 5 of Shariff and Sheffet (2018). The corollaries are [`regret`] at the
 //! published regularisers, without the O(.): that is the number a curve can be compared with.
 
-use super::{Problem, Published, Regularizer};
+use super::{Problem, Regularizer};
 
 /// Theorem 5: with probability 1 - alpha the pseudo-regret after `rounds` rounds is at most
 ///
@@ -27,16 +27,6 @@ pub fn gap_regret(
     gap: f64,
 ) -> f64 {
     8.0 * largest_mean(problem) / gap * potential(problem, regularizer, alpha, rounds).powi(2)
-}
-
-/// Corollary 12: Theorem 5 at the Gaussian variant's constants.
-pub fn gaussian_regret(published: &Published, problem: &Problem, alpha: f64, rounds: u64) -> f64 {
-    regret(problem, &published.gaussian_regularizer(published.gaussian_deviation()), alpha, rounds)
-}
-
-/// Corollary 10: Theorem 5 at the shifted Wishart variant's constants.
-pub fn wishart_regret(published: &Published, problem: &Problem, alpha: f64, rounds: u64) -> f64 {
-    regret(problem, &published.shifted_wishart_regularizer(), alpha, rounds)
 }
 
 /// Claim 13: a learner whose *actions* are (epsilon, delta)-DP in the ordinary sense, with epsilon < ln 2 and
@@ -71,6 +61,7 @@ fn potential(problem: &Problem, regularizer: &Regularizer, alpha: f64, rounds: u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bandit::Published;
 
     #[test]
     fn privacy_costs_and_a_gap_helps() {
@@ -79,8 +70,11 @@ mod tests {
         let published = Published::new(problem, 1.0, 0.1, alpha, n).unwrap();
         let none = Regularizer { shift: 1.0, minimum: 1.0, maximum: 1.0, vector: 0.0 };
         let plain = regret(&problem, &none, alpha, n);
-        let gaussian = gaussian_regret(&published, &problem, alpha, n);
-        let wishart = wishart_regret(&published, &problem, alpha, n);
+        let gaussian = {
+            let deviation = published.gaussian_deviation();
+            regret(&problem, &published.gaussian_regularizer(deviation), alpha, n)
+        };
+        let wishart = regret(&problem, &published.shifted_wishart_regularizer(), alpha, n);
         assert!(plain < gaussian && gaussian < wishart, "{plain} {gaussian} {wishart}");
         // With the published constants neither bound says anything at this horizon: regret cannot exceed 2 n B.
         assert!(plain < 1e8);

@@ -8,10 +8,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Result,
+    geometry::Polytope,
     noise::{DiscreteGaussian, Noise},
     randomize::{Bounds, FeatureRewardParams},
     release::testing::Seeded,
-    safe::{AgentParams, CoordinatorParams, Objective, Polytope, ResponsePrivacy},
+    safe::{AgentParams, CoordinatorParams, Objective, ResponsePrivacy},
 };
 
 /// Gaussians at one end of their range, 32 sigma, or drawn as they should be.

@@ -13,11 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Absorbed, Anytime, Arms, Combiner, Guide, Model, OnlineUcb, Policy, Report,
-    local::{CONDITIONS, Inbox, name_of},
+    local::{CONDITIONS, Inbox},
 };
 use crate::{
     Error, Result,
     error::finite_vector,
+    hash,
     noise::Noise,
     privacy::Guarantee,
     randomize::{FeatureReward, FeatureRewardReport},
@@ -26,7 +27,7 @@ use crate::{
 
 const KIND: &str = "online ucb protocol";
 /// Reports made under a model more than this many models old are refused.
-const LATE_MODELS: u64 = 1000;
+const LATE_MODELS: u64 = 10_000;
 
 /// What a person's guarantee rests on besides the randomiser.
 fn with_conditions(guarantee: Guarantee) -> Guarantee {
@@ -152,7 +153,7 @@ struct Saved {
 impl<E: OnlineEngine> OnlineServer<E> {
     /// A protocol around a server.
     pub fn new(engine: E) -> Self {
-        let protocol = name_of(&format!("{:?}", engine.randomizer().params()));
+        let protocol = hash::of_params("online ucb protocol 1", engine.randomizer().params());
         OnlineServer { engine, protocol, inbox: Inbox::new(LATE_MODELS), bases: BTreeMap::new() }
     }
 
@@ -176,7 +177,9 @@ impl<E: OnlineEngine> OnlineServer<E> {
     pub fn publish(&mut self) -> Model {
         let sequence = self.inbox.publish();
         self.bases.insert(sequence, self.engine.base());
-        self.bases = self.bases.split_off(&self.inbox.oldest());
+        while self.bases.first_key_value().is_some_and(|(model, _)| *model < self.inbox.oldest()) {
+            self.bases.pop_first();
+        }
         let guide = Guide::Follow(self.engine.policy().clone());
         Model::new(self.protocol, sequence, self.engine.reports(), guide)
     }

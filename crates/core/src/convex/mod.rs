@@ -10,20 +10,16 @@
 //! | [`oracle`] | the sets: balls, boxes, matroids, flows, assignments, low-rank matrices, any polytope |
 //! | `conditional_gradient` | the nearest point of a set through its oracle, and its mixture of vertices |
 //! | `mirror` | Euclidean and entropic maps from sums of gradients to points |
-//! | `losses` | losses with a declared Lipschitz constant |
 //! | `protection` | one clipped value: its sensitivity, proven, and the running sums that protect it |
 //! | `bandit_params`, `private_bandit` | the learner: parameters with public defaults, and one step a call |
 //! | `published` | the constants of Ene, Nguyen and Vladu: `paper` mode |
 //! | `doubling` | an unknown horizon |
-//! | `noisy_oco` | the general form, with pluggable gradient and map |
 
 mod bandit_params;
 mod conditional_gradient;
 mod doubling;
 mod hull;
-mod losses;
 mod mirror;
-mod noisy_oco;
 pub mod oracle;
 mod private_bandit;
 mod protection;
@@ -36,9 +32,7 @@ pub use bandit_params::{
 pub use conditional_gradient::{Descent, Mixture, nearest_point};
 pub use doubling::DoublingBandit;
 pub use hull::Hull;
-pub use losses::{DeclaredLoss, DistanceLoss, LinearLoss, Loss};
 pub use mirror::{Map, MapCounts, MirrorMap};
-pub use noisy_oco::{Exact, MappedSet, NoisyGradient, NoisyMap, NoisyOco, Smoothed};
 pub use private_bandit::{BanditCounts, PlayDecision, PlayTicket, PrivateBandit, ValueObservation};
 pub use protection::{LocalValue, Protection, ValueReport};
 pub use published::PublishedBandit;

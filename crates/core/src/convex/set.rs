@@ -25,7 +25,7 @@ use crate::{
 /// A set one can minimise linear functions over. Implement `minimize`; the rest is optional.
 ///
 /// ```
-/// use reticent::{convex::{DecisionSet, DeclaredLoss, LinearOracle, Loss, PrivateBanditParams, Protection}, noise::SecureNoise};
+/// use reticent::{convex::{DecisionSet, LinearOracle, PrivateBanditParams, Protection}, noise::SecureNoise};
 ///
 /// /// The triangle with corners (0, 0), (1, 0) and (0, 1).
 /// struct Triangle;
@@ -45,12 +45,12 @@ use crate::{
 /// assert!(set.shape().inradius() > 0.2 && set.shape().diameter() >= 2f64.sqrt());
 ///
 /// // That is all a private bandit needs; the loss is any function that is declared to be no steeper than 1.
-/// let loss = DeclaredLoss::new(1.0, |x: &[f64]| (x[0] - 0.7).abs())?;
-/// let params = PrivateBanditParams::new(loss.lipschitz(), 1000, Protection::central(1.0, 1e-6));
+/// let loss = |x: &[f64]| (x[0] - 0.7).abs();
+/// let params = PrivateBanditParams::new(1.0, 1000, Protection::central(1.0, 1e-6));
 /// let mut bandit = params.check(set)?.start(SecureNoise::from_system()?)?;
 /// for _ in 0..1000 {
 ///     let decision = bandit.decide()?;
-///     bandit.observe(decision.ticket, loss.value(&decision.point))?;
+///     bandit.observe(decision.ticket, loss(&decision.point))?;
 /// }
 /// assert_eq!((bandit.counts().rounds, bandit.counts().clipped), (1000, 0));
 /// assert!(bandit.guarantee()?.epsilon() <= 1.0 + 1e-9);

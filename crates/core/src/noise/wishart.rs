@@ -22,7 +22,8 @@ use crate::{
 /// let matrix = law.randomize(&[0.0; 9], &mut SecureNoise::from_system()?)?;
 /// assert_eq!(matrix.len(), 9);
 /// assert_eq!(matrix[1], matrix[3]);
-/// assert!((matrix[0] / law.mean_eigenvalue() - 1.0).abs() < 0.1);
+/// // The mean is scale^2 degrees on the diagonal.
+/// assert!((matrix[0] / (0.25 * 100_000.0) - 1.0).abs() < 0.1);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,11 +47,6 @@ impl Wishart {
         }
         let grid = Grid::for_noise_scale(scale * scale * degrees.sqrt())?;
         Ok(Wishart { dimension, degrees, scale, grid })
-    }
-
-    /// The mean is this number times the identity: `scale^2 degrees`.
-    pub fn mean_eigenvalue(&self) -> f64 {
-        self.scale * self.scale * self.degrees
     }
 
     /// The grid's unit: every entry of a noisy matrix is a multiple of this power of two.

@@ -111,17 +111,6 @@ pub fn corrected_theorem_10(gradient_bound: f64, b: f64, u: f64, squares: f64) -
     1.0 + near.max(middle).max(far)
 }
 
-/// Theorem 11: Theorem 10 summed over coordinates given as `(u_j, V_j)`, with the printed or the corrected constants.
-pub fn theorem_11(
-    gradient_bound: f64,
-    b: f64,
-    coordinates: impl IntoIterator<Item = (f64, f64)>,
-    printed: bool,
-) -> f64 {
-    let one = if printed { printed_theorem_10 } else { corrected_theorem_10 };
-    coordinates.into_iter().map(|(u, squares)| one(gradient_bound, b, u, squares)).sum()
-}
-
 /// Theorem 12 as printed, at one value of `V_T`. It does not hold: see the head of this file.
 pub fn printed_theorem_12(gradient_bound: f64, u: f64, squares: f64) -> f64 {
     let (g, u, v) = (gradient_bound, u.abs(), squares);

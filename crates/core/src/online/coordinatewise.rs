@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BoundBroken, Gradient, Potential, Statistics, evidence};
+use super::{BoundBroken, Potential, Statistics, evidence};
+use crate::randomize::Gradient;
 
 /// The state of Algorithm 3.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

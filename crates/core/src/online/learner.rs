@@ -6,12 +6,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BoundBroken, Geometry, Gradient, LARGEST_PREDICTION, Potential, Prior, SignedLog, bounds,
-    coordinatewise::Coordinatewise, mirror_descent::MirrorDescent, reduction::Reduction,
+    BoundBroken, Geometry, LARGEST_PREDICTION, Potential, Prior, SignedLog, bounds,
+    coordinatewise::Coordinatewise, mirror_descent::MirrorDescent, potential::LARGEST_RATIO,
+    reduction::Reduction,
 };
 use crate::{
     Error, Result,
     error::{not_negative, positive},
+    randomize::Gradient,
     saved,
 };
 
@@ -306,7 +308,7 @@ impl OnlineLearner {
     /// Takes in what a person sent: a subgradient at the iterate, plus symmetric noise of their own choice. An error changes nothing.
     pub fn absorb<'a>(&mut self, gradient: impl Into<Gradient<'a>>) -> Result<Absorbed> {
         let gradient = gradient.into();
-        gradient.check_for(self.params.dimension, self.params.gradient_bound)?;
+        self.check_gradient(gradient)?;
         self.rounds += 1;
         let broken = match &mut self.machine {
             Machine::Reduction(reduction) => reduction.absorb(gradient),
@@ -329,7 +331,7 @@ impl OnlineLearner {
     /// As [`OnlineLearner::absorb`] for a gradient known to be free of noise: one above the bound is refused.
     pub fn absorb_exact<'a>(&mut self, gradient: impl Into<Gradient<'a>>) -> Result<Absorbed> {
         let gradient = gradient.into();
-        gradient.check_for(self.params.dimension, self.params.gradient_bound)?;
+        self.check_gradient(gradient)?;
         let norm = self.norm_of(gradient);
         let bound = self.params.gradient_bound;
         if norm > bound * (1.0 + 1e-9) {
@@ -339,6 +341,20 @@ impl OnlineLearner {
             return Err(Error::invalid("norm of gradient", norm, remedy));
         }
         self.absorb(gradient)
+    }
+
+    /// Refuses entries that are not finite, and sizes whose squares would overflow the learner's sums.
+    fn check_gradient(&self, gradient: Gradient<'_>) -> Result<()> {
+        gradient.check("gradient", self.params.dimension)?;
+        let bound = self.params.gradient_bound;
+        match gradient.entries().find(|(_, value)| value.abs() > LARGEST_RATIO * bound) {
+            None => Ok(()),
+            Some((index, value)) => Err(Error::invalid(
+                "gradient",
+                format!("{value:e} at index {index}"),
+                format!("give at most {LARGEST_RATIO:e} times gradient_bound = {bound}"),
+            )),
+        }
     }
 
     /// A person who sends nothing: the round counts, and nothing is learnt.

@@ -6,8 +6,13 @@
 //!
 //! Everything about a person that leaves their device is one report; what the randomiser says of it is the whole guarantee.
 
-use super::{BoundBroken, Gradient, Loss, OnlineLearner, Report};
-use crate::{Error, Result, noise::Noise, randomize::Randomizer, saved};
+use super::{BoundBroken, Loss, OnlineLearner};
+use crate::{
+    Error, Result,
+    noise::Noise,
+    randomize::{Gradient, GradientReport, Randomizer},
+    saved,
+};
 
 const KIND: &str = "linear model";
 
@@ -119,7 +124,7 @@ impl LinearModel {
     }
 
     /// The server's half: takes a report in.
-    pub fn receive(&mut self, report: &Report) -> Result<Option<BoundBroken>> {
+    pub fn receive(&mut self, report: &GradientReport) -> Result<Option<BoundBroken>> {
         Ok(self.learner.absorb(report)?.bound_broken)
     }
 

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     experts::{ABSENT, Round, Tile},
-    projection::{LANES, Row, Workspace, ZERO},
+    projection::{LANES, Workspace, ZERO},
     weights::{exponentials, total},
 };
 use super::{BallLearner, check_gradient, gradient_descent::into_ball};
@@ -144,22 +144,10 @@ impl MalerParams {
         2.0 * libm::log(3_f64.sqrt() * (0.5 * libm::log2(self.horizon as f64) + 3.0))
     }
 
-    /// The regret on convex losses is at most this.
-    pub fn convex_regret_bound(&self) -> f64 {
-        let size = self.gradient_bound * self.radius * (self.horizon as f64).sqrt();
-        (4.0 * libm::log(3.0) + 3.0) * size
-    }
-
     /// The regret on losses with `l(theta) - l(u) <= <g, theta - u> - curvature <g, theta - u>^2` is at most this.
     pub fn exp_concave_regret_bound(&self, curvature: f64) -> f64 {
         let experts = 10.0 * self.dimension as f64 * libm::log(self.horizon as f64);
         self.curved_regret_bound(experts, curvature)
-    }
-
-    /// The regret on losses with `l(theta) - l(u) <= <g, theta - u> - (mu/2) ||theta - u||^2` is at most this.
-    pub fn strongly_convex_regret_bound(&self, mu: f64) -> f64 {
-        let experts = 1.0 + libm::log(self.horizon as f64);
-        self.curved_regret_bound(experts, 0.5 * mu / self.gradient_bound.powi(2))
     }
 
     /// `3 sqrt(V B) + 20 G D B - curvature V` at the worst V.
@@ -195,17 +183,6 @@ impl Convex {
 struct Room {
     gradient: Vec<f64>,
     workspace: Workspace,
-}
-
-/// How much of a prediction each family of experts makes up, `w eta` by `w eta`; the three sum to 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Influence {
-    /// The expert for convex losses.
-    pub convex: f64,
-    /// The experts for exp-concave losses together.
-    pub exp_concave: f64,
-    /// The experts for strongly convex losses together.
-    pub strongly_convex: f64,
 }
 
 /// Algorithm 5 after some rounds.
@@ -252,26 +229,6 @@ impl Maler {
     /// How many gradients were longer than the bound and have been shortened to it.
     pub fn shortened(&self) -> u64 {
         self.shortened
-    }
-
-    /// Whose points the prediction is made of at present.
-    pub fn influence(&self) -> Influence {
-        let sum = |rates: &Row, logarithms: &Row| -> f64 {
-            rates.iter().zip(logarithms).map(|(rate, &log)| rate * libm::exp(log)).sum()
-        };
-        let of = |tile: &Tile| {
-            let Tile { rates, strongly_convex, exp_concave, .. } = tile;
-            (sum(rates, &strongly_convex.log_weights), sum(rates, &exp_concave.log_weights))
-        };
-        let convex = self.params.convex_rate() * libm::exp(self.convex.log_weight);
-        let (strong, concave) =
-            self.tiles.iter().map(of).fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
-        let all = convex + strong + concave;
-        Influence {
-            convex: convex / all,
-            exp_concave: concave / all,
-            strongly_convex: strong / all,
-        }
     }
 
     fn absorb_on(&mut self, arch: Arch, gradient: &[f64]) -> Result<()> {

@@ -16,8 +16,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Gradient;
-use crate::special::euclidean_norm;
+use crate::{randomize::Gradient, special::euclidean_norm};
 
 /// The set in which directions live, and with it the norm in which gradients are bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -9,7 +9,6 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `gradient` | what a person sends, dense or sparse |
 //! | `potential` | Algorithm 1: one dimension, four priors |
 //! | `quadrature`, `closed_form`, `signed_log` | its stable evaluation |
 //! | `mirror_descent` | directions on a ball or a box, and the baselines built on them |
@@ -26,7 +25,6 @@ pub mod bounds;
 mod closed_form;
 mod coordinatewise;
 mod evidence;
-mod gradient;
 mod gradient_descent;
 mod learner;
 mod linear;
@@ -39,12 +37,11 @@ mod reduction;
 mod signed_log;
 
 pub use evidence::{BoundBroken, FALSE_ALARM};
-pub use gradient::{Gradient, Report};
 pub use gradient_descent::{GradientDescent, GradientDescentParams, Step};
 pub use learner::{Absorbed, Method, OnlineLearner, OnlineParams, OnlinePlan};
 pub use linear::{Lesson, LinearModel};
 pub use loss::Loss;
-pub use maler::{Influence, Maler, MalerParams};
+pub use maler::{Maler, MalerParams};
 pub use mirror_descent::Geometry;
 pub use potential::{Potential, Prior, Statistics};
 pub use signed_log::{LARGEST_PREDICTION, SignedLog};

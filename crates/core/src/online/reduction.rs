@@ -11,10 +11,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BoundBroken, Geometry, Gradient, Potential, SignedLog, Statistics, bounds, evidence,
+    BoundBroken, Geometry, Potential, SignedLog, Statistics, bounds, evidence,
     mirror_descent::MirrorDescent,
 };
-use crate::Result;
+use crate::{Result, randomize::Gradient};
 
 /// The state of Algorithm 2.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,18 +3,17 @@
 //! Song, Chaudhuri and Sarwate (2015), Theorem 1; the law is [`noise::KNorm`](crate::noise::KNorm), symmetric in every direction,
 //! with `E||z||^2 = 4 d (d + 1) bound^2 / epsilon^2` exactly: the least of the randomisers here for a gradient without structure.
 
-use super::Randomizer;
+use super::{Gradient, GradientReport, Randomizer};
 use crate::{
     Error, Result,
     noise::{KNorm, Noise},
-    online::{Gradient, Report},
     privacy::Event,
 };
 
 /// Clips to a Euclidean ball, then adds K-norm noise to every coordinate.
 ///
 /// ```
-/// use reticent::{noise::SecureNoise, online::Gradient, randomize::{KNormRandomizer, Randomizer}};
+/// use reticent::{noise::SecureNoise, randomize::{Gradient, KNormRandomizer, Randomizer}};
 /// let randomizer = KNormRandomizer::new(3, 1.0, 1.0)?;
 /// let report = randomizer.report(Gradient::from(&[30.0, 0.0, -40.0]), &mut SecureNoise::from_system()?)?;
 /// println!("{}", randomizer.guarantee(1e-9)?);
@@ -49,7 +48,11 @@ impl Randomizer for KNormRandomizer {
         self.dimension
     }
 
-    fn report<N: Noise + ?Sized>(&self, gradient: Gradient<'_>, noise: &mut N) -> Result<Report> {
+    fn report<N: Noise + ?Sized>(
+        &self,
+        gradient: Gradient<'_>,
+        noise: &mut N,
+    ) -> Result<GradientReport> {
         gradient.check("gradient", self.dimension)?;
         // Relative to the largest entry no norm overflows and no factor underflows, whatever was sent.
         let largest = gradient.largest();
@@ -59,7 +62,7 @@ impl Randomizer for KNormRandomizer {
         gradient.entries().for_each(|(index, g)| {
             clipped[index] = if clips { g / largest / relative * self.bound } else { g };
         });
-        Ok(Report::Dense(self.law.randomize(&clipped, noise)?))
+        Ok(GradientReport::Dense(self.law.randomize(&clipped, noise)?))
     }
 
     fn event(&self) -> Result<Event> {
@@ -82,8 +85,8 @@ mod tests {
         let truth = [3.0, 0.0, -4.0, 0.0];
         let reports: Vec<Vec<f64>> = (0..60_000)
             .map(|_| match randomizer.report(Gradient::from(&truth), &mut noise).unwrap() {
-                Report::Dense(entries) => entries,
-                Report::Sparse(_) => unreachable!(),
+                GradientReport::Dense(entries) => entries,
+                GradientReport::Sparse(_) => unreachable!(),
             })
             .collect();
         // Mean (0.3, 0, -0.4, 0); the variance of a coordinate is (d + 1) (2 bound / epsilon)^2.

@@ -7,19 +7,18 @@
 //! **On a grid.** The clipped gradient is truncated toward zero to multiples of a power of two; that the integers' sizes sum to at
 //! most M is checked in integers, so 2M is the sensitivity, quantisation included. The noise is a discrete Laplace, exactly drawn. The law is symmetric.
 
-use super::{Randomizer, grid_laplace::scale_at_least};
+use super::{Gradient, GradientReport, Randomizer, grid_laplace::scale_at_least};
 use crate::{
     Error, Result,
     error::positive,
     noise::{DiscreteLaplace, Noise},
-    online::{Gradient, Report},
     privacy::Event,
 };
 
 /// Clips to an l1 ball, then adds Laplace noise of one scale to every coordinate.
 ///
 /// ```
-/// use reticent::{noise::SecureNoise, online::Gradient, randomize::{L1Laplace, Randomizer}};
+/// use reticent::{noise::SecureNoise, randomize::{Gradient, L1Laplace, Randomizer}};
 /// let randomizer = L1Laplace::new(50, 4.0, 2.0)?;
 /// let report = randomizer.report(Gradient::from(&[(7, 1.0), (30, -1.0)]), &mut SecureNoise::from_system()?)?;
 /// println!("{}", randomizer.guarantee(1e-9)?);
@@ -89,14 +88,18 @@ impl Randomizer for L1Laplace {
         self.dimension
     }
 
-    fn report<N: Noise + ?Sized>(&self, gradient: Gradient<'_>, noise: &mut N) -> Result<Report> {
+    fn report<N: Noise + ?Sized>(
+        &self,
+        gradient: Gradient<'_>,
+        noise: &mut N,
+    ) -> Result<GradientReport> {
         gradient.check("gradient", self.dimension)?;
         let mut report = vec![0_i64; self.dimension];
         for (index, units) in self.quantize(gradient) {
             report[index] = units;
         }
         let noisy = |units: i64| (units + noise.discrete_laplace(&self.law)) as f64 * self.unit;
-        Ok(Report::Dense(report.into_iter().map(noisy).collect()))
+        Ok(GradientReport::Dense(report.into_iter().map(noisy).collect()))
     }
 
     fn event(&self) -> Result<Event> {
@@ -122,8 +125,8 @@ mod tests {
             .map(|_| {
                 let gradient = Gradient::from(&[(0, 6.0), (3, -2.0)]);
                 match randomizer.report(gradient, &mut noise).unwrap() {
-                    Report::Dense(entries) => entries,
-                    Report::Sparse(_) => unreachable!(),
+                    GradientReport::Dense(entries) => entries,
+                    GradientReport::Sparse(_) => unreachable!(),
                 }
             })
             .collect();

@@ -11,23 +11,17 @@
 //! discrete Laplace of rational scale s, exactly drawn; two such integers differ by at most 2m. So the true level is `2m/s`, which is
 //! what the event says; s is rounded up, so that it is never above `tau_j`. The law is symmetric.
 
-use super::{Randomizer, grid_laplace::GridLaplace};
-use crate::{
-    Error, Result,
-    error::positive,
-    noise::Noise,
-    online::{Gradient, Report},
-    privacy::Event,
-};
+use super::{Gradient, GradientReport, Randomizer, grid_laplace::GridLaplace};
+use crate::{Error, Result, error::positive, noise::Noise, privacy::Event};
 
 /// Clips every attribute to its interval, then adds Laplace noise of its own level.
 ///
 /// ```
-/// use reticent::{noise::SecureNoise, online::{Gradient, Report}, randomize::{LocalLaplace, Randomizer}};
+/// use reticent::{noise::SecureNoise, randomize::{Gradient, GradientReport, LocalLaplace, Randomizer}};
 /// // Attribute 0 at level 1, attribute 1 not at all, attribute 2 in the clear.
 /// let randomizer = LocalLaplace::new(&[1.0, 0.0, f64::INFINITY], 1.0)?;
 /// let report = randomizer.report(Gradient::from(&[0.3, 0.9, 0.5]), &mut SecureNoise::from_system()?)?;
-/// let Report::Sparse(sent) = report else { unreachable!() };
+/// let GradientReport::Sparse(sent) = report else { unreachable!() };
 /// assert_eq!(sent.len(), 2);
 /// assert_eq!(sent[1], (2, 0.5));
 /// assert!(randomizer.event().is_err()); // the whole has no guarantee, its first attribute has
@@ -125,7 +119,11 @@ impl Randomizer for LocalLaplace {
         self.dimension
     }
 
-    fn report<N: Noise + ?Sized>(&self, gradient: Gradient<'_>, noise: &mut N) -> Result<Report> {
+    fn report<N: Noise + ?Sized>(
+        &self,
+        gradient: Gradient<'_>,
+        noise: &mut N,
+    ) -> Result<GradientReport> {
         gradient.check("gradient", self.dimension)?;
         let mut entries = gradient.entries().peekable();
         let mut report = Vec::with_capacity(self.sent.len());
@@ -138,7 +136,7 @@ impl Randomizer for LocalLaplace {
             };
             report.push((index, value));
         }
-        Ok(Report::Sparse(report))
+        Ok(GradientReport::Sparse(report))
     }
 
     fn event(&self) -> Result<Event> {
@@ -171,8 +169,8 @@ mod tests {
         noise: &mut SecureNoise,
     ) -> Vec<(usize, f64)> {
         match randomizer.report(Gradient::from(gradient), noise).unwrap() {
-            Report::Sparse(entries) => entries,
-            Report::Dense(_) => unreachable!(),
+            GradientReport::Sparse(entries) => entries,
+            GradientReport::Dense(_) => unreachable!(),
         }
     }
 

@@ -3,6 +3,7 @@
 //! | file | what leaves | for | guarantee |
 //! | --- | --- | --- | --- |
 //! | `interaction` | nothing yet: clips to the unit ball and [-1, 1] | every randomiser below | |
+//! | `gradient` | nothing yet: a gradient, dense or sparse, and what is sent of it | the randomisers of gradients | |
 //! | `priv_unit` | a point of the sphere | a unit vector, least variance | pure, exactly calibrated |
 //! | `gram_gaussian` | `x x^T + GOE`, `x z + N` | private arms, small epsilon with a delta | Gaussian on a grid |
 //! | `triangle_gaussian` | the same with equal noise on the triangle (Zheng et al. 2020) | comparison | Gaussian on a grid |
@@ -27,6 +28,7 @@
 
 mod additive_pair;
 mod feature_reward;
+mod gradient;
 mod gram_gaussian;
 mod grid_laplace;
 mod interaction;
@@ -48,6 +50,7 @@ mod unit_pair;
 
 pub use additive_pair::AdditivePair;
 pub use feature_reward::{FeatureReward, FeatureRewardParams, FeatureRewardReport};
+pub use gradient::{Gradient, GradientReport};
 pub use gram_gaussian::GramGaussian;
 pub use interaction::{Bounds, Interaction};
 pub use k_norm::KNormRandomizer;

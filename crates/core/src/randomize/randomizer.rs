@@ -1,9 +1,9 @@
 //! What every randomiser of gradients does: clip, add symmetric noise on a grid, and say what it cost.
 
+use super::{Gradient, GradientReport};
 use crate::{
     Result,
     noise::Noise,
-    online::{Gradient, Report},
     privacy::{Event, Guarantee, TrustModel},
 };
 
@@ -13,7 +13,11 @@ pub trait Randomizer {
     fn dimension(&self) -> usize;
 
     /// The gradient, clipped, plus noise: what may leave the person's device.
-    fn report<N: Noise + ?Sized>(&self, gradient: Gradient<'_>, noise: &mut N) -> Result<Report>;
+    fn report<N: Noise + ?Sized>(
+        &self,
+        gradient: Gradient<'_>,
+        noise: &mut N,
+    ) -> Result<GradientReport>;
 
     /// What one report tells the accountant.
     fn event(&self) -> Result<Event>;

@@ -3,19 +3,18 @@
 //! Geng and Viswanath (2014); the law is [`noise::Staircase`](crate::noise::Staircase), symmetric. As with the local Laplace randomiser each attribute has
 //! its own level and the levels add up; numbers clipped to `bound` differ by at most `2 bound`.
 
-use super::Randomizer;
+use super::{Gradient, GradientReport, Randomizer};
 use crate::{
     Error, Result,
     error::positive,
     noise::{Noise, Staircase},
-    online::{Gradient, Report},
     privacy::Event,
 };
 
 /// Clips every attribute to its interval, then adds staircase noise of its own level.
 ///
 /// ```
-/// use reticent::{noise::SecureNoise, online::Gradient, randomize::{Randomizer, StaircaseRandomizer}};
+/// use reticent::{noise::SecureNoise, randomize::{Gradient, Randomizer, StaircaseRandomizer}};
 /// let randomizer = StaircaseRandomizer::new(&[4.0, 0.0], 1.0)?;
 /// let report = randomizer.report(Gradient::from(&[0.3, 0.9]), &mut SecureNoise::from_system()?)?;
 /// # assert_eq!(Gradient::from(&report).entries().count(), 1);
@@ -49,7 +48,11 @@ impl Randomizer for StaircaseRandomizer {
         self.dimension
     }
 
-    fn report<N: Noise + ?Sized>(&self, gradient: Gradient<'_>, noise: &mut N) -> Result<Report> {
+    fn report<N: Noise + ?Sized>(
+        &self,
+        gradient: Gradient<'_>,
+        noise: &mut N,
+    ) -> Result<GradientReport> {
         gradient.check("gradient", self.dimension)?;
         let mut entries = gradient.entries().peekable();
         let mut report = Vec::with_capacity(self.sent.len());
@@ -58,7 +61,7 @@ impl Randomizer for StaircaseRandomizer {
             let value = entries.next_if(|(at, _)| at == index).map_or(0.0, |(_, value)| value);
             report.push((*index, law.randomize(value.clamp(-self.bound, self.bound), noise)?));
         }
-        Ok(Report::Sparse(report))
+        Ok(GradientReport::Sparse(report))
     }
 
     fn event(&self) -> Result<Event> {
@@ -81,8 +84,8 @@ mod tests {
         let randomizer = StaircaseRandomizer::new(&[0.0, 3.0], 0.5).unwrap();
         let values: Vec<f64> = (0..60_000)
             .map(|_| match randomizer.report(Gradient::from(&[9.0, -9.0]), &mut noise).unwrap() {
-                Report::Sparse(entries) => entries[0].1,
-                Report::Dense(_) => unreachable!(),
+                GradientReport::Sparse(entries) => entries[0].1,
+                GradientReport::Dense(_) => unreachable!(),
             })
             .collect();
         // Sensitivity 1: E|z| = 1/(2 sinh(1.5)), below Laplace's 1/3.

@@ -274,11 +274,6 @@ impl<N: Noise> PrivateSum<N> {
         self.state.released
     }
 
-    /// Releases the stream makes at most, for bounds that hold over all of them at once.
-    pub fn most_releases(&self) -> u64 {
-        self.state.plan.engine.capacity()
-    }
-
     /// Whether the horizon has been reached: nothing can be absorbed any more.
     pub fn is_over(&self) -> bool {
         self.state.round >= self.state.plan.horizon

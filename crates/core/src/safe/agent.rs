@@ -14,10 +14,11 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{Polytope, Ticket, certificate::DEVIATIONS};
+use super::{Ticket, certificate::DEVIATIONS};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
+    geometry::Polytope,
     noise::{DiscreteGaussian, Noise},
     privacy::{Event, Guarantee, Mode, TrustModel, gaussian, grid},
     saved,

@@ -15,12 +15,10 @@
 //! The smallest of these bounds is the certificate, whatever rounding did to the master.
 
 use super::{
-    Polytope,
-    linear_program::{Dictionary, Status},
     objective::Term,
-    polytope::couples,
     reach::{Point, Reach},
 };
+use crate::geometry::{Dictionary, Polytope, Status, couples};
 
 /// Relative gap at which the search ends.
 pub(super) const GAP: f64 = 1e-9;

@@ -11,11 +11,12 @@
 //! one factor until the pessimistic check holds, which shrinks as confidence grows.
 
 use super::{
-    Objective, Polytope,
+    Objective,
     columns::{Columns, Interval},
     objective::Term,
     reach::Reach,
 };
+use crate::geometry::Polytope;
 
 /// The optimistic target and actions aimed at it.
 #[derive(Debug, Clone)]

@@ -8,14 +8,10 @@
 //! program that makes the smallest as large as possible, then their sum. The paper draws all agents from one ball of radius r, which
 //! gives `r^2 / (4 M d)`: twelve times less on its own example.
 
-use super::{
-    Polytope,
-    agent::AgentParams,
-    linear_program::{Dictionary, Status},
-    polytope::stalled,
-};
+use super::agent::AgentParams;
 use crate::{
     Result,
+    geometry::{Dictionary, Polytope, Status, stalled},
     noise::{Noise, uniform_direction},
 };
 

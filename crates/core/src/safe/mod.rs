@@ -2,16 +2,15 @@
 //!
 //! Paper 3 (Zibaie, Hutchinson, Pedarsani and Alizadeh, The safety-privacy tradeoff in linear bandits), and beyond it. Agent m answers an
 //! action x_m with a response of mean `<theta_m, x_m>`, and tells the coordinator only a randomised version of it. The coordinator
-//! wants f of the mean responses large and must keep them in `Y = {y : A y <= b}` in every round.
+//! wants f of the mean responses large and must keep them in `Y = {y : A y <= b}` (a [`Polytope`](crate::geometry::Polytope)) in every round.
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `polytope`, `vertices` | Y: feasibility, redundancy, corners; what is no polytope names why |
 //! | `sharpness`, `projection`, [`Simplex`] | how much of Y uncertainty takes away, with closed forms for the paper's simplex |
 //! | `agent` | the agent's half: clip, randomise on a grid, report |
 //! | `estimate` | the coordinator's knowledge of one agent, and the confidence widths |
 //! | `reach`, `trust_region` | what an action can be, as estimate and uncertainty |
-//! | `optimum`, `columns`, `linear_program` | the exact optimistic choice, with a certificate |
+//! | `optimum`, `columns` | the exact optimistic choice, with a certificate |
 //! | `directional` | ROFUL's choice |
 //! | `exploration` | actions that are safe whatever the parameters are |
 //! | `coordinator` | the coordinator's half |
@@ -26,19 +25,16 @@ mod coordinator;
 mod directional;
 mod estimate;
 mod exploration;
-mod linear_program;
 mod monitor;
 mod objective;
 mod optimum;
 mod planner;
-mod polytope;
 mod projection;
 mod published;
 mod reach;
 mod sharpness;
 mod simplex;
 mod trust_region;
-mod vertices;
 
 pub use agent::{Agent, AgentParams, AgentPlan, Report, ResponsePrivacy};
 pub use certificate::SafetyCertificate;
@@ -49,7 +45,6 @@ pub use estimate::Confidence;
 pub use monitor::Monitor;
 pub use objective::Objective;
 pub use planner::{AgentPrivacy, Plan, PlanParams, SimplexPlan, UnilateralChange};
-pub use polytope::Polytope;
 pub use published::{Published, RegretBound, joint_ball_eigenvalue};
 pub use simplex::Simplex;
 

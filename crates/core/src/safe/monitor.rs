@@ -5,13 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Polytope;
-use crate::{Result, error::finite_vector};
+use crate::{Result, error::finite_vector, geometry::Polytope};
 
 /// Counts how often true mean responses leave the safe set, and how far.
 ///
 /// ```
-/// use reticent::safe::{Monitor, Polytope};
+/// use reticent::{geometry::Polytope, safe::Monitor};
 /// let mut monitor = Monitor::new(Polytope::new(&[[1.0], [-1.0]], &[1.0, 1.0])?);
 /// assert!(monitor.watch(&[0.9])?);
 /// assert!(!monitor.watch(&[1.25])?);

@@ -75,11 +75,6 @@ impl Objective {
         y.iter().enumerate().map(|(agent, &y)| self.term(agent).value(y)).sum()
     }
 
-    /// Whether f is linear.
-    pub fn is_linear(&self) -> bool {
-        matches!(self, Objective::Linear { .. })
-    }
-
     /// A Lipschitz constant of f in the 2-norm over `|y_m| <= limits_m` (Assumption 2's L).
     pub fn lipschitz(&self, limits: &[f64]) -> f64 {
         let slope = |(agent, &limit): (usize, &f64)| {

@@ -26,12 +26,12 @@
 //! **Ties** go to the largest `sum c_m p_m`, then to the shortest actions.
 
 use super::{
-    Objective, Polytope,
+    Objective,
     columns::{Columns, GAP, Mixture},
-    linear_program::{Dictionary, Status},
     objective::Term,
     reach::{Point, Reach},
 };
+use crate::geometry::{Dictionary, Polytope, Status};
 
 /// Branches looked at, in one dimension, before the gap is left as it is.
 const MOST_BRANCHES: usize = 2000;

@@ -7,12 +7,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Objective, Polytope, Published, RegretBound, Simplex, certificate::DEVIATIONS,
-    directional::Target,
+    Objective, Published, RegretBound, Simplex, certificate::DEVIATIONS, directional::Target,
 };
 use crate::{
     Error, Result,
     error::{positive, probability},
+    geometry::Polytope,
     privacy::gaussian,
 };
 

@@ -7,7 +7,7 @@
 //! With `E` the matrix whose columns are `(-a_i, a_i v - b_i)` and `f = (0, ..., 0, 1)`, let `z >= 0` make `||E z - f||` least
 //! and `r = E z - f`. Then `x = v - r_{1..n} / r_{n+1}` (Solving Least Squares Problems, 1974, chapter 23).
 
-use super::Polytope;
+use crate::geometry::Polytope;
 
 /// The point of `polytope` nearest to `v`, or `None` if there is none.
 pub(super) fn nearest(polytope: &Polytope, v: &[f64]) -> Option<Vec<f64>> {

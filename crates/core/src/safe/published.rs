@@ -5,10 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Polytope, Simplex, estimate::published_logarithm};
+use super::{Simplex, estimate::published_logarithm};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive, probability},
+    geometry::Polytope,
 };
 
 /// Everything the published bounds depend on beside the safe set and the privacy vector.

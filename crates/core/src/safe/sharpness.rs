@@ -5,13 +5,12 @@
 //! sharpness `max_{x in Y} min_{y in Y_Delta} ||x - y||_2` is attained at a vertex, because the distance to a convex set is convex:
 //! one projection per vertex.
 
-use super::{
-    Polytope,
-    linear_program::{Outcome, maximize},
-    polytope::stalled,
-    projection::nearest,
+use super::projection::nearest;
+use crate::{
+    Error, Result,
+    error::not_negative,
+    geometry::{Outcome, Polytope, maximize, stalled},
 };
-use crate::{Error, Result, error::not_negative};
 
 impl Polytope {
     /// The maximum shrinkage H of Definition 3: how far the best point lies from every wall, in sup norm.

@@ -9,10 +9,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Polytope;
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
+    geometry::Polytope,
 };
 
 /// A simplex around the origin whose corner on axis m lies at about `c_m`: small c_m is a tight constraint.

@@ -1,25 +1,28 @@
 //! `reticent audit` without a file: every promise attacked, every known mistake caught, every confidence set counted.
 //!
-//! The promises are those of `examples/audit/`, one file a paper, so that each can be audited by itself as well.
+//! The promises are those of `audits/` of this crate, one file a paper, so that each can be audited by itself as well.
 
 use std::{fmt::Write, time::Instant};
 
 use serde::Serialize;
 
 use super::{
-    Against, Audit, AuditOptions, Findings, Verdict, audit,
+    Findings, audit,
     safety::{self, Check},
     zoo::{self, Specimen},
 };
-use crate::{Experiment, Result};
+use crate::{
+    Experiment, Result,
+    attack::{Against, Audit, AuditOptions, Verdict},
+};
 
 /// The promises of each paper.
 pub const PROMISES: [(&str, &str); 5] = [
-    ("paper 0", include_str!("../../../../examples/audit/paper0.toml")),
-    ("paper 1", include_str!("../../../../examples/audit/paper1.toml")),
-    ("paper 2", include_str!("../../../../examples/audit/paper2.toml")),
-    ("paper 3", include_str!("../../../../examples/audit/paper3.toml")),
-    ("paper 4", include_str!("../../../../examples/audit/paper4.toml")),
+    ("paper 0", include_str!("../../audits/paper0.toml")),
+    ("paper 1", include_str!("../../audits/paper1.toml")),
+    ("paper 2", include_str!("../../audits/paper2.toml")),
+    ("paper 3", include_str!("../../audits/paper3.toml")),
+    ("paper 4", include_str!("../../audits/paper4.toml")),
 ];
 
 /// Claims of publications that the accountant finds false, and the audit must.

@@ -4,8 +4,10 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{Against, Attack, Audit, AuditOptions, Promise, Verdict};
-use crate::{Experiment, Result};
+use crate::{
+    Experiment, Result,
+    attack::{Against, Attack, Audit, AuditOptions, Promise, Verdict},
+};
 
 /// An algorithm that was not attacked, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -10,19 +10,20 @@
 
 use reticent::{
     bandit::{self, Arms, Assumptions, JointParams, OnlineUcbParams, Policy, Problem, Width},
+    geometry::Polytope,
     linalg::Cholesky,
     noise::{Noise, uniform_direction},
     randomize::{Bounds, FeatureRewardParams},
     release::Schedule,
     safe::{
         Agent, AgentParams, Confidence, Coordinator, CoordinatorParams, Monitor, Objective,
-        Polytope, ResponsePrivacy, Rule, Simplex,
+        ResponsePrivacy, Rule, Simplex,
     },
     special::incomplete_beta,
 };
 use serde::Serialize;
 
-use crate::{FastNoise, Result, contest::mix, parallel::in_parallel};
+use crate::{FastNoise, Result, parallel::in_parallel, trial::mix};
 
 /// Alarms ring on a true claim with at most this probability.
 const FALSE_ALARM: f64 = 1e-6;

@@ -1,7 +1,10 @@
 //! The audit is strong enough to mean something, and its verdicts are right where the truth is known.
 
 use super::*;
-use crate::Experiment;
+use crate::{
+    Experiment,
+    attack::{Against, Audit, AuditOptions, NoiseKind, Verdict},
+};
 
 fn audits(text: &str, options: &AuditOptions) -> Vec<Audit> {
     let experiment = Experiment::parse(text).unwrap();

@@ -9,10 +9,10 @@ use reticent::{
 use super::*;
 use crate::{
     FastNoise,
-    contest::mix,
     environment::{GapParams, Rewards},
     simulate::{Player, play},
     summary::Estimate,
+    trial::mix,
 };
 
 /// Standard errors until an alarm: 6e-7 a comparison at most, with all of this file's together below 1e-6 two-sided.

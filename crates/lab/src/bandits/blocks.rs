@@ -19,10 +19,11 @@ use reticent::{
 use super::{Setting, trial_seeds, width_remark};
 use crate::{
     FastNoise, Result,
-    audit::{Attack, AuditNoise, Test, View, neighbours::axis},
-    contest::{Bound, Checkpoint, Contestant, Side, Trial},
+    attack::{Attack, AuditNoise, Test, View, neighbours::axis},
+    contest::{Bound, Contestant, Side},
     environment::GapParams,
     simulate::{Blocks, NodeNoise, Sums, TreeNoise},
+    trial::{Checkpoint, Trial},
 };
 
 /// A learner ready to be played in blocks.

@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{
     Experiment, FastNoise, Result,
-    audit::{Against, Audit, AuditOptions, Verdict, audit, zoo::LastReward},
+    attack::{Against, Audit, AuditOptions, Verdict},
+    audit::{audit, zoo::LastReward},
     certify::certify,
     contest::Contestant,
     environment::{Environment, GapParams, Rewards},

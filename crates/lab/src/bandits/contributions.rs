@@ -10,8 +10,8 @@ use reticent::bandit::Arms;
 
 use crate::{
     Result,
-    contest::Measure,
     simulate::{Knowledge, Player},
+    trial::Measure,
 };
 
 /// A player that learns from at most so many rounds of each person.

@@ -33,9 +33,9 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    contest::mix,
     csv::{Rows, unusable},
     environment::Environment,
+    trial::mix,
 };
 
 /// What `kind = "items"` takes.

@@ -25,7 +25,7 @@ use super::{
     width_remark,
 };
 use crate::{
-    FastNoise, Result, audit,
+    FastNoise, Result, attack,
     contest::Contestant,
     simulate::{Knowledge, Player},
 };
@@ -234,7 +234,7 @@ impl JointLines {
         let params = self.params(setting)?;
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();
-        let attacks = audit::sums::attacks(plan.sums(), &guarantee);
+        let attacks = attack::sums::attacks(plan.sums(), &guarantee);
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
             start(&plan, Some(warm.first()), 0)?;
@@ -273,8 +273,8 @@ impl JointLines {
         };
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();
-        let mut attacks = audit::sums::attacks(plan.sums(), &guarantee);
-        attacks.extend(audit::joint::attacks(&params, &guarantee));
+        let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
+        attacks.extend(attack::joint::attacks(&params, &guarantee));
         let name = self.name(&format!("{:?}", self.mechanism));
         let player = move |seed| Ok(Box::new(start(&plan, None, seed)?) as Box<dyn Player>);
         let stepped = Stepped::new(name, setting, player).certified_by(guarantee);

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Result,
-    audit::{self, Attack},
+    attack::{self, Attack},
     environment::GapParams,
     simulate::NodeNoise,
 };
@@ -81,8 +81,8 @@ impl Builder<'_> {
         let params = self.lines.params(self.setting)?;
         let plan = params.check()?;
         let guarantee = plan.guarantee()?;
-        let mut attacks = audit::sums::attacks(plan.sums(), &guarantee);
-        attacks.extend(audit::joint::attacks(&params, &guarantee));
+        let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
+        attacks.extend(attack::joint::attacks(&params, &guarantee));
         Ok(self.finish(Learner::Private(Box::new(plan)), guarantee, attacks))
     }
 
@@ -114,9 +114,9 @@ impl Builder<'_> {
         };
         let deployed =
             JointParams::published(self.setting.problem, epsilon, delta, self.setting.rounds);
-        let mut attacks = audit::sums::attacks(&params, &guarantee);
+        let mut attacks = attack::sums::attacks(&params, &guarantee);
         if self.lines.mode == Mode::Paper {
-            attacks.extend(audit::joint::attacks(&deployed, &guarantee));
+            attacks.extend(attack::joint::attacks(&deployed, &guarantee));
         }
         self.tree(NodeNoise::Gaussian { deviation }, domain, rule, guarantee, attacks)
     }
@@ -140,8 +140,8 @@ impl Builder<'_> {
             nodes: self.published.levels(),
             fresh_dummies: self.lines.fresh_dummies,
         };
-        let mut attacks = audit::sums::attacks(plan.sums(), &guarantee);
-        attacks.extend(audit::joint::attacks(&deployed, &guarantee));
+        let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
+        attacks.extend(attack::joint::attacks(&deployed, &guarantee));
         self.tree(node, problem.domain(), self.regularized(regularizer), guarantee, attacks)
     }
 

@@ -17,9 +17,10 @@ use super::{
 };
 use crate::{
     Result,
-    contest::{Bound, Checkpoint, Contestant, Side, Trial, mix},
+    contest::{Bound, Contestant, Side},
     environment::GapParams,
     simulate::{GapSteps, Knowledge, Player, largest_variance},
+    trial::{Checkpoint, Trial, mix},
 };
 
 /// What `kind = "linucb"` takes.

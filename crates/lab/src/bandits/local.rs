@@ -19,7 +19,7 @@ use super::{
     width_remark,
 };
 use crate::{
-    FastNoise, Result, audit,
+    FastNoise, Result, attack,
     contest::Certificate,
     simulate::{Knowledge, Player},
 };
@@ -176,7 +176,7 @@ impl LocalLines {
         let mut weakest = plan.guarantee(0)?;
         for (level, brought) in epsilons.iter().enumerate() {
             let guarantee = plan.guarantee(level)?;
-            attacks.extend(audit::local::attacks(&plan, level, &setting.bounds, &guarantee));
+            attacks.extend(attack::local::attacks(&plan, level, &setting.bounds, &guarantee));
             if guarantee.epsilon() > weakest.epsilon() {
                 weakest = guarantee.clone();
             }
@@ -308,7 +308,7 @@ impl LdpLines {
         let plan = params.check()?;
         // What the published constants are certified for is this environment's arms.
         let people = if self.mode == Mode::Paper { setting.bounds } else { bounds };
-        let attacks = audit::local::attacks(&plan, 0, &people, &guarantee);
+        let attacks = attack::local::attacks(&plan, 0, &people, &guarantee);
         stepped.start = starter(plan, vec![1.0], None, None);
         Ok(stepped.certified_by(guarantee).remarking(remarks).attacked_by(attacks))
     }

@@ -36,9 +36,9 @@ use super::{
 };
 use crate::{
     Result,
-    contest::mix,
     csv::{Rows, unusable},
     offline::LEAST_EFFECTIVE_SIZE,
+    trial::mix,
 };
 
 mod log;

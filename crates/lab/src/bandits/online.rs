@@ -1,12 +1,13 @@
 //! `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"`: paper 0's Algorithms 1, 9, 2 and 4.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use reticent::{
     bandit::{
-        AnytimeParams, Arms, CombinerParams, LearnerParams, OnlineEngine, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineUcbParams, Problem, Width,
+        AnytimeParams, Arms, CombinerParams, LearnerParams, Model, OnlineEngine, OnlineLinUcb,
+        OnlineLinUcbParams, OnlinePerson, OnlineServer, OnlineUcbParams, Problem, Width,
     },
+    noise::Noise,
     online::Step,
     privacy::{Guarantee, Mode},
     randomize::FeatureRewardParams,
@@ -14,7 +15,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped};
-use crate::{FastNoise, Result, audit, simulate::Player};
+use crate::{FastNoise, Result, attack, simulate::Player};
 
 /// Which online learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -202,10 +203,11 @@ impl OnlineLines {
             let parts: String = parts.iter().filter(|part| part.0).map(|part| part.1).collect();
             format!("{what}, {}{parts} ({epsilon}, {delta:e})", self.learner.text())
         });
-        let attacks = audit::local::feature_reward(&randomizer, &guarantee);
+        let attacks = attack::local::feature_reward(&randomizer, &guarantee);
         let start = move |seed| {
-            let (engine, noise) = (engine()?, FastNoise::seeded(seed));
-            let player = Protocol { engine, noise, bases: BTreeMap::new(), sent: None };
+            let (mut server, noise) = (OnlineServer::new(engine()?), FastNoise::seeded(seed));
+            let model = Arc::new(server.publish());
+            let player = Protocol { server, model, noise, waiting: BTreeMap::new(), sent: None };
             Ok(Box::new(player) as Box<dyn Player>)
         };
         let certified = self.literal && self.width.is_none();
@@ -217,32 +219,37 @@ impl OnlineLines {
     }
 }
 
-/// People and server of one trial, without messages between them.
+/// People and server of one trial, with the messages between them that a deployment has.
 struct Protocol<E> {
-    engine: E,
+    server: OnlineServer<E>,
+    model: Arc<Model>,
     noise: FastNoise,
-    /// Whose policy was followed in the rounds whose reward has not come.
-    bases: BTreeMap<u64, usize>,
+    /// People whose reward has not come, by round, with the model they acted on.
+    waiting: BTreeMap<u64, (OnlinePerson<FastNoise>, Arc<Model>)>,
     /// The last report, until somebody asks for it.
     sent: Option<Vec<f64>>,
 }
 
 impl<E: OnlineEngine> Player for Protocol<E> {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
-        let arm = self.engine.policy().choose(arms, round)?;
-        self.bases.insert(round, self.engine.base());
+        let mut person = self.server.person(FastNoise::seeded(self.noise.bits()));
+        let arm = person.choose(&self.model, arms)?;
+        self.waiting.insert(round, (person, self.model.clone()));
         Ok(arm)
     }
 
     fn dismiss(&mut self, round: u64) {
-        self.bases.remove(&round);
+        self.waiting.remove(&round);
     }
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
-        let Some(base) = self.bases.remove(&round) else { return Ok(()) };
-        let report = self.engine.randomizer().randomize(features, reward, &mut self.noise)?;
-        self.sent = Some(report.features.iter().copied().chain([report.reward]).collect());
-        Ok(self.engine.learn(base, &report)?)
+        let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
+        let report = person.report(&model, features, reward)?;
+        self.sent = Some(report.values().to_vec());
+        // A report that comes too late is refused by the server, and nothing changes.
+        self.server.absorb(&report)?;
+        self.model = Arc::new(self.server.publish());
+        Ok(())
     }
 
     fn sent(&mut self) -> Option<Vec<f64>> {

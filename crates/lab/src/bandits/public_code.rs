@@ -15,7 +15,7 @@ use reticent::{
 use super::Setting;
 use crate::{
     FastNoise, Result,
-    audit::{Attack, AuditNoise, Test, View, neighbours::axis},
+    attack::{Attack, AuditNoise, Test, View, neighbours::axis},
     simulate::Player,
 };
 

@@ -12,9 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use super::{Budget, Circumstances, ItemsLines, LoggedLines, TableLines};
 use crate::{
     Result,
-    contest::{Measure, Trial, mix},
     environment::{Environment, GapParams, SphereParams},
     simulate::{Player, play_with},
+    trial::{Measure, Trial, mix},
 };
 
 /// The `[environment]` table.

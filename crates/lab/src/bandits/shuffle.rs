@@ -14,7 +14,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped, width_remark};
-use crate::{FastNoise, Result, audit, simulate::Player};
+use crate::{FastNoise, Result, attack, simulate::Player};
 
 /// What `kind = "shuffle"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -124,10 +124,10 @@ impl ShuffleLines {
         let plan = params.check()?;
         let people = setting.bounds;
         let (batch, form) = (params.batch, params.aggregation);
-        let mut attacks = audit::shuffle::attacks(&plan, form, batch, &people, &guarantee)?;
+        let mut attacks = attack::shuffle::attacks(&plan, form, batch, &people, &guarantee)?;
         if self.mode == Mode::Exact {
             let local = plan.local_guarantee()?;
-            attacks.extend(audit::local::attacks(plan.local(), 0, &people, &local));
+            attacks.extend(attack::local::attacks(plan.local(), 0, &people, &local));
         }
         let start = move |seed| {
             let mut noise = FastNoise::seeded(seed);

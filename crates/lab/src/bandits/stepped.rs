@@ -20,12 +20,13 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    audit::{
+    attack::{
         self, Attack,
         player::{self, Script, Stage, Step},
     },
-    contest::{Certificate, Contestant, Trial, mix, name_hash},
+    contest::{Certificate, Contestant},
     simulate::Player,
+    trial::{Trial, mix, name_hash},
 };
 
 /// Makes the player of one trial from its number and the seed of its noise.
@@ -114,7 +115,7 @@ impl Stepped {
             return Err(reticent::Error::invalid("contributions_per_person", priced, remedy).into());
         }
         let guarantee = sums.check()?.guarantee(delta)?.simulated();
-        let attacks = audit::sums::attacks(&sums, &guarantee);
+        let attacks = attack::sums::attacks(&sums, &guarantee);
         let (plan, rule) = (sums.check()?, Arc::new(rule));
         let dimension = setting.bounds.dimension;
         let player = move |seed| {

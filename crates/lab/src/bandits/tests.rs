@@ -5,10 +5,11 @@ use reticent::bandit::{JointParams, Rule};
 use super::{Budget, JointLines, Setting, block_tests::Deployed};
 use crate::{
     Experiment, FastNoise,
-    contest::{Contestant, mix, name_hash},
+    contest::Contestant,
     environment::{Environment, SphereParams},
     simulate::{Player, play},
     summary::Estimate,
+    trial::{mix, name_hash},
 };
 
 fn parse(algorithms: &str) -> crate::Result<Experiment> {

@@ -6,27 +6,23 @@ use reticent::{
 };
 
 use super::{Figure, stopwatch::nanoseconds};
-use crate::{FastNoise, Result, losses::SetLines};
+use crate::{FastNoise, Result, losses::SetToml};
 
 /// Sets with a round's required microseconds, where there are any.
-fn sets() -> Vec<(&'static str, SetLines, Option<f64>)> {
+fn sets() -> Vec<(&'static str, SetToml, Option<f64>)> {
     vec![
-        ("l1 ball, n = 20", SetLines::L1Ball { dimension: 20, radius: 1.0 }, Some(0.5)),
-        ("simplex, n = 20", SetLines::Simplex { outcomes: 20 }, Some(0.5)),
-        ("box, n = 20", SetLines::Box { dimension: 20, side: 1.0 }, Some(0.5)),
-        ("10-sets of 20", SetLines::Slates { elements: 20, size: 10 }, Some(0.5)),
+        ("l1 ball, n = 20", SetToml::L1Ball { dimension: 20, radius: 1.0 }, Some(0.5)),
+        ("simplex, n = 20", SetToml::Simplex { outcomes: 20 }, Some(0.5)),
+        ("box, n = 20", SetToml::Box { dimension: 20, side: 1.0 }, Some(0.5)),
+        ("10-sets of 20", SetToml::Slates { elements: 20, size: 10 }, Some(0.5)),
         (
             "spanning trees of K6, n = 15",
-            SetLines::SpanningTrees { vertices: 6, edges: vec![] },
+            SetToml::SpanningTrees { vertices: 6, edges: vec![] },
             None,
         ),
-        ("routes in a 4 x 4 grid, n = 24", SetLines::GridRoutes { rows: 4, columns: 4 }, None),
-        ("assignments of 5, n = 25", SetLines::Assignments { size: 5 }, None),
-        (
-            "nuclear ball 4 x 5, n = 20",
-            SetLines::LowRank { rows: 4, columns: 5, radius: 1.0 },
-            None,
-        ),
+        ("routes in a 4 x 4 grid, n = 24", SetToml::GridRoutes { rows: 4, columns: 4 }, None),
+        ("assignments of 5, n = 25", SetToml::Assignments { size: 5 }, None),
+        ("nuclear ball 4 x 5, n = 20", SetToml::LowRank { rows: 4, columns: 5, radius: 1.0 }, None),
     ]
 }
 

@@ -2,8 +2,8 @@
 
 use reticent::{
     noise::{Noise, SecureNoise},
-    online::{Geometry, Gradient, Method, OnlineParams, Potential, Prior},
-    randomize::{KNormRandomizer, L1Laplace, Randomizer},
+    online::{Geometry, Method, OnlineParams, Potential, Prior},
+    randomize::{Gradient, KNormRandomizer, L1Laplace, Randomizer},
 };
 
 use super::{Figure, stopwatch::nanoseconds};

@@ -10,9 +10,7 @@ use reticent::{
 use super::{Figure, stopwatch::nanoseconds};
 use crate::{
     FastNoise, Result,
-    safe::{
-        AgentsLines, Algorithm, Budget, ConfidenceName, Feeder, Learner, LearnerLines, Setting,
-    },
+    safe::{AgentsToml, Algorithm, Budget, ConfidenceName, Feeder, Learner, LearnerToml, Setting},
 };
 
 /// A coordinator in the middle of a run.
@@ -72,10 +70,10 @@ impl Run {
 }
 
 fn setup(setting: &Setting, rule: Rule) -> Result<CoordinatorParams> {
-    let lines = LearnerLines {
+    let lines = LearnerToml {
         privacy: Some(Budget { epsilon: 13.0, delta: 1e-5, responses: None }),
         confidence: ConfidenceName::Tight,
-        ..LearnerLines::named("bench")
+        ..LearnerToml::named("bench")
     };
     let algorithm = match rule {
         Rule::Ofu => Algorithm::Ofu(lines),
@@ -86,9 +84,9 @@ fn setup(setting: &Setting, rule: Rule) -> Result<CoordinatorParams> {
 
 /// Fifty agents, five dimensions: on the paper's simplex, whose walls all meet, or on a feeder.
 fn fifty(simplex: bool) -> Result<Setting> {
-    let lines = AgentsLines {
+    let lines = AgentsToml {
         feeder: Some(Feeder { appliances: 5, ..Feeder::default() }),
-        ..AgentsLines::default()
+        ..AgentsToml::default()
     };
     let mut setting = lines.setting()?;
     if simplex {
@@ -100,7 +98,7 @@ fn fifty(simplex: bool) -> Result<Setting> {
 
 pub fn figures() -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    let small = AgentsLines::setup(1).setting()?;
+    let small = AgentsToml::setup(1).setting()?;
     for (rule, name) in [(Rule::Ofu, "OFU"), (Rule::Roful, "ROFUL")] {
         let mut run = Run::new(small.clone(), setup(&small, rule)?)?;
         for (after, phase) in [(200, "ball slack"), (60_000, "later")] {

@@ -18,10 +18,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Environment, FixedArms, Frame, Rewards, Slice};
-use crate::{
-    FastNoise,
-    simulate::{Blocks, FixedBlocks, GapBlocks},
-};
+use crate::FastNoise;
 
 /// `<x, theta*>` of the optimal arm, and minus that of the worst possible one.
 pub(crate) const BEST: f64 = 0.75;
@@ -83,16 +80,6 @@ impl GapParams {
     pub fn environment(&self, seed: u64) -> Result<Box<dyn Environment>> {
         let plan = self.check()?;
         Ok(if self.fresh_arms { Box::new(plan.fresh(seed)) } else { Box::new(plan.fixed(seed)) })
-    }
-
-    /// The environment of one trial, played many rounds at a time.
-    pub fn blocks(&self, seed: u64) -> Result<Box<dyn Blocks>> {
-        let plan = self.check()?;
-        Ok(if self.fresh_arms {
-            Box::new(GapBlocks::new(plan.fresh(seed)))
-        } else {
-            Box::new(FixedBlocks::new(plan.fixed(seed)))
-        })
     }
 
     /// What may be known in advance to a learner that plays so many rounds.

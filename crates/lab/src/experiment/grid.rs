@@ -6,8 +6,12 @@
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::document::{Document, Section, attempt, get, paths, set};
-use crate::{Result, contest::Label};
+use super::document::{Document, Section};
+use crate::{
+    Result,
+    contest::Label,
+    lines::{attempt, get, paths, set},
+};
 
 /// Lists in one table, at most: every subset of them may have to be tried.
 const MOST_LISTS: usize = 10;

@@ -26,17 +26,18 @@ use std::{
     time::Instant,
 };
 
+use reticent::hash::of_bytes_128;
 use serde::{Deserialize, Serialize};
 
 use self::{
     document::{Document, Section},
     parts::Parts,
-    store::{Key, Store, key_of},
+    store::Store,
 };
 use crate::{
     Error, Result,
     bandits::Bandits,
-    contest::{Contestant, Family, Label, Trial, checkpoints},
+    contest::{Cell, Contestant, Family},
     gradients::OnlineGradients,
     lines::with_suggestion,
     losses::ConvexBandits,
@@ -44,11 +45,11 @@ use crate::{
     report,
     safe::SafeBandits,
     summary::{AlgorithmSummary, Summary},
+    trial::{Trial, checkpoints},
     watch::{Followed, Phase, Watch},
 };
 
 pub use document::Override;
-pub(crate) use document::{attempt, culprit};
 pub use options::{Outcome, RunOptions, Shard};
 
 /// How many rounds of a trial are recorded.
@@ -93,23 +94,10 @@ pub struct Experiment {
     cells: Vec<Cell>,
 }
 
-/// One algorithm in one environment.
-pub struct Cell {
-    /// What the report calls it: the algorithm, and the environment where there are several.
-    pub name: String,
-    /// What is run.
-    pub contestant: Box<dyn Contestant>,
-    /// Where in the grid it stands.
-    pub labels: Vec<Label>,
-    /// What all points of its grid have in common: the name that was given, or the kind.
-    pub series: String,
-    key: Key,
-}
-
 /// The lines of an experiment file, for one family of problems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lines<E, A> {
+pub struct ExperimentToml<E, A> {
     /// Stands above the report.
     pub name: String,
     /// Rounds of a trial.
@@ -131,7 +119,7 @@ fn one() -> u64 {
     1
 }
 
-impl<E: Serialize, A: Serialize> Lines<E, A> {
+impl<E: Serialize, A: Serialize> ExperimentToml<E, A> {
     /// The experiment, or the first thing that stands in its way.
     pub fn check<F: Family<Environment = E, Algorithm = A>>(&self) -> Result<Experiment> {
         let text = toml::to_string(self).map_err(|error| Error::experiment(error.to_string()))?;
@@ -198,7 +186,13 @@ impl Experiment {
                 return Err(reticent::Error::invalid("name", name, remedy).into());
             }
             let series = name.clone();
-            cells.push(Cell { name, contestant, labels: Vec::new(), series, key: key_of("") });
+            cells.push(Cell {
+                name,
+                contestant,
+                labels: Vec::new(),
+                series,
+                key: of_bytes_128(b""),
+            });
         }
         if cells.is_empty() {
             let remedy = "give at least one contestant";

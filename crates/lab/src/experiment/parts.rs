@@ -1,17 +1,17 @@
 //! Every algorithm in every environment: what is compared, under which name, and what determines its trials.
 
+use reticent::hash::of_bytes_128;
 use serde::Serialize;
 use toml::Value;
 
 use super::{
-    CHECKPOINTS, Cell, Experiment, SOURCE,
+    CHECKPOINTS, Experiment, SOURCE,
     document::{self, Document, Section},
     grid::{self, Point},
-    store::key_of,
 };
 use crate::{
     Error, Result,
-    contest::{Contestant, Family, Label},
+    contest::{Cell, Contestant, Family, Label},
 };
 
 /// An experiment while its environments are gone through.
@@ -103,7 +103,13 @@ impl Parts {
                 contestant.data_hash()
             );
             let labels = labels.iter().chain(&point.labels).cloned().collect();
-            self.cells.push(Cell { name, contestant, labels, series, key: key_of(&determined) });
+            self.cells.push(Cell {
+                name,
+                contestant,
+                labels,
+                series,
+                key: of_bytes_128(determined.as_bytes()),
+            });
         }
         Ok(())
     }

@@ -14,9 +14,11 @@ use std::{
     sync::{Mutex, OnceLock},
 };
 
+use reticent::hash;
+
 use crate::{
     Error, Result,
-    contest::{Checkpoint, Measure, Trial, name_hash},
+    trial::{Checkpoint, Measure, Trial},
 };
 
 const FILE: &str = "trials.log";
@@ -113,14 +115,14 @@ fn line(key: Key, number: u64, trial: &Trial, seconds: f64) -> String {
     for measure in &trial.measures {
         let _ = write!(line, "\t{}={}", measure.what, measure.value);
     }
-    let check = name_hash(&line);
+    let check = hash::of_bytes(line.as_bytes());
     let _ = writeln!(line, "\t{check:016x}");
     line
 }
 
 fn parse(line: &str) -> Option<(Key, u64, Trial, f64)> {
     let (rest, check) = line.rsplit_once('\t')?;
-    if u64::from_str_radix(check, 16).ok()? != name_hash(rest) {
+    if u64::from_str_radix(check, 16).ok()? != hash::of_bytes(rest.as_bytes()) {
         return None;
     }
     let mut parts = rest.split('\t');
@@ -150,13 +152,6 @@ fn interned(name: &str) -> &'static str {
     let name: &'static str = Box::leak(name.to_string().into_boxed_str());
     names.push(name);
     name
-}
-
-/// FNV-1a of 128 bits.
-pub(super) fn key_of(text: &str) -> Key {
-    text.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, byte| {
-        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-    })
 }
 
 #[cfg(test)]

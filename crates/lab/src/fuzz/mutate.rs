@@ -169,9 +169,7 @@ pub(super) fn seal(bytes: &mut [u8]) {
                 _ => continue,
             }
         };
-        let sum = state[..end - 8].iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let sum = reticent::hash::of_bytes(&state[..end - 8]);
         state[end - 8..end].copy_from_slice(&sum.to_le_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that reads bytes from outside.
+//! Everything that reads bytes from outside, in one file although it is long: a reader without a target is missing from this list.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use reticent::{
         ShuffleParams, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
-    online::{Gradient, Method, OnlineLearner, OnlineParams},
+    online::{Method, OnlineLearner, OnlineParams},
     privacy::Event,
-    randomize::{Bounds, FeatureRewardParams, FeatureRewardReport},
+    randomize::{Bounds, FeatureRewardParams, FeatureRewardReport, Gradient},
     release::{Calibration, Domain, PrivateSum, PrivateSumParams, Schedule},
     safe::{
         self, Agent, AgentParams, Coordinator, CoordinatorParams, Objective, ResponsePrivacy,
@@ -25,7 +25,7 @@ use crate::{
     Experiment, FastNoise,
     csv::{Rows, Table},
     gradients::LearnFile,
-    safe::{PlanFile, SafeSetLines},
+    safe::{PlanFile, SafeSetToml},
 };
 
 /// What is done with an input.
@@ -76,7 +76,7 @@ fn text_target(name: &'static str, seeds: Vec<Vec<u8>>, read: impl Fn(&str) + 's
 fn texts() -> Vec<Target> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut experiments = files(&examples, ".toml");
-    experiments.extend(files(&examples.join("audit"), ".toml"));
+    experiments.extend(files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("audits"), ".toml"));
     // Reading a large table again and again is slow and teaches nothing.
     experiments.retain(|text| text.len() < 6000);
     let csv = b"age,visits,label\n39, 2,1\n\"41\",3,-1\n# comment\n1e3,-0.5,1\n".to_vec();
@@ -92,7 +92,7 @@ fn texts() -> Vec<Target> {
         }),
         text_target("learn", files(&examples, "learn.toml"), |text| drop(LearnFile::parse(text))),
         text_target("polytope", vec![rows, simplex], |text| {
-            if let Ok(lines) = toml::from_str::<SafeSetLines>(text) {
+            if let Ok(lines) = toml::from_str::<SafeSetToml>(text) {
                 let polytope = lines.polytope();
                 drop(polytope.map(|p| (p.range(0).is_ok(), p.check_origin().is_ok())));
             }

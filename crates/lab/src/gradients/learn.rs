@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Privacy, Source,
     people::AnyRandomizer,
-    records::{RecordLines, Records},
+    records::{RecordToml, Records},
     scaling::{Column, Ranges},
 };
 use crate::{Error, Result, contest::Certificate};
@@ -125,9 +125,9 @@ impl LearnFile {
         crate::parse_lines(text)
     }
 
-    fn records(&self, file: &Path, ranges: &Ranges) -> RecordLines {
+    fn records(&self, file: &Path, ranges: &Ranges) -> RecordToml {
         let LearnFile { label, features, loss, epsilon_column, .. } = self.clone();
-        RecordLines {
+        RecordToml {
             file: file.to_path_buf(),
             label,
             features,
@@ -246,7 +246,7 @@ impl LearnFile {
         let features = Some(scaling.features.iter().map(|column| column.name.clone()).collect());
         let label = Some(scaling.label.name.clone());
         let records = self.records(file, &ranges);
-        let records = RecordLines { features, label, besides: None, ..records }.read()?;
+        let records = RecordToml { features, label, besides: None, ..records }.read()?;
         let protected = self.privacy.is_some() || self.epsilon_column.is_some();
         if protected && records.people() == learnt_from.people() {
             let remedy = "these are the people who are protected: what is measured on them would show them; give others";

@@ -15,8 +15,9 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    audit::Attack,
-    contest::{Certificate, Checkpoint, Contestant, Measure, Trial, mix, name_hash},
+    attack::Attack,
+    contest::{Certificate, Contestant},
+    trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
 /// The numeric regret bound is worked out up to this dimension.
@@ -28,25 +29,25 @@ const MOST_BOUNDED: usize = 10_000;
 #[non_exhaustive]
 pub enum Algorithm {
     /// Algorithm 2 of van der Hoeven (2019).
-    Reduction(PotentialLines),
+    Reduction(PotentialToml),
     /// Algorithm 3.
-    Coordinatewise(PotentialLines),
+    Coordinatewise(PotentialToml),
     /// The sum of both.
-    Sum(PotentialLines),
+    Sum(PotentialToml),
     /// A learner that knows the largest noise and counts on it in every round (after Jun and Orabona 2019).
-    KnownNoise(KnownNoiseLines),
+    KnownNoise(KnownNoiseToml),
     /// Adaptive gradient descent on a ball that must contain the competitor.
-    GradientDescent(DescentLines),
+    GradientDescent(DescentToml),
     /// AdaGrad on a box that must contain the competitor.
-    Adagrad(DescentLines),
+    Adagrad(DescentToml),
     /// Playing 0.
-    Zero(KnownNoiseLines),
+    Zero(KnownNoiseToml),
 }
 
 /// What the tuning-free learners take.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PotentialLines {
+pub struct PotentialToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -64,9 +65,9 @@ pub struct PotentialLines {
     pub geometry: Geometry,
 }
 
-impl Default for PotentialLines {
+impl Default for PotentialToml {
     fn default() -> Self {
-        PotentialLines {
+        PotentialToml {
             name: None,
             privacy: None,
             prior: PriorName::Conjugate,
@@ -79,7 +80,7 @@ impl Default for PotentialLines {
 /// What the learner that knows the noise takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct KnownNoiseLines {
+pub struct KnownNoiseToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -94,7 +95,7 @@ pub struct KnownNoiseLines {
 /// What gradient descent takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct DescentLines {
+pub struct DescentToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -173,8 +174,8 @@ impl Algorithm {
     /// A key that would have no effect is refused, not passed over.
     fn nothing_is_ignored(&self) -> Result<()> {
         let ignored = match self {
-            Algorithm::Coordinatewise(PotentialLines { step, .. }) if *step != 1.0 => "step",
-            Algorithm::Coordinatewise(PotentialLines { geometry, .. })
+            Algorithm::Coordinatewise(PotentialToml { step, .. }) if *step != 1.0 => "step",
+            Algorithm::Coordinatewise(PotentialToml { geometry, .. })
                 if *geometry != Geometry::Ball =>
             {
                 "geometry"
@@ -195,7 +196,7 @@ impl Algorithm {
                     Geometry::Ball => euclidean,
                     Geometry::Box => source.l1_bound(),
                 };
-                let PotentialLines { geometry, step, .. } = *lines;
+                let PotentialToml { geometry, step, .. } = *lines;
                 let method = Method::Reduction { prior: lines.prior.prior(bound), geometry, step };
                 (
                     name(&lines.name, format!("Algorithm 2, {}", lines.prior.text())),
@@ -217,7 +218,7 @@ impl Algorithm {
                     Geometry::Ball => euclidean,
                     Geometry::Box => source.l1_bound(),
                 };
-                let PotentialLines { geometry, step, .. } = *lines;
+                let PotentialToml { geometry, step, .. } = *lines;
                 let method = Method::Sum { prior: lines.prior.prior(bound), geometry, step };
                 (
                     name(&lines.name, format!("sum of 2 and 3, {}", lines.prior.text())),
@@ -229,12 +230,12 @@ impl Algorithm {
                 let method = Method::KnownNoise { deviation, step: lines.step };
                 (name(&lines.name, "knows the largest noise".into()), Some(method), euclidean)
             }
-            Algorithm::GradientDescent(DescentLines { name: given, radius, step, .. }) => {
+            Algorithm::GradientDescent(DescentToml { name: given, radius, step, .. }) => {
                 let method =
                     Method::Descent { geometry: Geometry::Ball, radius: *radius, step: *step };
                 (name(given, format!("gradient descent, D = {radius}")), Some(method), euclidean)
             }
-            Algorithm::Adagrad(DescentLines { name: given, radius, step, .. }) => {
+            Algorithm::Adagrad(DescentToml { name: given, radius, step, .. }) => {
                 let method =
                     Method::Descent { geometry: Geometry::Box, radius: *radius, step: *step };
                 (name(given, format!("AdaGrad, D = {radius}")), Some(method), source.l1_bound())
@@ -345,7 +346,7 @@ impl Contestant for Learner {
                             Some(people) => {
                                 people.randomizer.report((&gradient).into(), &mut noise)?
                             }
-                            None => reticent::online::Report::Sparse(gradient),
+                            None => reticent::randomize::GradientReport::Sparse(gradient),
                         };
                         model.receive(&report)?;
                     }

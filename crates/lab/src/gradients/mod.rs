@@ -28,11 +28,11 @@ use crate::{
 };
 
 pub use learn::{LearnFile, Learnt, Test, Weight};
-pub use learner::{Algorithm, DescentLines, KnownNoiseLines, PotentialLines, PriorName};
+pub use learner::{Algorithm, DescentToml, KnownNoiseToml, PotentialToml, PriorName};
 pub use people::{Privacy, RandomizerName};
-pub use records::RecordLines;
+pub use records::RecordToml;
 pub use scaling::{Column, Ranges};
-pub use world::{Features, GradientLines};
+pub use world::{Features, GradientToml};
 
 /// Environments `gradients` and `records`; algorithms [`Algorithm`].
 #[derive(Debug)]
@@ -44,9 +44,9 @@ pub enum OnlineGradients {}
 #[non_exhaustive]
 pub enum GradientEnvironment {
     /// People drawn from a law.
-    Gradients(GradientLines),
+    Gradients(GradientToml),
     /// People read from a file.
-    Records(RecordLines),
+    Records(RecordToml),
 }
 
 /// One person: features that are not zero, and a label.

@@ -5,21 +5,23 @@ use std::sync::Arc;
 use reticent::{
     Error as CoreError,
     noise::Noise,
-    online::{Gradient, Report},
     privacy::{Event, Guarantee, TrustModel},
-    randomize::{KNormRandomizer, L1Laplace, LocalLaplace, Randomizer, StaircaseRandomizer},
+    randomize::{
+        Gradient, GradientReport, KNormRandomizer, L1Laplace, LocalLaplace, Randomizer,
+        StaircaseRandomizer,
+    },
 };
 use serde::{Deserialize, Serialize};
 
 use super::Source;
 use crate::{
     FastNoise, Result,
-    audit::{
+    attack::{
         Attack, AuditNoise,
         neighbours::axis,
         online::{self, Device, NoiseNorm},
     },
-    contest::mix,
+    trial::mix,
 };
 
 /// `privacy = { ... }` of an algorithm.
@@ -132,7 +134,7 @@ impl AnyRandomizer {
         &self,
         gradient: Gradient<'_>,
         noise: &mut N,
-    ) -> reticent::Result<Report> {
+    ) -> reticent::Result<GradientReport> {
         match self {
             AnyRandomizer::KNorm(randomizer) => randomizer.report(gradient, noise),
             AnyRandomizer::L1Laplace(randomizer) => randomizer.report(gradient, noise),

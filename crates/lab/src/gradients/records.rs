@@ -18,7 +18,7 @@ use super::{
     Crowd, Person, Source,
     scaling::{Ranges, Scaling},
 };
-use crate::{Error, FastNoise, Result, bandits::clipped_remark, contest::name_hash, csv::Table};
+use crate::{Error, FastNoise, Result, bandits::clipped_remark, csv::Table, trial::name_hash};
 
 /// Passes the competitor in hindsight is given.
 const HINDSIGHT: usize = 40;
@@ -26,7 +26,7 @@ const HINDSIGHT: usize = 40;
 /// What `kind = "records"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RecordLines {
+pub struct RecordToml {
     /// The file.
     pub file: PathBuf,
     /// The column that holds labels; the last by default.
@@ -86,7 +86,7 @@ impl Records {
     }
 }
 
-impl RecordLines {
+impl RecordToml {
     /// Refuses more rounds than a trial's order of people has room for.
     pub(super) fn check_size(&self, rounds: u64) -> Result<()> {
         const MOST: u64 = 100_000_000;
@@ -106,7 +106,7 @@ impl RecordLines {
     }
 
     fn parse(&self, text: &str) -> Result<Records> {
-        let RecordLines { file, features, label, besides, .. } = self;
+        let RecordToml { file, features, label, besides, .. } = self;
         let (features, label) = (features.as_deref(), label.as_deref());
         let table = Table::with_label(text, file, features, label, besides.as_deref())?;
         if table.rows.len() < 8 {
@@ -211,10 +211,10 @@ impl Source for Records {
 mod tests {
     use super::*;
 
-    fn lines(loss: Loss) -> RecordLines {
+    fn lines(loss: Loss) -> RecordToml {
         let file = "people.csv".into();
         let (label, features, besides) = (None, None, None);
-        RecordLines { file, label, features, loss, ranges: Ranges::new(), besides }
+        RecordToml { file, label, features, loss, ranges: Ranges::new(), besides }
     }
 
     fn table(rows: usize) -> String {
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn values_beyond_given_ranges_are_counted() {
         let ranges = Ranges::from([("a".to_string(), (0.0, 9.5)), ("y".to_string(), (0.0, 1.0))]);
-        let given = RecordLines { ranges, ..lines(Loss::Hinge) }.parse(&table(20)).unwrap();
+        let given = RecordToml { ranges, ..lines(Loss::Hinge) }.parse(&table(20)).unwrap();
         let remark = given.clipped().unwrap();
         assert!(
             remark.contains("10 of a outside [0, 9.5]") && remark.contains("holder"),
@@ -263,15 +263,15 @@ mod tests {
 
     #[test]
     fn files_of_too_few_people_and_unknown_columns_are_named() {
-        let reason = |lines: RecordLines| lines.parse(&table(9)).unwrap_err().to_string();
+        let reason = |lines: RecordToml| lines.parse(&table(9)).unwrap_err().to_string();
         let few = lines(Loss::Hinge).parse(&table(3)).unwrap_err().to_string();
         assert!(few.contains("too few"));
-        let other = RecordLines { label: Some("z".into()), ..lines(Loss::Hinge) };
+        let other = RecordToml { label: Some("z".into()), ..lines(Loss::Hinge) };
         assert!(reason(other).contains("a, b, y"));
         let features = Some(vec!["a".into(), "y".into()]);
-        assert!(reason(RecordLines { features, ..lines(Loss::Hinge) }).contains("label"));
+        assert!(reason(RecordToml { features, ..lines(Loss::Hinge) }).contains("label"));
         let features = Some(vec!["b".to_string()]);
-        let records = RecordLines { features, ..lines(Loss::Hinge) }.parse(&table(9)).unwrap();
+        let records = RecordToml { features, ..lines(Loss::Hinge) }.parse(&table(9)).unwrap();
         assert_eq!(records.dimension(), 2);
     }
 }

@@ -19,7 +19,7 @@ use crate::{FastNoise, Result};
 /// What `kind = "gradients"` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GradientLines {
+pub struct GradientToml {
     /// Length of the competitor's vector.
     pub dimension: usize,
     /// Its norm.
@@ -68,10 +68,10 @@ pub enum Features {
     Sparse,
 }
 
-impl GradientLines {
+impl GradientToml {
     /// Scenario 1 in so many dimensions.
     pub fn sphere(dimension: usize) -> Self {
-        GradientLines {
+        GradientToml {
             dimension,
             competitor: three(),
             support: None,
@@ -176,7 +176,7 @@ fn sign(noise: &mut FastNoise) -> f64 {
     if noise.bits() & 1 == 0 { 1.0 } else { -1.0 }
 }
 
-impl Source for GradientLines {
+impl Source for GradientToml {
     fn dimension(&self) -> usize {
         self.dimension
     }

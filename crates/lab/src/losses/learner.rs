@@ -14,17 +14,18 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Algorithm, LossLines};
+use super::{Algorithm, LossToml};
 use crate::{
     FastNoise, Result,
-    audit::{self, Attack},
-    contest::{Checkpoint, Contestant, Measure, Trial, mix, name_hash},
+    attack::{self, Attack},
+    contest::Contestant,
+    trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
 /// What `kind = "private_bandit"` takes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BanditLines {
+pub struct BanditToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -117,7 +118,7 @@ pub enum Settings {
 /// What the baselines take.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BaselineLines {
+pub struct BaselineToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -164,14 +165,14 @@ pub(super) struct Learner {
     params: PrivateBanditParams,
     guarantee: Option<Guarantee>,
     remarks: Vec<String>,
-    lines: LossLines,
+    lines: LossToml,
     printed_sign: bool,
     doubling: bool,
     attacks: Vec<Attack>,
 }
 
 impl Learner {
-    pub(super) fn new(algorithm: &Algorithm, lines: &LossLines, rounds: u64) -> Result<Self> {
+    pub(super) fn new(algorithm: &Algorithm, lines: &LossToml, rounds: u64) -> Result<Self> {
         let set = lines.set.build()?;
         let lipschitz = lines.lipschitz(&set)?;
         let mut remarks = Vec::new();
@@ -226,7 +227,7 @@ impl Learner {
             remarks.push("Of the first epoch; later ones have their own.".into());
         }
         let attacks = match &guarantee {
-            Some(guarantee) => audit::convex::attacks(&params, lines.set.build()?, guarantee)?,
+            Some(guarantee) => attack::convex::attacks(&params, lines.set.build()?, guarantee)?,
             None => Vec::new(),
         };
         let lines = lines.clone();
@@ -258,7 +259,7 @@ fn start(
     })
 }
 
-impl BanditLines {
+impl BanditToml {
     fn params(&self, set: &AnySet, lipschitz: f64, rounds: u64) -> Result<PrivateBanditParams> {
         let protection = protection(self.privacy, self.trust, self.mechanism)?;
         if self.first_epoch == Some(0) {
@@ -309,7 +310,7 @@ impl Contestant for Learner {
         let set = self.lines.set.build()?;
         let batch = self.params.check(set)?.tuning().batch;
         let params = self.params;
-        let rounds = (audit::convex::BATCHES * batch + 1).min(params.horizon);
+        let rounds = (attack::convex::BATCHES * batch + 1).min(params.horizon);
         // In its first epoch, beyond which no audit goes, a learner without a horizon is this one; what takes time to start is the price
         // of its later epochs.
         let set = self.lines.set.clone();
@@ -321,7 +322,7 @@ impl Contestant for Learner {
             for round in 0..rounds {
                 let decision = bandit.decide()?;
                 if round > 0 && round % batch == 0 {
-                    points.extend(decision.point.iter().take(audit::convex::COORDINATES));
+                    points.extend(decision.point.iter().take(attack::convex::COORDINATES));
                 }
                 let value = match (round < params.contributions_per_person, high) {
                     (false, _) => 0.5 * (range.0 + range.1),
@@ -332,7 +333,7 @@ impl Contestant for Learner {
             }
             Ok(points)
         };
-        Ok(if rounds > batch { vec![audit::convex::points(view, guarantee)] } else { Vec::new() })
+        Ok(if rounds > batch { vec![attack::convex::points(view, guarantee)] } else { Vec::new() })
     }
 
     fn remarks(&self) -> Vec<String> {

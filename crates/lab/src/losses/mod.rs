@@ -19,9 +19,9 @@ use crate::{
     contest::{Contestant, Family},
 };
 
-pub use learner::{BanditLines, BaselineLines, Budget, Settings, Trust};
-pub use sets::SetLines;
-pub use world::{LossEnvironment, LossKind, LossLines, World};
+pub use learner::{BanditToml, BaselineToml, Budget, Settings, Trust};
+pub use sets::SetToml;
+pub use world::{LossEnvironment, LossKind, LossToml, World};
 
 /// Environments `losses`; algorithms [`Algorithm`].
 #[derive(Debug)]
@@ -33,29 +33,29 @@ pub enum ConvexBandits {}
 #[non_exhaustive]
 pub enum Algorithm {
     /// Ene, Nguyen and Vladu, corrected and exactly calibrated; or as printed.
-    PrivateBandit(BanditLines),
+    PrivateBandit(BanditToml),
     /// Garber and Kretzu (2020): projection-free, not private.
-    GarberKretzu(BaselineLines),
+    GarberKretzu(BaselineToml),
     /// Smith and Thakurta (2013): private, with projections.
-    SmithThakurta(BaselineLines),
+    SmithThakurta(BaselineToml),
 }
 
 impl Family for ConvexBandits {
     type Environment = LossEnvironment;
     type Algorithm = Algorithm;
 
-    type Setting = (LossLines, u64);
+    type Setting = (LossToml, u64);
 
     fn setting(
         rounds: u64,
         LossEnvironment::Losses(lines): &LossEnvironment,
-    ) -> Result<(LossLines, u64)> {
+    ) -> Result<(LossToml, u64)> {
         lines.check()?;
         Ok((lines.clone(), rounds))
     }
 
     fn contestant(
-        (lines, rounds): &(LossLines, u64),
+        (lines, rounds): &(LossToml, u64),
         algorithm: &Algorithm,
     ) -> Result<Box<dyn Contestant>> {
         Ok(Box::new(learner::Learner::new(algorithm, lines, *rounds)?))

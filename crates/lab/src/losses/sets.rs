@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
-pub enum SetLines {
+pub enum SetToml {
     /// Distributions.
     Simplex {
         /// How many outcomes.
@@ -110,39 +110,39 @@ fn sized(field: &'static str, size: usize, most: usize) -> Result<usize> {
     Err(reticent::Error::invalid(field, size, format!("give at most {most}")))
 }
 
-impl SetLines {
+impl SetToml {
     /// The set, or what is wrong with it.
     pub fn build(&self) -> Result<AnySet> {
         Ok(match self {
-            SetLines::Simplex { outcomes } => oracle::Simplex::set(*outcomes)?.boxed(),
-            SetLines::L1Ball { dimension, radius } => {
+            SetToml::Simplex { outcomes } => oracle::Simplex::set(*outcomes)?.boxed(),
+            SetToml::L1Ball { dimension, radius } => {
                 oracle::L1Ball::set(*dimension, *radius)?.boxed()
             }
-            SetLines::L2Ball { dimension, radius } => {
+            SetToml::L2Ball { dimension, radius } => {
                 let dimension = sized("dimension", *dimension, 1 << 12)?;
                 oracle::L2Ball::set(&vec![0.0; dimension], *radius)?.boxed()
             }
-            SetLines::Box { dimension, side } => {
+            SetToml::Box { dimension, side } => {
                 let dimension = sized("dimension", *dimension, 1 << 12)?;
                 oracle::Cuboid::set(&vec![0.0; dimension], &vec![*side; dimension])?.boxed()
             }
-            SetLines::Slates { elements, size } => {
+            SetToml::Slates { elements, size } => {
                 oracle::UniformMatroid::set(*elements, *size)?.boxed()
             }
-            SetLines::Partition { groups } => oracle::PartitionMatroid::set(groups)?.boxed(),
-            SetLines::SpanningTrees { vertices, edges } if edges.is_empty() => {
+            SetToml::Partition { groups } => oracle::PartitionMatroid::set(groups)?.boxed(),
+            SetToml::SpanningTrees { vertices, edges } if edges.is_empty() => {
                 let vertices = &sized("vertices", *vertices, 1 << 10)?;
                 let all: Vec<(usize, usize)> =
                     (0..*vertices).flat_map(|v| (0..v).map(move |w| (w, v))).collect();
                 oracle::GraphicMatroid::set(*vertices, &all)?.boxed()
             }
-            SetLines::SpanningTrees { vertices, edges } => {
+            SetToml::SpanningTrees { vertices, edges } => {
                 oracle::GraphicMatroid::set(*vertices, edges)?.boxed()
             }
-            SetLines::Routes { vertices, edges } => {
+            SetToml::Routes { vertices, edges } => {
                 oracle::DagPaths::set(*vertices, edges, 0, vertices.saturating_sub(1))?.boxed()
             }
-            SetLines::GridRoutes { rows, columns } => {
+            SetToml::GridRoutes { rows, columns } => {
                 let rows = &sized("rows", *rows, 1 << 10)?;
                 let columns = &sized("columns", *columns, 1 << 10)?;
                 let vertices = rows * columns;
@@ -157,11 +157,11 @@ impl SetLines {
                 }
                 oracle::DagPaths::set(vertices, &edges, 0, vertices.saturating_sub(1))?.boxed()
             }
-            SetLines::Assignments { size } => oracle::Birkhoff::set(*size)?.boxed(),
-            SetLines::LowRank { rows, columns, radius } => {
+            SetToml::Assignments { size } => oracle::Birkhoff::set(*size)?.boxed(),
+            SetToml::LowRank { rows, columns, radius } => {
                 oracle::NuclearBall::set(*rows, *columns, *radius)?.boxed()
             }
-            SetLines::Polytope { rows, bounds } => {
+            SetToml::Polytope { rows, bounds } => {
                 oracle::GeneralPolytope::set(rows, bounds)?.boxed()
             }
         })

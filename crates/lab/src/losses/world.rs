@@ -12,8 +12,8 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::SetLines;
-use crate::{FastNoise, contest::mix};
+use super::SetToml;
+use crate::{FastNoise, trial::mix};
 
 /// The `[environment]` table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,15 +21,15 @@ use crate::{FastNoise, contest::mix};
 #[non_exhaustive]
 pub enum LossEnvironment {
     /// A set with losses on it.
-    Losses(LossLines),
+    Losses(LossToml),
 }
 
 /// What `kind = "losses"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LossLines {
+pub struct LossToml {
     /// What is played on.
-    pub set: SetLines,
+    pub set: SetToml,
     /// Which losses.
     #[serde(default)]
     pub loss: LossKind,
@@ -53,15 +53,15 @@ pub enum LossKind {
     Linear,
 }
 
-impl LossLines {
+impl LossToml {
     /// The distance losses of the design notes on a set.
-    pub fn distance(set: SetLines) -> Self {
-        LossLines { set, loss: LossKind::Distance, depth: default_depth() }
+    pub fn distance(set: SetToml) -> Self {
+        LossToml { set, loss: LossKind::Distance, depth: default_depth() }
     }
 
     /// Linear losses on a set.
-    pub fn linear(set: SetLines) -> Self {
-        LossLines { loss: LossKind::Linear, ..LossLines::distance(set) }
+    pub fn linear(set: SetToml) -> Self {
+        LossToml { loss: LossKind::Linear, ..LossToml::distance(set) }
     }
 
     /// What is wrong with them, if anything.

@@ -2,30 +2,33 @@
 //!
 //! Figure 1 in two separate parts. *Published*: everybody's printed constants, with the privacy they really give beside them.
 //! *Equal certificate*: everybody exactly calibrated to the same (epsilon, delta), every width tuned alike (nine settings each, on
-//! seeds that are not used again), then measured on other seeds.
+//! seeds that are not used again), then measured on other seeds. Table 1 is in `table1`.
 
 use reticent::{
-    bandit::{Aggregation, Arms, LinUcbParams, Method, Rule},
-    linalg::SymmetricEigen,
+    bandit::{Aggregation, Method, Rule},
     privacy::Mode,
-    randomize::{Bounds, GramGaussian},
+    randomize::GramGaussian,
 };
 
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
-    Result,
+    Error, Result,
     bandits::{
         Algorithm, BanditLines, Bandits, Budget, JointLines, LdpLines, LearnerName, LinUcbLines,
         LocalLines, MechanismName, OnlineLines, ShuffleLines,
     },
-    environment::{Environment, SphereParams},
-    experiment::Lines,
+    environment::SphereParams,
+    experiment::ExperimentToml,
     parallel::in_parallel,
     report::{self, Report},
     summary::{Estimate, Summary},
 };
 
-type Experiment = Lines<BanditLines, Algorithm>;
+mod table1;
+
+pub use table1::table1;
+
+type Experiment = ExperimentToml<BanditLines, Algorithm>;
 
 const EPSILONS: [f64; 3] = [0.2, 1.0, 10.0];
 /// The paper's.
@@ -347,26 +350,17 @@ fn tuned(stage: &Stage, fresh_arms: bool, privacy: Budget) -> Result<Vec<Algorit
     for (which, tunable) in all.into_iter().enumerate() {
         let of = jobs.iter().zip(&regrets).filter(|((w, _), _)| *w == which);
         let least = of.min_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |((_, setting), _)| *setting);
-        let mut line = tunable.settings[least].clone();
-        name(&mut line, tunable.name);
-        best.push(line);
+        best.push(named(&tunable.settings[least], tunable.name)?);
     }
     Ok(best)
 }
 
-fn name(line: &mut Algorithm, name: &str) {
-    let name = Some(name.to_string());
-    match line {
-        Algorithm::Linucb(lines) => lines.name = name,
-        Algorithm::Joint(lines) => lines.name = name,
-        Algorithm::Local(lines) => lines.name = name,
-        Algorithm::Shuffle(lines) => lines.name = name,
-        Algorithm::LdpLinucb(lines) => lines.name = name,
-        Algorithm::OnlineUcb(lines) | Algorithm::Anytime(lines) | Algorithm::Combiner(lines) => {
-            lines.name = name
-        }
-        Algorithm::OnlineLinucb(lines) => lines.name = name,
-    }
+/// The same algorithm under another name, whichever algorithm it is.
+fn named(line: &Algorithm, name: &str) -> Result<Algorithm> {
+    let fault = |error: &dyn std::fmt::Display| Error::experiment(error.to_string());
+    let mut table = toml::Table::try_from(line).map_err(|error| fault(&error))?;
+    table.insert("name".into(), name.into());
+    table.try_into().map_err(|error: toml::de::Error| fault(&error))
 }
 
 fn equal_certificate(stage: &Stage, fresh_arms: bool) -> Result<Vec<Claim>> {
@@ -470,136 +464,4 @@ fn write_table(stage: &Stage, stem: &str, title: &str, summaries: &[Summary]) ->
     page.table(&header, &rows);
     report::write(stage.folder, &format!("{stem}.md"), &plain)?;
     report::write(stage.folder, &format!("{stem}.html"), page.html())
-}
-
-/// An eigenvalue is called O(1) from here on; by symmetry over trials it is 1/8 in the end.
-const CONSTANT: f64 = 1.0 / 16.0;
-
-/// Table 1: how often the least eigenvalue of the mean over trials of x x^T is of order 1, and that given the history.
-pub fn table1(stage: &Stage) -> Result<Vec<Claim>> {
-    let (experiments, horizons): (u64, &[u64]) = match stage.extent {
-        Extent::Quick => (50, &[200, 2000]),
-        Extent::Full => (50, &[200, 2000, 20_000]),
-    };
-    let printed = [[99.5, 100.0, 100.0], [97.0, 97.7, 99.9], [88.0, 89.1, 99.8]];
-    let mut rows = Vec::new();
-    let (mut near, mut across, mut given) = (true, f64::INFINITY, f64::INFINITY);
-    for (arms, expected) in [5, 25, 100].into_iter().zip(printed) {
-        (stage.progress)(&format!("paper 0, table 1, {arms} arms"));
-        for (&rounds, printed) in horizons.iter().zip(expected) {
-            let params = SphereParams { dimension: 5, arms, fresh_arms: true, norm: 1.0 };
-            let trials: Vec<u64> = (0..experiments).collect();
-            let runs = in_parallel(&trials, |_, _| (), |&trial| played(params, rounds, trial))?;
-            let mut above = 0;
-            let mut last = 0.0;
-            for round in 0..rounds as usize {
-                let played: Vec<&[f64]> =
-                    runs.iter().map(|run| run.features[round].as_slice()).collect();
-                last = least_eigenvalue(&played)?;
-                above += u64::from(last >= CONSTANT);
-            }
-            let share = 100.0 * above as f64 / rounds as f64;
-            let conditional =
-                runs.iter().map(|run| run.conditional).sum::<f64>() / runs.len() as f64;
-            near &= (share - printed).abs() <= 12.0;
-            (across, given) = (across.min(last), given.min(conditional));
-            rows.push(vec![
-                arms.to_string(),
-                rounds.to_string(),
-                format!("{printed}%"),
-                format!("{share:.1}%"),
-                format!("{last:.4}"),
-                format!("{conditional:.5}"),
-                "0".into(),
-            ]);
-        }
-    }
-    let header = [
-        "arms",
-        "rounds",
-        "printed share",
-        "share of rounds at 1/16 or above",
-        "last eigenvalue over trials",
-        "given the history, fresh arms",
-        "given the history, fixed arms",
-    ];
-    let mut page = Report::new("paper 0, table 1");
-    page.table(&header, &rows);
-    report::write(stage.folder, "table1.html", page.html())?;
-    let mut plain = format!("| {} |\n|{}\n", header.join(" | "), " --- |".repeat(header.len()));
-    rows.iter().for_each(|row| plain.push_str(&format!("| {} |\n", row.join(" | "))));
-    report::write(stage.folder, "table1.md", &plain)?;
-    Ok(vec![
-        Claim {
-            claim: "the least eigenvalue of the mean over trials of x x^T is O(1) in most rounds"
-                .into(),
-            verdict: Verdict::when(near),
-            measured: format!(
-                "every share within 12 points of the printed one: {near}; see table1.md"
-            ),
-            expected: "88 % to 100 %, each over trials with different theta*".into(),
-        },
-        Claim {
-            claim: "hence E[x x^T] given the history is well conditioned, as Corollary 3.6 needs"
-                .into(),
-            verdict: Verdict::when(given > 0.5 * across),
-            measured: format!(
-                "fresh arms: {given:.5} at least, over trials it was {across:.4}; fixed arms: 0, one arm is played"
-            ),
-            expected: "of the same order as over trials".into(),
-        },
-    ])
-}
-
-/// What LinUCB plays in one trial, and what it would play on.
-struct Played {
-    features: Vec<Vec<f64>>,
-    /// The least eigenvalue of the mean of x x^T over fresh decision sets under the last policy.
-    conditional: f64,
-}
-
-fn played(params: SphereParams, rounds: u64, trial: u64) -> Result<Played> {
-    let mut environment = params.start(trial + 1)?;
-    let rule = Rule::Certified {
-        failure_probability: Some(1.0 / rounds as f64),
-        parameter_bound: None,
-        reward_noise: Some(0.5),
-        scale: 1.0,
-    };
-    let bounds = Bounds::unit(params.dimension);
-    let mut learner = LinUcbParams { rule, ..LinUcbParams::new(bounds) }.check()?;
-    let mut features = Vec::with_capacity(rounds as usize);
-    for round in 0..rounds {
-        let arms = environment.arms();
-        let arm = learner.choose(arms, round)?.arm;
-        let x = arms.arm(arm);
-        let reward = environment.reward(arm);
-        learner.observe(&x, reward)?;
-        features.push(x);
-    }
-    let chosen: Vec<Vec<f64>> = (0..2000)
-        .map(|tie| {
-            let arms: &Arms = environment.arms();
-            Ok(arms.arm(learner.policy().choose(arms, tie)?))
-        })
-        .collect::<Result<_>>()?;
-    let chosen: Vec<&[f64]> = chosen.iter().map(Vec::as_slice).collect();
-    Ok(Played { features, conditional: least_eigenvalue(&chosen)? })
-}
-
-/// The least eigenvalue of the mean of x x^T.
-fn least_eigenvalue(vectors: &[&[f64]]) -> Result<f64> {
-    let d = vectors[0].len();
-    let mut mean = vec![0.0; d * (d + 1) / 2];
-    for x in vectors {
-        let mut entries = mean.iter_mut();
-        for row in 0..d {
-            for column in row..d {
-                if let Some(entry) = entries.next() {
-                    *entry += x[row] * x[column] / vectors.len() as f64;
-                }
-            }
-        }
-    }
-    Ok(SymmetricEigen::of(d, &mean)?.smallest())
 }

@@ -9,14 +9,14 @@ use crate::{
         Algorithm, BanditLines, Bandits, Budget, JointLines, LinUcbLines, MechanismName, Setting,
     },
     environment::{GapParams, Rewards},
-    experiment::Lines,
+    experiment::ExperimentToml,
     figure::{Figure, Line, Scale, Series},
     parallel::in_parallel,
     report::{self, Report},
     summary::{Estimate, Summary},
 };
 
-type Experiment = Lines<BanditLines, Algorithm>;
+type Experiment = ExperimentToml<BanditLines, Algorithm>;
 
 /// The paper's budget.
 const BUDGET: Budget = Budget { epsilon: 1.0, delta: 0.1 };

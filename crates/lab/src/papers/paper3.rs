@@ -8,17 +8,17 @@ use reticent::{
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
     FastNoise, Result,
-    experiment::Lines,
+    experiment::ExperimentToml,
     figure::{Figure, Line, Scale, Series},
     safe::{
-        AgentsLines, Algorithm, Budget, ConfidenceName, Environment, LearnerLines, SafeBandits,
+        AgentsToml, Algorithm, Budget, ConfidenceName, Environment, LearnerToml, SafeBandits,
         Sensitivity,
     },
     summary::{Estimate, Summary},
 };
 use reticent::noise::Noise;
 
-type Experiment = Lines<Environment, Algorithm>;
+type Experiment = ExperimentToml<Environment, Algorithm>;
 
 /// The six privacy vectors; the first is a*, the last its opposite.
 const VECTORS: [[f64; 3]; 6] = [
@@ -40,13 +40,13 @@ fn name(levels: &[f64; 3]) -> String {
 
 /// Algorithm 1 with the paper's noise and widths, for one privacy vector.
 fn published(levels: &[f64; 3]) -> Algorithm {
-    Algorithm::Ofu(LearnerLines {
+    Algorithm::Ofu(LearnerToml {
         privacy: Some(PUBLISHED),
         mode: Mode::Paper,
         levels: Some(levels.to_vec()),
         sensitivity: Sensitivity::Common(1.0),
         confidence: ConfidenceName::Paper,
-        ..LearnerLines::named(name(levels))
+        ..LearnerToml::named(name(levels))
     })
 }
 
@@ -64,7 +64,7 @@ impl Stage<'_> {
             rounds,
             trials,
             seed: 3,
-            environment: Environment::Agents(Box::new(AgentsLines::setup(setup))),
+            environment: Environment::Agents(Box::new(AgentsToml::setup(setup))),
             algorithm,
         };
         let folder = self.folder.join(format!("setup{setup}"));
@@ -223,11 +223,11 @@ pub fn certificate(stage: &Stage) -> Result<Vec<Claim>> {
         Extent::Quick => (200_000, 2),
         Extent::Full => (200_000, 10),
     };
-    let with = |name: &str, confidence, sensitivity| LearnerLines {
+    let with = |name: &str, confidence, sensitivity| LearnerToml {
         privacy: Some(CERTIFICATE),
         confidence,
         sensitivity,
-        ..LearnerLines::named(name)
+        ..LearnerToml::named(name)
     };
     let algorithms = vec![
         // What the widest agent needs, for everybody: 1, and six deviations of its noise on either side.

@@ -13,10 +13,10 @@ use reticent::{
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
     Result,
-    experiment::Lines,
+    experiment::ExperimentToml,
     losses::{
-        Algorithm, BanditLines, BaselineLines, Budget, ConvexBandits, LossEnvironment, LossLines,
-        SetLines, Settings, Trust,
+        Algorithm, BanditToml, BaselineToml, Budget, ConvexBandits, LossEnvironment, LossToml,
+        SetToml, Settings, Trust,
     },
     report::{self, Report},
     summary::{AlgorithmSummary, Estimate, Summary},
@@ -36,23 +36,23 @@ const EXPECTED: [(usize, u64, [f64; 8]); 4] = [
     (20, 1_000_000, [0.376, 1.56, 1.08, 1.63, 1.59, 0.397, 0.383, 0.423]),
 ];
 
-fn published(name: &str, privacy: Option<Budget>, mode: Mode) -> BanditLines {
-    BanditLines {
+fn published(name: &str, privacy: Option<Budget>, mode: Mode) -> BanditToml {
+    BanditToml {
         name: Some(name.into()),
         privacy,
         mode,
         settings: Settings::Published,
-        ..BanditLines::default()
+        ..BanditToml::default()
     }
 }
 
 /// The columns of the table, in its order.
-fn columns(rounds: u64) -> Vec<BanditLines> {
+fn columns(rounds: u64) -> Vec<BanditToml> {
     let budget = |epsilon, delta| Some(Budget { epsilon, delta });
     let gaussian = |epsilon| budget(epsilon, Some(DELTA));
     // The notes calibrate the tree for ceil(log2 T_round) + 1 levels.
     let levels = (rounds as f64).sqrt().log2().ceil() as u32 + 1;
-    let exact = |name, mechanism| BanditLines {
+    let exact = |name, mechanism| BanditToml {
         mechanism: Some(mechanism),
         ..published(name, gaussian(1.0), Mode::Exact)
     };
@@ -64,7 +64,7 @@ fn columns(rounds: u64) -> Vec<BanditLines> {
         published("paper's Gaussian, eps 10", gaussian(10.0), Mode::Paper),
         exact(TREE, Mechanism::Tree { levels: Some(levels) }),
         exact(ROOT, Mechanism::SquareRootToeplitz),
-        BanditLines { trust: Trust::Local, ..published(LOCAL, budget(1.0, None), Mode::Exact) },
+        BanditToml { trust: Trust::Local, ..published(LOCAL, budget(1.0, None), Mode::Exact) },
     ]
 }
 
@@ -73,7 +73,7 @@ fn defaults() -> Vec<Algorithm> {
     let budget = |epsilon, delta| Some(Budget { epsilon, delta });
     let named = |name: &str, privacy, trust| {
         let name = Some(name.into());
-        Algorithm::PrivateBandit(BanditLines { name, privacy, trust, ..BanditLines::default() })
+        Algorithm::PrivateBandit(BanditToml { name, privacy, trust, ..BanditToml::default() })
     };
     vec![
         named("default, no privacy", None, Trust::Joint),
@@ -84,16 +84,16 @@ fn defaults() -> Vec<Algorithm> {
 }
 
 /// The sets beyond the l1 ball.
-fn sets() -> Vec<(&'static str, SetLines)> {
+fn sets() -> Vec<(&'static str, SetToml)> {
     vec![
-        ("l1 ball, n = 20", SetLines::L1Ball { dimension: 20, radius: 1.0 }),
-        ("simplex, n = 20", SetLines::Simplex { outcomes: 20 }),
-        ("box, n = 20", SetLines::Box { dimension: 20, side: 1.0 }),
-        ("10-sets of 20", SetLines::Slates { elements: 20, size: 10 }),
-        ("spanning trees of K6, n = 15", SetLines::SpanningTrees { vertices: 6, edges: vec![] }),
-        ("routes in a 4 x 4 grid, n = 24", SetLines::GridRoutes { rows: 4, columns: 4 }),
-        ("assignments of 5, n = 25", SetLines::Assignments { size: 5 }),
-        ("nuclear ball 4 x 5, n = 20", SetLines::LowRank { rows: 4, columns: 5, radius: 1.0 }),
+        ("l1 ball, n = 20", SetToml::L1Ball { dimension: 20, radius: 1.0 }),
+        ("simplex, n = 20", SetToml::Simplex { outcomes: 20 }),
+        ("box, n = 20", SetToml::Box { dimension: 20, side: 1.0 }),
+        ("10-sets of 20", SetToml::Slates { elements: 20, size: 10 }),
+        ("spanning trees of K6, n = 15", SetToml::SpanningTrees { vertices: 6, edges: vec![] }),
+        ("routes in a 4 x 4 grid, n = 24", SetToml::GridRoutes { rows: 4, columns: 4 }),
+        ("assignments of 5, n = 25", SetToml::Assignments { size: 5 }),
+        ("nuclear ball 4 x 5, n = 20", SetToml::LowRank { rows: 4, columns: 5, radius: 1.0 }),
     ]
 }
 
@@ -114,7 +114,7 @@ impl Stage<'_> {
         &self,
         name: &str,
         rounds: u64,
-        lines: LossLines,
+        lines: LossToml,
         algorithm: Vec<Algorithm>,
     ) -> Result<Summary> {
         (self.progress)(name);
@@ -127,7 +127,7 @@ impl Stage<'_> {
         let words: Vec<&str> =
             name.split([' ', ',', '=']).filter(|word| !word.is_empty()).collect();
         let folder = words.join("-");
-        let experiment = Lines { name, rounds, trials, seed: 4, environment, algorithm };
+        let experiment = ExperimentToml { name, rounds, trials, seed: 4, environment, algorithm };
         experiment.check::<ConvexBandits>()?.run(&self.folder.join(folder), |_, _| ())
     }
 }
@@ -142,7 +142,7 @@ pub fn regret(stage: &Stage) -> Result<Vec<Claim>> {
         let name = format!("l1 ball, n = {dimension}, T = {rounds:e}");
         let algorithms: Vec<Algorithm> =
             columns(rounds).into_iter().map(Algorithm::PrivateBandit).collect();
-        let lines = LossLines::distance(SetLines::L1Ball { dimension, radius: 1.0 });
+        let lines = LossToml::distance(SetToml::L1Ball { dimension, radius: 1.0 });
         let summary = stage.losses(&name, rounds, lines, algorithms)?;
         let cells: Vec<Estimate> = summary.algorithms.iter().map(relative).collect();
         rows.push(row(&name, &cells));
@@ -164,7 +164,7 @@ pub fn regret(stage: &Stage) -> Result<Vec<Claim>> {
     for (name, set) in sets().into_iter().skip(1) {
         let name = format!("{name}, T = 1e6");
         let algorithms = columns(1_000_000).into_iter().map(Algorithm::PrivateBandit).collect();
-        let lines = LossLines::distance(set);
+        let lines = LossToml::distance(set);
         let summary = stage.losses(&format!("as printed, {name}"), 1_000_000, lines, algorithms)?;
         let cells: Vec<Estimate> = summary.algorithms.iter().map(relative).collect();
         learns = [1, 3, 4].iter().map(|&i| cells[i].mean).fold(learns, f64::min);
@@ -280,7 +280,7 @@ pub fn horizon(stage: &Stage) -> Result<Vec<Claim>> {
         let private = Some(Budget { epsilon: 1.0, delta: Some(DELTA) });
         let lines = |name: &str, privacy, first_epoch| {
             let name = Some(name.to_string());
-            let lines = BanditLines { name, privacy, first_epoch, ..BanditLines::default() };
+            let lines = BanditToml { name, privacy, first_epoch, ..BanditToml::default() };
             Algorithm::PrivateBandit(lines)
         };
         let algorithms = vec![
@@ -290,7 +290,7 @@ pub fn horizon(stage: &Stage) -> Result<Vec<Claim>> {
             lines("not told, eps 1", private, Some(1000)),
         ];
         let title = format!("unknown horizon, {name}");
-        let summary = stage.losses(&title, 1_000_000, LossLines::distance(set), algorithms)?;
+        let summary = stage.losses(&title, 1_000_000, LossToml::distance(set), algorithms)?;
         let cells: Vec<Estimate> = summary.algorithms.iter().map(relative).collect();
         let guarantee = summary.algorithms[3].guarantee.as_ref();
         epsilons.extend(guarantee.map(reticent::privacy::Guarantee::epsilon));
@@ -334,23 +334,23 @@ pub fn choices(stage: &Stage) -> Result<Vec<Claim>> {
         let params = PrivateBanditParams::new(1.0, 1_000_000, Protection::central(1.0, DELTA));
         let tuning = params.check(built)?.tuning();
         let algorithm = |(name, smoothing, step): &(&str, f64, f64)| {
-            Algorithm::PrivateBandit(BanditLines {
+            Algorithm::PrivateBandit(BanditToml {
                 name: Some(name.to_string()),
                 privacy: private,
                 smoothing: Some((smoothing * tuning.smoothing).min(shape.inradius())),
                 // An estimate is as long as 1 / zeta: the step follows the smoothing as the default does.
                 step: Some(step * smoothing * tuning.step),
-                ..BanditLines::default()
+                ..BanditToml::default()
             })
         };
         let mut algorithms: Vec<Algorithm> = variants.iter().map(algorithm).collect();
-        algorithms.push(Algorithm::PrivateBandit(BanditLines {
+        algorithms.push(Algorithm::PrivateBandit(BanditToml {
             name: Some("single directions".into()),
             privacy: private,
             antithetic: Some(false),
-            ..BanditLines::default()
+            ..BanditToml::default()
         }));
-        let lines = LossLines::distance(set);
+        let lines = LossToml::distance(set);
         let summary = stage.losses(&format!("choices, {title}"), 1_000_000, lines, algorithms)?;
         let cells: Vec<Estimate> = summary.algorithms.iter().map(relative).collect();
         for (cell, algorithm) in cells.iter().zip(&summary.algorithms).skip(1) {
@@ -377,9 +377,9 @@ pub fn choices(stage: &Stage) -> Result<Vec<Claim>> {
 fn sign(stage: &Stage) -> Result<Claim> {
     let sign = |name: &str, printed_sign| {
         let lines = published(name, None, Mode::Exact);
-        Algorithm::PrivateBandit(BanditLines { printed_sign, ..lines })
+        Algorithm::PrivateBandit(BanditToml { printed_sign, ..lines })
     };
-    let lines = LossLines::distance(SetLines::L1Ball { dimension: 5, radius: 1.0 });
+    let lines = LossToml::distance(SetToml::L1Ball { dimension: 5, radius: 1.0 });
     let algorithms = vec![sign("corrected", false), sign("printed", true)];
     let summary = stage.losses("the sign of line 14", 1_000_000, lines, algorithms)?;
     let (corrected, printed) = (named(&summary, "corrected"), named(&summary, "printed"));
@@ -397,14 +397,14 @@ fn other_sets(stage: &Stage) -> Result<(Vec<Vec<String>>, Claim)> {
     let mut worst = ("", 0.0_f64);
     for (name, set) in sets() {
         let mut algorithms = defaults();
-        algorithms.push(Algorithm::GarberKretzu(BaselineLines::default()));
+        algorithms.push(Algorithm::GarberKretzu(BaselineToml::default()));
         let mut trial = set.build()?.shape().centre().to_vec();
         let projects = set.build()?.oracle().project(&mut trial);
         if projects {
             let privacy = Some(Budget { epsilon: 1.0, delta: Some(DELTA) });
-            algorithms.push(Algorithm::SmithThakurta(BaselineLines { name: None, privacy }));
+            algorithms.push(Algorithm::SmithThakurta(BaselineToml { name: None, privacy }));
         }
-        let summary = stage.losses(name, 1_000_000, LossLines::distance(set), algorithms)?;
+        let summary = stage.losses(name, 1_000_000, LossToml::distance(set), algorithms)?;
         let cells: Vec<Estimate> = summary.algorithms.iter().map(relative).collect();
         let calls = &summary.algorithms[1].measures[2].1;
         let mut row = row(name, &cells);

@@ -15,8 +15,9 @@
 //! The mean of each response is kept within these limits, as for any quarter-hour average; single responses vary around it.
 
 use reticent::{
+    geometry::Polytope,
     noise::{Noise, uniform_direction},
-    safe::{Objective, Polytope},
+    safe::Objective,
 };
 use serde::{Deserialize, Serialize};
 

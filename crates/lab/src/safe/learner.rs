@@ -13,14 +13,15 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, Setting, feeder::Readings};
 use crate::{
     FastNoise, Result,
-    audit::{self, Attack},
-    contest::{Bound, Certificate, Checkpoint, Contestant, Measure, Side, Trial, mix, name_hash},
+    attack::{self, Attack},
+    contest::{Bound, Certificate, Contestant, Side},
+    trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
 /// What `kind = "ofu"` and `kind = "roful"` take.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LearnerLines {
+pub struct LearnerToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -100,10 +101,10 @@ pub enum ConfidenceName {
     Paper,
 }
 
-impl LearnerLines {
+impl LearnerToml {
     /// The defaults under a name.
     pub fn named(name: impl Into<String>) -> Self {
-        LearnerLines {
+        LearnerToml {
             name: Some(name.into()),
             privacy: None,
             mode: Mode::Exact,
@@ -237,7 +238,7 @@ impl Learner {
             setting: setting.clone(),
             guarantee: simulated(plan.guarantee()?),
             certificates: certificates(&plan, rounds)?,
-            attacks: audit::safe::attacks(&plan, rounds)?,
+            attacks: attack::safe::attacks(&plan, rounds)?,
             plan,
             remarks,
             worst_round,
@@ -273,7 +274,7 @@ fn worst_round(plan: &CoordinatorPlan, setting: &Setting) -> Result<f64> {
 /// Theorem 2's constants, where all agents have noise: sigma is that of the loudest agent.
 fn theory(
     plan: &CoordinatorPlan,
-    lines: &LearnerLines,
+    lines: &LearnerToml,
     setting: &Setting,
 ) -> (Option<Published>, Vec<f64>) {
     let deviations: Vec<f64> = plan.agents().iter().map(|agent| agent.deviation()).collect();

@@ -24,10 +24,10 @@ use crate::{
 };
 
 pub use feeder::Feeder;
-pub use learner::{Budget, ConfidenceName, Learner, LearnerLines, Sensitivity};
+pub use learner::{Budget, ConfidenceName, Learner, LearnerToml, Sensitivity};
 pub use plan::{PlanFile, plan_text};
-pub use polytope::SafeSetLines;
-pub use setting::{AgentsLines, Setting};
+pub use polytope::SafeSetToml;
+pub use setting::{AgentsToml, Setting};
 
 /// Environments `agents`; algorithms [`Algorithm`].
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub enum SafeBandits {}
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Environment {
     /// Agents coupled by a safe set.
-    Agents(Box<AgentsLines>),
+    Agents(Box<AgentsToml>),
 }
 
 /// One `[[algorithm]]` of an experiment with agents.
@@ -47,9 +47,9 @@ pub enum Environment {
 #[non_exhaustive]
 pub enum Algorithm {
     /// Safe-Private Lin-UCB: the best optimistic value among actions known to be safe.
-    Ofu(LearnerLines),
+    Ofu(LearnerToml),
     /// The best optimistic target, scaled back until it is safe.
-    Roful(LearnerLines),
+    Roful(LearnerToml),
 }
 
 impl Family for SafeBandits {

@@ -8,7 +8,7 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Feeder, SafeSetLines};
+use super::{Feeder, SafeSetToml};
 use crate::{Error, Result};
 
 /// The lines of a plan file.
@@ -33,7 +33,7 @@ use crate::{Error, Result};
 pub struct PlanFile {
     /// Y: rows and bounds, a file, or a simplex; or a feeder.
     #[serde(default)]
-    pub safe_set: Option<SafeSetLines>,
+    pub safe_set: Option<SafeSetToml>,
     /// A low-voltage feeder, whose objective is to raise as much load as it can.
     #[serde(default)]
     pub feeder: Option<Feeder>,

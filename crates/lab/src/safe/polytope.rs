@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use reticent::safe::{Polytope, Simplex};
+use reticent::{geometry::Polytope, safe::Simplex};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// A safe set, given in one of three ways.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct SafeSetLines {
+pub struct SafeSetToml {
     /// A, row by row; with `bounds`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<Vec<Vec<f64>>>,
@@ -31,22 +31,22 @@ pub struct SafeSetLines {
 /// A and b.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RowLines {
+struct RowToml {
     rows: Vec<Vec<f64>>,
     bounds: Vec<f64>,
 }
 
-impl SafeSetLines {
+impl SafeSetToml {
     /// The set, or what is wrong with it.
     pub fn polytope(&self) -> Result<Polytope> {
         match self {
-            SafeSetLines { rows: Some(rows), bounds: Some(bounds), file: None, simplex: None } => {
+            SafeSetToml { rows: Some(rows), bounds: Some(bounds), file: None, simplex: None } => {
                 Ok(Polytope::new(rows, bounds)?)
             }
-            SafeSetLines { rows: None, bounds: None, file: Some(file), simplex: None } => {
+            SafeSetToml { rows: None, bounds: None, file: Some(file), simplex: None } => {
                 from_file(Path::new(file))
             }
-            SafeSetLines { rows: None, bounds: None, file: None, simplex: Some(reaches) } => {
+            SafeSetToml { rows: None, bounds: None, file: None, simplex: Some(reaches) } => {
                 Ok(Simplex::new(reaches)?.polytope()?)
             }
             _ => {
@@ -62,7 +62,7 @@ fn from_file(path: &Path) -> Result<Polytope> {
         |reason: String| Error::Experiment { reason: format!("{}: {reason}", path.display()) };
     let text = std::fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
     let toml = path.extension().is_some_and(|extension| extension == "toml");
-    let RowLines { rows, bounds } = if toml {
+    let RowToml { rows, bounds } = if toml {
         crate::parse_lines(&text).map_err(|error| unusable(error.to_string()))?
     } else {
         from_csv(&text).map_err(unusable)?
@@ -70,7 +70,7 @@ fn from_file(path: &Path) -> Result<Polytope> {
     Polytope::new(&rows, &bounds).map_err(|error| unusable(error.to_string()))
 }
 
-fn from_csv(text: &str) -> std::result::Result<RowLines, String> {
+fn from_csv(text: &str) -> std::result::Result<RowToml, String> {
     let (mut rows, mut bounds): (Vec<Vec<f64>>, Vec<f64>) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -99,7 +99,7 @@ fn from_csv(text: &str) -> std::result::Result<RowLines, String> {
     if rows.is_empty() {
         return Err("it holds no constraint: give lines `a_1, ..., a_M, b`".into());
     }
-    Ok(RowLines { rows, bounds })
+    Ok(RowToml { rows, bounds })
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn csv_files_are_read_and_bad_lines_are_named() {
         let good = "house 1, house 2, limit\n# the transformer\n1, 1, 3\n-1, 0, 1\n0,-1,1\n";
-        let RowLines { rows, bounds } = from_csv(good).unwrap();
+        let RowToml { rows, bounds } = from_csv(good).unwrap();
         assert_eq!(rows, [[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]);
         assert_eq!(bounds, [3.0, 1.0, 1.0]);
         for (bad, word) in [
@@ -136,19 +136,19 @@ mod tests {
         std::fs::write(path("cut.csv"), "1,1,3\n-1,0,1\n0,-1").unwrap();
         std::fs::write(path("open.csv"), "1,1,3\n-1,0,1\n").unwrap();
         let read = |name: &str| {
-            SafeSetLines { file: Some(path(name)), ..SafeSetLines::default() }.polytope()
+            SafeSetToml { file: Some(path(name)), ..SafeSetToml::default() }.polytope()
         };
         assert_eq!(read("set.csv").unwrap(), read("set.toml").unwrap());
         assert!(read("cut.csv").unwrap_err().to_string().contains("line 3"));
         assert!(read("open.csv").unwrap_err().to_string().contains("direction"));
         assert!(read("missing.csv").unwrap_err().to_string().contains("missing.csv"));
-        let two = SafeSetLines {
+        let two = SafeSetToml {
             file: Some(path("set.csv")),
             simplex: Some(vec![1.0]),
-            ..SafeSetLines::default()
+            ..SafeSetToml::default()
         };
         assert!(two.polytope().unwrap_err().to_string().contains("exactly one"));
-        let misspelt = toml::from_str::<SafeSetLines>("sinplex = [1.0]").unwrap_err().to_string();
+        let misspelt = toml::from_str::<SafeSetToml>("sinplex = [1.0]").unwrap_err().to_string();
         assert!(misspelt.contains("sinplex") && misspelt.contains("simplex"), "{misspelt}");
     }
 }

@@ -3,16 +3,19 @@
 //! Setups 1 to 3 of paper 3, Appendix E: the simplex with c = (1, 1/4, 1/2), `f = 0.8 y_k + 0.1 (the others)` so that the best point is the
 //! corner of agent k, `theta_k = (0, 0, 1/2)` and `-(1, 1, 1)/13` for the others, S = 1/2, K = 2, R = 0.001.
 
-use reticent::safe::{Objective, Polytope, Simplex};
+use reticent::{
+    geometry::Polytope,
+    safe::{Objective, Simplex},
+};
 use serde::{Deserialize, Serialize};
 
-use super::{Feeder, SafeSetLines};
+use super::{Feeder, SafeSetToml};
 use crate::{Error, Result};
 
 /// What `kind = "agents"` takes: a setup of the paper, a feeder, or everything by hand.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct AgentsLines {
+pub struct AgentsToml {
     /// Setup 1, 2 or 3 of paper 3, Appendix E.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<u8>,
@@ -21,7 +24,7 @@ pub struct AgentsLines {
     pub feeder: Option<Feeder>,
     /// Y.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub safe_set: Option<SafeSetLines>,
+    pub safe_set: Option<SafeSetToml>,
     /// f.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objective: Option<Objective>,
@@ -58,10 +61,10 @@ pub struct Setting {
     pub feeder: Option<Feeder>,
 }
 
-impl AgentsLines {
+impl AgentsToml {
     /// Setup 1, 2 or 3 of the paper.
     pub fn setup(number: u8) -> Self {
-        AgentsLines { setup: Some(number), ..AgentsLines::default() }
+        AgentsToml { setup: Some(number), ..AgentsToml::default() }
     }
 
     /// The setting, or what stands in its way.

@@ -31,6 +31,8 @@ mod turned;
 
 use reticent::{Result, bandit::Policy};
 
+use crate::environment::GapParams;
+
 pub use feedback::{Delay, Feedback, Way};
 pub use fixed_block::FixedBlocks;
 pub use gap_block::GapBlocks;
@@ -106,5 +108,17 @@ fn same_dimension(policy: &Policy, dimension: usize) -> Result<()> {
         let remedy =
             format!("the environment's arms have {dimension} features: give a policy for them");
         Err(reticent::Error::invalid("policy dimension", policy.dimension(), remedy))
+    }
+}
+
+impl GapParams {
+    /// The environment of one trial, played many rounds at a time.
+    pub fn blocks(&self, seed: u64) -> Result<Box<dyn Blocks>> {
+        let plan = self.check()?;
+        Ok(if self.fresh_arms {
+            Box::new(GapBlocks::new(plan.fresh(seed)))
+        } else {
+            Box::new(FixedBlocks::new(plan.fixed(seed)))
+        })
     }
 }

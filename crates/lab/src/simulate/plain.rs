@@ -10,7 +10,7 @@ use reticent::bandit::Arms;
 use serde::{Deserialize, Serialize};
 
 use super::Feedback;
-use crate::{Result, contest::Checkpoint, environment::Environment, watch::Gauge};
+use crate::{Result, environment::Environment, trial::Checkpoint, watch::Gauge};
 
 /// What a learner has learnt, in a form that another can begin with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,7 +134,7 @@ pub fn play_with(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{contest::checkpoints, environment::GapParams};
+    use crate::{environment::GapParams, trial::checkpoints};
 
     /// Always takes the arm that lies best along a direction, and counts what it saw.
     struct Along(Vec<f64>, u64);

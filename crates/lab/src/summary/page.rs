@@ -2,13 +2,12 @@
 
 use reticent::privacy::Guarantee;
 
-use super::{AlgorithmSummary, Estimate, Summary};
+use super::{AlgorithmSummary, Estimate, Summary, sweep};
 use crate::{
     Result,
     figure::{Figure, Line, Scale, Series},
     offline::LOGGED,
     report::Report,
-    sweep,
 };
 
 /// What the regret of a log is.

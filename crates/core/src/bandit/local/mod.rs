@@ -37,7 +37,6 @@ pub(crate) use inbox::Inbox;
 pub use messages::{Guide, Model, Report};
 pub use method::Method;
 pub(crate) use method::Randomizer;
-pub(crate) use params::name_of;
 pub use params::{Levels, LocalParams, LocalPlan};
 pub use person::Person;
 pub(crate) use promise::CONDITIONS;

@@ -9,6 +9,7 @@ use crate::{
     Error, Result,
     bandit::{PublishedLocal, Rule, RulePlan},
     error::{finite_vector, requested_delta, requested_epsilon},
+    hash,
     linalg::triangle,
     noise::Noise,
     privacy::Event,
@@ -256,22 +257,9 @@ fn weigh(randomizers: &[Randomizer], levels: &Levels) -> (Vec<f64>, Vec<Correlat
 
 /// A hash of what both halves must agree on, so that a foreign report is refused and not misread.
 fn fingerprint(params: &LocalParams, method: &Method) -> u64 {
-    let text = format!(
-        "{:?} {:?} {} {} {method:?} {:?}",
-        params.bounds,
-        params.levels,
-        params.delta,
-        params.contributions_per_person,
-        params.calibration
-    );
-    name_of(&text)
-}
-
-/// FNV-1a.
-pub(crate) fn name_of(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    let LocalParams { bounds, levels, delta, contributions_per_person, calibration, .. } = params;
+    let agreed = (bounds, levels, delta, contributions_per_person, calibration, method);
+    hash::of_params("local protocol 1", &agreed)
 }
 
 /// Checked parameters: what a person's device and the server are started from.

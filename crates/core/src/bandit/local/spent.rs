@@ -28,11 +28,6 @@ impl Spent {
         self.reports.iter().fold(0, |sum, reports| sum.saturating_add(*reports))
     }
 
-    /// Reports made at this level.
-    pub fn at_level(&self, level: usize) -> u64 {
-        self.reports.get(level).copied().unwrap_or(0)
-    }
-
     pub(super) fn add(&mut self, level: usize) {
         self.reports[level] += 1;
     }

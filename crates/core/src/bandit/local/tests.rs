@@ -486,10 +486,17 @@ fn sums_that_do_not_fit_the_parameters_are_refused() {
     let at = forged.windows(2).rposition(|pair| pair == [2, 5]).unwrap();
     forged[at] = 3;
     let end = forged.len() - 8;
-    let sum = forged[..end].iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let sum = crate::hash::of_bytes(&forged[..end]);
     forged[end..].copy_from_slice(&sum.to_le_bytes());
     assert!(matches!(Server::load(&forged), Err(crate::Error::Dimension { .. })));
     assert!(Server::load(&other.save()).is_ok());
+}
+
+/// Devices and servers of different builds must agree: a hash of `{:?}` changed with every renamed field.
+#[test]
+fn the_number_of_a_protocol_is_the_same_in_every_build() {
+    let params = LocalParams::new(Bounds::unit(2), 2.0, 1e-5);
+    assert_eq!(params.check().unwrap().inner.protocol, 0);
+    let other = LocalParams { delta: 2e-5, ..params };
+    assert_ne!(other.check().unwrap().inner.protocol, 0);
 }

@@ -7,8 +7,8 @@
 use crate::{
     Error, Result,
     convex::{DecisionSet, LinearOracle, Shape},
+    geometry::Polytope,
     linalg::dot,
-    safe::Polytope,
 };
 
 /// The oracle of a polytope given by its rows.

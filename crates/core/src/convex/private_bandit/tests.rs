@@ -1,14 +1,14 @@
 use super::*;
 use crate::{
     convex::{
-        Baseline, DeclaredLoss, DistanceLoss, DoublingBandit, Hull, LinearLoss, Loss, Map,
-        MappedSet, NoisyOco, Protection, Smoothed, Territory,
+        Baseline, DoublingBandit, Hull, Map, Protection, Territory,
         oracle::{Birkhoff, L1Ball, Simplex, UniformMatroid},
     },
     linalg::dot,
     noise::{DiscreteGaussian, check},
     privacy::Mode,
     release::testing::Seeded,
+    saved,
 };
 
 /// Random directions, but silent releases.
@@ -44,34 +44,38 @@ fn start<O: LinearOracle>(
 }
 
 /// Mean loss over that of the centre.
-fn relative<O: LinearOracle, N: Noise>(bandit: &mut PrivateBandit<O, N>, loss: &impl Loss) -> f64 {
-    let centre = loss.value(bandit.set().shape().centre());
+fn relative<O: LinearOracle, N: Noise>(
+    bandit: &mut PrivateBandit<O, N>,
+    loss: impl Fn(&[f64]) -> f64,
+) -> f64 {
+    let centre = loss(bandit.set().shape().centre());
     let horizon = bandit.state.params.horizon;
     let mut total = 0.0;
     for _ in 0..horizon {
         let decision = bandit.decide().unwrap();
-        let value = loss.value(&decision.point);
+        let value = loss(&decision.point);
         total += value;
         bandit.observe(decision.ticket, value).unwrap();
     }
     total / (horizon as f64 * centre)
 }
 
-fn target(n: usize) -> DistanceLoss {
+/// The distance from a point of the first axis.
+fn target(n: usize) -> impl Fn(&[f64]) -> f64 {
     let mut target = vec![0.0; n];
     target[0] = 0.8;
-    DistanceLoss::new(target, 1.0).unwrap()
+    move |x| distance(x, &target)
 }
 
 #[test]
 fn it_learns_and_with_the_printed_sign_it_climbs() {
     for protection in [Protection::None, Protection::central(1.0, 1e-6)] {
         let mut bandit = start(params(30_000, protection), L1Ball::set(5, 1.0).unwrap());
-        let learnt = relative(&mut bandit, &target(5));
+        let learnt = relative(&mut bandit, target(5));
         assert!(learnt < 0.45, "{learnt}");
         let mut printed = start(params(30_000, protection), L1Ball::set(5, 1.0).unwrap());
         printed.state.tuning.step *= -1.0;
-        let climbed = relative(&mut printed, &target(5));
+        let climbed = relative(&mut printed, target(5));
         assert!(climbed > 1.3, "{climbed}");
     }
 }
@@ -83,12 +87,12 @@ fn the_papers_noise_teaches_nothing_and_its_claims_hold_with_room_to_spare() {
         let printed =
             |mode| PrivateBanditParams::published(&set(), 1.0, 30_000, protection, mode).unwrap();
         let mut paper = start(printed(Mode::Paper), set());
-        assert!(relative(&mut paper, &target(5)) > 1.1);
+        assert!(relative(&mut paper, target(5)) > 1.1);
         let guarantee = paper.guarantee().unwrap();
         assert_eq!(guarantee.mode(), Mode::Paper);
         assert!(guarantee.claimed().unwrap().holds() && guarantee.epsilon() < 0.1);
         let mut exact = start(printed(Mode::Exact), set());
-        assert!(relative(&mut exact, &target(5)) < 0.95);
+        assert!(relative(&mut exact, target(5)) < 0.95);
     }
 }
 
@@ -100,7 +104,7 @@ fn every_point_lies_inside_unless_the_smoothing_exceeds_the_inradius() {
         (0..4000)
             .filter(|_| {
                 let decision = bandit.decide().unwrap();
-                bandit.observe(decision.ticket, loss.value(&decision.point)).unwrap();
+                bandit.observe(decision.ticket, loss(&decision.point)).unwrap();
                 decision.point.iter().map(|x| x.abs()).sum::<f64>() > 1.0 + 1e-9
             })
             .count()
@@ -156,7 +160,7 @@ fn on_a_flat_set_directions_of_the_whole_space_leave_it() {
 fn estimates_are_unbiased_with_the_dimension_of_the_hull() {
     // One batch over the whole horizon; its mean must be the slope within the hull.
     let slope = [0.1, 0.5, 0.2, 0.9];
-    let loss = LinearLoss::new(slope.to_vec(), 0.0).unwrap();
+    let loss = |x: &[f64]| dot(&slope, x);
     let estimate = |play: Play, seed: u64, rounds: u64| -> Vec<f64> {
         let params = PrivateBanditParams {
             play,
@@ -168,7 +172,7 @@ fn estimates_are_unbiased_with_the_dimension_of_the_hull() {
             params.check(Simplex::set(4).unwrap()).unwrap().start(Seeded(seed)).unwrap();
         for _ in 0..rounds {
             let decision = bandit.decide().unwrap();
-            bandit.observe(decision.ticket, loss.value(&decision.point)).unwrap();
+            bandit.observe(decision.ticket, loss(&decision.point)).unwrap();
         }
         let Aggregate::Plain(sum) = &bandit.aggregate else { panic!() };
         serde_json::to_value(sum).unwrap()["sum"]
@@ -311,7 +315,7 @@ fn what_is_requested_is_what_holds() {
 fn vertices_are_played_and_their_variance_is_reported() {
     let set = UniformMatroid::set(6, 2).unwrap();
     let slope: Vec<f64> = (0..6).map(|i| 0.15 * f64::from(i)).collect();
-    let loss = LinearLoss::new(slope, 0.0).unwrap();
+    let loss = |x: &[f64]| dot(&slope, x);
     let params = PrivateBanditParams {
         play: Play::Vertices,
         values: Some((0.0, 1.5)),
@@ -323,7 +327,7 @@ fn vertices_are_played_and_their_variance_is_reported() {
         let decision = bandit.decide().unwrap();
         assert!(decision.point.iter().all(|x| *x == 0.0 || *x == 1.0));
         assert_eq!(decision.point.iter().sum::<f64>(), 2.0);
-        let value = loss.value(&decision.point);
+        let value = loss(&decision.point);
         if round < 10_000 {
             early += value
         } else if round >= 50_000 {
@@ -492,22 +496,6 @@ fn forged_states_are_refused() {
 }
 
 #[test]
-fn a_loss_without_a_value_teaches_noisy_oco_nothing() {
-    let set = || UniformMatroid::set(4, 2).unwrap();
-    let map = MirrorMap::new(&set(), Map::Projection, 0.1, 100).unwrap();
-    let hull = set().shape().hull().clone();
-    let gradient =
-        Smoothed { hull, smoothing: 0.1, baseline: 0.0, directions: 5, noise: Seeded(1) };
-    let mut general = NoisyOco::new(4, 0.1, gradient, MappedSet { set: set(), map }).unwrap();
-    let before = general.point().to_vec();
-    for bad in [f64::NAN, f64::INFINITY] {
-        let loss = DeclaredLoss::new(1.0, |_: &[f64]| bad).unwrap();
-        assert!(general.step(&loss).unwrap_err().to_string().contains("value"));
-        assert_eq!((general.point(), general.linearized(&before)), (&before[..], 0.0));
-    }
-}
-
-#[test]
 fn the_horizon_is_the_end() {
     let mut bandit = start(params(10, Protection::None), Simplex::set(3).unwrap());
     for _ in 0..10 {
@@ -554,15 +542,15 @@ fn bad_parameters_are_named() {
 fn the_baselines_run_where_their_sets_allow() {
     let set = || L1Ball::set(4, 1.0).unwrap();
     let garber = PrivateBanditParams::garber_kretzu(&set(), 1.0, 20_000).unwrap();
-    assert!(relative(&mut start(garber, set()), &target(4)) < 0.9);
+    assert!(relative(&mut start(garber, set()), target(4)) < 0.9);
     let smith = PrivateBanditParams::with_projections(1.0, 20_000, Protection::central(1.0, 1e-6));
     let mut bandit = start(smith, set());
-    assert!(relative(&mut bandit, &target(4)) < 1.0);
+    assert!(relative(&mut bandit, target(4)) < 1.0);
     assert_eq!((bandit.releases(), bandit.counts().map.oracle_calls), (20_000, 0));
     assert!(smith.check(Birkhoff::set(3).unwrap()).is_err(), "no projection");
     let entropic = PrivateBanditParams { map: Map::Entropic, ..params(30_000, Protection::None) };
     let simplex = Simplex::set(4).unwrap();
-    let loss = LinearLoss::new(vec![0.1, 0.9, 0.9, 0.9], 0.0).unwrap();
+    let loss = |x: &[f64]| dot(&[0.1, 0.9, 0.9, 0.9], x);
     let mut bandit = start(entropic, simplex);
     relative(&mut bandit, &loss);
     assert!(bandit.point()[0] > 0.8, "{:?}", bandit.point());
@@ -585,24 +573,25 @@ fn without_noise_it_is_noisy_oco_with_smoothed_gradients() {
     let loss = target(5);
     let mut bandit = start(params, set());
     relative(&mut bandit, &loss);
-    let map = MirrorMap::new(&set(), Map::Projection, 0.1, 100).unwrap();
-    let gradient = Smoothed {
-        hull: set().shape().hull().clone(),
-        smoothing,
-        baseline: 0.0,
-        directions: batch,
-        noise: Seeded(7),
-    };
-    // The framework's gradient is a mean over the batch, the bandit's a sum.
-    let mut general =
-        NoisyOco::new(5, step * batch as f64, gradient, MappedSet { set: set(), map }).unwrap();
+    // Algorithm 2 of the paper (NoisyOCO), written out.
+    let mut map = MirrorMap::new(&set(), Map::Projection, 0.1, 100).unwrap();
+    let (hull, mut noise) = (set().shape().hull().clone(), Seeded(7));
+    let (mut sum, mut point, mut direction) = ([0.0; 5], [0.0; 5], [0.0; 5]);
+    map.apply(&set(), &sum, &mut point);
     for _ in 0..1000 / batch {
-        general.step(&loss).unwrap();
+        for _ in 0..batch {
+            hull.sample(&mut direction, &mut noise);
+            let at: Vec<f64> =
+                point.iter().zip(&direction).map(|(x, u)| x + smoothing * u).collect();
+            let weight = hull.dimension() as f64 / smoothing * loss(&at);
+            sum.iter_mut().zip(&direction).for_each(|(sum, u)| *sum += weight * u);
+        }
+        map.apply(&set(), &sum.map(|sum| -step * sum), &mut point);
     }
-    let gap = distance(bandit.point(), general.point());
+    let gap = distance(bandit.point(), &point);
     assert!(gap < 1e-9 && distance(bandit.point(), set().shape().centre()) > 0.01, "{gap}");
-    assert!(general.linearized(general.point()) < general.linearized(set().shape().centre()));
-    assert!(dot(general.point(), &[1.0; 5]) - 2.0 < 1e-9);
+    assert!(dot(&sum, &point) < dot(&sum, set().shape().centre()));
+    assert!(dot(&point, &[1.0; 5]) - 2.0 < 1e-9);
 }
 
 #[test]
@@ -615,7 +604,7 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
     let old = bandit.decide().unwrap();
     for _ in 0..20_000 {
         let decision = bandit.decide().unwrap();
-        bandit.observe(decision.ticket, loss.value(&decision.point)).unwrap();
+        bandit.observe(decision.ticket, loss(&decision.point)).unwrap();
     }
     assert_eq!(bandit.epochs(), 6, "200 (2^7 - 1) > 20001");
     let counts = bandit.counts();
@@ -623,7 +612,7 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
     assert_eq!(counts.map.maps, bandit.releases());
     assert!(bandit.observe(old.ticket, 0.5).is_err(), "its epoch is over");
     let current = bandit.current().unwrap();
-    assert!(loss.value(current.point()) < 0.4, "{:?}", current.point());
+    assert!(loss(current.point()) < 0.4, "{:?}", current.point());
     let set = || L1Ball::set(3, 1.0).unwrap();
     let bytes = bandit.save();
     let mut resumed =
@@ -632,8 +621,8 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
     for _ in 0..15_000 {
         let (one, two) = (bandit.decide().unwrap(), resumed.decide().unwrap());
         assert_eq!(one, two);
-        bandit.observe(one.ticket, loss.value(&one.point)).unwrap();
-        resumed.observe(two.ticket, loss.value(&two.point)).unwrap();
+        bandit.observe(one.ticket, loss(&one.point)).unwrap();
+        resumed.observe(two.ticket, loss(&two.point)).unwrap();
     }
     assert_eq!(bandit.save(), resumed.save());
     let (asked, made) = (bandit.decisions(), bandit.releases());

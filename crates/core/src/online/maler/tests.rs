@@ -1,6 +1,6 @@
 use nalgebra::{DMatrix, DVector};
 
-use super::*;
+use super::{projection::Row, *};
 use crate::{
     linalg::lanes::paths,
     noise::{Noise, SecureNoise},
@@ -144,6 +144,53 @@ fn is_the_published_algorithm() {
         }
         assert!(ours.shortened() > 0);
         assert_eq!(ours.tiles.len(), if horizon > 1 << 22 { 2 } else { 1 });
+    }
+}
+
+impl MalerParams {
+    /// The regret on convex losses is at most this.
+    fn convex_regret_bound(&self) -> f64 {
+        let size = self.gradient_bound * self.radius * (self.horizon as f64).sqrt();
+        (4.0 * libm::log(3.0) + 3.0) * size
+    }
+
+    /// The regret on losses with `l(theta) - l(u) <= <g, theta - u> - (mu/2) ||theta - u||^2` is at most this.
+    fn strongly_convex_regret_bound(&self, mu: f64) -> f64 {
+        let experts = 1.0 + libm::log(self.horizon as f64);
+        self.curved_regret_bound(experts, 0.5 * mu / self.gradient_bound.powi(2))
+    }
+}
+
+/// How much of a prediction each family of experts makes up, `w eta` by `w eta`; the three sum to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Influence {
+    /// The expert for convex losses.
+    convex: f64,
+    /// The experts for exp-concave losses together.
+    exp_concave: f64,
+    /// The experts for strongly convex losses together.
+    strongly_convex: f64,
+}
+
+impl Maler {
+    /// Whose points the prediction is made of at present.
+    fn influence(&self) -> Influence {
+        let sum = |rates: &Row, logarithms: &Row| -> f64 {
+            rates.iter().zip(logarithms).map(|(rate, &log)| rate * libm::exp(log)).sum()
+        };
+        let of = |tile: &Tile| {
+            let Tile { rates, strongly_convex, exp_concave, .. } = tile;
+            (sum(rates, &strongly_convex.log_weights), sum(rates, &exp_concave.log_weights))
+        };
+        let convex = self.params.convex_rate() * libm::exp(self.convex.log_weight);
+        let (strong, concave) =
+            self.tiles.iter().map(of).fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let all = convex + strong + concave;
+        Influence {
+            convex: convex / all,
+            exp_concave: concave / all,
+            strongly_convex: strong / all,
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 use super::*;
 use crate::{
+    geometry::Polytope,
     release::testing::Seeded,
-    safe::{Agent, Monitor, ResponsePrivacy, Simplex},
+    safe::{Agent, Confidence, Monitor, ResponsePrivacy, Simplex},
 };
 
 /// Setup `which` (0, 1, 2) of Appendix E: the polytope, the objective, and the true parameters.
@@ -98,7 +99,7 @@ fn it_learns_what_the_best_responses_are() {
 fn exploration_is_safe_for_every_parameter_and_covers_every_direction() {
     let params = CoordinatorParams { exploration: 400, ..params(0, 2.0) };
     let plan = params.check().unwrap();
-    assert!(plan.exploration_radii().iter().all(|radius| (radius - 1.0 / 7.0).abs() < 1e-9));
+    assert!(plan.radii.iter().all(|radius| (radius - 1.0 / 7.0).abs() < 1e-9));
     let eigenvalue = plan.exploration_eigenvalue();
     assert!((eigenvalue - 6.8e-3).abs() < 1e-5, "{eigenvalue}");
     let mut coordinator = plan.start(Seeded(1));

@@ -22,8 +22,10 @@ use std::time::Instant;
 use reticent::privacy::{Event, Guarantee, TrustModel};
 use serde::Serialize;
 
-use super::{Attack, Audit, AuditOptions, Verdict};
-use crate::Result;
+use crate::{
+    Result,
+    attack::{Attack, Audit, AuditOptions, Verdict},
+};
 
 pub use players::LastReward;
 

@@ -6,11 +6,11 @@ use reticent::{
     release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
 
-use super::{
-    super::{Attack, AuditNoise, Test, View, World},
-    DELTA, EPSILON, Entry, gaussian_promise,
+use super::{DELTA, EPSILON, Entry, gaussian_promise};
+use crate::{
+    FastNoise, Result,
+    attack::{Attack, AuditNoise, Test, View, World},
 };
-use crate::{FastNoise, Result};
 
 pub(super) fn entries() -> Result<Vec<Entry>> {
     Ok(vec![reused_nodes()?, classic_sigma()?, floating_point()?, unseeded()?])

@@ -7,11 +7,11 @@ use reticent::{
     randomize::{Bounds, FeatureRewardParams},
 };
 
-use super::{
-    super::{Attack, AuditNoise, Test, View, World, local, shuffle},
-    DELTA, EPSILON, Entry, gaussian_promise,
+use super::{DELTA, EPSILON, Entry, gaussian_promise};
+use crate::{
+    Result,
+    attack::{Attack, AuditNoise, Test, View, World, local, shuffle},
 };
-use crate::Result;
 
 pub(super) fn entries() -> Result<Vec<Entry>> {
     Ok(vec![joint_sensitivity()?, one_budget()?, surviving_slot()?])

@@ -11,15 +11,13 @@ use reticent::{
     randomize::Bounds,
 };
 
-use super::{
-    super::{
+use super::{DELTA, EPSILON, Entry, gaussian_promise};
+use crate::{
+    FastNoise, Result,
+    attack::{
         Attack,
         player::{self, Maker, Stage},
     },
-    DELTA, EPSILON, Entry, gaussian_promise,
-};
-use crate::{
-    FastNoise, Result,
     bandits::{Algorithm, Budget, JointLines, Setting},
     environment::GapParams,
     simulate::Player,

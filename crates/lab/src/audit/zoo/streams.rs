@@ -6,11 +6,11 @@ use reticent::{
     release::{Calibration, Domain, PrivateSum, PrivateSumParams, Schedule},
 };
 
-use super::{
-    super::{Attack, AuditNoise, Test, View, World},
-    DELTA, EPSILON, Entry, gaussian_promise,
+use super::{DELTA, EPSILON, Entry, gaussian_promise};
+use crate::{
+    FastNoise, Result,
+    attack::{Attack, AuditNoise, Test, View, World},
 };
-use crate::{FastNoise, Result};
 
 pub(super) fn entries() -> Result<Vec<Entry>> {
     Ok(vec![unclipped()?, continued_twice()?, drawn_again()?, looking_schedule()?])

@@ -7,10 +7,10 @@ use reticent::bandit::Arms;
 use super::super::{World, columns::Columns, items::product, reward_model::RewardModel};
 use crate::{
     Result,
-    contest::{Checkpoint, Measure, Trial},
     csv::{Rows, unusable},
     offline::{EFFECTIVE_SIZE, Evaluation, Interval, LOGGED, Line},
     simulate::Player,
+    trial::{Checkpoint, Measure, Trial},
 };
 
 /// The estimate that stands first.

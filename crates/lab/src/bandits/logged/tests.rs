@@ -1,11 +1,7 @@
 use reticent::{bandit::Arms, noise::Noise};
 
 use super::*;
-use crate::{
-    Experiment, FastNoise,
-    contest::{Contestant, Trial},
-    simulate::Player,
-};
+use crate::{Experiment, FastNoise, contest::Contestant, simulate::Player, trial::Trial};
 
 fn file(name: &str, text: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("reticent-log-{}-{name}", std::process::id()));

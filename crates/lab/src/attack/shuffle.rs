@@ -15,7 +15,7 @@ use reticent::{
 };
 
 use super::{Attack, AuditNoise, NoiseKind, Test, View, World, local, neighbours::Datum};
-use crate::{Result, contest::mix};
+use crate::{Result, trial::mix};
 
 /// Reports that all runs of one world may take.
 const REPORTS: u64 = 1_000_000;

@@ -24,7 +24,7 @@ use reticent::{
 };
 
 use super::{Attack, AuditNoise, Test, View, World, learned::Learned};
-use crate::{Result, contest::mix, simulate::Player};
+use crate::{Result, simulate::Player, trial::mix};
 
 /// Makes the player of one run from the seed of its noise.
 pub type Maker = Arc<dyn Fn(u64) -> Result<Box<dyn Player>> + Send + Sync>;

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use reticent::{
-    online::{Gradient, Report},
     privacy::Guarantee,
+    randomize::{Gradient, GradientReport},
 };
 
 use super::{Attack, AuditNoise, Test, View};
@@ -17,7 +17,7 @@ const SAMPLES: u64 = 100_000;
 
 /// What a device sends for a gradient.
 pub type Device =
-    Arc<dyn Fn(Gradient<'_>, &mut AuditNoise) -> reticent::Result<Report> + Send + Sync>;
+    Arc<dyn Fn(Gradient<'_>, &mut AuditNoise) -> reticent::Result<GradientReport> + Send + Sync>;
 
 /// The norm of a randomiser's noise.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,10 +70,10 @@ pub fn attacks(
     vec![attack]
 }
 
-fn dense(report: Report, dimension: usize) -> Vec<f64> {
+fn dense(report: GradientReport, dimension: usize) -> Vec<f64> {
     match report {
-        Report::Dense(entries) => entries,
-        Report::Sparse(entries) => {
+        GradientReport::Dense(entries) => entries,
+        GradientReport::Sparse(entries) => {
             let mut all = vec![0.0; dimension];
             entries.into_iter().for_each(|(index, value)| all[index] = value);
             all

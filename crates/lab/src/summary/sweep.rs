@@ -1,9 +1,10 @@
 //! What a grid shows: final regret against one of its keys, and against two of them at once.
 
+use super::{AlgorithmSummary, Estimate};
 use crate::{
     contest::Label,
     figure::{Figure, Line, Scale, Series},
-    summary::{AlgorithmSummary, Estimate},
+    report::HeatMap,
 };
 
 /// What the lines of a figure of regret are, beside its axis.
@@ -66,19 +67,6 @@ pub fn table(algorithms: &[AlgorithmSummary]) -> Option<(Vec<String>, Vec<Vec<St
     Some((header, rows))
 }
 
-/// Final regrets over two keys of a grid.
-#[derive(Debug)]
-pub struct HeatMap {
-    /// Which algorithm, and where in the rest of the grid.
-    pub title: String,
-    /// The keys of rows and columns.
-    pub keys: [String; 2],
-    /// The values of the second key.
-    pub columns: Vec<f64>,
-    /// A value of the first key and the final regrets beside it.
-    pub rows: Vec<(f64, Vec<Option<Estimate>>)>,
-}
-
 impl HeatMap {
     fn new(rows: &str, columns: &str, group: &Group<'_>) -> Option<Self> {
         let values = |key: &str| {
@@ -104,14 +92,6 @@ impl HeatMap {
             keys: [rows.to_string(), columns.to_string()],
             rows: first.iter().map(line).collect(),
             columns: second.clone(),
-        })
-    }
-
-    /// The smallest and the largest regret.
-    pub fn range(&self) -> (f64, f64) {
-        let all = self.rows.iter().flat_map(|(_, cells)| cells).flatten().map(|cell| cell.mean);
-        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), mean| {
-            (low.min(mean), high.max(mean))
         })
     }
 }

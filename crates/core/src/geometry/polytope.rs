@@ -1,20 +1,20 @@
-//! The safe set of mean responses: a polytope `Y = {y : A y <= b}`.
+//! A bounded polytope `Y = {y : A y <= b}`: the safe mean responses of paper 3 (Zibaie, Hutchinson, Pedarsani and Alizadeh, section
+//! IV), or the decisions of paper 4.
 //!
-//! Paper 3 (Zibaie, Hutchinson, Pedarsani and Alizadeh), section IV. An empty or unbounded set is refused at once, with the rows
-//! that contradict each other or the direction that has no end, because a coordinator on it would promise nothing.
+//! An empty or unbounded set is refused at once, with the rows that contradict each other or the direction in which it is unbounded.
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    agent::LARGEST,
-    linear_program::{Outcome, maximize},
-};
+use super::linear_program::{Outcome, maximize};
 use crate::{Error, Result, error::finite_vector};
+
+/// Larger entries could overflow in a pivot.
+const LARGEST: f64 = 1e100;
 
 /// A nonempty bounded polytope, given by rows `a_i y <= b_i`.
 ///
 /// ```
-/// use reticent::safe::Polytope;
+/// use reticent::geometry::Polytope;
 /// // A feeder that carries at most 3 kW in all, and no household feeds in more than 1.
 /// let feeder = Polytope::new(&[[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], &[3.0, 1.0, 1.0])?;
 /// assert!(feeder.contains(&[1.5, 1.5]));
@@ -58,7 +58,7 @@ impl From<Polytope> for Rows {
 impl Polytope {
     /// The polytope of these rows (A) and bounds (b).
     ///
-    /// Refuses what is no polytope: nothing in it, or no end to it.
+    /// Refuses an empty set and an unbounded one.
     pub fn new<R: AsRef<[f64]>>(rows: &[R], bounds: &[f64]) -> Result<Self> {
         let dimension = rows.first().map_or(0, |row| row.as_ref().len());
         if dimension == 0 {
@@ -185,7 +185,7 @@ impl Polytope {
 
     /// Whether the response 0 is allowed, which is all that is known to be safe before anything is learnt.
     ///
-    /// Refuses a set without it, by the rows that forbid it.
+    /// Refuses a set without it and names the rows that forbid it.
     pub fn check_origin(&self) -> Result<()> {
         let forbidding: Vec<usize> =
             (0..self.rows.len()).filter(|&i| self.bounds[i] < 0.0).collect();
@@ -196,34 +196,34 @@ impl Polytope {
         Err(Error::invalid("bounds", format!("negative in rows {forbidding:?}"), remedy))
     }
 
-    /// What the rows that speak of one agent alone allow: `y <= high` and `y >= -low`, each infinite without such a row.
-    pub(super) fn own_limits(&self, agent: usize) -> (f64, f64) {
+    /// What the rows with a single nonzero entry allow one coordinate: `y <= high` and `y >= -low`, each infinite without such a row.
+    pub(crate) fn own_limits(&self, axis: usize) -> (f64, f64) {
         let (mut high, mut low) = (f64::INFINITY, f64::INFINITY);
         for (row, bound) in self.rows.iter().zip(&self.bounds).filter(|(row, _)| !couples(row)) {
-            if row[agent] > 0.0 {
-                high = high.min(bound / row[agent]);
-            } else if row[agent] < 0.0 {
-                low = low.min(bound / -row[agent]);
+            if row[axis] > 0.0 {
+                high = high.min(bound / row[axis]);
+            } else if row[axis] < 0.0 {
+                low = low.min(bound / -row[axis]);
             }
         }
         (high, low)
     }
 
     /// Unchecked, for sets derived from a checked one.
-    pub(super) fn derived(rows: Vec<Vec<f64>>, bounds: Vec<f64>) -> Self {
+    pub(crate) fn derived(rows: Vec<Vec<f64>>, bounds: Vec<f64>) -> Self {
         Polytope { rows, bounds }
     }
 }
 
-/// Whether a row speaks of more than one agent.
-pub(super) fn couples(row: &[f64]) -> bool {
+/// Whether a row has more than one nonzero entry.
+pub(crate) fn couples(row: &[f64]) -> bool {
     row.iter().filter(|&&a| a != 0.0).count() > 1
 }
 
 fn unbounded(direction: &[f64]) -> Error {
     let size = direction.iter().fold(1e-300, |most: f64, y| most.max(y.abs()));
     let unit: Vec<f64> = direction.iter().map(|y| round(y / size)).collect();
-    let remedy = "the safe set has no end there: add a row that limits it";
+    let remedy = "the set is unbounded there: add a row that limits it";
     Error::invalid("rows", format!("unbounded along direction {unit:?}"), remedy)
 }
 
@@ -238,7 +238,7 @@ pub(super) fn empty(multipliers: &[f64]) -> Error {
     Error::invalid("rows", format!("empty because of rows {rows:?}"), remedy)
 }
 
-pub(super) fn stalled() -> Error {
+pub(crate) fn stalled() -> Error {
     let remedy = "their entries are too many orders of magnitude apart: choose other units";
     Error::invalid("rows", "numerically undecidable", remedy)
 }

@@ -1,0 +1,122 @@
+//! A bandit as bytes: what is saved, and what is checked before it goes on.
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{PrivateBandit, State, corners};
+use crate::{
+    Error, Result,
+    convex::{
+        DecisionSet, LinearOracle, PrivateBanditPlan,
+        bandit_params::Engine,
+        protection::{Aggregate, CentralSum, Estimates, PlainSum, agree},
+    },
+    noise::Noise,
+    release::PrivateSum,
+    saved,
+};
+
+const KIND: &str = "private bandit";
+
+/// A running sum as it is saved; `P` is a plain sum, or on the way out a reference to one.
+#[derive(Serialize, Deserialize)]
+enum SavedSum<P> {
+    Plain(P),
+    Private { estimates: Estimates, sum: Vec<u8>, public: Vec<f64> },
+}
+
+fn kind<N: Noise>() -> String {
+    format!("{KIND} on {}", N::NAME)
+}
+
+impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, N> {
+    /// The whole state but the set, generator included: protect these bytes as the data itself.
+    pub fn save(&self) -> Vec<u8> {
+        let sum = match &self.aggregate {
+            Aggregate::Plain(sum) => SavedSum::Plain(sum),
+            Aggregate::Private(sum) => SavedSum::Private {
+                estimates: self.state.estimates,
+                sum: sum.sum().save(),
+                public: sum.public().to_vec(),
+            },
+        };
+        saved::save(&kind::<N>(), &(&self.state, sum))
+    }
+
+    /// Continues on the same set, if no release has left since: see [`PrivateSum::resume`]. Bit for bit, if no decision has left
+    /// either; else on a refreshed generator and without the decisions in between. Points that were played came from this
+    /// generator, and noise drawn from the same words again could be guessed from them.
+    pub fn resume(
+        set: DecisionSet<O>,
+        bytes: &[u8],
+        decisions_made: u64,
+        releases_made: u64,
+    ) -> Result<Self> {
+        let (mut state, sum): (State, SavedSum<PlainSum<N>>) = saved::load(&kind::<N>(), bytes)?;
+        let damaged = |reason: &str, remedy: &str| Error::CorruptState {
+            size: bytes.len(),
+            reason: reason.into(),
+            remedy: remedy.into(),
+        };
+        if &state.shape != set.shape() {
+            return Err(damaged("it is about another set", "give the set it was saved with"));
+        }
+        // What follows from the parameters is computed again: a range that is none would break clipping.
+        let PrivateBanditPlan { set, estimates, tuning, engine, .. } = state.params.check(set)?;
+        let local = if let Engine::Local(value) = &engine { Some(*value) } else { None };
+        let follows = state.estimates.agree(&estimates)
+            && state.tuning.batch == tuning.batch
+            && agree(state.tuning.smoothing, tuning.smoothing)
+            && agree(state.tuning.step, tuning.step)
+            && agree(state.tuning.shrink, tuning.shrink)
+            && match (state.local, local) {
+                (None, None) => true,
+                (Some(one), Some(two)) => one.agrees(&two),
+                _ => false,
+            };
+        if !follows {
+            return Err(damaged(
+                "its numbers do not follow from its parameters",
+                "restore another copy",
+            ));
+        }
+        let n = state.shape.dimension();
+        let lengths = [&state.point, &state.base, &state.previous, &state.direction];
+        let fits = lengths.iter().all(|vector| vector.len() == n)
+            && state.open.values().all(|direction| direction.len() == n)
+            && state.map.fits(n);
+        if !fits {
+            return Err(damaged("its parts do not fit each other", "restore another copy"));
+        }
+        if decisions_made < state.next {
+            let remedy = format!("the saved state has made {}: give the true number", state.next);
+            return Err(Error::invalid("decisions_made", decisions_made, remedy));
+        }
+        let mut aggregate = match sum {
+            SavedSum::Plain(sum) => Aggregate::Plain(sum),
+            SavedSum::Private { estimates, sum, public } => {
+                if !estimates.agree(&state.estimates) {
+                    return Err(damaged("its parts do not fit each other", "restore another copy"));
+                }
+                let sum = PrivateSum::resume(&sum, releases_made)?;
+                Aggregate::Private(Box::new(CentralSum::resumed(estimates, sum, public)))
+            }
+        };
+        if aggregate.rounds() != state.rounds {
+            return Err(damaged("its parts do not fit each other", "restore another copy"));
+        }
+        if state.local.is_some() && state.rounds < releases_made {
+            return Err(Error::StaleState { saved: state.rounds, released: releases_made });
+        }
+        let corners = corners(&set, &state.params)?;
+        if state.corner.0 >= corners.len().max(1) || state.corner.1 > 1 {
+            return Err(damaged("its parts do not fit each other", "restore another copy"));
+        }
+        if decisions_made > state.next {
+            aggregate.source().refresh()?;
+            // What was played in between is unknown; its mean square is taken to be the known one.
+            state.squared_distances *= decisions_made as f64 / state.next.max(1) as f64;
+            state.next = decisions_made;
+        }
+        Ok(PrivateBandit { set, aggregate, corners, state })
+    }
+}

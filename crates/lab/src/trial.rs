@@ -1,0 +1,66 @@
+//! One trial of an experiment: the seeds that determine it, the rounds at which it is looked at, and what comes of it.
+
+/// What came of one trial.
+#[derive(Debug, Clone, Default)]
+pub struct Trial {
+    /// The regret after each checkpoint.
+    pub curve: Vec<Checkpoint>,
+    /// Other things that were counted, such as safety violations or oracle calls.
+    pub measures: Vec<Measure>,
+}
+
+impl From<Vec<Checkpoint>> for Trial {
+    fn from(curve: Vec<Checkpoint>) -> Self {
+        Trial { curve, measures: Vec::new() }
+    }
+}
+
+/// The regret after a round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Checkpoint {
+    /// The round, counted from 1.
+    pub round: u64,
+    /// The (pseudo-)regret of all rounds up to it.
+    pub regret: f64,
+}
+
+/// Something counted in a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measure {
+    /// What was counted; the same in every trial.
+    pub what: &'static str,
+    /// How much.
+    pub value: f64,
+}
+
+/// About `count` log-spaced rounds from 1 to `rounds`, both included, each once.
+///
+/// ```
+/// use reticent_lab::trial::checkpoints;
+/// assert_eq!(checkpoints(1000, 4), [1, 10, 100, 1000]);
+/// assert_eq!(checkpoints(3, 100), [1, 2, 3]);
+/// ```
+pub fn checkpoints(rounds: u64, count: usize) -> Vec<u64> {
+    let step = (rounds.max(1) as f64).ln() / (count.max(2) - 1) as f64;
+    let mut all: Vec<u64> = (0..count)
+        .map(|i| ((step * i as f64).exp().round() as u64).clamp(1, rounds.max(1)))
+        .collect();
+    all.push(rounds);
+    all.retain(|&round| round > 0);
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Spreads two numbers over one seed (SplitMix64's finaliser): every trial and every contestant has its own.
+pub fn mix(one: u64, two: u64) -> u64 {
+    let mut word = one.wrapping_add(two.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+/// The hash of a name, so that a contestant's noise depends on its name and not on its place in the file.
+pub fn name_hash(name: &str) -> u64 {
+    reticent::hash::of_bytes(name.as_bytes())
+}
