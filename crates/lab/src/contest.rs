@@ -153,6 +153,13 @@ pub struct Measure {
     pub value: f64,
 }
 
+impl Measure {
+    /// Whether what is counted under this name is a share, from 0 to 1.
+    pub(crate) fn is_share(what: &str) -> bool {
+        what.starts_with("accuracy") || what.contains(", share of ")
+    }
+}
+
 /// A theorem's number.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bound {
