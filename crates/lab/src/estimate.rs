@@ -4,10 +4,11 @@
 //!
 //! ```text
 //! mean exp(+- t se / mean),     t the 97.5 % quantile at n - 1 degrees      (all trials >= 0: regret, losses, counts)
+//! logit mean +- t se / (mean (1 - mean))                                    (shares, from 0 to 1: accuracy)
 //! mean +- t se                                                              (otherwise)
 //! ```
 //!
-//! The two agree where the error is small beside the mean. Where it is not, because a few trials lose far more than the others, the first never
+//! They agree where the error is small beside the mean, and beside its distance from 1. A share's interval never leaves [0, 1]. Where it is not, because a few trials lose far more than the others, the first never
 //! goes below zero and reaches further up, which is where the mean of such trials is missed; the tests compare how often both hold the mean.
 //! Resampling few trials (the percentile bootstrap) holds it less often than either. No interval knows of trials that are rare
 //! and were not met: hence the percentile and the stuck trials beside it.
@@ -70,10 +71,36 @@ impl Estimate {
         }
     }
 
+    /// What these shares, each from 0 to 1, say.
+    pub fn of_shares(values: &[f64]) -> Self {
+        let estimate = Estimate::of(values);
+        let Estimate { mean, standard_error, .. } = estimate;
+        let spread = mean * (1.0 - mean);
+        if !values.iter().all(|value| (0.0..=1.0).contains(value)) || spread <= 0.0 {
+            return estimate;
+        }
+        let interval = |_| {
+            let shift = student((values.len() - 1) as f64) * standard_error / spread;
+            let end = |shift: f64| mean / (mean + (1.0 - mean) * shift.exp());
+            (end(shift), end(-shift))
+        };
+        Estimate { interval_95: estimate.interval_95.map(interval), ..estimate }
+    }
+
     /// The interval for a band around a line; the value itself where nothing is known.
     pub(crate) fn band(&self) -> (f64, f64) {
         self.interval_95.unwrap_or((self.mean, self.mean))
     }
+}
+
+/// How many trials of these regrets are stuck, to stand behind a name; nothing where none is.
+pub(crate) fn stuck_words<'a>(regrets: impl IntoIterator<Item = &'a Estimate>) -> String {
+    let (mut stuck, mut trials) = (0, 0);
+    for regret in regrets {
+        stuck += regret.stuck_trials.unwrap_or(0);
+        trials += regret.trials;
+    }
+    if stuck > 0 { format!(", {stuck} of {trials} stuck") } else { String::new() }
 }
 
 /// The interval of 95 % for the mean, or nothing for a single value.
@@ -212,6 +239,32 @@ mod tests {
             coverage(4, 1.0, |noise| -(1.0 - noise.uniform()).ln());
         assert!(ours > 0.92, "{ours}");
         assert!(student < 0.91 && bootstrap < 0.85 && below > 0.6, "{student} {bootstrap} {below}");
+    }
+
+    #[test]
+    fn the_interval_of_an_accuracy_stays_between_0_and_1_and_holds_the_mean() {
+        let (mut noise, mut held, mut outside) = (FastNoise::seeded(4), 0.0, 0);
+        // Near the end of its range, and skewed: 1 minus a tenth of an exponential, of mean 0.9.
+        let mut draw = || (1.0 + 0.1 * (1.0 - noise.uniform()).ln()).max(0.0);
+        for _ in 0..2000 {
+            let values: [f64; 5] = std::array::from_fn(|_| draw());
+            let (low, high) = Estimate::of_shares(&values).interval_95.unwrap();
+            assert!(0.0 < low && low < high && high < 1.0, "{low} to {high} of {values:?}");
+            held += f64::from(u8::from(low <= 0.9 && 0.9 <= high)) / 2000.0;
+            // Planted: the interval of numbers without an upper end.
+            outside += u32::from(Estimate::of(&values).interval_95.unwrap().1 > 1.0);
+        }
+        // 0.95 deviates by 0.0049: five of them are a false alarm of 3e-7.
+        assert!(held > 0.925 && outside > 500, "{held} {outside}");
+        // Where the error is small all agree.
+        let (near, plain) = ([0.5, 0.5001, 0.4999], [0.5001, 0.5, 0.4999]);
+        let ends =
+            [Estimate::of_shares(&near), Estimate::of(&plain)].map(|e| e.interval_95.unwrap());
+        assert!((ends[0].0 - ends[1].0).abs() < 1e-6 && (ends[0].1 - ends[1].1).abs() < 1e-6);
+        assert_eq!(Estimate::of_shares(&[1.0, 1.0]).interval_95, Some((1.0, 1.0)));
+        let (low, high) = Estimate::of_shares(&[0.0, 1.0]).interval_95.unwrap();
+        assert!((0.0..1e-9).contains(&low) && high > 1.0 - 1e-9 && high <= 1.0);
+        assert_eq!(Estimate::of_shares(&[0.7]).interval_95, None);
     }
 
     fn curve(regret: impl Fn(f64) -> f64) -> Vec<Checkpoint> {

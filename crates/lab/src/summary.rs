@@ -12,7 +12,7 @@ use crate::{
     estimate::stuck,
     offline::{EFFECTIVE_SIZE, LEAST_EFFECTIVE_SIZE},
     report,
-    trial::{Checkpoint, Trial},
+    trial::{Checkpoint, Measure, Trial},
 };
 
 mod page;
@@ -166,7 +166,8 @@ fn measures(trials: &[Trial]) -> Vec<(&'static str, Estimate)> {
     };
     let is_end = |what: &str| what.ends_with(LOW) || what.ends_with(HIGH);
     let estimate = |what: &'static str| {
-        let mut estimate = Estimate::of(&values(what));
+        let of = if Measure::is_share(what) { Estimate::of_shares } else { Estimate::of };
+        let mut estimate = of(&values(what));
         let [lows, highs] = [LOW, HIGH].map(|end| values(&format!("{what}{end}")));
         if !lows.is_empty() {
             // Of numbers among which one is none, `f64::min` would pass it over.
@@ -375,7 +376,6 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::Measure;
 
     #[test]
     fn intervals_of_trials_are_joined_and_not_averaged() {
@@ -395,5 +395,19 @@ mod tests {
         let found = measures(&[first, second, trial(0.1, f64::NAN, f64::NAN)]);
         assert_eq!(found[0].1.interval_95, None);
         assert_eq!(plain(f64::NAN), "unknown");
+    }
+
+    #[test]
+    fn the_interval_of_an_accuracy_ends_at_1() {
+        let of = |what: &'static str| {
+            let trial =
+                |value| Trial { curve: Vec::new(), measures: vec![Measure { what, value }] };
+            measures(&[0.5, 0.99, 0.99].map(trial))[0].1.interval_95.unwrap().1
+        };
+        for share in ["accuracy", "accuracy on people held out", "values clipped, share of rounds"]
+        {
+            assert!((0.95..1.0).contains(&of(share)), "{share}");
+        }
+        assert!(of("mean reward") > 1.0, "has no end that is known here");
     }
 }

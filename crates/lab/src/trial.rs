@@ -33,6 +33,13 @@ pub struct Measure {
     pub value: f64,
 }
 
+impl Measure {
+    /// Whether what is counted under this name is a share, from 0 to 1.
+    pub(crate) fn is_share(what: &str) -> bool {
+        what.starts_with("accuracy") || what.contains(", share of ")
+    }
+}
+
 /// About `count` log-spaced rounds from 1 to `rounds`, both included, each once.
 ///
 /// ```

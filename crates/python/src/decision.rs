@@ -132,23 +132,31 @@ impl<'py> Many<'py> {
         Ok(Many::Fresh(sets))
     }
 
-    /// Asks `decide` for everybody, without the interpreter's lock.
-    pub(crate) fn decide(
+    /// Asks `decide` for everybody, without the interpreter's lock. If one of them fails, as a disk may in the middle, `dismiss` is told of
+    /// those before it: nobody would ever hold their tickets.
+    pub(crate) fn decide<L: Send>(
         &self,
         py: Python<'py>,
-        mut decide: impl FnMut(&Arms) -> Answer<(Ticket, usize)> + Send,
+        learner: &mut L,
+        decide: impl Fn(&mut L, &Arms) -> Answer<(Ticket, usize)> + Sync,
+        dismiss: impl Fn(&mut L, Ticket),
     ) -> Answer<Chosen<'py>> {
         let mut given = Vec::new();
         let mut one = |arms: &Arms| {
-            let index = given.len();
-            decide(arms).map(|decision| given.push(decision)).map_err(|error| error.entry(index))
+            let decision = decide(learner, arms).map_err(|error| error.entry(given.len()))?;
+            given.push(decision);
+            Ok(())
         };
-        match self {
-            Many::Same(arms, people) => py.detach(|| (0..*people).try_for_each(|_| one(arms)))?,
+        let done = match self {
+            Many::Same(arms, people) => py.detach(|| (0..*people).try_for_each(|_| one(arms))),
             Many::Fresh(sets) => {
                 let (sets, mut place) = (sets.as_array(), None);
-                py.detach(|| sets.outer_iter().try_for_each(|rows| one(fill(&mut place, rows)?)))?;
+                py.detach(|| sets.outer_iter().try_for_each(|rows| one(fill(&mut place, rows)?)))
             }
+        };
+        if let Err(error) = done {
+            given.iter().for_each(|(ticket, _)| dismiss(learner, *ticket));
+            return Err(error);
         }
         let arms: Vec<u64> = given.iter().map(|(_, arm)| *arm as u64).collect();
         let tickets = given.iter().map(|(ticket, _)| ticket.to_string()).collect();

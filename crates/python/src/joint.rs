@@ -335,7 +335,7 @@ impl JointBandit {
     }
 
     /// Decides for many people: an array (people, arms, features), or one set and `people=n`. Returns the tickets and the arms. Other
-    /// threads run meanwhile.
+    /// threads run meanwhile. If it raises an error in the middle, as where a disk fails, the decisions before it are dismissed.
     #[pyo3(signature = (arms, people = None))]
     fn decide_many<'py>(
         &mut self,
@@ -343,11 +343,18 @@ impl JointBandit {
         arms: &Bound<'py, PyAny>,
         people: Option<usize>,
     ) -> Answer<Chosen<'py>> {
-        let (kept, learner) = (&mut self.kept, &mut self.learner);
-        Many::new(arms, people)?.decide(py, |arms| {
-            let decision = kept.durably(learner, |learner| Ok(learner.decide(arms)?))?;
+        let decide = |bandit: &mut Self, arms: &Arms| {
+            let decision =
+                bandit.kept.durably(&mut bandit.learner, |learner| Ok(learner.decide(arms)?))?;
             Ok((decision.ticket, decision.arm))
-        })
+        };
+        // Not durably: the disk has failed, and open decisions are not on it.
+        let dismiss = |bandit: &mut Self, ticket| {
+            if let Ok(learner) = bandit.learner.enter() {
+                learner.dismiss(ticket);
+            }
+        };
+        Many::new(arms, people)?.decide(py, self, decide, dismiss)
     }
 
     /// Takes many rewards in order; says how often the policy has learnt. Other threads run meanwhile.

@@ -102,11 +102,14 @@ impl LinUcb {
         arms: &Bound<'py, PyAny>,
         people: Option<usize>,
     ) -> Answer<Chosen<'py>> {
-        let learner = &mut self.learner;
-        Many::new(arms, people)?.decide(py, |arms| {
-            let decision = learner.decide(arms)?;
+        let decide = |open: &mut Open, arms: &Arms| {
+            let decision = open.decide(arms)?;
             Ok((decision.ticket, decision.arm))
-        })
+        };
+        let dismiss = |open: &mut Open, ticket| {
+            open.open.remove(ticket);
+        };
+        Many::new(arms, people)?.decide(py, &mut self.learner, decide, dismiss)
     }
 
     /// Learns many rewards in order. Other threads run meanwhile.

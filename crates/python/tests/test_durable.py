@@ -131,3 +131,25 @@ def test_it_stays_with_its_process_and_its_files(tmp_path):
         bandit(tmp_path, rollback="maybe")
     with pytest.raises(TypeError):
         reticent.JointBandit.open(tmp_path, dimension=2, oak=1)
+
+
+def test_a_disk_that_fails_amid_many_decisions_leaves_none_that_nobody_holds(tmp_path):
+    parameters = {**PARAMETERS, "window": 3}
+    learner = reticent.JointBandit.open(tmp_path, **parameters)
+    kept = learner.decide(ARMS).ticket
+    obstacle = tmp_path / "state.new"
+    obstacle.mkdir()
+    # The fourth decision closes the first one; what is released cannot be stored, and the fifth is refused.
+    with pytest.raises(reticent.ReticentError, match="entry 3: .*cannot be written"):
+        learner.decide_many(ARMS, people=10)
+    assert learner.decisions == 4 and learner.releases == 1
+    obstacle.rmdir()
+    waiting = [ticket for ticket, _ in learner.open_tickets()]
+    assert len(waiting) == 3 and kept not in waiting
+    for ticket in waiting:
+        with pytest.raises(reticent.ReticentError, match="dismissed"):
+            learner.observe(ticket, 1.0)
+    # They close in their turn with zeros, and everybody after them goes on.
+    tickets, _ = learner.decide_many(ARMS, people=10)
+    assert learner.decisions == 14 and len(tickets) == 10
+    learner.close()

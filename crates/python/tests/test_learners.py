@@ -85,6 +85,14 @@ class TestBandits:
             with pytest.raises(ReticentError, match=f"(?i){words}"):
                 call()
         assert (bandit.rounds, bandit.open_decisions) == (0, 1)
+        # One bad reward among many: those before it are not booked either, and all can be given again.
+        tickets = [ticket, bandit.decide(arms).ticket, bandit.decide(arms).ticket]
+        for bad_reward in (numpy.nan, numpy.inf, -numpy.inf):
+            with pytest.raises(ReticentError, match="rewards is .*entry 2"):
+                bandit.observe_many(tickets, [0.5, 0.5, bad_reward])
+            assert (bandit.rounds, bandit.open_decisions) == (0, 3)
+        bandit.observe_many(tickets[1:], [0.5, 0.5])
+        assert (bandit.rounds, bandit.open_decisions) == (2, 1)
         with pytest.raises(TypeError):
             bandit.observe(-1, 0.5)
 
@@ -223,7 +231,14 @@ def test_a_warm_start_begins_with_what_was_released(arms):
     later = reticent.JointBandit(5, 8.0, 1e-6, 5000, warm_start=earlier.legacy())
     assert numpy.linalg.norm(later.theta) > 0.1
     assert any("an earlier learner released" in condition for condition in later.guarantee.conditions)
-    assert later.guarantee_of_both.epsilon > later.guarantee.epsilon and earlier.guarantee_of_both is None
+    both = later.guarantee_of_both
+    assert both.epsilon > later.guarantee.epsilon and earlier.guarantee_of_both is None
+    # It rests on what either learner rests on, and says whose condition it is.
+    rests_on = set(reticent.JointBandit(5, 8.0, 1e-6, 5000).guarantee.conditions)
+    assert rests_on and rests_on <= set(both.conditions)
+    timing = [condition for condition in both.conditions if condition.startswith("in the earlier learner: ")]
+    assert [condition.removeprefix("in the earlier learner: ") in rests_on for condition in timing] == [True]
+    assert "nobody took part in the earlier learner more than 1 times" in both.conditions
     with pytest.raises(ReticentError, match="same dimension and bounds"):
         reticent.JointBandit(4, 8.0, 1e-6, 5000, warm_start=earlier.legacy())
     with pytest.raises(ReticentError, match="not usable"):

@@ -53,6 +53,15 @@ pub fn clip_to_ball(features: &mut [f64], bound: f64) -> bool {
     true
 }
 
+/// Whether any number is above `most`: eight are compared side by side, without a branch for each.
+fn any_above(numbers: &[f64], most: f64) -> bool {
+    let (chunks, rest) = numbers.as_chunks::<8>();
+    let largest = chunks.iter().fold([f64::NEG_INFINITY; 8], |largest, chunk| {
+        std::array::from_fn(|i| if chunk[i] > largest[i] { chunk[i] } else { largest[i] })
+    });
+    largest.iter().chain(rest).any(|number| *number > most)
+}
+
 impl Arms {
     /// All arms zero, to be filled with [`Arms::set`].
     pub fn zeros(dimension: usize, count: usize) -> Result<Self> {
@@ -134,7 +143,7 @@ impl Arms {
     pub fn clipped_to(&self, bound: f64) -> Option<(Arms, usize)> {
         let most = bound * bound * (1.0 + ROUNDING);
         // Where the bound's square overflows or vanishes, squares tell nothing.
-        if most.is_normal() && self.squares.iter().all(|square| *square <= most) {
+        if most.is_normal() && !any_above(&self.squares, most) {
             return None;
         }
         let (mut clipped, mut count) = (self.clone(), 0);

@@ -9,9 +9,10 @@
 //! refused and never booked on somebody else's features. A ticket is not guessed with probability above 2^-64 a try. Whether a ticket
 //! that is no longer open was given out in this life can be recomputed, so closed decisions cost no memory.
 //!
-//! Features of open decisions lie in one flat buffer whose places are used again.
+//! Features of open decisions lie in one flat buffer whose places are used again. Numbers grow, so a queue of places in their order finds
+//! a decision at its distance from the oldest one; where decisions in between have left the queue, by bisection.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 use chacha20::{
     ChaCha20Rng,
@@ -22,6 +23,10 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{Error, Result, saved};
 
 const KIND: &str = "open decisions";
+/// The place of a decision that was closed between two that are open.
+const CLOSED: u32 = u32::MAX;
+/// So many closed decisions may stay in the queue, however few are open.
+const FEW: usize = 32;
 
 /// What joins a decision and its reward; prints as 32 hexadecimal digits, and is read back from them.
 ///
@@ -155,8 +160,10 @@ impl Slot {
 /// ```
 pub struct OpenDecisions<T> {
     dimension: usize,
-    /// From a decision's number to its slot.
-    places: BTreeMap<u64, u32>,
+    /// Numbers in growing order, each with its place, or [`CLOSED`]. Neither end is closed, and closed ones are never more than the open
+    /// ones and a few.
+    order: VecDeque<(u64, u32)>,
+    closed: usize,
     slots: Vec<Slot>,
     /// `dimension` entries a slot.
     features: Vec<T>,
@@ -179,7 +186,8 @@ impl<T: Copy> OpenDecisions<T> {
     pub fn new(dimension: usize) -> Self {
         OpenDecisions {
             dimension,
-            places: BTreeMap::new(),
+            order: VecDeque::new(),
+            closed: 0,
             slots: Vec::new(),
             features: Vec::new(),
             free: Vec::new(),
@@ -193,11 +201,15 @@ impl<T: Copy> OpenDecisions<T> {
         OpenDecisions { secret: false, ..OpenDecisions::new(dimension) }
     }
 
-    /// Opens decision `number`, made at `time`. Numbers grow. An error, which only a system without entropy causes, changes nothing.
+    /// Opens decision `number`, made at `time`. Numbers grow: one that is not above all that are open is refused. An error changes nothing.
     pub fn insert(&mut self, number: u64, time: u64, features: &[T]) -> Result<Ticket> {
         if features.len() != self.dimension {
             let (expected, found) = (self.dimension, features.len());
             return Err(Error::Dimension { field: "features", expected, found });
+        }
+        if let Some((last, _)) = self.order.back().filter(|(last, _)| *last >= number) {
+            let remedy = format!("decision {last} is open: numbers grow");
+            return Err(Error::invalid("number of the decision", number, remedy));
         }
         let ticket = self.pass(number)?;
         let slot = Slot { number, tag: ticket.tag, time, answer: Answer::Waiting };
@@ -214,7 +226,7 @@ impl<T: Copy> OpenDecisions<T> {
                 (self.slots.len() - 1) as u32
             }
         };
-        self.places.insert(number, place);
+        self.order.push_back((number, place));
         Ok(ticket)
     }
 
@@ -232,9 +244,34 @@ impl<T: Copy> OpenDecisions<T> {
         self.tags = None;
     }
 
+    /// Where in the queue a number is.
+    fn index(&self, number: u64) -> Option<usize> {
+        let (first, _) = self.order.front()?;
+        if *first == number {
+            return Some(0);
+        }
+        let index = number.checked_sub(*first)? as usize;
+        match self.order.get(index) {
+            Some((found, _)) if *found == number => Some(index),
+            _ => self.order.binary_search_by_key(&number, |(number, _)| *number).ok(),
+        }
+    }
+
+    /// Where in the queue an open decision is, and its place.
+    fn find(&self, ticket: Ticket) -> Option<(usize, usize)> {
+        let index = self.index(ticket.number)?;
+        let place = self.order[index].1 as usize;
+        // No slot has the place of those that are closed.
+        (self.slots.get(place)?.tag == ticket.tag).then_some((index, place))
+    }
+
     fn place(&self, ticket: Ticket) -> Option<usize> {
-        let place = *self.places.get(&ticket.number)? as usize;
-        (self.slots[place].tag == ticket.tag).then_some(place)
+        self.find(ticket).map(|(_, place)| place)
+    }
+
+    /// Places of open decisions, oldest first.
+    fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        self.order.iter().filter(|(_, place)| *place != CLOSED).map(|(_, place)| *place as usize)
     }
 
     /// The features of an open decision.
@@ -277,60 +314,68 @@ impl<T: Copy> OpenDecisions<T> {
 
     /// The oldest open decision: its ticket, its time, what became of it.
     pub fn oldest(&self) -> Option<(Ticket, u64, Answer)> {
-        let (_, place) = self.places.first_key_value()?;
+        let (_, place) = self.order.front()?;
         let slot = &self.slots[*place as usize];
         Some((slot.ticket(), slot.time, slot.answer))
     }
 
     /// Closes a decision; says whether it was open.
     pub fn remove(&mut self, ticket: Ticket) -> bool {
-        let place = self.place(ticket);
-        if let Some(place) = place {
-            self.places.remove(&ticket.number);
-            self.free.push(place as u32);
+        let Some((index, place)) = self.find(ticket) else { return false };
+        self.order[index].1 = CLOSED;
+        self.closed += 1;
+        self.free.push(place as u32);
+        let is_closed = |end: Option<&(u64, u32)>| end.is_some_and(|(_, place)| *place == CLOSED);
+        while is_closed(self.order.front()) {
+            self.order.pop_front();
+            self.closed -= 1;
         }
-        place.is_some()
+        while is_closed(self.order.back()) {
+            self.order.pop_back();
+            self.closed -= 1;
+        }
+        if self.closed > self.len() + FEW {
+            self.order.retain(|(_, place)| *place != CLOSED);
+            self.closed = 0;
+        }
+        true
     }
 
     /// Closes all, and gives their memory back.
     pub fn clear(&mut self) {
-        self.places.clear();
-        (self.slots, self.features, self.free) = Default::default();
+        self.closed = 0;
+        (self.order, self.slots, self.features, self.free) = Default::default();
     }
 
     /// How many are open.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.order.len() - self.closed
     }
 
     /// Whether none is.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.len() == 0
     }
 
     /// Tickets of all open decisions, oldest first, each with the time it was made at.
     pub fn tickets(&self) -> impl Iterator<Item = (Ticket, u64)> + '_ {
-        self.places.values().map(|place| {
-            let slot = &self.slots[*place as usize];
-            (slot.ticket(), slot.time)
-        })
+        self.places().map(|place| (self.slots[place].ticket(), self.slots[place].time))
     }
 }
 
 impl<T: Copy + Serialize + DeserializeOwned> OpenDecisions<T> {
     /// All open decisions, people's data included: protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
-        let places: Vec<usize> = self.places.values().map(|place| *place as usize).collect();
-        let features = places
-            .iter()
+        let features = self
+            .places()
             .flat_map(|place| &self.features[place * self.dimension..][..self.dimension])
             .copied()
             .collect();
-        let slots = places.iter().map(|place| self.slots[*place]).collect();
+        let slots = self.places().map(|place| self.slots[place]).collect();
         saved::save(KIND, &Saved { dimension: self.dimension, slots, features })
     }
 
-    /// Opens what was saved, in addition; tickets are valid as they were. `below` is the number of the next decision. An error
+    /// Opens what was saved, after what is open; tickets are valid as they were. `below` is the number of the next decision. An error
     /// changes nothing.
     pub fn restore(&mut self, bytes: &[u8], below: u64) -> Result<()> {
         let Saved::<T> { dimension, slots, features } = saved::load(KIND, bytes)?;
@@ -338,13 +383,16 @@ impl<T: Copy + Serialize + DeserializeOwned> OpenDecisions<T> {
         let fits = dimension == self.dimension
             && slots.len().checked_mul(dimension) == Some(features.len())
             && slots.last().is_none_or(|last| last.number < below)
-            && !slots.iter().any(|slot| self.places.contains_key(&slot.number));
+            && self
+                .order
+                .back()
+                .is_none_or(|(last, _)| slots.iter().all(|slot| slot.number > *last));
         if !(grow && fits) {
             let remedy = "they belong to another learner or to an older state of it: restore another copy, or go on without them";
             return Err(Error::invalid("open decisions", slots.len(), remedy));
         }
         let first = self.slots.len() as u32;
-        self.places.extend(slots.iter().map(|slot| slot.number).zip(first..));
+        self.order.extend(slots.iter().map(|slot| slot.number).zip(first..));
         self.slots.extend(slots);
         self.features.extend(features);
         Ok(())
@@ -402,6 +450,43 @@ mod tests {
         }
         assert_eq!((open.len(), open.slots.len()), (20, 21));
         assert!(open.tickets().map(|(ticket, _)| ticket).eq(waiting));
+    }
+
+    #[test]
+    fn the_queue_is_a_map_whatever_closes_in_whatever_order() {
+        let mut draws = ChaCha20Rng::from_seed([3; 32]);
+        for stays in [0, 1, 5, 300] {
+            let mut open = OpenDecisions::<i32>::simulated(1);
+            let mut map: std::collections::BTreeMap<u64, Ticket> = Default::default();
+            let mut number = 0;
+            for _ in 0..5000 {
+                number += 1 + draws.next_u64() % 8 / 7;
+                let ticket = open.insert(number, 2 * number, &[number as i32]).unwrap();
+                map.insert(number, ticket);
+                assert!(open.insert(number, 0, &[0]).is_err(), "numbers grow");
+                while map.len() > stays + 3 && draws.next_u64() % 4 > 0 {
+                    // The first ones stay for ever.
+                    let index = stays / 2 + draws.next_u64() as usize % (map.len() - stays / 2);
+                    let (number, ticket) = map.iter().nth(index).map(|(n, t)| (*n, *t)).unwrap();
+                    assert_eq!(open.features(ticket).unwrap(), [number as i32]);
+                    assert!(open.remove(ticket) && !open.remove(ticket));
+                    assert!(open.features(ticket).is_err() && open.answer(ticket).is_none());
+                    map.remove(&number);
+                }
+                assert_eq!(open.len(), map.len());
+                assert_eq!(
+                    open.oldest().map(|(ticket, _, _)| ticket),
+                    map.values().next().copied()
+                );
+                assert!(open.order.len() <= 2 * open.len() + FEW, "closed ones leave");
+            }
+            assert!(open.tickets().eq(map.iter().map(|(number, ticket)| (*ticket, 2 * number))));
+            let mut again = OpenDecisions::<i32>::new(1);
+            again.restore(&open.save(), number + 1).unwrap();
+            assert!(again.tickets().eq(open.tickets()));
+            map.values().for_each(|ticket| assert!(open.remove(*ticket)));
+            assert!(open.is_empty() && open.oldest().is_none() && open.order.is_empty());
+        }
     }
 
     #[test]

@@ -59,18 +59,18 @@ impl Contribution {
     /// Step 4: adds the entries to a sum, the upper triangle by rows and then the vector part.
     pub(super) fn add_to(&self, sums: &mut [i128]) {
         let (matrix, vector) = sums.split_at_mut(self.clipper.domain.matrix_coordinates());
+        let factor = if matrix.is_empty() { 1 } else { self.reward };
         if !matrix.is_empty() {
-            let mut entries = matrix.iter_mut();
+            let mut rest = matrix;
             for (row, x) in self.features.iter().enumerate() {
+                let columns = &self.features[row..];
+                let (entries, below) = rest.split_at_mut(columns.len());
                 // Fewer than 62 bits: the clipper has seen to it.
-                let products = self.features[row..].iter().map(|column| x * column);
-                entries
-                    .by_ref()
-                    .zip(products)
-                    .for_each(|(sum, product)| *sum += i128::from(product));
+                let sums = entries.iter_mut().zip(columns);
+                sums.for_each(|(sum, column)| *sum += i128::from(x * column));
+                rest = below;
             }
         }
-        let factor = if matrix.is_empty() { 1 } else { self.reward };
         let parts = vector.iter_mut().zip(&self.features);
         parts.for_each(|(sum, x)| *sum += i128::from(x * factor));
     }
@@ -220,9 +220,9 @@ impl Clipper {
                 "this domain has no reward to wait for",
             ));
         };
-        let (units, _) = self.features(features, feature_bound)?;
+        finite_vector("features", features, self.domain.dimension())?;
         // Fewer than 31 bits: see FEATURE_BITS.
-        Ok(units.into_iter().map(|unit| unit as i32).collect())
+        Ok(into_ball_units(features, feature_bound, self.feature_exponent, |x| x as i32).0)
     }
 
     /// What [`Clipper::clip_features`] returned, with its reward. Units may have been read from a file, so their norm is
@@ -234,7 +234,8 @@ impl Clipper {
         let (reward, clipped) = self.reward(reward, reward_bound)?;
         let features: Vec<i64> = units.iter().copied().map(i64::from).collect();
         let largest = u128::from((feature_bound * power_of_two(self.feature_exponent)) as u64);
-        let square: u128 = features.iter().map(|x| u128::from(x.unsigned_abs()).pow(2)).sum();
+        // Squares of 32 bits fit 64.
+        let square: u128 = features.iter().map(|x| u128::from((x * x) as u64)).sum();
         if features.len() != dimension || square > largest * largest {
             let remedy = "they were clipped for another stream: restore another copy";
             return Err(Error::invalid("features of an open decision", "too long", remedy));
@@ -252,7 +253,7 @@ impl Clipper {
 
     fn features(&self, vector: &[f64], bound: f64) -> Result<(Vec<i64>, bool)> {
         finite_vector("features", vector, self.domain.dimension())?;
-        Ok(into_ball_units(vector, bound, self.feature_exponent))
+        Ok(into_ball_units(vector, bound, self.feature_exponent, |x| x as i64))
     }
 
     /// `e` for each coordinate: one unit is `2^-e`.
@@ -281,19 +282,35 @@ impl Clipper {
     }
 }
 
-/// Steps 1 to 3: integers whose norm is at most `floor(2^exponent bound)`, and whether the vector was too long.
-pub(crate) fn into_ball_units(vector: &[f64], bound: f64, exponent: i32) -> (Vec<i64>, bool) {
+/// Steps 1 to 3: integers whose norm is at most `floor(2^exponent bound)`, and whether the vector was too long. `truncate` rounds toward zero,
+/// to a type that holds `2^exponent bound`.
+fn into_ball_units<T: Copy + Into<i64>>(
+    vector: &[f64],
+    bound: f64,
+    exponent: i32,
+    truncate: impl Fn(f64) -> T,
+) -> (Vec<T>, bool) {
     let scale = power_of_two(exponent);
     let largest = u128::from((bound * scale) as u64);
+    let fits = |units: &[T]| {
+        let squares = units.iter().map(|x| u128::from((*x).into().unsigned_abs()).pow(2));
+        squares.sum::<u128>() <= largest * largest
+    };
     let (peak, relative) = norm(vector);
     let excess = peak / bound * relative;
+    // Most vectors are short and fit as they are.
+    if excess <= 1.0 {
+        let units: Vec<T> = vector.iter().map(|x| truncate(x * scale)).collect();
+        if fits(&units) {
+            return (units, false);
+        }
+    }
     let (divisor, factor) = if excess > 1.0 { (peak, bound / relative) } else { (1.0, 1.0) };
     let (mut shrink, mut step) = (1.0, power_of_two(-50));
     loop {
-        let unit = |x: &f64| (x / divisor * factor * shrink * scale) as i64;
-        let units: Vec<i64> = vector.iter().map(unit).collect();
-        let square: u128 = units.iter().map(|x| u128::from(x.unsigned_abs()).pow(2)).sum();
-        if square <= largest * largest {
+        let unit = |x: &f64| truncate(x / divisor * factor * shrink * scale);
+        let units: Vec<T> = vector.iter().map(unit).collect();
+        if fits(&units) {
             return (units, excess > 1.0 + ROUNDING);
         }
         shrink -= step;

@@ -135,6 +135,27 @@ fn a_stop_in_order_keeps_open_decisions_and_a_crash_does_not_book_them_on_others
 }
 
 #[test]
+fn a_folder_is_locked_although_its_log_is_elsewhere_and_was_copied() {
+    let (folder, logs) = (Folder::new("locked"), Folder::new("logs"));
+    let (log, copy) = (logs.0.join("log"), logs.0.join("copy"));
+    let with = |log: &Path| {
+        let options = Options { log: Some(log.to_path_buf()), ..Options::default() };
+        DurableBandit::open(&folder.0, &params(), &options)
+    };
+    let mut bandit = with(&log).unwrap();
+    step(&mut bandit);
+    fs::copy(&log, &copy).unwrap();
+    // The copy is of the same stream and nobody has it open: only the folder's own lock stands in the way.
+    let refused = with(&copy).err().expect("two learners go on from the same state").to_string();
+    assert!(refused.contains("folder is") && refused.contains("another process"), "{refused}");
+    step(&mut bandit);
+    drop(bandit);
+    drop(with(&log).unwrap());
+    // A lock is not left behind by a kill; the copy is behind the state by now, and takes no harm.
+    assert_eq!(with(&copy).unwrap().learner().releases(), 2);
+}
+
+#[test]
 fn one_process_at_a_time_with_the_right_parameters_and_files() {
     let folder = Folder::new("refuse");
     let bandit = open(&folder.0).unwrap();

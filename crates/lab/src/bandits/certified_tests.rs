@@ -241,6 +241,19 @@ fn who_hides_data_is_not_accused_and_an_aggregator_certifies() {
     assert!(Stepped::curated("short".into(), &setting, short, 1e-6, greedy).is_err());
     let wide = PrivateSumParams { domain: Domain::regression(3, 1.0, 1.0), ..sums };
     assert!(Stepped::curated("wide".into(), &setting, wide, 1e-6, greedy).is_err());
+    // The price is that of the rounds that are learnt from, neither of fewer nor of more.
+    for (learnt, priced) in [(None, 2), (Some(1), 2), (Some(3), 1), (Some(3), 2), (Some(2), 3)] {
+        let setting = Setting { contributions_per_person: learnt, ..setting.clone() };
+        let sums = PrivateSumParams { contributions_per_person: priced, ..sums };
+        let refused = Stepped::curated("priced".into(), &setting, sums, 1e-6, greedy).err();
+        let text = refused.expect("learns from other rounds than are priced").to_string();
+        assert!(text.contains(&format!("contributions_per_person is {priced}")), "{text}");
+    }
+    for most in [1, 3] {
+        let setting = Setting { contributions_per_person: Some(most), ..setting.clone() };
+        let sums = PrivateSumParams { contributions_per_person: most, ..sums };
+        assert!(Stepped::curated("priced".into(), &setting, sums, 1e-6, greedy).is_ok());
+    }
 }
 
 /// A player that cannot be played is not called consistent.

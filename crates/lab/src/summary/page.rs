@@ -5,6 +5,7 @@ use reticent::privacy::Guarantee;
 use super::{AlgorithmSummary, Estimate, Summary, sweep};
 use crate::{
     Result,
+    estimate::stuck_words,
     figure::{Figure, Line, Scale, Series},
     offline::LOGGED,
     report::Report,
@@ -87,14 +88,8 @@ impl Summary {
             let line = |pick: fn(&Estimate) -> f64| -> Vec<(f64, f64)> {
                 summary.curve.iter().map(|(round, e)| (*round as f64, pick(e))).collect()
             };
-            let stuck = match summary.final_regret.stuck_trials {
-                Some(stuck @ 1..) => {
-                    format!(", {stuck} of {} stuck", summary.final_regret.trials)
-                }
-                _ => String::new(),
-            };
             series.push(Series {
-                name: format!("{}{stuck}", summary.name),
+                name: format!("{}{}", summary.name, stuck_words([&summary.final_regret])),
                 colour,
                 paleness,
                 line: Line::Solid,

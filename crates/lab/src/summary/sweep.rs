@@ -3,6 +3,7 @@
 use super::{AlgorithmSummary, Estimate};
 use crate::{
     contest::Label,
+    estimate::stuck_words,
     figure::{Figure, Line, Scale, Series},
     report::HeatMap,
 };
@@ -192,7 +193,10 @@ fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Fig
                 band,
             };
             let band = points.iter().map(|(_, e)| e.band()).collect();
-            series.push(line(group.name.clone(), Line::Solid, of_trials(|e| e.mean), band));
+            // Of all points of the line together; the table has them one by one.
+            let stuck = stuck_words(points.iter().map(|(_, e)| e));
+            let name = format!("{}{stuck}", group.name);
+            series.push(line(name, Line::Solid, of_trials(|e| e.mean), band));
             if points.iter().all(|(_, e)| e.trials > 2) {
                 let (median, worst) = (of_trials(|e| e.median), of_trials(|e| e.percentile_95));
                 series.push(line(String::new(), Line::Dotted, median, Vec::new()));
@@ -207,8 +211,9 @@ fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Fig
     if let (Some(low), Some(high)) = (ends(f64::min), ends(f64::max)) {
         for summary in algorithms.iter().filter(|summary| summary.labels.is_empty()) {
             let mean = summary.final_regret.mean;
+            let stuck = stuck_words([&summary.final_regret]);
             series.push(Series {
-                name: summary.name.clone(),
+                name: format!("{}{stuck}", summary.name),
                 colour: colour(&summary.series),
                 paleness: 0.0,
                 line: Line::Dashed,
@@ -232,4 +237,53 @@ fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Fig
         y: ("final regret".into(), y),
         series,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Experiment;
+
+    #[test]
+    fn the_figure_of_a_grid_counts_stuck_trials() {
+        let text = r#"
+            name = "grid"
+            rounds = 100
+            trials = 3
+            environment = { kind = "sphere", dimension = 3, arms = 5 }
+            [[algorithm]]
+            kind = "linucb"
+            [[algorithm]]
+            kind = "joint"
+            privacy = { epsilon = [1.0, 2.0], delta = 1e-6 }
+        "#;
+        let folder = std::env::temp_dir().join(format!("reticent-sweep-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let summary = Experiment::parse(text).unwrap().run(&folder, |_, _| ()).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let mut algorithms = summary.algorithms;
+        let names = |algorithms: &[AlgorithmSummary]| -> Vec<String> {
+            let (_, figure) = figures("grid", algorithms).remove(0);
+            figure
+                .series
+                .into_iter()
+                .map(|line| line.name)
+                .filter(|name| !name.is_empty())
+                .collect()
+        };
+        for (algorithm, stuck) in algorithms.iter_mut().zip([0, 0, 0]) {
+            algorithm.final_regret.stuck_trials = Some(stuck);
+        }
+        assert!(names(&algorithms).iter().all(|name| !name.contains("stuck")));
+        for (algorithm, stuck) in algorithms.iter_mut().zip([1, 0, 2]) {
+            algorithm.final_regret.stuck_trials = Some(stuck);
+        }
+        let names = names(&algorithms);
+        assert_eq!(names.len(), 2, "{names:?}");
+        // Of both points of the line, and of the level beside it.
+        assert!(
+            names[0].ends_with(", 2 of 6 stuck") && names[1].ends_with(", 1 of 3 stuck"),
+            "{names:?}"
+        );
+    }
 }

@@ -212,6 +212,32 @@ fn reports_of_one_person_may_meet_in_one_batch() {
 }
 
 #[test]
+fn the_grid_is_priced_for_every_sum_that_a_person_may_be_in() {
+    // k reports may lie in k batches: k sums of d (d + 1) / 2 + d coordinates, each with its own draws on the grid.
+    for times in [1, 7] {
+        let params = ShuffleParams {
+            contributions_per_person: times,
+            ..ShuffleParams::new(bounds(), 1.0, 1e-6, 100, Aggregation::Sum)
+        };
+        let plan = params.check().unwrap();
+        let crate::privacy::Event::GridSum { mu, coordinates, people, .. } = plan.event().unwrap()
+        else {
+            panic!("sums are priced as sums")
+        };
+        let one = match plan.local().event(0).unwrap() {
+            crate::privacy::Event::GridGaussian { mu, coordinates, .. } => (mu, coordinates),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((one.1, people), (5.0, 100));
+        assert_eq!(coordinates, one.1 * times as f64);
+        assert!(
+            (mu - one.0 * times as f64).abs() <= 1e-12 * mu,
+            "all of them in one batch at worst"
+        );
+    }
+}
+
+#[test]
 fn a_log_line_shows_no_reports() {
     let plan = plan(3, Aggregation::Permute);
     let mut shuffler = plan.shuffler(Seeded(22)).unwrap();
