@@ -89,14 +89,6 @@ impl Learner {
         }
     }
 
-    /// What rewards are clipped to.
-    fn reward_bound(&self, setting: &Setting) -> f64 {
-        match self {
-            Learner::Exact(_) => f64::INFINITY,
-            _ => setting.bounds.half_range(),
-        }
-    }
-
     fn rule(&self) -> &Rule {
         match self {
             Learner::Exact(params) => &params.rule,
@@ -297,7 +289,7 @@ impl BlockPlayed {
     ) -> Result<Vec<Checkpoint>> {
         let mut learner = self.learner.start(noise)?;
         let mut block = Sums::new(self.setting.bounds.dimension);
-        blocks.clip_rewards(self.learner.reward_bound(&self.setting));
+        blocks.clip_rewards(self.setting.bounds.half_range());
         blocks.follow(learner.policy())?;
         let mut curve = Vec::with_capacity(checkpoints.len());
         let (mut round, mut regret) = (0, 0.0);

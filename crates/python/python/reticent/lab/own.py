@@ -210,6 +210,12 @@ class Classification:
         self._draw = numpy.random.default_rng(seed)
         self._class = None
 
+    @property
+    def bounds(self) -> dict:
+        """What a bandit is told of it, `reticent.JointBandit(**data.bounds, epsilon=1.0, delta=1e-6, horizon=20_000)`: arms share a constant, and
+        rewards are 0 or 1."""
+        return {"dimension": self.dimension, "rewards": (0.0, 1.0), "intercept": float(numpy.sqrt(0.5))}
+
     def arms(self) -> numpy.ndarray:
         """Opens a round: a line, as one arm for every class."""
         index = self._draw.integers(len(self._lines))
