@@ -27,7 +27,7 @@ use crate::{
 
 const KIND: &str = "online ucb protocol";
 /// Reports made under a model more than this many models old are refused.
-const LATE_MODELS: u64 = 10_000;
+const LATE_MODELS: u64 = 1000;
 
 /// What a person's guarantee rests on besides the randomiser.
 fn with_conditions(guarantee: Guarantee) -> Guarantee {
@@ -177,9 +177,7 @@ impl<E: OnlineEngine> OnlineServer<E> {
     pub fn publish(&mut self) -> Model {
         let sequence = self.inbox.publish();
         self.bases.insert(sequence, self.engine.base());
-        while self.bases.first_key_value().is_some_and(|(model, _)| *model < self.inbox.oldest()) {
-            self.bases.pop_first();
-        }
+        self.bases = self.bases.split_off(&self.inbox.oldest());
         let guide = Guide::Follow(self.engine.policy().clone());
         Model::new(self.protocol, sequence, self.engine.reports(), guide)
     }

@@ -1,13 +1,12 @@
 //! `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"`: paper 0's Algorithms 1, 9, 2 and 4.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use reticent::{
     bandit::{
-        AnytimeParams, Arms, CombinerParams, LearnerParams, Model, OnlineEngine, OnlineLinUcb,
-        OnlineLinUcbParams, OnlinePerson, OnlineServer, OnlineUcbParams, Problem, Width,
+        AnytimeParams, Arms, CombinerParams, LearnerParams, OnlineEngine, OnlineLinUcb,
+        OnlineLinUcbParams, OnlineUcbParams, Problem, Width,
     },
-    noise::Noise,
     online::Step,
     privacy::{Guarantee, Mode},
     randomize::FeatureRewardParams,
@@ -205,9 +204,8 @@ impl OnlineLines {
         });
         let attacks = attack::local::feature_reward(&randomizer, &guarantee);
         let start = move |seed| {
-            let (mut server, noise) = (OnlineServer::new(engine()?), FastNoise::seeded(seed));
-            let model = Arc::new(server.publish());
-            let player = Protocol { server, model, noise, waiting: BTreeMap::new(), sent: None };
+            let (engine, noise) = (engine()?, FastNoise::seeded(seed));
+            let player = Protocol { engine, noise, bases: BTreeMap::new(), sent: None };
             Ok(Box::new(player) as Box<dyn Player>)
         };
         let certified = self.literal && self.width.is_none();
@@ -219,37 +217,32 @@ impl OnlineLines {
     }
 }
 
-/// People and server of one trial, with the messages between them that a deployment has.
+/// People and server of one trial, without messages between them.
 struct Protocol<E> {
-    server: OnlineServer<E>,
-    model: Arc<Model>,
+    engine: E,
     noise: FastNoise,
-    /// People whose reward has not come, by round, with the model they acted on.
-    waiting: BTreeMap<u64, (OnlinePerson<FastNoise>, Arc<Model>)>,
+    /// Whose policy was followed in the rounds whose reward has not come.
+    bases: BTreeMap<u64, usize>,
     /// The last report, until somebody asks for it.
     sent: Option<Vec<f64>>,
 }
 
 impl<E: OnlineEngine> Player for Protocol<E> {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
-        let mut person = self.server.person(FastNoise::seeded(self.noise.bits()));
-        let arm = person.choose(&self.model, arms)?;
-        self.waiting.insert(round, (person, self.model.clone()));
+        let arm = self.engine.policy().choose(arms, round)?;
+        self.bases.insert(round, self.engine.base());
         Ok(arm)
     }
 
     fn dismiss(&mut self, round: u64) {
-        self.waiting.remove(&round);
+        self.bases.remove(&round);
     }
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
-        let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
-        let report = person.report(&model, features, reward)?;
-        self.sent = Some(report.values().to_vec());
-        // A report that comes too late is refused by the server, and nothing changes.
-        self.server.absorb(&report)?;
-        self.model = Arc::new(self.server.publish());
-        Ok(())
+        let Some(base) = self.bases.remove(&round) else { return Ok(()) };
+        let report = self.engine.randomizer().randomize(features, reward, &mut self.noise)?;
+        self.sent = Some(report.features.iter().copied().chain([report.reward]).collect());
+        Ok(self.engine.learn(base, &report)?)
     }
 
     fn sent(&mut self) -> Option<Vec<f64>> {

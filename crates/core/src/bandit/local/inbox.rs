@@ -69,10 +69,7 @@ impl Inbox {
     pub(crate) fn publish(&mut self) -> u64 {
         let sequence = self.next;
         self.next += 1;
-        let oldest = self.oldest();
-        while self.seen.first_key_value().is_some_and(|(model, _)| *model < oldest) {
-            self.seen.pop_first();
-        }
+        self.seen = self.seen.split_off(&self.oldest());
         sequence
     }
 

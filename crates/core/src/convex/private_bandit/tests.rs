@@ -552,7 +552,7 @@ fn the_baselines_run_where_their_sets_allow() {
     let simplex = Simplex::set(4).unwrap();
     let loss = |x: &[f64]| dot(&[0.1, 0.9, 0.9, 0.9], x);
     let mut bandit = start(entropic, simplex);
-    relative(&mut bandit, &loss);
+    relative(&mut bandit, loss);
     assert!(bandit.point()[0] > 0.8, "{:?}", bandit.point());
 }
 
