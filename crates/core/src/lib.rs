@@ -22,7 +22,7 @@
 //! | [`linalg`] | small dense algebra |
 //! | [`hash`] | the one hash, of bytes and of parameters |
 //! | [`special`] | the special functions the rooms above share |
-//! | `saved`, `error` | saved states in an envelope that refuses damaged bytes; the error type |
+//! | `wire`, `error` | what travels and what is stored: an envelope with a version that refuses damaged and foreign bytes; the error type |
 //!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
 
@@ -40,6 +40,6 @@ pub mod safe;
 pub mod special;
 
 mod error;
-mod saved;
+mod wire;
 
 pub use error::{Error, Result};

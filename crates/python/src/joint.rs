@@ -267,7 +267,14 @@ impl JointBandit {
         let made = py.get_type::<JointBandit>().call((), parameters)?;
         let made: Bound<'py, Self> = made.cast_into().map_err(PyErr::from)?;
         let params = *made.borrow().learner.read().params();
-        SimulatedBandit::new(py, params, seed)
+        let warm_start = match parameters.map(|given| given.get_item("warm_start")).transpose()? {
+            Some(Some(bytes)) if !bytes.is_none() => {
+                let bytes: Vec<u8> = bytes.extract().map_err(PyErr::from)?;
+                Some(Legacy::load(&bytes)?)
+            }
+            _ => None,
+        };
+        SimulatedBandit::new(py, params, warm_start, seed)
     }
 
     /// Stops in order: state and open decisions are on disk. Without files there is nothing to do.

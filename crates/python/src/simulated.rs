@@ -2,7 +2,7 @@
 
 use numpy::{PyArray1, ToPyArray};
 use pyo3::prelude::*;
-use reticent::bandit::{Arms, JointLinUcb, JointParams};
+use reticent::bandit::{Arms, JointLinUcb, JointParams, Legacy};
 use reticent_lab::{FastNoise, bandits::trial_seeds};
 
 use crate::{
@@ -21,9 +21,19 @@ pub(crate) struct SimulatedBandit {
 }
 
 impl SimulatedBandit {
-    pub(crate) fn new(py: Python<'_>, params: JointParams, seed: u64) -> Answer<Self> {
-        let learner =
-            py.detach(|| Ok::<_, reticent::Error>(params.check()?.start(FastNoise::seeded(seed))))?;
+    pub(crate) fn new(
+        py: Python<'_>,
+        params: JointParams,
+        warm_start: Option<Legacy>,
+        seed: u64,
+    ) -> Answer<Self> {
+        let learner = py.detach(|| {
+            let (plan, noise) = (params.check()?, FastNoise::seeded(seed));
+            match warm_start {
+                None => Ok(plan.start(noise)),
+                Some(legacy) => plan.start_from(legacy, noise),
+            }
+        })?;
         Ok(SimulatedBandit { learner, place: None })
     }
 }

@@ -15,10 +15,10 @@ use crate::{
     error::not_negative,
     privacy::Guarantee,
     randomize::{FeatureReward, FeatureRewardReport},
-    saved,
+    wire,
 };
 
-const KIND: &str = "anytime online ucb";
+const KIND: &str = "anytime online ucb 1";
 /// Epochs of more rounds than this are not begun.
 const MOST_EPOCHS: u32 = 62;
 
@@ -138,12 +138,12 @@ impl Anytime {
 
     /// The whole state; nothing in it was not sent by people in this form.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, &self.saved())
+        wire::save(KIND, &self.saved())
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        saved::load::<Saved>(KIND, bytes)?.revive()
+        wire::load::<Saved>(KIND, bytes)?.revive()
     }
 
     pub(super) fn saved(&self) -> Saved {

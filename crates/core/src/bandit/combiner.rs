@@ -27,10 +27,10 @@ use crate::{
     error::{finite_vector, not_negative, positive, probability},
     privacy::Guarantee,
     randomize::{FeatureReward, FeatureRewardReport},
-    saved,
+    wire,
 };
 
-const KIND: &str = "online ucb combiner";
+const KIND: &str = "online ucb combiner 1";
 
 /// Parameters of [`Combiner`].
 ///
@@ -323,12 +323,12 @@ impl Combiner {
 
     /// The whole state; nothing in it was not sent by people in this form.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, &self.saved())
+        wire::save(KIND, &self.saved())
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        saved::load::<Saved>(KIND, bytes)?.revive()
+        wire::load::<Saved>(KIND, bytes)?.revive()
     }
 
     fn saved(&self) -> Saved {

@@ -165,7 +165,6 @@ impl<N: Noise> JointLinUcb<N> {
                 let round = self.rounds().saturating_add(1);
                 return Err(Error::HorizonExceeded { round, horizon: self.rounds() });
             }
-            self.open.features(ticket)?;
             let released = self.learn(ticket, answer)?;
             return Ok(Observation { clipped, released, late: false });
         }
@@ -211,7 +210,8 @@ impl<N: Noise> JointLinUcb<N> {
             Answer::Waiting => Some(self.params().default_reward),
             Answer::Dismissed => None,
         };
-        let contribution = self.curator.contribution(self.open.features(ticket)?, reward)?;
+        let contribution =
+            self.curator.contribution_of_units(self.open.features(ticket)?, reward)?;
         // Nothing after this line fails: a release that has been made becomes a policy, and the decision is closed.
         let released = self.curator.absorb(&contribution)?;
         self.open.remove(ticket);

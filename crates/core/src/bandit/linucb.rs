@@ -22,12 +22,12 @@ use crate::{
     linalg::triangle,
     randomize::Bounds,
     release::Schedule,
-    saved,
+    wire,
 };
 
 /// Beyond this, squares and products of squares could overflow.
 const LARGEST: f64 = 1e50;
-const KIND: &str = "linucb";
+const KIND: &str = "linucb 1";
 /// alpha where none is given: there is no horizon to take it from.
 const FAILURE_PROBABILITY: f64 = 1e-6;
 
@@ -60,7 +60,7 @@ pub struct LinUcbParams {
     /// When the policy learns.
     #[serde(default = "every_round")]
     pub schedule: Schedule,
-    /// Forget everything after every so many rewards.
+    /// Forget everything after every so many rewards; the failure probability of a certified rule is then that of one life.
     #[serde(default)]
     pub restart_every: Option<u64>,
 }
@@ -230,11 +230,12 @@ impl LinUcb {
         let dimension = self.params.bounds.dimension;
         finite_vector("gram", gram, triangle(dimension))?;
         finite_vector("moment", moment, dimension)?;
-        self.begin_life();
         if rounds > self.until_learning() {
-            let remedy = format!("the policy learns after {}: give at most so many", self.next);
+            let most = self.until_learning();
+            let remedy = format!("the policy changes after {most}: give at most so many");
             return Err(Error::invalid("rounds", rounds, remedy));
         }
+        self.begin_life();
         self.regression.add(gram, moment, rounds);
         self.refresh_if_due();
         Ok(())
@@ -242,14 +243,19 @@ impl LinUcb {
 
     /// How many rewards there are up to the next change of the policy, the last one included.
     pub fn until_learning(&self) -> u64 {
+        if self.params.schedule == Schedule::EveryRound {
+            return 1;
+        }
+        let (rounds, first) = (self.rounds(), self.params.schedule.first());
         match self.params.restart_every {
-            Some(every) if self.rounds() >= every => self.params.schedule.first(),
-            _ => self.next - self.rounds(),
+            Some(every) if rounds >= every => first.min(every),
+            Some(every) => (self.next - rounds).min(every - rounds),
+            None => self.next - rounds,
         }
     }
 
     fn refresh_if_due(&mut self) {
-        if self.rounds() >= self.next {
+        if self.params.schedule == Schedule::EveryRound || self.rounds() >= self.next {
             self.next = self.params.schedule.next(self.rounds());
             self.regression.refresh();
             self.widen();
@@ -278,12 +284,12 @@ impl LinUcb {
     /// The whole state; protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
         let (params, regression) = (self.params, self.regression.clone());
-        saved::save(KIND, &Saved { params, regression, next: self.next })
+        wire::save(KIND, &Saved { params, regression, next: self.next })
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let mut saved: Saved = saved::load(KIND, bytes)?;
+        let mut saved: Saved = wire::load(KIND, bytes)?;
         let mut learner = saved.params.check()?;
         saved.regression.revive(saved.params.bounds.dimension, learner.ridge)?;
         let rounds = saved.regression.rounds();
@@ -456,9 +462,9 @@ mod tests {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         assert!(LinUcb::load(&bytes).is_err());
-        let mut short: Saved = saved::load(KIND, &learner.save()).unwrap();
+        let mut short: Saved = wire::load(KIND, &learner.save()).unwrap();
         short.params.bounds.dimension = 2;
-        assert!(LinUcb::load(&saved::save(KIND, &short)).is_err());
+        assert!(LinUcb::load(&wire::save(KIND, &short)).is_err());
     }
 
     #[test]

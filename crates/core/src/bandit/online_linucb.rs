@@ -23,10 +23,10 @@ use crate::{
     error::{finite_vector, not_negative, positive, probability},
     linalg::dot,
     online::{BallLearner, GradientDescent, GradientDescentParams, Maler, MalerParams, Step},
-    saved,
+    wire,
 };
 
-const KIND: &str = "online linucb";
+const KIND: &str = "online linucb 1";
 /// Features may pass their bound by rounding.
 const SLACK: f64 = 1.0 + 1e-9;
 
@@ -249,12 +249,12 @@ impl OnlineLinUcb {
             predictions: self.predictions,
             decisions: self.decisions,
         };
-        saved::save(KIND, &saved)
+        wire::save(KIND, &saved)
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let mut saved: Saved = saved::load(KIND, bytes)?;
+        let mut saved: Saved = wire::load(KIND, bytes)?;
         let fresh = saved.params.check()?;
         saved.regression.revive(saved.params.dimension, 1.0)?;
         not_negative("saved predictions", saved.predictions)?;

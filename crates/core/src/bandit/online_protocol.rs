@@ -22,10 +22,10 @@ use crate::{
     noise::Noise,
     privacy::Guarantee,
     randomize::{FeatureReward, FeatureRewardReport},
-    saved,
+    wire,
 };
 
-const KIND: &str = "online ucb protocol";
+const KIND: &str = "online ucb protocol 1";
 /// Reports made under a model more than this many models old are refused.
 const LATE_MODELS: u64 = 1000;
 
@@ -214,12 +214,12 @@ impl<E: OnlineEngine> OnlineServer<E> {
     /// The whole state. There is no secret in it, but whoever changes it changes what people are told to do.
     pub fn save(&self) -> Vec<u8> {
         let (engine, inbox) = (self.engine.to_bytes(), self.inbox.clone());
-        saved::save(KIND, &Saved { engine, inbox, bases: self.bases.clone() })
+        wire::save(KIND, &Saved { engine, inbox, bases: self.bases.clone() })
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let Saved { engine, inbox, bases } = saved::load(KIND, bytes)?;
+        let Saved { engine, inbox, bases } = wire::load(KIND, bytes)?;
         Ok(OnlineServer { inbox, bases, ..OnlineServer::new(E::from_bytes(&engine)?) })
     }
 }

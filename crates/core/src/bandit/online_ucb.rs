@@ -24,10 +24,10 @@ use crate::{
     online::{BallLearner, GradientDescent, GradientDescentParams, Maler, MalerParams, Step},
     privacy::Guarantee,
     randomize::{FeatureReward, FeatureRewardParams, FeatureRewardReport},
-    saved,
+    wire,
 };
 
-const KIND: &str = "online ucb";
+const KIND: &str = "online ucb 1";
 /// Reports beyond this were sent by nobody who uses the randomiser, and their squares could overflow.
 const LARGEST: f64 = 1e40;
 
@@ -308,12 +308,12 @@ impl OnlineUcb {
 
     /// The whole state; nothing in it was not sent by people in this form.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, &self.saved())
+        wire::save(KIND, &self.saved())
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        saved::load::<Saved>(KIND, bytes)?.revive()
+        wire::load::<Saved>(KIND, bytes)?.revive()
     }
 
     pub(super) fn saved(&self) -> Saved {

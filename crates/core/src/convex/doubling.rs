@@ -20,10 +20,10 @@ use crate::{
     Error, Result,
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel, Unit},
-    saved,
+    wire,
 };
 
-const KIND: &str = "doubling private bandit";
+const KIND: &str = "doubling private bandit 1";
 /// Parameters, epoch, and what is kept of the epochs before, as they are saved.
 type Numbers = (PrivateBanditParams, u32, u64, u64, BanditCounts);
 /// Epochs that are checked, and hence promised, before the start.
@@ -150,7 +150,7 @@ where
     /// The whole state but the set, generator included: protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
         let numbers: Numbers = (self.params, self.epoch, self.before, self.released, self.past);
-        saved::save(KIND, &(numbers, self.current.as_ref().map(PrivateBandit::save)))
+        wire::save(KIND, &(numbers, self.current.as_ref().map(PrivateBandit::save)))
     }
 
     /// Continues on the same set as [`PrivateBandit::resume`] does.
@@ -160,7 +160,7 @@ where
         decisions_made: u64,
         releases_made: u64,
     ) -> Result<Self> {
-        let (numbers, current): (Numbers, Option<Vec<u8>>) = saved::load(KIND, bytes)?;
+        let (numbers, current): (Numbers, Option<Vec<u8>>) = wire::load(KIND, bytes)?;
         let (params, epoch, before, released, past) = numbers;
         let worst = worst_epoch(&params, &set)?;
         let left = releases_made.saturating_sub(released);

@@ -124,8 +124,8 @@ mod tests {
         for position in 0..100 {
             let text = serde_json::to_string(&noise).unwrap();
             let mut from_text: SecureNoise = serde_json::from_str(&text).unwrap();
-            let bytes = crate::saved::save("noise", &noise);
-            let mut from_bytes: SecureNoise = crate::saved::load("noise", &bytes).unwrap();
+            let bytes = crate::wire::save("noise", &noise);
+            let mut from_bytes: SecureNoise = crate::wire::load("noise", &bytes).unwrap();
             let next = noise.bits();
             let ahead =
                 |other: &mut SecureNoise| (0..200).map(|_| other.bits()).collect::<Vec<_>>();

@@ -20,10 +20,10 @@ use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
     linalg::dot,
-    saved,
+    wire,
 };
 
-const KIND: &str = "online gradient descent";
+const KIND: &str = "online gradient descent 1";
 
 /// How far a round moves.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -146,12 +146,12 @@ impl GradientDescent {
 
     /// The whole state.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, self)
+        wire::save(KIND, self)
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let saved: GradientDescent = saved::load(KIND, bytes)?;
+        let saved: GradientDescent = wire::load(KIND, bytes)?;
         saved.validate()?;
         Ok(saved)
     }

@@ -14,10 +14,10 @@ use crate::{
     Error, Result,
     error::{not_negative, positive},
     randomize::Gradient,
-    saved,
+    wire,
 };
 
-const KIND: &str = "online learner";
+const KIND: &str = "online learner 1";
 
 /// Which algorithm learns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -411,12 +411,12 @@ impl OnlineLearner {
 
     /// The whole state.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, self)
+        wire::save(KIND, self)
     }
 
     /// Continues bit for bit where [`OnlineLearner::save`] stopped.
     pub fn resume(bytes: &[u8]) -> Result<Self> {
-        saved::load(KIND, bytes)
+        wire::load(KIND, bytes)
     }
 }
 

@@ -11,10 +11,10 @@ use crate::{
     Error, Result,
     noise::Noise,
     randomize::{Gradient, GradientReport, Randomizer},
-    saved,
+    wire,
 };
 
-const KIND: &str = "linear model";
+const KIND: &str = "linear model 1";
 
 /// A linear predictor that learns online.
 ///
@@ -176,12 +176,12 @@ impl LinearModel {
 
     /// The whole state.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, &(self.learner.save(), self.loss))
+        wire::save(KIND, &(self.learner.save(), self.loss))
     }
 
     /// Continues bit for bit where [`LinearModel::save`] stopped.
     pub fn resume(bytes: &[u8]) -> Result<Self> {
-        let (learner, loss): (Vec<u8>, Loss) = saved::load(KIND, bytes)?;
+        let (learner, loss): (Vec<u8>, Loss) = wire::load(KIND, bytes)?;
         Ok(LinearModel { learner: OnlineLearner::resume(&learner)?, loss })
     }
 }

@@ -36,10 +36,10 @@ use crate::{
     Error, Result,
     error::{finite_vector, positive},
     linalg::{dot, lanes::arch, triangle},
-    saved,
+    wire,
 };
 
-const KIND: &str = "maler";
+const KIND: &str = "maler 1";
 
 /// Parameters of [`Maler`].
 ///
@@ -249,12 +249,12 @@ impl Maler {
 
     /// The whole state.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, self)
+        wire::save(KIND, self)
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let mut saved: Maler = saved::load(KIND, bytes)?;
+        let mut saved: Maler = wire::load(KIND, bytes)?;
         saved.revive()?;
         Ok(saved)
     }

@@ -52,7 +52,7 @@ impl Contribution {
         self.clipped
     }
 
-    pub(super) fn clipper(&self) -> &Clipper {
+    pub(crate) fn clipper(&self) -> &Clipper {
         &self.clipper
     }
 

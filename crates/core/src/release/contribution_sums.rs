@@ -4,7 +4,7 @@
 //! the total is the same number in every order, and what a stream releases of it is the same draw.
 
 use super::clip::{Clipper, Contribution, power_of_two};
-use crate::{Error, Result, error::finite_vector, noise::Noise};
+use crate::{Error, Result, error::finite_vector};
 
 /// The sum of many clipped contributions, on the grid of the stream that made them.
 ///
@@ -27,11 +27,10 @@ pub struct ContributionSums {
     count: u64,
 }
 
-/// Prints no entries: a log line must not show people.
+/// Prints nothing, the count neither: how many people came may be what is protected.
 impl std::fmt::Debug for ContributionSums {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut shown = formatter.debug_struct("ContributionSums");
-        shown.field("count", &self.count).finish_non_exhaustive()
+        formatter.debug_struct("ContributionSums").finish_non_exhaustive()
     }
 }
 
@@ -58,11 +57,8 @@ impl ContributionSums {
         Ok(())
     }
 
-    /// What a simulation says that `count` people contribute, in the units of the data: the upper triangle by rows, then the vector.
-    ///
-    /// Only for a source of noise that protects nobody; with another one this does not compile.
-    pub fn simulated<N: Noise>(clipper: Clipper, sums: &[f64], count: u64) -> Result<Self> {
-        const { assert!(!N::PROTECTS_PEOPLE, "people's contributions are clipped one by one") };
+    /// What a simulation says that `count` people contribute, in the units of the data. Streams take it on noise that protects nobody.
+    pub(super) fn simulated(clipper: Clipper, sums: &[f64], count: u64) -> Result<Self> {
         finite_vector("sums", sums, clipper.domain().coordinates())?;
         let units = sums.iter().zip(clipper.exponents());
         // Sums beyond 2^120 units have no meaning; cut there, they can still be added up.
@@ -71,6 +67,12 @@ impl ContributionSums {
         let whole = |part| unit(part).clamp(-largest, largest).round() as i128;
         let entries = units.map(whole).collect();
         Ok(ContributionSums { clipper, entries, count })
+    }
+
+    /// Forgets all contributions: they have been absorbed.
+    pub(super) fn clear(&mut self) {
+        self.entries.fill(0);
+        self.count = 0;
     }
 
     /// How many contributions are in it.

@@ -258,11 +258,6 @@ impl PrivateSumPlan {
         self.0
     }
 
-    /// How many contributions there are up to the first release.
-    pub(crate) fn first_release(&self) -> u64 {
-        self.0.schedule.first()
-    }
-
     /// Standard deviation of the noise in every coordinate of release number `index`.
     pub fn deviations(&self, index: u64) -> Result<Vec<f64>> {
         self.0.engine.checked_deviations(index)

@@ -26,12 +26,12 @@ use crate::{
     Error, Result,
     noise::Noise,
     privacy::{Event, Guarantee},
-    saved,
+    wire,
 };
 
 /// The name under which a state is saved holds that of its noise, so that simulation noise cannot be resumed as secure.
 fn kind<N: Noise>() -> String {
-    format!("private sum on {}", N::NAME)
+    format!("private sum on {} 1", N::NAME)
 }
 
 /// A running sum of people's contributions, released under noise.
@@ -104,12 +104,24 @@ impl<N: Noise> PrivateSum<N> {
     }
 
     /// Adds many contributions, up to the next release and not beyond it ([`PrivateSum::until_release`]): the same numbers as if they
-    /// had come one by one. An error changes nothing.
-    pub fn absorb_sums(&mut self, sums: &ContributionSums) -> Result<Option<Release>> {
-        match sums.count() {
-            0 => Ok(None),
-            count => self.absorb_with(sums.clipper(), count, |total| sums.add_to(total)),
+    /// had come one by one. They are then taken out of `sums`, so that nobody is counted twice. An error changes nothing.
+    pub fn absorb_sums(&mut self, sums: &mut ContributionSums) -> Result<Option<Release>> {
+        let count = sums.count();
+        if count == 0 {
+            return Ok(None);
         }
+        let release = self.absorb_with(sums.clipper(), count, |total| sums.add_to(total))?;
+        sums.clear();
+        Ok(release)
+    }
+
+    /// Adds what a simulation says that `count` people contribute, in the units of the data: the upper triangle by rows, then the vector.
+    ///
+    /// Only on a source of noise that protects nobody; with another one this does not compile.
+    pub fn absorb_simulated(&mut self, sums: &[f64], count: u64) -> Result<Option<Release>> {
+        const { assert!(!N::PROTECTS_PEOPLE, "people's contributions are clipped one by one") };
+        let mut sums = ContributionSums::simulated(self.state.plan.clipper, sums, count)?;
+        self.absorb_sums(&mut sums)
     }
 
     fn absorb_with(
@@ -147,8 +159,8 @@ impl<N: Noise> PrivateSum<N> {
         self.step(&entries, round).map(Some)
     }
 
-    /// A tick of the caller's clock: adds all contributions since the last one, none if there are none, and releases the sum.
-    /// An error changes nothing.
+    /// A tick of the caller's clock: adds all contributions since the last one, none if there are none, and releases the sum. They are then
+    /// taken out of `sums`, which is empty for the next tick. An error changes nothing.
     ///
     /// Times, the number of releases and [`Release::round`], which counts ticks, say nothing of how many contributions there were.
     ///
@@ -164,11 +176,11 @@ impl<N: Noise> PrivateSum<N> {
     /// let mut since = ContributionSums::new(*sum.clipper());
     /// since.add(&sum.clip_with_reward(&[0.6, 0.8], 1.0)?)?;
     /// since.add(&sum.clip_with_reward(&[0.8, 0.6], 0.0)?)?;
-    /// let release = sum.tick(&since)?;
-    /// assert_eq!(release.round(), 1);
+    /// let release = sum.tick(&mut since)?;
+    /// assert_eq!((release.round(), since.count()), (1, 0));
     /// # Ok::<(), reticent::Error>(())
     /// ```
-    pub fn tick(&mut self, sums: &ContributionSums) -> Result<Release> {
+    pub fn tick(&mut self, sums: &mut ContributionSums) -> Result<Release> {
         self.expect(sums.clipper())?;
         let State { plan, round, .. } = &self.state;
         if plan.schedule != Schedule::Clock {
@@ -177,15 +189,17 @@ impl<N: Noise> PrivateSum<N> {
             return Err(Error::invalid("schedule", format!("{:?}", plan.schedule), remedy));
         }
         let round = round + 1;
-        if round > plan.horizon {
+        if round > plan.horizon || self.state.step >= plan.engine.capacity() {
             return Err(Error::HorizonExceeded { round, horizon: plan.horizon });
         }
         let mut entries = self.state.pending.clone();
         sums.add_to(&mut entries);
-        self.step(&entries, round)
+        let release = self.step(&entries, round)?;
+        sums.clear();
+        Ok(release)
     }
 
-    fn expect(&self, clipper: &Clipper) -> Result<()> {
+    pub(crate) fn expect(&self, clipper: &Clipper) -> Result<()> {
         if *clipper == self.state.plan.clipper {
             return Ok(());
         }
@@ -317,11 +331,12 @@ impl<N: Noise> PrivateSum<N> {
 impl<N: Noise + DeserializeOwned> State<N> {
     /// Reads a state and checks that its parts fit each other, which a checksum cannot.
     fn load(bytes: &[u8]) -> Result<Self> {
-        let state: Self = saved::load(&kind::<N>(), bytes)?;
+        let state: Self = wire::load(&kind::<N>(), bytes)?;
         let coordinates = state.plan.clipper.domain().coordinates();
         let fits = state.pending.len() == coordinates
             && state.plan.engine.fits(coordinates, state.step)
-            && state.round <= state.plan.horizon;
+            && state.round <= state.plan.horizon
+            && state.round < state.next;
         if fits {
             return Ok(state);
         }
@@ -336,7 +351,7 @@ impl<N: Noise + DeserializeOwned> State<N> {
 impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
     /// The whole state, generator included: protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(&kind::<N>(), &self.state)
+        wire::save(&kind::<N>(), &self.state)
     }
 
     /// Continues bit for bit from saved bytes, if no release has left since they were saved.

@@ -21,12 +21,12 @@ use crate::{
     geometry::Polytope,
     noise::{DiscreteGaussian, Noise},
     privacy::{Event, Guarantee, Mode, TrustModel, gaussian, grid},
-    saved,
+    wire,
 };
 
 /// The name under which a state is saved holds that of its noise, so that simulation noise cannot be resumed as secure.
 fn kind<N: Noise>() -> String {
-    format!("safe agent on {}", N::NAME)
+    format!("safe agent on {} 1", N::NAME)
 }
 
 /// No bound, weight or inverse of one is larger: products of a few of them stay finite.
@@ -422,12 +422,12 @@ impl<N: Noise> Agent<N> {
 impl<N: Noise + Serialize + DeserializeOwned> Agent<N> {
     /// The whole state, generator included: protect these bytes as the responses themselves.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(&kind::<N>(), &self.state)
+        wire::save(&kind::<N>(), &self.state)
     }
 
     /// Continues bit for bit; refuses a state older than what was answered already, which would repeat noise.
     pub fn resume(bytes: &[u8], answers_given: u64) -> Result<Self> {
-        let state: State<N> = saved::load(&kind::<N>(), bytes)?;
+        let state: State<N> = wire::load(&kind::<N>(), bytes)?;
         refuse_older("saved agent", state.answered, answers_given)?;
         Ok(Agent { state })
     }

@@ -22,14 +22,14 @@ use crate::{
     Error, Result,
     error::finite_vector,
     noise::{Noise, uniform_direction},
-    saved,
+    wire,
 };
 
 mod params;
 
 pub use params::{CoordinatorParams, CoordinatorPlan, Rule};
 
-const KIND: &str = "safe coordinator";
+const KIND: &str = "safe coordinator 1";
 /// What rounding in a row's sum may amount to, relative to its terms.
 const ROUNDING: f64 = 1e-12;
 
@@ -408,7 +408,7 @@ fn vet(
 impl<N: Noise + Serialize + DeserializeOwned> Coordinator<N> {
     /// The whole state: private reports only, nothing that reveals a response.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, &self.state)
+        wire::save(KIND, &self.state)
     }
 
     /// Continues bit for bit, if no decision has left since the bytes were saved: an older state would hand out tickets twice, and learn
@@ -416,7 +416,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Coordinator<N> {
     ///
     /// `decisions_made` is the number of decisions that have left so far, from the caller's own log.
     pub fn resume(bytes: &[u8], decisions_made: u64) -> Result<Self> {
-        let state: State<N> = saved::load(KIND, bytes)?;
+        let state: State<N> = wire::load(KIND, bytes)?;
         refuse_older("saved coordinator", state.next, decisions_made)?;
         let plan = state.params.check()?;
         let damaged =

@@ -13,7 +13,7 @@ use reticent::{
     },
     noise::Noise,
     privacy::Guarantee,
-    release::{ContributionSums, Domain, Release, Schedule},
+    release::{Domain, Release, Schedule},
 };
 
 use super::{Setting, trial_seeds, width_remark};
@@ -164,10 +164,7 @@ impl Running {
             }
             Running::Private(curator) => {
                 let entries: Vec<f64> = block.gram.iter().chain(&block.moment).copied().collect();
-                let clipper = *curator.no_sums().clipper();
-                let sums =
-                    ContributionSums::simulated::<FastNoise>(clipper, &entries, block.rounds)?;
-                curator.absorb_sums(&sums)?;
+                curator.absorb_simulated(&entries, block.rounds)?;
             }
             Running::Tree(tree) => tree.absorb(block)?,
         }

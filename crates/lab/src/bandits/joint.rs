@@ -223,7 +223,7 @@ impl JointLines {
             mechanism: self.stream_mechanism()?,
             schedule: self.schedule,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
-            restart_every: self.restart_every,
+            restart_every: self.restart_every.filter(|every| *every < setting.rounds),
             ..JointParams::new(bounds, epsilon, delta, Some(setting.rounds))
         })
     }

@@ -76,6 +76,26 @@ fn every_kept_input_is_survived() {
     }
 }
 
+/// Bytes that a release has written are what the next one reads: whoever changes them gives the kind or the message its next version, keeps
+/// the old file, and writes the new one with RETICENT_WRITE_VECTORS=1.
+#[test]
+fn states_and_messages_have_the_bytes_they_had() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire");
+    let write = std::env::var_os("RETICENT_WRITE_VECTORS").is_some();
+    let mut compared = 0;
+    for (name, bytes) in targets::stored() {
+        let path = folder.join(&name);
+        if write {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(&path, &bytes).unwrap();
+        }
+        let kept = std::fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(kept == bytes, "{name} is not what it was");
+        compared += 1;
+    }
+    assert!(compared > 20, "{compared}");
+}
+
 #[test]
 fn seconds_of_fuzzing_find_nothing() {
     let findings = fuzz(Duration::from_secs(4), 1);

@@ -13,7 +13,7 @@ use reticent::{
     online::{Method, OnlineLearner, OnlineParams},
     privacy::Event,
     randomize::{Bounds, FeatureRewardParams, FeatureRewardReport, Gradient},
-    release::{Calibration, Domain, PrivateSum, PrivateSumParams, Schedule},
+    release::{Calibration, ContributionSums, Domain, PrivateSum, PrivateSumParams, Schedule},
     safe::{
         self, Agent, AgentParams, Coordinator, CoordinatorParams, Objective, ResponsePrivacy,
         Simplex,
@@ -50,6 +50,15 @@ pub(super) fn all() -> Vec<Target> {
         assert!(!target.seeds.is_empty(), "{} has no seeds", target.name);
     }
     targets
+}
+
+/// What is stored and what travels, as this build writes it: the first seed of each.
+pub(super) fn stored() -> Vec<(String, Vec<u8>)> {
+    let named = |ending: &'static str| {
+        move |mut target: Target| (format!("{}{ending}", target.name), target.seeds.swap_remove(0))
+    };
+    let messages = messages().into_iter().map(named(".json"));
+    messages.chain(states().into_iter().map(named(".bin"))).collect()
 }
 
 /// The files of a folder whose names end so; none if there is no folder.
@@ -288,6 +297,8 @@ fn sum_state() -> Target {
             }
             drop(sum.guarantee(1e-5));
             drop(sum.deviations(3));
+            drop(sum.until_release());
+            drop(sum.tick(&mut ContributionSums::new(*sum.clipper())));
         }
     })
 }

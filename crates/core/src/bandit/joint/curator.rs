@@ -16,7 +16,8 @@
 //! differentially private with its curve, whatever was released before (its noise is fresh, so earlier releases are constants to it);
 //! what comes after is a function of releases and of other people's data. So the guarantee of one interaction is that of one stream,
 //! however many there are (parallel composition, adaptively). Somebody who takes part more than once may be in several streams, whose
-//! events compose: restarts are for one contribution a person.
+//! events compose: restarts are for one contribution a person. What a warm start brought is forgotten with the first stream, but whoever
+//! took part in the earlier learner and in this one did so for ever: certificates go on naming it.
 //!
 //! **Two phases.** A curator that [holds releases](Curator::hold_releases) makes a release without using it until [`Curator::commit`].
 
@@ -28,12 +29,12 @@ use crate::{
     bandit::{Arms, Policy, RulePlan},
     error::finite_vector,
     noise::Noise,
-    privacy::{Event, Guarantee, TrustModel, Unit},
+    privacy::{Event, Guarantee, Mode, TrustModel, Unit},
     release::{Contribution, ContributionSums, PrivateSum, PrivateSumPlan, Release},
-    saved,
+    wire,
 };
 
-pub(super) const KIND: &str = "curator";
+pub(super) const KIND: &str = "curator 1";
 
 /// All but the running sum.
 #[derive(Clone, Serialize, Deserialize)]
@@ -43,8 +44,10 @@ pub(super) struct State {
     pub(super) policy: Policy,
     /// The last release of the present stream.
     pub(super) release: Option<Release>,
-    /// What the learner began with.
+    /// What the learner began with: those people are in its certificates for ever.
     pub(super) legacy: Option<Legacy>,
+    /// Whether the present stream began with it too.
+    pub(super) uses_legacy: bool,
 }
 
 /// A linear bandit's learner under joint differential privacy.
@@ -95,7 +98,7 @@ impl<N: Noise> Curator<N> {
         let JointPlan { params, plan, rule, .. } = plan;
         let fresh = params.restart_every.map(|_| plan.clone());
         let policy = rule.cold_policy();
-        let state = State { params, rule, policy, release: None, legacy: None };
+        let state = State { params, rule, policy, release: None, legacy: None, uses_legacy: false };
         Curator { sum: plan.start(noise), state, fresh, holds_releases: false, held: None }
     }
 
@@ -105,7 +108,7 @@ impl<N: Noise> Curator<N> {
         // The policy that it begins with may fail too, so that alpha has one more share.
         self.state.rule = self.state.rule.with_one_more_release();
         self.state.policy = self.state.rule.policy_or_cold(&legacy.release().numbered(1));
-        self.state.legacy = Some(legacy);
+        (self.state.legacy, self.state.uses_legacy) = (Some(legacy), true);
         Ok(self)
     }
 
@@ -132,10 +135,16 @@ impl<N: Noise> Curator<N> {
     /// Learns the reward of an arm with these features, both clipped to their bounds; says whether sums were released. An error
     /// changes nothing.
     pub fn observe(&mut self, features: &[f64], reward: f64) -> Result<bool> {
+        let contribution = self.contribution(features, reward)?;
+        self.absorb(&contribution)
+    }
+
+    /// What a person with these features and this reward contributes, for [`ContributionSums::add`]: the reward is centred, and both
+    /// are clipped.
+    pub fn contribution(&self, features: &[f64], reward: f64) -> Result<Contribution> {
         finite_vector("reward", &[reward], 1)?;
         let (reward, _) = self.state.params.centred(reward);
-        let contribution = self.sum.clipper().clip_with_reward(features, reward)?;
-        self.absorb(&contribution)
+        self.sum.clipper().clip_with_reward(features, reward)
     }
 
     /// Takes a contribution of zeros, which somebody with such features could have made: for a person whose data cannot be used, so
@@ -152,7 +161,11 @@ impl<N: Noise> Curator<N> {
     }
 
     /// The contribution of features on the grid; a reward of `None` contributes zeros.
-    pub(super) fn contribution(&self, units: &[i32], reward: Option<f64>) -> Result<Contribution> {
+    pub(super) fn contribution_of_units(
+        &self,
+        units: &[i32],
+        reward: Option<f64>,
+    ) -> Result<Contribution> {
         let clipper = self.sum.clipper();
         match reward {
             Some(reward) => clipper.contribution_of(units, self.state.params.centred(reward).0),
@@ -162,25 +175,43 @@ impl<N: Noise> Curator<N> {
 
     pub(super) fn absorb(&mut self, contribution: &Contribution) -> Result<bool> {
         self.nothing_held()?;
+        self.sum.expect(contribution.clipper())?;
         self.begin_stream();
         let release = self.sum.absorb(contribution)?;
         Ok(self.learn(release))
     }
 
-    /// Takes many contributions at once, at most up to the next release ([`Curator::until_release`]).
-    pub fn absorb_sums(&mut self, sums: &ContributionSums) -> Result<bool> {
-        self.nothing_held()?;
-        self.begin_stream();
+    /// Takes many contributions at once, at most up to the next release ([`Curator::until_release`]), and takes them out of `sums`. With
+    /// restarts they come one by one. An error changes nothing.
+    pub fn absorb_sums(&mut self, sums: &mut ContributionSums) -> Result<bool> {
+        self.one_stream()?;
         let release = self.sum.absorb_sums(sums)?;
         Ok(self.learn(release))
     }
 
-    /// How many contributions there are up to the next release, that of the last one included; `None` if no release comes any more.
-    pub fn until_release(&self) -> Option<u64> {
-        match &self.fresh {
-            Some(plan) if self.sum.is_over() => Some(plan.first_release()),
-            _ => self.sum.until_release(),
+    /// Takes what a simulation says that many people contribute: see [`PrivateSum::absorb_simulated`]. On noise that protects people this
+    /// does not compile.
+    pub fn absorb_simulated(&mut self, sums: &[f64], count: u64) -> Result<bool> {
+        self.one_stream()?;
+        let release = self.sum.absorb_simulated(sums, count)?;
+        Ok(self.learn(release))
+    }
+
+    fn one_stream(&self) -> Result<()> {
+        self.nothing_held()?;
+        match self.state.params.restart_every {
+            None => Ok(()),
+            Some(every) => {
+                let remedy = "a block might end in another stream: give contributions one by one";
+                Err(Error::invalid("restart_every", every, remedy))
+            }
         }
+    }
+
+    /// Without restarts, how many contributions there are up to the next release, that of the last one included; `None` if no
+    /// release comes any more.
+    pub fn until_release(&self) -> Option<u64> {
+        self.sum.until_release()
     }
 
     /// No contributions yet, to be filled and given to [`Curator::absorb_sums`].
@@ -195,7 +226,7 @@ impl<N: Noise> Curator<N> {
         {
             self.sum.restart(plan.clone());
             self.state.policy = self.state.rule.cold_policy();
-            (self.state.release, self.state.legacy) = (None, None);
+            (self.state.release, self.state.uses_legacy) = (None, false);
         }
     }
 
@@ -203,11 +234,11 @@ impl<N: Noise> Curator<N> {
     fn learn(&mut self, release: Option<Release>) -> bool {
         let Some(release) = release else { return false };
         let policy = match &self.state.legacy {
-            None => self.state.rule.policy_or_cold(&release),
-            Some(legacy) => {
+            Some(legacy) if self.state.uses_legacy => {
                 let both = release.plus(legacy.release(), release.index() + 1);
                 self.state.rule.policy_or_cold(&both)
             }
+            _ => self.state.rule.policy_or_cold(&release),
         };
         self.held = Some((policy, release));
         if !self.holds_releases {
@@ -297,9 +328,16 @@ impl<N: Noise> Curator<N> {
             let remedy = "there is nothing to begin with before the first one";
             return Err(Error::invalid("releases", 0, remedy));
         };
-        let State { params, legacy, .. } = &self.state;
-        let learner = Earlier::new::<N>(release, *self.sum.promise(), self.sum.replays(), params);
-        Ok(Legacy::new(release, learner, params.bounds, legacy.as_ref()))
+        let State { params, legacy, uses_legacy, .. } = &self.state;
+        if params.mode == Mode::Paper {
+            let remedy = "published constants are for one run, and Wishart noise has no mean of 0: use `exact` mode";
+            return Err(Error::invalid("mode", "paper", remedy));
+        }
+        let own = params.claim(self.sum.guarantee(params.delta)?)?;
+        let (promise, replays) = (*self.sum.promise(), self.sum.replays());
+        let learner = Earlier::new::<N>(release, promise, replays, &own, params);
+        let before = legacy.as_ref().filter(|_| *uses_legacy);
+        Ok(Legacy::new(release, learner, params.bounds, before))
     }
 
     /// What the present stream will have told about one person, replays included.
@@ -336,27 +374,27 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
     /// is in use in whatever learner is resumed from it.
     pub fn save(&self) -> Vec<u8> {
         let Some((policy, release)) = &self.held else {
-            return saved::save(KIND, &(self.sum.save(), &self.state));
+            return wire::save(KIND, &(self.sum.save(), &self.state));
         };
         let (policy, release) = (policy.clone(), Some(release.clone()));
-        saved::save(KIND, &(self.sum.save(), &State { policy, release, ..self.state.clone() }))
+        wire::save(KIND, &(self.sum.save(), &State { policy, release, ..self.state.clone() }))
     }
 
     /// Continues bit for bit, if no release has left since the bytes were saved: see [`PrivateSum::resume`].
     pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
-        let (sum, state): (Vec<u8>, State) = saved::load(KIND, bytes)?;
+        let (sum, state): (Vec<u8>, State) = wire::load(KIND, bytes)?;
         Curator::checked(PrivateSum::resume(&sum, releases_made)?, state)
     }
 
     /// Continues from an older state and pays for the replay: see [`PrivateSum::resume_charged`].
     pub fn resume_charged(bytes: &[u8], releases_made: u64, charged_before: u64) -> Result<Self> {
-        let (sum, state): (Vec<u8>, State) = saved::load(KIND, bytes)?;
+        let (sum, state): (Vec<u8>, State) = wire::load(KIND, bytes)?;
         Curator::checked(PrivateSum::resume_charged(&sum, releases_made, charged_before)?, state)
     }
 
     /// Whether the parts of a state that was read fit each other, which a checksum cannot tell.
     fn checked(sum: PrivateSum<N>, state: State) -> Result<Self> {
-        let State { params, rule, policy, release, legacy } = &state;
+        let State { params, rule, policy, release, legacy, uses_legacy } = &state;
         params.check_parts()?;
         let d = params.bounds.dimension;
         rule.check(d)?;
@@ -371,7 +409,8 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
         let domain = sum.clipper().domain();
         let fits = release.as_ref().is_none_or(|release| release.domain() == domain)
             && params.domain()? == *domain
-            && fresh.as_ref().is_none_or(|plan| plan.clipper() == sum.clipper());
+            && fresh.as_ref().is_none_or(|plan| plan.clipper() == sum.clipper())
+            && (!uses_legacy || legacy.is_some());
         if fits {
             return Ok(Curator { sum, state, fresh, holds_releases: false, held: None });
         }

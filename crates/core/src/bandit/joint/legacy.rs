@@ -17,10 +17,10 @@ use crate::{
     privacy::{Event, Guarantee, Mode, TrustModel},
     randomize::Bounds,
     release::{Promise, Release},
-    saved,
+    wire,
 };
 
-const KIND: &str = "legacy of a joint LinUCB";
+const KIND: &str = "legacy of a joint LinUCB 1";
 /// Learners in one chain of warm starts, at most.
 const MOST: usize = 1000;
 
@@ -41,9 +41,8 @@ pub(super) struct Earlier {
     /// What it told about one of its people.
     promise: Promise,
     replays: u64,
-    /// What the timing of its rewards rests on.
-    timing: String,
-    contributions_per_person: u64,
+    /// What its guarantee rests on.
+    conditions: Vec<String>,
     /// Contributions it had summed.
     contributions: u64,
     /// Whether its noise was secure; simulated people are protected by nothing.
@@ -55,13 +54,15 @@ impl Earlier {
         release: &Release,
         promise: Promise,
         replays: u64,
+        guarantee: &Guarantee,
         params: &JointParams,
     ) -> Self {
+        let most = params.contributions_per_person;
+        let often = format!("nobody took part in it more than {most} times");
         Earlier {
             promise,
             replays,
-            timing: params.timing(),
-            contributions_per_person: params.contributions_per_person,
+            conditions: guarantee.conditions().iter().cloned().chain([often]).collect(),
             contributions: release.round(),
             secure: N::PROTECTS_PEOPLE,
         }
@@ -101,15 +102,8 @@ impl Legacy {
 
     /// What the earlier learners' guarantees rest on, for somebody who took part in all of them.
     pub(super) fn conditions(&self) -> Vec<String> {
-        let of = |Earlier { timing, contributions_per_person, .. }: &Earlier| {
-            [
-                format!("in the earlier learner: {timing}"),
-                format!(
-                    "nobody took part in the earlier learner more than {contributions_per_person} times"
-                ),
-            ]
-        };
-        self.learners.iter().flat_map(of).collect()
+        let all = self.learners.iter().flat_map(|learner| &learner.conditions);
+        all.map(|condition| format!("in the earlier learner: {condition}")).collect()
     }
 
     /// Who is protected by what, for a learner that begins with it.
@@ -142,12 +136,12 @@ impl Legacy {
 
     /// As bytes, which hold nothing that was not released.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, self)
+        wire::save(KIND, self)
     }
 
     /// What [`Legacy::save`] wrote.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let legacy: Legacy = saved::load(KIND, bytes)?;
+        let legacy: Legacy = wire::load(KIND, bytes)?;
         legacy.check_parts()?;
         Ok(legacy)
     }

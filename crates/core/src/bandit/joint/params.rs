@@ -50,7 +50,8 @@ pub struct JointParams {
     pub mechanism: Mechanism,
     /// When sums are released and the policy learns.
     pub schedule: Schedule,
-    /// Forget everything after every so many contributions, at no cost in privacy: for rewards whose law changes.
+    /// Forget everything after every so many contributions, at no cost in privacy: for rewards whose law changes. There is no end then; a
+    /// horizon is only what the failure probability of a certified rule is shared over.
     #[serde(default)]
     pub restart_every: Option<u64>,
     /// Exact calibration, or the publication's tree, noise and confidence set.
@@ -126,7 +127,13 @@ impl JointParams {
             Mode::Exact => self.exact()?,
             Mode::Paper => self.paper()?,
         };
-        let rule = rule.plan(sums.domain, self.lifetime(), releases)?;
+        // The failure probability is for all streams of the horizon together, or for each if nobody knows how many there are.
+        let streams = match (self.restart_every, self.horizon) {
+            (Some(every), Some(horizon)) => horizon.div_ceil(every),
+            _ => 1,
+        };
+        let horizon = self.horizon.or(self.restart_every);
+        let rule = rule.plan(sums.domain, horizon, releases)?.shared_by(streams);
         Ok(JointPlan { params: *self, sums, plan: sums.check()?, rule })
     }
 
@@ -153,6 +160,10 @@ impl JointParams {
     }
 
     fn check_restarts(&self) -> Result<()> {
+        if self.schedule == Schedule::Clock {
+            let remedy = "a curator counts contributions: take another; streams of sums may release by the clock";
+            return Err(Error::invalid("schedule", "clock", remedy));
+        }
         let Some(every) = self.restart_every else { return Ok(()) };
         let least = self.schedule.first();
         if every < least {
@@ -168,15 +179,18 @@ impl JointParams {
             let remedy = "published constants are for one run: leave it out";
             return Err(Error::invalid("restart_every", every, remedy));
         }
-        Ok(())
+        match self.horizon {
+            Some(horizon) if every > horizon => {
+                let remedy = format!("the horizon of {horizon} comes first: leave one of them out");
+                Err(Error::invalid("restart_every", every, remedy))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// How many contributions a stream takes.
     fn lifetime(&self) -> Option<u64> {
-        match (self.restart_every, self.horizon) {
-            (Some(every), Some(horizon)) => Some(every.min(horizon)),
-            (every, horizon) => every.or(horizon),
-        }
+        self.restart_every.or(self.horizon)
     }
 
     /// A reward cut to its bounds, less their centre; and whether it was cut.
@@ -335,6 +349,10 @@ impl JointParams {
 
     /// In `paper` mode, what the publication claims beside what holds.
     pub(super) fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
+        let guarantee = match (self.restart_every, self.horizon) {
+            (Some(_), Some(horizon)) => guarantee.with_people(horizon),
+            _ => guarantee,
+        };
         let guarantee = guarantee.with_condition(self.timing()).with_condition(FINITE);
         match self.mode {
             Mode::Exact => Ok(guarantee),

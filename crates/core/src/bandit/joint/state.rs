@@ -7,9 +7,9 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{Curator, JointLinUcb};
-use crate::{Error, Result, bandit::Answer, noise::Noise, saved};
+use crate::{Error, Result, bandit::Answer, noise::Noise, wire};
 
-pub(super) const KIND: &str = "joint LinUCB";
+pub(super) const KIND: &str = "joint LinUCB 1";
 
 /// All but the curator and the open decisions.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -27,26 +27,26 @@ impl<N: Noise + Serialize + DeserializeOwned> JointLinUcb<N> {
     /// The state without open decisions, people's data and generator included: protect these bytes as the data itself. A release that
     /// is held is in it, and is in use in whatever learner is resumed from it.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, &(self.curator.save(), &self.state, None::<Vec<u8>>))
+        wire::save(KIND, &(self.curator.save(), &self.state, None::<Vec<u8>>))
     }
 
     /// The state with its open decisions, for a stop in order: their tickets are valid in the learner that is resumed from it.
     ///
     /// Both are one piece, so that open decisions cannot be restored beside a later state, which has counted some of them already.
     pub fn save_with_open(&self) -> Vec<u8> {
-        saved::save(KIND, &(self.curator.save(), &self.state, Some(self.open.save())))
+        wire::save(KIND, &(self.curator.save(), &self.state, Some(self.open.save())))
     }
 
     /// Continues bit for bit, if no release has left since the bytes were saved: see [`Curator::resume`].
     pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
-        let (curator, state, open): Saved = saved::load(KIND, bytes)?;
+        let (curator, state, open): Saved = wire::load(KIND, bytes)?;
         JointLinUcb::checked(Curator::resume(&curator, releases_made)?, state)?
             .with_open(open.as_deref())
     }
 
     /// Continues from an older state and pays for the replay: see [`Curator::resume_charged`].
     pub fn resume_charged(bytes: &[u8], releases_made: u64, charged_before: u64) -> Result<Self> {
-        let (curator, state, open): Saved = saved::load(KIND, bytes)?;
+        let (curator, state, open): Saved = wire::load(KIND, bytes)?;
         let curator = Curator::resume_charged(&curator, releases_made, charged_before)?;
         JointLinUcb::checked(curator, state)?.with_open(open.as_deref())
     }
@@ -70,7 +70,7 @@ impl<N: Noise + Serialize + DeserializeOwned> JointLinUcb<N> {
                 Some(Answer::Reward(reward)) => reward,
                 _ => 0.0,
             };
-            self.curator.contribution(open.features(ticket)?, Some(reward))?;
+            self.curator.contribution_of_units(open.features(ticket)?, Some(reward))?;
             if time > self.state.clock {
                 let remedy = "it is after the state's clock: restore another copy";
                 return Err(Error::invalid("time of an open decision", time, remedy));

@@ -3,8 +3,12 @@ use super::{
     *,
 };
 use crate::{
-    bandit::Problem, noise::SecureNoise, privacy::Mode, randomize::Bounds,
-    release::testing::Seeded, saved,
+    bandit::Problem,
+    noise::SecureNoise,
+    privacy::Mode,
+    randomize::Bounds,
+    release::testing::{Seeded, Silent},
+    wire,
 };
 
 mod window;
@@ -261,10 +265,10 @@ fn it_learns_and_without_feedback_it_does_not() {
 fn parts_of_different_learners_are_refused() {
     type Parts = (Vec<u8>, curator::State);
     let parts = |params: JointParams| -> Parts {
-        saved::load(curator::KIND, &start(params).curator.save()).unwrap()
+        wire::load(curator::KIND, &start(params).curator.save()).unwrap()
     };
     let resume = |sum: &[u8], state: &curator::State| {
-        let bytes = saved::save(curator::KIND, &(sum, state));
+        let bytes = wire::save(curator::KIND, &(sum, state));
         Curator::<Seeded>::resume(&bytes, 0).map(drop)
     };
     let (sum, state) = parts(params());
@@ -279,9 +283,9 @@ fn parts_of_different_learners_are_refused() {
     assert!(resume(&other_sum, &state).is_err());
     assert!(resume(&sum, &curator::State { rule: other_state.rule, ..again() }).is_err());
     let (curator, state, _): (Vec<u8>, State, Option<Vec<u8>>) =
-        saved::load(KIND, &start(params()).save()).unwrap();
+        wire::load(KIND, &start(params()).save()).unwrap();
     let many = State { decisions: u64::MAX, ..state };
-    let bytes = saved::save(KIND, &(curator, many, None::<Vec<u8>>));
+    let bytes = wire::save(KIND, &(curator, many, None::<Vec<u8>>));
     assert!(JointLinUcb::<Seeded>::resume(&bytes, 0).is_err());
 }
 
@@ -304,20 +308,20 @@ fn contributions_that_come_together_are_those_that_come_one_by_one() {
         for number in next..next + count {
             let (features, reward) = person(number);
             single.observe(&features, reward).unwrap();
-            let units = many.units_of(&features).unwrap();
-            sums.add(&many.contribution(&units, Some(reward)).unwrap()).unwrap();
+            sums.add(&many.contribution(&features, reward).unwrap()).unwrap();
         }
-        many.absorb_sums(&sums).unwrap();
+        many.absorb_sums(&mut sums).unwrap();
+        assert_eq!(sums.count(), 0, "nobody is counted twice");
         next += count;
         assert_eq!(single.policy(), many.policy());
     }
     assert!(single.releases() > 10 && single.save() == many.save());
     // Never over a release: then it would be the sum of other people.
     let mut beyond = many.no_sums();
-    let contribution = many.contribution(&[1, 1], Some(0.5)).unwrap();
+    let contribution = many.contribution(&[0.1, 0.1], 0.5).unwrap();
     (0..=many.until_release().unwrap()).for_each(|_| beyond.add(&contribution).unwrap());
     let before = many.save();
-    assert!(many.absorb_sums(&beyond).is_err());
+    assert!(many.absorb_sums(&mut beyond).is_err());
     assert_eq!(many.save(), before);
 }
 
@@ -349,6 +353,21 @@ fn a_curator_that_restarts_forgets_and_goes_on_at_the_same_price() {
             learner = Curator::resume(&bytes, releases).unwrap();
         }
     }
+    // What is learnt in a later stream is what a new learner learns from the same people, and its noise is not that of the first.
+    let run = |noise: u64, skipped: u64| {
+        let mut learner = plan.clone().curator(Seeded(noise));
+        (0..skipped).for_each(|number| assert!(learner.observe(&person(number).0, 0.9).is_ok()));
+        (0..64).for_each(|number| assert!(learner.observe(&person(number).0, 0.1).is_ok()));
+        learner.release().unwrap().sums().to_vec()
+    };
+    let silent = |skipped: u64| {
+        let mut learner = plan.clone().curator(Silent);
+        (0..skipped).for_each(|number| assert!(learner.observe(&person(number).0, 0.9).is_ok()));
+        (0..64).for_each(|number| assert!(learner.observe(&person(number).0, 0.1).is_ok()));
+        learner.release().unwrap().sums().to_vec()
+    };
+    assert_eq!(silent(300), silent(0));
+    assert_ne!(run(9, 300), run(9, 0));
     let each = seen.windows(2).take_while(|pair| pair[0] < pair[1]).count() + 1;
     assert_eq!(seen[..each], seen[each..2 * each], "every stream has the same times");
     assert!(!learner.is_over() && !learner.is_frozen());
@@ -511,4 +530,42 @@ fn open_decisions_take_little_memory_and_no_place_in_the_state() {
     assert!(learner.save().len() <= empty + 8);
     let whole = learner.save_with_open().len();
     assert!(whole < empty + 1000 * (50 * 4 + 30), "{whole}");
+}
+
+/// Three learners, each beginning with what the one before released: sums and costs of all of them, and a restart forgets sums only.
+#[test]
+fn a_chain_of_warm_starts_adds_sums_and_costs() {
+    let params = JointParams { horizon: Some(300), ..params() };
+    let mu = |guarantee: &Guarantee| guarantee.curve().mu().unwrap();
+    let observe = |learner: &mut Curator<Seeded>, count: u64| {
+        for number in 0..count {
+            let (features, reward) = person(number);
+            learner.observe(&features, reward).unwrap();
+        }
+    };
+    let mut first = params.check().unwrap().curator(Seeded(1));
+    observe(&mut first, 64);
+    let mut second =
+        params.check().unwrap().curator_from(first.legacy().unwrap(), Seeded(2)).unwrap();
+    observe(&mut second, 64);
+    let forgetful = JointParams { restart_every: Some(100), ..params };
+    let mut third =
+        forgetful.check().unwrap().curator_from(second.legacy().unwrap(), Seeded(3)).unwrap();
+    assert_eq!(second.legacy().unwrap().release().round(), 128);
+    let both = |learner: &Curator<Seeded>| learner.guarantee_of_both().unwrap().unwrap();
+    let own = mu(&first.guarantee().unwrap());
+    assert!((mu(&both(&second)) / own - 2.0_f64.sqrt()).abs() < 1e-6);
+    let third_own = mu(&third.guarantee().unwrap());
+    let all = (2.0 * own * own + third_own * third_own).sqrt();
+    assert!((mu(&both(&third)) / all - 1.0).abs() < 1e-6);
+    observe(&mut third, 101);
+    assert!((mu(&both(&third)) / all - 1.0).abs() < 1e-6, "people who were in several stay so");
+    let conditions = third.guarantee().unwrap().conditions().join(" ");
+    assert!(conditions.contains("an earlier one"), "{conditions}");
+    observe(&mut third, 63);
+    assert_eq!(third.legacy().unwrap().release().round(), 64, "the sums are forgotten");
+    let published = JointParams::published(Problem::unit(2), 1.0, 1e-6, 300);
+    let mut published = published.check().unwrap().curator(Seeded(4));
+    observe(&mut published, 3);
+    assert!(published.legacy().unwrap_err().to_string().contains("one run"));
 }

@@ -17,7 +17,8 @@
 //! same place, by another clipped one; later people's are functions of their own data and of releases. That is the neighbouring relation
 //! for which [`PrivateSum`](crate::release::PrivateSum) states its curve.
 //!
-//! A reward that comes after its decision has closed is answered with `late`, which depends on the calls above and not on the reward.
+//! A reward that comes after its decision has closed is answered with `late`, or as unknown if the learner has been restarted since; that
+//! depends on the calls above and not on the reward.
 
 use serde::{Deserialize, Serialize};
 

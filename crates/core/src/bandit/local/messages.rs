@@ -1,23 +1,28 @@
 //! What travels between person and server: plain, versioned, and checked when read.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::{
     Error, Result,
     bandit::{Arms, Policy},
     error::finite_vector,
     noise::Noise,
+    wire::hex,
 };
 
-/// The version of both messages.
-pub(super) const VERSION: u16 = 1;
+/// The version of all messages, batches included.
+pub(crate) const VERSION: u16 = 2;
 
-fn check_version(version: u16) -> Result<()> {
+/// The version of a message, which comes first: nothing behind another version is looked at.
+pub(crate) fn current<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<u16, D::Error> {
+    let version = u16::deserialize(deserializer)?;
     if version == VERSION {
-        return Ok(());
+        return Ok(version);
     }
     let remedy = format!("this library speaks version {VERSION}: update the older half");
-    Err(Error::invalid("version", version, remedy))
+    Err(D::Error::custom(Error::invalid("version", version, remedy)))
 }
 
 /// What the server publishes: how to choose. Everything in it was made from randomised reports.
@@ -25,6 +30,7 @@ fn check_version(version: u16) -> Result<()> {
 #[serde(try_from = "RawModel")]
 pub struct Model {
     version: u16,
+    #[serde(with = "hex")]
     protocol: u64,
     sequence: u64,
     reports: u64,
@@ -45,7 +51,9 @@ pub enum Guide {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawModel {
+    #[serde(deserialize_with = "current")]
     version: u16,
+    #[serde(with = "hex")]
     protocol: u64,
     sequence: u64,
     reports: u64,
@@ -56,7 +64,6 @@ impl TryFrom<RawModel> for Model {
     type Error = Error;
 
     fn try_from(raw: RawModel) -> Result<Self> {
-        check_version(raw.version)?;
         if let Guide::Follow(policy) = &raw.guide {
             // A policy read as it stands could have parts of unequal size.
             Policy::from_parts(
@@ -124,10 +131,12 @@ impl Model {
 #[serde(try_from = "RawReport")]
 pub struct Report {
     version: u16,
+    #[serde(with = "hex")]
     pub(super) protocol: u64,
     /// The model the person acted on.
     pub(super) model: u64,
     /// 128 random bits, drawn after the report: the same report is counted once.
+    #[serde(with = "hex")]
     pub(super) id: [u64; 2],
     /// Index of the person's level, where levels are public.
     pub(super) level: Option<u16>,
@@ -141,9 +150,12 @@ pub struct Report {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawReport {
+    #[serde(deserialize_with = "current")]
     version: u16,
+    #[serde(with = "hex")]
     protocol: u64,
     model: u64,
+    #[serde(with = "hex")]
     id: [u64; 2],
     level: Option<u16>,
     features: Option<Vec<f64>>,
@@ -154,7 +166,6 @@ impl TryFrom<RawReport> for Report {
     type Error = Error;
 
     fn try_from(raw: RawReport) -> Result<Self> {
-        check_version(raw.version)?;
         finite_vector("values", &raw.values, raw.values.len())?;
         if let Some(features) = &raw.features {
             finite_vector("features", features, features.len())?;

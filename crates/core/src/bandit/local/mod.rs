@@ -35,6 +35,7 @@ mod tests;
 pub use inbox::Absorbed;
 pub(crate) use inbox::Inbox;
 pub use messages::{Guide, Model, Report};
+pub(crate) use messages::{VERSION, current};
 pub use method::Method;
 pub(crate) use method::Randomizer;
 pub use params::{Levels, LocalParams, LocalPlan};

@@ -14,10 +14,10 @@ use crate::{
     error::finite_vector,
     linalg::triangle,
     randomize::{Correlation, Precision},
-    saved,
+    wire,
 };
 
-const KIND: &str = "local server";
+const KIND: &str = "local server 1";
 
 /// The server's half of the protocol. It sees nothing that was not randomised on a device.
 #[derive(Debug, Clone, PartialEq)]
@@ -200,12 +200,12 @@ impl Server {
 
     /// The whole state. There is no secret in it, but whoever changes it changes what people are told to do.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, &(&self.plan.inner.params, &self.state))
+        wire::save(KIND, &(&self.plan.inner.params, &self.state))
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let (params, state): (LocalParams, State) = saved::load(KIND, bytes)?;
+        let (params, state): (LocalParams, State) = wire::load(KIND, bytes)?;
         let plan = params.check()?;
         state.sums.check(plan.inner.params.bounds.dimension)?;
         Ok(Server { plan, state })

@@ -141,11 +141,11 @@ fn messages_survive_the_wire_and_foreign_ones_are_refused() {
     assert_eq!(serde_json::from_str::<Model>(&json).unwrap(), model);
     let text = serde_json::to_string(&reports[0]).unwrap();
     assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), reports[0]);
-    for (from, to) in [("\"version\":1", "\"version\":2"), ("\"values\":[", "\"values\":[null,")] {
+    for (from, to) in [("\"version\":2", "\"version\":3"), ("\"values\":[", "\"values\":[null,")] {
         assert!(serde_json::from_str::<Report>(&text.replacen(from, to, 1)).is_err());
     }
     assert!(
-        serde_json::from_str::<Model>(&json.replace("\"version\":1", "\"version\":0")).is_err()
+        serde_json::from_str::<Model>(&json.replace("\"version\":2", "\"version\":0")).is_err()
     );
     let torn = json.replace("\"dimension\":2", "\"dimension\":3");
     assert_ne!(torn, json);

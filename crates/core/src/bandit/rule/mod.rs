@@ -15,7 +15,7 @@ mod certified;
 mod regularized;
 mod tuned;
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::Policy;
 use crate::{
@@ -34,37 +34,46 @@ pub use regularized::Regularizer;
 /// assert_eq!(Rule::default(), Rule::Tuned { ridge: 3.0, bonus: 0.2, width: 1.5 });
 /// assert!(Rule::CERTIFIED.is_certified() && !Rule::default().is_certified());
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Rule {
     /// A confidence set that holds for all releases at once, for Gaussian noise of known deviation.
     Certified {
         /// alpha: the set fails with at most this probability, all releases together; by default 1/horizon, or 1e-6.
+        #[serde(default)]
         failure_probability: Option<f64>,
         /// S: the largest norm of theta*, for features of norm at most 1 and rewards in [-1, 1]. By default 1, and in experiments what
         /// the environment knows.
+        #[serde(default)]
         parameter_bound: Option<f64>,
         /// sigma: rewards in [-1, 1] are their mean plus noise that is sub-Gaussian with this deviation. By default 1, which is always
         /// right, and in experiments what the environment knows.
+        #[serde(default)]
         reward_noise: Option<f64>,
         /// Multiplies the bonus. Anything but 1 is not certified; 0 is greedy.
+        #[serde(default = "one")]
         scale: f64,
     },
     /// Found by simulation (`docs/local.md`), with no confidence guarantee: the certified width pays for the noise in every direction at
     /// once and explores several times longer.
     Tuned {
         /// The ridge in units of the accumulated noise.
+        #[serde(default = "tuned_ridge")]
         ridge: f64,
         /// The bonus in units of the square root of that ridge.
+        #[serde(default = "tuned_bonus")]
         bonus: f64,
         /// The bonus in units of a noisy reward's deviation, where only rewards are noisy.
+        #[serde(default = "tuned_width")]
         width: f64,
     },
     /// A ridge and a width, for features of norm at most 1 and rewards in [-1, 1].
     Fixed {
         /// The ridge.
+        #[serde(default = "one")]
         ridge: f64,
         /// The width.
+        #[serde(default = "one")]
         width: f64,
     },
     /// Proposition 4 of Shariff and Sheffet (2018), from bounds on the noise that somebody has proved, in the units of the sums.
@@ -72,48 +81,12 @@ pub enum Rule {
         /// The bounds.
         regularizer: Regularizer,
         /// alpha.
+        #[serde(default)]
         failure_probability: Option<f64>,
         /// S, as above.
+        #[serde(default = "one")]
         parameter_bound: f64,
         /// sigma, as above.
-        reward_noise: f64,
-    },
-}
-
-/// Rules with parameters that may be left out.
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Written {
-    Certified {
-        #[serde(default)]
-        failure_probability: Option<f64>,
-        #[serde(default)]
-        parameter_bound: Option<f64>,
-        #[serde(default)]
-        reward_noise: Option<f64>,
-        #[serde(default = "one")]
-        scale: f64,
-    },
-    Tuned {
-        #[serde(default = "tuned_ridge")]
-        ridge: f64,
-        #[serde(default = "tuned_bonus")]
-        bonus: f64,
-        #[serde(default = "tuned_width")]
-        width: f64,
-    },
-    Fixed {
-        #[serde(default = "one")]
-        ridge: f64,
-        #[serde(default = "one")]
-        width: f64,
-    },
-    Regularized {
-        regularizer: Regularizer,
-        #[serde(default)]
-        failure_probability: Option<f64>,
-        #[serde(default = "one")]
-        parameter_bound: f64,
         #[serde(default = "one")]
         reward_noise: f64,
     },
@@ -135,26 +108,9 @@ fn tuned_width() -> f64 {
     1.5
 }
 
-impl From<Written> for Rule {
-    fn from(written: Written) -> Self {
-        match written {
-            Written::Certified { failure_probability, parameter_bound, reward_noise, scale } => {
-                Rule::Certified { failure_probability, parameter_bound, reward_noise, scale }
-            }
-            Written::Tuned { ridge, bonus, width } => Rule::Tuned { ridge, bonus, width },
-            Written::Fixed { ridge, width } => Rule::Fixed { ridge, width },
-            Written::Regularized {
-                regularizer,
-                failure_probability,
-                parameter_bound,
-                reward_noise,
-            } => Rule::Regularized {
-                regularizer,
-                failure_probability,
-                parameter_bound,
-                reward_noise,
-            },
-        }
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        Rule::serialize(self, serializer)
     }
 }
 
@@ -183,14 +139,14 @@ impl<'de> Deserialize<'de> for Rule {
                 self,
                 map: A,
             ) -> std::result::Result<Rule, A::Error> {
-                Written::deserialize(de::value::MapAccessDeserializer::new(map)).map(Rule::from)
+                Rule::deserialize(de::value::MapAccessDeserializer::new(map))
             }
         }
 
         if deserializer.is_human_readable() {
             deserializer.deserialize_any(Words)
         } else {
-            Written::deserialize(deserializer).map(Rule::from)
+            Rule::deserialize(deserializer)
         }
     }
 }
@@ -259,14 +215,13 @@ impl Rule {
                 not_negative("width", width).map(drop)
             }
             Rule::Regularized {
-                regularizer: Regularizer { minimum, maximum, .. },
+                regularizer,
                 failure_probability,
                 parameter_bound,
                 reward_noise,
             } => {
                 check_certified(failure_probability, parameter_bound, reward_noise)?;
-                positive("minimum", minimum)?;
-                positive("maximum", maximum).map(drop)
+                regularizer.check()
             }
         }
     }
@@ -360,6 +315,12 @@ impl RulePlan {
     /// The same with a share of the failure probability for one more release, which comes before the others.
     pub(super) fn with_one_more_release(mut self) -> Self {
         self.releases = self.releases.map(|releases| releases.saturating_add(1));
+        self
+    }
+
+    /// The same for one of so many streams, whose failures add up.
+    pub(super) fn shared_by(mut self, streams: u64) -> Self {
+        self.failure_probability /= streams.max(1) as f64;
         self
     }
 

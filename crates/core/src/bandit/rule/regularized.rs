@@ -12,7 +12,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::RulePlan;
-use crate::{Result, bandit::Policy, linalg::Cholesky, release::Release};
+use crate::{
+    Result,
+    bandit::Policy,
+    error::{finite_vector, not_negative, positive},
+    linalg::Cholesky,
+    release::Release,
+};
 
 /// Definition 3 of Shariff and Sheffet: what holds for `H = N + shift I` and h in all rounds, in the units of the sums.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -29,6 +35,14 @@ pub struct Regularizer {
 }
 
 impl Regularizer {
+    /// Refuses bounds that bound nothing.
+    pub(super) fn check(&self) -> Result<()> {
+        finite_vector("shift", &[self.shift], 1)?;
+        positive("minimum", self.minimum)?;
+        positive("maximum", self.maximum)?;
+        not_negative("vector", self.vector).map(drop)
+    }
+
     /// A constant multiple of the identity: no noise.
     pub fn constant(rho: f64) -> Self {
         Regularizer { shift: rho, minimum: rho, maximum: rho, vector: 0.0 }
@@ -48,7 +62,7 @@ impl Regularizer {
 
 impl RulePlan {
     /// Where the noise broke its bounds (probability alpha at most) the shift is raised until V is positive definite, so that there
-    /// is a policy to follow.
+    /// is a policy to follow; if it is not after many doublings, nothing is known.
     pub(super) fn regularized(
         &self,
         release: &Release,
@@ -57,12 +71,12 @@ impl RulePlan {
         reward_noise: f64,
     ) -> Result<Policy> {
         let Regularizer { shift, minimum, maximum, vector } = regularizer;
-        let mut ridge = shift;
-        let factor = loop {
-            match Cholesky::of(self.dimension, release.upper_triangle(), ridge) {
-                Some(factor) => break factor,
-                None => ridge += minimum,
-            }
+        let ridges = (0..1100).map(|raised| shift + minimum * (2.0_f64.powi(raised) - 1.0));
+        let gram = release.upper_triangle();
+        let mut ridges = ridges.take_while(|ridge| ridge.is_finite());
+        let Some(factor) = ridges.find_map(|ridge| Cholesky::of(self.dimension, gram, ridge))
+        else {
+            return Ok(self.cold_policy());
         };
         let log_terms = 2.0 * (2.0 / self.failure_probability).ln() + factor.ln_determinant()
             - self.dimension as f64 * minimum.ln();

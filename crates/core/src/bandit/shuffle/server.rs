@@ -9,10 +9,10 @@ use super::{Aggregation, Batch};
 use crate::{
     Error, Result,
     bandit::{Absorbed, Model, Server, local::Estimate},
-    saved,
+    wire,
 };
 
-const KIND: &str = "shuffle server";
+const KIND: &str = "shuffle server 1";
 
 /// The server's half of the shuffle protocol.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,10 +32,6 @@ impl ShuffleServer {
 
     /// Takes a batch in, once. An error and a duplicate change nothing.
     pub fn absorb(&mut self, batch: &Batch) -> Result<Absorbed> {
-        if batch.version != Batch::VERSION {
-            let remedy = format!("this library speaks version {}", Batch::VERSION);
-            return Err(Error::invalid("version", batch.version, remedy));
-        }
         self.server.expect_protocol(batch.protocol)?;
         let expected = match self.aggregation {
             Aggregation::Permute => self.batch as usize,
@@ -80,13 +76,13 @@ impl ShuffleServer {
     /// The whole state; there is no secret in it.
     pub fn save(&self) -> Vec<u8> {
         let parts = (self.server.save(), self.batch, self.aggregation, self.floor, &self.above);
-        saved::save(KIND, &parts)
+        wire::save(KIND, &parts)
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let (server, batch, aggregation, floor, above): (Vec<u8>, _, _, _, _) =
-            saved::load(KIND, bytes)?;
+            wire::load(KIND, bytes)?;
         Ok(ShuffleServer { server: Server::load(&server)?, batch, aggregation, floor, above })
     }
 }

@@ -15,9 +15,18 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::repeats::Repeats;
-use crate::{Error, Result, bandit::Report, noise::Noise, release::power_of_two, saved};
+use crate::{
+    Error, Result,
+    bandit::{
+        Report,
+        local::{VERSION, current},
+    },
+    noise::Noise,
+    release::power_of_two,
+    wire::{self, hex},
+};
 
-const KIND: &str = "shuffler";
+const KIND: &str = "shuffler 1";
 
 /// What the shuffler hands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +54,9 @@ pub struct Shuffled {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
+    #[serde(deserialize_with = "current")]
     pub(super) version: u16,
+    #[serde(with = "hex")]
     pub(super) protocol: u64,
     /// From 0, so that the server takes each batch once.
     pub(super) number: u64,
@@ -56,9 +67,6 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// The version of the message.
-    pub(super) const VERSION: u16 = 1;
-
     /// How many reports went in.
     pub fn people(&self) -> u64 {
         self.people
@@ -219,20 +227,20 @@ impl<N: Noise> State<N> {
                 contents = vec![Shuffled { level: None, features: None, values }];
             }
         }
-        Batch { version: Batch::VERSION, protocol: self.protocol, number, people, contents }
+        Batch { version: VERSION, protocol: self.protocol, number, people, contents }
     }
 }
 
 impl<N: Noise + Serialize + DeserializeOwned> Shuffler<N> {
     /// The whole state, waiting reports in the order they came and generator included: as secret as the shuffler itself.
     pub fn save(&self) -> Vec<u8> {
-        saved::save(KIND, &(N::NAME, &self.state))
+        wire::save(KIND, &(N::NAME, &self.state))
     }
 
     /// Continues from saved bytes, if no batch has left since: `batches_made` is how many have left in all. A report of an
     /// older state would leave a second time among other people, and what two batches have in common would show it.
     pub fn load(bytes: &[u8], batches_made: u64) -> Result<Self> {
-        let (source, mut state): (String, State<N>) = saved::load(KIND, bytes)?;
+        let (source, mut state): (String, State<N>) = wire::load(KIND, bytes)?;
         if source != N::NAME {
             let remedy = format!("load it with the source of noise it was saved with: {source}");
             return Err(Error::invalid("noise", N::NAME, remedy));

@@ -12,10 +12,8 @@ use crate::{
     },
     noise::Noise,
     release::PrivateSum,
-    saved,
+    wire,
 };
-
-const KIND: &str = "private bandit";
 
 /// A running sum as it is saved; `P` is a plain sum, or on the way out a reference to one.
 #[derive(Serialize, Deserialize)]
@@ -25,7 +23,7 @@ enum SavedSum<P> {
 }
 
 fn kind<N: Noise>() -> String {
-    format!("{KIND} on {}", N::NAME)
+    format!("private bandit on {} 1", N::NAME)
 }
 
 impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, N> {
@@ -39,7 +37,7 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
                 public: sum.public().to_vec(),
             },
         };
-        saved::save(&kind::<N>(), &(&self.state, sum))
+        wire::save(&kind::<N>(), &(&self.state, sum))
     }
 
     /// Continues on the same set, if no release has left since: see [`PrivateSum::resume`]. Bit for bit, if no decision has left
@@ -51,7 +49,7 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
         decisions_made: u64,
         releases_made: u64,
     ) -> Result<Self> {
-        let (mut state, sum): (State, SavedSum<PlainSum<N>>) = saved::load(&kind::<N>(), bytes)?;
+        let (mut state, sum): (State, SavedSum<PlainSum<N>>) = wire::load(&kind::<N>(), bytes)?;
         let damaged = |reason: &str, remedy: &str| Error::CorruptState {
             size: bytes.len(),
             reason: reason.into(),

@@ -8,7 +8,7 @@ use crate::{
     noise::{DiscreteGaussian, check},
     privacy::Mode,
     release::testing::Seeded,
-    saved,
+    wire,
 };
 
 /// Random directions, but silent releases.
@@ -634,13 +634,13 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
     // Nor do forged bytes get past that.
     let numbers = (crowded, 0_u32, 0_u64, 0_u64, BanditCounts::default());
     let inner = start(crowded, set()).save();
-    let forged = saved::save("doubling private bandit", &(numbers, Some(inner)));
+    let forged = wire::save("doubling private bandit 1", &(numbers, Some(inner)));
     let error = DoublingBandit::<_, Seeded>::resume(set(), &forged, 0, 0).unwrap_err().to_string();
     assert!(error.contains("contributions_per_person is 201"), "{error}");
     // Nor an epoch without noise around which a promise is wrapped.
     let numbers = (first, 0_u32, 0_u64, 0_u64, BanditCounts::default());
     let open = start(params(200, Protection::None), set()).save();
-    let forged = saved::save("doubling private bandit", &(numbers, Some(open)));
+    let forged = wire::save("doubling private bandit 1", &(numbers, Some(open)));
     let error = DoublingBandit::<_, Seeded>::resume(set(), &forged, 0, 0).unwrap_err().to_string();
     assert!(error.contains("saved epoch is 0"), "{error}");
     let fixed = PrivateBanditParams { batch: Some(4), ..first };

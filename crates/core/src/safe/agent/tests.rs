@@ -130,7 +130,7 @@ fn a_guarantee_says_what_it_rests_on() {
         assert!(guarantee.conditions().iter().any(|c| c.contains(words)), "{words}");
     }
     // The state names its noise.
-    assert!(saved::load::<State<Seeded>>("safe agent on another", &agent.save()).is_err());
+    assert!(wire::load::<State<Seeded>>("safe agent on another", &agent.save()).is_err());
     // A claim about one response is not measured by many.
     let privacy =
         ResponsePrivacy::Published { epsilon: 2.0, delta: 0.9, sensitivity: 1.0, level: 1.0 };

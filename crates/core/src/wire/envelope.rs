@@ -1,8 +1,11 @@
-//! Saved state: an envelope that refuses damaged, truncated and foreign bytes.
+//! Saved state: an envelope that refuses damaged, truncated and foreign bytes before it looks at what they hold.
 //!
 //! ```text
 //! "RETICENT" | format version u16 | kind length u8 | kind | payload length u64 | payload | checksum u64
 //! ```
+//!
+//! A kind is a name and the version of that kind, "linucb 1". Whoever changes what is saved under a kind gives it the next version;
+//! `vectors/states` holds the bytes of every kind, which a test compares.
 //!
 //! The checksum ([`hash`] of everything before it) finds accidents, not attackers: whoever can write
 //! the state can also read the noise in it, so the file needs the protection the raw data would need.
@@ -12,7 +15,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{Error, Result, hash};
 
 const MAGIC: &[u8; 8] = b"RETICENT";
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 
 /// Serialises `value` under the name `kind`.
 pub(crate) fn save<T: Serialize>(kind: &str, value: &T) -> Vec<u8> {
@@ -62,14 +65,14 @@ pub(crate) fn load<T: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<T> {
     if body.len() < payload_start {
         return Err(damaged("truncated"));
     }
-    if &body[header..kind_end] != kind.as_bytes() {
-        return Err(refuse(
-            format!(
-                "it holds a {:?}, not a {kind:?}",
-                String::from_utf8_lossy(&body[header..kind_end])
-            ),
-            "load it with the type that saved it",
-        ));
+    let found = String::from_utf8_lossy(&body[header..kind_end]);
+    if found != kind {
+        let same = |kind: &str| kind.rsplit_once(' ').map(|(name, _)| name.to_string());
+        let remedy = match same(&found) == same(kind) {
+            true => "use the release of reticent that wrote it",
+            false => "load it with the type that saved it",
+        };
+        return Err(refuse(format!("it holds a {found:?}, not a {kind:?}"), remedy));
     }
     let length = u64::from_le_bytes(body[kind_end..payload_start].try_into().expect("8 bytes"));
     let payload = &body[payload_start..];
@@ -105,5 +108,10 @@ mod tests {
             assert!(load::<Vec<u64>>("numbers", &flipped).is_err(), "bit {index}");
         }
         assert!(load::<Vec<u64>>("letters", &bytes).is_err());
+        // Another version of the same kind, and another kind, are told apart.
+        let bytes = save("numbers 2", &vec![1_u64]);
+        let remedy = |kind| load::<Vec<u64>>(kind, &bytes).unwrap_err().to_string();
+        assert!(remedy("numbers 1").contains("release of reticent"), "{}", remedy("numbers 1"));
+        assert!(remedy("letters 2").contains("type that saved it"), "{}", remedy("letters 2"));
     }
 }
