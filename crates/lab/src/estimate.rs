@@ -103,9 +103,10 @@ pub(crate) fn stuck_words<'a>(regrets: impl IntoIterator<Item = &'a Estimate>) -
     if stuck > 0 { format!(", {stuck} of {trials} stuck") } else { String::new() }
 }
 
-/// The interval of 95 % for the mean, or nothing for a single value.
+/// The interval of 95 % for the mean, or nothing for fewer than three values: Student's factor is 12.7 for two, and the interval would
+/// leave what is possible.
 fn interval(values: &[f64], mean: f64, standard_error: f64) -> Option<(f64, f64)> {
-    let degrees = values.len().checked_sub(1).filter(|&degrees| degrees > 0)? as f64;
+    let degrees = values.len().checked_sub(1).filter(|&degrees| degrees > 1)? as f64;
     let half = student(degrees) * standard_error;
     let (low, high) = if mean > 0.0 && values.iter().all(|value| *value >= 0.0) {
         let factor = (half / mean).exp();

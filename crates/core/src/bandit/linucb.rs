@@ -117,7 +117,11 @@ impl LinUcbParams {
                 let sigma = scale * reward * sigma;
                 (self.regularizer, Width::Ellipsoid { sigma, logarithm, prior })
             }
-            Rule::Tuned { .. } => (1.0, Width::Number(reward)),
+            rule if rule == Rule::default() => (1.0, Width::Number(reward)),
+            Rule::Tuned { .. } => {
+                let remedy = "its parameters are in units of the noise, and there is none here: give { fixed = { ridge = ..., width = ... } }";
+                return Err(Error::invalid("rule", "tuned, with parameters", remedy));
+            }
             Rule::Fixed { ridge, width } => (ridge, Width::Number(reward * width)),
             Rule::Regularized { .. } => {
                 let remedy = "it is for sums with noise: give certified, tuned or fixed";

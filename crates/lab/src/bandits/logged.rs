@@ -264,7 +264,7 @@ impl LoggedLines {
         }
         if let Some(most) = self.clip_weights {
             remarks.push(format!(
-                "weights above {most} count as {most} (clip_weights): estimates are of at most what the policy earns; lower ends hold for it, upper ends do not"
+                "weights above {most} count as {most} (clip_weights): estimates are biased; intervals are wider for it, and hold for what the policy earns"
             ));
         }
         let absent: Vec<&str> =
@@ -300,6 +300,7 @@ impl LoggedLines {
             actions,
             rewards: self.rewards,
             largest_weight: self.clip_weights.unwrap_or(f64::INFINITY).min(1.0 / least),
+            clips_weights: self.clip_weights.is_some_and(|most| most < 1.0 / least),
             rounds,
             remarks,
             hash,

@@ -26,8 +26,17 @@
 //! no reward among n matched lines of equal weight the self-normalised one ends near 4.8/n, where a normal interval would end at 0. Below an
 //! effective n of [`LEAST_EFFECTIVE_SIZE`] there is no interval: it would say next to nothing and rest on a few lines.
 //!
-//! **Clipped weights.** With W below the largest weight of the log, weights above it count as W. All estimates are then of a smaller value,
-//! `E min(w, W) r <= V`: lower ends still hold for V, upper ends do not.
+//! **Clipped weights.** With W below the largest weight there can be, weights above it count as W. Estimates are then biased, to either
+//! side: only `E min(w, W) r <= V` has a sign. Intervals are made for V itself. With `c = min(w, W)` and rewards in [0, 1]:
+//!
+//! ```text
+//! E c r              <=  V  <=  1 - E c (1 - r)                                            IPS, self-normalised
+//! E q_pi + c (r - q + 1) - 1  <=  V  <=  E q_pi + c (r - q - 1) + 1                        doubly robust
+//! ```
+//!
+//! *Proof.* `V = E w r + V_0 >= E c r`, where V_0 is what the policy earns on actions the log never takes, and `1 - V` is the same of rewards
+//! `1 - r`. The doubly robust term without clipping has mean V where there is support, and `(w - c)(r - q)` lies between `-(w - c)` and `w - c`,
+//! whose mean is `1 - E c`. QED The lower end comes from the left terms and the upper end from the right ones, each at 2.5 %.
 //!
 //! **Several trials** are estimated from the same lines, each for the policy that it learnt, of value V_t. The interval stated for their mean runs
 //! from the lowest lower end to the highest upper end. It holds with 95 %: the mean is at most the largest V_t, which policy that is was settled
@@ -79,14 +88,22 @@ pub struct Interval {
 pub struct Evaluation {
     rewards: (f64, f64),
     largest_weight: f64,
+    /// Larger weights than that are possible, and are clipped.
+    clips: bool,
     /// With rewards and predictions in units of [0, 1].
     lines: Vec<Line>,
 }
 
 impl Evaluation {
-    /// Nothing yet: for rewards in a range, and weights that are at most `largest_weight` (larger ones are clipped to it), itself at least 1.
+    /// Nothing yet: for rewards in a range, and weights that are never above `largest_weight`, itself at least 1.
     pub fn new(rewards: (f64, f64), largest_weight: f64) -> Self {
-        Evaluation { rewards, largest_weight: largest_weight.max(1.0), lines: Vec::new() }
+        let largest_weight = largest_weight.max(1.0);
+        Evaluation { rewards, largest_weight, clips: false, lines: Vec::new() }
+    }
+
+    /// The same for weights that may be larger, and then count as `largest_weight`.
+    pub fn clipping(rewards: (f64, f64), largest_weight: f64) -> Self {
+        Evaluation { clips: true, ..Evaluation::new(rewards, largest_weight) }
     }
 
     /// One line more.
@@ -109,15 +126,33 @@ impl Evaluation {
     /// Inverse propensity scores.
     pub fn ips(&self) -> Interval {
         let range = (0.0, self.largest_weight);
-        self.mean(range, self.effective_size(), |line| line.weight * line.reward)
+        let plain = self.mean(range, self.effective_size(), |line| line.weight * line.reward);
+        Interval { ends: if self.clips { self.clipped_ends() } else { plain.ends }, ..plain }
+    }
+
+    /// Ends that hold for the policy with clipped weights.
+    fn clipped_ends(&self) -> Option<(f64, f64)> {
+        let (size, most) = (self.effective_size(), self.largest_weight);
+        let lower = self.mean((0.0, most), size, |line| line.weight * line.reward).ends?.0;
+        let lost = |line: &Line| 1.0 - line.weight * (1.0 - line.reward);
+        Some((lower, self.mean((1.0 - most, 1.0), size, lost).ends?.1))
     }
 
     /// The doubly robust estimate.
     pub fn doubly_robust(&self) -> Interval {
-        let range = (1.0 - self.largest_weight, self.largest_weight);
-        self.mean(range, self.effective_size(), |line| {
-            line.predicted_of_policy + line.weight * (line.reward - line.predicted)
-        })
+        let (size, most) = (self.effective_size(), self.largest_weight);
+        let term = |line: &Line, more: f64| {
+            line.predicted_of_policy + line.weight * (line.reward - line.predicted + more) - more
+        };
+        let plain = self.mean((1.0 - most, most), size, |line| term(line, 0.0));
+        // Where no line matches, it is the model's guess and no estimate.
+        let value = if size > 0.0 { plain.value } else { f64::NAN };
+        if !self.clips {
+            return Interval { value, ..plain };
+        }
+        let lower = self.mean((-1.0, 2.0 * most), size, |line| term(line, 1.0)).ends;
+        let upper = self.mean((1.0 - 2.0 * most, 2.0), size, |line| term(line, -1.0)).ends;
+        Interval { value, ends: lower.zip(upper).map(|(lower, upper)| (lower.0, upper.1)) }
     }
 
     /// IPS divided by the mean weight.
@@ -127,7 +162,8 @@ impl Evaluation {
         let pairs: Vec<(f64, f64)> = matched.map(pair).collect();
         let weight: f64 = pairs.iter().map(|(weight, _)| weight).sum();
         let value = pairs.iter().map(|(weight, reward)| weight * reward).sum::<f64>() / weight;
-        self.stated(value, &pairs, (0.0, 1.0), self.effective_size())
+        let plain = self.stated(value, &pairs, (0.0, 1.0), self.effective_size());
+        Interval { ends: if self.clips { self.clipped_ends() } else { plain.ends }, ..plain }
     }
 
     /// So many lines of equal weight would say as much.

@@ -31,6 +31,8 @@ pub(super) struct Log {
     pub(super) rewards: (f64, f64),
     /// No weight is above it.
     pub(super) largest_weight: f64,
+    /// Weights above it are possible, and count as it.
+    pub(super) clips_weights: bool,
     /// Lines to train on.
     pub(super) rounds: u64,
     pub(super) remarks: Vec<String>,
@@ -133,7 +135,10 @@ impl World for Log {
         let mut offered = Arms::zeros(self.dimension(), 1)?;
         let mut model = self.model();
         let mut progressive = Progressive::default();
-        let mut evaluation = Evaluation::new(self.rewards, self.largest_weight);
+        let mut evaluation = match self.clips_weights {
+            true => Evaluation::clipping(self.rewards, self.largest_weight),
+            false => Evaluation::new(self.rewards, self.largest_weight),
+        };
         let (mut curve, mut next) = (Vec::new(), checkpoints.iter().peekable());
         let (mut round, mut fitted) = (0, None);
         let mut chosen = vec![[0_u64; 2]; self.actions.len()];
