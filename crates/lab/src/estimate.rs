@@ -187,9 +187,12 @@ mod tests {
         assert!((low - 4.0 * (-half / 4.0).exp()).abs() < 1e-9 && low > 0.0);
         assert!((high - 4.0 * (half / 4.0).exp()).abs() < 1e-9);
         // Where values may be negative it is Student's own.
-        let (low, high) = Estimate::of(&[-1.0, 1.0]).interval_95.unwrap();
-        assert!((low + 12.706_204_736_174_7).abs() < 1e-6 && (high + low).abs() < 1e-12);
-        assert_eq!(Estimate::of(&[0.0, 0.0]).interval_95, Some((0.0, 0.0)));
+        let (low, high) = Estimate::of(&[-1.0, 0.0, 1.0]).interval_95.unwrap();
+        assert!((low + 4.302_652_729_911_275 / 3.0_f64.sqrt()).abs() < 1e-6);
+        assert!((high + low).abs() < 1e-12);
+        assert_eq!(Estimate::of(&[0.0; 3]).interval_95, Some((0.0, 0.0)));
+        // Of two numbers it would be of no use: 12.7 standard errors, and beyond what is possible.
+        assert_eq!(Estimate::of(&[1.0, 2.0]).interval_95, None);
         // A figure's band has the same ends, however far they are from the mean.
         let wide = Estimate::of(&[1.0, 1.0, 1.0, 100.0]);
         assert_eq!(Some(wide.band()), wide.interval_95);
@@ -262,9 +265,9 @@ mod tests {
         let ends =
             [Estimate::of_shares(&near), Estimate::of(&plain)].map(|e| e.interval_95.unwrap());
         assert!((ends[0].0 - ends[1].0).abs() < 1e-6 && (ends[0].1 - ends[1].1).abs() < 1e-6);
-        assert_eq!(Estimate::of_shares(&[1.0, 1.0]).interval_95, Some((1.0, 1.0)));
-        let (low, high) = Estimate::of_shares(&[0.0, 1.0]).interval_95.unwrap();
-        assert!((0.0..1e-9).contains(&low) && high > 1.0 - 1e-9 && high <= 1.0);
+        assert_eq!(Estimate::of_shares(&[1.0; 3]).interval_95, Some((1.0, 1.0)));
+        let (low, high) = Estimate::of_shares(&[0.0, 0.5, 1.0]).interval_95.unwrap();
+        assert!((0.0..0.1).contains(&low) && (0.9..=1.0).contains(&high), "{low} {high}");
         assert_eq!(Estimate::of_shares(&[0.7]).interval_95, None);
     }
 

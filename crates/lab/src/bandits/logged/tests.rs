@@ -189,7 +189,7 @@ fn every_training_line_is_learnt_from_however_small_its_propensity() {
         assert!(measure(&trial, "IPS value, 95 % high").is_nan());
     }
     let clipped = world(&format!("file = {path:?}\nclip_weights = 10"), 200).unwrap();
-    assert!(clipped.world.remarks().join(" ").contains("upper ends do not"));
+    assert!(clipped.world.remarks().join(" ").contains("hold for what the policy earns"));
     let error = world(&format!("file = {path:?}\nclip_weights = 0.5"), 200).err().unwrap();
     assert!(error.to_string().contains("clip_weights is 0.5"), "{error}");
     std::fs::remove_file(path).unwrap();
