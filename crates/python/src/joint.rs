@@ -269,7 +269,7 @@ impl JointBandit {
         let params = *made.borrow().learner.read().params();
         let warm_start = match parameters.map(|given| given.get_item("warm_start")).transpose()? {
             Some(Some(bytes)) if !bytes.is_none() => {
-                let bytes: Vec<u8> = bytes.extract().map_err(PyErr::from)?;
+                let bytes: Vec<u8> = bytes.extract()?;
                 Some(Legacy::load(&bytes)?)
             }
             _ => None,

@@ -66,7 +66,7 @@ impl LinUcbLines {
         let params = self.params(setting)?;
         params.check()?;
         let certified = matches!(params.rule, Rule::Certified { .. });
-        let why = "it belongs to the certified rule: give rule = \"certified\"";
+        let why = "it belongs to rule = \"certified\", which is not asked for";
         nothing_is_ignored(&[("regularizer", self.regularizer.is_some() && !certified, why)])?;
         let plain =
             self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
