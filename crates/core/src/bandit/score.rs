@@ -21,8 +21,8 @@ impl Policy {
     /// Each is, to the last bit, what [`Policy::bound`] says, on every instruction set.
     ///
     /// ```
-    /// # use reticent::bandit::{Arms, LinUcbParams};
-    /// let learner = LinUcbParams::new(2).check()?;
+    /// # use reticent::{bandit::{Arms, LinUcbParams}, randomize::Bounds};
+    /// let learner = LinUcbParams::new(Bounds::unit(2)).check()?;
     /// let arms = Arms::from_rows(2, &[[0.6, 0.8], [0.1, 0.0]])?;
     /// let mut scores = Vec::new();
     /// learner.policy().scores(&arms, &mut scores)?;
