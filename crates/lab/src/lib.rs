@@ -17,7 +17,7 @@
 //! | [`figure`], [`report`] | drawings; pages |
 //! | [`certify`], [`audit`] | what each algorithm may promise; every promise attacked |
 //! | [`papers`] | the experiments of the papers, with a verdict on each claim |
-//! | [`bench`] | the figures that the README quotes |
+//! | [`mod@bench`] | the figures that the README quotes |
 //! | `csv`, `lines` | tables and TOML files, with the line of what is wrong in them |
 //! | `fast_noise`, `parallel`, `watch`, `error` | seeded noise; threads; progress and interruption; the error type |
 
