@@ -282,7 +282,7 @@ mod tests {
 
     #[derive(Debug, serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    #[allow(dead_code)]
+    #[allow(dead_code, reason = "it is read from text, and only errors are looked at")]
     struct Lines {
         #[serde(default)]
         count: u64,
@@ -300,7 +300,7 @@ mod tests {
 
     #[derive(Debug, serde::Deserialize)]
     #[serde(tag = "kind", rename_all = "snake_case")]
-    #[allow(dead_code)]
+    #[allow(dead_code, reason = "it is read from text, and only errors are looked at")]
     enum Event {
         Gaussian { sigma: f64, sensitivity: f64 },
     }

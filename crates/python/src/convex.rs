@@ -19,8 +19,7 @@ use crate::{
     convert::{message, parameter, parameter_or, read_bytes, read_message, restored, seal, unseal},
     decision::Observation,
     error::{Answer, Failure},
-    guarantee::Guarantee,
-    joint::beside,
+    guarantee::{Guarantee, beside},
     mine::{Forked, Mine},
 };
 

@@ -20,6 +20,22 @@ use crate::{
 #[pyclass(frozen, module = "reticent", name = "Guarantee")]
 pub(crate) struct Guarantee(CoreGuarantee);
 
+/// A guarantee with what it does not know of: copies that go on beside this one.
+pub(crate) fn beside(guarantee: CoreGuarantee, replays: u64, copies: u64) -> CoreGuarantee {
+    let guarantee = match replays {
+        0 => guarantee,
+        _ => guarantee.with_condition(format!(
+            "nobody goes on from the same releases but this copy and the {replays} that are counted: it does not know of copies that others made later"
+        )),
+    };
+    match copies {
+        0 => guarantee,
+        _ => guarantee.with_condition(format!(
+            "{copies} copies of this state were pickled or forked: one that goes on beside it has its own, larger guarantee"
+        )),
+    }
+}
+
 impl From<CoreGuarantee> for Guarantee {
     fn from(guarantee: CoreGuarantee) -> Self {
         Guarantee(guarantee)

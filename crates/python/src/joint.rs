@@ -17,9 +17,9 @@ use pyo3::{
     types::{PyBytes, PyDict, PyTuple},
 };
 use reticent::{
-    bandit::{Arms, JointLinUcb, JointParams, Legacy, RewardWindow, Rule},
+    bandit::{Arms, JointParams, Legacy, RewardWindow, Rule},
     noise::SecureNoise,
-    privacy::{Guarantee as CoreGuarantee, Mode},
+    privacy::Mode,
     randomize::Bounds,
     release::Schedule,
 };
@@ -30,75 +30,11 @@ use crate::{
     convert::{Vector, entries, parameter, parameter_or, restored, seal, unseal},
     decision::{Chosen, Decision, Many, Observation, observe_many},
     error::{Answer, Failure},
-    guarantee::Guarantee,
+    guarantee::{Guarantee, beside},
+    kept::{Files, Kept, Learner},
     mine::{Forked, Mine},
     simulated::SimulatedBandit,
 };
-
-/// A guarantee with what it does not know of: copies that go on beside this one.
-pub(crate) fn beside(guarantee: CoreGuarantee, replays: u64, copies: u64) -> CoreGuarantee {
-    let guarantee = match replays {
-        0 => guarantee,
-        _ => guarantee.with_condition(format!(
-            "nobody goes on from the same releases but this copy and the {replays} that are counted: it does not know of copies that others made later"
-        )),
-    };
-    match copies {
-        0 => guarantee,
-        _ => guarantee.with_condition(format!(
-            "{copies} copies of this state were pickled or forked: one that goes on beside it has its own, larger guarantee"
-        )),
-    }
-}
-
-type Learner = JointLinUcb<SecureNoise>;
-
-impl Forked for Learner {
-    fn forked(&mut self, others: u64) -> reticent::Result<()> {
-        (0..others).try_for_each(|_| self.branch())
-    }
-}
-
-/// A journal, which stays with the process that opened it.
-struct Files(Journal);
-
-impl Forked for Files {
-    fn forked(&mut self, _: u64) -> reticent::Result<()> {
-        let remedy = "its files belong to the process that opened them: close it there and open the folder here";
-        Err(reticent::Error::invalid("JointBandit", "a forked copy of one in files", remedy))
-    }
-}
-
-/// Where releases are kept before they are used.
-enum Kept {
-    /// Nowhere.
-    Memory,
-    Files(Mine<Files>),
-    /// The files were closed.
-    Closed,
-}
-
-impl Kept {
-    /// Does something with the learner; in files, no release is used that is not on disk.
-    fn durably<T>(
-        &mut self,
-        learner: &mut Mine<Learner>,
-        act: impl FnOnce(&mut Learner) -> Answer<T>,
-    ) -> Answer<T> {
-        match self {
-            Kept::Memory => act(learner.enter()?),
-            Kept::Files(files) => {
-                let (Files(journal), learner) = (files.enter()?, learner.enter()?);
-                journal.settle(learner)?;
-                let done = act(learner)?;
-                // What fails here is tried again, and raised, by the next call: this one has been done.
-                let _ = journal.settle(learner);
-                Ok(done)
-            }
-            Kept::Closed => Err(Failure::invalid("JointBandit", "closed", "open its folder again")),
-        }
-    }
-}
 
 /// What is saved beside the core's state.
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -10,7 +10,7 @@
 //! | `arms` | decision sets, built once or filled from an array |
 //! | `guarantee`, `privacy` | the promise; events, accountant, calculator, noise |
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
-//! | `linucb`, `joint`, `simulated` | the bandit without privacy, and with a trusted curator: in memory, in files, on simulation noise |
+//! | `linucb`, `joint`, `kept`, `simulated` | the bandit without privacy, and with a trusted curator: in memory, in files, on simulation noise |
 //! | `local`, `shuffle` | the two halves with messages between them, and the shuffler |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
 //! | `lab`, `play`, `audit` | experiments, and Python environments and policies in the same runner and the same audit |
@@ -23,6 +23,7 @@ mod decision;
 mod error;
 mod guarantee;
 mod joint;
+mod kept;
 mod lab;
 mod linucb;
 mod local;

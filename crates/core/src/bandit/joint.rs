@@ -29,12 +29,12 @@ mod params;
 mod state;
 mod window;
 
-pub use curator::{Choice, Curator};
+pub use curator::Curator;
 pub use legacy::Legacy;
 pub use params::{JointParams, JointPlan};
 pub use window::RewardWindow;
 
-use super::{Answer, Arms, OpenDecisions, Policy, Ticket};
+use super::{Answer, Arms, Choice, OpenDecisions, Policy, Ticket};
 use crate::{Error, Result, error::finite_vector, noise::Noise, privacy::Guarantee};
 use state::State;
 
@@ -122,16 +122,12 @@ impl<N: Noise> JointLinUcb<N> {
     pub fn decide_at(&mut self, arms: &Arms, now: u64) -> Result<Decision> {
         self.curator.nothing_held()?;
         let number = self.state.decisions;
-        let over = self.curator.is_over();
-        let of = |arms: &Arms, arm: usize| match over {
-            true => Ok(None),
-            false => self.curator.units_of(&arms.arm(arm)).map(Some),
-        };
-        let (Choice { arm, clipped_arms }, features) =
-            self.curator.choose_with(arms, number, of)?;
-        let ticket = match features? {
-            None => self.open.pass(number)?,
-            Some(features) => self.open.insert(number, now.max(self.state.clock), &features)?,
+        let Choice { arm, clipped_arms } = self.curator.choose(arms, number)?;
+        let ticket = if self.curator.is_over() {
+            self.open.pass(number)?
+        } else {
+            let features = self.curator.units_of(&arms.arm(arm))?;
+            self.open.insert(number, now.max(self.state.clock), &features)?
         };
         self.state.clock = self.state.clock.max(now);
         self.state.decisions += 1;

@@ -57,7 +57,7 @@ pub use anytime::{Anytime, AnytimeParams};
 pub use arms::{Arms, clip_to_ball};
 pub use combiner::{Combiner, CombinerParams};
 pub use joint::{
-    Choice, Closed, Curator, Decision, JointLinUcb, JointParams, JointPlan, Legacy, Observation,
+    Closed, Curator, Decision, JointLinUcb, JointParams, JointPlan, Legacy, Observation,
     RewardWindow,
 };
 pub use linucb::{LinUcb, LinUcbParams};
@@ -73,6 +73,7 @@ pub use problem::Problem;
 pub use published::{Published, PublishedNoise};
 pub use published_local::{PublishedLocal, PublishedMechanism};
 pub use rule::{Regularizer, Rule, RulePlan};
+pub use score::Choice;
 pub use shuffle::{
     Aggregation, Batch, ShuffleParams, ShufflePlan, ShuffleServer, Shuffled, Shuffler,
 };

@@ -15,6 +15,15 @@ use crate::{
     linalg::lanes::{Bound, Lanes, TILE, Take, arch, each_tile},
 };
 
+/// An arm that was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// Index of the arm.
+    pub arm: usize,
+    /// How many of the arms were longer than the feature bound and were scaled to it. A property of this person's own data.
+    pub clipped_arms: usize,
+}
+
 impl Policy {
     /// The upper confidence bounds of all arms, in their order; `scores` is overwritten.
     ///
@@ -51,6 +60,16 @@ impl Policy {
             Best { score: f64::NEG_INFINITY, arm: 0, tie, first: 0, count: arms.count() };
         each_tile(arch(), self.parts(), arms.tiles(), &mut best);
         Ok(best.arm)
+    }
+
+    /// The same choice with arms above `bound` scaled to it, as learners compare them.
+    pub(super) fn choose_within(&self, arms: &Arms, bound: f64, tie: u64) -> Result<Choice> {
+        match arms.clipped_to(bound) {
+            None => Ok(Choice { arm: self.choose(arms, tie)?, clipped_arms: 0 }),
+            Some((arms, clipped_arms)) => {
+                Ok(Choice { arm: self.choose(&arms, tie)?, clipped_arms })
+            }
+        }
     }
 
     fn check(&self, arms: &Arms) -> Result<()> {

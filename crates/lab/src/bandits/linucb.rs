@@ -101,15 +101,12 @@ impl LinUcbLines {
         let tuned = "the width is tuned by simulation, on arms drawn once with d = 5: no confidence set is certified, and where arms stay the same some trials settle on a wrong one; `rule = { fixed = { width = 2.0 } }` is safer there";
         let remark = match params.rule {
             Rule::Tuned { .. } => Some(tuned.to_string()),
-            Rule::Certified { .. } => setting.linearity(),
-            _ => None,
+            rule if rule.is_certified() => setting.linearity(),
+            rule => width_remark(&rule),
         };
         let kept =
             "the saved learner holds people's data as they are: protect the file as you would them";
-        Ok(stepped
-            .remarking(remark)
-            .remarking(width_remark(&params.rule).filter(|_| params.rule != Rule::default()))
-            .remarking(self.save.iter().map(|_| kept.to_string())))
+        Ok(stepped.remarking(remark).remarking(self.save.iter().map(|_| kept.to_string())))
     }
 
     fn params(&self, setting: &Setting) -> Result<LinUcbParams> {

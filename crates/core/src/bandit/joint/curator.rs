@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{JointParams, JointPlan, Legacy, legacy::Earlier};
 use crate::{
     Error, Result,
-    bandit::{Arms, Policy, RulePlan},
+    bandit::{Arms, Choice, Policy, RulePlan},
     error::finite_vector,
     noise::Noise,
     privacy::{Event, Guarantee, Mode, TrustModel, Unit},
@@ -73,15 +73,6 @@ pub struct Curator<N> {
     held: Option<(Policy, Release)>,
 }
 
-/// An arm that was chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice {
-    /// Index of the arm.
-    pub arm: usize,
-    /// How many of the arms were longer than the feature bound and were scaled to it. A property of this person's own data.
-    pub clipped_arms: usize,
-}
-
 /// Prints no sums: a log line must not undo the noise.
 impl<N> std::fmt::Debug for Curator<N> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -115,21 +106,7 @@ impl<N: Noise> Curator<N> {
     /// The best arm by the policy, arms above the feature bound scaled to it; `tie` is public and decides between arms of equal
     /// bounds.
     pub fn choose(&self, arms: &Arms, tie: u64) -> Result<Choice> {
-        self.choose_with(arms, tie, |_, _| ()).map(|(choice, ())| choice)
-    }
-
-    /// The choice, and what `of` makes of the arms as they were compared.
-    pub(super) fn choose_with<T>(
-        &self,
-        arms: &Arms,
-        tie: u64,
-        of: impl FnOnce(&Arms, usize) -> T,
-    ) -> Result<(Choice, T)> {
-        let clipped = arms.clipped_to(self.state.params.bounds.feature_bound);
-        let (arms, clipped_arms) =
-            clipped.as_ref().map_or((arms, 0), |(arms, count)| (arms, *count));
-        let arm = self.state.policy.choose(arms, tie)?;
-        Ok((Choice { arm, clipped_arms }, of(arms, arm)))
+        self.state.policy.choose_within(arms, self.state.params.bounds.feature_bound, tie)
     }
 
     /// Learns the reward of an arm with these features, both clipped to their bounds; says whether sums were released. An error

@@ -11,6 +11,7 @@ use crate::{
     wire,
 };
 
+mod streams;
 mod window;
 
 fn params() -> JointParams {
@@ -289,94 +290,6 @@ fn parts_of_different_learners_are_refused() {
     assert!(JointLinUcb::<Seeded>::resume(&bytes, 0).is_err());
 }
 
-/// Features and rewards that people of a simulated world bring, one after another.
-fn person(number: u64) -> ([f64; 2], f64) {
-    let angle = number as f64 * 2.399;
-    ([0.8 * angle.cos(), 0.8 * angle.sin()], (number as f64 * 0.7).sin())
-}
-
-#[test]
-fn contributions_that_come_together_are_those_that_come_one_by_one() {
-    let (mut single, mut many) = (
-        params().check().unwrap().curator(Seeded(3)),
-        params().check().unwrap().curator(Seeded(3)),
-    );
-    let mut next = 0;
-    while next < 1500 {
-        let count = many.until_release().unwrap().min(11);
-        let mut sums = many.no_sums();
-        for number in next..next + count {
-            let (features, reward) = person(number);
-            single.observe(&features, reward).unwrap();
-            sums.add(&many.contribution(&features, reward).unwrap()).unwrap();
-        }
-        many.absorb_sums(&mut sums).unwrap();
-        assert_eq!(sums.count(), 0, "nobody is counted twice");
-        next += count;
-        assert_eq!(single.policy(), many.policy());
-    }
-    assert!(single.releases() > 10 && single.save() == many.save());
-    // Never over a release: then it would be the sum of other people.
-    let mut beyond = many.no_sums();
-    let contribution = many.contribution(&[0.1, 0.1], 0.5).unwrap();
-    (0..=many.until_release().unwrap()).for_each(|_| beyond.add(&contribution).unwrap());
-    let before = many.save();
-    assert!(many.absorb_sums(&mut beyond).is_err());
-    assert_eq!(many.save(), before);
-}
-
-#[test]
-fn a_curator_that_restarts_forgets_and_goes_on_at_the_same_price() {
-    let forgetful = JointParams { restart_every: Some(300), horizon: None, ..params() };
-    let short = JointParams { horizon: Some(300), ..params() };
-    let plan = forgetful.check().unwrap();
-    let guarantee = plan.guarantee().unwrap();
-    assert_eq!(guarantee.epsilon(), short.check().unwrap().guarantee().unwrap().epsilon());
-    let mut learner = plan.clone().curator(Seeded(9));
-    let cold = learner.policy().clone();
-    let (mut releases, mut seen) = (0, Vec::new());
-    for number in 0..1000 {
-        let (features, reward) = person(number);
-        learner.observe(&features, reward).unwrap();
-        if number % 300 == 0 {
-            assert_eq!(learner.policy(), &cold, "{number}");
-            assert_eq!(learner.rounds(), 1);
-        }
-        if learner.releases() > releases {
-            releases = learner.releases();
-            seen.push(number % 300);
-        }
-        if number == 650 {
-            // The count of releases goes on, so that a state of an earlier stream is refused.
-            let bytes = learner.save();
-            assert!(Curator::<Seeded>::resume(&bytes, releases + 1).is_err());
-            learner = Curator::resume(&bytes, releases).unwrap();
-        }
-    }
-    // What is learnt in a later stream is what a new learner learns from the same people, and its noise is not that of the first.
-    let run = |noise: u64, skipped: u64| {
-        let mut learner = plan.clone().curator(Seeded(noise));
-        (0..skipped).for_each(|number| assert!(learner.observe(&person(number).0, 0.9).is_ok()));
-        (0..64).for_each(|number| assert!(learner.observe(&person(number).0, 0.1).is_ok()));
-        learner.release().unwrap().sums().to_vec()
-    };
-    let silent = |skipped: u64| {
-        let mut learner = plan.clone().curator(Silent);
-        (0..skipped).for_each(|number| assert!(learner.observe(&person(number).0, 0.9).is_ok()));
-        (0..64).for_each(|number| assert!(learner.observe(&person(number).0, 0.1).is_ok()));
-        learner.release().unwrap().sums().to_vec()
-    };
-    assert_eq!(silent(300), silent(0));
-    assert_ne!(run(9, 300), run(9, 0));
-    let each = seen.windows(2).take_while(|pair| pair[0] < pair[1]).count() + 1;
-    assert_eq!(seen[..each], seen[each..2 * each], "every stream has the same times");
-    assert!(!learner.is_over() && !learner.is_frozen());
-    let twice = JointParams { contributions_per_person: 2, ..forgetful };
-    assert!(twice.check().unwrap_err().to_string().contains("contributions_per_person"));
-    let never = JointParams { restart_every: Some(5), ..forgetful };
-    assert!(never.check().unwrap_err().to_string().contains("restart_every"));
-}
-
 /// Rewards of 0 and 1 with a constant feature: their middle is taken off, and half the range needs half the noise.
 #[test]
 fn rewards_are_centred_where_arms_share_a_constant() {
@@ -477,46 +390,6 @@ fn only_a_stale_state_is_charged_and_the_count_before_is_what_was_charged_before
     assert_eq!(charged(&old, 3, 1).replays(), 2, "the old one is replayed a second time");
 }
 
-#[test]
-fn a_warm_start_knows_what_the_earlier_learner_released_and_both_are_certified() {
-    let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
-    let strong = JointParams::new(Bounds::unit(2), 8.0, 1e-6, Some(20_000));
-    let play = |learner: &mut JointLinUcb<Seeded>, people: u32| {
-        (0..people).fold(0, |errors, _| {
-            let decision = learner.decide(&arms).unwrap();
-            learner.observe(decision.ticket, if decision.arm == 0 { 1.0 } else { 0.0 }).unwrap();
-            errors + u32::from(decision.arm == 1)
-        })
-    };
-    let mut earlier = start(strong);
-    assert!(earlier.legacy().is_err());
-    play(&mut earlier, 20_000);
-    let legacy = Legacy::load(&earlier.legacy().unwrap().save()).unwrap();
-    let plan = strong.check().unwrap();
-    let mut warm = plan.clone().start_from(legacy.clone(), Seeded(9)).unwrap();
-    let (cold, warm_errors) = (play(&mut start(strong), 500), play(&mut warm, 500));
-    assert!(warm_errors * 2 < cold, "{warm_errors} against {cold}");
-    let guarantee = warm.guarantee().unwrap();
-    assert!((guarantee.epsilon() - 8.0).abs() < 1e-6);
-    assert!(guarantee.conditions().iter().any(|c| c.contains("an earlier learner released")));
-    let both = warm.guarantee_of_both().unwrap().unwrap();
-    // It rests on what each of the two rests on, and simulated noise protects nobody.
-    let conditions = both.conditions().join(" ");
-    assert!(conditions.contains("in the earlier learner: which rewards come"), "{conditions}");
-    assert!(conditions.contains("finite numbers"), "{conditions}");
-    assert!(both.to_string().starts_with("SIMULATION"), "{both}");
-    assert!(both.epsilon() > 1.3 * guarantee.epsilon(), "{}", both.epsilon());
-    let saved = JointLinUcb::<Seeded>::resume(&warm.save(), warm.releases()).unwrap();
-    assert_eq!(saved.policy(), warm.policy());
-    assert!(saved.guarantee_of_both().unwrap().is_some());
-    assert!(start(strong).guarantee_of_both().unwrap().is_none());
-    let other =
-        JointParams::new(Bounds { rewards: (-2.0, 2.0), ..Bounds::unit(2) }, 8.0, 1e-6, Some(200));
-    assert!(other.check().unwrap().start_from(legacy.clone(), Seeded(1)).is_err());
-    let paper = JointParams::published(Problem::unit(2), 8.0, 1e-6, 200);
-    assert!(paper.check().unwrap().start_from(legacy, Seeded(1)).is_err());
-}
-
 /// 200,000 decisions at d = 50 took 92 MB as vectors of doubles in a tree.
 #[test]
 fn open_decisions_take_little_memory_and_no_place_in_the_state() {
@@ -530,42 +403,4 @@ fn open_decisions_take_little_memory_and_no_place_in_the_state() {
     assert!(learner.save().len() <= empty + 8);
     let whole = learner.save_with_open().len();
     assert!(whole < empty + 1000 * (50 * 4 + 30), "{whole}");
-}
-
-/// Three learners, each beginning with what the one before released: sums and costs of all of them, and a restart forgets sums only.
-#[test]
-fn a_chain_of_warm_starts_adds_sums_and_costs() {
-    let params = JointParams { horizon: Some(300), ..params() };
-    let mu = |guarantee: &Guarantee| guarantee.curve().mu().unwrap();
-    let observe = |learner: &mut Curator<Seeded>, count: u64| {
-        for number in 0..count {
-            let (features, reward) = person(number);
-            learner.observe(&features, reward).unwrap();
-        }
-    };
-    let mut first = params.check().unwrap().curator(Seeded(1));
-    observe(&mut first, 64);
-    let mut second =
-        params.check().unwrap().curator_from(first.legacy().unwrap(), Seeded(2)).unwrap();
-    observe(&mut second, 64);
-    let forgetful = JointParams { restart_every: Some(100), ..params };
-    let mut third =
-        forgetful.check().unwrap().curator_from(second.legacy().unwrap(), Seeded(3)).unwrap();
-    assert_eq!(second.legacy().unwrap().release().round(), 128);
-    let both = |learner: &Curator<Seeded>| learner.guarantee_of_both().unwrap().unwrap();
-    let own = mu(&first.guarantee().unwrap());
-    assert!((mu(&both(&second)) / own - 2.0_f64.sqrt()).abs() < 1e-6);
-    let third_own = mu(&third.guarantee().unwrap());
-    let all = (2.0 * own * own + third_own * third_own).sqrt();
-    assert!((mu(&both(&third)) / all - 1.0).abs() < 1e-6);
-    observe(&mut third, 101);
-    assert!((mu(&both(&third)) / all - 1.0).abs() < 1e-6, "people who were in several stay so");
-    let conditions = third.guarantee().unwrap().conditions().join(" ");
-    assert!(conditions.contains("an earlier one"), "{conditions}");
-    observe(&mut third, 63);
-    assert_eq!(third.legacy().unwrap().release().round(), 64, "the sums are forgotten");
-    let published = JointParams::published(Problem::unit(2), 1.0, 1e-6, 300);
-    let mut published = published.check().unwrap().curator(Seeded(4));
-    observe(&mut published, 3);
-    assert!(published.legacy().unwrap_err().to_string().contains("one run"));
 }

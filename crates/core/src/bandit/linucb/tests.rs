@@ -1,0 +1,290 @@
+use nalgebra::{DMatrix, DVector};
+
+use super::*;
+use crate::{
+    bandit::regression::REFRESH,
+    linalg::{dot, triangle},
+    noise::{Noise, SecureNoise},
+};
+
+/// Rewards in [-B, B]; sigma and S in their units, for arms of norm 1.
+fn certified(
+    d: usize,
+    reward: f64,
+    sigma: f64,
+    s: f64,
+    regularizer: f64,
+    alpha: f64,
+) -> LinUcbParams {
+    let rule = Rule::Certified {
+        failure_probability: Some(alpha),
+        parameter_bound: Some(s / reward),
+        reward_noise: Some(sigma / reward),
+        scale: 1.0,
+    };
+    let bounds = Bounds { rewards: (-reward, reward), ..Bounds::unit(d) };
+    LinUcbParams { rule, regularizer, ..LinUcbParams::new(bounds) }
+}
+
+fn unit(d: usize, noise: &mut SecureNoise) -> Vec<f64> {
+    let x: Vec<f64> = (0..d).map(|_| noise.standard_normal()).collect();
+    let length = dot(&x, &x).sqrt();
+    x.iter().map(|x| x / length).collect()
+}
+
+#[test]
+fn a_dimension_that_no_machine_holds_is_refused() {
+    for dimension in [0, 8193, 1 << 60, usize::MAX] {
+        let error = LinUcbParams::new(Bounds::unit(dimension)).check().unwrap_err().to_string();
+        assert!(error.contains("dimension is") && error.contains("give 1 to"), "{error}");
+    }
+    assert!(crate::bandit::Arms::zeros(1 << 40, 1 << 40).is_err());
+}
+
+#[test]
+fn is_the_definition_before_and_after_a_refresh() {
+    let mut noise = SecureNoise::seeded(3);
+    let d = 4;
+    let params = certified(d, 10.0, 0.7, 2.0, 0.3, 0.05);
+    let mut learner = params.check().unwrap();
+    let (mut gram, mut moment) = (DMatrix::identity(d, d) * 0.3, DVector::zeros(d));
+    for t in 1..=REFRESH + 50 {
+        let (x, y) = (unit(d, &mut noise), noise.standard_normal());
+        learner.observe(&x, y).unwrap();
+        let vector = DVector::from_vec(x);
+        gram += &vector * vector.transpose();
+        moment += y * &vector;
+        if ![1, 7, REFRESH - 1, REFRESH, REFRESH + 50].contains(&t) {
+            continue;
+        }
+        let theta = gram.clone().cholesky().unwrap().solve(&moment);
+        let ln_growth = gram.determinant().ln() - d as f64 * 0.3_f64.ln();
+        let beta = 0.7 * (2.0 * 20_f64.ln() + ln_growth).sqrt() + 2.0 * 0.3_f64.sqrt();
+        let policy = learner.policy();
+        assert!((policy.width() - beta).abs() < 1e-12 * beta, "round {t}");
+        assert!((DVector::from_column_slice(policy.theta()) - theta).norm() < 1e-12);
+        let mut whitening = DMatrix::zeros(d, d);
+        for i in 0..d {
+            for j in 0..=i {
+                whitening[(i, j)] = policy.whitening()[triangle(i) + j];
+            }
+        }
+        let identity = &whitening * &gram * whitening.transpose();
+        assert!((identity - DMatrix::identity(d, d)).norm() < 1e-12, "round {t}");
+    }
+}
+
+/// Whether theta* leaves the ellipsoid of the given share of its width in any of 20 x 1000 rounds.
+fn leaves(share: f64) -> bool {
+    let mut noise = SecureNoise::seeded(8);
+    (0..20).any(|_| {
+        let truth = unit(3, &mut noise);
+        let mut learner = certified(3, 10.0, 1.0, 1.0, 1.0, 1e-8).check().unwrap();
+        (0..1000).any(|round| {
+            let rows: Vec<Vec<f64>> = (0..4).map(|_| unit(3, &mut noise)).collect();
+            let choice = learner.choose(&Arms::from_rows(3, &rows).unwrap(), round).unwrap().arm;
+            let x = &rows[choice];
+            learner.observe(x, dot(x, &truth) + noise.standard_normal()).unwrap();
+            let policy = learner.policy();
+            let error: Vec<f64> = policy.theta().iter().zip(&truth).map(|(a, b)| a - b).collect();
+            // ||e||_V^2 = rho |e|^2 + e^T G e.
+            let mut square = dot(&error, &error);
+            let mut entries = learner.regression.gram().iter();
+            for i in 0..3 {
+                for j in i..3 {
+                    let twice = if i == j { 1.0 } else { 2.0 };
+                    square += twice * entries.next().unwrap() * error[i] * error[j];
+                }
+            }
+            square.sqrt() > share * policy.width()
+        })
+    })
+}
+
+#[test]
+fn the_ellipsoid_holds_the_parameter_and_is_not_needlessly_wide() {
+    assert!(!leaves(1.0)); // false alarm: 20 x 1e-8
+    assert!(leaves(0.3));
+}
+
+#[test]
+fn learns_among_fixed_arms() {
+    let mut noise = SecureNoise::seeded(5);
+    let truth = unit(5, &mut noise);
+    let rows: Vec<Vec<f64>> = (0..25).map(|_| unit(5, &mut noise)).collect();
+    let means: Vec<f64> = rows.iter().map(|x| dot(x, &truth)).collect();
+    let best = means.iter().copied().fold(f64::MIN, f64::max);
+    let arms = Arms::from_rows(5, &rows).unwrap();
+    let mut learner = certified(5, 1.0, 0.1, 1.0, 1.0, 0.01).check().unwrap();
+    let mut regret = 0.0;
+    for t in 0..4000 {
+        let choice = learner.choose(&arms, t).unwrap().arm;
+        learner.observe(&rows[choice], means[choice] + 0.1 * noise.standard_normal()).unwrap();
+        if t >= 3000 {
+            regret += best - means[choice];
+        }
+    }
+    assert!(regret / 1000.0 < 0.02, "mean regret at the end {}", regret / 1000.0);
+}
+
+#[test]
+fn resumes_bit_for_bit_and_refuses_what_does_not_fit() {
+    let mut noise = SecureNoise::seeded(4);
+    let mut learner = certified(3, 1.0, 1.0, 1.0, 1.0, 0.01).check().unwrap();
+    let mut resumed = None;
+    for t in 0..REFRESH + 100 {
+        if t == 700 {
+            resumed = Some(LinUcb::load(&learner.save()).unwrap());
+        }
+        let rows: Vec<Vec<f64>> = (0..5).map(|_| unit(3, &mut noise)).collect();
+        let arms = Arms::from_rows(3, &rows).unwrap();
+        let choice = learner.choose(&arms, t).unwrap().arm;
+        let reward = noise.standard_normal();
+        learner.observe(&rows[choice], reward).unwrap();
+        if let Some(resumed) = &mut resumed {
+            assert_eq!(resumed.choose(&arms, t).unwrap().arm, choice);
+            resumed.observe(&rows[choice], reward).unwrap();
+            assert_eq!(resumed.policy(), learner.policy());
+        }
+    }
+    assert_eq!(resumed.unwrap().save(), learner.save());
+    let mut bytes = learner.save();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    assert!(LinUcb::load(&bytes).is_err());
+    let mut short: Saved = wire::load(KIND, &learner.save()).unwrap();
+    short.params.bounds.dimension = 2;
+    assert!(LinUcb::load(&wire::save(KIND, &short)).is_err());
+}
+
+#[test]
+fn what_is_out_of_range_is_clipped_and_said() {
+    let learner = || LinUcbParams::new(Bounds::unit(2)).check().unwrap();
+    let after = |features: [f64; 2], reward: f64| {
+        let mut learner = learner();
+        let clipped = learner.observe(&features, reward).unwrap();
+        (clipped, learner.policy().theta().to_vec())
+    };
+    assert_eq!(after([1.0, 0.0], 1e9), (true, after([1.0, 0.0], 1.0).1));
+    assert_eq!(after([1e300, 0.0], 0.5), (true, after([1.0, 0.0], 0.5).1));
+    assert!(!after([0.6, 0.8], -1.0).0);
+    // Scores are those of the arms at the bound: the longer one is not preferred for its length.
+    let mut learner = learner();
+    for _ in 0..100 {
+        learner.observe(&[1.0, 0.0], 0.9).unwrap();
+        learner.observe(&[0.0, 1.0], 0.1).unwrap();
+    }
+    let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 50.0]]).unwrap();
+    assert_eq!(learner.choose(&arms, 0).unwrap(), Choice { arm: 0, clipped_arms: 1 });
+    assert_eq!(learner.policy().choose(&arms, 0).unwrap(), 1, "unclipped");
+}
+
+#[test]
+fn bad_input_is_refused_and_changes_nothing() {
+    let good = LinUcbParams::new(Bounds::unit(2));
+    let bounds = |bounds| LinUcbParams { bounds, ..good };
+    let unit = Bounds::unit(2);
+    for bad in [
+        bounds(Bounds { dimension: 0, ..unit }),
+        bounds(Bounds { feature_bound: f64::INFINITY, ..unit }),
+        bounds(Bounds { feature_bound: 1e60, ..unit }),
+        bounds(Bounds { rewards: (0.0, 0.0), ..unit }),
+        certified(2, 1.0, -1.0, 1.0, 1.0, 0.1),
+        certified(2, 1.0, 1.0, f64::NAN, 1.0, 0.1),
+        certified(2, 1.0, 1.0, 1.0, 0.0, 0.1),
+        certified(2, 1.0, 1.0, 1.0, 1e-60, 0.1),
+        certified(2, 1.0, 1.0, 1.0, 1.0, 1.0),
+        LinUcbParams { restart_every: Some(0), ..good },
+    ] {
+        assert!(bad.check().is_err(), "{bad:?}");
+    }
+    let mut learner = good.check().unwrap();
+    let before = learner.save();
+    assert!(learner.observe(&[1.0], 1.0).is_err());
+    assert!(learner.observe(&[f64::NAN, 0.0], 1.0).is_err());
+    assert!(learner.observe(&[1.0, 0.0], f64::NAN).is_err());
+    assert!(learner.observe(&[1.0, 0.0], f64::INFINITY).is_err());
+    assert!(learner.choose(&Arms::zeros(3, 1).unwrap(), 0).is_err());
+    assert_eq!(learner.save(), before);
+}
+
+/// What the rule says of the exact sums as a release without noise; on a schedule, at its times.
+#[test]
+fn it_is_the_rule_at_sums_without_noise() {
+    use crate::{
+        bandit::Regularizer,
+        release::{Domain, Release, testing::Seeded},
+    };
+    let mut noise = SecureNoise::seeded(21);
+    let bounds =
+        Bounds { feature_bound: 2.0, rewards: (0.0, 3.0), intercept: Some(1.0), ..Bounds::unit(3) };
+    let schedule = Schedule::Geometric { first: 7, rate: 0.3 };
+    for (rule, schedule) in [
+        (Rule::default(), Schedule::EveryRound),
+        (Rule::CERTIFIED, Schedule::EveryRound),
+        (Rule::CERTIFIED, schedule),
+        (Rule::Fixed { ridge: 2.0, width: 0.7 }, schedule),
+    ] {
+        let params = LinUcbParams { rule, schedule, ..LinUcbParams::new(bounds) };
+        let (mut learner, mut blocks) = (params.check().unwrap(), params.check().unwrap());
+        let domain = Domain::regression(3, 2.0, 1.5);
+        let noiseless = match rule {
+            // Proposition 4 leaves half of alpha to the noise.
+            Rule::Certified { parameter_bound, reward_noise, .. } => Rule::Regularized {
+                regularizer: Regularizer::constant(4.0),
+                failure_probability: Some(2.0 * FAILURE_PROBABILITY),
+                parameter_bound: parameter_bound.unwrap_or(1.0),
+                reward_noise: reward_noise.unwrap_or(1.0),
+            },
+            Rule::Tuned { .. } => Rule::FIXED,
+            other => other,
+        };
+        let plan = noiseless.plan(domain, None, None).unwrap();
+        let (mut sums, mut block) = (vec![0.0; 9], vec![0.0; 9]);
+        for t in 1..=40_u64 {
+            let v = unit(2, &mut noise);
+            let x = [3.0_f64.sqrt() * v[0], 3.0_f64.sqrt() * v[1], 1.0];
+            let y = 3.0 * noise.uniform();
+            let mut index = 0;
+            for row in 0..3 {
+                for column in row..3 {
+                    block[index] += x[row] * x[column];
+                    index += 1;
+                }
+                block[6 + row] += x[row] * (y - 1.5);
+            }
+            let due = blocks.until_learning() == (t - blocks.rounds());
+            learner.observe(&x, y).unwrap();
+            if due {
+                let (gram, moment) = block.split_at(6);
+                blocks.observe_sums(gram, moment, t - blocks.rounds()).unwrap();
+                sums.iter_mut().zip(&block).for_each(|(sum, more)| *sum += more);
+                block.fill(0.0);
+                let zeros = vec![0.0; 9];
+                let release =
+                    Release::simulated::<Seeded>(domain, t, 1, sums.clone(), zeros).unwrap();
+                let policy = plan.policy(&release).unwrap();
+                for x in [[1.0, 0.5, 1.0], [-1.2, 0.3, 1.0]] {
+                    let expected = policy.bound(&x);
+                    for bound in [learner.policy().bound(&x), blocks.policy().bound(&x)] {
+                        let close = (bound - expected).abs() < 1e-9 * expected.abs().max(1.0);
+                        assert!(close, "{rule:?} {schedule:?} {t}: {bound} {expected}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn restarts_forget_everything() {
+    let params = LinUcbParams { restart_every: Some(10), ..LinUcbParams::new(Bounds::unit(2)) };
+    let (mut learner, mut fresh) = (params.check().unwrap(), params.check().unwrap());
+    for _ in 0..10 {
+        learner.observe(&[1.0, 0.0], 1.0).unwrap();
+    }
+    learner.observe(&[0.0, 1.0], 0.5).unwrap();
+    fresh.observe(&[0.0, 1.0], 0.5).unwrap();
+    assert_eq!(learner.policy(), fresh.policy());
+    assert_eq!(learner.rounds(), 1);
+}
