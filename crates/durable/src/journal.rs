@@ -102,7 +102,6 @@ impl Journal {
                 Learner::resume_charged(learner, last.releases, last.replays)?
             }
         };
-        learner.refresh_noise()?;
         learner.hold_releases();
         // The state may be ahead of the log, or have been charged: that is on disk before it is used.
         if (learner.releases(), learner.replays()) != (last.releases, last.replays) {
@@ -148,8 +147,6 @@ impl Journal {
         write(&new).map_err(Error::file(&new, "written"))?;
         fs::rename(&new, &self.state).map_err(Error::file(&self.state, "replaced"))?;
         sync_folder(&self.state)?;
-        // The bytes hold the key of the noise so far: what is drawn from here on comes from another.
-        learner.refresh_noise()?;
         self.log.append(record(learner))
     }
 }

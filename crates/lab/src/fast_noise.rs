@@ -92,6 +92,10 @@ impl Noise for FastNoise {
         Ok(())
     }
 
+    fn split(&mut self) -> Result<Self> {
+        Ok(FastNoise::seeded(self.bits()))
+    }
+
     #[inline]
     fn discrete_gaussian(&mut self, law: &DiscreteGaussian) -> i64 {
         if law.sigma() < LEAST_ROUNDED_SIGMA {

@@ -311,20 +311,17 @@ impl ConvexBandit {
 
     /// The whole state, people's data included: protect these bytes as the data itself, and go on in one place only.
     fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
-        let bandit = self.bandit.enter()?;
-        let state = bandit.save();
-        bandit.refresh_noise()?;
+        let state = self.bandit.enter()?.save();
         let head = Head { copies: self.bandit.copies(), set: self.set.clone() };
         Ok(PyBytes::new(py, &seal(&head, &state)))
     }
 
-    /// Goes on from saved bytes, with fresh noise; a state older than what has left is refused.
+    /// Goes on from saved bytes; a state older than what has left is refused.
     #[staticmethod]
     #[pyo3(signature = (state, decisions_made, releases_made))]
     fn load(state: &[u8], decisions_made: u64, releases_made: u64) -> Answer<Self> {
         let (Head { copies, set }, state) = unseal(state)?;
-        let mut bandit = PrivateBandit::resume(set.build()?, state, decisions_made, releases_made)?;
-        bandit.refresh_noise()?;
+        let bandit = PrivateBandit::resume(set.build()?, state, decisions_made, releases_made)?;
         Ok(ConvexBandit { bandit: Mine::copied(bandit, copies), set })
     }
 

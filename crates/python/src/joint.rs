@@ -4,7 +4,7 @@
 //! fresh noise, and the old one must stop. A pickle, a `copy.deepcopy` and a forked child are copies, beside which the original may go
 //! on: they draw fresh noise too, and are charged by the core's theorem (`release::stream`) one replay for the original and one for
 //! every copy that was made before, so that the guarantee of the last copy covers them all. What the original says of itself rests
-//! on the condition that nobody goes on beside it. Saved bytes hold the generator's key, so whoever saves draws from a new one.
+//! on the condition that nobody goes on beside it. Saved bytes hold no key of the noise.
 //!
 //! **Files.** `JointBandit.open` keeps the learner in a folder (`reticent-durable`): a release is used when it is on disk. Such a learner is not
 //! copied: a pickle and a forked child are refused.
@@ -277,6 +277,12 @@ impl JointBandit {
         }
     }
 
+    /// A tick of your own public clock, for `schedule="clock"`: releases what has been learnt since the last one, and the policy with it. Then
+    /// neither the number nor the times of rewards show.
+    fn tick(&mut self) -> Answer<()> {
+        self.kept.durably(&mut self.learner, |learner| Ok(learner.tick()?))
+    }
+
     /// Decides for many people: an array (people, arms, features), or one set and `people=n`. Returns the tickets and the arms. Other
     /// threads run meanwhile. If it raises an error in the middle, as where a disk fails, the decisions before it are dismissed.
     #[pyo3(signature = (arms, people = None))]
@@ -392,9 +398,8 @@ impl JointBandit {
         Ok(PyBytes::new(py, &self.learner.enter()?.legacy()?.save()))
     }
 
-    /// The whole state, people's data included: protect these bytes as the data itself, and go on in one place only. They hold the
-    /// key of the noise so far; what this learner draws from here on comes from a new one. Without `open_decisions` the rewards of
-    /// decisions that are open now are refused by whoever goes on from them.
+    /// The whole state, people's data included: protect these bytes as the data itself, and go on in one place only. Without
+    /// `open_decisions` the rewards of decisions that are open now are refused by whoever goes on from them.
     #[pyo3(signature = (open_decisions = true))]
     fn save<'py>(&mut self, py: Python<'py>, open_decisions: bool) -> Answer<Bound<'py, PyBytes>> {
         if !matches!(self.kept, Kept::Memory) {
@@ -403,21 +408,19 @@ impl JointBandit {
         }
         let learner = self.learner.enter()?;
         let state = if open_decisions { learner.save_with_open() } else { learner.save() };
-        learner.refresh_noise()?;
         Ok(PyBytes::new(py, &seal(&Head { copies: self.learner.copies() }, &state)))
     }
 
-    /// Goes on from saved bytes, with fresh noise. `releases_made` is how many releases have left in all, from your own log; a state that
+    /// Goes on from saved bytes. `releases_made` is how many releases have left in all, from your own log; a state that
     /// is behind it raises `StaleState`. If `charged_before` is given, it goes on from such a state and is charged for one more replay
     /// than that: it is what `replays` said when the last one left. `JointBandit.open` keeps both numbers itself.
     #[staticmethod]
     #[pyo3(signature = (state, releases_made, charged_before = None))]
     fn load(state: &[u8], releases_made: u64, charged_before: Option<u64>) -> Answer<Self> {
-        let (mut learner, copies) = resumed(state, |state| match charged_before {
+        let (learner, copies) = resumed(state, |state| match charged_before {
             None => Learner::resume(state, releases_made),
             Some(before) => Learner::resume_charged(state, releases_made, before),
         })?;
-        learner.refresh_noise()?;
         Ok(JointBandit { learner: Mine::copied(learner, copies), kept: Kept::Memory, place: None })
     }
 

@@ -159,21 +159,15 @@ impl Agent {
         Ok(self.0.read().guarantee_so_far()?.map(Guarantee::from))
     }
 
-    /// The whole state: protect these bytes as the responses themselves, and go on in one place only. They hold the key of the noise
-    /// so far; what this agent draws from here on comes from a new one.
+    /// The whole state: protect these bytes as the responses themselves, and go on in one place only.
     fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
-        let agent = self.0.enter()?;
-        let state = agent.save();
-        agent.refresh_noise()?;
-        Ok(PyBytes::new(py, &state))
+        Ok(PyBytes::new(py, &self.0.enter()?.save()))
     }
 
-    /// Goes on from saved bytes, with fresh noise; a state older than `answers_given` is refused.
+    /// Goes on from saved bytes; a state older than `answers_given` is refused.
     #[staticmethod]
     fn load(state: &[u8], answers_given: u64) -> Answer<Self> {
-        let mut agent = CoreAgent::resume(state, answers_given)?;
-        agent.refresh_noise()?;
-        Ok(Agent(Mine::new(agent)))
+        Ok(Agent(Mine::new(CoreAgent::resume(state, answers_given)?)))
     }
 }
 
@@ -381,18 +375,13 @@ impl Coordinator {
 
     /// The whole state: private reports only.
     fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
-        let coordinator = self.0.enter()?;
-        let state = coordinator.save();
-        coordinator.refresh_noise()?;
-        Ok(PyBytes::new(py, &state))
+        Ok(PyBytes::new(py, &self.0.enter()?.save()))
     }
 
     /// Goes on from saved bytes; a state older than `decisions_made` is refused.
     #[staticmethod]
     fn load(state: &[u8], decisions_made: u64) -> Answer<Self> {
-        let mut coordinator = CoreCoordinator::resume(state, decisions_made)?;
-        coordinator.refresh_noise()?;
-        Ok(Coordinator(Mine::new(coordinator)))
+        Ok(Coordinator(Mine::new(CoreCoordinator::resume(state, decisions_made)?)))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {

@@ -166,16 +166,12 @@ impl Shuffler {
         self.0.read().batches()
     }
 
-    /// The whole state: as secret as the shuffler itself. It holds the key of the permutations so far; from here on this one draws
-    /// from a new one.
+    /// The whole state: as secret as the shuffler itself.
     fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
-        let shuffler = self.0.enter()?;
-        let state = shuffler.save();
-        shuffler.refresh_noise()?;
-        Ok(PyBytes::new(py, &state))
+        Ok(PyBytes::new(py, &self.0.enter()?.save()))
     }
 
-    /// Goes on from saved bytes, with fresh noise, if no batch has left since.
+    /// Goes on from saved bytes, if no batch has left since.
     #[staticmethod]
     fn load(state: &[u8], batches_made: u64) -> Answer<Self> {
         Ok(Shuffler(Mine::new(CoreShuffler::load(state, batches_made)?)))

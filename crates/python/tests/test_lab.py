@@ -1,7 +1,6 @@
 """Experiments: the same results as the command line's, resumed, stopped, read back, and with Python objects inside."""
 
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
@@ -164,6 +163,8 @@ def test_control_c_stops_and_the_next_run_goes_on(tmp_path):
         f"""
         import os, signal
         from reticent import lab
+        # A process that was started in the background ignores the signal until it is told otherwise.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         config = dict(name="long", rounds=300_000, trials=200, environment=dict(kind="gap", dimension=8, arms=40),
                       algorithm=[dict(kind="linucb")])
         def tell(done, every):
@@ -178,7 +179,6 @@ def test_control_c_stops_and_the_next_run_goes_on(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["interrupted", "True"], done
-    assert signal.SIGINT
 
 
 class Means:

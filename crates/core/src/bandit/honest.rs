@@ -33,6 +33,10 @@ impl Noise for Farthest {
         self.seeded.refresh()
     }
 
+    fn split(&mut self) -> Result<Self> {
+        Ok(Farthest { seeded: self.seeded.split()?, direction: self.direction })
+    }
+
     fn discrete_gaussian(&mut self, law: &DiscreteGaussian) -> i64 {
         match self.direction {
             Some(direction) => direction * (32 * law.sigma() as i64 - 1),

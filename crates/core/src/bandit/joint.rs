@@ -192,6 +192,16 @@ impl<N: Noise> JointLinUcb<N> {
         Ok(closed)
     }
 
+    /// A tick of the caller's clock, for `Schedule::Clock`: releases what has been learnt since the last one. An error changes nothing.
+    pub fn tick(&mut self) -> Result<()> {
+        let mut nothing_more = self.curator.no_sums();
+        self.curator.tick(&mut nothing_more)?;
+        if self.curator.is_over() {
+            self.open.clear();
+        }
+        Ok(())
+    }
+
     fn close_oldest(&mut self) -> Result<bool> {
         match self.open.oldest() {
             Some((ticket, _, answer)) => self.learn(ticket, answer),
@@ -272,11 +282,6 @@ impl<N: Noise> JointLinUcb<N> {
     /// Whether the last release has been made: the model stays as it is, and decisions go on by it.
     pub fn is_frozen(&self) -> bool {
         self.curator.is_frozen()
-    }
-
-    /// From here on noise is drawn from a new key: see [`PrivateSum::refresh_noise`](crate::release::PrivateSum::refresh_noise).
-    pub fn refresh_noise(&mut self) -> Result<()> {
-        self.curator.refresh_noise()
     }
 
     /// From here on this learner is a copy beside another, and is charged for it: see [`Curator::branch`]. Its tickets are tagged

@@ -68,13 +68,13 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
                 return Err(Error::HorizonExceeded { round: horizon + 1, horizon });
             }
             let next = lengthened(&self.params, self.epoch + 1)?.check(current.set().clone())?;
-            // All that can fail, before the generator moves on to the next epoch.
+            // All that can fail, before the generators move on to the next epoch.
             let next = Prepared::new(next)?;
             self.past = self.past.and(&current.counts());
             self.before += current.decisions();
             self.released += current.releases();
             self.epoch += 1;
-            self.current = self.current.take().map(|last| next.begin(last.into_source()));
+            self.current = self.current.take().map(|last| next.begin(last.into_sources()));
         }
         let mut decision = self.current.as_mut().ok_or_else(lost)?.decide()?;
         decision.ticket.0 += self.before;
@@ -147,7 +147,7 @@ where
     O: LinearOracle + Clone,
     N: Noise + Serialize + DeserializeOwned,
 {
-    /// The whole state but the set, generator included: protect these bytes as the data itself.
+    /// The whole state but the set: protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
         let numbers: Numbers = (self.params, self.epoch, self.before, self.released, self.past);
         wire::save(KIND, &(numbers, self.current.as_ref().map(PrivateBandit::save)))

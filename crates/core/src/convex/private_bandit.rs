@@ -115,6 +115,8 @@ impl BanditCounts {
 pub struct PrivateBandit<O, N> {
     set: DecisionSet<O>,
     aggregate: Aggregate<N>,
+    /// Draws directions and vertices, which everybody sees.
+    public: N,
     /// For playing vertices: an orthonormal basis with the mixtures of `c + r b` and `c - r b`.
     corners: Vec<(Vec<f64>, [Mixture; 2])>,
     state: State,
@@ -210,15 +212,18 @@ impl<O: LinearOracle> Prepared<O> {
         Ok(Prepared { set, corners, state, engine })
     }
 
-    pub(super) fn begin<N: Noise>(self, noise: N) -> PrivateBandit<O, N> {
-        let aggregate = self.engine.start(self.state.estimates, noise);
-        PrivateBandit { set: self.set, aggregate, corners: self.corners, state: self.state }
+    /// On a source of noise, and another one for what everybody sees.
+    pub(super) fn begin<N: Noise>(self, (noise, public): (N, N)) -> PrivateBandit<O, N> {
+        let Prepared { set, corners, state, engine } = self;
+        let aggregate = engine.start(state.estimates, noise);
+        PrivateBandit { set, aggregate, public, corners, state }
     }
 }
 
 impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
-    pub(super) fn start(plan: PrivateBanditPlan<O>, noise: N) -> Result<Self> {
-        Ok(Prepared::new(plan)?.begin(noise))
+    pub(super) fn start(plan: PrivateBanditPlan<O>, mut noise: N) -> Result<Self> {
+        let public = noise.split()?;
+        Ok(Prepared::new(plan)?.begin((noise, public)))
     }
 
     /// The next point to play. An error changes nothing.
@@ -228,7 +233,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
             let horizon = state.params.horizon;
             return Err(Error::HorizonExceeded { round: state.next.saturating_add(1), horizon });
         }
-        let noise = self.aggregate.source();
+        let noise = &mut self.public;
         if state.opposite {
             state.direction.iter_mut().for_each(|u| *u = -*u);
             state.corner.1 = 1 - state.corner.1;
@@ -308,16 +313,12 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         Ok(released)
     }
 
-    /// From here on everything random is drawn from a new key: see [`PrivateSum::refresh_noise`](crate::release::PrivateSum).
-    pub fn refresh_noise(&mut self) -> Result<()> {
-        self.aggregate.source().refresh()
-    }
-
     /// From here on this learner is a copy beside another. Where sums of people's values are released it is charged for that:
     /// see [`PrivateSum::branch`](crate::release::PrivateSum).
     pub fn branch(&mut self) -> Result<()> {
+        self.public.refresh()?;
         match &mut self.aggregate {
-            Aggregate::Plain(_) => self.refresh_noise(),
+            Aggregate::Plain(sum) => sum.refresh(),
             Aggregate::Private(sum) => sum.branch(),
         }
     }
@@ -404,9 +405,9 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         params.claim(guarantee)
     }
 
-    /// The generator, for the learner that follows this one.
-    pub(super) fn into_source(self) -> N {
-        self.aggregate.into_source()
+    /// Both generators, for the learner that follows this one.
+    pub(super) fn into_sources(self) -> (N, N) {
+        (self.aggregate.into_source(), self.public)
     }
 }
 

@@ -227,6 +227,11 @@ impl<N: Noise> PlainSum<N> {
         PlainSum { estimates, rounds: 0, sum: vec![0.0; estimates.dimension], noise }
     }
 
+    /// Draws other noise from here on than a copy of this one.
+    pub(super) fn refresh(&mut self) -> Result<()> {
+        self.noise.refresh()
+    }
+
     fn absorb(&mut self, direction: &[f64], value: f64) -> Result<Option<Vec<f64>>> {
         if self.rounds == self.estimates.horizon {
             let (round, horizon) = (self.rounds + 1, self.rounds);
@@ -287,7 +292,7 @@ impl<N: Noise> Aggregate<N> {
         }
     }
 
-    /// The generator, for public randomness.
+    /// The generator.
     #[inline]
     pub(super) fn source(&mut self) -> &mut N {
         match self {

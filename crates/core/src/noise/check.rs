@@ -20,6 +20,10 @@ impl Noise for Script {
     fn refresh(&mut self) -> crate::Result<()> {
         Ok(())
     }
+
+    fn split(&mut self) -> crate::Result<Self> {
+        Ok(Script(std::mem::take(&mut self.0)))
+    }
 }
 
 /// The acceptance coin of the discrete laws by integers alone, after comparing both forms of its arguments.

@@ -346,6 +346,9 @@ mod tests {
         fn refresh(&mut self) -> Result<()> {
             self.0.refresh()
         }
+        fn split(&mut self) -> Result<Self> {
+            self.0.split().map(Extreme)
+        }
     }
 
     proptest! {

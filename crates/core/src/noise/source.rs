@@ -26,9 +26,21 @@ pub trait Noise {
     /// 64 independent uniform bits.
     fn bits(&mut self) -> u64;
 
-    /// Forgets everything that could repeat earlier draws: called when a stream is resumed from a state
-    /// that has already been used.
+    /// Forgets everything that could repeat earlier draws, those of a copy of this generator included.
     fn refresh(&mut self) -> crate::Result<()>;
+
+    /// Called before every release: noise that protects people is drawn under a new key, so that a cloned process or machine draws
+    /// other noise than its original; simulation noise goes on, so that a run can be repeated.
+    #[inline]
+    fn rekey(&mut self) -> crate::Result<()> {
+        if Self::PROTECTS_PEOPLE { self.refresh() } else { Ok(()) }
+    }
+
+    /// Another source, independent of this one: for randomness that is shown to people, which never comes from the generator that
+    /// protects them.
+    fn split(&mut self) -> crate::Result<Self>
+    where
+        Self: Sized;
 
     /// One draw of a discrete Gaussian; exact unless the source says otherwise.
     #[inline]

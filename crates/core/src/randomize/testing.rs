@@ -34,6 +34,10 @@ impl Noise for Echo {
         Ok(())
     }
 
+    fn split(&mut self) -> Result<Self> {
+        Ok(Echo::new(self.source.split()?))
+    }
+
     fn discrete_gaussian(&mut self, law: &DiscreteGaussian) -> i64 {
         let sigma = law.sigma() as f64;
         if let Some(last) = self.last.take() {

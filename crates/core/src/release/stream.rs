@@ -7,9 +7,9 @@
 //! **Guarantee.** Everything released over the whole horizon, to an adversary who chooses later contributions
 //! after seeing earlier releases, is [`PrivateSum::event`] for one person's replaced data.
 //!
-//! **Rollback.** A saved state holds the generator. Resumed twice, it would add the same noise to different
-//! data, and the difference of two releases would be the data. So `resume` is told how many releases have left
-//! and refuses an older state; `resume_charged` accepts it, with fresh noise and a larger mu.
+//! **Rollback.** No key is saved, and every release is drawn under a new key of the system, so that no noise is ever added twice. But what
+//! was released before a state was restored from an older copy tells of the same people once more. So `resume` is told how many
+//! releases have left and refuses an older state; `resume_charged` accepts it, with a larger mu.
 //! *Proof of the charge.* Releases up to the saved state are the same numbers in every replay. After it, each
 //! replay draws independently of the others, and one person moves its values by at most a full `||C Delta||`
 //! in units of the noise. The squares of 1 + replays independent parts add up: `mu sqrt(1 + replays)`. Under Wishart noise
@@ -98,7 +98,8 @@ impl<N: Noise> PrivateSum<N> {
         }
     }
 
-    /// Adds one contribution, and releases the sum if the schedule says so. An error changes nothing.
+    /// Adds one contribution, and releases the sum if the schedule says so; by the clock at the next [`PrivateSum::tick`]. An error
+    /// changes nothing.
     pub fn absorb(&mut self, contribution: &Contribution) -> Result<Option<Release>> {
         self.absorb_with(contribution.clipper(), 1, |sums| contribution.add_to(sums))
     }
@@ -131,11 +132,17 @@ impl<N: Noise> PrivateSum<N> {
         add: impl Fn(&mut [i128]),
     ) -> Result<Option<Release>> {
         self.expect(clipper)?;
-        if self.state.plan.schedule == Schedule::Clock {
-            let remedy = "this stream releases when its clock ticks: collect contributions, and give their sums to `tick`";
-            return Err(Error::invalid("schedule", "clock", remedy));
-        }
         let state = &mut self.state;
+        if state.plan.schedule == Schedule::Clock {
+            if state.round >= state.plan.horizon {
+                return Err(Error::HorizonExceeded {
+                    round: state.round + 1,
+                    horizon: state.round,
+                });
+            }
+            add(&mut state.pending);
+            return Ok(None);
+        }
         let round = state.round.saturating_add(count);
         let due = round == state.next;
         let exhausted = state.step == state.plan.engine.capacity();
@@ -159,8 +166,8 @@ impl<N: Noise> PrivateSum<N> {
         self.step(&entries, round).map(Some)
     }
 
-    /// A tick of the caller's clock: adds all contributions since the last one, none if there are none, and releases the sum. They are then
-    /// taken out of `sums`, which is empty for the next tick. An error changes nothing.
+    /// A tick of the caller's clock: adds these contributions to those absorbed since the last one, none if there are none, and releases the
+    /// sum. They are then taken out of `sums`, which is empty for the next tick. An error changes nothing.
     ///
     /// Times, the number of releases and [`Release::round`], which counts ticks, say nothing of how many contributions there were.
     ///
@@ -211,6 +218,7 @@ impl<N: Noise> PrivateSum<N> {
     fn step(&mut self, entries: &[i128], round: u64) -> Result<Release> {
         let state = &mut self.state;
         let step = state.step + 1;
+        state.noise.rekey()?;
         let (units, deviations) = state.plan.engine.step(step, entries, &mut state.noise)?;
         state.pending.fill(0);
         state.round = round;
@@ -223,10 +231,11 @@ impl<N: Noise> PrivateSum<N> {
         Ok(Release::new(domain, round, step, sums, deviations))
     }
 
-    /// How many contributions there are up to the next release, that of the last one included; `None` if none will come.
+    /// How many contributions there are up to the next release, that of the last one included; `None` if no number of them brings one.
     pub fn until_release(&self) -> Option<u64> {
         let State { next, round, plan, .. } = &self.state;
-        (!self.is_exhausted() && *next <= plan.horizon).then(|| next - round)
+        let counted = plan.schedule != Schedule::Clock;
+        (counted && !self.is_exhausted() && *next <= plan.horizon).then(|| next - round)
     }
 
     /// Forgets all contributions and begins a stream by this plan, on the same source of noise. Releases and replays are counted on,
@@ -264,14 +273,8 @@ impl<N: Noise> PrivateSum<N> {
         self.state.noise
     }
 
-    /// From here on noise is drawn from a new key. For a state that has been moved: whoever still holds the old bytes cannot tell
-    /// what it will draw.
-    pub fn refresh_noise(&mut self) -> Result<()> {
-        self.state.noise.refresh()
-    }
-
-    /// From here on this state is one of several that go on from the same releases, as after a fork of the process: noise is drawn
-    /// from a new key, and one more replay is charged, by the proof above. `replays` branches were counted before.
+    /// From here on this state is one of several that go on from the same releases, as after a fork of the process: one more replay is
+    /// charged, by the proof above, and simulation noise moves to another stream. `replays` branches were counted before.
     pub fn branch(&mut self) -> Result<()> {
         self.state.noise.refresh()?;
         self.state.replays = self.state.replays.saturating_add(1);
@@ -349,12 +352,12 @@ impl<N: Noise + DeserializeOwned> State<N> {
 }
 
 impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
-    /// The whole state, generator included: protect these bytes as the data itself.
+    /// The whole state, people's data included: protect these bytes as the data itself. No key of the noise is in it.
     pub fn save(&self) -> Vec<u8> {
         wire::save(&kind::<N>(), &self.state)
     }
 
-    /// Continues bit for bit from saved bytes, if no release has left since they were saved.
+    /// Continues from saved bytes, on simulation noise bit for bit, if no release has left since they were saved.
     ///
     /// `releases_made` is the number of releases that have left so far, from the caller's own log.
     pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
@@ -365,7 +368,7 @@ impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
         Ok(PrivateSum { state })
     }
 
-    /// Continues from a state that is older than `releases_made`, with fresh noise, and pays for the replay.
+    /// Continues from a state that is older than `releases_made`, and pays for the replay.
     ///
     /// `charged_before` is how many replays this stream had been charged for before this call, from the caller's log
     /// ([`PrivateSum::replays`] says it): the old bytes cannot know of those that came after them. A stale state is charged for one

@@ -24,6 +24,10 @@ impl Noise for Silent {
         Ok(())
     }
 
+    fn split(&mut self) -> Result<Self> {
+        Ok(Silent)
+    }
+
     fn discrete_gaussian(&mut self, _: &DiscreteGaussian) -> i64 {
         0
     }
@@ -47,6 +51,10 @@ impl Noise for Seeded {
     fn refresh(&mut self) -> Result<()> {
         self.0 ^= 0x5555_5555_5555_5555;
         Ok(())
+    }
+
+    fn split(&mut self) -> Result<Self> {
+        Ok(Seeded(self.bits()))
     }
 }
 

@@ -380,17 +380,14 @@ impl<N: Noise> Agent<N> {
         let clipped = response.clamp(lower, upper);
         let value = match &state.plan.randomizer {
             None => clipped,
-            Some(randomizer) => randomizer.randomize(clipped, &mut state.noise),
+            Some(randomizer) => {
+                state.noise.rekey()?;
+                randomizer.randomize(clipped, &mut state.noise)
+            }
         };
         state.answered += 1;
         state.clipped += u64::from(clipped != response);
         Ok(Report { ticket, agent: state.index, value })
-    }
-
-    /// From here on noise is drawn from a new key, for a half that has been moved. Copies must not go on beside each other: each would
-    /// count its answers by itself.
-    pub fn refresh_noise(&mut self) -> Result<()> {
-        self.state.noise.refresh()
     }
 
     /// What was agreed on.
@@ -420,12 +417,12 @@ impl<N: Noise> Agent<N> {
 }
 
 impl<N: Noise + Serialize + DeserializeOwned> Agent<N> {
-    /// The whole state, generator included: protect these bytes as the responses themselves.
+    /// The whole state: protect these bytes as the responses themselves. No key of the noise is in it.
     pub fn save(&self) -> Vec<u8> {
         wire::save(&kind::<N>(), &self.state)
     }
 
-    /// Continues bit for bit; refuses a state older than what was answered already, which would repeat noise.
+    /// Continues from saved bytes; refuses a state older than what was answered already, which would miscount what was spent.
     pub fn resume(bytes: &[u8], answers_given: u64) -> Result<Self> {
         let state: State<N> = wire::load(&kind::<N>(), bytes)?;
         refuse_older("saved agent", state.answered, answers_given)?;

@@ -10,6 +10,7 @@
 
 use reticent::{
     bandit::{Aggregation, Batch, Model, Report, ShufflePlan},
+    noise::Noise,
     privacy::Guarantee,
     randomize::Bounds,
 };

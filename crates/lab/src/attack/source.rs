@@ -33,14 +33,6 @@ impl AuditNoise {
             NoiseKind::Secure => AuditNoise::Secure(Box::new(SecureNoise::from_system()?)),
         })
     }
-
-    /// A source of its own for somebody else in the same run.
-    pub fn split(&mut self) -> Result<Self> {
-        match self {
-            AuditNoise::Fast(noise) => Ok(AuditNoise::Fast(FastNoise::seeded(noise.bits()))),
-            AuditNoise::Secure(_) => AuditNoise::new(NoiseKind::Secure, 0),
-        }
-    }
 }
 
 impl Noise for AuditNoise {
@@ -59,6 +51,13 @@ impl Noise for AuditNoise {
         match self {
             AuditNoise::Fast(noise) => noise.refresh(),
             AuditNoise::Secure(noise) => noise.refresh(),
+        }
+    }
+
+    fn split(&mut self) -> Result<Self> {
+        match self {
+            AuditNoise::Fast(noise) => Ok(AuditNoise::Fast(noise.split()?)),
+            AuditNoise::Secure(noise) => Ok(AuditNoise::Secure(Box::new(noise.split()?))),
         }
     }
 

@@ -152,6 +152,8 @@ impl JointLines {
 
     /// The learner, or what stands in its way.
     pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
+        let why = "an experiment counts rounds";
+        nothing_is_ignored(&[("schedule", self.schedule == Schedule::Clock, why)])?;
         self.check_contributions()?;
         let setting = &setting.with_contributions(self.contributions_per_person);
         let plain =

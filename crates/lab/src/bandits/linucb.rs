@@ -116,6 +116,7 @@ impl LinUcbLines {
             ("rule", self.rule.is_some() && published, why),
             ("regularizer", self.regularizer.is_some() && published, why),
             ("schedule", self.schedule.is_some() && published, why),
+            ("schedule", self.schedule == Some(Schedule::Clock), "an experiment counts rounds"),
         ])?;
         let bounds = match published {
             // That code does not centre rewards.

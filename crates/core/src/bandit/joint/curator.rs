@@ -174,6 +174,31 @@ impl<N: Noise> Curator<N> {
         Ok(self.learn(release))
     }
 
+    /// A tick of the caller's clock, for `Schedule::Clock`: releases the sums of these contributions and of those absorbed since the last
+    /// tick, and takes them out of `sums`. An error changes nothing. See [`PrivateSum::tick`].
+    ///
+    /// A service steps a copy: it resumes one from the bytes that it stored last, ticks, stores the new bytes, and only then answers by the
+    /// new policy.
+    ///
+    /// ```
+    /// use reticent::{bandit::JointParams, noise::SecureNoise, randomize::Bounds, release::Schedule};
+    ///
+    /// let params = JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(1000));
+    /// let params = JointParams { schedule: Schedule::Clock, ..params };
+    /// let mut curator = params.check()?.curator(SecureNoise::from_system()?);
+    /// let mut since = curator.no_sums();
+    /// since.add(&curator.contribution(&[0.6, 0.8], 0.7)?)?;
+    /// curator.tick(&mut since)?;
+    /// assert_eq!((curator.releases(), since.count()), (1, 0));
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn tick(&mut self, sums: &mut ContributionSums) -> Result<()> {
+        self.nothing_held()?;
+        let release = self.sum.tick(sums)?;
+        self.learn(Some(release));
+        Ok(())
+    }
+
     fn one_stream(&self) -> Result<()> {
         self.nothing_held()?;
         match self.state.params.restart_every {
@@ -186,7 +211,7 @@ impl<N: Noise> Curator<N> {
     }
 
     /// Without restarts, how many contributions there are up to the next release, that of the last one included; `None` if no
-    /// release comes any more.
+    /// number of them brings one.
     pub fn until_release(&self) -> Option<u64> {
         self.sum.until_release()
     }
@@ -259,7 +284,7 @@ impl<N: Noise> Curator<N> {
         &self.state.policy
     }
 
-    /// Contributions to the present stream.
+    /// Contributions to the present stream; by the clock, its ticks.
     pub fn rounds(&self) -> u64 {
         self.sum.rounds()
     }
@@ -277,11 +302,6 @@ impl<N: Noise> Curator<N> {
     /// Whether the last release has been made: the model stays as it is, and decisions go on by it.
     pub fn is_frozen(&self) -> bool {
         self.fresh.is_none() && self.sum.is_exhausted()
-    }
-
-    /// From here on noise is drawn from a new key: see [`PrivateSum::refresh_noise`].
-    pub fn refresh_noise(&mut self) -> Result<()> {
-        self.sum.refresh_noise()
     }
 
     /// From here on this learner is a copy beside another, and is charged for it: see [`PrivateSum::branch`].
@@ -347,7 +367,7 @@ impl<N: Noise> Curator<N> {
 }
 
 impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
-    /// The state, people's data and generator included: protect these bytes as the data itself. A release that is held is in it, and
+    /// The state, people's data included: protect these bytes as the data itself. No key of the noise is in it. A release that is held is in it, and
     /// is in use in whatever learner is resumed from it.
     pub fn save(&self) -> Vec<u8> {
         let Some((policy, release)) = &self.held else {
@@ -357,7 +377,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
         wire::save(KIND, &(self.sum.save(), &State { policy, release, ..self.state.clone() }))
     }
 
-    /// Continues bit for bit, if no release has left since the bytes were saved: see [`PrivateSum::resume`].
+    /// Continues from saved bytes, if no release has left since the bytes were saved: see [`PrivateSum::resume`].
     pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
         let (sum, state): (Vec<u8>, State) = wire::load(KIND, bytes)?;
         Curator::checked(PrivateSum::resume(&sum, releases_made)?, state)

@@ -39,7 +39,7 @@ pub struct JointParams {
     pub epsilon: f64,
     /// Requested delta.
     pub delta: f64,
-    /// Rewards the learner will see at most, or `None` if nobody knows.
+    /// Rewards the learner will see at most, by the clock its ticks, or `None` if nobody knows.
     pub horizon: Option<u64>,
     /// How often one person takes part at most.
     pub contributions_per_person: u64,
@@ -160,11 +160,11 @@ impl JointParams {
     }
 
     fn check_restarts(&self) -> Result<()> {
-        if self.schedule == Schedule::Clock {
-            let remedy = "a curator counts contributions: take another; streams of sums may release by the clock";
-            return Err(Error::invalid("schedule", "clock", remedy));
-        }
         let Some(every) = self.restart_every else { return Ok(()) };
+        if self.schedule == Schedule::Clock {
+            let remedy = "it counts contributions, and a clock counts none: leave it out";
+            return Err(Error::invalid("restart_every", every, remedy));
+        }
         let least = self.schedule.first();
         if every < least {
             let remedy = format!("the first release comes after {least} rewards: give more");
@@ -335,6 +335,12 @@ impl JointParams {
     /// What the timing of releases rests on.
     pub(super) fn timing(&self) -> String {
         match self.window {
+            // The lemma of `release/schedule.rs`: a contribution may move to another tick, or not come at all.
+            _ if self.schedule == Schedule::Clock => {
+                "when decisions are asked for, and when the caller's clock ticks, is public and depends on nobody's data; which rewards \
+                 come, and when, need not"
+                    .to_string()
+            }
             // Release times count rewards: if a click is reported and silence is not, when a release comes tells who clicked.
             None => "which rewards come, and when, is public and depends on nobody's data: somebody who did nothing has a reward \
                      too, reported or expired at a time that does not depend on what they did"

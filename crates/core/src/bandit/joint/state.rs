@@ -24,7 +24,7 @@ pub(super) struct State {
 type Saved = (Vec<u8>, State, Option<Vec<u8>>);
 
 impl<N: Noise + Serialize + DeserializeOwned> JointLinUcb<N> {
-    /// The state without open decisions, people's data and generator included: protect these bytes as the data itself. A release that
+    /// The state without open decisions, people's data included: protect these bytes as the data itself. A release that
     /// is held is in it, and is in use in whatever learner is resumed from it.
     pub fn save(&self) -> Vec<u8> {
         wire::save(KIND, &(self.curator.save(), &self.state, None::<Vec<u8>>))
@@ -37,7 +37,7 @@ impl<N: Noise + Serialize + DeserializeOwned> JointLinUcb<N> {
         wire::save(KIND, &(self.curator.save(), &self.state, Some(self.open.save())))
     }
 
-    /// Continues bit for bit, if no release has left since the bytes were saved: see [`Curator::resume`].
+    /// Continues from saved bytes, if no release has left since the bytes were saved: see [`Curator::resume`].
     pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
         let (curator, state, open): Saved = wire::load(KIND, bytes)?;
         JointLinUcb::checked(Curator::resume(&curator, releases_made)?, state)?

@@ -54,12 +54,6 @@ impl<N: Noise> Person<N> {
         Ok(Report::new((agreed.protocol, model.sequence(), id), level, features, values))
     }
 
-    /// From here on noise is drawn from a new key, for a half that has been moved. Copies must not go on beside each other: each would
-    /// count its reports by itself.
-    pub fn refresh_noise(&mut self) -> Result<()> {
-        self.noise.refresh()
-    }
-
     /// Reports that may still be made.
     pub fn reports_left(&self) -> u64 {
         self.left

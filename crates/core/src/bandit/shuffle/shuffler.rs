@@ -171,12 +171,6 @@ impl<N: Noise> Shuffler<N> {
         }
     }
 
-    /// From here on everything random is drawn from a new key: whoever holds bytes that were saved before cannot tell how the next
-    /// batches are permuted.
-    pub fn refresh_noise(&mut self) -> Result<()> {
-        self.state.noise.refresh()
-    }
-
     /// Takes a report, once, and gives a batch whenever one is full. An error changes nothing.
     pub fn take(&mut self, report: &Report) -> Result<Option<Batch>> {
         let state = &mut self.state;
@@ -185,6 +179,9 @@ impl<N: Noise> Shuffler<N> {
             return Err(Error::invalid("protocol", format!("{:x}", report.protocol()), remedy));
         }
         state.handing.check(report.level(), report.features(), report.values())?;
+        if state.waiting.len() + 1 >= state.batch {
+            state.noise.rekey()?;
+        }
         if !state.repeats.remember(report) {
             return Ok(None);
         }
@@ -232,7 +229,7 @@ impl<N: Noise> State<N> {
 }
 
 impl<N: Noise + Serialize + DeserializeOwned> Shuffler<N> {
-    /// The whole state, waiting reports in the order they came and generator included: as secret as the shuffler itself.
+    /// The whole state, waiting reports in the order they came included: as secret as the shuffler itself.
     pub fn save(&self) -> Vec<u8> {
         wire::save(KIND, &(N::NAME, &self.state))
     }
@@ -240,7 +237,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Shuffler<N> {
     /// Continues from saved bytes, if no batch has left since: `batches_made` is how many have left in all. A report of an
     /// older state would leave a second time among other people, and what two batches have in common would show it.
     pub fn load(bytes: &[u8], batches_made: u64) -> Result<Self> {
-        let (source, mut state): (String, State<N>) = wire::load(KIND, bytes)?;
+        let (source, state): (String, State<N>) = wire::load(KIND, bytes)?;
         if source != N::NAME {
             let remedy = format!("load it with the source of noise it was saved with: {source}");
             return Err(Error::invalid("noise", N::NAME, remedy));
@@ -256,8 +253,6 @@ impl<N: Noise + Serialize + DeserializeOwned> Shuffler<N> {
             let Shuffled { level, features, values } = waiting;
             state.handing.check(*level, features.as_deref(), values)?;
         }
-        // Two copies of one state must not permute alike.
-        state.noise.refresh()?;
         Ok(Shuffler { state })
     }
 

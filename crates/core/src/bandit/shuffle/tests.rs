@@ -268,15 +268,22 @@ fn a_restored_shuffler_keeps_who_waits_and_whom_it_has_seen() {
     assert!(Shuffler::<Seeded>::load(&bytes[1..], 0).is_err());
 }
 
+/// Two shufflers in the same state, one of them restored or cloned, permute the same reports differently.
 #[test]
-fn a_refreshed_shuffler_leaves_the_key_that_was_saved() {
+fn no_two_copies_of_a_shuffler_permute_alike() {
     use crate::noise::SecureNoise;
-    let plan = plan(3, Aggregation::Permute);
-    let mut shuffler = plan.shuffler(SecureNoise::from_system().unwrap()).unwrap();
-    let bytes = shuffler.save();
-    assert_eq!(bytes, shuffler.save());
-    shuffler.refresh_noise().unwrap();
-    assert_ne!(bytes, shuffler.save());
+    let plan = plan(40, Aggregation::Permute);
+    let reports = reports(&plan, 40, &mut Seeded(24));
+    let fresh = plan.shuffler(SecureNoise::from_system().unwrap()).unwrap();
+    let bytes = fresh.save();
+    let batch = |mut shuffler: Shuffler<SecureNoise>| {
+        reports.iter().find_map(|report| shuffler.take(report).unwrap()).unwrap()
+    };
+    let restored = || Shuffler::<SecureNoise>::load(&bytes, 0).unwrap();
+    // By chance once in 40! times.
+    assert_ne!(batch(restored()).contents, batch(restored()).contents);
+    let cloned = || plan.shuffler(SecureNoise::seeded(1)).unwrap();
+    assert_ne!(batch(cloned()).contents, batch(cloned()).contents);
 }
 
 #[test]

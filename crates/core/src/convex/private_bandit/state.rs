@@ -27,7 +27,7 @@ fn kind<N: Noise>() -> String {
 }
 
 impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, N> {
-    /// The whole state but the set, generator included: protect these bytes as the data itself.
+    /// The whole state but the set: protect these bytes as the data itself. No key of the noise is in it.
     pub fn save(&self) -> Vec<u8> {
         let sum = match &self.aggregate {
             Aggregate::Plain(sum) => SavedSum::Plain(sum),
@@ -37,19 +37,19 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
                 public: sum.public().to_vec(),
             },
         };
-        wire::save(&kind::<N>(), &(&self.state, sum))
+        wire::save(&kind::<N>(), &(&self.state, sum, &self.public))
     }
 
-    /// Continues on the same set, if no release has left since: see [`PrivateSum::resume`]. Bit for bit, if no decision has left
-    /// either; else on a refreshed generator and without the decisions in between. Points that were played came from this
-    /// generator, and noise drawn from the same words again could be guessed from them.
+    /// Continues on the same set, if no release has left since: see [`PrivateSum::resume`]. On simulation noise bit for bit, if no
+    /// decision has left either; else without the decisions in between.
     pub fn resume(
         set: DecisionSet<O>,
         bytes: &[u8],
         decisions_made: u64,
         releases_made: u64,
     ) -> Result<Self> {
-        let (mut state, sum): (State, SavedSum<PlainSum<N>>) = wire::load(&kind::<N>(), bytes)?;
+        type Saved<N> = (State, SavedSum<PlainSum<N>>, N);
+        let (mut state, sum, mut public): Saved<N> = wire::load(&kind::<N>(), bytes)?;
         let damaged = |reason: &str, remedy: &str| Error::CorruptState {
             size: bytes.len(),
             reason: reason.into(),
@@ -89,7 +89,7 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
             let remedy = format!("the saved state has made {}: give the true number", state.next);
             return Err(Error::invalid("decisions_made", decisions_made, remedy));
         }
-        let mut aggregate = match sum {
+        let aggregate = match sum {
             SavedSum::Plain(sum) => Aggregate::Plain(sum),
             SavedSum::Private { estimates, sum, public } => {
                 if !estimates.agree(&state.estimates) {
@@ -110,11 +110,11 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
             return Err(damaged("its parts do not fit each other", "restore another copy"));
         }
         if decisions_made > state.next {
-            aggregate.source().refresh()?;
+            public.refresh()?;
             // What was played in between is unknown; its mean square is taken to be the known one.
             state.squared_distances *= decisions_made as f64 / state.next.max(1) as f64;
             state.next = decisions_made;
         }
-        Ok(PrivateBandit { set, aggregate, corners, state })
+        Ok(PrivateBandit { set, aggregate, public, corners, state })
     }
 }

@@ -27,6 +27,10 @@ impl Noise for Mute {
         self.0.refresh()
     }
 
+    fn split(&mut self) -> Result<Self> {
+        self.0.split().map(Mute)
+    }
+
     fn discrete_gaussian(&mut self, _: &DiscreteGaussian) -> i64 {
         0
     }
@@ -556,6 +560,21 @@ fn the_baselines_run_where_their_sets_allow() {
     assert!(bandit.point()[0] > 0.8, "{:?}", bandit.point());
 }
 
+/// Points are shown to everybody: the generator that protects people is where it was, however many are played.
+#[test]
+fn directions_do_not_come_from_the_generator_that_protects_people() {
+    for protection in [Protection::None, Protection::central(1.0, 1e-6)] {
+        let params = PrivateBanditParams { batch: Some(100), ..params(1000, protection) };
+        let mut bandit = start(params, UniformMatroid::set(5, 2).unwrap());
+        let before = bandit.aggregate.source().clone();
+        for _ in 0..20 {
+            let decision = bandit.decide().unwrap();
+            bandit.observe(decision.ticket, 0.1).unwrap();
+        }
+        assert_eq!(*bandit.aggregate.source(), before);
+    }
+}
+
 #[test]
 fn without_noise_it_is_noisy_oco_with_smoothed_gradients() {
     let set = || UniformMatroid::set(5, 2).unwrap();
@@ -575,7 +594,7 @@ fn without_noise_it_is_noisy_oco_with_smoothed_gradients() {
     relative(&mut bandit, &loss);
     // Algorithm 2 of the paper (NoisyOCO), written out.
     let mut map = MirrorMap::new(&set(), Map::Projection, 0.1, 100).unwrap();
-    let (hull, mut noise) = (set().shape().hull().clone(), Seeded(7));
+    let (hull, mut noise) = (set().shape().hull().clone(), Seeded(7).split().unwrap());
     let (mut sum, mut point, mut direction) = ([0.0; 5], [0.0; 5], [0.0; 5]);
     map.apply(&set(), &sum, &mut point);
     for _ in 0..1000 / batch {

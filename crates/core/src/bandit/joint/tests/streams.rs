@@ -1,6 +1,7 @@
 //! Blocks of contributions, restarts and warm starts.
 
 use super::*;
+use crate::release::Schedule;
 
 /// Features and rewards that people of a simulated world bring, one after another.
 fn person(number: u64) -> ([f64; 2], f64) {
@@ -166,4 +167,47 @@ fn a_chain_of_warm_starts_adds_sums_and_costs() {
     let mut published = published.check().unwrap().curator(Seeded(4));
     observe(&mut published, 3);
     assert!(published.legacy().unwrap_err().to_string().contains("one run"));
+}
+
+/// By the clock neither the number nor the times of rewards move a release, whoever takes part; what is learnt is the same.
+#[test]
+fn a_curator_by_the_clock_releases_when_it_is_told() {
+    let params = JointParams { schedule: Schedule::Clock, horizon: Some(40), ..params() };
+    let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.6, 0.8]]).unwrap();
+    let releases = |come: &dyn Fn(u64) -> bool| {
+        let mut learner = start(params);
+        (0..40)
+            .map(|tick| {
+                for person in 0..5 {
+                    let decision = learner.decide(&arms).unwrap();
+                    if come(5 * tick + person) {
+                        assert!(!learner.observe(decision.ticket, 1.0).unwrap().released);
+                    }
+                }
+                learner.tick().unwrap();
+                (learner.releases(), learner.rounds(), learner.is_frozen())
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(releases(&|_| true), releases(&|person| person % 7 == 3));
+    let mut learner = start(params);
+    assert!(learner.guarantee().unwrap().conditions().iter().any(|c| c.contains("clock ticks")));
+    // Ticket by ticket or as sums: the same policy.
+    let mut curator = params.check().unwrap().curator(Seeded(5));
+    let mut since = curator.no_sums();
+    for person in 0..20 {
+        let decision = learner.decide(&arms).unwrap();
+        learner.observe(decision.ticket, 0.05 * f64::from(person)).unwrap();
+        let features = arms.arm(decision.arm);
+        since.add(&curator.contribution(&features, 0.05 * f64::from(person)).unwrap()).unwrap();
+    }
+    learner.tick().unwrap();
+    curator.tick(&mut since).unwrap();
+    assert_eq!(learner.policy(), curator.policy());
+    (1..40).for_each(|_| learner.tick().unwrap());
+    assert!(learner.tick().is_err() && learner.is_frozen());
+    let restarts = JointParams { restart_every: Some(80), ..params };
+    assert!(restarts.check().unwrap_err().to_string().contains("clock"));
+    let counted = JointParams { schedule: Schedule::EveryRound, ..params };
+    assert!(start(counted).tick().unwrap_err().to_string().contains("absorb"));
 }
