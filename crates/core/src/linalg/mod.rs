@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `cholesky` | `V = L L^T` of a small matrix: solves, determinant, `L^-1`, and `V + x x^T` |
 //! | `eigen` | eigenvalues and vectors of a small symmetric matrix |
-//! | `least_squares` | ridge regression that follows each observation by `W = L^-1` |
+//! | `least_squares`, `ridge` | ridge regression that follows each observation by `W = L^-1`, and its sums |
 //! | `lanes` | `<theta, x>`, `||W x||` and `||W^T W x||` of sixteen vectors at a time, the same bits on every machine |
 //!
 //! Symmetric matrices come as an upper triangle row by row, as a release holds them; lower triangular ones row by
@@ -13,7 +13,8 @@
 mod cholesky;
 mod eigen;
 pub(crate) mod lanes;
-pub(crate) mod least_squares;
+mod least_squares;
+pub(crate) mod ridge;
 
 pub use cholesky::Cholesky;
 pub use eigen::SymmetricEigen;

@@ -18,13 +18,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Result,
-    error::not_negative,
-    linalg::{Cholesky, dot, least_squares::LeastSquares, triangle},
+    Result,
+    error::{finite_vector, not_negative},
+    linalg::{
+        dot,
+        ridge::{Ridge, Solution},
+        triangle,
+    },
 };
-
-/// Reports between two factorisations from scratch, so that rounding does not pile up.
-const REFRESH: u64 = 4096;
 
 /// Which width beta is used.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
@@ -94,17 +95,10 @@ pub(super) fn published_logarithm(dimension: usize, grown: f64, odds: f64) -> f6
 /// Ridge regression on one agent's reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Estimate {
-    regularizer: f64,
-    /// Upper triangle of `sum x x^T`.
-    gram: Vec<f64>,
-    /// g.
-    moment: Vec<f64>,
+    ridge: Ridge,
     /// `W`, lower triangular, `W^T W = G^-1`.
     whitening: Vec<f64>,
     theta: Vec<f64>,
-    /// `ln det(G/nu)`.
-    ln_growth: f64,
-    reports: u64,
     /// Where to go while all directions are equal: a unit vector, drawn once.
     first_direction: Vec<f64>,
 }
@@ -113,64 +107,26 @@ impl Estimate {
     /// Before the first report every direction is as good as another; the rule that breaks this tie is to draw one. From then on
     /// the rays `x ~ G theta^` keep to it until the ball binds, so an axis by convention could be the one that never answers.
     pub(super) fn new(regularizer: f64, first_direction: Vec<f64>) -> Self {
-        let dimension = first_direction.len();
-        let mut whitening = vec![0.0; triangle(dimension)];
-        for row in 0..dimension {
-            whitening[triangle(row) + row] = 1.0 / regularizer.sqrt();
-        }
-        Estimate {
-            regularizer,
-            gram: vec![0.0; triangle(dimension)],
-            moment: vec![0.0; dimension],
-            whitening,
-            theta: vec![0.0; dimension],
-            ln_growth: 0.0,
-            reports: 0,
-            first_direction,
-        }
+        let ridge = Ridge::new(first_direction.len(), regularizer);
+        let (theta, whitening) = ridge.cold();
+        Estimate { ridge, whitening, theta, first_direction }
     }
 
     /// Learns that action `x` was answered by the report `u`.
     pub(super) fn observe(&mut self, x: &[f64], u: f64) {
-        let mut direction = vec![0.0; x.len()];
-        let state = LeastSquares {
-            gram: &mut self.gram,
-            moment: &mut self.moment,
-            whitening: &mut self.whitening,
-            theta: &mut self.theta,
-            direction: &mut direction,
-        };
-        self.ln_growth += state.observe(x, u).ln();
-        self.reports += 1;
-        if self.reports.is_multiple_of(REFRESH) {
-            self.refresh();
-        }
-    }
-
-    fn refresh(&mut self) {
-        let dimension = self.theta.len();
-        let Some(factor) = Cholesky::of(dimension, &self.gram, self.regularizer) else { return };
-        if let Ok(theta) = factor.solve(&self.moment) {
-            self.theta = theta;
-            self.whitening = factor.inverse_factor();
-            self.ln_growth = factor.ln_determinant() - dimension as f64 * self.regularizer.ln();
-        }
+        let (theta, whitening) = (&mut self.theta, &mut self.whitening);
+        self.ridge.observe(x, u, Solution { theta, whitening, direction: &mut vec![0.0; x.len()] });
     }
 
     /// Refuses a saved state whose parts do not fit together.
     pub(super) fn check(&self, dimension: usize) -> Result<()> {
-        let lengths = [self.gram.len(), self.whitening.len()] == [triangle(dimension); 2]
-            && [self.moment.len(), self.theta.len(), self.first_direction.len()] == [dimension; 3];
-        let numbers = self.gram.iter().chain(&self.moment).chain(&self.whitening);
-        if lengths && numbers.chain(&self.theta).chain([&self.ln_growth]).all(|x| x.is_finite()) {
-            return Ok(());
-        }
-        Err(Error::invalid("estimate", "inconsistent", "restore another copy"))
+        finite_vector("saved direction", &self.first_direction, dimension)?;
+        self.ridge.check(dimension, &self.theta, &self.whitening)
     }
 
     /// The drawn direction, as long as nothing is known.
     pub(super) fn first_direction(&self) -> Option<&[f64]> {
-        (self.reports == 0).then_some(&self.first_direction)
+        (self.ridge.rounds() == 0).then_some(&self.first_direction)
     }
 
     pub(super) fn theta(&self) -> &[f64] {
@@ -179,28 +135,28 @@ impl Estimate {
 
     /// `g = G theta^`.
     pub(super) fn moment(&self) -> &[f64] {
-        &self.moment
+        self.ridge.moment()
     }
 
     pub(super) fn regularizer(&self) -> f64 {
-        self.regularizer
+        self.ridge.regularizer()
     }
 
     pub(super) fn reports(&self) -> u64 {
-        self.reports
+        self.ridge.rounds()
     }
 
     pub(super) fn ln_growth(&self) -> f64 {
-        self.ln_growth
+        self.ridge.ln_growth()
     }
 
     /// Upper triangle of G.
     pub(super) fn regularized_gram(&self) -> Vec<f64> {
         let d = self.theta.len();
-        let mut gram = self.gram.clone();
+        let mut gram = self.ridge.gram().to_vec();
         let mut at = 0;
         for row in 0..d {
-            gram[at] += self.regularizer;
+            gram[at] += self.ridge.regularizer();
             at += d - row;
         }
         gram

@@ -2,7 +2,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::*;
 use crate::{
-    bandit::regression::REFRESH,
+    linalg::ridge::REFRESH,
     linalg::{dot, triangle},
     noise::{Noise, SecureNoise},
 };
