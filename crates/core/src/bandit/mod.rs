@@ -21,7 +21,6 @@
 //! | `shuffle` | the same behind a shuffler: amplified reports or vector sums |
 //! | `published_local` | the constants of the publications on local and shuffle privacy, and what they really give |
 //! | `online_ucb` | the learner under local differential privacy whose set comes from an online learner |
-//! | `online_protocol` | the messages of `local` around it: two halves, as it is deployed |
 //! | `online_confidence` | what is proved of that set, with every constant |
 //! | `online_published` | the constants of paper 0 |
 //! | `anytime` | the same without a horizon |
@@ -40,7 +39,6 @@ mod linucb;
 mod local;
 mod online_confidence;
 mod online_linucb;
-mod online_protocol;
 mod online_published;
 mod online_ucb;
 mod policy;
@@ -66,7 +64,6 @@ pub use local::{
 };
 pub use online_confidence::OnlineConfidence;
 pub use online_linucb::{OnlineLinUcb, OnlineLinUcbParams};
-pub use online_protocol::{OnlineEngine, OnlinePerson, OnlineServer};
 pub use online_ucb::{Assumptions, LearnerParams, OnlineUcb, OnlineUcbParams, Width};
 pub use policy::Policy;
 pub use problem::Problem;

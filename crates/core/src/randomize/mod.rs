@@ -49,7 +49,7 @@ mod unit_moment;
 mod unit_pair;
 
 pub use additive_pair::AdditivePair;
-pub use feature_reward::{FeatureReward, FeatureRewardParams, FeatureRewardReport};
+pub use feature_reward::{FeatureReward, FeatureRewardParams};
 pub use gradient::{Gradient, GradientReport};
 pub use gram_gaussian::GramGaussian;
 pub use interaction::{Bounds, Interaction};

@@ -146,7 +146,7 @@ fn online_history(seed: u64, shrink: f64) -> Result<bool> {
     const ROUNDS: u64 = 200;
     let mut noise = FastNoise::seeded(seed);
     let theta = uniform_direction(2, &mut noise);
-    let randomizer = FeatureRewardParams::new(2, 8.0, 1e-2);
+    let randomizer = FeatureRewardParams::new(Bounds::unit(2), 8.0, 1e-2);
     // Fresh arms on the circle: E x x^T = I/2 given any history that plays them uniformly, as here.
     let mut params = OnlineUcbParams::literal(randomizer, ROUNDS, 0.5)?;
     if let Width::Proved(assumptions) = params.width {

@@ -6,13 +6,13 @@ use reticent::{
     bandit::{
         Aggregation, Anytime, AnytimeParams, Arms, Batch, Combiner, CombinerParams, JointLinUcb,
         JointParams, Legacy, LinUcb, LinUcbParams, LocalParams, Model, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineServer, OnlineUcb, OnlineUcbParams, Report, RewardWindow, Server,
+        OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, Report, RewardWindow, Server,
         ShuffleParams, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
     online::{Method, OnlineLearner, OnlineParams},
     privacy::Event,
-    randomize::{Bounds, FeatureRewardParams, FeatureRewardReport, Gradient},
+    randomize::{Bounds, FeatureRewardParams, Gradient},
     release::{Calibration, ContributionSums, Domain, PrivateSum, PrivateSumParams, Schedule},
     safe::{
         self, Agent, AgentParams, Coordinator, CoordinatorParams, Objective, ResponsePrivacy,
@@ -164,7 +164,6 @@ fn messages() -> Vec<Target> {
             last.expect("three make a batch")
         })
         .to_vec();
-    let pair = FeatureRewardReport { features: vec![0.1, -0.2], reward: 0.3 };
     let (first, second) = (model.clone(), later.clone());
     let plan_of_models = plan.clone();
     vec![
@@ -197,9 +196,12 @@ fn messages() -> Vec<Target> {
                 }
             }
         }),
-        text_target("online_report", vec![json(&pair)], |text| {
-            if let Ok(report) = serde_json::from_str::<FeatureRewardReport>(text) {
-                let params = OnlineUcbParams::tuned(FeatureRewardParams::new(2, 2.0, 1e-5), 10);
+        text_target("online_report", vec![json(&[0.1, -0.2, 0.3])], |text| {
+            if let Ok(report) = serde_json::from_str::<Vec<f64>>(text) {
+                let params = OnlineUcbParams::tuned(
+                    FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5),
+                    10,
+                );
                 drop(params.check().expect("sound").absorb(&report));
             }
         }),
@@ -410,12 +412,10 @@ fn local_states() -> Vec<Target> {
 }
 
 fn online_states() -> Vec<Target> {
-    let base = OnlineUcbParams::tuned(FeatureRewardParams::new(2, 2.0, 1e-5), 32);
-    let pair = FeatureRewardReport { features: vec![0.1, -0.2], reward: 0.3 };
+    let base = OnlineUcbParams::tuned(FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5), 32);
+    let pair = [0.1, -0.2, 0.3];
     let mut ucb = base.check().expect("sound");
     ucb.absorb(&pair).expect("learnt");
-    let mut server = OnlineServer::new(base.check().expect("sound"));
-    drop(server.publish());
     let anytime = AnytimeParams::new(base).check().expect("sound");
     let combiner = CombinerParams::new(base).check().expect("sound");
     let mut open = OnlineLinUcbParams::new(2, 32).check().expect("sound");
@@ -424,7 +424,6 @@ fn online_states() -> Vec<Target> {
     let params = OnlineParams { dimension: 2, gradient_bound: 1.0, method };
     let mut learner = params.check().expect("sound").start();
     let _ = learner.absorb(Gradient::from(&[0.1, -0.2])).expect("learnt");
-    let other = pair.clone();
     vec![
         state("online_ucb", ucb.save(), move |bytes| {
             if let Ok(mut ucb) = OnlineUcb::load(bytes) {
@@ -433,18 +432,18 @@ fn online_states() -> Vec<Target> {
                 drop(ucb.policy().choose(&two_arms(), 1));
             }
         }),
-        state("online_server", server.save(), |bytes| {
-            if let Ok(mut server) = OnlineServer::<OnlineUcb>::load(bytes) {
-                drop(server.publish());
-            }
-        }),
         state("anytime", anytime.save(), move |bytes| {
             if let Ok(mut anytime) = Anytime::load(bytes) {
-                drop(anytime.absorb(&other));
+                drop(anytime.absorb(&pair));
                 drop(anytime.policy().choose(&two_arms(), 0));
             }
         }),
-        state("combiner", combiner.save(), |bytes| drop(Combiner::load(bytes))),
+        state("combiner", combiner.save(), move |bytes| {
+            if let Ok(mut combiner) = Combiner::load(bytes) {
+                drop(combiner.absorb(combiner.current(), &pair));
+                drop(combiner.policy().choose(&two_arms(), 0));
+            }
+        }),
         state("online_linucb", open.save(), |bytes| {
             if let Ok(mut open) = OnlineLinUcb::load(bytes) {
                 drop(open.choose(&two_arms()));

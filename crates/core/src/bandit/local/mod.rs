@@ -33,7 +33,6 @@ mod sums;
 mod tests;
 
 pub use inbox::Absorbed;
-pub(crate) use inbox::Inbox;
 pub use messages::{Guide, Model, Report};
 pub(crate) use messages::{VERSION, current};
 pub use method::Method;
