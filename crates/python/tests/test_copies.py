@@ -59,7 +59,7 @@ NOISY = {
 COUNTING = {
     "person": (PLAN.person, lambda person: person.report(MODEL, [0.6, 0.0, 0.8], 0.5), "spent"),
     "shuffled person": (SHUFFLE.person, lambda person: person.report(SHUFFLE.server().publish(), [1.0, 0.0, 0.0], 0.5), "spent"),
-    "agent": (lambda: SAFE.agent(0), lambda agent: agent.respond(0, 0.5), "answers_given"),
+    "agent": (lambda: SAFE.agent(0), lambda agent: agent.report(0, 0.5), "answers_given"),
 }
 
 

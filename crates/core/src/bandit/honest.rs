@@ -250,8 +250,8 @@ proptest! {
                 let mut coordinator = plan.clone().start(Seeded(seed));
                 let Ok(decision) = coordinator.decide() else { continue };
                 let mut agent = plan.agents()[0].start(0, Farthest { seeded: Seeded(seed), direction });
-                let report = agent.respond(decision.ticket, response).unwrap();
-                prop_assert!(coordinator.observe(&report).is_ok());
+                let report = agent.report(decision.ticket, response).unwrap();
+                prop_assert!(coordinator.absorb(&report).is_ok());
             }
         }
     }

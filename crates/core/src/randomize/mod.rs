@@ -14,11 +14,14 @@
 //! | `unit_moment` | PrivUnit on `x z` | exploration with a known Gram matrix | pure |
 //! | `reward_gaussian` | `z + N` | public arms | Gaussian on a grid |
 //! | `reward_response` | one bit | public arms | pure |
+//! | `value_gaussian` | `y + N` | one number of a range: an agent's response | Gaussian on a grid |
+//! | `value_laplace` | `v + Laplace` | one number of a range: the value of a loss | pure |
+//! | `value_report` | nothing: what the two above send | | |
 //! | `k_norm` | `g + K-norm noise` | a gradient in a Euclidean ball | pure |
 //! | `local_laplace` | `g_j + Laplace` for the attributes that are sent | a gradient with a level for every attribute | pure, each attribute its own |
 //! | `l1_laplace` | `g + Laplace` | a gradient with few large entries | pure |
 //! | `staircase` | `g_j + staircase noise` for the attributes that are sent | levels above 2 | pure, each attribute its own |
-//! | `randomizer` | nothing: what the four above share, and what they may promise | | |
+//! | `randomizer` | nothing: what the four randomisers of gradients share, and what they may promise | | |
 //! | `second_moment` | nothing: how reports of one round become least squares | | |
 //!
 //! Every randomiser is built once from public parameters, names its cost with `event()`, turns one clipped interaction
@@ -47,6 +50,9 @@ mod triangle_gaussian;
 mod unit_gram;
 mod unit_moment;
 mod unit_pair;
+mod value_gaussian;
+mod value_laplace;
+mod value_report;
 
 pub use additive_pair::AdditivePair;
 pub use feature_reward::{FeatureReward, FeatureRewardParams};
@@ -67,3 +73,6 @@ pub use triangle_gaussian::TriangleGaussian;
 pub use unit_gram::UnitGram;
 pub use unit_moment::UnitMoment;
 pub use unit_pair::UnitPair;
+pub use value_gaussian::ValueGaussian;
+pub use value_laplace::ValueLaplace;
+pub use value_report::ValueReport;

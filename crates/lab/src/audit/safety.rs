@@ -217,7 +217,7 @@ impl Grid {
         for (m, agent) in self.agents.iter_mut().enumerate() {
             let sign = if self.noise.bits() & 1 == 0 { 1.0 } else { -1.0 };
             let response = means[m] + sign * RESPONSE_NOISE;
-            self.coordinator.observe(&agent.respond(decision.ticket, response)?)?;
+            self.coordinator.absorb(&agent.report(decision.ticket, response)?)?;
             let x = &decision.actions[m];
             self.gram[m][0] += x[0] * x[0];
             self.gram[m][1] += x[0] * x[1];

@@ -15,8 +15,8 @@ use reticent::{
     randomize::{Bounds, FeatureRewardParams, Gradient},
     release::{Calibration, ContributionSums, Domain, PrivateSum, PrivateSumParams, Schedule},
     safe::{
-        self, Agent, AgentParams, Coordinator, CoordinatorParams, Objective, ResponsePrivacy,
-        Simplex,
+        self, Agent, AgentParams, AgentReport, Coordinator, CoordinatorParams, Objective,
+        ResponsePrivacy, Simplex,
     },
 };
 
@@ -209,10 +209,10 @@ fn messages() -> Vec<Target> {
             "safe_report",
             vec![br#"{"ticket":0,"agent":1,"value":0.25}"#.to_vec()],
             |text| {
-                if let Ok(report) = serde_json::from_str::<safe::Report>(text) {
+                if let Ok(report) = serde_json::from_str::<AgentReport>(text) {
                     let mut coordinator = coordinator();
                     drop(coordinator.decide());
-                    drop(coordinator.observe(&report));
+                    drop(coordinator.absorb(&report));
                     drop(coordinator.decide());
                 }
             },
@@ -462,21 +462,21 @@ fn safe_states() -> Vec<Target> {
     let mut coordinator = coordinator();
     let decision = coordinator.decide().expect("actions");
     let mut agent = coordinator.agents()[0].start(0, FastNoise::seeded(2));
-    let report = agent.respond(decision.ticket, 0.1).expect("an answer");
-    coordinator.observe(&report).expect("learnt");
+    let report = agent.report(decision.ticket, 0.1).expect("an answer");
+    coordinator.absorb(&report).expect("learnt");
     vec![
         state("agent", agent.save(), |bytes| {
             if let Ok(mut agent) = Agent::<FastNoise>::resume(bytes, 0) {
-                drop(agent.respond(safe::Ticket::first(), 0.1));
+                drop(agent.report(safe::Ticket::first(), 0.1));
                 drop(agent.guarantee_so_far());
             }
         }),
-        state("coordinator", coordinator.save(), |bytes| {
+        state("coordinator", coordinator.save(), move |bytes| {
             if let Ok(mut coordinator) = Coordinator::<FastNoise>::resume(bytes, 0) {
                 for _ in 0..2 {
                     if let Ok(decision) = coordinator.decide() {
-                        let report = safe::Report { ticket: decision.ticket, agent: 0, value: 0.1 };
-                        drop(coordinator.observe(&report));
+                        let report = AgentReport { ticket: decision.ticket, ..report };
+                        drop(coordinator.absorb(&report));
                     }
                 }
             }

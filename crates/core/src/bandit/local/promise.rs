@@ -3,11 +3,9 @@
 use super::{LocalPlan, Randomizer, Spent, params::Levels};
 use crate::{
     Result,
-    privacy::{Event, Guarantee, TrustModel},
+    privacy::{Event, Guarantee, PURE_DELTA, TrustModel},
 };
 
-/// Pure methods are asked for no delta; their guarantee is stated at this one.
-const PURE_DELTA: f64 = 1e-12;
 /// What every guarantee of reports rests on, with a shuffler behind them or without.
 pub(crate) const CONDITIONS: [&str; 2] = [
     "that and when a person reports, and which model they saw, is public: who reports only some rewards shows which",
