@@ -10,6 +10,7 @@ use reticent::{
         ShuffleServer as CoreServer, Shuffler as CoreShuffler,
     },
     noise::SecureNoise,
+    randomize::Spent,
 };
 
 use crate::{
@@ -118,7 +119,7 @@ impl ShufflePlan {
         let noise = SecureNoise::from_system()?;
         Ok(Person::of(match spent {
             None => self.0.person(noise)?,
-            Some(spent) => self.0.person_after(&read_message("spent", spent)?, noise)?,
+            Some(spent) => self.0.person_after(&Spent::load(spent)?, noise)?,
         }))
     }
 

@@ -327,8 +327,14 @@ def test_a_shuffler_stands_between():
     person.report(model, [0.6, 0.8], 0.5)
     again = twice.person(spent=person.spent)
     assert [twice.person().reports_left, person.reports_left, again.reports_left] == [2, 1, 1]
-    with pytest.raises(ReticentError, match="for 2 reports of one person"):
-        twice.person(spent=person.spent.replace(b"[1]", b"[3]"))
+    edited = bytearray(person.spent)
+    edited[-9] += 1     # the last byte before the checksum is the number of reports
+    with pytest.raises(ReticentError, match="spent is .* checksum mismatch"):
+        twice.person(spent=bytes(edited))
+    with pytest.raises(ReticentError, match="spent is .* bytes"):
+        twice.person(spent=person.spent[:-1])
+    with pytest.raises(ReticentError, match="spent is .* not a \"spent 1\""):
+        twice.person(spent=server.save())
     with pytest.raises(ReticentError, match="a plan with other parameters"):
         plan.person(spent=person.spent)
     with pytest.raises(ReticentError, match="spent is 3 bytes"):

@@ -11,7 +11,7 @@ use crate::{
     Result,
     geometry::Polytope,
     noise::{DiscreteGaussian, Noise},
-    randomize::{Bounds, FeatureRewardParams},
+    randomize::{Bounds, FeatureRewardParams, Levels, Method},
     release::testing::Seeded,
     safe::{AgentParams, CoordinatorParams, Objective, ResponsePrivacy},
 };

@@ -17,7 +17,7 @@
 //! | `published` | the constants of Shariff and Sheffet: `paper` mode |
 //! | `joint` | the learner under joint differential privacy, private sums |
 //! | `tickets` | tickets, and the decisions that wait for their rewards |
-//! | `local` | the learner under local differential privacy, sums of reports: a person's half, a server's half, messages |
+//! | `local` | the learner under local differential privacy: sums of reports by [`Person`](crate::randomize::Person) |
 //! | `shuffle` | the same behind a shuffler: amplified reports or vector sums |
 //! | `published_local` | the constants of the publications on local and shuffle privacy, and what they really give |
 //! | `online_ucb` | the learner under local differential privacy whose set comes from an online learner |
@@ -59,9 +59,7 @@ pub use joint::{
     RewardWindow,
 };
 pub use linucb::{LinUcb, LinUcbParams};
-pub use local::{
-    Absorbed, Guide, Levels, LocalParams, LocalPlan, Method, Model, Person, Report, Server, Spent,
-};
+pub use local::{Absorbed, Guide, LocalParams, LocalPlan, Model, Server};
 pub use online_confidence::OnlineConfidence;
 pub use online_linucb::{OnlineLinUcb, OnlineLinUcbParams};
 pub use online_ucb::{Assumptions, LearnerParams, OnlineUcb, OnlineUcbParams, Width};

@@ -17,7 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdditivePair, Bounds};
+use super::{AdditivePair, Bounds, CONDITIONS};
 use crate::{
     Error, Result,
     noise::Noise,
@@ -137,6 +137,10 @@ impl FeatureReward {
     pub fn guarantee(&self) -> Result<Guarantee> {
         let FeatureRewardParams { epsilon, delta, mode, .. } = self.params;
         let guarantee = Guarantee::of(&self.event(), TrustModel::Local, delta)?;
+        let guarantee =
+            CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c)).with_condition(
+                "a person reports once: a device that is started anew is told that it has reported",
+            );
         match mode {
             Mode::Exact => Ok(guarantee),
             Mode::Paper => guarantee.with_claim(epsilon, delta, "paper 0, Theorem 3.2"),
@@ -293,6 +297,8 @@ mod tests {
         for (x, y) in [(&[0.1; 2][..], 0.0), (&[f64::NAN; 3], 0.0), (&[0.1; 3], f64::INFINITY)] {
             assert!(randomizer.randomize(x, y, &mut noise).is_err());
         }
+        let conditions = randomizer.guarantee().unwrap().conditions().join("; ");
+        assert!(conditions.contains("reports once") && conditions.contains("silence shows"));
         // A delta that gives people away is warned of.
         let careless = FeatureRewardParams::new(Bounds::unit(3), 1.0, 0.1).check().unwrap();
         assert!(!careless.guarantee().unwrap().warnings().is_empty());

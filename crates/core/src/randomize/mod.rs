@@ -1,4 +1,4 @@
-//! What a person's own device does to a report before it leaves: one file per local randomiser.
+//! What a person's own device does to a report before it leaves: one file per local randomiser, and one person's half (`person`).
 //!
 //! | file | what leaves | for | guarantee |
 //! | --- | --- | --- | --- |
@@ -38,6 +38,7 @@ mod interaction;
 mod k_norm;
 mod l1_laplace;
 mod local_laplace;
+mod person;
 mod priv_unit;
 mod randomizer;
 mod reward_gaussian;
@@ -62,6 +63,8 @@ pub use interaction::{Bounds, Interaction};
 pub use k_norm::KNormRandomizer;
 pub use l1_laplace::L1Laplace;
 pub use local_laplace::LocalLaplace;
+pub(crate) use person::{CONDITIONS, CalibratedMethod};
+pub use person::{Levels, Method, Person, Report, ReportParams, ReportPlan, Spent};
 pub use priv_unit::PrivUnit;
 pub use randomizer::Randomizer;
 pub use reward_gaussian::RewardGaussian;

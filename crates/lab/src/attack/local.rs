@@ -4,9 +4,9 @@
 //! a pilot of its own, and the pair that Fisher's test separates best is attacked.
 
 use reticent::{
-    bandit::{LocalPlan, Method, Model},
+    bandit::{LocalPlan, Model},
     privacy::Guarantee,
-    randomize::{Bounds, FeatureRewardParams},
+    randomize::{Bounds, FeatureRewardParams, Method},
 };
 
 use super::{

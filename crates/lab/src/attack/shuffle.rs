@@ -9,9 +9,9 @@
 //! Everybody else in the batch holds the data of the first world.
 
 use reticent::{
-    bandit::{Aggregation, Batch, Model, Report, ShufflePlan},
+    bandit::{Aggregation, Batch, Model, ShufflePlan},
     privacy::Guarantee,
-    randomize::Bounds,
+    randomize::{Bounds, Report},
 };
 
 use super::{Attack, AuditNoise, NoiseKind, Test, View, World, local, neighbours::Datum};

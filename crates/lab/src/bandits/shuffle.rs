@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use reticent::{
     bandit::{
-        Aggregation, Arms, Model, Person, PublishedMechanism, Rule, ShuffleParams, ShufflePlan,
+        Aggregation, Arms, Model, PublishedMechanism, Rule, ShuffleParams, ShufflePlan,
         ShuffleServer, Shuffler,
     },
     noise::Noise,
     privacy::{Guarantee, Mode, TrustModel},
-    randomize::Bounds,
+    randomize::{Bounds, Person},
 };
 use serde::{Deserialize, Serialize};
 

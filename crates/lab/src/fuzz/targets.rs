@@ -6,13 +6,13 @@ use reticent::{
     bandit::{
         Aggregation, Anytime, AnytimeParams, Arms, Batch, Combiner, CombinerParams, JointLinUcb,
         JointParams, Legacy, LinUcb, LinUcbParams, LocalParams, Model, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, Report, RewardWindow, Server,
-        ShuffleParams, ShuffleServer, Shuffler,
+        OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, RewardWindow, Server, ShuffleParams,
+        ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
     online::{Method, OnlineLearner, OnlineParams},
     privacy::Event,
-    randomize::{Bounds, FeatureRewardParams, Gradient},
+    randomize::{Bounds, FeatureRewardParams, Gradient, Report, Spent},
     release::{Calibration, ContributionSums, Domain, PrivateSum, PrivateSumParams, Schedule},
     safe::{
         self, Agent, AgentParams, AgentReport, Coordinator, CoordinatorParams, Objective,
@@ -379,6 +379,9 @@ fn local_states() -> Vec<Target> {
     let mut server = plan.server();
     let model = server.publish().expect("a model");
     server.absorb(&report(&plan, &model, 1)).expect("counted");
+    let mut person = plan.person(0, FastNoise::seeded(1)).expect("level 0");
+    person.report(&model, &[0.6, 0.8], 0.5).expect("a sound report");
+    let people = plan;
     let plan = shuffled(Aggregation::Permute).check().expect("sound");
     let model = plan.server().publish().expect("a model");
     let mut shuffler = plan.shuffler(FastNoise::seeded(1)).expect("a shuffler");
@@ -395,6 +398,13 @@ fn local_states() -> Vec<Target> {
                     }
                 }
                 drop(server.publish());
+            }
+        }),
+        state("spent", person.spent().save(), move |bytes| {
+            if let Ok(spent) = Spent::load(bytes)
+                && let Ok(person) = people.person_after(0, &spent, FastNoise::seeded(5))
+            {
+                drop(person.guarantee());
             }
         }),
         state("shuffle_server", plan.server().save(), |bytes| {

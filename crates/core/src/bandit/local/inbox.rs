@@ -11,8 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::Report;
-use crate::{Error, Result};
+use crate::{Error, Result, randomize::Report};
 
 /// What became of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,20 +48,20 @@ impl Inbox {
 
     /// Why a report is not to be counted, if it is not.
     pub(super) fn refusal(&self, report: &Report) -> Result<Option<Absorbed>> {
-        if report.model() >= self.next {
+        if report.model >= self.next {
             let remedy = "no such model has been published yet";
-            return Err(Error::invalid("model", report.model(), remedy));
+            return Err(Error::invalid("model", report.model, remedy));
         }
-        if report.model() < self.oldest() {
+        if report.model < self.oldest() {
             return Ok(Some(Absorbed::TooLate));
         }
-        let known = self.seen.get(&report.model()).is_some_and(|ids| ids.contains(&report.id()));
+        let known = self.seen.get(&report.model).is_some_and(|ids| ids.contains(&report.id));
         Ok(known.then_some(Absorbed::Duplicate))
     }
 
     /// The report is counted.
     pub(super) fn remember(&mut self, report: &Report) {
-        self.seen.entry(report.model()).or_default().insert(report.id());
+        self.seen.entry(report.model).or_default().insert(report.id);
     }
 
     /// The number of the model that is published now; names too old to matter are forgotten.

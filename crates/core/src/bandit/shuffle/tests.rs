@@ -2,10 +2,10 @@
 
 use super::{shuffler::permute, *};
 use crate::{
-    bandit::{Absorbed, Arms, PublishedLocal, PublishedMechanism, Report},
+    bandit::{Absorbed, Arms, PublishedLocal, PublishedMechanism},
     noise::{Noise, check::chi_square_alarm},
     privacy::TrustModel,
-    randomize::Bounds,
+    randomize::{Bounds, Report},
     release::testing::Seeded,
 };
 
@@ -182,7 +182,7 @@ fn one_dishonest_report_does_not_round_the_others_away() {
     assert_eq!(shuffler.waiting(), 1);
     shuffler.take(&reports[1]).unwrap();
     // As large as is taken: the honest part of the sum is still exact.
-    let exponent = plan.local().summed_exponents().unwrap()[0];
+    let exponent = plan.local().reports().randomizers()[0].summed().unwrap().exponents()[0];
     let large = 2f64.powi(52 - exponent);
     let batch = shuffler.take(&forged(large)).unwrap().unwrap();
     let unit = 2f64.powi(exponent);
