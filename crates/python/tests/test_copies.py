@@ -177,13 +177,13 @@ class TestFork:
 
         def refused():
             with pytest.raises(reticent.ReticentError, match="forked copy.*seen twice"):
-                shuffler.take(report)
+                shuffler.absorb(report)
             with pytest.raises(reticent.ReticentError, match="forked copy"):
                 shuffler.save()
             return True
 
         assert in_child(fork, refused)
-        assert shuffler.take(report) is None
+        assert shuffler.absorb(report) is None
 
 
 def test_forked_siblings_count_those_before_them():

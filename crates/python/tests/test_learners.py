@@ -311,9 +311,9 @@ def test_a_shuffler_stands_between():
     model = server.publish()
     person_report = lambda: bytes(plan.person().report(model, [0.6, 0.8], 0.5))  # noqa: E731
     first = person_report()
-    assert shuffler.take(first) is None and shuffler.take(first) is None and shuffler.waiting == 1
+    assert shuffler.absorb(first) is None and shuffler.absorb(first) is None and shuffler.waiting == 1
     moved = reticent.Shuffler.load(shuffler.save(), 0)
-    batches = [moved.take(person_report()) for _ in range(49)]
+    batches = [moved.absorb(person_report()) for _ in range(49)]
     assert batches[:-1] == [None] * 48 and batches[-1].people == 50
     assert server.absorb(bytes(batches[-1])) == "counted"
     assert pickle.loads(pickle.dumps(server)).absorb(batches[-1]) == "duplicate"
@@ -396,7 +396,7 @@ def test_a_linear_model_learns_from_protected_gradients():
     assert (numpy.sign(model.decision_function(X)) == y).mean() > 0.8
     halves = reticent.LinearModel(3, 1.0, "hinge")
     for x, label in zip(X[:100], y):
-        halves.receive(device.report(halves.gradient(x, label)))
+        halves.absorb(device.report(halves.gradient(x, label)))
     assert pickle.loads(pickle.dumps(halves)).coef_.tolist() == halves.coef_.tolist()
     for device in (reticent.Randomizer.laplace([1.0, 0.0, 2.0], 1.0), reticent.Randomizer.l1(3, 1.0, 1.0), reticent.Randomizer.staircase([3.0] * 3, 1.0)):
         assert device.report([0.1, 0.2, 0.3]).shape == (3,) and device.guarantee().model == "local"

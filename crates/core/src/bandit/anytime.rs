@@ -178,7 +178,7 @@ mod tests {
             let mut server = AnytimeParams::new(base).check().unwrap();
             let mut noise = SecureNoise::seeded(81);
             for round in 1_u64..=70 {
-                let report = server.randomizer().randomize(&[0.6, 0.8], 1.0, &mut noise).unwrap();
+                let report = server.randomizer().report(&[0.6, 0.8], 1.0, &mut noise).unwrap();
                 server.absorb(&report).unwrap();
                 assert_eq!(server.rounds(), round);
                 // Epoch m covers the rounds 2^m to 2^(m+1) - 1.

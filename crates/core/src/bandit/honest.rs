@@ -116,7 +116,7 @@ proptest! {
         for (features, reward, noise) in people(&bounds, seed) {
             let mut person = plan.person(noise).unwrap();
             let report = sent(&person.report(&model, &features, reward).unwrap());
-            prop_assert!(shuffler.take(&report).is_ok());
+            prop_assert!(shuffler.absorb(&report).is_ok());
         }
     }
 
@@ -131,7 +131,7 @@ proptest! {
         for (features, reward, noise) in people(&bounds, seed) {
             let mut person = plan.person(noise).unwrap();
             let report = sent(&person.report(&model, &features, reward).unwrap());
-            if let Some(batch) = shuffler.take(&report).unwrap() {
+            if let Some(batch) = shuffler.absorb(&report).unwrap() {
                 prop_assert_eq!(server.absorb(&batch).unwrap(), Absorbed::Counted);
             }
         }
@@ -210,15 +210,15 @@ proptest! {
         }
         let base = OnlineUcbParams::tuned(randomizer, 1000);
         let known = absorbs(base.check(), people(&bounds, seed), |server, x, y, noise| {
-            server.absorb(&sent(&server.randomizer().randomize(x, y, noise)?))
+            server.absorb(&sent(&server.randomizer().report(x, y, noise)?))
         });
         let anytime = AnytimeParams::new(base).check();
         let anytime = absorbs(anytime, people(&bounds, seed), |server, x, y, noise| {
-            server.absorb(&sent(&server.randomizer().randomize(x, y, noise)?))
+            server.absorb(&sent(&server.randomizer().report(x, y, noise)?))
         });
         let combiner = CombinerParams::new(base).check();
         let combiner = absorbs(combiner, people(&bounds, seed), |server, x, y, noise| {
-            let report = sent(&server.randomizer().randomize(x, y, noise)?);
+            let report = sent(&server.randomizer().report(x, y, noise)?);
             server.absorb(server.current(), &report)
         });
         prop_assert!((known && anytime && combiner) || !usual, "{:?} is refused", randomizer);

@@ -86,7 +86,7 @@ pub struct Assumptions {
 /// let mut noise = SecureNoise::from_system()?;
 /// let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]])?;
 /// let arm = server.policy().choose(&arms, 0)?;
-/// let report = server.randomizer().randomize(&arms.arm(arm), 0.7, &mut noise)?;
+/// let report = server.randomizer().report(&arms.arm(arm), 0.7, &mut noise)?;
 ///
 /// server.absorb(&report)?;
 /// # Ok::<(), reticent::Error>(())

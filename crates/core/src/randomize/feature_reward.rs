@@ -33,7 +33,7 @@ const SCALES: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 /// ```
 /// use reticent::{noise::SecureNoise, randomize::{Bounds, FeatureRewardParams}};
 /// let randomizer = FeatureRewardParams::new(Bounds::unit(2), 1.0, 1e-6).check()?;
-/// let report = randomizer.randomize(&[0.6, 0.8], 1.0, &mut SecureNoise::from_system()?)?;
+/// let report = randomizer.report(&[0.6, 0.8], 1.0, &mut SecureNoise::from_system()?)?;
 /// assert_eq!(report.len(), 3); // two features, then the reward
 /// println!("{}", randomizer.guarantee()?);
 /// # Ok::<(), reticent::Error>(())
@@ -148,7 +148,7 @@ impl FeatureReward {
     }
 
     /// A private report: `x~`, then `y~`. Features and reward outside their bounds are clipped to them.
-    pub fn randomize<N: Noise>(
+    pub fn report<N: Noise>(
         &self,
         features: &[f64],
         reward: f64,
@@ -231,7 +231,7 @@ mod tests {
         let (x, y) = ([0.6, -0.8, 0.0], 0.25);
         let noises: Vec<Vec<f64>> = (0..40_000)
             .map(|_| {
-                let report = randomizer.randomize(&x, y, &mut source).unwrap();
+                let report = randomizer.report(&x, y, &mut source).unwrap();
                 report.iter().zip(x.iter().chain([&y])).map(|(r, x)| r - x).collect()
             })
             .collect();
@@ -253,7 +253,7 @@ mod tests {
         let randomizer = params.check().unwrap();
         // The same noise on two people: their reports differ by what they put in.
         let report =
-            |x: &[f64], y: f64| randomizer.randomize(x, y, &mut SecureNoise::seeded(3)).unwrap();
+            |x: &[f64], y: f64| randomizer.report(x, y, &mut SecureNoise::seeded(3)).unwrap();
         // One of them overflows when it is divided by L.
         let far = [[1.7e308, 5.0, -3.0], [-1e300, 0.0, 1e299], [0.5, 0.5, 0.5], [-0.4, 0.4, 0.4]];
         let mut largest: f64 = 0.0;
@@ -295,7 +295,7 @@ mod tests {
         let randomizer = good.check().unwrap();
         let mut noise = SecureNoise::seeded(1);
         for (x, y) in [(&[0.1; 2][..], 0.0), (&[f64::NAN; 3], 0.0), (&[0.1; 3], f64::INFINITY)] {
-            assert!(randomizer.randomize(x, y, &mut noise).is_err());
+            assert!(randomizer.report(x, y, &mut noise).is_err());
         }
         let conditions = randomizer.guarantee().unwrap().conditions().join("; ");
         assert!(conditions.contains("reports once") && conditions.contains("silence shows"));

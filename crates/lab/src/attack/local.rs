@@ -158,7 +158,7 @@ pub fn feature_reward(params: &FeatureRewardParams, guarantee: &Guarantee) -> Ve
             let mut features = vec![0.0; dimension];
             features[0] = sign * feature_bound;
             let reward = if sign > 0.0 { high } else { low };
-            let report = randomizer.randomize(&features, reward, &mut noise)?;
+            let report = randomizer.report(&features, reward, &mut noise)?;
             // Equal noise everywhere: the difference itself is the direction.
             Ok(vec![-2.0 * feature_bound * report[0] - (high - low) * report[dimension]])
         });

@@ -93,7 +93,7 @@ impl Room {
         for seat in 1..=self.batch {
             let first = &self.pair.0;
             let datum = if seat == self.batch { world.pick((first, &self.pair.1)) } else { first };
-            if let Some(batch) = shuffler.take(&self.report(datum, noise.split()?)?)? {
+            if let Some(batch) = shuffler.absorb(&self.report(datum, noise.split()?)?)? {
                 return Ok(batch);
             }
         }

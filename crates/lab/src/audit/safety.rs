@@ -157,7 +157,7 @@ fn online_history(seed: u64, shrink: f64) -> Result<bool> {
         let x = uniform_direction(2, &mut noise);
         let mean: f64 = x.iter().zip(&theta).map(|(x, t)| x * t).sum();
         let reward = plus_or_minus(mean.clamp(-1.0, 1.0), &mut noise);
-        let report = server.randomizer().randomize(&x, reward, &mut noise)?;
+        let report = server.randomizer().report(&x, reward, &mut noise)?;
         server.absorb(&report)?;
         if misses(server.policy(), &theta, shrink)? {
             return Ok(true);

@@ -275,7 +275,7 @@ impl Player for Protocol {
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
         let Some(base) = self.bases.remove(&round) else { return Ok(()) };
-        let report = self.server.randomizer().randomize(features, reward, &mut self.noise)?;
+        let report = self.server.randomizer().report(features, reward, &mut self.noise)?;
         self.server.absorb(base, &report)?;
         self.sent = Some(report);
         Ok(())
@@ -347,6 +347,6 @@ impl Player for Open {
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
         // A Gaussian reward has no bound: as for everybody else, it is cut off where all of them together seldom get.
         let bound = self.0.params().reward_bound;
-        Ok(self.0.update(features, reward.clamp(-bound, bound))?)
+        Ok(self.0.observe(features, reward.clamp(-bound, bound))?)
     }
 }

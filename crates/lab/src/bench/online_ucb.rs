@@ -37,7 +37,7 @@ pub fn figures() -> Result<Vec<Figure>> {
             people += 1;
             let arm = server.policy().choose(&arms, people)?;
             let reward = environment.reward(arm);
-            server.absorb(&randomizer.randomize(&features[arm], reward, &mut noise)?)
+            server.absorb(&randomizer.report(&features[arm], reward, &mut noise)?)
         };
         (0..WARM).try_for_each(|_| round())?;
         let time = nanoseconds(BATCH, round);

@@ -159,7 +159,7 @@ fn messages() -> Vec<Target> {
             let mut shuffler = plan.shuffler(FastNoise::seeded(1)).expect("a shuffler");
             let mut last = None;
             for seed in 0..3 {
-                last = shuffler.take(&report(plan.local(), &model, seed)).expect("taken");
+                last = shuffler.absorb(&report(plan.local(), &model, seed)).expect("taken");
             }
             last.expect("three make a batch")
         })
@@ -175,7 +175,7 @@ fn messages() -> Vec<Target> {
                 for form in [Aggregation::Sum, Aggregation::Permute] {
                     let plan = shuffled(form).check().expect("sound");
                     let mut shuffler = plan.shuffler(FastNoise::seeded(1)).expect("a shuffler");
-                    drop(shuffler.take(&report));
+                    drop(shuffler.absorb(&report));
                 }
             }
         }),
@@ -385,7 +385,7 @@ fn local_states() -> Vec<Target> {
     let plan = shuffled(Aggregation::Permute).check().expect("sound");
     let model = plan.server().publish().expect("a model");
     let mut shuffler = plan.shuffler(FastNoise::seeded(1)).expect("a shuffler");
-    shuffler.take(&report(plan.local(), &model, 1)).expect("taken");
+    shuffler.absorb(&report(plan.local(), &model, 1)).expect("taken");
     let waiting = report(plan.local(), &model, 2);
     vec![
         state("local_server", server.save(), |bytes| {
@@ -414,8 +414,8 @@ fn local_states() -> Vec<Target> {
         }),
         state("shuffler", shuffler.save(), move |bytes| {
             if let Ok(mut shuffler) = Shuffler::<FastNoise>::load(bytes, 0) {
-                drop(shuffler.take(&waiting));
-                drop(shuffler.take(&waiting));
+                drop(shuffler.absorb(&waiting));
+                drop(shuffler.absorb(&waiting));
             }
         }),
     ]
@@ -429,7 +429,7 @@ fn online_states() -> Vec<Target> {
     let anytime = AnytimeParams::new(base).check().expect("sound");
     let combiner = CombinerParams::new(base).check().expect("sound");
     let mut open = OnlineLinUcbParams::new(2, 32).check().expect("sound");
-    open.update(&[0.6, 0.8], 0.5).expect("learnt");
+    open.observe(&[0.6, 0.8], 0.5).expect("learnt");
     let method = Method::Coordinatewise { prior: reticent::online::Prior::Improper };
     let params = OnlineParams { dimension: 2, gradient_bound: 1.0, method };
     let mut learner = params.check().expect("sound").start();
@@ -457,7 +457,7 @@ fn online_states() -> Vec<Target> {
         state("online_linucb", open.save(), |bytes| {
             if let Ok(mut open) = OnlineLinUcb::load(bytes) {
                 drop(open.choose(&two_arms()));
-                drop(open.update(&[0.6, 0.8], 0.5));
+                drop(open.observe(&[0.6, 0.8], 0.5));
             }
         }),
         state("online_learner", learner.save(), |bytes| {

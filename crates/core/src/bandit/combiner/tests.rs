@@ -54,7 +54,7 @@ fn the_theory_is_vacuous_at_the_papers_horizon_and_one_base_is_played() {
     let first = combiner.current();
     let mut noise = SecureNoise::seeded(91);
     for _ in 0..300 {
-        let report = combiner.randomizer().randomize(&[0.5; 5], 0.0, &mut noise).unwrap();
+        let report = combiner.randomizer().report(&[0.5; 5], 0.0, &mut noise).unwrap();
         combiner.absorb(combiner.current(), &report).unwrap();
         assert_eq!(combiner.current(), first);
     }

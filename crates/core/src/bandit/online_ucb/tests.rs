@@ -53,7 +53,7 @@ fn run(params: OnlineUcbParams, rounds: u64, seed: u64) -> Run {
         let mean = x.dot(&truth);
         let y = if noise.uniform() < 0.5 + 0.5 * mean { 1.0 } else { -1.0 };
         let randomizer = run.server.randomizer().clone();
-        let report = randomizer.randomize(x.as_slice(), y, &mut noise).unwrap();
+        let report = randomizer.report(x.as_slice(), y, &mut noise).unwrap();
         let noisy = DVector::from_column_slice(&report[..d]);
         let theta = DVector::from_column_slice(run.server.prediction());
         let (eta, e) = (&noisy - &x, &theta - &truth);
@@ -150,7 +150,7 @@ fn resumes_bit_for_bit_with_either_learner() {
         for _ in 0..100 {
             let choice = one.policy().choose(&arms, 0).unwrap();
             assert_eq!(two.policy().choose(&arms, 0).unwrap(), choice);
-            let report = one.randomizer().randomize(&rows[choice], 0.5, &mut noise).unwrap();
+            let report = one.randomizer().report(&rows[choice], 0.5, &mut noise).unwrap();
             one.absorb(&report).unwrap();
             two.absorb(&report).unwrap();
         }

@@ -174,8 +174,8 @@ impl<N: Noise> Shuffler<N> {
         self.state.noise.refresh()
     }
 
-    /// Takes a report, once, and gives a batch whenever one is full. An error changes nothing.
-    pub fn take(&mut self, report: &Report) -> Result<Option<Batch>> {
+    /// Takes a report in, once, and gives a batch whenever one is full. An error changes nothing.
+    pub fn absorb(&mut self, report: &Report) -> Result<Option<Batch>> {
         let state = &mut self.state;
         if report.protocol != state.protocol {
             let remedy = "it was made for a protocol with other parameters: refuse its sender";

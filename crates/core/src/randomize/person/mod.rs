@@ -122,7 +122,7 @@ mod tests {
         let params = ReportParams {
             contributions_per_person: 2,
             levels: Levels::Public(vec![1.0, 8.0]),
-            ..ReportParams::new(Bounds::unit(2), 1.0, 1e-5)
+            ..ReportParams::new(Bounds::unit(2), 1.0, 0.001)
         };
         let plan = params.check()?;
         let text = serde_json::to_string(&plan).unwrap();
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(report(&read)?, report(&plan)?);
         assert_eq!(read.guarantee(1)?.epsilon(), plan.guarantee(1)?.epsilon());
         // What a text says is checked as any parameters are.
-        for (from, to) in [("1e-5", "0.7"), ("[1.0,8.0]", "[]"), ("\"delta\"", "\"other\"")] {
+        for (from, to) in [("0.001", "0.7"), ("[1.0,8.0]", "[]"), ("\"delta\"", "\"other\"")] {
             assert!(text.contains(from), "{text}");
             assert!(serde_json::from_str::<ReportPlan>(&text.replace(from, to)).is_err());
         }
