@@ -81,6 +81,22 @@ pub(crate) enum CalibratedMethod {
     UnitMoment(UnitMoment),
 }
 
+/// The same call on whichever randomiser it is.
+macro_rules! each {
+    ($method:expr, $randomizer:ident => $call:expr) => {
+        match $method {
+            CalibratedMethod::GramGaussian($randomizer) => $call,
+            CalibratedMethod::TriangleGaussian($randomizer) => $call,
+            CalibratedMethod::AdditivePair($randomizer) => $call,
+            CalibratedMethod::UnitGram($randomizer) => $call,
+            CalibratedMethod::UnitPair($randomizer) => $call,
+            CalibratedMethod::RewardGaussian($randomizer) => $call,
+            CalibratedMethod::RewardResponse($randomizer) => $call,
+            CalibratedMethod::UnitMoment($randomizer) => $call,
+        }
+    };
+}
+
 impl CalibratedMethod {
     pub(crate) fn new(method: &Method, bounds: &Bounds, amount: Amount) -> Result<Self> {
         bounds.check()?;
@@ -116,22 +132,7 @@ impl CalibratedMethod {
         interaction: &Interaction,
         noise: &mut N,
     ) -> Result<Vec<f64>> {
-        match self {
-            CalibratedMethod::GramGaussian(randomizer) => randomizer.randomize(interaction, noise),
-            CalibratedMethod::TriangleGaussian(randomizer) => {
-                randomizer.randomize(interaction, noise)
-            }
-            CalibratedMethod::AdditivePair(randomizer) => randomizer.randomize(interaction, noise),
-            CalibratedMethod::UnitGram(randomizer) => randomizer.randomize(interaction, noise),
-            CalibratedMethod::UnitPair(randomizer) => randomizer.randomize(interaction, noise),
-            CalibratedMethod::RewardGaussian(randomizer) => {
-                randomizer.randomize(interaction, noise)
-            }
-            CalibratedMethod::RewardResponse(randomizer) => {
-                randomizer.randomize(interaction, noise)
-            }
-            CalibratedMethod::UnitMoment(randomizer) => randomizer.randomize(interaction, noise),
-        }
+        each!(self, randomizer => randomizer.randomize(interaction, noise))
     }
 
     /// What a report says of the upper triangle of `x x^T` and of `x z`; `features` are the public ones, in the unit ball.
@@ -170,16 +171,7 @@ impl CalibratedMethod {
     }
 
     pub(crate) fn event(&self) -> Event {
-        match self {
-            CalibratedMethod::GramGaussian(randomizer) => randomizer.event(),
-            CalibratedMethod::TriangleGaussian(randomizer) => randomizer.event(),
-            CalibratedMethod::AdditivePair(randomizer) => randomizer.event(),
-            CalibratedMethod::UnitGram(randomizer) => randomizer.event(),
-            CalibratedMethod::UnitPair(randomizer) => randomizer.event(),
-            CalibratedMethod::RewardGaussian(randomizer) => randomizer.event(),
-            CalibratedMethod::RewardResponse(randomizer) => randomizer.event(),
-            CalibratedMethod::UnitMoment(randomizer) => randomizer.event(),
-        }
+        each!(self, randomizer => randomizer.event())
     }
 
     /// The mechanism of reports that may be summed.
@@ -235,16 +227,7 @@ impl CalibratedMethod {
     }
 
     pub(crate) fn precision(&self) -> Precision {
-        match self {
-            CalibratedMethod::GramGaussian(randomizer) => randomizer.precision(),
-            CalibratedMethod::TriangleGaussian(randomizer) => randomizer.precision(),
-            CalibratedMethod::AdditivePair(randomizer) => randomizer.precision(),
-            CalibratedMethod::UnitGram(randomizer) => randomizer.precision(),
-            CalibratedMethod::UnitPair(randomizer) => randomizer.precision(),
-            CalibratedMethod::RewardGaussian(randomizer) => randomizer.precision(),
-            CalibratedMethod::RewardResponse(randomizer) => randomizer.precision(),
-            CalibratedMethod::UnitMoment(randomizer) => randomizer.precision(),
-        }
+        each!(self, randomizer => randomizer.precision())
     }
 
     /// The largest absolute number an honest report contains: draws end at 32 deviations, points of the sphere at 1.
