@@ -183,7 +183,7 @@ mod tests {
                 joint.check().map(drop),
                 LocalParams::new(Bounds::unit(3), epsilon, delta).check().map(drop),
                 shuffle.check().map(drop),
-                FeatureRewardParams::new(3, epsilon, delta).check().map(drop),
+                FeatureRewardParams::new(Bounds::unit(3), epsilon, delta).check().map(drop),
             ]
         };
         for epsilon in [1e300, 1e30, 2e6, 1e-13, 1e-320, f64::NAN, f64::INFINITY, 0.0] {

@@ -274,10 +274,10 @@ impl LinearModel {
             {
                 let row = row.to_vec();
                 let learnt = match randomizer {
-                    None => model.learn(&row, *label).map(drop),
+                    None => model.observe(&row, *label).map(drop),
                     Some(randomizer) => model.gradient(&row, *label).and_then(|(gradient, _)| {
                         let report = randomizer.report_of(Gradient::from(&gradient), &mut noise)?;
-                        model.receive(&report).map(drop)
+                        model.absorb(&report).map(drop)
                     }),
                 };
                 learnt.map_err(|error| (index, error))?;
@@ -302,8 +302,8 @@ impl LinearModel {
     }
 
     /// The server's half: takes in a gradient that a device has protected.
-    fn receive(&mut self, report: Vector<'_>) -> Answer<()> {
-        self.0.receive(&GradientReport::Dense(entries(&report).into_owned()))?;
+    fn absorb(&mut self, report: Vector<'_>) -> Answer<()> {
+        self.0.absorb(&GradientReport::Dense(entries(&report).into_owned()))?;
         Ok(())
     }
 

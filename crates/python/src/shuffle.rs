@@ -10,6 +10,7 @@ use reticent::{
         ShuffleServer as CoreServer, Shuffler as CoreShuffler,
     },
     noise::SecureNoise,
+    randomize::Spent,
 };
 
 use crate::{
@@ -59,7 +60,7 @@ impl Batch {
 /// >>> for _ in range(100):
 /// ...     person = plan.person()
 /// ...     arm = person.choose(model, arms)
-/// ...     batch = shuffler.take(bytes(person.report(model, arms[arm], 0.5)))
+/// ...     batch = shuffler.absorb(bytes(person.report(model, arms[arm], 0.5)))
 /// >>> server.absorb(bytes(batch)), server.reports
 /// ('counted', 100)
 #[pyclass(frozen, module = "reticent", name = "ShufflePlan")]
@@ -118,7 +119,7 @@ impl ShufflePlan {
         let noise = SecureNoise::from_system()?;
         Ok(Person::of(match spent {
             None => self.0.person(noise)?,
-            Some(spent) => self.0.person_after(&read_message("spent", spent)?, noise)?,
+            Some(spent) => self.0.person_after(&Spent::load(spent)?, noise)?,
         }))
     }
 
@@ -149,9 +150,9 @@ pub(crate) struct Shuffler(Mine<CoreShuffler<SecureNoise>>);
 #[pymethods]
 impl Shuffler {
     /// Takes a report, once, and gives a batch whenever one is full.
-    fn take(&mut self, report: &Bound<'_, PyAny>) -> Answer<Option<Batch>> {
+    fn absorb(&mut self, report: &Bound<'_, PyAny>) -> Answer<Option<Batch>> {
         let shuffler = self.0.enter()?;
-        with_report(report, |report| Ok(shuffler.take(report)?.map(Batch)))
+        with_report(report, |report| Ok(shuffler.absorb(report)?.map(Batch)))
     }
 
     /// Reports that wait for their batch to fill.

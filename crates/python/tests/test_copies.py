@@ -59,7 +59,7 @@ NOISY = {
 COUNTING = {
     "person": (PLAN.person, lambda person: person.report(MODEL, [0.6, 0.0, 0.8], 0.5), "spent"),
     "shuffled person": (SHUFFLE.person, lambda person: person.report(SHUFFLE.server().publish(), [1.0, 0.0, 0.0], 0.5), "spent"),
-    "agent": (lambda: SAFE.agent(0), lambda agent: agent.respond(0, 0.5), "answers_given"),
+    "agent": (lambda: SAFE.agent(0), lambda agent: agent.report(0, 0.5), "answers_given"),
 }
 
 
@@ -177,13 +177,13 @@ class TestFork:
 
         def refused():
             with pytest.raises(reticent.ReticentError, match="forked copy.*seen twice"):
-                shuffler.take(report)
+                shuffler.absorb(report)
             with pytest.raises(reticent.ReticentError, match="forked copy"):
                 shuffler.save()
             return True
 
         assert in_child(fork, refused)
-        assert shuffler.take(report) is None
+        assert shuffler.absorb(report) is None
 
 
 def test_forked_siblings_count_those_before_them():

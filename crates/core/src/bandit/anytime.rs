@@ -11,11 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Assumptions, OnlineUcb, OnlineUcbParams, Policy, Width, online_ucb};
 use crate::{
-    Error, Result,
-    error::not_negative,
-    privacy::Guarantee,
-    randomize::{FeatureReward, FeatureRewardReport},
-    wire,
+    Error, Result, error::not_negative, privacy::Guarantee, randomize::FeatureReward, wire,
 };
 
 const KIND: &str = "anytime online ucb 1";
@@ -25,8 +21,8 @@ const MOST_EPOCHS: u32 = 62;
 /// Parameters of [`Anytime`].
 ///
 /// ```
-/// use reticent::{bandit::{AnytimeParams, OnlineUcbParams}, randomize::FeatureRewardParams};
-/// let base = OnlineUcbParams::tuned(FeatureRewardParams::new(2, 10.0, 1e-6), 1);
+/// use reticent::{bandit::{AnytimeParams, OnlineUcbParams}, randomize::{Bounds, FeatureRewardParams}};
+/// let base = OnlineUcbParams::tuned(FeatureRewardParams::new(Bounds::unit(2), 10.0, 1e-6), 1);
 /// let server = AnytimeParams::new(base).check()?;
 /// assert_eq!(server.epoch(), 0);
 /// # Ok::<(), reticent::Error>(())
@@ -115,7 +111,7 @@ impl Anytime {
     }
 
     /// Learns from one report, and begins a new epoch when this one is full. An error changes nothing.
-    pub fn absorb(&mut self, report: &FeatureRewardReport) -> Result<()> {
+    pub fn absorb(&mut self, report: &[f64]) -> Result<()> {
         let horizon = self.current.params().horizon;
         // The next epoch is made before anything is changed.
         let next = match self.current.rounds() + 1 == horizon {
@@ -167,11 +163,14 @@ impl Saved {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{noise::SecureNoise, randomize::FeatureRewardParams};
+    use crate::{
+        noise::SecureNoise,
+        randomize::{Bounds, FeatureRewardParams},
+    };
 
     #[test]
     fn epochs_double_and_begin_from_nothing() {
-        let randomizer = FeatureRewardParams::new(2, 10.0, 1e-6);
+        let randomizer = FeatureRewardParams::new(Bounds::unit(2), 10.0, 1e-6);
         for base in [
             OnlineUcbParams::tuned(randomizer, 1),
             OnlineUcbParams::literal(randomizer, 2, 0.0).unwrap(),
@@ -179,7 +178,7 @@ mod tests {
             let mut server = AnytimeParams::new(base).check().unwrap();
             let mut noise = SecureNoise::seeded(81);
             for round in 1_u64..=70 {
-                let report = server.randomizer().randomize(&[0.6, 0.8], 1.0, &mut noise).unwrap();
+                let report = server.randomizer().report(&[0.6, 0.8], 1.0, &mut noise).unwrap();
                 server.absorb(&report).unwrap();
                 assert_eq!(server.rounds(), round);
                 // Epoch m covers the rounds 2^m to 2^(m+1) - 1.
@@ -199,12 +198,11 @@ mod tests {
 
     #[test]
     fn bad_input_is_refused() {
-        let base = OnlineUcbParams::tuned(FeatureRewardParams::new(2, 10.0, 1e-6), 1);
+        let base = OnlineUcbParams::tuned(FeatureRewardParams::new(Bounds::unit(2), 10.0, 1e-6), 1);
         assert!(AnytimeParams { power: -1.0, ..AnytimeParams::new(base) }.check().is_err());
         let mut server = AnytimeParams::new(base).check().unwrap();
         let before = server.save();
-        let bad = FeatureRewardReport { features: vec![f64::NAN, 0.0], reward: 0.0 };
-        assert!(server.absorb(&bad).is_err());
+        assert!(server.absorb(&[f64::NAN, 0.0, 0.0]).is_err());
         assert_eq!(server.save(), before);
     }
 }

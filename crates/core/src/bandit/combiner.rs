@@ -26,7 +26,7 @@ use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive, probability},
     privacy::Guarantee,
-    randomize::{FeatureReward, FeatureRewardReport},
+    randomize::FeatureReward,
     wire,
 };
 
@@ -35,8 +35,8 @@ const KIND: &str = "online ucb combiner 1";
 /// Parameters of [`Combiner`].
 ///
 /// ```
-/// use reticent::{bandit::{CombinerParams, OnlineUcbParams}, randomize::FeatureRewardParams};
-/// let base = OnlineUcbParams::tuned(FeatureRewardParams::new(5, 10.0, 1e-6), 20_000);
+/// use reticent::{bandit::{CombinerParams, OnlineUcbParams}, randomize::{Bounds, FeatureRewardParams}};
+/// let base = OnlineUcbParams::tuned(FeatureRewardParams::new(Bounds::unit(5), 10.0, 1e-6), 20_000);
 /// let server = CombinerParams::new(base).check()?;
 /// assert_eq!(server.bases(), 3);
 /// # Ok::<(), reticent::Error>(())
@@ -95,7 +95,7 @@ impl CombinerParams {
     /// lambda of the bases after the first: `ceil(log2(T)/8)` of them.
     fn guesses(&self) -> Vec<f64> {
         let count = (libm::log2(self.base.horizon as f64) / 8.0).ceil() as i32;
-        let largest = 1.0 / self.base.randomizer.dimension as f64;
+        let largest = 1.0 / self.base.randomizer.bounds.dimension as f64;
         (0..count.max(1)).map(|j| largest * 0.5_f64.powi(j)).collect()
     }
 
@@ -113,7 +113,7 @@ impl CombinerParams {
     fn plans(&self) -> Vec<Plan> {
         let rounds = self.base.horizon as f64;
         let epsilon = self.base.randomizer.epsilon;
-        let dimension = self.base.randomizer.dimension as f64;
+        let dimension = self.base.randomizer.bounds.dimension as f64;
         let log = libm::log(rounds).powf(1.5);
         let (reach, root) = (epsilon * rounds.powf(0.125), (dimension * rounds).sqrt());
         let first = Plan {
@@ -155,7 +155,7 @@ impl CombinerParams {
 
     /// U of every base.
     fn scores(&self, plans: &[Plan], bases: &[Base]) -> Vec<f64> {
-        let top = self.base.randomizer.highest_reward;
+        let top = self.base.randomizer.bounds.rewards.1;
         let rounds = self.base.horizon as f64;
         let score = |(plan, base): (&Plan, &Base)| {
             let reach = if base.count == 0 {
@@ -288,14 +288,13 @@ impl Combiner {
 
     /// Whether the theorem says nothing at this horizon: every R_i is at least the regret of the worst possible play.
     pub fn is_vacuous(&self) -> bool {
-        let randomizer = &self.params.base.randomizer;
-        let range = randomizer.highest_reward - randomizer.lowest_reward;
-        let worst = range * self.params.base.horizon as f64;
+        let (low, high) = self.params.base.randomizer.bounds.rewards;
+        let worst = (high - low) * self.params.base.horizon as f64;
         self.plans.iter().all(|plan| plan.target >= worst)
     }
 
     /// Learns from a report of a person who followed this base's policy. An error changes nothing.
-    pub fn absorb(&mut self, base: usize, report: &FeatureRewardReport) -> Result<()> {
+    pub fn absorb(&mut self, base: usize, report: &[f64]) -> Result<()> {
         let (params, count) = (&self.params, self.bases.len());
         let Some(chosen) = self.bases.get_mut(base) else {
             return Err(Error::invalid("base", base, format!("there are {count}")));
@@ -304,8 +303,9 @@ impl Combiner {
             Server::Anytime(server) => server.absorb(report)?,
             Server::Known(server) => server.absorb(report)?,
         }
-        chosen.shortfall += chosen.mean() - report.reward;
-        chosen.rewards += report.reward;
+        let reward = report[params.base.randomizer.bounds.dimension];
+        chosen.shortfall += chosen.mean() - reward;
+        chosen.rewards += reward;
         chosen.count += 1;
         let variance = chosen.server.randomizer().deviation().powi(2);
         let allowed = params.allowance(&self.plans[base], count, variance, chosen.count as f64);

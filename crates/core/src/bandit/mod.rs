@@ -17,11 +17,10 @@
 //! | `published` | the constants of Shariff and Sheffet: `paper` mode |
 //! | `joint` | the learner under joint differential privacy, private sums |
 //! | `tickets` | tickets, and the decisions that wait for their rewards |
-//! | `local` | the learner under local differential privacy, sums of reports: a person's half, a server's half, messages |
+//! | `local` | the learner under local differential privacy: sums of reports by [`Person`](crate::randomize::Person) |
 //! | `shuffle` | the same behind a shuffler: amplified reports or vector sums |
 //! | `published_local` | the constants of the publications on local and shuffle privacy, and what they really give |
 //! | `online_ucb` | the learner under local differential privacy whose set comes from an online learner |
-//! | `online_protocol` | the messages of `local` around it: two halves, as it is deployed |
 //! | `online_confidence` | what is proved of that set, with every constant |
 //! | `online_published` | the constants of paper 0 |
 //! | `anytime` | the same without a horizon |
@@ -40,7 +39,6 @@ mod linucb;
 mod local;
 mod online_confidence;
 mod online_linucb;
-mod online_protocol;
 mod online_published;
 mod online_ucb;
 mod policy;
@@ -61,12 +59,9 @@ pub use joint::{
     RewardWindow,
 };
 pub use linucb::{LinUcb, LinUcbParams};
-pub use local::{
-    Absorbed, Guide, Levels, LocalParams, LocalPlan, Method, Model, Person, Report, Server, Spent,
-};
+pub use local::{Absorbed, Guide, LocalParams, LocalPlan, Model, Server};
 pub use online_confidence::OnlineConfidence;
 pub use online_linucb::{OnlineLinUcb, OnlineLinUcbParams};
-pub use online_protocol::{OnlineEngine, OnlinePerson, OnlineServer};
 pub use online_ucb::{Assumptions, LearnerParams, OnlineUcb, OnlineUcbParams, Width};
 pub use policy::Policy;
 pub use problem::Problem;

@@ -30,12 +30,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Rule, local::Method};
+use super::Rule;
 use crate::{
     Error, Result,
     error::{positive, probability, requested_epsilon},
     privacy::{Accountant, Event},
-    randomize::{AdditivePair, TriangleGaussian},
+    randomize::{AdditivePair, Method, TriangleGaussian},
 };
 
 /// A published mechanism.

@@ -17,15 +17,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DecisionSet, LinearOracle, LocalValue, Map, MirrorMap, PrivateBandit, Protection,
-    PublishedBandit, Shape,
-    protection::{Aggregate, CentralSum, Estimates, PURE_DELTA, PlainSum},
+    DecisionSet, LinearOracle, Map, MirrorMap, PrivateBandit, Protection, PublishedBandit, Shape,
+    protection::{Aggregate, CentralSum, Estimates, PlainSum},
 };
 use crate::{
     Error, Result,
     error::positive,
     noise::Noise,
-    privacy::{Event, Guarantee, Mode},
+    privacy::{Event, Guarantee, Mode, PURE_DELTA},
+    randomize::ValueLaplace,
     release::{Calibration, Mechanism, PrivateSumPlan},
 };
 
@@ -313,7 +313,7 @@ impl PrivateBanditParams {
         match (self.protection, self.mode) {
             (Protection::None, _) => Ok(Engine::Plain),
             (Protection::Local { epsilon }, _) => {
-                Ok(Engine::Local(LocalValue::new(estimates.low, estimates.high, epsilon)?))
+                Ok(Engine::Local(ValueLaplace::new(estimates.low, estimates.high, epsilon)?))
             }
             (Protection::Central { epsilon, delta, mechanism }, Mode::Exact) => {
                 plan(mechanism, Calibration::Budget { epsilon, delta })
@@ -362,7 +362,7 @@ impl PrivateBanditParams {
             .with_condition("saved learners resumed with the true numbers of decisions and of releases made, by one process at a time");
         let guarantee = match self.protection {
             Protection::Local { .. } => guarantee
-                .with_condition("values are randomised where they arise (`LocalValue::report`): whoever is handed them raw is trusted"),
+                .with_condition("values are randomised where they arise (`ValueLaplace::report`): whoever is handed them raw is trusted"),
             _ => guarantee,
         };
         match (self.mode, self.protection) {
@@ -436,7 +436,7 @@ pub struct PrivateBanditPlan<O> {
 #[derive(Debug, Clone)]
 pub(super) enum Engine {
     Plain,
-    Local(LocalValue),
+    Local(ValueLaplace),
     Central(Box<PrivateSumPlan>),
 }
 

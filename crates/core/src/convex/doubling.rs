@@ -13,13 +13,14 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     BanditCounts, DecisionSet, LinearOracle, PlayDecision, PlayTicket, PrivateBandit,
-    PrivateBanditParams, Protection, ValueObservation, ValueReport,
-    bandit_params::nothing_to_promise, private_bandit::Prepared,
+    PrivateBanditParams, Protection, ValueObservation, bandit_params::nothing_to_promise,
+    private_bandit::Prepared,
 };
 use crate::{
     Error, Result,
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel, Unit},
+    randomize::ValueReport,
     wire,
 };
 
@@ -87,14 +88,10 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
         self.current.as_mut().ok_or_else(lost)?.observe(within, value)
     }
 
-    /// Learns a value that was protected where it arose, as [`PrivateBandit::observe_report`] does. An error changes nothing.
-    pub fn observe_report(
-        &mut self,
-        ticket: PlayTicket,
-        report: ValueReport,
-    ) -> Result<ValueObservation> {
+    /// Learns a value that was protected where it arose, as [`PrivateBandit::absorb`] does. An error changes nothing.
+    pub fn absorb(&mut self, ticket: PlayTicket, report: ValueReport) -> Result<ValueObservation> {
         let within = self.within(ticket)?;
-        self.current.as_mut().ok_or_else(lost)?.observe_report(within, report)
+        self.current.as_mut().ok_or_else(lost)?.absorb(within, report)
     }
 
     fn within(&self, ticket: PlayTicket) -> Result<PlayTicket> {

@@ -34,6 +34,6 @@ pub use doubling::DoublingBandit;
 pub use hull::Hull;
 pub use mirror::{Map, MapCounts, MirrorMap};
 pub use private_bandit::{BanditCounts, PlayDecision, PlayTicket, PrivateBandit, ValueObservation};
-pub use protection::{LocalValue, Protection, ValueReport};
+pub use protection::Protection;
 pub use published::PublishedBandit;
 pub use set::{AnySet, DecisionSet, LinearOracle, Shape};

@@ -23,14 +23,20 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DecisionSet, LinearOracle, LocalValue, MapCounts, MirrorMap, Mixture, Play,
-    PrivateBanditParams, PrivateBanditPlan, PublishedBandit, Shape, Tuning, ValueReport,
+    DecisionSet, LinearOracle, MapCounts, MirrorMap, Mixture, Play, PrivateBanditParams,
+    PrivateBanditPlan, PublishedBandit, Shape, Tuning,
     bandit_params::{Engine, Padding, nothing_to_promise},
     conditional_gradient::descend,
     protection::{Aggregate, Estimates},
     set::distance,
 };
-use crate::{Error, Result, error::finite_vector, noise::Noise, privacy::Guarantee};
+use crate::{
+    Error, Result,
+    error::finite_vector,
+    noise::Noise,
+    privacy::Guarantee,
+    randomize::{ValueLaplace, ValueReport},
+};
 
 mod state;
 
@@ -140,7 +146,9 @@ struct State {
     estimates: Estimates,
     tuning: Tuning,
     paper: PublishedBandit,
-    local: Option<LocalValue>,
+    /// What devices do under local protection. It follows from the parameters.
+    #[serde(skip)]
+    local: Option<ValueLaplace>,
     map: MirrorMap,
     /// x~, and what of it is smoothed.
     point: Vec<f64>,
@@ -270,13 +278,13 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
     /// Learns the value of an earlier decision's loss, once. An error changes nothing.
     ///
     /// Under local protection this protects the value here, which is right when the learner runs on the person's side
-    /// of the wire; else use [`PrivateBandit::observe_report`].
+    /// of the wire; else use [`PrivateBandit::absorb`].
     pub fn observe(&mut self, ticket: PlayTicket, value: f64) -> Result<ValueObservation> {
         finite_vector("value", &[value], 1)?;
         self.state.waiting(ticket)?;
         let Estimates { low, high, .. } = self.state.estimates;
         let kept = match &self.state.local {
-            Some(local) => local.estimate(local.report(value, self.aggregate.source())?),
+            Some(local) => local.report(value, self.aggregate.source())?.value(),
             None => value.clamp(low, high),
         };
         let slack = 1e-9 * (high - low);
@@ -287,18 +295,14 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         Ok(ValueObservation { clipped, released })
     }
 
-    /// Learns a value that was protected by [`LocalValue::report`] where it arose. An error changes nothing.
-    pub fn observe_report(
-        &mut self,
-        ticket: PlayTicket,
-        report: ValueReport,
-    ) -> Result<ValueObservation> {
-        let Some(local) = &self.state.local else {
+    /// Learns a value that was protected by [`ValueLaplace::report`] where it arose. An error changes nothing.
+    pub fn absorb(&mut self, ticket: PlayTicket, report: ValueReport) -> Result<ValueObservation> {
+        if self.state.local.is_none() {
             let remedy = "only locally protected learners take reports: call `observe`";
-            return Err(Error::invalid("report", format!("{report:?}"), remedy));
-        };
-        let value = local.estimate(report);
-        Ok(ValueObservation { clipped: false, released: self.learn(ticket, value)? })
+            return Err(Error::invalid("report", report.value(), remedy));
+        }
+        finite_vector("report", &[report.value()], 1)?;
+        Ok(ValueObservation { clipped: false, released: self.learn(ticket, report.value())? })
     }
 
     fn learn(&mut self, ticket: PlayTicket, value: f64) -> Result<bool> {
@@ -344,7 +348,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
     }
 
     /// The device's side of a locally protected learner.
-    pub fn local_value(&self) -> Option<&LocalValue> {
+    pub fn local_value(&self) -> Option<&ValueLaplace> {
         self.state.local.as_ref()
     }
 

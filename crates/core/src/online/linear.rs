@@ -24,8 +24,8 @@ const KIND: &str = "linear model 1";
 /// let mut model = LinearModel::new(learner, Loss::Logistic);
 /// let mut noise = SecureNoise::from_system()?;
 /// let careful = KNormRandomizer::new(2, 4.0, 1.0)?; // this person wants epsilon = 4
-/// model.learn(&[0.6, -0.8], 1.0)?;
-/// model.learn_privately(&[0.8, 0.6], -1.0, &careful, &mut noise)?;
+/// model.observe(&[0.6, -0.8], 1.0)?;
+/// model.observe_privately(&[0.8, 0.6], -1.0, &careful, &mut noise)?;
 /// assert!(model.score(&[0.6, -0.8])?.is_finite());
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -103,14 +103,14 @@ impl LinearModel {
     }
 
     /// Learns from a person who does not mind. An error changes nothing.
-    pub fn learn<'a>(&mut self, features: impl Into<Gradient<'a>>, label: f64) -> Result<Lesson> {
+    pub fn observe<'a>(&mut self, features: impl Into<Gradient<'a>>, label: f64) -> Result<Lesson> {
         let (gradient, step) = self.gradient(features, label)?;
         let absorbed = self.learner.absorb_exact(&gradient)?;
         Ok(Lesson { bound_broken: absorbed.bound_broken, ..step })
     }
 
     /// Learns from a person through their own randomiser. An error changes nothing.
-    pub fn learn_privately<'a, R: Randomizer, N: Noise + ?Sized>(
+    pub fn observe_privately<'a, R: Randomizer, N: Noise + ?Sized>(
         &mut self,
         features: impl Into<Gradient<'a>>,
         label: f64,
@@ -119,12 +119,12 @@ impl LinearModel {
     ) -> Result<Lesson> {
         let (gradient, step) = self.gradient(features, label)?;
         let report = randomizer.report(Gradient::from(&gradient), noise)?;
-        let absorbed = self.receive(&report)?;
+        let absorbed = self.absorb(&report)?;
         Ok(Lesson { bound_broken: absorbed, ..step })
     }
 
     /// The server's half: takes a report in.
-    pub fn receive(&mut self, report: &GradientReport) -> Result<Option<BoundBroken>> {
+    pub fn absorb(&mut self, report: &GradientReport) -> Result<Option<BoundBroken>> {
         Ok(self.learner.absorb(report)?.bound_broken)
     }
 
@@ -141,7 +141,7 @@ impl LinearModel {
     ) -> Result<(f64, u64)> {
         let (mut total, mut count) = (0.0, 0);
         for (features, label) in examples {
-            total += self.learn(features, label)?.loss;
+            total += self.observe(features, label)?.loss;
             count += 1;
         }
         Ok((total / count.max(1) as f64, count))
@@ -168,7 +168,7 @@ impl LinearModel {
     ) -> Result<u64> {
         let mut count = 0;
         for (features, label) in examples {
-            self.learn_privately(features, label, randomizer, noise)?;
+            self.observe_privately(features, label, randomizer, noise)?;
             count += 1;
         }
         Ok(count)

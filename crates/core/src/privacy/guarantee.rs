@@ -18,6 +18,9 @@ use crate::{
     error::{not_negative, probability},
 };
 
+/// The delta at which a pure guarantee is stated, since every guarantee has one.
+pub(crate) const PURE_DELTA: f64 = 1e-12;
+
 /// A privacy guarantee with everything it rests on.
 ///
 /// ```

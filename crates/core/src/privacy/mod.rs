@@ -29,5 +29,6 @@ pub use accountant::Accountant;
 pub use curve::{Curve, Tightness};
 pub use event::Event;
 pub use guarantee::Guarantee;
+pub(crate) use guarantee::PURE_DELTA;
 pub use loss_distribution::PrivacyLossDistribution;
 pub use terms::{Claim, Mode, Neighbours, Provenance, TrustModel, Unit};

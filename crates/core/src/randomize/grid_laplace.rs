@@ -1,4 +1,4 @@
-//! Laplace noise on one number of a bounded interval, on a dyadic grid: what the Laplace randomisers share.
+//! Laplace noise on one number of a symmetric interval, on a dyadic grid: what the Laplace randomisers share.
 
 use crate::{
     Error, Result,
@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Levels that the grid can carry.
-const LEVELS: std::ops::RangeInclusive<f64> = 1e-6..=1e3;
+pub(super) const LEVELS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
 /// Integers up to `most`, which stand for the bound, plus a discrete Laplace of scale at least `2 most / level`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,7 +26,7 @@ impl GridLaplace {
             return Err(Error::invalid(
                 "level",
                 level,
-                "give 0 for nothing sent, 1e-6 to 1e3, or infinity for no noise",
+                "give 0 for nothing sent, 1e-6 to 1e6, or infinity for no noise",
             ));
         }
         if !(1e-100..=1e100).contains(&bound) {

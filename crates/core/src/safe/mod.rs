@@ -7,7 +7,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `sharpness`, `projection`, [`Simplex`] | how much of Y uncertainty takes away, with closed forms for the paper's simplex |
-//! | `agent` | the agent's half: clip, randomise on a grid, report |
+//! | `agent` | the agent's half: a randomiser, a count of answers, reports |
 //! | `estimate` | the coordinator's knowledge of one agent, and the confidence widths |
 //! | `reach`, `trust_region` | what an action can be, as estimate and uncertainty |
 //! | `optimum`, `columns` | the exact optimistic choice, with a certificate |
@@ -36,7 +36,7 @@ mod sharpness;
 mod simplex;
 mod trust_region;
 
-pub use agent::{Agent, AgentParams, AgentPlan, Report, ResponsePrivacy};
+pub use agent::{Agent, AgentParams, AgentPlan, AgentReport, ResponsePrivacy};
 pub use certificate::SafetyCertificate;
 pub use coordinator::{
     Coordinator, CoordinatorParams, CoordinatorPlan, Decision, Rule, Safety, Ticket,

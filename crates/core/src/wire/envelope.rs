@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A kind is a name and the version of that kind, "linucb 1". Whoever changes what is saved under a kind gives it the next version;
-//! `vectors/states` holds the bytes of every kind, which a test compares.
+//! `vectors/wire` holds the bytes of every kind, which a test compares.
 //!
 //! The checksum ([`hash`] of everything before it) finds accidents, not attackers: whoever can write
 //! the state can also read the noise in it, so the file needs the protection the raw data would need.

@@ -5,12 +5,10 @@
 //! second adversary plays the learner that a trial plays and sees the points only: the first loss highest against lowest.
 
 use reticent::{
-    convex::{
-        AnySet, DecisionSet, LinearOracle, LocalValue, PrivateBanditParams, Protection,
-        PublishedBandit,
-    },
+    convex::{AnySet, DecisionSet, LinearOracle, PrivateBanditParams, Protection, PublishedBandit},
     noise::Noise,
     privacy::{Guarantee, Mode},
+    randomize::ValueLaplace,
     release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
 
@@ -113,12 +111,12 @@ fn local(range: (f64, f64), epsilon: f64, reports: u64, guarantee: &Guarantee) -
         "the server sees {reports} protected value(s); the highest loss against the lowest; likelihood ratio"
     );
     Attack::new(adversary, guarantee, SAMPLES, move || {
-        let value = LocalValue::new(range.0, range.1, epsilon)?;
+        let value = ValueLaplace::new(range.0, range.1, epsilon)?;
         let view: View = Box::new(move |world, mut noise| {
             let loss = *world.pick((&range.0, &range.1));
             let mut score = 0.0;
             for _ in 0..reports {
-                let seen = value.estimate(value.report(loss, &mut noise)?);
+                let seen = value.report(loss, &mut noise)?.value();
                 score += (seen - range.0).abs() - (seen - range.1).abs();
             }
             Ok(vec![score])

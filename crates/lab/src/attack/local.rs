@@ -4,9 +4,9 @@
 //! a pilot of its own, and the pair that Fisher's test separates best is attacked.
 
 use reticent::{
-    bandit::{LocalPlan, Method, Model},
+    bandit::{LocalPlan, Model},
     privacy::Guarantee,
-    randomize::{Bounds, FeatureRewardParams},
+    randomize::{Bounds, FeatureRewardParams, Method},
 };
 
 use super::{
@@ -149,18 +149,18 @@ fn pool(people: &Bounds, public_arms: bool) -> Vec<(Datum, Datum)> {
 /// Attacks on OnlineUCB's message `(x + N, y + N)`.
 pub fn feature_reward(params: &FeatureRewardParams, guarantee: &Guarantee) -> Vec<Attack> {
     let params = *params;
+    let Bounds { dimension, feature_bound, rewards: (low, high), .. } = params.bounds;
     let adversary = "the server sees OnlineUCB's report; x against -x, highest against lowest reward; likelihood ratio";
     let attack = Attack::new(adversary, guarantee, SAMPLES, move || {
         let randomizer = params.check()?;
         let view: View = Box::new(move |world, mut noise| {
             let sign = *world.pick((&1.0, &-1.0));
-            let mut features = vec![0.0; params.dimension];
-            features[0] = sign * params.feature_bound;
-            let reward = if sign > 0.0 { params.highest_reward } else { params.lowest_reward };
-            let report = randomizer.randomize(&features, reward, &mut noise)?;
+            let mut features = vec![0.0; dimension];
+            features[0] = sign * feature_bound;
+            let reward = if sign > 0.0 { high } else { low };
+            let report = randomizer.report(&features, reward, &mut noise)?;
             // Equal noise everywhere: the difference itself is the direction.
-            let range = params.highest_reward - params.lowest_reward;
-            Ok(vec![-2.0 * params.feature_bound * report.features[0] - range * report.reward])
+            Ok(vec![-2.0 * feature_bound * report[0] - (high - low) * report[dimension]])
         });
         Ok((view, Test::Scores))
     });

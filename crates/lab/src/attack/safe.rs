@@ -49,7 +49,7 @@ fn attack(index: usize, agent: AgentPlan, answers: u64, guarantee: &Guarantee) -
             let mut agent = agent.start(index, noise);
             let mut sum = 0.0;
             for _ in 0..answers {
-                sum += agent.respond(Ticket::first(), response)?.value;
+                sum += agent.report(Ticket::first(), response)?.value.value();
             }
             Ok(vec![sum])
         });

@@ -9,10 +9,10 @@
 //! Everybody else in the batch holds the data of the first world.
 
 use reticent::{
-    bandit::{Aggregation, Batch, Model, Report, ShufflePlan},
+    bandit::{Aggregation, Batch, Model, ShufflePlan},
     noise::Noise,
     privacy::Guarantee,
-    randomize::Bounds,
+    randomize::{Bounds, Report},
 };
 
 use super::{Attack, AuditNoise, NoiseKind, Test, View, World, local, neighbours::Datum};
@@ -94,7 +94,7 @@ impl Room {
         for seat in 1..=self.batch {
             let first = &self.pair.0;
             let datum = if seat == self.batch { world.pick((first, &self.pair.1)) } else { first };
-            if let Some(batch) = shuffler.take(&self.report(datum, noise.split()?)?)? {
+            if let Some(batch) = shuffler.absorb(&self.report(datum, noise.split()?)?)? {
                 return Ok(batch);
             }
         }

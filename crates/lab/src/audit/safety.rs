@@ -146,7 +146,7 @@ fn online_history(seed: u64, shrink: f64) -> Result<bool> {
     const ROUNDS: u64 = 200;
     let mut noise = FastNoise::seeded(seed);
     let theta = uniform_direction(2, &mut noise);
-    let randomizer = FeatureRewardParams::new(2, 8.0, 1e-2);
+    let randomizer = FeatureRewardParams::new(Bounds::unit(2), 8.0, 1e-2);
     // Fresh arms on the circle: E x x^T = I/2 given any history that plays them uniformly, as here.
     let mut params = OnlineUcbParams::literal(randomizer, ROUNDS, 0.5)?;
     if let Width::Proved(assumptions) = params.width {
@@ -157,7 +157,7 @@ fn online_history(seed: u64, shrink: f64) -> Result<bool> {
         let x = uniform_direction(2, &mut noise);
         let mean: f64 = x.iter().zip(&theta).map(|(x, t)| x * t).sum();
         let reward = plus_or_minus(mean.clamp(-1.0, 1.0), &mut noise);
-        let report = server.randomizer().randomize(&x, reward, &mut noise)?;
+        let report = server.randomizer().report(&x, reward, &mut noise)?;
         server.absorb(&report)?;
         if misses(server.policy(), &theta, shrink)? {
             return Ok(true);
@@ -217,7 +217,7 @@ impl Grid {
         for (m, agent) in self.agents.iter_mut().enumerate() {
             let sign = if self.noise.bits() & 1 == 0 { 1.0 } else { -1.0 };
             let response = means[m] + sign * RESPONSE_NOISE;
-            self.coordinator.observe(&agent.respond(decision.ticket, response)?)?;
+            self.coordinator.absorb(&agent.report(decision.ticket, response)?)?;
             let x = &decision.actions[m];
             self.gram[m][0] += x[0] * x[0];
             self.gram[m][1] += x[0] * x[1];

@@ -3,13 +3,10 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use reticent::{
-    bandit::{
-        Arms, Levels, LocalParams, LocalPlan, Method, Model, Person, PublishedMechanism, Rule,
-        Server,
-    },
+    bandit::{Arms, LocalParams, LocalPlan, Model, PublishedMechanism, Rule, Server},
     noise::Noise,
     privacy::{Mode, TrustModel},
-    randomize::Bounds,
+    randomize::{Bounds, Levels, Method, Person},
 };
 use serde::{Deserialize, Serialize};
 

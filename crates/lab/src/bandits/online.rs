@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use reticent::{
     bandit::{
-        AnytimeParams, Arms, CombinerParams, LearnerParams, OnlineEngine, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineUcbParams, Problem, Width,
+        Anytime, AnytimeParams, Arms, Combiner, CombinerParams, LearnerParams, OnlineLinUcb,
+        OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, Policy, Problem, Width,
     },
     online::Step,
     privacy::{Guarantee, Mode},
-    randomize::FeatureRewardParams,
+    randomize::{Bounds, FeatureReward, FeatureRewardParams},
 };
 use serde::{Deserialize, Serialize};
 
@@ -96,7 +96,7 @@ impl OnlineLines {
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let params = self.params(setting)?;
         let server = params.check()?;
-        let start = move || Ok(params.check()?);
+        let start = move || Ok(Server::Known(Box::new(params.check()?)));
         let mut stepping =
             self.stepping("OnlineUCB", params.randomizer, server.guarantee()?, setting, start);
         if let Width::Proved(_) = params.width {
@@ -111,7 +111,7 @@ impl OnlineLines {
         let base = self.params(setting)?;
         let params = AnytimeParams::new(base);
         let guarantee = params.check()?.guarantee()?;
-        let start = move || Ok(params.check()?);
+        let start = move || Ok(Server::Anytime(Box::new(params.check()?)));
         Ok(self.stepping("anytime OnlineUCB", base.randomizer, guarantee, setting, start))
     }
 
@@ -120,7 +120,7 @@ impl OnlineLines {
         let base = self.params(setting)?;
         let params = CombinerParams::new(base);
         let combiner = params.check()?;
-        let start = move || Ok(params.check()?);
+        let start = move || Ok(Server::Combiner(Box::new(params.check()?)));
         let mut stepping =
             self.stepping("combiner", base.randomizer, combiner.guarantee()?, setting, start);
         if combiner.is_vacuous() {
@@ -153,12 +153,12 @@ impl OnlineLines {
             let value = format!("[{lowest_reward}, {highest_reward}]");
             return Err(reticent::Error::invalid("rewards", value, remedy).into());
         }
-        let mut randomizer = FeatureRewardParams {
+        let bounds = Bounds {
             feature_bound: setting.bounds.feature_bound,
-            lowest_reward,
-            highest_reward,
-            ..FeatureRewardParams::new(setting.bounds.dimension, epsilon, delta)
+            rewards: (lowest_reward, highest_reward),
+            ..Bounds::unit(setting.bounds.dimension)
         };
+        let mut randomizer = FeatureRewardParams::new(bounds, epsilon, delta);
         if self.mode == Mode::Paper {
             randomizer = randomizer.published();
         }
@@ -184,13 +184,13 @@ impl OnlineLines {
         Ok(params)
     }
 
-    fn stepping<E: OnlineEngine + 'static>(
+    fn stepping(
         &self,
         what: &str,
         randomizer: FeatureRewardParams,
         guarantee: Guarantee,
         setting: &Setting,
-        engine: impl Fn() -> Result<E> + Send + Sync + 'static,
+        start: impl Fn() -> Result<Server> + Send + Sync + 'static,
     ) -> Stepped {
         let Budget { epsilon, delta } = self.privacy;
         let name = self.name.clone().unwrap_or_else(|| {
@@ -204,8 +204,8 @@ impl OnlineLines {
         });
         let attacks = attack::local::feature_reward(&randomizer, &guarantee);
         let start = move |seed| {
-            let (engine, noise) = (engine()?, FastNoise::seeded(seed));
-            let player = Protocol { engine, noise, bases: BTreeMap::new(), sent: None };
+            let (server, noise) = (start()?, FastNoise::seeded(seed));
+            let player = Protocol { server, noise, bases: BTreeMap::new(), sent: None };
             Ok(Box::new(player) as Box<dyn Player>)
         };
         let certified = self.literal && self.width.is_none();
@@ -217,9 +217,43 @@ impl OnlineLines {
     }
 }
 
+/// The three servers of paper 0.
+enum Server {
+    Known(Box<OnlineUcb>),
+    Anytime(Box<Anytime>),
+    Combiner(Box<Combiner>),
+}
+
+impl Server {
+    fn randomizer(&self) -> &FeatureReward {
+        match self {
+            Server::Known(server) => server.randomizer(),
+            Server::Anytime(server) => server.randomizer(),
+            Server::Combiner(server) => server.randomizer(),
+        }
+    }
+
+    /// What is published, and whose policy it is where there are several.
+    fn policy(&self) -> (&Policy, usize) {
+        match self {
+            Server::Known(server) => (server.policy(), 0),
+            Server::Anytime(server) => (server.policy(), 0),
+            Server::Combiner(server) => (server.policy(), server.current()),
+        }
+    }
+
+    fn absorb(&mut self, base: usize, report: &[f64]) -> reticent::Result<()> {
+        match self {
+            Server::Known(server) => server.absorb(report),
+            Server::Anytime(server) => server.absorb(report),
+            Server::Combiner(server) => server.absorb(base, report),
+        }
+    }
+}
+
 /// People and server of one trial, without messages between them.
-struct Protocol<E> {
-    engine: E,
+struct Protocol {
+    server: Server,
     noise: FastNoise,
     /// Whose policy was followed in the rounds whose reward has not come.
     bases: BTreeMap<u64, usize>,
@@ -227,10 +261,11 @@ struct Protocol<E> {
     sent: Option<Vec<f64>>,
 }
 
-impl<E: OnlineEngine> Player for Protocol<E> {
+impl Player for Protocol {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
-        let arm = self.engine.policy().choose(arms, round)?;
-        self.bases.insert(round, self.engine.base());
+        let (policy, base) = self.server.policy();
+        let arm = policy.choose(arms, round)?;
+        self.bases.insert(round, base);
         Ok(arm)
     }
 
@@ -240,9 +275,10 @@ impl<E: OnlineEngine> Player for Protocol<E> {
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
         let Some(base) = self.bases.remove(&round) else { return Ok(()) };
-        let report = self.engine.randomizer().randomize(features, reward, &mut self.noise)?;
-        self.sent = Some(report.features.iter().copied().chain([report.reward]).collect());
-        Ok(self.engine.learn(base, &report)?)
+        let report = self.server.randomizer().report(features, reward, &mut self.noise)?;
+        self.server.absorb(base, &report)?;
+        self.sent = Some(report);
+        Ok(())
     }
 
     fn sent(&mut self) -> Option<Vec<f64>> {
@@ -311,6 +347,6 @@ impl Player for Open {
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
         // A Gaussian reward has no bound: as for everybody else, it is cut off where all of them together seldom get.
         let bound = self.0.params().reward_bound;
-        Ok(self.0.update(features, reward.clamp(-bound, bound))?)
+        Ok(self.0.observe(features, reward.clamp(-bound, bound))?)
     }
 }

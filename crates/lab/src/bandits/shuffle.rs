@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use reticent::{
     bandit::{
-        Aggregation, Arms, Model, Person, PublishedMechanism, Rule, ShuffleParams, ShufflePlan,
+        Aggregation, Arms, Model, PublishedMechanism, Rule, ShuffleParams, ShufflePlan,
         ShuffleServer, Shuffler,
     },
     noise::Noise,
     privacy::{Guarantee, Mode, TrustModel},
-    randomize::Bounds,
+    randomize::{Bounds, Person},
 };
 use serde::{Deserialize, Serialize};
 
@@ -183,7 +183,7 @@ impl Player for Protocol {
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
         let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
         let report = person.report(&model, features, reward)?;
-        if let Some(batch) = self.shuffler.take(&report)? {
+        if let Some(batch) = self.shuffler.absorb(&report)? {
             let mut sum = vec![0.0; report.values().len()];
             for content in batch.contents() {
                 sum.iter_mut().zip(&content.values).for_each(|(sum, value)| *sum += value);

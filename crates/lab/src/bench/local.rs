@@ -1,9 +1,9 @@
 //! The local protocol as deployed: a person chooses among 100 arms and reports, on exact noise; the server takes it in.
 
 use reticent::{
-    bandit::{LocalParams, Method},
+    bandit::LocalParams,
     noise::{Noise, SecureNoise},
-    randomize::GramGaussian,
+    randomize::{GramGaussian, Method},
 };
 
 use super::{Figure, stopwatch::nanoseconds};

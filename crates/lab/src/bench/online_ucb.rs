@@ -3,7 +3,7 @@
 use reticent::{
     bandit::OnlineUcbParams,
     online::{BallLearner, MalerParams},
-    randomize::FeatureRewardParams,
+    randomize::{Bounds, FeatureRewardParams},
 };
 
 use super::{Figure, stopwatch::nanoseconds};
@@ -19,7 +19,8 @@ const WARM: u32 = 4_000;
 
 pub fn figures() -> Result<Vec<Figure>> {
     let horizon = 20_000;
-    let randomizer = FeatureRewardParams::new(5, 10.0, 0.1).with_unit_rewards().published();
+    let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
+    let randomizer = FeatureRewardParams::new(bounds, 10.0, 0.1).published();
     let learners = [
         ("Maler", OnlineUcbParams::tuned(randomizer, horizon), 3.0),
         ("gradient descent", OnlineUcbParams::tuned_descent(randomizer, horizon), 1.5),
@@ -36,7 +37,7 @@ pub fn figures() -> Result<Vec<Figure>> {
             people += 1;
             let arm = server.policy().choose(&arms, people)?;
             let reward = environment.reward(arm);
-            server.absorb(&randomizer.randomize(&features[arm], reward, &mut noise)?)
+            server.absorb(&randomizer.report(&features[arm], reward, &mut noise)?)
         };
         (0..WARM).try_for_each(|_| round())?;
         let time = nanoseconds(BATCH, round);

@@ -173,7 +173,7 @@ impl LearnFile {
             }
             if level == f64::INFINITY {
                 in_the_clear += 1;
-                model.learn(features, *label)?;
+                model.observe(features, *label)?;
                 continue;
             }
             // What the lesson says of score, loss and clipping stays with the person.
@@ -191,7 +191,7 @@ impl LearnFile {
                 }
             };
             *people += 1;
-            model.receive(&randomizer.report((&gradient).into(), noise)?)?;
+            model.absorb(&randomizer.report((&gradient).into(), noise)?)?;
         }
         let weights = model.learner().weights();
         let scaling = records.scaling();

@@ -348,7 +348,7 @@ impl Contestant for Learner {
                             }
                             None => reticent::randomize::GradientReport::Sparse(gradient),
                         };
-                        model.receive(&report)?;
+                        model.absorb(&report)?;
                     }
                 }
                 round += 1;

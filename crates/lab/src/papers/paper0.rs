@@ -5,9 +5,9 @@
 //! seeds that are not used again), then measured on other seeds. Table 1 is in `table1`.
 
 use reticent::{
-    bandit::{Aggregation, Method, Rule},
+    bandit::{Aggregation, Rule},
     privacy::Mode,
-    randomize::GramGaussian,
+    randomize::{GramGaussian, Method},
 };
 
 use super::{Claim, Extent, Stage, Verdict};

@@ -414,7 +414,7 @@ impl Contestant for Learner {
             fallbacks += u64::from(matches!(decision.safety, Safety::Fallback { .. }));
             for (agent, mean) in agents.iter_mut().zip(&means) {
                 let response = mean + self.setting.response_noise * world.standard_normal();
-                coordinator.observe(&agent.respond(decision.ticket, response)?)?;
+                coordinator.absorb(&agent.report(decision.ticket, response)?)?;
             }
             if next.next_if_eq(&round).is_some() {
                 curve.push(Checkpoint { round, regret });

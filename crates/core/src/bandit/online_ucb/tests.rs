@@ -31,7 +31,7 @@ struct Run {
 }
 
 fn run(params: OnlineUcbParams, rounds: u64, seed: u64) -> Run {
-    let d = params.randomizer.dimension;
+    let d = params.randomizer.bounds.dimension;
     let mut noise = SecureNoise::seeded(seed);
     let truth = DVector::from_vec(unit(d, &mut noise));
     let server = params.check().unwrap();
@@ -53,13 +53,13 @@ fn run(params: OnlineUcbParams, rounds: u64, seed: u64) -> Run {
         let mean = x.dot(&truth);
         let y = if noise.uniform() < 0.5 + 0.5 * mean { 1.0 } else { -1.0 };
         let randomizer = run.server.randomizer().clone();
-        let report = randomizer.randomize(x.as_slice(), y, &mut noise).unwrap();
-        let noisy = DVector::from_column_slice(&report.features);
+        let report = randomizer.report(x.as_slice(), y, &mut noise).unwrap();
+        let noisy = DVector::from_column_slice(&report[..d]);
         let theta = DVector::from_column_slice(run.server.prediction());
         let (eta, e) = (&noisy - &x, &theta - &truth);
-        let z = report.reward - mean;
+        let z = report[d] - mean;
         let shrink = variance - params.ridge;
-        let g = &noisy * (2.0 * (noisy.dot(&theta) - report.reward)) - &theta * (2.0 * shrink);
+        let g = &noisy * (2.0 * (noisy.dot(&theta) - report[d])) - &theta * (2.0 * shrink);
         run.longest_gradient = run.longest_gradient.max(g.norm());
         run.q += noisy.dot(&e).powi(2);
         run.e += e.norm_squared();
@@ -96,7 +96,7 @@ fn run(params: OnlineUcbParams, rounds: u64, seed: u64) -> Run {
 }
 
 fn proved(d: usize, epsilon: f64, horizon: u64, ridge: f64) -> OnlineUcbParams {
-    let randomizer = FeatureRewardParams::new(d, epsilon, 1e-6);
+    let randomizer = FeatureRewardParams::new(Bounds::unit(d), epsilon, 1e-6);
     OnlineUcbParams::theoretical(randomizer, horizon, 1.0 / d as f64, ridge).unwrap()
 }
 
@@ -123,7 +123,7 @@ fn the_theorem_is_an_identity_and_its_bounds_hold() {
 
 #[test]
 fn the_negative_term_undoes_what_the_noise_does_to_the_estimate() {
-    let randomizer = FeatureRewardParams::new(3, 30.0, 1e-6);
+    let randomizer = FeatureRewardParams::new(Bounds::unit(3), 30.0, 1e-6);
     let mut params = OnlineUcbParams::tuned_descent(randomizer, 4000);
     params.learner = LearnerParams::GradientDescent { step: Step::InverseRoot(0.2) };
     let along = |params: OnlineUcbParams| run(params, 4000, 72).along;
@@ -138,7 +138,7 @@ fn the_negative_term_undoes_what_the_noise_does_to_the_estimate() {
 
 #[test]
 fn resumes_bit_for_bit_with_either_learner() {
-    let randomizer = FeatureRewardParams::new(3, 5.0, 1e-6);
+    let randomizer = FeatureRewardParams::new(Bounds::unit(3), 5.0, 1e-6);
     for params in
         [OnlineUcbParams::tuned(randomizer, 1500), OnlineUcbParams::tuned_descent(randomizer, 1500)]
     {
@@ -150,7 +150,7 @@ fn resumes_bit_for_bit_with_either_learner() {
         for _ in 0..100 {
             let choice = one.policy().choose(&arms, 0).unwrap();
             assert_eq!(two.policy().choose(&arms, 0).unwrap(), choice);
-            let report = one.randomizer().randomize(&rows[choice], 0.5, &mut noise).unwrap();
+            let report = one.randomizer().report(&rows[choice], 0.5, &mut noise).unwrap();
             one.absorb(&report).unwrap();
             two.absorb(&report).unwrap();
         }
@@ -169,24 +169,25 @@ fn resumes_bit_for_bit_with_either_learner() {
 
 #[test]
 fn bad_reports_and_parameters_are_named_and_change_nothing() {
-    let randomizer = FeatureRewardParams::new(2, 1.0, 1e-6);
+    let randomizer = FeatureRewardParams::new(Bounds::unit(2), 1.0, 1e-6);
     let good = OnlineUcbParams::tuned(randomizer, 1);
     let mut server = good.check().unwrap();
     let before = server.save();
-    let report =
-        |features: &[f64], reward| FeatureRewardReport { features: features.to_vec(), reward };
+    let largest = server.randomizer().largest_entry();
     for bad in [
-        report(&[1.0], 0.0),
-        report(&[f64::NAN, 0.0], 0.0),
-        report(&[0.0, 0.0], f64::INFINITY),
-        report(&[1e41, 0.0], 0.0),
+        &[1.0, 0.0][..],
+        &[f64::NAN, 0.0, 0.0],
+        &[0.0, 0.0, f64::INFINITY],
+        // A forged report that no device makes would outweigh everybody else's.
+        &[1.001 * largest, 0.0, 0.0],
+        &[0.0, 0.0, -1.001 * largest],
     ] {
-        assert!(server.absorb(&bad).unwrap_err().to_string().starts_with("report"));
+        assert!(server.absorb(bad).unwrap_err().to_string().starts_with("report"));
     }
     assert_eq!(server.save(), before);
-    server.absorb(&report(&[0.5, 0.5], 0.5)).unwrap();
+    server.absorb(&[0.5; 3]).unwrap();
     let past = Err(Error::HorizonExceeded { round: 2, horizon: 1 });
-    assert_eq!(server.absorb(&report(&[0.5, 0.5], 0.5)), past);
+    assert_eq!(server.absorb(&[0.5; 3]), past);
     let weak = LearnerParams::Maler { gradient_bound: 1.0, exp_concave: true };
     let literal = OnlineUcbParams::literal(randomizer, 1000, 0.1).unwrap();
     for (params, field) in [
@@ -205,7 +206,8 @@ fn bad_reports_and_parameters_are_named_and_change_nothing() {
 
 #[test]
 fn the_promise_is_the_randomisers_and_the_papers_claim_stands_beside_it() {
-    let published = FeatureRewardParams::new(5, 10.0, 0.1).with_unit_rewards().published();
+    let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
+    let published = FeatureRewardParams::new(bounds, 10.0, 0.1).published();
     let guarantee = OnlineUcbParams::tuned(published, 20_000).check().unwrap().guarantee().unwrap();
     let claim = guarantee.claimed().unwrap();
     assert!(!claim.holds() && (claim.true_delta - 0.6076).abs() < 1e-4);

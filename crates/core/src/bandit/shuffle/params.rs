@@ -17,14 +17,13 @@ use super::{
 };
 use crate::{
     Error, Result,
-    bandit::{
-        LocalParams, LocalPlan, Method, Person, PublishedLocal, PublishedMechanism, Rule, Spent,
-        local::CONDITIONS,
-    },
+    bandit::{LocalParams, LocalPlan, PublishedLocal, PublishedMechanism, Rule},
     error::{probability, requested_delta, requested_epsilon},
     noise::Noise,
     privacy::{Accountant, Event, Guarantee, TrustModel, Unit, gaussian, grid},
-    randomize::{Bounds, GramGaussian},
+    randomize::{
+        Bounds, CONDITIONS, CalibratedMethod, GramGaussian, Levels, Method, Person, Spent,
+    },
     release::Calibration,
 };
 
@@ -151,7 +150,7 @@ impl ShuffleParams {
             (None, Aggregation::Sum) => self.summed(&base, honest)?,
             (None, Aggregation::Permute) => {
                 let weakest = vec![self.weakest_local(honest)?];
-                LocalParams { levels: crate::bandit::Levels::Public(weakest), delta: 0.0, ..base }
+                LocalParams { levels: Levels::Public(weakest), delta: 0.0, ..base }
             }
         };
         Ok(ShufflePlan { params: self.clone(), honest, local: local.check()? })
@@ -213,6 +212,11 @@ impl ShufflePlan {
         &self.local
     }
 
+    /// What everybody's device does: there is one level.
+    fn randomizer(&self) -> &CalibratedMethod {
+        &self.local.reports().randomizers()[0]
+    }
+
     /// A person's half: the same as without a shuffler, with weaker noise.
     pub fn person<N: Noise>(&self, noise: N) -> Result<Person<N>> {
         self.local.person(0, noise)
@@ -227,13 +231,14 @@ impl ShufflePlan {
     pub fn shuffler<N: Noise>(&self, noise: N) -> Result<Shuffler<N>> {
         let handing = match self.params.aggregation {
             Aggregation::Permute => Handing::Permute {
-                values: self.local.report_length(0)?,
-                largest: self.local.largest_entry(0)?,
+                values: self.randomizer().report_length(),
+                largest: self.randomizer().largest_entry(),
             },
-            Aggregation::Sum => Handing::Sum { exponents: self.local.summed_exponents()? },
+            Aggregation::Sum => Handing::Sum { exponents: self.randomizer().summed()?.exponents() },
         };
-        let bits = self.local.entropy_bits(0)?;
-        Ok(Shuffler::new(self.local.protocol(), self.params.batch, handing, bits, noise))
+        let protocol = self.local.reports().protocol();
+        let bits = self.randomizer().entropy_bits();
+        Ok(Shuffler::new(protocol, self.params.batch, handing, bits, noise))
     }
 
     /// The server's half.
@@ -245,7 +250,8 @@ impl ShufflePlan {
     pub fn event(&self) -> Result<Event> {
         match (self.params.aggregation, self.local.event(0)?) {
             (Aggregation::Sum, _) => {
-                self.local.summed_event(self.params.contributions_per_person, self.honest)
+                let times = self.params.contributions_per_person;
+                Ok(self.randomizer().summed()?.summed_event(times, self.honest))
             }
             (Aggregation::Permute, event) => {
                 let epsilon = Accountant::price(&event)?.epsilon(1e-300)?;
@@ -260,7 +266,7 @@ impl ShufflePlan {
         let guarantee = Guarantee::of(&self.event()?, TrustModel::Shuffle, delta)?
             .with_unit(Unit::Person { at_most: contributions_per_person });
         let guarantee = CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c));
-        let again = match by_contents(self.local.entropy_bits(0)?) {
+        let again = match by_contents(self.randomizer().entropy_bits()) {
             true => format!(
                 "no report reaches the shuffler again after {MEMORY} others (before that it drops what has the contents of another, whatever its name)"
             ),

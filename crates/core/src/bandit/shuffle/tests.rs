@@ -2,10 +2,10 @@
 
 use super::{shuffler::permute, *};
 use crate::{
-    bandit::{Absorbed, Arms, PublishedLocal, PublishedMechanism, Report},
+    bandit::{Absorbed, Arms, PublishedLocal, PublishedMechanism},
     noise::{Noise, check::chi_square_alarm},
     privacy::TrustModel,
-    randomize::Bounds,
+    randomize::{Bounds, Report},
     release::testing::Seeded,
 };
 
@@ -54,7 +54,7 @@ fn a_reports_slot_does_not_survive_the_shuffle() {
         let mut batch = None;
         for report in &reports {
             assert!(batch.is_none());
-            batch = shuffler.take(report).unwrap();
+            batch = shuffler.absorb(report).unwrap();
         }
         let batch = batch.unwrap();
         for (slot, left) in slots.iter_mut().zip(batch.contents()) {
@@ -81,12 +81,12 @@ fn names_stay_behind_and_no_small_batch_leaves() {
     let mut noise = Seeded(4);
     let reports = reports(&plan, 3, &mut noise);
     let mut shuffler = plan.shuffler(Seeded(5)).unwrap();
-    assert!(shuffler.take(&reports[0]).unwrap().is_none());
+    assert!(shuffler.absorb(&reports[0]).unwrap().is_none());
     // A repeated report does not fill the batch.
-    assert!(shuffler.take(&reports[0]).unwrap().is_none());
-    assert!(shuffler.take(&reports[1]).unwrap().is_none());
+    assert!(shuffler.absorb(&reports[0]).unwrap().is_none());
+    assert!(shuffler.absorb(&reports[1]).unwrap().is_none());
     assert_eq!(shuffler.waiting(), 2);
-    let batch = shuffler.take(&reports[2]).unwrap().unwrap();
+    let batch = shuffler.absorb(&reports[2]).unwrap().unwrap();
     assert_eq!((batch.people(), shuffler.waiting()), (3, 0));
     let text = serde_json::to_string(&batch).unwrap();
     for report in &reports {
@@ -95,7 +95,7 @@ fn names_stay_behind_and_no_small_batch_leaves() {
         assert!(!text.contains(&name));
     }
     assert!(!text.contains("model") && !text.contains("\"id\""));
-    assert!(shuffler.take(&reports[1]).unwrap().is_none());
+    assert!(shuffler.absorb(&reports[1]).unwrap().is_none());
     assert_eq!(shuffler.waiting(), 0);
 }
 
@@ -107,7 +107,7 @@ fn a_sum_is_the_sum_and_every_batch_counts_once() {
     let mut shuffler = plan.shuffler(Seeded(7)).unwrap();
     let mut batches = Vec::new();
     for report in &reports {
-        batches.extend(shuffler.take(report).unwrap());
+        batches.extend(shuffler.absorb(report).unwrap());
     }
     assert_eq!(batches.len(), 2);
     let total: f64 = reports[..5].iter().map(|r| r.values()[0]).sum();
@@ -157,7 +157,7 @@ fn a_sum_refuses_nobody_whatever_the_noise_and_the_data() {
             let mut shuffler = plan.shuffler(Seeded(32)).unwrap();
             let taken = (0..200).filter(|seed| {
                 let mut person = plan.person(Seeded(*seed)).unwrap();
-                shuffler.take(&person.report(&model, &x, 1.0).unwrap()).is_ok()
+                shuffler.absorb(&person.report(&model, &x, 1.0).unwrap()).is_ok()
             });
             assert_eq!(taken.count(), 200, "epsilon {epsilon}, batch {batch}, x {x:?}");
         }
@@ -174,17 +174,17 @@ fn one_dishonest_report_does_not_round_the_others_away() {
         serde_json::from_value::<Report>(json).unwrap()
     };
     let mut shuffler = plan.shuffler(Seeded(21)).unwrap();
-    shuffler.take(&reports[0]).unwrap();
+    shuffler.absorb(&reports[0]).unwrap();
     // Beyond what a device makes, between two grid units, and of another length.
     for value in [1e300, 2f64.powi(60), 1e-300] {
-        assert!(shuffler.take(&forged(value)).is_err(), "{value}");
+        assert!(shuffler.absorb(&forged(value)).is_err(), "{value}");
     }
     assert_eq!(shuffler.waiting(), 1);
-    shuffler.take(&reports[1]).unwrap();
+    shuffler.absorb(&reports[1]).unwrap();
     // As large as is taken: the honest part of the sum is still exact.
-    let exponent = plan.local().summed_exponents().unwrap()[0];
+    let exponent = plan.local().reports().randomizers()[0].summed().unwrap().exponents()[0];
     let large = 2f64.powi(52 - exponent);
-    let batch = shuffler.take(&forged(large)).unwrap().unwrap();
+    let batch = shuffler.absorb(&forged(large)).unwrap().unwrap();
     let unit = 2f64.powi(exponent);
     let honest = reports[..2].iter().map(|r| (r.values()[0] * unit) as i128).sum::<i128>();
     let expected = (honest + (1 << 52)) as f64 / unit;
@@ -245,7 +245,7 @@ fn a_log_line_shows_no_reports() {
     let plan = plan(3, Aggregation::Permute);
     let mut shuffler = plan.shuffler(Seeded(22)).unwrap();
     let reports = reports(&plan, 1, &mut Seeded(23));
-    shuffler.take(&reports[0]).unwrap();
+    shuffler.absorb(&reports[0]).unwrap();
     let text = format!("{shuffler:?}");
     assert!(text.contains("waiting: 1") && !text.contains(&reports[0].values()[0].to_string()));
 }
@@ -255,13 +255,13 @@ fn a_restored_shuffler_keeps_who_waits_and_whom_it_has_seen() {
     let plan = plan(3, Aggregation::Permute);
     let reports = reports(&plan, 4, &mut Seeded(10));
     let mut shuffler = plan.shuffler(Seeded(11)).unwrap();
-    shuffler.take(&reports[0]).unwrap();
-    shuffler.take(&reports[1]).unwrap();
+    shuffler.absorb(&reports[0]).unwrap();
+    shuffler.absorb(&reports[1]).unwrap();
     let bytes = shuffler.save();
     let mut restored = Shuffler::<Seeded>::load(&bytes, shuffler.batches()).unwrap();
     assert_eq!(restored.waiting(), 2);
-    assert!(restored.take(&reports[1]).unwrap().is_none());
-    assert_eq!(restored.take(&reports[2]).unwrap().unwrap().people(), 3);
+    assert!(restored.absorb(&reports[1]).unwrap().is_none());
+    assert_eq!(restored.absorb(&reports[2]).unwrap().unwrap().people(), 3);
     // A batch has left since: its reports must not leave again.
     assert!(Shuffler::<Seeded>::load(&bytes, restored.batches()).is_err());
     assert!(Shuffler::<crate::noise::SecureNoise>::load(&bytes, 0).is_err());
@@ -317,18 +317,18 @@ fn a_report_under_another_name_does_not_leave_a_second_time() {
             serde_json::from_value::<Report>(json).unwrap()
         };
         let mut shuffler = plan.shuffler(Seeded(31)).unwrap();
-        shuffler.take(&reports[0]).unwrap();
-        assert!(shuffler.take(&reports[1]).unwrap().is_some());
+        shuffler.absorb(&reports[0]).unwrap();
+        assert!(shuffler.absorb(&reports[1]).unwrap().is_some());
         let renamed = edited(&|json| json["id"] = "00000000000000050000000000000006".into());
         let other_model = edited(&|json| json["model"] = 9.into());
         for copy in [&renamed, &other_model] {
-            assert!(shuffler.take(copy).unwrap().is_none());
+            assert!(shuffler.absorb(copy).unwrap().is_none());
             assert_eq!(shuffler.waiting(), 0, "{aggregation:?}");
         }
         // The memory is kept with the state.
         let bytes = shuffler.save();
         let mut restored = Shuffler::<Seeded>::load(&bytes, shuffler.batches()).unwrap();
-        assert!(restored.take(&renamed).unwrap().is_none());
+        assert!(restored.absorb(&renamed).unwrap().is_none());
         assert_eq!(restored.waiting(), 0);
         // Fields that no device of this protocol writes do not make a report another one: it is refused.
         for odd in [
@@ -336,11 +336,11 @@ fn a_report_under_another_name_does_not_leave_a_second_time() {
             edited(&|json| json["level"] = 3.into()),
             edited(&|json| json["features"] = serde_json::json!([0.1, 0.2])),
         ] {
-            assert!(shuffler.take(&odd).is_err());
+            assert!(shuffler.absorb(&odd).is_err());
         }
         // Other people's reports are taken.
-        shuffler.take(&reports[2]).unwrap();
-        assert!(shuffler.take(&reports[3]).unwrap().is_some());
+        shuffler.absorb(&reports[2]).unwrap();
+        assert!(shuffler.absorb(&reports[3]).unwrap().is_some());
         let conditions = plan.guarantee().unwrap().conditions().join("; ");
         assert!(conditions.contains("whatever its name"), "{conditions}");
     }
@@ -360,10 +360,10 @@ fn equal_reports_of_two_people_are_both_taken_where_reports_have_few_values() {
     let (one, two) = (report(40), report(41));
     assert_eq!(one.values(), two.values(), "this test needs equal reports");
     let mut shuffler = plan.shuffler(Seeded(42)).unwrap();
-    shuffler.take(&one).unwrap();
-    shuffler.take(&one).unwrap();
+    shuffler.absorb(&one).unwrap();
+    shuffler.absorb(&one).unwrap();
     assert_eq!(shuffler.waiting(), 1, "the same report again");
-    assert!(shuffler.take(&two).unwrap().is_some(), "another person's");
+    assert!(shuffler.absorb(&two).unwrap().is_some(), "another person's");
     let conditions = plan.guarantee().unwrap().conditions().join("; ");
     assert!(conditions.contains("under another name"), "{conditions}");
 }
@@ -452,7 +452,8 @@ fn it_learns_through_the_shuffler() {
             late[arm] += u32::from(round >= 3000);
             let x = arms.arm(arm);
             let reward = f64::from(u8::from(noise.uniform() < 0.1 * x[0] + 0.7 * x[1]));
-            if let Some(batch) = shuffler.take(&person.report(&model, &x, reward).unwrap()).unwrap()
+            if let Some(batch) =
+                shuffler.absorb(&person.report(&model, &x, reward).unwrap()).unwrap()
             {
                 server.absorb(&batch).unwrap();
                 model = server.publish().unwrap();
@@ -496,6 +497,6 @@ fn bad_parameters_are_refused_by_name() {
     let mut shuffler = plan.shuffler(Seeded(1)).unwrap();
     let other = ShuffleParams { epsilon: 2.0, ..good }.check().unwrap();
     let foreign = reports(&other, 1, &mut Seeded(2));
-    assert!(shuffler.take(&foreign[0]).is_err());
+    assert!(shuffler.absorb(&foreign[0]).is_err());
     assert_eq!(shuffler.waiting(), 0);
 }

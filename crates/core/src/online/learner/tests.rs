@@ -205,10 +205,10 @@ fn people_of_all_kinds_teach_one_linear_model() {
         }
         match person % 5 {
             0 => model.skip(),
-            1 => drop(model.learn(&x, label).unwrap()),
-            2 => drop(model.learn_privately(&x, label, &k_norm, &mut noise).unwrap()),
-            3 => drop(model.learn_privately(&x, label, &l1, &mut noise).unwrap()),
-            _ => drop(model.learn_privately(&x, label, &attributes, &mut noise).unwrap()),
+            1 => drop(model.observe(&x, label).unwrap()),
+            2 => drop(model.observe_privately(&x, label, &k_norm, &mut noise).unwrap()),
+            3 => drop(model.observe_privately(&x, label, &l1, &mut noise).unwrap()),
+            _ => drop(model.observe_privately(&x, label, &attributes, &mut noise).unwrap()),
         }
     }
     assert!(late / count > 0.85, "{}", late / count);

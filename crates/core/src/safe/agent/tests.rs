@@ -52,56 +52,36 @@ fn the_papers_noise_is_shown_with_what_it_gives() {
 }
 
 #[test]
-fn reports_are_clipped_first_and_on_the_grid() {
-    let mut agent = budget(1.0, 1e-6, None).check().unwrap().start(4, Seeded(1));
-    let randomizer = agent.plan().randomizer.unwrap();
-    let deviation = agent.plan().deviation();
-    let count = 40_000;
-    let mean: f64 = (0..count)
-        .map(|_| {
-            let report = agent.respond(Ticket::first(), 1e9).unwrap();
-            let units = report.value / randomizer.unit();
-            assert_eq!(units, units.round());
-            report.value / f64::from(count)
-        })
-        .sum();
-    // The mean is that of the upper bound; 5.33 standard errors, a false alarm in 1e7.
-    assert!((mean - 0.75).abs() < 5.33 * deviation / f64::from(count).sqrt(), "{mean}");
-    assert_eq!((agent.answered(), agent.clipped()), (count as u64, count as u64));
-    // A randomiser that forgot to clip would be found: its mean is far away.
-    let unclipped = randomizer.law.sigma() as f64 * randomizer.unit();
-    assert!((1e9 - 0.75) > 5.33 * unclipped);
-}
-
-/// The histogram test of the guarantee itself: the likelihood ratio between the two ends of the range.
-#[test]
-fn halving_the_noise_breaks_the_guarantee_by_the_accountant() {
-    let plan = budget(2.0, 1e-5, None).check().unwrap();
-    let mut half = plan;
-    let law = DiscreteGaussian::new(plan.randomizer.unwrap().law.sigma() / 2).unwrap();
-    half.randomizer = Some(Randomizer { law, ..plan.randomizer.unwrap() });
-    assert!(half.guarantee().unwrap().unwrap().epsilon() > 4.0);
+fn an_agent_counts_what_it_clips() {
+    for privacy in [ResponsePrivacy::None, budget(1.0, 1e-6, None).privacy] {
+        let mut agent = params(privacy).check().unwrap().start(4, Seeded(1));
+        let report = agent.report(Ticket::first(), 1e9).unwrap();
+        assert_eq!((report.agent, agent.answered(), agent.clipped()), (4, 1, 1));
+        assert!((report.value.value() - 0.75).abs() <= 33.0 * agent.plan().deviation());
+        agent.report(Ticket::first(), 0.75).unwrap();
+        assert_eq!((agent.answered(), agent.clipped()), (2, 1));
+    }
 }
 
 #[test]
 fn a_budget_for_so_many_answers_ends_after_them() {
     let mut agent = budget(1.0, 1e-6, Some(2)).check().unwrap().start(0, Seeded(1));
-    agent.respond(Ticket::first(), 0.1).unwrap();
-    agent.respond(Ticket::first(), 0.1).unwrap();
+    agent.report(Ticket::first(), 0.1).unwrap();
+    agent.report(Ticket::first(), 0.1).unwrap();
     let before = agent.save();
-    assert!(agent.respond(Ticket::first(), 0.1).is_err());
-    assert!(agent.respond(Ticket::first(), f64::NAN).is_err());
+    assert!(agent.report(Ticket::first(), 0.1).is_err());
+    assert!(agent.report(Ticket::first(), f64::NAN).is_err());
     assert_eq!(agent.save(), before);
 }
 
 #[test]
 fn a_resumed_agent_goes_on_and_an_old_one_is_refused() {
     let mut agent = budget(1.0, 1e-6, None).check().unwrap().start(0, Seeded(9));
-    agent.respond(Ticket::first(), 0.2).unwrap();
+    agent.report(Ticket::first(), 0.2).unwrap();
     let bytes = agent.save();
     let mut resumed = Agent::<Seeded>::resume(&bytes, 1).unwrap();
-    let next = agent.respond(Ticket::first(), 0.3).unwrap();
-    assert_eq!(resumed.respond(Ticket::first(), 0.3).unwrap(), next);
+    let next = agent.report(Ticket::first(), 0.3).unwrap();
+    assert_eq!(resumed.report(Ticket::first(), 0.3).unwrap(), next);
     assert!(Agent::<Seeded>::resume(&bytes, 2).is_err());
     assert!(Agent::<Seeded>::resume(&bytes[..bytes.len() - 1], 1).is_err());
 }
@@ -122,7 +102,7 @@ fn a_plan_that_is_read_is_checked_again() {
 fn a_guarantee_says_what_it_rests_on() {
     let mut agent = budget(1.0, 1e-6, None).check().unwrap().start(0, Seeded(3));
     assert!(agent.guarantee_so_far().unwrap().is_none());
-    agent.respond(Ticket::first(), 0.1).unwrap();
+    agent.report(Ticket::first(), 0.1).unwrap();
     let guarantee = agent.guarantee_so_far().unwrap().unwrap();
     // Seeded noise protects nobody, and says so.
     assert!(guarantee.warnings().iter().any(|warning| warning.contains("simulation")));

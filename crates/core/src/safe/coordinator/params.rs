@@ -42,7 +42,7 @@ pub enum Rule {
 ///
 /// let decision = coordinator.decide()?;
 /// let response = 0.3; // what household 0 does when it is sent decision.actions[0]
-/// coordinator.observe(&household.respond(decision.ticket, response)?)?;
+/// coordinator.absorb(&household.report(decision.ticket, response)?)?;
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -30,7 +30,7 @@ fn joint_sensitivity() -> Result<Entry> {
             });
             Ok((view, Test::Scores))
         });
-    let params = FeatureRewardParams::new(1, EPSILON, DELTA);
+    let params = FeatureRewardParams::new(Bounds::unit(1), EPSILON, DELTA);
     let right_way = local::feature_reward(&params, &params.check()?.guarantee()?).swap_remove(0);
     Ok(Entry {
         mistake: "features and reward each with the noise of one",
