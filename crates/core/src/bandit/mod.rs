@@ -13,8 +13,6 @@
 //! | `regression` | the ridge regression behind a policy that learns every round |
 //! | `linucb` | the learner without privacy, exact sums: the yardstick of all others |
 //! | `rule` | from a release to a policy: certified, tuned, fixed |
-//! | `problem` | what the theorems of Shariff and Sheffet speak of |
-//! | `published` | the constants of Shariff and Sheffet: `paper` mode |
 //! | `joint` | the learner under joint differential privacy, private sums |
 //! | `tickets` | tickets, and the decisions that wait for their rewards |
 //! | `local` | the learner under local differential privacy, sums of reports: a person's half, a server's half, messages |
@@ -27,11 +25,9 @@
 //! | `anytime` | the same without a horizon |
 //! | `combiner` | the same without knowing how well the features are spread |
 //! | `online_linucb` | that set without privacy |
-//! | [`bounds`] | what theory says of regret, as numbers |
 
 mod anytime;
 mod arms;
-pub mod bounds;
 mod combiner;
 #[cfg(test)]
 mod honest;
@@ -44,8 +40,6 @@ mod online_protocol;
 mod online_published;
 mod online_ucb;
 mod policy;
-mod problem;
-mod published;
 mod published_local;
 mod regression;
 mod rule;
@@ -69,8 +63,6 @@ pub use online_linucb::{OnlineLinUcb, OnlineLinUcbParams};
 pub use online_protocol::{OnlineEngine, OnlinePerson, OnlineServer};
 pub use online_ucb::{Assumptions, LearnerParams, OnlineUcb, OnlineUcbParams, Width};
 pub use policy::Policy;
-pub use problem::Problem;
-pub use published::{Published, PublishedNoise};
 pub use published_local::{PublishedLocal, PublishedMechanism};
 pub use rule::{Regularizer, Rule, RulePlan};
 pub use score::Choice;

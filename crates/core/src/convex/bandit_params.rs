@@ -367,11 +367,15 @@ impl PrivateBanditParams {
         };
         match (self.mode, self.protection) {
             (Mode::Exact, _) | (_, Protection::None | Protection::Local { .. }) => Ok(guarantee),
-            (Mode::Paper, Protection::Central { epsilon, delta, .. }) => {
-                guarantee.with_claim(epsilon, delta, "Ene, Nguyen and Vladu, Lemma 5.4")
-            }
+            (Mode::Paper, Protection::Central { epsilon, delta, .. }) => guarantee.with_claim(
+                &crate::privacy::Claim::new(epsilon, delta, "Ene, Nguyen and Vladu, Lemma 5.4"),
+            ),
             (Mode::Paper, Protection::CentralPure { epsilon }) => {
-                guarantee.with_claim(epsilon, PURE_DELTA, "Ene, Nguyen and Vladu, Lemma 5.1")
+                guarantee.with_claim(&crate::privacy::Claim::new(
+                    epsilon,
+                    PURE_DELTA,
+                    "Ene, Nguyen and Vladu, Lemma 5.1",
+                ))
             }
         }
     }

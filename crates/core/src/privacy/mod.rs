@@ -30,4 +30,4 @@ pub use curve::{Curve, Tightness};
 pub use event::Event;
 pub use guarantee::Guarantee;
 pub use loss_distribution::PrivacyLossDistribution;
-pub use terms::{Claim, Mode, Neighbours, Provenance, TrustModel, Unit};
+pub use terms::{CheckedClaim, Claim, Mode, Neighbours, Provenance, TrustModel, Unit};

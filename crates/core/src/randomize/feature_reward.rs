@@ -195,7 +195,11 @@ impl FeatureReward {
         let guarantee = Guarantee::of(&self.event(), TrustModel::Local, delta)?;
         match mode {
             Mode::Exact => Ok(guarantee),
-            Mode::Paper => guarantee.with_claim(epsilon, delta, "paper 0, Theorem 3.2"),
+            Mode::Paper => guarantee.with_claim(&crate::privacy::Claim::new(
+                epsilon,
+                delta,
+                "paper 0, Theorem 3.2",
+            )),
         }
     }
 

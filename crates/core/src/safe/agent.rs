@@ -299,7 +299,9 @@ impl AgentPlan {
             // The paper speaks of one response: its claim is measured by the curve of one.
             ResponsePrivacy::Published { epsilon, delta, level, .. } if responses == 1 => {
                 let source = "Zibaie, Hutchinson, Pedarsani and Alizadeh, Fact 1, for one response";
-                guarantee.with_claim(epsilon / level, delta, source).map(Some)
+                guarantee
+                    .with_claim(&crate::privacy::Claim::new(epsilon / level, delta, source))
+                    .map(Some)
             }
             _ => Ok(Some(guarantee)),
         }

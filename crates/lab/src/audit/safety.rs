@@ -9,7 +9,7 @@
 //! Each attack is run once more on widths that were shrunk by hand, which must be caught.
 
 use reticent::{
-    bandit::{self, Arms, Assumptions, JointParams, OnlineUcbParams, Policy, Problem, Width},
+    bandit::{self, Arms, Assumptions, JointParams, OnlineUcbParams, Policy, Width},
     geometry::Polytope,
     linalg::Cholesky,
     noise::{Noise, uniform_direction},
@@ -23,7 +23,15 @@ use reticent::{
 };
 use serde::Serialize;
 
-use crate::{FastNoise, Result, parallel::in_parallel, trial::mix};
+use crate::{
+    FastNoise, Result,
+    constants::{
+        Problem,
+        joint::{Published, PublishedNoise},
+    },
+    parallel::in_parallel,
+    trial::mix,
+};
 
 /// Alarms ring on a true claim with at most this probability.
 const FALSE_ALARM: f64 = 1e-6;
@@ -55,10 +63,8 @@ pub fn checks(scale: f64, seed: u64) -> Result<Vec<Check>> {
         schedule: Schedule::EveryRound,
         ..JointParams::new(Bounds::unit(2), 8.0, 1e-2, Some(60))
     };
-    let published = JointParams {
-        rule: bandit::Rule::CERTIFIED.with_failure_probability(ALPHA),
-        ..JointParams::published(Problem::unit(2), 8.0, 1e-2, 60)
-    };
+    let published =
+        Published::new(Problem::unit(2), 8.0, 1e-2, ALPHA, 60)?.params(PublishedNoise::Gaussian)?;
     let mut all = vec![
         coverage("the joint learner's tight set", trials, seed, 0.1, joint(exact))?,
         coverage("the set of Proposition 4 of paper 1", trials, seed, 0.02, joint(published))?,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reticent::{
     bandit::{
         AnytimeParams, Arms, CombinerParams, LearnerParams, OnlineEngine, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineUcbParams, Problem, Width,
+        OnlineLinUcbParams, OnlineUcbParams, Width,
     },
     online::Step,
     privacy::{Guarantee, Mode},
@@ -14,7 +14,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped};
-use crate::{FastNoise, Result, attack, simulate::Player};
+use crate::{FastNoise, Result, attack, constants::Problem, simulate::Player};
 
 /// Which online learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

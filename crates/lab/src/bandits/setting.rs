@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{Arms, Problem, PublishedLocal, PublishedMechanism, Rule},
-    privacy::{Guarantee, TrustModel},
+    bandit::{Arms, PublishedLocal, PublishedMechanism, Rule},
+    privacy::{Claim, Guarantee, TrustModel},
     randomize::Bounds,
 };
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use super::{Budget, Circumstances, ItemsLines, LoggedLines, TableLines};
 use crate::{
     Result,
+    constants::Problem,
     environment::{Environment, GapParams, SphereParams},
     simulate::{Player, play_with},
     trial::{Measure, Trial, mix},
@@ -382,7 +383,7 @@ impl Setting {
         Ok(self.conditions(
             guarantee
                 .with_condition(domain)
-                .with_claim(epsilon, constants.delta, constants.mechanism.source())?
+                .with_claim(&Claim::new(epsilon, constants.delta, constants.mechanism.source()))?
                 .simulated(),
         ))
     }

@@ -90,9 +90,11 @@ impl LocalPlan {
         }
         match &params.published {
             None => Ok(guarantee),
-            Some(published) => {
-                guarantee.with_claim(epsilon, published.delta, published.mechanism.source())
-            }
+            Some(published) => guarantee.with_claim(&crate::privacy::Claim::new(
+                epsilon,
+                published.delta,
+                published.mechanism.source(),
+            )),
         }
     }
 }

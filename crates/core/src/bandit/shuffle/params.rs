@@ -278,9 +278,11 @@ impl ShufflePlan {
             .with_condition("reports reach the shuffler unread and unchanged: against whoever reads one on its way its local guarantee holds");
         match &self.params.published {
             None => Ok(guarantee),
-            Some(published) => {
-                guarantee.with_claim(epsilon, published.delta, published.mechanism.source())
-            }
+            Some(published) => guarantee.with_claim(&crate::privacy::Claim::new(
+                epsilon,
+                published.delta,
+                published.mechanism.source(),
+            )),
         }
     }
 

@@ -1,0 +1,18 @@
+//! What the publications print: the constants of each, in one place, and the parameters of core's learners that have them.
+//!
+//! Core has no publication in it. Its learners take noise of a given size, a given confidence set and a [`Claim`](reticent::privacy::Claim) to be
+//! compared with as parameters; `paper` mode is these numbers handed to them, and the guarantee is the accountant's as always. What a
+//! publication says nothing about is refused here.
+//!
+//! | file | whose |
+//! | --- | --- |
+//! | [`joint`] | Shariff and Sheffet (2018), paper 1: the Gaussian and the Wishart tree |
+//! | [`regret`] | their theorems on regret, as numbers |
+//! | `problem` | what those theorems speak of |
+
+mod check;
+pub mod joint;
+mod problem;
+pub mod regret;
+
+pub use problem::Problem;
