@@ -17,7 +17,6 @@
 //! | `tickets` | tickets, and the decisions that wait for their rewards |
 //! | `local` | the learner under local differential privacy, sums of reports: a person's half, a server's half, messages |
 //! | `shuffle` | the same behind a shuffler: amplified reports or vector sums |
-//! | `published_local` | the constants of the publications on local and shuffle privacy, and what they really give |
 //! | `online_ucb` | the learner under local differential privacy whose set comes from an online learner |
 //! | `online_protocol` | the messages of `local` around it: two halves, as it is deployed |
 //! | `online_confidence` | what is proved of that set, with every constant |
@@ -40,7 +39,6 @@ mod online_protocol;
 mod online_published;
 mod online_ucb;
 mod policy;
-mod published_local;
 mod regression;
 mod rule;
 mod score;
@@ -63,7 +61,6 @@ pub use online_linucb::{OnlineLinUcb, OnlineLinUcbParams};
 pub use online_protocol::{OnlineEngine, OnlinePerson, OnlineServer};
 pub use online_ucb::{Assumptions, LearnerParams, OnlineUcb, OnlineUcbParams, Width};
 pub use policy::Policy;
-pub use published_local::{PublishedLocal, PublishedMechanism};
 pub use rule::{Regularizer, Rule, RulePlan};
 pub use score::Choice;
 pub use shuffle::{

@@ -6,7 +6,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use reticent::{
-    bandit::{Arms, Curator, JointParams, JointPlan, Legacy, PublishedMechanism, Rule},
+    bandit::{Arms, Curator, JointParams, JointPlan, Legacy, Rule},
     privacy::{Mode, TrustModel},
     randomize::Bounds,
     release::{Mechanism, Schedule},
@@ -23,7 +23,10 @@ use super::{
 };
 use crate::{
     FastNoise, Result, attack,
-    constants::joint::{self, Published, PublishedNoise},
+    constants::{
+        joint::{self, Published, PublishedNoise},
+        local::PublishedMechanism,
+    },
     contest::Contestant,
     simulate::{Knowledge, Player},
 };

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use reticent::{
-    bandit::{Arms, LinUcb, LinUcbParams, PublishedLocal, Regularizer, Rule},
+    bandit::{Arms, LinUcb, LinUcbParams, Regularizer, Rule},
     privacy::Mode,
     randomize::Bounds,
     release::Schedule,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Result,
-    constants::regret,
+    constants::{local::PublishedLocal, regret},
     contest::{Bound, Contestant, Side},
     environment::GapParams,
     simulate::{GapSteps, Knowledge, Player, largest_variance},

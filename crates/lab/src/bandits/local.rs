@@ -3,10 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use reticent::{
-    bandit::{
-        Arms, Levels, LocalParams, LocalPlan, Method, Model, Person, PublishedMechanism, Rule,
-        Server,
-    },
+    bandit::{Arms, Levels, LocalParams, LocalPlan, Method, Model, Person, Rule, Server},
     noise::Noise,
     privacy::{Mode, TrustModel},
     randomize::Bounds,
@@ -20,6 +17,7 @@ use super::{
 };
 use crate::{
     FastNoise, Result, attack,
+    constants::local::PublishedMechanism,
     contest::Certificate,
     simulate::{Knowledge, Player},
 };
@@ -298,7 +296,7 @@ impl LdpLines {
                     Constants::Zheng => PublishedMechanism::Zheng,
                 };
                 let constants = setting.published(mechanism, self.privacy, 1);
-                let params = LocalParams::published(bounds, epsilon, constants)?;
+                let params = constants.local_params(bounds, epsilon)?;
                 let guarantee =
                     setting.published_guarantee(&constants, epsilon, TrustModel::Local)?;
                 (params, guarantee, Vec::new())

@@ -7,11 +7,13 @@
 //! | file | whose |
 //! | --- | --- |
 //! | [`joint`] | Shariff and Sheffet (2018), paper 1: the Gaussian and the Wishart tree |
+//! | [`local`] | Zheng et al. (2020), the public code of Chowdhury and Zhou (2022), and paper 0's message |
 //! | [`regret`] | their theorems on regret, as numbers |
 //! | `problem` | what those theorems speak of |
 
 mod check;
 pub mod joint;
+pub mod local;
 mod problem;
 pub mod regret;
 

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::{Method, Person, Randomizer, Server, Spent, choice, sums::ReportSums};
 use crate::{
     Error, Result,
-    bandit::{PublishedLocal, Rule, RulePlan},
+    bandit::{Rule, RulePlan},
     error::{finite_vector, requested_delta, requested_epsilon},
     hash,
     linalg::triangle,
     noise::Noise,
-    privacy::Event,
+    privacy::{Claim, Event},
     randomize::{Bounds, Correlation, Precision},
     release::Calibration,
 };
@@ -115,9 +115,9 @@ pub struct LocalParams {
     /// what they guarantee by themselves is stated all the same.
     #[serde(default)]
     pub calibration: Option<Calibration>,
-    /// Whose claim the guarantee is to be compared with: `paper` mode.
+    /// What the guarantee is to be compared with: `paper` mode.
     #[serde(default)]
-    pub published: Option<PublishedLocal>,
+    pub claim: Option<Claim>,
 }
 
 fn once() -> u64 {
@@ -141,19 +141,8 @@ impl LocalParams {
             rule: Rule::default(),
             late_models: window(),
             calibration: None,
-            published: None,
+            claim: None,
         }
-    }
-
-    /// A publication's message, noise, regulariser and width.
-    pub fn published(bounds: Bounds, epsilon: f64, published: PublishedLocal) -> Result<Self> {
-        Ok(LocalParams {
-            method: Some(published.method()?),
-            rule: published.rule(epsilon)?,
-            calibration: Some(Calibration::Sigma(published.sigma(epsilon)?)),
-            published: Some(published),
-            ..LocalParams::new(bounds, epsilon, published.delta)
-        })
     }
 
     /// Calibrates every level's randomiser, or says which parameter stands in the way.
@@ -168,7 +157,9 @@ impl LocalParams {
         if !(0.0..1.0).contains(&self.delta) {
             return Err(Error::invalid("delta", self.delta, "give a number from 0 to below 1"));
         }
-        if self.delta > 0.0 && self.published.is_none() {
+        self.claim.as_ref().map_or(Ok(()), Claim::check)?;
+        // Given noise is priced at whatever delta its claim is made for.
+        if self.delta > 0.0 && (self.calibration.is_none() || self.claim.is_none()) {
             requested_delta(self.delta)?;
         }
         if self.contributions_per_person == 0 {

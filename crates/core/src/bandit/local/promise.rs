@@ -39,8 +39,7 @@ impl LocalPlan {
         let events = self.inner.randomizers.iter().map(Randomizer::event);
         let worst = events.reduce(dominating).unwrap_or(Event::Nothing);
         let times = self.inner.params.contributions_per_person;
-        let largest = self.inner.params.levels.epsilons().iter().copied().fold(0.0, f64::max);
-        self.state(&[(worst, times)], largest)
+        self.state(&[(worst, times)])
     }
 
     /// What a person may be promised who has sent `spent` and sends `left` more reports at `level`.
@@ -67,12 +66,11 @@ impl LocalPlan {
     fn promise(&self, reports: &[(usize, u64)]) -> Result<Guarantee> {
         let part = |&(level, times): &(usize, u64)| Ok((self.event(level)?, times));
         let parts = reports.iter().map(part).collect::<Result<Vec<(Event, u64)>>>()?;
-        let epsilon = |&(level, _): &(usize, u64)| self.inner.params.levels.epsilons()[level];
-        self.state(&parts, reports.iter().map(epsilon).fold(0.0, f64::max))
+        self.state(&parts)
     }
 
-    /// The guarantee of all that one person sends, beside what a publication claims for `epsilon`.
-    fn state(&self, parts: &[(Event, u64)], epsilon: f64) -> Result<Guarantee> {
+    /// The guarantee of all that one person sends, beside the claim.
+    fn state(&self, parts: &[(Event, u64)]) -> Result<Guarantee> {
         let params = &self.inner.params;
         let delta = if params.delta > 0.0 { params.delta } else { PURE_DELTA };
         let guarantee = Guarantee::of_mixture(parts, TrustModel::Local, delta)?;
@@ -88,14 +86,7 @@ impl LocalPlan {
             guarantee = guarantee
                 .with_condition("it protects features and reward, not the level of epsilon itself");
         }
-        match &params.published {
-            None => Ok(guarantee),
-            Some(published) => guarantee.with_claim(&crate::privacy::Claim::new(
-                epsilon,
-                published.delta,
-                published.mechanism.source(),
-            )),
-        }
+        guarantee.beside(params.claim.as_ref())
     }
 }
 
