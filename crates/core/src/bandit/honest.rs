@@ -213,9 +213,9 @@ proptest! {
                 assert_eq!(server.absorb(&sent(&report)).unwrap(), Absorbed::Counted);
             }
         }
-        let base = OnlineUcbParams::tuned(randomizer, 1000);
+        let base = OnlineUcbParams::new(randomizer.clone(), 1000);
         absorbs(base.check(), &randomizer, seed);
-        absorbs(AnytimeParams::new(base).check(), &randomizer, seed);
+        absorbs(AnytimeParams::new(base.clone()).check(), &randomizer, seed);
         absorbs(CombinerParams::new(base).check(), &randomizer, seed);
     }
 

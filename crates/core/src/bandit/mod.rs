@@ -20,7 +20,6 @@
 //! | `online_ucb` | the learner under local differential privacy whose set comes from an online learner |
 //! | `online_protocol` | the messages of `local` around it: two halves, as it is deployed |
 //! | `online_confidence` | what is proved of that set, with every constant |
-//! | `online_published` | the constants of paper 0 |
 //! | `anytime` | the same without a horizon |
 //! | `combiner` | the same without knowing how well the features are spread |
 //! | `online_linucb` | that set without privacy |
@@ -36,7 +35,6 @@ mod local;
 mod online_confidence;
 mod online_linucb;
 mod online_protocol;
-mod online_published;
 mod online_ucb;
 mod policy;
 mod regression;

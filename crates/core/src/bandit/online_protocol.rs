@@ -118,7 +118,7 @@ engine!(Combiner, Combiner::current, Combiner::absorb);
 /// };
 ///
 /// let randomizer = FeatureRewardParams::new(2, 10.0, 1e-6);
-/// let mut server = OnlineServer::new(OnlineUcbParams::tuned(randomizer, 1000).check()?);
+/// let mut server = OnlineServer::new(OnlineUcbParams::new(randomizer, 1000).check()?);
 /// println!("{}", server.guarantee()?);
 /// let model = server.publish();
 ///
@@ -281,7 +281,7 @@ mod tests {
     };
 
     fn base(horizon: u64) -> OnlineUcbParams {
-        OnlineUcbParams::tuned(FeatureRewardParams::new(2, 10.0, 1e-6), horizon)
+        OnlineUcbParams::new(FeatureRewardParams::new(2, 10.0, 1e-6), horizon)
     }
 
     fn arms() -> Arms {
@@ -398,7 +398,7 @@ mod tests {
         let good = report(&server, &model, 1);
         let before = server.save();
         let other = FeatureRewardParams::new(2, 5.0, 1e-6);
-        let mut stranger = OnlineServer::new(OnlineUcbParams::tuned(other, 100).check().unwrap());
+        let mut stranger = OnlineServer::new(OnlineUcbParams::new(other, 100).check().unwrap());
         let foreign = stranger.publish();
         let foreign = report(&stranger, &foreign, 1);
         let mut huge = good.values().to_vec();

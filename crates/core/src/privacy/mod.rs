@@ -30,4 +30,5 @@ pub use curve::{Curve, Tightness};
 pub use event::Event;
 pub use guarantee::Guarantee;
 pub use loss_distribution::PrivacyLossDistribution;
+pub(crate) use terms::check_delta;
 pub use terms::{CheckedClaim, Claim, Mode, Neighbours, Provenance, TrustModel, Unit};

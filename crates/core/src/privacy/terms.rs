@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Tightness;
 use crate::{
     Result,
-    error::{not_negative, probability},
+    error::{not_negative, probability, requested_delta},
 };
 
 /// Who is trusted with what.
@@ -89,6 +89,15 @@ impl Claim {
     pub fn check(&self) -> Result<()> {
         not_negative("claimed epsilon", self.epsilon)?;
         probability("claimed delta", self.delta).map(drop)
+    }
+}
+
+/// Refuses a delta that nobody may ask for. Noise that is given with a claim is priced at whatever delta the claim is made for.
+pub(crate) fn check_delta(delta: f64, noise_is_given: bool, claim: Option<&Claim>) -> Result<()> {
+    claim.map_or(Ok(()), Claim::check)?;
+    match noise_is_given && claim.is_some() {
+        true => probability("delta", delta).map(drop),
+        false => requested_delta(delta).map(drop),
     }
 }
 

@@ -148,11 +148,12 @@ fn pool(people: &Bounds, public_arms: bool) -> Vec<(Datum, Datum)> {
 
 /// Attacks on OnlineUCB's message `(x + N, y + N)`.
 pub fn feature_reward(params: &FeatureRewardParams, guarantee: &Guarantee) -> Vec<Attack> {
-    let params = *params;
+    let params = params.clone();
     let adversary = "the server sees OnlineUCB's report; x against -x, highest against lowest reward; likelihood ratio";
     let attack = Attack::new(adversary, guarantee, SAMPLES, move || {
         let randomizer = params.check()?;
         let view: View = Box::new(move |world, mut noise| {
+            let params = randomizer.params();
             let sign = *world.pick((&1.0, &-1.0));
             let mut features = vec![0.0; params.dimension];
             features[0] = sign * params.feature_bound;

@@ -9,7 +9,7 @@
 //! Each attack is run once more on widths that were shrunk by hand, which must be caught.
 
 use reticent::{
-    bandit::{self, Arms, Assumptions, JointParams, OnlineUcbParams, Policy, Width},
+    bandit::{self, Arms, Assumptions, JointParams, Policy, Width},
     geometry::Polytope,
     linalg::Cholesky,
     noise::{Noise, uniform_direction},
@@ -28,6 +28,7 @@ use crate::{
     constants::{
         Problem,
         joint::{Published, PublishedNoise},
+        online_ucb,
     },
     parallel::in_parallel,
     trial::mix,
@@ -154,7 +155,7 @@ fn online_history(seed: u64, shrink: f64) -> Result<bool> {
     let theta = uniform_direction(2, &mut noise);
     let randomizer = FeatureRewardParams::new(2, 8.0, 1e-2);
     // Fresh arms on the circle: E x x^T = I/2 given any history that plays them uniformly, as here.
-    let mut params = OnlineUcbParams::literal(randomizer, ROUNDS, 0.5)?;
+    let mut params = online_ucb::literal(randomizer, ROUNDS, 0.5)?;
     if let Width::Proved(assumptions) = params.width {
         params.width = Width::Proved(Assumptions { alpha: ALPHA / 6.0, ..assumptions });
     }

@@ -8,12 +8,14 @@
 //! | --- | --- |
 //! | [`joint`] | Shariff and Sheffet (2018), paper 1: the Gaussian and the Wishart tree |
 //! | [`local`] | Zheng et al. (2020), the public code of Chowdhury and Zhou (2022), and paper 0's message |
+//! | [`online_ucb`] | paper 0: the printed noise, the constants of its theory and of its figure |
 //! | [`regret`] | their theorems on regret, as numbers |
 //! | `problem` | what those theorems speak of |
 
 mod check;
 pub mod joint;
 pub mod local;
+pub mod online_ucb;
 mod problem;
 pub mod regret;
 

@@ -199,7 +199,7 @@ fn messages() -> Vec<Target> {
         }),
         text_target("online_report", vec![json(&pair)], |text| {
             if let Ok(report) = serde_json::from_str::<FeatureRewardReport>(text) {
-                let params = OnlineUcbParams::tuned(FeatureRewardParams::new(2, 2.0, 1e-5), 10);
+                let params = OnlineUcbParams::new(FeatureRewardParams::new(2, 2.0, 1e-5), 10);
                 drop(params.check().expect("sound").absorb(&report));
             }
         }),
@@ -410,13 +410,13 @@ fn local_states() -> Vec<Target> {
 }
 
 fn online_states() -> Vec<Target> {
-    let base = OnlineUcbParams::tuned(FeatureRewardParams::new(2, 2.0, 1e-5), 32);
+    let base = OnlineUcbParams::new(FeatureRewardParams::new(2, 2.0, 1e-5), 32);
     let pair = FeatureRewardReport { features: vec![0.1, -0.2], reward: 0.3 };
     let mut ucb = base.check().expect("sound");
     ucb.absorb(&pair).expect("learnt");
     let mut server = OnlineServer::new(base.check().expect("sound"));
     drop(server.publish());
-    let anytime = AnytimeParams::new(base).check().expect("sound");
+    let anytime = AnytimeParams::new(base.clone()).check().expect("sound");
     let combiner = CombinerParams::new(base).check().expect("sound");
     let mut open = OnlineLinUcbParams::new(2, 32).check().expect("sound");
     open.update(&[0.6, 0.8], 0.5).expect("learnt");

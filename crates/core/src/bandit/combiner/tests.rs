@@ -3,7 +3,7 @@ use crate::{noise::SecureNoise, randomize::FeatureRewardParams};
 
 fn params(horizon: u64) -> CombinerParams {
     let randomizer = FeatureRewardParams::new(5, 10.0, 0.1).with_unit_rewards();
-    CombinerParams::new(OnlineUcbParams::tuned(randomizer, horizon))
+    CombinerParams::new(OnlineUcbParams::new(randomizer, horizon))
 }
 
 fn report(reward: f64) -> FeatureRewardReport {
@@ -101,10 +101,10 @@ fn the_shortfall_compares_with_the_mean_before_and_the_mean_is_of_reports() {
 fn bad_input_is_named_and_changes_nothing() {
     let good = params(2000);
     for (params, field) in [
-        (CombinerParams { alpha: 0.0, ..good }, "alpha is 0"),
-        (CombinerParams { anytime_constant: -1.0, ..good }, "anytime_constant is -1"),
-        (CombinerParams { base_constant: f64::NAN, ..good }, "base_constant is NaN"),
-        (CombinerParams { power: -1.0, ..good }, "power is -1"),
+        (CombinerParams { alpha: 0.0, ..good.clone() }, "alpha is 0"),
+        (CombinerParams { anytime_constant: -1.0, ..good.clone() }, "anytime_constant is -1"),
+        (CombinerParams { base_constant: f64::NAN, ..good.clone() }, "base_constant is NaN"),
+        (CombinerParams { power: -1.0, ..good.clone() }, "power is -1"),
     ] {
         assert!(params.check().unwrap_err().to_string().starts_with(field));
     }

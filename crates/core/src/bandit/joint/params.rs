@@ -6,9 +6,9 @@ use super::{Curator, JointLinUcb, RewardWindow, legacy::Legacy};
 use crate::{
     Error, Result,
     bandit::{Rule, RulePlan},
-    error::{finite_vector, probability, requested_delta, requested_epsilon},
+    error::{finite_vector, requested_epsilon},
     noise::Noise,
-    privacy::{Claim, Guarantee},
+    privacy::{Claim, Guarantee, check_delta},
     randomize::Bounds,
     release::{Calibration, Domain, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule},
 };
@@ -118,24 +118,10 @@ impl JointParams {
     pub(super) fn check_parts(&self) -> Result<()> {
         self.bounds.check()?;
         self.rule.check()?;
-        self.check_budget()?;
+        requested_epsilon(self.epsilon)?;
+        check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?;
         self.check_window()?;
         self.check_restarts()
-    }
-
-    /// Given noise is priced at whatever delta its claim is made for.
-    fn check_budget(&self) -> Result<()> {
-        requested_epsilon(self.epsilon)?;
-        match (&self.calibration, &self.claim) {
-            (Some(_), Some(claim)) => {
-                claim.check()?;
-                probability("delta", self.delta).map(drop)
-            }
-            (_, claim) => {
-                claim.as_ref().map_or(Ok(()), Claim::check)?;
-                requested_delta(self.delta).map(drop)
-            }
-        }
     }
 
     fn check_window(&self) -> Result<()> {

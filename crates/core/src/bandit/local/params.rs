@@ -8,11 +8,11 @@ use super::{Method, Person, Randomizer, Server, Spent, choice, sums::ReportSums}
 use crate::{
     Error, Result,
     bandit::{Rule, RulePlan},
-    error::{finite_vector, requested_delta, requested_epsilon},
+    error::{finite_vector, requested_epsilon},
     hash,
     linalg::triangle,
     noise::Noise,
-    privacy::{Claim, Event},
+    privacy::{Claim, Event, check_delta},
     randomize::{Bounds, Correlation, Precision},
     release::Calibration,
 };
@@ -157,10 +157,9 @@ impl LocalParams {
         if !(0.0..1.0).contains(&self.delta) {
             return Err(Error::invalid("delta", self.delta, "give a number from 0 to below 1"));
         }
-        self.claim.as_ref().map_or(Ok(()), Claim::check)?;
-        // Given noise is priced at whatever delta its claim is made for.
-        if self.delta > 0.0 && (self.calibration.is_none() || self.claim.is_none()) {
-            requested_delta(self.delta)?;
+        match self.delta == 0.0 {
+            true => self.claim.as_ref().map_or(Ok(()), Claim::check)?,
+            false => check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?,
         }
         if self.contributions_per_person == 0 {
             return Err(Error::invalid("contributions_per_person", 0, "give 1 or more"));

@@ -18,9 +18,9 @@ use super::{
 use crate::{
     Error, Result,
     bandit::{LocalParams, LocalPlan, Method, Person, Rule, Spent, local::CONDITIONS},
-    error::{probability, requested_delta, requested_epsilon},
+    error::requested_epsilon,
     noise::Noise,
-    privacy::{Accountant, Claim, Event, Guarantee, TrustModel, Unit, gaussian, grid},
+    privacy::{Accountant, Claim, Event, Guarantee, TrustModel, Unit, check_delta, gaussian, grid},
     randomize::{Bounds, GramGaussian},
     release::Calibration,
 };
@@ -96,12 +96,7 @@ impl ShuffleParams {
     /// Calibrates, or says which parameter stands in the way.
     pub fn check(&self) -> Result<ShufflePlan> {
         requested_epsilon(self.epsilon)?;
-        self.claim.as_ref().map_or(Ok(()), Claim::check)?;
-        // Given noise is priced at whatever delta its claim is made for.
-        match (&self.calibration, &self.claim) {
-            (Some(_), Some(_)) => probability("delta", self.delta)?,
-            _ => requested_delta(self.delta)?,
-        };
+        check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?;
         if !(1..=1 << 24).contains(&self.batch) {
             return Err(Error::invalid("batch", self.batch, "give 1 to 16777216"));
         }
