@@ -11,7 +11,6 @@ use reticent::{
         PrivateBanditParams, Protection, Territory, ValueReport as CoreReport,
     },
     noise::SecureNoise,
-    privacy::Mode,
 };
 use reticent_lab::losses::SetToml;
 
@@ -222,7 +221,6 @@ impl ConvexBandit {
             smoothing,
             step,
             antithetic,
-            mode: Mode::Exact,
             ..PrivateBanditParams::new(lipschitz, horizon, protection)
         };
         let lines = &set;

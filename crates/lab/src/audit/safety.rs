@@ -194,7 +194,7 @@ impl Grid {
         let agents = (0..3)
             .map(|axis| {
                 let known = (PARAMETER_BOUND, 2.0, RESPONSE_NOISE);
-                AgentParams::on_axis(&polytope, axis, 2, known, privacy)
+                AgentParams::on_axis(&polytope, axis, 2, known, privacy.clone())
             })
             .collect::<reticent::Result<Vec<_>>>()?;
         let objective = Objective::Linear { weights: vec![1.0, 0.7, 0.9] };

@@ -240,7 +240,7 @@ fn sums() -> PrivateSumParams {
 fn coordinator() -> Coordinator<FastNoise> {
     let polytope = Simplex::new(&[1.0, 0.5]).and_then(|s| s.polytope()).expect("a simplex");
     let privacy = ResponsePrivacy::Budget { epsilon: 2.0, delta: 1e-5, responses: None };
-    let agent = |axis| AgentParams::on_axis(&polytope, axis, 2, (1.0, 2.0, 0.01), privacy);
+    let agent = |axis| AgentParams::on_axis(&polytope, axis, 2, (1.0, 2.0, 0.01), privacy.clone());
     let agents = (0..2).map(agent).collect::<Result<Vec<_>, _>>().expect("two agents");
     let objective = Objective::Linear { weights: vec![1.0, 1.0] };
     let params = CoordinatorParams::new(polytope, objective, agents);
