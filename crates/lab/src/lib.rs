@@ -5,6 +5,7 @@
 //!
 //! | room | what lives there |
 //! | --- | --- |
+//! | [`constants`] | what the publications print, and the parameters of core's learners that have it: `paper` mode |
 //! | [`environment`] | which arms there are, what they are worth, and the rewards |
 //! | [`simulate`] | a policy played against an environment, round by round or in blocks |
 //! | [`trial`] | one trial: its seeds, the rounds at which it is looked at, what comes of it |
@@ -26,6 +27,7 @@ pub mod audit;
 pub mod bandits;
 pub mod bench;
 pub mod certify;
+pub mod constants;
 pub mod contest;
 mod csv;
 pub mod environment;

@@ -11,7 +11,6 @@ use reticent::{
         Territory,
     },
     noise::SecureNoise,
-    privacy::Mode,
     randomize::{ValueLaplace, ValueReport as CoreReport},
 };
 use reticent_lab::losses::SetToml;
@@ -223,7 +222,6 @@ impl ConvexBandit {
             smoothing,
             step,
             antithetic,
-            mode: Mode::Exact,
             ..PrivateBanditParams::new(lipschitz, horizon, protection)
         };
         let lines = &set;

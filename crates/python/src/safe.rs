@@ -13,6 +13,7 @@ use reticent::{
         CoordinatorParams, CoordinatorPlan, Decision, Objective, ResponsePrivacy, Rule, Ticket,
     },
 };
+use reticent_lab::constants::safe::PublishedResponse;
 
 use crate::{
     convert::restored,
@@ -218,6 +219,11 @@ fn agent(polytope: &Polytope, axis: usize, given: &Bound<'_, PyDict>) -> Answer<
                 let outer = PyDict::new(given.py());
                 outer.set_item("budget", budget)?;
                 parameter("privacy", &outer)?
+            }
+            Ok(given) if given.contains("published")? => {
+                let published: PublishedResponse =
+                    parameter("privacy", &given.as_any().get_item("published")?)?;
+                published.privacy()?
             }
             _ => parameter("privacy", &privacy)?,
         },

@@ -22,12 +22,12 @@ const MOST_EPOCHS: u32 = 62;
 ///
 /// ```
 /// use reticent::{bandit::{AnytimeParams, OnlineUcbParams}, randomize::{Bounds, FeatureRewardParams}};
-/// let base = OnlineUcbParams::tuned(FeatureRewardParams::new(Bounds::unit(2), 10.0, 1e-6), 1);
+/// let base = OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(2), 10.0, 1e-6), 1);
 /// let server = AnytimeParams::new(base).check()?;
 /// assert_eq!(server.epoch(), 0);
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnytimeParams {
     /// What every epoch has in common; its horizon and its ridge are the epoch's own.
@@ -45,7 +45,12 @@ impl AnytimeParams {
     /// A server in its first epoch, or the parameter that stands in the way.
     pub fn check(&self) -> Result<Anytime> {
         not_negative("power", self.power)?;
-        Ok(Anytime { params: *self, epoch: 0, finished: 0, current: self.epoch(0)?.check()? })
+        Ok(Anytime {
+            params: self.clone(),
+            epoch: 0,
+            finished: 0,
+            current: self.epoch(0)?.check()?,
+        })
     }
 
     /// Algorithm 1's parameters in epoch m.
@@ -56,12 +61,12 @@ impl AnytimeParams {
         }
         let horizon = 1 << epoch;
         let ridge = (horizon as f64).powf(-self.power);
-        let plain = OnlineUcbParams { horizon, ridge, ..self.base };
+        let plain = OnlineUcbParams { horizon, ridge, ..self.base.clone() };
         // A proved width rests on a gradient bound that grows with the epoch.
         match plain.width {
             Width::Constant(_) => Ok(plain),
             Width::Proved(Assumptions { smallest_eigenvalue, .. }) => {
-                OnlineUcbParams::theoretical(plain.randomizer, horizon, smallest_eigenvalue, ridge)
+                OnlineUcbParams::proved(plain.randomizer, horizon, smallest_eigenvalue, ridge)
             }
         }
     }
@@ -143,7 +148,7 @@ impl Anytime {
     }
 
     pub(super) fn saved(&self) -> Saved {
-        Saved { params: self.params, epoch: self.epoch, current: self.current.saved() }
+        Saved { params: self.params.clone(), epoch: self.epoch, current: self.current.saved() }
     }
 }
 
@@ -172,8 +177,8 @@ mod tests {
     fn epochs_double_and_begin_from_nothing() {
         let randomizer = FeatureRewardParams::new(Bounds::unit(2), 10.0, 1e-6);
         for base in [
-            OnlineUcbParams::tuned(randomizer, 1),
-            OnlineUcbParams::literal(randomizer, 2, 0.0).unwrap(),
+            OnlineUcbParams::new(randomizer.clone(), 1),
+            OnlineUcbParams::proved(randomizer, 2, 0.0, 1.0).unwrap(),
         ] {
             let mut server = AnytimeParams::new(base).check().unwrap();
             let mut noise = SecureNoise::seeded(81);
@@ -198,8 +203,8 @@ mod tests {
 
     #[test]
     fn bad_input_is_refused() {
-        let base = OnlineUcbParams::tuned(FeatureRewardParams::new(Bounds::unit(2), 10.0, 1e-6), 1);
-        assert!(AnytimeParams { power: -1.0, ..AnytimeParams::new(base) }.check().is_err());
+        let base = OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(2), 10.0, 1e-6), 1);
+        assert!(AnytimeParams { power: -1.0, ..AnytimeParams::new(base.clone()) }.check().is_err());
         let mut server = AnytimeParams::new(base).check().unwrap();
         let before = server.save();
         assert!(server.absorb(&[f64::NAN, 0.0, 0.0]).is_err());

@@ -36,12 +36,12 @@ const KIND: &str = "online ucb combiner 1";
 ///
 /// ```
 /// use reticent::{bandit::{CombinerParams, OnlineUcbParams}, randomize::{Bounds, FeatureRewardParams}};
-/// let base = OnlineUcbParams::tuned(FeatureRewardParams::new(Bounds::unit(5), 10.0, 1e-6), 20_000);
+/// let base = OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(5), 10.0, 1e-6), 20_000);
 /// let server = CombinerParams::new(base).check()?;
 /// assert_eq!(server.bases(), 3);
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CombinerParams {
     /// What all bases have in common. A proved width is each base's own, at its own guess of lambda.
@@ -62,8 +62,8 @@ impl CombinerParams {
     /// P = P' = p = 1, k = 1/8, alpha = 1/T.
     pub fn new(base: OnlineUcbParams) -> Self {
         CombinerParams {
-            base,
             alpha: 1.0 / base.horizon.max(2) as f64,
+            base,
             anytime_constant: 1.0,
             base_constant: 1.0,
             deviation_constant: 1.0,
@@ -81,7 +81,7 @@ impl CombinerParams {
         if self.base.horizon < 2 {
             return Err(Error::invalid("horizon", self.base.horizon, "give 2 or more"));
         }
-        let anytime = AnytimeParams { base: self.base, power: self.power }.check()?;
+        let anytime = AnytimeParams { base: self.base.clone(), power: self.power }.check()?;
         let mut bases = vec![Base::new(Server::Anytime(Box::new(anytime)))];
         for guess in self.guesses() {
             let server = self.base_params(guess)?.check()?;
@@ -89,7 +89,7 @@ impl CombinerParams {
         }
         let plans = self.plans();
         let current = best(&self.scores(&plans, &bases), &bases);
-        Ok(Combiner { params: *self, plans, bases, current })
+        Ok(Combiner { params: self.clone(), plans, bases, current })
     }
 
     /// lambda of the bases after the first: `ceil(log2(T)/8)` of them.
@@ -102,9 +102,9 @@ impl CombinerParams {
     /// A base needs a guarantee at any time, which Algorithm 1 has only without its ridge.
     fn base_params(&self, guess: f64) -> Result<OnlineUcbParams> {
         match self.base.width {
-            Width::Constant(_) => Ok(OnlineUcbParams { ridge: 0.0, ..self.base }),
+            Width::Constant(_) => Ok(OnlineUcbParams { ridge: 0.0, ..self.base.clone() }),
             Width::Proved(_) => {
-                OnlineUcbParams::theoretical(self.base.randomizer, self.base.horizon, guess, 0.0)
+                OnlineUcbParams::proved(self.base.randomizer.clone(), self.base.horizon, guess, 0.0)
             }
         }
     }
@@ -341,7 +341,7 @@ impl Combiner {
         }
         let count = |base: &Base| (base.count, base.rewards, base.shortfall, base.dropped);
         Saved {
-            params: self.params,
+            params: self.params.clone(),
             anytime: first.expect("the first base is the anytime one"),
             known,
             counts: self.bases.iter().map(count).collect(),

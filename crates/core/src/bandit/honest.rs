@@ -212,11 +212,11 @@ proptest! {
             }
             true
         }
-        let base = OnlineUcbParams::tuned(randomizer, 1000);
+        let base = OnlineUcbParams::new(randomizer.clone(), 1000);
         let known = absorbs(base.check(), people(&bounds, seed), |server, x, y, noise| {
             server.absorb(&sent(&server.randomizer().report(x, y, noise)?))
         });
-        let anytime = AnytimeParams::new(base).check();
+        let anytime = AnytimeParams::new(base.clone()).check();
         let anytime = absorbs(anytime, people(&bounds, seed), |server, x, y, noise| {
             server.absorb(&sent(&server.randomizer().report(x, y, noise)?))
         });

@@ -323,7 +323,4 @@ impl<N: Noise> JointLinUcb<N> {
 }
 
 #[cfg(test)]
-mod wishart_tests;
-
-#[cfg(test)]
 mod tests;

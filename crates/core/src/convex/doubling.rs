@@ -135,7 +135,7 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
             .with_unit(Unit::Person { at_most: self.params.contributions_per_person })
             .with_condition("saved states resumed with the true number of releases made, by one process at a time");
         let guarantee = if N::PROTECTS_PEOPLE { guarantee } else { guarantee.simulated() };
-        self.params.claim(guarantee)
+        self.params.stated(guarantee)
     }
 }
 
@@ -146,7 +146,8 @@ where
 {
     /// The whole state but the set: protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
-        let numbers: Numbers = (self.params, self.epoch, self.before, self.released, self.past);
+        let numbers: Numbers =
+            (self.params.clone(), self.epoch, self.before, self.released, self.past);
         wire::save(KIND, &(numbers, self.current.as_ref().map(PrivateBandit::save)))
     }
 
@@ -216,7 +217,7 @@ fn lengthened(params: &PrivateBanditParams, epoch: u32) -> Result<PrivateBanditP
     let horizon = params.horizon.checked_shl(epoch).filter(|h| h >> epoch == params.horizon);
     let horizon = horizon
         .ok_or_else(|| Error::invalid("horizon", params.horizon, "give a shorter first epoch"))?;
-    Ok(PrivateBanditParams { horizon, ..*params })
+    Ok(PrivateBanditParams { horizon, ..params.clone() })
 }
 
 fn lost() -> Error {

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     DecisionSet, LinearOracle, MapCounts, MirrorMap, Mixture, Play, PrivateBanditParams,
-    PrivateBanditPlan, PublishedBandit, Shape, Tuning,
+    PrivateBanditPlan, Shape, Tuning,
     bandit_params::{Engine, Padding, nothing_to_promise},
     conditional_gradient::descend,
     protection::{Aggregate, Estimates},
@@ -145,7 +145,6 @@ struct State {
     shape: Shape,
     estimates: Estimates,
     tuning: Tuning,
-    paper: PublishedBandit,
     /// What devices do under local protection. It follows from the parameters.
     #[serde(skip)]
     local: Option<ValueLaplace>,
@@ -181,12 +180,6 @@ impl<O: LinearOracle> Prepared<O> {
         let PrivateBanditPlan { params, set, estimates, tuning, engine, mut map } = plan;
         let shape = set.shape().clone();
         let n = shape.dimension();
-        let paper = PublishedBandit::new(
-            params.horizon,
-            shape.hull().dimension(),
-            params.lipschitz,
-            shape.diameter(),
-        )?;
         let mut point = shape.centre().to_vec();
         if params.play == Play::Vertices {
             let tolerance = CORNER_TOLERANCE * shape.diameter();
@@ -199,7 +192,6 @@ impl<O: LinearOracle> Prepared<O> {
             shape,
             estimates,
             tuning,
-            paper,
             local,
             map,
             base: point.clone(),
@@ -406,7 +398,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
             }
             (Aggregate::Plain(_), None) => return Err(nothing_to_promise()),
         };
-        params.claim(guarantee)
+        params.stated(guarantee)
     }
 
     /// Both generators, for the learner that follows this one.
@@ -432,7 +424,7 @@ impl State {
         noise: &mut N,
     ) {
         self.batches += 1;
-        if let Some((missing, law)) = self.params.padding(&self.paper, self.batches) {
+        if let Some((missing, law)) = self.params.missing(self.batches) {
             for sum in &mut sums {
                 for _ in 0..missing {
                     *sum += match law {

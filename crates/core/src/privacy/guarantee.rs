@@ -10,13 +10,11 @@ use std::fmt;
 use serde::Serialize;
 
 use super::{
-    Accountant, Claim, Curve, Event, Mode, Neighbours, Provenance, Tightness, TrustModel, Unit,
+    Accountant, CheckedClaim, Claim, Curve, Event, Mode, Neighbours, Provenance, Tightness,
+    TrustModel, Unit,
     conditions::{check_model, conditions_of},
 };
-use crate::{
-    Result,
-    error::{not_negative, probability},
-};
+use crate::{Result, error::probability};
 
 /// The delta at which a pure guarantee is stated, since every guarantee has one.
 pub(crate) const PURE_DELTA: f64 = 1e-12;
@@ -40,7 +38,7 @@ pub struct Guarantee {
     neighbours: Neighbours,
     unit: Unit,
     mode: Mode,
-    claimed: Option<Claim>,
+    claimed: Option<CheckedClaim>,
     tightness: Tightness,
     /// The epsilon that holds with delta = 0, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,20 +141,22 @@ impl Guarantee {
         self
     }
 
-    /// Marks the guarantee as that of a publication's constants, beside what the publication claims.
-    pub fn with_claim(
-        mut self,
-        epsilon: f64,
-        delta: f64,
-        source: impl Into<String>,
-    ) -> Result<Self> {
-        not_negative("claimed epsilon", epsilon)?;
-        probability("claimed delta", delta)?;
-        let true_delta = self.curve.delta(epsilon)?;
+    /// Puts what somebody claims of the mechanism beside what holds, and marks the guarantee as that of their constants.
+    pub fn with_claim(mut self, claim: &Claim) -> Result<Self> {
+        claim.check()?;
+        let Claim { epsilon, delta, source } = claim.clone();
+        let (true_delta, tightness) = (self.curve.delta(epsilon)?, self.tightness);
         self.mode = Mode::Paper;
-        let (source, tightness) = (source.into(), self.tightness);
-        self.claimed = Some(Claim { epsilon, delta, source, true_delta, tightness });
+        self.claimed = Some(CheckedClaim { epsilon, delta, source, true_delta, tightness });
         Ok(self)
+    }
+
+    /// The same beside a claim, if there is one.
+    pub(crate) fn beside(self, claim: Option<&Claim>) -> Result<Self> {
+        match claim {
+            Some(claim) => self.with_claim(claim),
+            None => Ok(self),
+        }
     }
 
     /// Marks a guarantee that somebody states of code of their own, which the accountant has not seen. Nothing takes the mark off again.
@@ -222,8 +222,8 @@ impl Guarantee {
         self.mode
     }
 
-    /// The publication's claim, in `paper` mode.
-    pub fn claimed(&self) -> Option<&Claim> {
+    /// The claim that was put beside it, in `paper` mode.
+    pub fn claimed(&self) -> Option<&CheckedClaim> {
         self.claimed.as_ref()
     }
 
@@ -404,7 +404,7 @@ mod tests {
         let event = Event::Gaussian { sensitivity: 2.0 * 2f64.sqrt(), sigma };
         let guarantee = Guarantee::of(&event, TrustModel::Local, 0.1)
             .unwrap()
-            .with_claim(10.0, 0.1, "paper 0")
+            .with_claim(&Claim::new(10.0, 0.1, "paper 0"))
             .unwrap();
         let claim = guarantee.claimed().unwrap();
         assert!(!claim.holds());
@@ -444,7 +444,7 @@ mod tests {
         assert!(stated.epsilon_text().ends_with("(stated, not checked)"));
         // Whatever is done to it later.
         let later = stated.stated().with_condition("x").with_people(5).simulated();
-        let later = later.with_claim(1.0, 1e-6, "somebody").unwrap();
+        let later = later.with_claim(&Claim::new(1.0, 1e-6, "somebody")).unwrap();
         assert_eq!(later.provenance(), Provenance::Stated);
         assert_eq!(later.warnings().iter().filter(|w| w.contains("not checked")).count(), 1);
     }

@@ -31,4 +31,5 @@ pub use event::Event;
 pub use guarantee::Guarantee;
 pub(crate) use guarantee::PURE_DELTA;
 pub use loss_distribution::PrivacyLossDistribution;
-pub use terms::{Claim, Mode, Neighbours, Provenance, TrustModel, Unit};
+pub(crate) use terms::check_delta;
+pub use terms::{CheckedClaim, Claim, Mode, Neighbours, Provenance, TrustModel, Unit};

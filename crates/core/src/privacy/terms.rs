@@ -5,6 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Tightness;
+use crate::{
+    Result,
+    error::{not_negative, probability, requested_delta},
+};
 
 /// Who is trusted with what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +52,7 @@ pub enum Mode {
     /// Calibrated by the accountant: what is requested is what holds.
     #[default]
     Exact,
-    /// The publication's constants, for reproduction.
+    /// Constants given by somebody who makes a [`Claim`] for them, as a publication does; for reproduction.
     Paper,
 }
 
@@ -63,9 +67,43 @@ pub enum Provenance {
     Stated,
 }
 
-/// What a publication says its constants give.
+/// What somebody says that a mechanism gives. It changes no guarantee: it is printed beside what the accountant finds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Claim {
+    /// The epsilon claimed.
+    pub epsilon: f64,
+    /// The delta claimed.
+    pub delta: f64,
+    /// Where it is claimed.
+    pub source: String,
+}
+
+impl Claim {
+    /// A claim of (epsilon, delta), and where it stands.
+    pub fn new(epsilon: f64, delta: f64, source: impl Into<String>) -> Self {
+        Claim { epsilon, delta, source: source.into() }
+    }
+
+    /// Refuses numbers that claim nothing.
+    pub fn check(&self) -> Result<()> {
+        not_negative("claimed epsilon", self.epsilon)?;
+        probability("claimed delta", self.delta).map(drop)
+    }
+}
+
+/// Refuses a delta that nobody may ask for. Noise that is given with a claim is priced at whatever delta the claim is made for.
+pub(crate) fn check_delta(delta: f64, noise_is_given: bool, claim: Option<&Claim>) -> Result<()> {
+    claim.map_or(Ok(()), Claim::check)?;
+    match noise_is_given && claim.is_some() {
+        true => probability("delta", delta).map(drop),
+        false => requested_delta(delta).map(drop),
+    }
+}
+
+/// A [`Claim`] beside what the accountant finds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CheckedClaim {
     /// The epsilon claimed.
     pub epsilon: f64,
     /// The delta claimed.
@@ -78,7 +116,7 @@ pub struct Claim {
     pub tightness: Tightness,
 }
 
-impl Claim {
+impl CheckedClaim {
     /// Whether the accountant proves the claim of the mechanism as built.
     pub fn holds(&self) -> bool {
         self.true_delta <= self.delta
@@ -125,7 +163,7 @@ impl fmt::Display for Unit {
     }
 }
 
-impl fmt::Display for Claim {
+impl fmt::Display for CheckedClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

@@ -8,9 +8,8 @@
 //! difference of two coordinates of the message would be free of noise.
 //!
 //! **Guarantee.** The message is one Gaussian release of the pair, whose two values differ by at most
-//! `sqrt((2L)^2 + (high - low)^2)` together: sqrt 8 for rewards in [-1, 1], sqrt 5 for rewards in [0, 1]. In `exact` mode sigma is
-//! calibrated to that. In `paper` mode it is the printed `2 sqrt(2 ln(1.25/delta))/epsilon`, which counts the two parts as if only
-//! one of them were sent and uses the classic formula beyond epsilon = 1; the guarantee says what holds.
+//! `sqrt((2L)^2 + (high - low)^2)` together: sqrt 8 for rewards in [-1, 1], sqrt 5 for rewards in [0, 1]. Sigma is calibrated to
+//! that, unless it is given; the guarantee is that of the noise in either case.
 //!
 //! It is [`AdditivePair`] in the units of the data. Rewards are always measured from the middle of their range, since a public constant
 //! can be taken off before the noise and put back after it, which is post-processing.
@@ -20,8 +19,9 @@ use serde::{Deserialize, Serialize};
 use super::{AdditivePair, Bounds, CONDITIONS};
 use crate::{
     Error, Result,
+    error::requested_epsilon,
     noise::Noise,
-    privacy::{Event, Guarantee, Mode, TrustModel, gaussian},
+    privacy::{Claim, Event, Guarantee, TrustModel, check_delta},
     release::Calibration,
 };
 
@@ -38,7 +38,7 @@ const SCALES: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 /// println!("{}", randomizer.guarantee()?);
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureRewardParams {
     /// What features and rewards are clipped to.
@@ -47,26 +47,24 @@ pub struct FeatureRewardParams {
     pub epsilon: f64,
     /// Requested delta.
     pub delta: f64,
-    /// Exact calibration, or the printed sigma.
+    /// Noise of this size, in the units of the data, in place of what the budget needs; the guarantee is that of the noise.
     #[serde(default)]
-    pub mode: Mode,
+    pub calibration: Option<Calibration>,
+    /// What the guarantee is to be compared with: `paper` mode.
+    #[serde(default)]
+    pub claim: Option<Claim>,
 }
 
 impl FeatureRewardParams {
     /// Exact calibration.
     pub fn new(bounds: Bounds, epsilon: f64, delta: f64) -> Self {
-        FeatureRewardParams { bounds, epsilon, delta, mode: Mode::Exact }
-    }
-
-    /// The printed sigma.
-    pub fn published(self) -> Self {
-        FeatureRewardParams { mode: Mode::Paper, ..self }
+        FeatureRewardParams { bounds, epsilon, delta, calibration: None, claim: None }
     }
 
     /// The randomiser, or the parameter that stands in the way.
     pub fn check(&self) -> Result<FeatureReward> {
         const MOST: usize = 1 << 10;
-        let FeatureRewardParams { bounds, epsilon, delta, mode } = *self;
+        let bounds = self.bounds;
         bounds.check()?;
         if bounds.dimension > MOST {
             return Err(Error::invalid("dimension", bounds.dimension, format!("give 1 to {MOST}")));
@@ -82,17 +80,17 @@ impl FeatureRewardParams {
             );
             return Err(Error::invalid("rewards", format!("({low}, {high})"), remedy));
         }
-        let calibration = match mode {
-            Mode::Exact => Calibration::Budget { epsilon, delta },
-            Mode::Paper => {
-                let one_part = 2.0 * bounds.feature_bound.max(half);
-                let sigma = gaussian::classic_sigma(epsilon, delta, one_part, Mode::Paper)?;
-                Calibration::Sigma(sigma / bounds.feature_bound)
-            }
+        let (epsilon, delta) = (requested_epsilon(self.epsilon)?, self.delta);
+        check_delta(delta, self.calibration.is_some(), self.claim.as_ref())?;
+        let calibration = match self.calibration {
+            None => Calibration::Budget { epsilon, delta },
+            // The pair is divided by L.
+            Some(Calibration::Sigma(sigma)) => Calibration::Sigma(sigma / bounds.feature_bound),
+            Some(other) => other,
         };
         let pair = AdditivePair::new(bounds.dimension, scale, calibration)?;
         let centred = Bounds { rewards: (-half, half), ..bounds };
-        Ok(FeatureReward { params: *self, centred, centre: low + half, pair })
+        Ok(FeatureReward { params: self.clone(), centred, centre: low + half, pair })
     }
 
     /// How far two people's pairs can be apart: the two parts leave together and count together.
@@ -133,18 +131,14 @@ impl FeatureReward {
         self.pair.largest_entry() * self.centred.feature_bound + self.centre.abs()
     }
 
-    /// What may be promised to the person who sends one report; in `paper` mode beside what the paper claims.
+    /// What may be promised to the person who sends one report, beside the claim.
     pub fn guarantee(&self) -> Result<Guarantee> {
-        let FeatureRewardParams { epsilon, delta, mode, .. } = self.params;
-        let guarantee = Guarantee::of(&self.event(), TrustModel::Local, delta)?;
+        let guarantee = Guarantee::of(&self.event(), TrustModel::Local, self.params.delta)?;
         let guarantee =
             CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c)).with_condition(
                 "a person reports once: a device that is started anew is told that it has reported",
             );
-        match mode {
-            Mode::Exact => Ok(guarantee),
-            Mode::Paper => guarantee.with_claim(epsilon, delta, "paper 0, Theorem 3.2"),
-        }
+        guarantee.beside(self.params.claim.as_ref())
     }
 
     /// A private report: `x~`, then `y~`. Features and reward outside their bounds are clipped to them.
@@ -166,32 +160,32 @@ impl FeatureReward {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::{SecureNoise, check};
+    use crate::{
+        noise::{SecureNoise, check},
+        privacy::gaussian,
+    };
+
+    /// A given sigma, with a claim that may be false, at a delta of one's own.
+    fn given(sigma: f64, delta: f64) -> FeatureRewardParams {
+        let bounds = Bounds { feature_bound: 2.0, ..Bounds::unit(3) };
+        FeatureRewardParams {
+            calibration: Some(Calibration::Sigma(sigma)),
+            claim: Some(Claim::new(1.0, 0.1, "somebody")),
+            ..FeatureRewardParams::new(bounds, 1.0, delta)
+        }
+    }
 
     #[test]
-    fn the_printed_sigma_gives_the_deltas_of_the_table() {
-        // Deltas by scipy at the claimed epsilon, for rewards in [-1, 1] and in [0, 1].
-        let cases = [
-            (0.2, 0.1, 3.310472583884e-3, 9.073248828557e-4),
-            (1.0, 0.1, 2.384566302575e-2, 6.611525124468e-3),
-            (10.0, 0.1, 9.161706151880e-1, 6.075837743104e-1),
-            (1.0, 1e-5, 3.736055128939e-5, 5.859136575500e-7),
-            (10.0, 1e-5, 1.326022993332e-2, 2.879072556333e-4),
-        ];
-        for (epsilon, delta, wide, narrow) in cases {
-            let params = FeatureRewardParams::new(Bounds::unit(5), epsilon, delta).published();
-            let bounds = Bounds { rewards: (0.0, 1.0), ..params.bounds };
-            let unit_rewards = FeatureRewardParams { bounds, ..params };
-            let expected_sigma = 2.0 * (2.0 * (1.25 / delta).ln()).sqrt() / epsilon;
-            for (params, expected) in [(params, wide), (unit_rewards, narrow)] {
-                let randomizer = params.check().unwrap();
-                assert!((randomizer.deviation() / expected_sigma - 1.0).abs() < 1e-12);
-                let guarantee = randomizer.guarantee().unwrap();
-                let found = guarantee.claimed().unwrap().true_delta;
-                // A margin of 1e-9 on mu is charged for rounding: up to 22 times that of these deltas, and never below the truth.
-                let excess = found / expected - 1.0;
-                assert!((-1e-12..3e-8).contains(&excess), "{found} {expected}");
-            }
+    fn a_given_sigma_has_its_own_guarantee_beside_the_claim() {
+        for (sigma, holds) in [(3.0, false), (30.0, true)] {
+            let randomizer = given(sigma, 0.5).check().unwrap();
+            assert!((randomizer.deviation() / sigma - 1.0).abs() < 1e-9);
+            let guarantee = randomizer.guarantee().unwrap();
+            // |x - x'| up to 4 and |y - y'| up to 2.
+            let exact = gaussian::delta(1.0, 20_f64.sqrt() / sigma).unwrap();
+            let claim = guarantee.claimed().unwrap();
+            assert!((claim.true_delta / exact - 1.0).abs() < 1e-6, "{claim}");
+            assert_eq!((claim.holds(), guarantee.delta()), (holds, 0.5));
         }
     }
 
@@ -277,7 +271,7 @@ mod tests {
     #[test]
     fn bad_input_is_named_and_changes_nothing() {
         let good = FeatureRewardParams::new(Bounds::unit(3), 1.0, 1e-6);
-        let with = |bounds: Bounds| FeatureRewardParams { bounds, ..good };
+        let with = |bounds: Bounds| FeatureRewardParams { bounds, ..good.clone() };
         for (params, field) in [
             (with(Bounds::unit(0)), "dimension is 0"),
             (with(Bounds::unit(1025)), "dimension is 1025"),
@@ -285,9 +279,13 @@ mod tests {
             (with(Bounds { rewards: (-1.0, -1.0), ..good.bounds }), "rewards is (-1, -1)"),
             (with(Bounds { rewards: (f64::NAN, 1.0), ..good.bounds }), "rewards is NaN"),
             (with(Bounds { rewards: (0.0, 1e7), ..good.bounds }), "rewards is (0, 10000000)"),
-            (FeatureRewardParams { epsilon: 0.0, ..good }, "epsilon is 0"),
-            (FeatureRewardParams { epsilon: -1.0, mode: Mode::Paper, ..good }, "epsilon is -1"),
-            (FeatureRewardParams { delta: 1.0, ..good }, "delta is 1"),
+            (FeatureRewardParams { epsilon: 0.0, ..good.clone() }, "epsilon is 0"),
+            (FeatureRewardParams { epsilon: -1.0, ..given(1.0, 0.1) }, "epsilon is -1"),
+            (given(-1.0, 0.1), "sigma is -1"),
+            (given(1.0, 0.0), "delta is 0"),
+            (FeatureRewardParams { claim: None, ..given(1.0, 0.5) }, "delta is 0.5"),
+            (FeatureRewardParams { calibration: None, ..given(1.0, 0.5) }, "delta is 0.5"),
+            (FeatureRewardParams { delta: 1.0, ..good.clone() }, "delta is 1"),
         ] {
             let message = params.check().unwrap_err().to_string();
             assert!(message.starts_with(field), "{message}");

@@ -20,7 +20,7 @@ use crate::{
     error::{finite_vector, not_negative, positive},
     geometry::Polytope,
     noise::Noise,
-    privacy::{Event, Guarantee, Mode, TrustModel, gaussian},
+    privacy::{Claim, Event, Guarantee, TrustModel, check_delta},
     randomize::{ValueGaussian, ValueReport},
     wire,
 };
@@ -32,11 +32,9 @@ fn kind<N: Noise>() -> String {
 
 /// No bound, weight or inverse of one is larger: products of a few of them stay finite.
 pub(super) const LARGEST: f64 = 1e100;
-/// The delta at which the exact guarantee of published constants is stated.
-const CERTIFICATE_DELTA: f64 = 1e-5;
 
 /// How an agent's responses are protected.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ResponsePrivacy {
     /// Reports are the clipped responses.
@@ -51,21 +49,20 @@ pub enum ResponsePrivacy {
         #[serde(default)]
         responses: Option<u64>,
     },
-    /// The paper's `sigma_m = level sensitivity sqrt(2 ln(1.25/delta)) / epsilon`, claimed to be `(epsilon / level, delta)`.
-    Published {
-        /// The base epsilon.
-        epsilon: f64,
-        /// The delta.
+    /// Noise of this deviation on every answer; the guarantee is that of the noise.
+    Sigma {
+        /// The deviation.
+        sigma: f64,
+        /// The delta that the guarantee is stated at.
         delta: f64,
-        /// The sensitivity assumed: 2 in section III, 1 in Appendix E.
-        sensitivity: f64,
-        /// alpha_m of (8).
-        level: f64,
+        /// What the guarantee of one answer is to be compared with: `paper` mode.
+        #[serde(default)]
+        claim: Option<Claim>,
     },
 }
 
 /// What is publicly known of one agent.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentParams {
     /// d: how many coordinates an action has.
@@ -121,7 +118,7 @@ impl AgentParams {
             let remedy = format!("give a number below upper = {}", self.upper);
             return Err(Error::invalid("lower", self.lower, remedy));
         }
-        Ok(AgentPlan { params: *self, randomizer: self.randomizer()? })
+        Ok(AgentPlan { params: self.clone(), randomizer: self.randomizer()? })
     }
 
     fn randomizer(&self) -> Result<Option<ValueGaussian>> {
@@ -131,9 +128,8 @@ impl AgentParams {
             ResponsePrivacy::Budget { epsilon, delta, responses } => {
                 ValueGaussian::new(lower, upper, epsilon, delta, responses.unwrap_or(1)).map(Some)
             }
-            ResponsePrivacy::Published { epsilon, delta, sensitivity, level } => {
-                let sigma = positive("level", level)?
-                    * gaussian::classic_sigma(epsilon, delta, sensitivity, Mode::Paper)?;
+            ResponsePrivacy::Sigma { sigma, delta, ref claim } => {
+                check_delta(delta, true, claim.as_ref())?;
                 ValueGaussian::with_deviation(lower, upper, sigma).map(Some)
             }
         }
@@ -150,7 +146,7 @@ pub(super) fn within_reason(field: &'static str, value: f64) -> Result<f64> {
 }
 
 /// A checked agent: what both halves agree on. Written down as its parameters, and checked again when it is read.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "AgentParams", into = "AgentParams")]
 pub struct AgentPlan {
     params: AgentParams,
@@ -173,8 +169,8 @@ impl From<AgentPlan> for AgentParams {
 
 impl AgentPlan {
     /// Starts the agent's half on a source of noise.
-    pub fn start<N: Noise>(self, index: usize, noise: N) -> Agent<N> {
-        Agent { state: State { plan: self, index, answered: 0, clipped: 0, noise } }
+    pub fn start<N: Noise>(&self, index: usize, noise: N) -> Agent<N> {
+        Agent { state: State { plan: self.clone(), index, answered: 0, clipped: 0, noise } }
     }
 
     /// The parameters.
@@ -206,8 +202,9 @@ impl AgentPlan {
     pub(super) fn delta(&self) -> Option<f64> {
         match self.params.privacy {
             ResponsePrivacy::None => None,
-            ResponsePrivacy::Budget { delta, .. } => Some(delta),
-            ResponsePrivacy::Published { .. } => Some(CERTIFICATE_DELTA),
+            ResponsePrivacy::Budget { delta, .. } | ResponsePrivacy::Sigma { delta, .. } => {
+                Some(delta)
+            }
         }
     }
 
@@ -223,8 +220,8 @@ impl AgentPlan {
 
     /// The same at another delta.
     pub(super) fn guarantee_at(&self, responses: u64, delta: f64) -> Result<Option<Guarantee>> {
-        let AgentParams { lower, upper, privacy, .. } = self.params;
-        if privacy == ResponsePrivacy::None {
+        let AgentParams { lower, upper, privacy, .. } = &self.params;
+        if *privacy == ResponsePrivacy::None {
             return Ok(None);
         }
         let guarantee = match responses {
@@ -236,10 +233,9 @@ impl AgentPlan {
             .with_condition("whether and when a report is sent does not depend on the response")
             .with_condition("a saved agent resumed with the true number of answers given, by one process at a time");
         match privacy {
-            // The paper speaks of one response: its claim is measured by the curve of one.
-            ResponsePrivacy::Published { epsilon, delta, level, .. } if responses == 1 => {
-                let source = "Zibaie, Hutchinson, Pedarsani and Alizadeh, Fact 1, for one response";
-                guarantee.with_claim(epsilon / level, delta, source).map(Some)
+            // A claim about one response is measured by the curve of one.
+            ResponsePrivacy::Sigma { claim, .. } if responses == 1 => {
+                guarantee.beside(claim.as_ref()).map(Some)
             }
             _ => Ok(Some(guarantee)),
         }

@@ -16,7 +16,6 @@
 //! | `coordinator` | the coordinator's half |
 //! | `certificate` | what may be promised of safety, and what stands against it |
 //! | `monitor` | true safety, in a simulation |
-//! | `planner`, [`Published`] | what safety and privacy cost before anything runs; the paper's bounds, Theorem 3 |
 
 mod agent;
 mod certificate;
@@ -28,9 +27,7 @@ mod exploration;
 mod monitor;
 mod objective;
 mod optimum;
-mod planner;
 mod projection;
-mod published;
 mod reach;
 mod sharpness;
 mod simplex;
@@ -41,11 +38,10 @@ pub use certificate::SafetyCertificate;
 pub use coordinator::{
     Coordinator, CoordinatorParams, CoordinatorPlan, Decision, Rule, Safety, Ticket,
 };
-pub use estimate::Confidence;
+pub use directional::Target;
+pub use estimate::{Confidence, dimension_logarithm};
 pub use monitor::Monitor;
 pub use objective::Objective;
-pub use planner::{AgentPrivacy, Plan, PlanParams, SimplexPlan, UnilateralChange};
-pub use published::{Published, RegretBound, joint_ball_eigenvalue};
 pub use simplex::Simplex;
 
 use estimate::Estimate;

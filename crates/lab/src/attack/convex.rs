@@ -5,9 +5,9 @@
 //! second adversary plays the learner that a trial plays and sees the points only: the first loss highest against lowest.
 
 use reticent::{
-    convex::{AnySet, DecisionSet, LinearOracle, PrivateBanditParams, Protection, PublishedBandit},
+    convex::{AnySet, DecisionSet, LinearOracle, PrivateBanditParams, Protection},
     noise::Noise,
-    privacy::{Guarantee, Mode},
+    privacy::Guarantee,
     randomize::ValueLaplace,
     release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
@@ -47,28 +47,19 @@ fn stream<O: LinearOracle>(
     params: &PrivateBanditParams,
     set: DecisionSet<O>,
 ) -> Result<PrivateSumParams> {
-    let (dimension, hull) = (set.shape().dimension(), set.shape().hull().dimension());
-    let paper =
-        PublishedBandit::new(params.horizon, hull, params.lipschitz, set.shape().diameter())?;
+    let dimension = set.shape().dimension();
     let plan = params.check(set)?;
     let batch = plan.tuning().batch;
-    let tree = Mechanism::Tree { levels: None };
-    let (mechanism, calibration) = match (params.protection, params.mode) {
-        (Protection::Central { epsilon, delta, mechanism }, Mode::Exact) => {
+    let (mechanism, budget) = match params.protection {
+        Protection::Central { epsilon, delta, mechanism } => {
             (mechanism, Calibration::Budget { epsilon, delta })
         }
-        (Protection::Central { epsilon, delta, .. }, Mode::Paper) => {
-            (tree, Calibration::Sigma(paper.gaussian_deviation(epsilon, delta)))
+        Protection::CentralPure { epsilon } => {
+            (Mechanism::Tree { levels: None }, Calibration::Pure { epsilon })
         }
-        (Protection::CentralPure { epsilon }, Mode::Paper) => {
-            (tree, Calibration::Scale(paper.laplace_scale(epsilon)))
-        }
-        (Protection::CentralPure { epsilon } | Protection::Local { epsilon }, _) => {
-            (tree, Calibration::Pure { epsilon })
-        }
-        (Protection::None, _) => {
+        Protection::None | Protection::Local { .. } => {
             let remedy = "there is no private sum to attack";
-            return Err(reticent::Error::invalid("protection", "none", remedy).into());
+            return Err(reticent::Error::invalid("protection", "no curator", remedy).into());
         }
     };
     Ok(PrivateSumParams {
@@ -78,7 +69,7 @@ fn stream<O: LinearOracle>(
         ..PrivateSumParams::new(
             Domain::Vector { dimension, bound: 0.5 * plan.sensitivity() },
             Some(params.horizon),
-            calibration,
+            params.calibration.unwrap_or(budget),
         )
     })
 }

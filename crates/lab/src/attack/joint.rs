@@ -9,6 +9,7 @@ use reticent::{
     bandit::{Arms, JointLinUcb, JointParams},
     noise::Noise,
     privacy::Guarantee,
+    randomize::Bounds,
 };
 
 use super::{Attack, Test, View, neighbours::axis};
@@ -24,7 +25,7 @@ const SAMPLES: u64 = 20_000;
 
 /// The attack by questions on a learner as it is deployed.
 pub fn attacks(params: &JointParams, guarantee: &Guarantee) -> Vec<Attack> {
-    let params = *params;
+    let params = params.clone();
     let horizon = params.horizon.unwrap_or(u64::MAX).min(MOST_ROUNDS);
     let times = params.schedule.times().take(MOST_RELEASES).take_while(|time| *time <= horizon);
     let times: Vec<u64> = times.collect();
@@ -35,11 +36,11 @@ pub fn attacks(params: &JointParams, guarantee: &Guarantee) -> Vec<Attack> {
     );
     let samples = (SAMPLES * 64 / rounds).clamp(8000, SAMPLES);
     let attack = Attack::new(adversary, guarantee, samples, move || {
-        let plan = params.check()?;
+        let (plan, bounds) = (params.check()?, params.bounds);
         let view: View = Box::new(move |world, noise| {
-            let (low, high) = params.bounds.rewards;
+            let (low, high) = bounds.rewards;
             let reward = *world.pick((&high, &low));
-            actions(plan.clone().start(noise), &params, rounds, reward)
+            actions(plan.clone().start(noise), &bounds, rounds, reward)
         });
         Ok((view, Test::Linear { difference: None }))
     });
@@ -48,12 +49,11 @@ pub fn attacks(params: &JointParams, guarantee: &Guarantee) -> Vec<Attack> {
 
 fn actions<N: Noise>(
     mut learner: JointLinUcb<N>,
-    params: &JointParams,
+    bounds: &Bounds,
     rounds: u64,
     reward: f64,
 ) -> Result<Vec<f64>> {
-    let d = params.bounds.dimension;
-    let bound = params.bounds.feature_bound;
+    let (d, bound) = (bounds.dimension, bounds.feature_bound);
     let person = Arms::from_rows(d, &[axis(d, bound)])?;
     let nobody = Arms::from_rows(d, &[axis(d, 0.0)])?;
     let mut seen = Vec::new();

@@ -148,7 +148,7 @@ fn pool(people: &Bounds, public_arms: bool) -> Vec<(Datum, Datum)> {
 
 /// Attacks on OnlineUCB's message `(x + N, y + N)`.
 pub fn feature_reward(params: &FeatureRewardParams, guarantee: &Guarantee) -> Vec<Attack> {
-    let params = *params;
+    let params = params.clone();
     let Bounds { dimension, feature_bound, rewards: (low, high), .. } = params.bounds;
     let adversary = "the server sees OnlineUCB's report; x against -x, highest against lowest reward; likelihood ratio";
     let attack = Attack::new(adversary, guarantee, SAMPLES, move || {

@@ -25,7 +25,7 @@ pub fn attacks(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Attack>> {
         }
     }
     let Some((index, guarantee)) = weakest else { return Ok(Vec::new()) };
-    let agent = plan.agents()[index];
+    let agent = &plan.agents()[index];
     let mut all = vec![attack(index, agent, 1, &guarantee)];
     let answers = rounds.min(MOST_ANSWERS).min(agent.answers().unwrap_or(u64::MAX));
     if answers > 1
@@ -36,13 +36,15 @@ pub fn attacks(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Attack>> {
     Ok(all)
 }
 
-fn attack(index: usize, agent: AgentPlan, answers: u64, guarantee: &Guarantee) -> Attack {
+fn attack(index: usize, agent: &AgentPlan, answers: u64, guarantee: &Guarantee) -> Attack {
     debug_assert!(agent.params().privacy != ResponsePrivacy::None);
     let times = if answers == 1 { "one answer".into() } else { format!("{answers} answers") };
     let adversary = format!(
         "the coordinator sees {times} of agent {index}; the highest response against the lowest; likelihood ratio"
     );
+    let agent = agent.clone();
     Attack::new(adversary, guarantee, SAMPLES / answers.min(5), move || {
+        let agent = agent.clone();
         let view: View = Box::new(move |world, noise| {
             let params = agent.params();
             let response = *world.pick((&params.lower, &params.upper));

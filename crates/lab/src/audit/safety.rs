@@ -9,7 +9,7 @@
 //! Each attack is run once more on widths that were shrunk by hand, which must be caught.
 
 use reticent::{
-    bandit::{self, Arms, Assumptions, JointParams, OnlineUcbParams, Policy, Problem, Width},
+    bandit::{self, Arms, Assumptions, JointParams, Policy, Width},
     geometry::Polytope,
     linalg::Cholesky,
     noise::{Noise, uniform_direction},
@@ -23,7 +23,16 @@ use reticent::{
 };
 use serde::Serialize;
 
-use crate::{FastNoise, Result, parallel::in_parallel, trial::mix};
+use crate::{
+    FastNoise, Result,
+    constants::{
+        Problem,
+        joint::{Published, PublishedNoise},
+        online_ucb,
+    },
+    parallel::in_parallel,
+    trial::mix,
+};
 
 /// Alarms ring on a true claim with at most this probability.
 const FALSE_ALARM: f64 = 1e-6;
@@ -55,10 +64,8 @@ pub fn checks(scale: f64, seed: u64) -> Result<Vec<Check>> {
         schedule: Schedule::EveryRound,
         ..JointParams::new(Bounds::unit(2), 8.0, 1e-2, Some(60))
     };
-    let published = JointParams {
-        rule: bandit::Rule::CERTIFIED.with_failure_probability(ALPHA),
-        ..JointParams::published(Problem::unit(2), 8.0, 1e-2, 60)
-    };
+    let published =
+        Published::new(Problem::unit(2), 8.0, 1e-2, ALPHA, 60)?.params(PublishedNoise::Gaussian)?;
     let mut all = vec![
         coverage("the joint learner's tight set", trials, seed, 0.1, joint(exact))?,
         coverage("the set of Proposition 4 of paper 1", trials, seed, 0.02, joint(published))?,
@@ -148,7 +155,7 @@ fn online_history(seed: u64, shrink: f64) -> Result<bool> {
     let theta = uniform_direction(2, &mut noise);
     let randomizer = FeatureRewardParams::new(Bounds::unit(2), 8.0, 1e-2);
     // Fresh arms on the circle: E x x^T = I/2 given any history that plays them uniformly, as here.
-    let mut params = OnlineUcbParams::literal(randomizer, ROUNDS, 0.5)?;
+    let mut params = online_ucb::literal(randomizer, ROUNDS, 0.5)?;
     if let Width::Proved(assumptions) = params.width {
         params.width = Width::Proved(Assumptions { alpha: ALPHA / 6.0, ..assumptions });
     }
@@ -187,7 +194,7 @@ impl Grid {
         let agents = (0..3)
             .map(|axis| {
                 let known = (PARAMETER_BOUND, 2.0, RESPONSE_NOISE);
-                AgentParams::on_axis(&polytope, axis, 2, known, privacy)
+                AgentParams::on_axis(&polytope, axis, 2, known, privacy.clone())
             })
             .collect::<reticent::Result<Vec<_>>>()?;
         let objective = Objective::Linear { weights: vec![1.0, 0.7, 0.9] };

@@ -1,7 +1,7 @@
 //! The fast simulations have the law of the learners that are deployed, whole trials long.
 
 use reticent::{
-    bandit::{Arms, JointLinUcb, JointParams, Problem, Rule, Ticket},
+    bandit::{Arms, JointLinUcb, JointParams, Rule, Ticket},
     privacy::Mode,
     release::Schedule,
 };
@@ -9,6 +9,10 @@ use reticent::{
 use super::*;
 use crate::{
     FastNoise,
+    constants::{
+        Problem,
+        joint::{self, PublishedNoise},
+    },
     environment::{GapParams, Rewards},
     simulate::{Player, play},
     summary::Estimate,
@@ -108,14 +112,15 @@ fn linucb_without_the_arms_that_cannot_win_has_the_regret_of_linucb() {
 #[test]
 fn a_simulated_wishart_learner_states_the_guarantee_of_the_deployed_one() {
     let setting = Setting::new(&GapParams::new(3, 6).into(), ROUNDS).unwrap();
-    for (mechanism, shifted) in
-        [(MechanismName::Wishart, true), (MechanismName::WishartUnshifted, false)]
-    {
+    for (mechanism, noise) in [
+        (MechanismName::Wishart, PublishedNoise::Wishart),
+        (MechanismName::WishartUnshifted, PublishedNoise::WishartUnshifted),
+    ] {
         let privacy = Budget { epsilon: 1.0, delta: 1e-4 };
         let lines = JointLines { mode: Mode::Paper, mechanism, ..JointLines::new(privacy) };
         let learner = lines.blocks(&setting).unwrap();
         let stated = learner.guarantee().unwrap();
-        let published = JointParams::published_wishart(setting.problem, 1.0, 1e-4, ROUNDS, shifted);
+        let published = joint::params(setting.problem, noise, 1.0, 1e-4, ROUNDS).unwrap();
         let real = published.check().unwrap().guarantee().unwrap();
         assert_eq!(stated.epsilon(), real.epsilon());
         assert!(stated.claimed().unwrap().holds() && stated.to_string().contains("SIMULATION"));

@@ -1,7 +1,7 @@
 //! What is certified is what is played, and nobody certifies a player of their own by hand.
 
 use reticent::{
-    bandit::{Arms, JointParams, Policy, Problem},
+    bandit::{Arms, JointParams, Policy},
     noise::Noise,
     privacy::{Event, Guarantee, Provenance, TrustModel},
     randomize::Bounds,
@@ -17,6 +17,7 @@ use crate::{
     attack::{Against, Audit, AuditOptions, Verdict},
     audit::{audit, zoo::LastReward},
     certify::certify,
+    constants::Problem,
     contest::Contestant,
     environment::{Environment, GapParams, Rewards},
     simulate::{Player, TreeNoise},

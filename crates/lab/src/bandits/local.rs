@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use reticent::{
-    bandit::{Arms, LocalParams, LocalPlan, Model, PublishedMechanism, Rule, Server},
+    bandit::{Arms, LocalParams, LocalPlan, Model, Rule, Server},
     noise::Noise,
     privacy::{Mode, TrustModel},
     randomize::{Bounds, Levels, Method, Person},
@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     FastNoise, Result, attack,
+    constants::local::PublishedMechanism,
     contest::Certificate,
     simulate::{Knowledge, Player},
 };
@@ -295,7 +296,7 @@ impl LdpLines {
                     Constants::Zheng => PublishedMechanism::Zheng,
                 };
                 let constants = setting.published(mechanism, self.privacy, 1);
-                let params = LocalParams::published(bounds, epsilon, constants)?;
+                let params = constants.local_params(bounds, epsilon)?;
                 let guarantee =
                     setting.published_guarantee(&constants, epsilon, TrustModel::Local)?;
                 (params, guarantee, Vec::new())

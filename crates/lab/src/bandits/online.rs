@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reticent::{
     bandit::{
         Anytime, AnytimeParams, Arms, Combiner, CombinerParams, LearnerParams, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, Policy, Problem, Width,
+        OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, Policy, Width,
     },
     online::Step,
     privacy::{Guarantee, Mode},
@@ -14,7 +14,11 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped};
-use crate::{FastNoise, Result, attack, simulate::Player};
+use crate::{
+    FastNoise, Result, attack,
+    constants::{Problem, online_ucb},
+    simulate::Player,
+};
 
 /// Which online learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -95,11 +99,11 @@ impl OnlineLines {
     /// Algorithm 1.
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let params = self.params(setting)?;
-        let server = params.check()?;
+        let (server, proved) = (params.check()?, matches!(params.width, Width::Proved(_)));
+        let (randomizer, guarantee) = (params.randomizer.clone(), server.guarantee()?);
         let start = move || Ok(Server::Known(Box::new(params.check()?)));
-        let mut stepping =
-            self.stepping("OnlineUCB", params.randomizer, server.guarantee()?, setting, start);
-        if let Width::Proved(_) = params.width {
+        let mut stepping = self.stepping("OnlineUCB", randomizer, guarantee, setting, start);
+        if proved {
             let width = server.policy().width();
             stepping.remarks.push(format!("the proved width of the confidence set is {width:.1}"));
         }
@@ -108,21 +112,20 @@ impl OnlineLines {
 
     /// Algorithm 9.
     pub(super) fn anytime(&self, setting: &Setting) -> Result<Stepped> {
-        let base = self.params(setting)?;
-        let params = AnytimeParams::new(base);
-        let guarantee = params.check()?.guarantee()?;
+        let params = AnytimeParams::new(self.params(setting)?);
+        let (randomizer, guarantee) =
+            (params.base.randomizer.clone(), params.check()?.guarantee()?);
         let start = move || Ok(Server::Anytime(Box::new(params.check()?)));
-        Ok(self.stepping("anytime OnlineUCB", base.randomizer, guarantee, setting, start))
+        Ok(self.stepping("anytime OnlineUCB", randomizer, guarantee, setting, start))
     }
 
     /// Algorithm 2.
     pub(super) fn combiner(&self, setting: &Setting) -> Result<Stepped> {
-        let base = self.params(setting)?;
-        let params = CombinerParams::new(base);
-        let combiner = params.check()?;
+        let params = CombinerParams::new(self.params(setting)?);
+        let (combiner, randomizer) = (params.check()?, params.base.randomizer.clone());
         let start = move || Ok(Server::Combiner(Box::new(params.check()?)));
         let mut stepping =
-            self.stepping("combiner", base.randomizer, combiner.guarantee()?, setting, start);
+            self.stepping("combiner", randomizer, combiner.guarantee()?, setting, start);
         if combiner.is_vacuous() {
             let remark = "Theorem 4.1 is vacuous at this horizon: every R_i exceeds the worst regret there is";
             stepping.remarks.push(remark.into());
@@ -160,13 +163,13 @@ impl OnlineLines {
         };
         let mut randomizer = FeatureRewardParams::new(bounds, epsilon, delta);
         if self.mode == Mode::Paper {
-            randomizer = randomizer.published();
+            randomizer = online_ucb::printed_noise(randomizer)?;
         }
         let mut params = match (self.literal, self.learner) {
-            (true, _) => OnlineUcbParams::literal(randomizer, setting.rounds, 0.0)?,
-            (false, LearnerName::Maler) => OnlineUcbParams::tuned(randomizer, setting.rounds),
+            (true, _) => online_ucb::literal(randomizer, setting.rounds, 0.0)?,
+            (false, LearnerName::Maler) => online_ucb::tuned(randomizer, setting.rounds),
             (false, LearnerName::GradientDescent) => {
-                OnlineUcbParams::tuned_descent(randomizer, setting.rounds)
+                online_ucb::tuned_descent(randomizer, setting.rounds)
             }
         };
         if let Some(width) = self.width {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{Arms, Problem, PublishedLocal, PublishedMechanism, Rule},
+    bandit::{Arms, Rule},
     privacy::{Guarantee, TrustModel},
     randomize::Bounds,
 };
@@ -12,6 +12,10 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use super::{Budget, Circumstances, ItemsLines, LoggedLines, TableLines};
 use crate::{
     Result,
+    constants::{
+        Problem,
+        local::{PublishedLocal, PublishedMechanism},
+    },
     environment::{Environment, GapParams, SphereParams},
     simulate::{Player, play_with},
     trial::{Measure, Trial, mix},
@@ -380,10 +384,7 @@ impl Setting {
         let domain =
             "arms (v, c) with |v| = c = L/sqrt 2 and rewards in [0, 1], as in this environment";
         Ok(self.conditions(
-            guarantee
-                .with_condition(domain)
-                .with_claim(epsilon, constants.delta, constants.mechanism.source())?
-                .simulated(),
+            guarantee.with_condition(domain).with_claim(&constants.claim(epsilon))?.simulated(),
         ))
     }
 

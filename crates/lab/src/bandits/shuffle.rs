@@ -4,8 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use reticent::{
     bandit::{
-        Aggregation, Arms, Model, PublishedMechanism, Rule, ShuffleParams, ShufflePlan,
-        ShuffleServer, Shuffler,
+        Aggregation, Arms, Model, Rule, ShuffleParams, ShufflePlan, ShuffleServer, Shuffler,
     },
     noise::Noise,
     privacy::{Guarantee, Mode, TrustModel},
@@ -14,7 +13,7 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped, width_remark};
-use crate::{FastNoise, Result, attack, simulate::Player};
+use crate::{FastNoise, Result, attack, constants::local::PublishedMechanism, simulate::Player};
 
 /// What `kind = "shuffle"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -114,9 +113,8 @@ impl ShuffleLines {
                 let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
                 let remark = "played and priced by the batch-sum view: the shuffler shows the sum of a batch only, which that code's does not; binomial noise as a Gaussian of its variance";
                 // Vector sums at another norm than 1 can be priced but not run, which is said before any trial starts.
-                let params = match ShuffleParams::published(bounds, epsilon, constants) {
-                    Ok(params) if constants.method().is_ok() => params,
-                    _ => return Ok(priced_only(name, guarantee, remark, setting)),
+                let Ok(params) = constants.shuffle_params(bounds, epsilon) else {
+                    return Ok(priced_only(name, guarantee, remark, setting));
                 };
                 (params, guarantee, vec![remark.into()])
             }

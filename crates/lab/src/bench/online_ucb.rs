@@ -1,7 +1,6 @@
 //! One round of OnlineUCB with the arms in memory: choose among 100, randomise on fast noise, absorb the report.
 
 use reticent::{
-    bandit::OnlineUcbParams,
     online::{BallLearner, MalerParams},
     randomize::{Bounds, FeatureRewardParams},
 };
@@ -9,6 +8,7 @@ use reticent::{
 use super::{Figure, stopwatch::nanoseconds};
 use crate::{
     FastNoise, Result,
+    constants::online_ucb::{printed_noise, tuned, tuned_descent},
     environment::{Environment, SphereParams},
 };
 
@@ -20,10 +20,10 @@ const WARM: u32 = 4_000;
 pub fn figures() -> Result<Vec<Figure>> {
     let horizon = 20_000;
     let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
-    let randomizer = FeatureRewardParams::new(bounds, 10.0, 0.1).published();
+    let randomizer = printed_noise(FeatureRewardParams::new(bounds, 10.0, 0.1))?;
     let learners = [
-        ("Maler", OnlineUcbParams::tuned(randomizer, horizon), 3.0),
-        ("gradient descent", OnlineUcbParams::tuned_descent(randomizer, horizon), 1.5),
+        ("Maler", tuned(randomizer.clone(), horizon), 3.0),
+        ("gradient descent", tuned_descent(randomizer, horizon), 1.5),
     ];
     let mut figures = Vec::new();
     for (name, params, required) in learners {

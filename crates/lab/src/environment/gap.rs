@@ -9,16 +9,11 @@
 //! Shariff and Sheffet (2018), Appendix D; a fresh set every round. The slot is random because unit arms tie
 //! before anything is learned, and a policy that then takes the first arm would seem to know the optimal one.
 
-use reticent::{
-    Error, Result,
-    bandit::{Arms, Problem},
-    noise::Noise,
-    randomize::Bounds,
-};
+use reticent::{Error, Result, bandit::Arms, noise::Noise, randomize::Bounds};
 use serde::{Deserialize, Serialize};
 
 use super::{Environment, FixedArms, Frame, Rewards, Slice};
-use crate::FastNoise;
+use crate::{FastNoise, constants::Problem};
 
 /// `<x, theta*>` of the optimal arm, and minus that of the worst possible one.
 pub(crate) const BEST: f64 = 0.75;

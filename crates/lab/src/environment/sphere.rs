@@ -10,16 +10,11 @@
 //! `sqrt 2` and theta* shorter by as much. Means are the same; what a given noise hides is not. The text leaves open whether the arms are drawn once a trial or
 //! once a round; here both exist. Only fixed arms show whether a policy explores: with fresh ones the arms themselves do.
 
-use reticent::{
-    Error, Result,
-    bandit::{Arms, Problem},
-    noise::Noise,
-    randomize::Bounds,
-};
+use reticent::{Error, Result, bandit::Arms, noise::Noise, randomize::Bounds};
 use serde::{Deserialize, Serialize};
 
 use super::Environment;
-use crate::FastNoise;
+use crate::{FastNoise, constants::Problem};
 
 /// Parameters of [`Sphere`], as an experiment states them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

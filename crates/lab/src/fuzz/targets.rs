@@ -198,7 +198,7 @@ fn messages() -> Vec<Target> {
         }),
         text_target("online_report", vec![json(&[0.1, -0.2, 0.3])], |text| {
             if let Ok(report) = serde_json::from_str::<Vec<f64>>(text) {
-                let params = OnlineUcbParams::tuned(
+                let params = OnlineUcbParams::new(
                     FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5),
                     10,
                 );
@@ -242,7 +242,7 @@ fn sums() -> PrivateSumParams {
 fn coordinator() -> Coordinator<FastNoise> {
     let polytope = Simplex::new(&[1.0, 0.5]).and_then(|s| s.polytope()).expect("a simplex");
     let privacy = ResponsePrivacy::Budget { epsilon: 2.0, delta: 1e-5, responses: None };
-    let agent = |axis| AgentParams::on_axis(&polytope, axis, 2, (1.0, 2.0, 0.01), privacy);
+    let agent = |axis| AgentParams::on_axis(&polytope, axis, 2, (1.0, 2.0, 0.01), privacy.clone());
     let agents = (0..2).map(agent).collect::<Result<Vec<_>, _>>().expect("two agents");
     let objective = Objective::Linear { weights: vec![1.0, 1.0] };
     let params = CoordinatorParams::new(polytope, objective, agents);
@@ -422,11 +422,11 @@ fn local_states() -> Vec<Target> {
 }
 
 fn online_states() -> Vec<Target> {
-    let base = OnlineUcbParams::tuned(FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5), 32);
+    let base = OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5), 32);
     let pair = [0.1, -0.2, 0.3];
     let mut ucb = base.check().expect("sound");
     ucb.absorb(&pair).expect("learnt");
-    let anytime = AnytimeParams::new(base).check().expect("sound");
+    let anytime = AnytimeParams::new(base.clone()).check().expect("sound");
     let combiner = CombinerParams::new(base).check().expect("sound");
     let mut open = OnlineLinUcbParams::new(2, 32).check().expect("sound");
     open.observe(&[0.6, 0.8], 0.5).expect("learnt");

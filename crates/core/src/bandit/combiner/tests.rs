@@ -7,7 +7,7 @@ use crate::{
 fn params(horizon: u64) -> CombinerParams {
     let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
     let randomizer = FeatureRewardParams::new(bounds, 10.0, 0.1);
-    CombinerParams::new(OnlineUcbParams::tuned(randomizer, horizon))
+    CombinerParams::new(OnlineUcbParams::new(randomizer, horizon))
 }
 
 fn report(reward: f64) -> [f64; 6] {
@@ -116,10 +116,10 @@ fn a_report_teaches_the_base_whose_policy_was_followed() {
 fn bad_input_is_named_and_changes_nothing() {
     let good = params(2000);
     for (params, field) in [
-        (CombinerParams { alpha: 0.0, ..good }, "alpha is 0"),
-        (CombinerParams { anytime_constant: -1.0, ..good }, "anytime_constant is -1"),
-        (CombinerParams { base_constant: f64::NAN, ..good }, "base_constant is NaN"),
-        (CombinerParams { power: -1.0, ..good }, "power is -1"),
+        (CombinerParams { alpha: 0.0, ..good.clone() }, "alpha is 0"),
+        (CombinerParams { anytime_constant: -1.0, ..good.clone() }, "anytime_constant is -1"),
+        (CombinerParams { base_constant: f64::NAN, ..good.clone() }, "base_constant is NaN"),
+        (CombinerParams { power: -1.0, ..good.clone() }, "power is -1"),
     ] {
         assert!(params.check().unwrap_err().to_string().starts_with(field));
     }

@@ -14,7 +14,7 @@ use super::JointParams;
 use crate::{
     Error, Result,
     noise::Noise,
-    privacy::{Event, Guarantee, Mode, TrustModel},
+    privacy::{Event, Guarantee, TrustModel},
     randomize::Bounds,
     release::{Promise, Release},
     wire,
@@ -159,12 +159,13 @@ impl Legacy {
     /// Whether a learner with these parameters may begin with it.
     pub(super) fn check(&self, params: &JointParams) -> Result<()> {
         self.check_parts()?;
-        if params.mode == Mode::Paper {
-            let remedy = "published constants are for one run: use `exact` mode";
-            return Err(Error::invalid("legacy", "given", remedy));
-        }
-        if self.bounds != params.bounds || *self.release.domain() != params.domain()? {
-            let remedy = format!("this learner's are {:?}: give both the same", params.bounds);
+        params.check_warm_start()?;
+        if self.bounds != params.bounds || *self.release.domain() != params.domain() {
+            let remedy = format!(
+                "this learner's are {:?}, over {:?}: give both the same",
+                params.bounds,
+                params.domain()
+            );
             return Err(Error::invalid(
                 "bounds of the legacy",
                 format!("{:?}", self.bounds),

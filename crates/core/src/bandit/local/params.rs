@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::{Server, sums::ReportSums};
 use crate::{
     Error, Result,
-    bandit::{PublishedLocal, Rule, RulePlan},
+    bandit::{Rule, RulePlan},
     noise::Noise,
-    privacy::{Event, Guarantee},
+    privacy::{Claim, Event, Guarantee},
     randomize::{
         Bounds, CalibratedMethod, Correlation, Levels, Method, Person, Precision, ReportParams,
         ReportPlan, Spent,
@@ -66,9 +66,9 @@ pub struct LocalParams {
     /// what they guarantee by themselves is stated all the same.
     #[serde(default)]
     pub calibration: Option<Calibration>,
-    /// Whose claim the guarantee is to be compared with: `paper` mode.
+    /// What the guarantee is to be compared with: `paper` mode.
     #[serde(default)]
-    pub published: Option<PublishedLocal>,
+    pub claim: Option<Claim>,
 }
 
 fn once() -> u64 {
@@ -92,19 +92,8 @@ impl LocalParams {
             rule: Rule::default(),
             late_models: window(),
             calibration: None,
-            published: None,
+            claim: None,
         }
-    }
-
-    /// A publication's message, noise, regulariser and width.
-    pub fn published(bounds: Bounds, epsilon: f64, published: PublishedLocal) -> Result<Self> {
-        Ok(LocalParams {
-            method: Some(published.method()?),
-            rule: published.rule(epsilon)?,
-            calibration: Some(Calibration::Sigma(published.sigma(epsilon)?)),
-            published: Some(published),
-            ..LocalParams::new(bounds, epsilon, published.delta)
-        })
     }
 
     /// What of it a device needs to make a person's half.
@@ -117,6 +106,7 @@ impl LocalParams {
             contributions_per_person: self.contributions_per_person,
             method: self.method.clone(),
             calibration: self.calibration,
+            claim: self.claim.clone(),
         }
     }
 
@@ -255,23 +245,11 @@ impl LocalPlan {
 
     /// What a person who makes all their reports at this level may be promised: see [`ReportPlan::guarantee`].
     pub fn guarantee(&self, level: usize) -> Result<Guarantee> {
-        self.claimed(self.reports().guarantee(level)?, self.params().levels.epsilons()[level])
+        self.reports().guarantee(level)
     }
 
     /// What anybody may be promised, whatever levels they mix: see [`ReportPlan::guarantee_of_anybody`].
     pub fn guarantee_of_anybody(&self) -> Result<Guarantee> {
-        let epsilons = self.params().levels.epsilons();
-        let largest = epsilons.iter().copied().fold(0.0, f64::max);
-        self.claimed(self.reports().guarantee_of_anybody()?, largest)
-    }
-
-    /// Beside what a publication claims for `epsilon`.
-    fn claimed(&self, guarantee: Guarantee, epsilon: f64) -> Result<Guarantee> {
-        match &self.params().published {
-            None => Ok(guarantee),
-            Some(published) => {
-                guarantee.with_claim(epsilon, published.delta, published.mechanism.source())
-            }
-        }
+        self.reports().guarantee_of_anybody()
     }
 }

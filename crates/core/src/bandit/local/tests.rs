@@ -3,10 +3,11 @@
 use super::*;
 use crate::{
     Result,
-    bandit::{Arms, PublishedLocal, PublishedMechanism, Rule},
+    bandit::{Arms, Rule},
     noise::{Noise, SecureNoise},
+    privacy::Claim,
     randomize::{Bounds, GramGaussian, Levels, Method, Report},
-    release::testing::Seeded,
+    release::{Calibration, testing::Seeded},
 };
 
 fn bounds() -> Bounds {
@@ -405,19 +406,24 @@ fn the_certified_set_is_there_for_gaussian_reports() {
 }
 
 #[test]
-fn published_noise_is_shown_with_what_it_gives() {
-    let published = PublishedLocal {
-        feature_bound: 1.0,
-        dimension: 2,
-        ..PublishedLocal::of_experiment(PublishedMechanism::PublicLdp)
+fn given_noise_is_shown_with_what_it_gives() {
+    let given = |delta: f64| LocalParams {
+        method: Some(Method::GramGaussian { split: 0.5 }),
+        calibration: Some(Calibration::Sigma(1.2)),
+        claim: Some(Claim::new(1.0, delta, "somebody")),
+        ..LocalParams::new(bounds(), 1.0, delta)
     };
-    let plan = LocalParams::published(bounds(), 1.0, published).unwrap().check().unwrap();
-    let guarantee = plan.guarantee(0).unwrap();
-    let claim = guarantee.claimed().unwrap();
-    // The whole unit ball: sensitivity sqrt 4.5 in units of the noise; delta(1, 1.18237) by mpmath.
-    assert!((claim.true_delta - 0.194_658).abs() < 1e-5, "{}", claim.true_delta);
-    assert!(!claim.holds());
-    play(&plan, 100, [0.1, 0.7], 16);
+    let state = |delta| given(delta).check().unwrap().guarantee(0).unwrap();
+    let (small, generous) = (state(0.01), state(0.5));
+    assert!(!small.claimed().unwrap().holds() && small.epsilon() > 1.0, "{small}");
+    assert!(generous.claimed().unwrap().holds() && generous.delta() == 0.5, "{generous}");
+    for bad in [
+        LocalParams { claim: None, ..given(0.5) },
+        LocalParams { calibration: None, ..given(0.5) },
+        LocalParams { claim: Some(Claim::new(1.0, 2.0, "somebody")), ..given(0.01) },
+    ] {
+        assert!(bad.check().unwrap_err().to_string().contains("delta is"), "{bad:?}");
+    }
 }
 
 #[test]

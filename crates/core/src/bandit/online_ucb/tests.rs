@@ -5,6 +5,8 @@ use crate::{
     bandit::Arms,
     linalg::triangle,
     noise::{Noise, SecureNoise},
+    privacy::Claim,
+    release::Calibration,
 };
 
 fn unit(d: usize, noise: &mut SecureNoise) -> Vec<f64> {
@@ -30,7 +32,7 @@ struct Run {
     along: f64,
 }
 
-fn run(params: OnlineUcbParams, rounds: u64, seed: u64) -> Run {
+fn run(params: &OnlineUcbParams, rounds: u64, seed: u64) -> Run {
     let d = params.randomizer.bounds.dimension;
     let mut noise = SecureNoise::seeded(seed);
     let truth = DVector::from_vec(unit(d, &mut noise));
@@ -97,14 +99,14 @@ fn run(params: OnlineUcbParams, rounds: u64, seed: u64) -> Run {
 
 fn proved(d: usize, epsilon: f64, horizon: u64, ridge: f64) -> OnlineUcbParams {
     let randomizer = FeatureRewardParams::new(Bounds::unit(d), epsilon, 1e-6);
-    OnlineUcbParams::theoretical(randomizer, horizon, 1.0 / d as f64, ridge).unwrap()
+    OnlineUcbParams::proved(randomizer, horizon, 1.0 / d as f64, ridge).unwrap()
 }
 
 #[test]
 fn the_theorem_is_an_identity_and_its_bounds_hold() {
     for (d, epsilon, ridge) in [(2, 10.0, 0.0), (3, 30.0, 0.1), (5, 3.0, 0.0)] {
         let params = proved(d, epsilon, 2000, ridge);
-        let run = run(params, 2000, 71);
+        let run = run(&params, 2000, 71);
         assert!((run.q - run.identity).abs() < 1e-8 * (1.0 + run.q), "{} {}", run.q, run.identity);
         assert!(run.excess <= 1e-8);
         let LearnerParams::Maler { gradient_bound, .. } = params.learner else { unreachable!() };
@@ -121,16 +123,20 @@ fn the_theorem_is_an_identity_and_its_bounds_hold() {
     }
 }
 
+fn descent(randomizer: FeatureRewardParams, horizon: u64, step: Step) -> OnlineUcbParams {
+    let learner = LearnerParams::GradientDescent { step };
+    OnlineUcbParams { learner, ..OnlineUcbParams::new(randomizer, horizon) }
+}
+
 #[test]
 fn the_negative_term_undoes_what_the_noise_does_to_the_estimate() {
     let randomizer = FeatureRewardParams::new(Bounds::unit(3), 30.0, 1e-6);
-    let mut params = OnlineUcbParams::tuned_descent(randomizer, 4000);
-    params.learner = LearnerParams::GradientDescent { step: Step::InverseRoot(0.2) };
-    let along = |params: OnlineUcbParams| run(params, 4000, 72).along;
-    let debiased = along(params);
+    let params = descent(randomizer, 4000, Step::InverseRoot(0.2));
+    let along = |params: &OnlineUcbParams| run(params, 4000, 72).along;
+    let debiased = along(&params);
     // A ridge of sigma^2 takes the term away: theta shrinks to the share (1/3) / (1/3 + sigma^2).
     let variance = params.check().unwrap().randomizer().deviation().powi(2);
-    let shrunk = along(OnlineUcbParams { ridge: variance, ..params });
+    let shrunk = along(&OnlineUcbParams { ridge: variance, ..params });
     let share = 1.0 / (1.0 + 3.0 * variance);
     assert!(debiased > 0.8 && share < 0.6, "{debiased} {share}");
     assert!((shrunk - share).abs() < 0.1, "{shrunk} {share}");
@@ -139,10 +145,11 @@ fn the_negative_term_undoes_what_the_noise_does_to_the_estimate() {
 #[test]
 fn resumes_bit_for_bit_with_either_learner() {
     let randomizer = FeatureRewardParams::new(Bounds::unit(3), 5.0, 1e-6);
-    for params in
-        [OnlineUcbParams::tuned(randomizer, 1500), OnlineUcbParams::tuned_descent(randomizer, 1500)]
-    {
-        let mut one = run(params, 1030, 73).server;
+    for params in [
+        OnlineUcbParams::new(randomizer.clone(), 1500),
+        descent(randomizer, 1500, Step::Constant(1e-3)),
+    ] {
+        let mut one = run(&params, 1030, 73).server;
         let mut two = OnlineUcb::load(&one.save()).unwrap();
         let mut noise = SecureNoise::seeded(74);
         let rows: Vec<Vec<f64>> = (0..20).map(|_| unit(3, &mut noise)).collect();
@@ -170,7 +177,7 @@ fn resumes_bit_for_bit_with_either_learner() {
 #[test]
 fn bad_reports_and_parameters_are_named_and_change_nothing() {
     let randomizer = FeatureRewardParams::new(Bounds::unit(2), 1.0, 1e-6);
-    let good = OnlineUcbParams::tuned(randomizer, 1);
+    let good = OnlineUcbParams::new(randomizer.clone(), 1);
     let mut server = good.check().unwrap();
     let before = server.save();
     let largest = server.randomizer().largest_entry();
@@ -189,26 +196,30 @@ fn bad_reports_and_parameters_are_named_and_change_nothing() {
     let past = Err(Error::HorizonExceeded { round: 2, horizon: 1 });
     assert_eq!(server.absorb(&[0.5; 3]), past);
     let weak = LearnerParams::Maler { gradient_bound: 1.0, exp_concave: true };
-    let literal = OnlineUcbParams::literal(randomizer, 1000, 0.1).unwrap();
+    let proved = OnlineUcbParams::proved(randomizer.clone(), 1000, 0.1, 0.2).unwrap();
     for (params, field) in [
-        (OnlineUcbParams { horizon: 0, ..good }, "horizon is 0"),
-        (OnlineUcbParams { radius: -1.0, ..good }, "radius is -1"),
-        (OnlineUcbParams { ridge: f64::NAN, ..good }, "ridge is NaN"),
-        (OnlineUcbParams { width: Width::Constant(-1.0), ..good }, "width is -1"),
-        (OnlineUcbParams { learner: weak, ..literal }, "gradient_bound is 1"),
-        (OnlineUcbParams { radius: 0.5, ..literal }, "parameter_bound is 1"),
+        (OnlineUcbParams { horizon: 0, ..good.clone() }, "horizon is 0"),
+        (OnlineUcbParams { radius: -1.0, ..good.clone() }, "radius is -1"),
+        (OnlineUcbParams { ridge: f64::NAN, ..good.clone() }, "ridge is NaN"),
+        (OnlineUcbParams { width: Width::Constant(-1.0), ..good.clone() }, "width is -1"),
+        (OnlineUcbParams { learner: weak, ..proved.clone() }, "gradient_bound is 1"),
+        (OnlineUcbParams { radius: 0.5, ..proved.clone() }, "parameter_bound is 1"),
     ] {
         let message = params.check().unwrap_err().to_string();
         assert!(message.starts_with(field), "{message}");
     }
-    assert!(OnlineUcbParams::literal(randomizer, 1000, -1.0).is_err());
+    assert!(OnlineUcbParams::proved(randomizer, 1000, -1.0, 0.2).is_err());
 }
 
 #[test]
-fn the_promise_is_the_randomisers_and_the_papers_claim_stands_beside_it() {
+fn the_promise_is_the_randomisers_and_a_claim_stands_beside_it() {
     let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
-    let published = FeatureRewardParams::new(bounds, 10.0, 0.1).published();
-    let guarantee = OnlineUcbParams::tuned(published, 20_000).check().unwrap().guarantee().unwrap();
+    let given = FeatureRewardParams {
+        calibration: Some(Calibration::Sigma(0.2 * (2.0 * 12.5_f64.ln()).sqrt())),
+        claim: Some(Claim::new(10.0, 0.1, "somebody")),
+        ..FeatureRewardParams::new(bounds, 10.0, 0.1)
+    };
+    let guarantee = OnlineUcbParams::new(given, 20_000).check().unwrap().guarantee().unwrap();
     let claim = guarantee.claimed().unwrap();
     assert!(!claim.holds() && (claim.true_delta - 0.6076).abs() < 1e-4);
     assert_eq!(guarantee.model(), crate::privacy::TrustModel::Local);

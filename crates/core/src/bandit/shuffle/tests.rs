@@ -2,11 +2,11 @@
 
 use super::{shuffler::permute, *};
 use crate::{
-    bandit::{Absorbed, Arms, PublishedLocal, PublishedMechanism},
+    bandit::{Absorbed, Arms},
     noise::{Noise, check::chi_square_alarm},
-    privacy::TrustModel,
-    randomize::{Bounds, Report},
-    release::testing::Seeded,
+    privacy::{Claim, TrustModel},
+    randomize::{Bounds, Method, Report},
+    release::{Calibration, testing::Seeded},
 };
 
 fn bounds() -> Bounds {
@@ -277,7 +277,7 @@ fn no_two_copies_of_a_shuffler_permute_alike() {
     let fresh = plan.shuffler(SecureNoise::from_system().unwrap()).unwrap();
     let bytes = fresh.save();
     let batch = |mut shuffler: Shuffler<SecureNoise>| {
-        reports.iter().find_map(|report| shuffler.take(report).unwrap()).unwrap()
+        reports.iter().find_map(|report| shuffler.absorb(report).unwrap()).unwrap()
     };
     let restored = || Shuffler::<SecureNoise>::load(&bytes, 0).unwrap();
     // By chance once in 40! times.
@@ -463,20 +463,30 @@ fn it_learns_through_the_shuffler() {
     }
 }
 
+/// Noise of a given size in every report: the sum of a batch is priced with the honest people's, and a claim stands beside the price.
 #[test]
-fn the_published_constants_do_not_give_what_they_claim() {
-    let published = PublishedLocal {
-        feature_bound: 1.0,
-        ..PublishedLocal::of_experiment(PublishedMechanism::PublicAmplified)
+fn given_noise_has_the_guarantee_of_the_noise() {
+    let given = |sigma: f64, honest: u64| ShuffleParams {
+        honest: Some(honest),
+        calibration: Some(Calibration::Sigma(sigma)),
+        claim: Some(Claim::new(1.0, 0.05, "somebody")),
+        ..ShuffleParams::new(bounds(), 1.0, 0.05, 20, Aggregation::Sum)
     };
-    let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
-    for (epsilon, holds) in [(0.2, true), (10.0, false)] {
-        let plan = ShuffleParams::published(bounds, epsilon, published).unwrap().check().unwrap();
-        let guarantee = plan.guarantee().unwrap();
-        assert_eq!(guarantee.claimed().unwrap().holds(), holds, "{guarantee}");
-    }
-    let local = PublishedLocal::of_experiment(PublishedMechanism::PublicLdp);
-    assert!(ShuffleParams::published(bounds, 1.0, local).is_err());
+    let state = |params: &ShuffleParams| params.check().unwrap().guarantee().unwrap();
+    let mu = |params: &ShuffleParams| state(params).curve().mu().unwrap();
+    let (all, few) = (mu(&given(1.0, 20)), mu(&given(1.0, 5)));
+    assert!((few / all - 2.0).abs() < 1e-6, "{few} {all}");
+    let often = ShuffleParams { contributions_per_person: 3, ..given(1.0, 20) };
+    assert!((mu(&often) / all - 3.0).abs() < 1e-6);
+    assert!(state(&given(1.0, 20)).claimed().unwrap().holds());
+    assert!(!state(&given(0.1, 20)).claimed().unwrap().holds());
+    let permuted = ShuffleParams { aggregation: Aggregation::Permute, ..given(1.0, 20) };
+    let refused = permuted.check().unwrap_err().to_string();
+    assert!(refused.starts_with("calibration is"), "{refused}");
+    // A randomiser whose reports cannot be summed.
+    let single = ShuffleParams { method: Some(Method::UnitPair), ..given(1.0, 20) };
+    let refused = single.check().unwrap_err().to_string();
+    assert!(refused.contains("method"), "{refused}");
 }
 
 #[test]

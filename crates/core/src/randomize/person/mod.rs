@@ -58,7 +58,10 @@ impl<N: Noise> Person<N> {
         }
         let plan = &self.plan;
         let interaction = plan.params().bounds.clip(features, reward)?;
+        self.noise.rekey()?;
         let values = plan.randomizers()[self.level].randomize(&interaction, &mut self.noise)?;
+        // The name of the report and choices among arms are seen by others: they are not drawn under the key of the noise.
+        self.noise.rekey()?;
         self.left -= 1;
         self.spent.add(self.level);
         self.clipped += u64::from(interaction.clipped());
@@ -79,12 +82,6 @@ impl<N: Noise> Person<N> {
     /// The generator, for a choice among arms.
     pub(crate) fn noise(&mut self) -> &mut N {
         &mut self.noise
-    }
-
-    /// From here on noise is drawn from a new key, for a half that has been moved. Copies must not go on beside each other: each would
-    /// count its reports by itself.
-    pub fn refresh_noise(&mut self) -> Result<()> {
-        self.noise.refresh()
     }
 
     /// Reports that may still be made.

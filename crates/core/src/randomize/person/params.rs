@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::{CalibratedMethod, Method, Person, Spent, choice};
 use crate::{
     Error, Result,
-    error::{finite_vector, requested_delta, requested_epsilon},
+    error::{finite_vector, requested_epsilon},
     hash,
     linalg::triangle,
     noise::Noise,
-    privacy::Event,
+    privacy::{Claim, Event, check_delta},
     randomize::{Bounds, Precision},
     release::Calibration,
 };
@@ -97,6 +97,9 @@ pub struct ReportParams {
     /// Gaussian noise of this size in place of what the budget needs; what it guarantees at `delta` is stated all the same.
     #[serde(default)]
     pub calibration: Option<Calibration>,
+    /// What the guarantee is to be compared with: `paper` mode.
+    #[serde(default)]
+    pub claim: Option<Claim>,
 }
 
 impl ReportParams {
@@ -110,6 +113,7 @@ impl ReportParams {
             contributions_per_person: 1,
             method: None,
             calibration: None,
+            claim: None,
         }
     }
 
@@ -126,8 +130,9 @@ impl ReportParams {
         if !(0.0..1.0).contains(&self.delta) {
             return Err(Error::invalid("delta", self.delta, "give a number from 0 to below 1"));
         }
-        if self.delta > 0.0 && self.calibration.is_none() {
-            requested_delta(self.delta)?;
+        match self.delta == 0.0 {
+            true => self.claim.as_ref().map_or(Ok(()), Claim::check)?,
+            false => check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?,
         }
         if self.contributions_per_person == 0 {
             return Err(Error::invalid("contributions_per_person", 0, "give 1 or more"));

@@ -67,7 +67,7 @@ impl ReportPlan {
         self.state(&parts)
     }
 
-    /// The guarantee of all that one person sends.
+    /// The guarantee of all that one person sends, beside the claim.
     fn state(&self, parts: &[(Event, u64)]) -> Result<Guarantee> {
         let params = self.params();
         let delta = if params.delta > 0.0 { params.delta } else { PURE_DELTA };
@@ -84,7 +84,7 @@ impl ReportPlan {
             guarantee = guarantee
                 .with_condition("it protects features and reward, not the level of epsilon itself");
         }
-        Ok(guarantee)
+        guarantee.beside(params.claim.as_ref())
     }
 }
 

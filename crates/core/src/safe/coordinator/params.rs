@@ -84,16 +84,6 @@ impl CoordinatorParams {
         }
     }
 
-    /// Algorithm 1 with the width (12), corrected, and no exploration.
-    pub fn published(polytope: Polytope, objective: Objective, agents: Vec<AgentParams>) -> Self {
-        CoordinatorParams {
-            rule: Rule::Ofu,
-            confidence: Confidence::Paper,
-            parameter_ball: false,
-            ..CoordinatorParams::new(polytope, objective, agents)
-        }
-    }
-
     /// Refuses what no theorem covers, by field and value.
     pub fn check(&self) -> Result<CoordinatorPlan> {
         self.polytope.check_origin()?;

@@ -19,8 +19,9 @@ fn setup(which: usize) -> (Polytope, Objective, Vec<Vec<f64>>) {
 fn params(which: usize, epsilon: f64) -> CoordinatorParams {
     let (polytope, objective, _) = setup(which);
     let privacy = ResponsePrivacy::Budget { epsilon, delta: 1e-5, responses: None };
-    let agent =
-        |axis| AgentParams::on_axis(&polytope, axis, 3, (0.5, 2.0, 0.001), privacy).unwrap();
+    let agent = |axis| {
+        AgentParams::on_axis(&polytope, axis, 3, (0.5, 2.0, 0.001), privacy.clone()).unwrap()
+    };
     let agents = (0..3).map(agent).collect();
     CoordinatorParams::new(polytope, objective, agents)
 }
