@@ -1,4 +1,4 @@
-//! What the grid costs: discrete Gaussians against the real ones the curve is written for.
+//! The cost of the grid: discrete Gaussian noise compared with the continuous Gaussian of the privacy curve.
 //!
 //! **Theorem.** Let `P` add independent discrete Gaussians of parameter `sigma` (grid units) to an integer
 //! vector of `N` coordinates, possibly chosen adaptively, and let neighbouring vectors differ by an integer
@@ -25,7 +25,7 @@
 //! so the sum is priced as that one discrete Gaussian.
 //!
 //! At the sigma of 2^44 grid units that the running sums use, a and b are below 1e-15 for a billion draws:
-//! the price is nothing, but it is paid.
+//! a negligible cost, which is charged nevertheless.
 
 use serde::Serialize;
 
@@ -76,7 +76,7 @@ impl GridNoise {
         GridNoise { coordinates: self.coordinates * times, mu: self.mu * times.sqrt(), ..self }
     }
 
-    /// What is left to see of `people` such reports if only their sum is.
+    /// The noise of the sum of `people` such reports.
     pub(crate) fn summed(self, people: u64) -> Self {
         let root = (people as f64).sqrt();
         GridNoise { sigma: self.sigma * root, mu: self.mu / root, ..self }

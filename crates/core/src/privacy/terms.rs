@@ -1,4 +1,4 @@
-//! The words a guarantee is made of: who is trusted, what is protected, whose constants, what was claimed.
+//! The terms of a guarantee: trust model, unit of protection, mode, provenance, and a publication's claim.
 
 use std::fmt;
 
@@ -56,14 +56,14 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provenance {
-    /// The accountant priced the event of the aggregator or randomiser that the learner owns.
+    /// Computed: the accountant priced the event of the aggregator or randomiser that the learner owns.
     #[default]
     Computed,
-    /// Somebody says so of code that the accountant knows nothing of.
+    /// Stated by a user about code that the accountant has not seen.
     Stated,
 }
 
-/// What a publication says its constants give.
+/// The guarantee that a publication claims for its constants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// The epsilon claimed.
@@ -79,7 +79,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Whether the accountant proves the claim of the mechanism as built.
+    /// Whether the accountant proves the claim for the mechanism as implemented.
     pub fn holds(&self) -> bool {
         self.true_delta <= self.delta
     }

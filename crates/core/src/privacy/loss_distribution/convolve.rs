@@ -26,7 +26,7 @@ use crate::{Error, Result};
 
 /// Longest transform; longer sums are taken on a coarser grid.
 const LONGEST: usize = 1 << 21;
-/// The bulk of the sum is all but `e^-BULK` of it below.
+/// The bulk of the sum is all of its mass except `e^-BULK` at the lower end.
 const BULK: f64 = 4.6;
 /// Untilting may magnify the transform's errors by `e^GROWTH` at the low end of the bulk. For a Gaussian
 /// sum this puts the centre at 3.7 standard deviations, halfway between the bulk and delta = 1e-13.
