@@ -81,7 +81,7 @@ pub fn figures() -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// A hundred entries each, some coordinates often and most hardly ever.
+/// Gradients of a hundred entries each; a few coordinates occur often, most rarely.
 fn sparse_gradients() -> Vec<Vec<(usize, f64)>> {
     let mut noise = FastNoise::seeded(5);
     (0..1024)
