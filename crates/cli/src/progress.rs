@@ -26,13 +26,13 @@ const PARTS: f64 = 1000.0;
 /// Runs `work` and shows the progress of its trials. After Ctrl-C the error says which results are kept and how to continue.
 pub fn watched<T>(work: impl FnOnce(&Watch) -> reticent_lab::Result<T>) -> Result<T, Error> {
     let watch = Arc::new(Watch::default());
-    let heard = watch.clone();
+    let in_handler = watch.clone();
     // If no handler can be set, Ctrl-C ends the process as usual.
     let _ = ctrlc::set_handler(move || {
-        if heard.stopped() {
+        if in_handler.stopped() {
             exit(i32::from(INTERRUPTED));
         }
-        heard.stop();
+        in_handler.stop();
         crate::say!("\nstopping; press Ctrl-C again to end at once");
     });
     let (finished, over) = mpsc::channel();

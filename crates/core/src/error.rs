@@ -29,7 +29,7 @@ pub enum Error {
         /// The length of the vector given.
         found: usize,
     },
-    /// A stream was asked to go on past the horizon its noise was calibrated for.
+    /// A stream was asked to continue past the horizon its noise was calibrated for.
     #[error(
         "round {round} is past the horizon of {horizon} rounds: build the stream with a larger horizon, or with an unknown one"
     )]
@@ -59,12 +59,12 @@ pub enum Error {
     },
     /// A saved state is older than what has already been released from it.
     #[error(
-        "saved state stands at release {saved} but {released} releases have left already: restore the newest state, or resume this one as a replay that the guarantee is charged for"
+        "saved state stands at release {saved} but {released} releases have been made already: restore the newest state, or resume this one as a replay that the guarantee is charged for"
     )]
     StaleState {
         /// Releases made when the state was saved.
         saved: u64,
-        /// Releases that have left since the stream began.
+        /// Releases made since the stream began.
         released: u64,
     },
     /// The operating system gave no entropy.

@@ -44,7 +44,7 @@ pub enum Error {
     },
     /// A run was stopped from outside.
     #[error(
-        "stopped: {} of {} trials are finished and kept in {folder} ({}); the same run goes on where it stopped",
+        "stopped: {} of {} trials are finished and kept in {folder} ({}); the same run continues where it stopped",
         .finished.iter().map(|(_, done, _)| done).sum::<usize>(),
         .finished.iter().map(|(.., all)| all).sum::<usize>(),
         .finished.iter().map(|(name, done, all)| format!("{name}: {done} of {all}")).collect::<Vec<_>>().join("; "),

@@ -38,7 +38,7 @@ pub(crate) fn parameter<T: DeserializeOwned>(
     let text: String = match json.call_method1("dumps", (value,)) {
         Ok(text) => text.extract()?,
         Err(error) => {
-            let remedy = "give words, numbers, lists and dictionaries";
+            let remedy = "give strings, numbers, lists and dictionaries";
             return Err(Failure::invalid(field, error, remedy));
         }
     };

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The interval at which signals are checked.
-const MOMENT: Duration = Duration::from_millis(50);
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 fn experiment(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Experiment> {
     let parse = |text: &String| {
@@ -70,18 +70,19 @@ fn run<'py>(
         let mut interruption = None;
         // The sender is dropped when the run ends.
         loop {
-            let news =
-                py.detach(|| receiver.lock().expect("one thread listens").recv_timeout(MOMENT));
-            let heard = py.check_signals().and_then(|()| match (&news, &progress) {
+            let update = py.detach(|| {
+                receiver.lock().expect("one thread listens").recv_timeout(SIGNAL_INTERVAL)
+            });
+            let reported = py.check_signals().and_then(|()| match (&update, &progress) {
                 (Ok((done, all)), Some(progress)) => progress.call1((*done, *all)).map(drop),
                 _ => Ok(()),
             });
-            if let Err(error) = heard {
+            if let Err(error) = reported {
                 watch.stop();
                 interruption = Some(error);
                 break;
             }
-            if let Err(RecvTimeoutError::Disconnected) = news {
+            if let Err(RecvTimeoutError::Disconnected) = update {
                 break;
             }
         }

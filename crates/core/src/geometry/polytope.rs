@@ -21,7 +21,7 @@ const LARGEST: f64 = 1e100;
 /// assert!(!feeder.contains(&[2.0, 1.5]));
 /// let (low, high) = feeder.range(0)?;
 /// assert!((low + 1.0).abs() < 1e-12 && (high - 4.0).abs() < 1e-12);
-/// // Without the last row the second household could feed in for ever.
+/// // Without the last row the second household could feed in without limit.
 /// let error = Polytope::new(&[[1.0, 1.0], [-1.0, 0.0]], &[3.0, 1.0]).unwrap_err();
 /// assert!(error.to_string().contains("direction"));
 /// # Ok::<(), reticent::Error>(())

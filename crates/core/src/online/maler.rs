@@ -303,7 +303,7 @@ impl Maler {
     }
 }
 
-/// One round, compiled for the instruction set at hand. Plain products and sums, so that the result does not depend on the instruction set.
+/// One round, compiled for the selected instruction set. Plain products and sums, so that the result does not depend on the instruction set.
 struct Step<'a>(&'a mut Maler);
 
 impl WithSimd for Step<'_> {

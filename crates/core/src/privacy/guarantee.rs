@@ -270,11 +270,11 @@ impl Guarantee {
         ]);
         // For a stated guarantee, tightness of the price says nothing about the code.
         if self.provenance == Provenance::Computed {
-            let words = match self.tightness {
+            let text = match self.tightness {
                 Tightness::Exact => "exact: attained, no smaller number is true",
                 Tightness::UpperBound => "upper bound",
             };
-            rows.push(("tightness", words.to_string()));
+            rows.push(("tightness", text.to_string()));
         }
         if let Some(claim) = &self.claimed {
             rows.push(("claimed", claim.to_string()));
@@ -388,9 +388,9 @@ mod tests {
         assert_eq!(pure(&both), Some(4.5));
         let with_gaussian = Event::Composed { events: vec![laplace, gaussian(4.0)] };
         assert_eq!(pure(&with_gaussian), None);
-        let words = Guarantee::of(&both, TrustModel::Local, 1e-9).unwrap();
-        assert!(words.to_string().contains("(1.5000, 0) in real arithmetic"), "{words}");
-        assert!(words.table().contains("(1.5000, 0)"), "{}", words.table());
+        let guarantee = Guarantee::of(&both, TrustModel::Local, 1e-9).unwrap();
+        assert!(guarantee.to_string().contains("(1.5000, 0) in real arithmetic"), "{guarantee}");
+        assert!(guarantee.table().contains("(1.5000, 0)"), "{}", guarantee.table());
     }
 
     #[test]
