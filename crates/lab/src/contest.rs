@@ -25,7 +25,7 @@ pub(crate) mod sealed {
 
 /// One algorithm in one environment, ready to run.
 pub trait Contestant: sealed::Sealed + Send + Sync {
-    /// What the report calls it.
+    /// Its name in the report.
     fn name(&self) -> &str;
 
     /// The guarantee of a run, if the accountant can compute one; the weakest one if people have different levels.

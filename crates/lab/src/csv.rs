@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn unused_columns_need_no_unique_name() {
-        // What pandas writes by default: the index without a name in front.
+        // The format that pandas writes by default: first the index, without a name.
         let table = parse(",a,b,b,y\n0,1,x,x,2\n1,3,x,x,4\n", Some(&["a", "y"])).unwrap();
         assert_eq!(table.rows, [[1.0, 2.0], [3.0, 4.0]]);
         let path = Path::new("people.csv");

@@ -51,7 +51,7 @@ pub enum Error {
         folder = .folder.display()
     )]
     Stopped {
-        /// Of each algorithm: its name, trials that are finished, trials in all.
+        /// For each algorithm: its name, finished trials, all trials.
         finished: Vec<(String, usize, usize)>,
         /// Where they are kept.
         folder: PathBuf,

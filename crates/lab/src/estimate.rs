@@ -263,7 +263,7 @@ mod tests {
         }
         // 0.95 deviates by 0.0049: five of them are a false alarm of 3e-7.
         assert!(held > 0.925 && outside > 500, "{held} {outside}");
-        // Where the error is small all agree.
+        // If the error is small, all intervals agree.
         let (near, plain) = ([0.5, 0.5001, 0.4999], [0.5001, 0.5, 0.4999]);
         let ends =
             [Estimate::of_shares(&near), Estimate::of(&plain)].map(|e| e.interval_95.unwrap());

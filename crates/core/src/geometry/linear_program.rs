@@ -428,7 +428,7 @@ pub(crate) enum Outcome {
     Optimal {
         /// `c y`.
         value: f64,
-        /// Where.
+        /// The point where it is attained.
         point: Vec<f64>,
         /// `z >= 0` with `z A = c`, `z b = c y`.
         multipliers: Vec<f64>,

@@ -119,7 +119,7 @@ impl DiscreteGaussian {
         self.sample_with(exp_coin, noise)
     }
 
-    /// One draw with the given acceptance coin: tests hand in one that never takes the floating-point path.
+    /// One draw with the given acceptance coin: tests pass one that never takes the floating-point path.
     #[inline(always)]
     fn sample_with<N: Noise + ?Sized>(
         &self,

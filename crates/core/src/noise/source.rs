@@ -1,4 +1,4 @@
-//! Where the random bits come from, and the draws every mechanism builds on.
+//! The source of random bits, and the draws that every mechanism uses.
 
 use super::{DiscreteGaussian, DiscreteLaplace};
 

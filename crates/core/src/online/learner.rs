@@ -27,7 +27,7 @@ pub enum Method {
     Reduction {
         /// The prior of the length.
         prior: Prior,
-        /// Where directions live.
+        /// The set of directions.
         geometry: Geometry,
         /// The direction learner's step, 1 in the paper.
         step: f64,
@@ -41,7 +41,7 @@ pub enum Method {
     Sum {
         /// The prior of the length and of every coordinate.
         prior: Prior,
-        /// Where directions live.
+        /// The set of directions.
         geometry: Geometry,
         /// The direction learner's step.
         step: f64,

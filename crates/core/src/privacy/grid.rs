@@ -56,12 +56,12 @@ pub(crate) struct GridNoise {
 pub(crate) struct Slack {
     /// ln of the factor on delta.
     pub(crate) factor: f64,
-    /// What is added to epsilon: a + b.
+    /// The term added to epsilon: a + b.
     pub(crate) shift: f64,
 }
 
 impl GridNoise {
-    /// Two compositions in one; the coarser grid stands for both.
+    /// The composition of two, priced with the coarser grid.
     pub(crate) fn join(self, other: Self) -> Self {
         GridNoise {
             coordinates: self.coordinates + other.coordinates,
@@ -70,7 +70,7 @@ impl GridNoise {
         }
     }
 
-    /// Everything `times` times.
+    /// The composition of `times` copies.
     pub(crate) fn repeat(self, times: u64) -> Self {
         let times = times as f64;
         GridNoise { coordinates: self.coordinates * times, mu: self.mu * times.sqrt(), ..self }

@@ -128,7 +128,7 @@ fn a_run_in_any_number_of_pieces_is_the_same_run() {
     let whole = folder.join("whole");
     experiment.run(&whole, |_, _| ()).unwrap();
     let read = |folder: &Path| std::fs::read_to_string(folder.join("results.csv")).unwrap();
-    // What a grid shows.
+    // The figures of a grid.
     for key in ["dimension", "delta"] {
         assert!(whole.join(format!("figures/regret-against-{key}.svg")).exists(), "{key}");
     }

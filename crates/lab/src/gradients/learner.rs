@@ -48,10 +48,10 @@ pub enum Algorithm {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PotentialToml {
-    /// What the report calls it.
+    /// Its name in the report.
     #[serde(default)]
     pub name: Option<String>,
-    /// Who asks for privacy; nobody by default.
+    /// The people who ask for privacy; nobody by default.
     #[serde(default)]
     pub privacy: Option<Privacy>,
     /// The prior over learning rates.
@@ -60,7 +60,7 @@ pub struct PotentialToml {
     /// The direction learner's step.
     #[serde(default = "one")]
     pub step: f64,
-    /// Where directions live.
+    /// The set of directions.
     #[serde(default)]
     pub geometry: Geometry,
 }
@@ -81,10 +81,10 @@ impl Default for PotentialToml {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownNoiseToml {
-    /// What the report calls it.
+    /// Its name in the report.
     #[serde(default)]
     pub name: Option<String>,
-    /// Who asks for privacy; nobody by default.
+    /// The people who ask for privacy; nobody by default.
     #[serde(default)]
     pub privacy: Option<Privacy>,
     /// The direction learner's step.
@@ -96,10 +96,10 @@ pub struct KnownNoiseToml {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DescentToml {
-    /// What the report calls it.
+    /// Its name in the report.
     #[serde(default)]
     pub name: Option<String>,
-    /// Who asks for privacy; nobody by default.
+    /// The people who ask for privacy; nobody by default.
     #[serde(default)]
     pub privacy: Option<Privacy>,
     /// D: the ball's radius, or half the box's side.

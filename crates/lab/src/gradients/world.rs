@@ -213,7 +213,7 @@ impl Source for GradientToml {
         let support = self.support.unwrap_or(self.dimension);
         let direction = match self.features {
             Features::Sphere => uniform_direction(support, &mut noise),
-            // Of equal size, so that trials differ less.
+            // All nonzero entries have the same size, so that trials differ less.
             Features::Sparse => {
                 let size = 1.0 / (support as f64).sqrt();
                 (0..support).map(|_| size * sign(&mut noise)).collect()

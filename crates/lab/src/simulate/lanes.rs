@@ -268,7 +268,7 @@ pub(super) fn products(
             if filled == count {
                 return;
             }
-            // The mask tells the compiler what the line above does.
+            // The mask shows the compiler that the index is in bounds.
             products[filled % ROUNDS] = proposed[r];
             filled += usize::from(threshold[r] < density[r]);
         }

@@ -24,7 +24,7 @@ pub enum Knowledge {
     Server(Vec<u8>),
 }
 
-/// Something that chooses arms and sees rewards.
+/// A player: chooses arms and observes rewards.
 pub trait Player {
     /// The arm for this round, counted from 1.
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize>;

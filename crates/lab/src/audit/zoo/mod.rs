@@ -31,7 +31,7 @@ pub use players::LastReward;
 
 /// A mistake and its correct variant.
 pub struct Entry {
-    /// What is done wrong.
+    /// The mistake.
     pub mistake: &'static str,
     /// What the correct variant does.
     pub right: &'static str,
@@ -42,7 +42,7 @@ pub struct Entry {
 /// The result of an entry.
 #[derive(Debug, Clone, Serialize)]
 pub struct Specimen {
-    /// What is done wrong.
+    /// The mistake.
     pub mistake: String,
     /// What the correct variant does.
     pub right: String,
