@@ -235,7 +235,7 @@ def test_own_environments_and_policies():
     )
     final = results.final_regret
     assert final["tickets"] == 0.0 and 0 < final["greedy"] < 60 and 0 < final["LinUCB"] < 300
-    # Random play has a regret of 0.3 per round.
+    # Uniformly random play has a regret of 0.3 per round.
     assert final["private"] < 900 and results.guarantees["private"]["epsilon"] <= 4.0
     again = lab.play(Means, {"greedy": Greedy}, rounds=3000, trials=3, seed=1)
     assert (again.regret["greedy"] == results.regret["greedy"]).all()
