@@ -1,6 +1,6 @@
 //! Special functions the accountant, the noise and the release mechanisms share.
 //!
-//! Thin names over `libm` and `errorfunctions`, plus what neither has: log-tails that do not underflow,
+//! Wrappers of `libm` and `errorfunctions`, plus functions that neither provides: log-tails that do not underflow,
 //! the regularised incomplete beta function, and fixed Gauss-Legendre quadrature.
 
 pub(crate) mod branchless_exp;
@@ -149,7 +149,7 @@ pub fn integrate(from: f64, to: f64, function: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// Integral of a smooth `function` over `centre - half ..= centre + half` by one 16-point Gauss-Legendre
-/// panel. Centre and half-width are given apart because a tiny width would drown in the difference of ends.
+/// panel. Centre and half-width are given apart because subtracting two nearly equal ends would lose the digits of a tiny width.
 pub fn integrate_around(centre: f64, half: f64, function: impl Fn(f64) -> f64) -> f64 {
     half * GAUSS_LEGENDRE_16
         .iter()

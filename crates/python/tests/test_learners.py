@@ -1,4 +1,4 @@
-"""Learners: numpy in and out, tickets, batches, errors in the core's words, saved states."""
+"""Learners: numpy in and out, tickets, batches, the core's error messages, saved states."""
 
 import json
 import pickle
@@ -85,7 +85,7 @@ class TestBandits:
             with pytest.raises(ReticentError, match=f"(?i){words}"):
                 call()
         assert (bandit.rounds, bandit.open_decisions) == (0, 1)
-        # One bad reward among many: those before it are not booked either, and all can be given again.
+        # One bad reward among many: those before it are not learnt either, and all can be given again.
         tickets = [ticket, bandit.decide(arms).ticket, bandit.decide(arms).ticket]
         for bad_reward in (numpy.nan, numpy.inf, -numpy.inf):
             with pytest.raises(ReticentError, match="rewards is .*entry 2"):
@@ -150,7 +150,7 @@ def test_saved_states_move(arms):
 
 
 @pytest.mark.parametrize("make", [joint, lambda: reticent.LinUCB(5)])
-def test_what_is_out_of_range_is_clipped_and_said(make, arms):
+def test_values_out_of_range_are_clipped_and_reported(make, arms):
     bandit = make()
     long = arms.copy()
     long[[2, 4]] *= 50
@@ -162,7 +162,7 @@ def test_what_is_out_of_range_is_clipped_and_said(make, arms):
 
 
 @pytest.mark.parametrize("load", [lambda b, s: reticent.JointBandit.load(s, b.releases), lambda b, s: reticent.LinUCB.load(s)])
-def test_a_ticket_of_a_life_that_crashed_is_refused(load, arms):
+def test_a_ticket_from_before_a_crash_is_refused(load, arms):
     bandit = joint() if load.__code__.co_names[1] == "JointBandit" else reticent.LinUCB(5)
     kept = bandit.decide(arms).ticket
     state = bandit.save()
@@ -221,7 +221,7 @@ def test_after_the_horizon_the_model_is_frozen(arms):
         bandit.observe_many([decision.ticket], [0.5])
 
 
-def test_a_warm_start_begins_with_what_was_released(arms):
+def test_a_warm_start_uses_the_released_model(arms):
     earlier = reticent.JointBandit(5, 8.0, 1e-6, 5000)
     with pytest.raises(ReticentError, match="releases is 0"):
         earlier.legacy()
@@ -233,7 +233,7 @@ def test_a_warm_start_begins_with_what_was_released(arms):
     assert any("an earlier learner released" in condition for condition in later.guarantee.conditions)
     both = later.guarantee_of_both
     assert both.epsilon > later.guarantee.epsilon and earlier.guarantee_of_both is None
-    # It rests on what either learner rests on, and says whose condition it is.
+    # It has the conditions of both learners, each marked with its learner.
     rests_on = set(reticent.JointBandit(5, 8.0, 1e-6, 5000).guarantee.conditions)
     assert rests_on and rests_on <= set(both.conditions)
     earlier_rests_on = {c.removeprefix("in the earlier learner: ") for c in both.conditions if c.startswith("in the earlier learner: ")}
@@ -266,7 +266,7 @@ def test_paper_mode_shows_the_claim():
     assert guarantee.to_dict()["mode"] == "paper" and "claimed" in repr(guarantee)
 
 
-def test_a_guarantee_reads_well():
+def test_the_text_and_table_of_a_guarantee():
     guarantee = reticent.JointBandit(5, 1.0, 0.01, 1000).guarantee
     assert repr(guarantee).startswith("(at most 1.0000, 1e-2)-differentially private for one person")
     assert any("1e-3" in warning for warning in guarantee.warnings)
@@ -352,7 +352,7 @@ def test_a_device_knows_what_it_sent_and_what_was_clipped():
     assert plan.guarantee(0).epsilon < 1.001 and plan.guarantee_of_anybody().epsilon >= plan.guarantee(1).epsilon
     report = careful.report(model, [60.0, 80.0], 7.0)
     assert careful.clipped == 1 and b"clipped" not in bytes(report) and not hasattr(report, "clipped")
-    # An intercept or a norm that was declared and is not there is put right, not refused.
+    # Features without the declared intercept or norm are corrected, not refused.
     declared = reticent.LocalPlan(3, 1.0, 0.0, intercept=0.6, unit_arms=True, contributions_per_person=3)
     model, person = declared.server().publish(), declared.person()
     for features, clipped in [([0.48, 0.64, 0.6], 0), ([0.48, 0.64, 0.9], 1), ([0.0, 0.0, 0.6], 2)]:

@@ -1,4 +1,4 @@
-//! Uniform points on the unit sphere, on a spherical cap `{v : <v, centre> >= threshold}` and off it.
+//! Uniform points on the unit sphere, on a spherical cap `{v : <v, centre> >= threshold}` and outside it.
 //!
 //! The correlation `t = <v, centre>` of a uniform `v` has density `f(t) = (1 - t^2)^((d-3)/2) / B(1/2, (d-1)/2)`;
 //! given `t`, the rest of `v` is uniform on a sphere of radius `sqrt(1 - t^2)` orthogonal to the centre.
@@ -102,7 +102,7 @@ impl SphericalCap {
                 "give 2 or above; a sphere in 1 dimension is two points, use randomised response";
             return Err(Error::invalid("dimension", dimension, remedy));
         }
-        // The continued fraction behind the probability is only known to converge up to there.
+        // The continued fraction of the probability is known to converge only up to this dimension.
         if dimension > SphericalCap::LARGEST_DIMENSION {
             return Err(Error::invalid("dimension", dimension, "give at most 1000000"));
         }

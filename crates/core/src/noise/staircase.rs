@@ -6,7 +6,7 @@
 //! `sensitivity` goes down one stair at most: pure `epsilon`-DP. `g = 1 / (1 + e^(epsilon/2))` minimises the
 //! mean size, then `E|z| = sensitivity e^(epsilon/2) / (e^epsilon - 1)`. The law is symmetric.
 //!
-//! Reports are rounded to a dyadic grid; [`grid`](super::grid) says what that leaves open.
+//! Reports are rounded to a dyadic grid; [`grid`](super::grid) says which error remains.
 
 use super::{Noise, grid::Grid};
 use crate::{Error, Result, error::positive, privacy::Event};
@@ -30,12 +30,12 @@ pub struct Staircase {
 
 impl Staircase {
     /// Noise for a number that changes by at most `sensitivity` when one person's data is replaced;
-    /// `epsilon` up to 30, where the noise is still wide enough for doubles to hide in.
+    /// `epsilon` up to 30, where the noise is still wide compared with the rounding of doubles.
     pub fn new(epsilon: f64, sensitivity: f64) -> Result<Self> {
         positive("epsilon", epsilon)?;
         positive("sensitivity", sensitivity)?;
         if epsilon > 30.0 {
-            let remedy = "give at most 30; such a report is as good as the truth";
+            let remedy = "give at most 30; a larger epsilon adds almost no noise";
             return Err(Error::invalid("epsilon", epsilon, remedy));
         }
         let mut mechanism = Staircase { epsilon, sensitivity, grid: Grid::for_noise_scale(1.0)? };
@@ -76,7 +76,7 @@ impl Staircase {
         if noise.bits() & 1 == 0 { stair + position } else { -(stair + position) }
     }
 
-    /// What one report tells the accountant.
+    /// The event of one report, for the accountant.
     pub fn event(&self) -> Event {
         Event::Pure { epsilon: self.epsilon }
     }

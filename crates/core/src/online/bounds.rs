@@ -1,12 +1,12 @@
-//! Regret bounds: the number to report, and the theorems as printed and as they hold.
+//! Regret bounds: the numeric bound, and the theorems as printed and as corrected.
 //!
 //! Lemma 5: the expected regret of Algorithm 1 against u is at most `E[F*_T(u)]`, `F*_T(u) = sup_L u L - F_T(L; V_T)`, where `V_T` is the sum of
 //! squared gradients, noise included. [`conjugate`] computes it: `w = dF/dL` is increasing, so the supremum is where `w(L) = u`. It is 1.5 to 3.5 times smaller
 //! than the theorems, which bound it by formulas.
 //!
-//! **What is wrong in print.** In Theorem 10 the proof takes `eta = (5 - sqrt 5)/(50 G)`, `mu = 1/2` and 11 G, where `eta = (5 - sqrt 5)/(25 G)`, `mu = 1/(5G)` and
-//! 12.5 G are right; the bound itself was never seen to fail. In Theorem 12 the proof forgets the negative half of the prior and the part above the peak:
-//! the printed bound fails for small |u| and large V, by up to a third.
+//! **Errors in the publication.** In Theorem 10 the proof takes `eta = (5 - sqrt 5)/(50 G)`, `mu = 1/2` and 11 G, where `eta = (5 - sqrt
+//! 5)/(25 G)`, `mu = 1/(5G)` and 12.5 G are right; the bound itself was never seen to fail. In Theorem 12 the proof omits the negative half
+//! of the prior and the part above the peak: the printed bound fails for small |u| and large V, by up to a third.
 //!
 //! **Corrected Theorem 10.** With `B = b + V` and `Z <= sqrt(pi/b)`:
 //! - `L <= sqrt(2B)`: `F >= -1` gives `|u| sqrt(2B) + 1`.
@@ -54,7 +54,7 @@ pub fn conjugate(potential: &Potential, competitor: f64, squares: f64) -> Result
     while slope(high) < target {
         high *= 2.0;
         if high > 1e150 * potential.gradient_bound() {
-            let remedy = "give a competitor that some sum of gradients could have";
+            let remedy = "give a smaller competitor: no sum of gradients leads to this one";
             return Err(Error::invalid("competitor", competitor, remedy));
         }
     }
@@ -123,7 +123,7 @@ pub fn printed_theorem_12(gradient_bound: f64, u: f64, squares: f64) -> f64 {
     first.max(second).max(third)
 }
 
-/// Theorem 12 with the negative half of the prior and the part above the peak paid for: see the head of this file.
+/// Theorem 12 corrected for the negative half of the prior and the part above the peak: see the head of this file.
 pub fn corrected_theorem_12(gradient_bound: f64, u: f64, squares: f64) -> f64 {
     let (g, u, v) = (gradient_bound, u.abs(), squares);
     let c = 0.2 / g;
@@ -135,7 +135,7 @@ pub fn corrected_theorem_12(gradient_bound: f64, u: f64, squares: f64) -> f64 {
         + above_the_peak
         + ein(3.0 * c * c * v);
     let (rate, k) = (12.5 * g, (5.0 / (5.0 - 5f64.sqrt())).ln());
-    // The tangent at what would be best without H, or at the regime's beginning.
+    // The tangent at the optimum without H, or at the start of the regime.
     let tangent = (rate * (rate * u / k).ln()).max(2.0 * c * v).max(g);
     let p = u + 1.0 / tangent;
     let far = rate * p * ((rate * p / k).ln() - 1.0) + k + ein(1.5 * c * tangent) - 1.0;
@@ -177,7 +177,7 @@ mod tests {
                         .map(|k| gain(scale * 1.1f64.powi(k - 95)))
                         .fold(-potential.value(0.0, squares).unwrap(), f64::max);
                     assert!(best <= bound + 1e-11 * (1.0 + bound.abs()), "{prior:?} {u} {squares}");
-                    // A grid this fine comes close, so half the bound would be too small.
+                    // The grid is fine enough to nearly attain the bound, so a smaller bound would fail here.
                     assert!(best >= 0.9 * bound - 0.1, "{prior:?} {u} {squares}: {best} {bound}");
                 }
             }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn corrected_theorems_hold_and_the_printed_twelfth_fails_where_it_fails() {
+    fn corrected_theorems_hold_and_theorem_12_as_printed_fails_for_small_competitors() {
         let (mut failures, mut points, mut worst) = (0, 0, 1.0_f64);
         for g in [0.1, 1.0, 10.0] {
             let improper = Potential::new(Prior::Improper, g).unwrap();

@@ -16,7 +16,7 @@ use crate::special::{erf, erfcx};
 
 const SQRT_PI: f64 = 1.772_453_850_905_516;
 
-/// `ln(|w| B Z)` for the conjugate and the uniform prior, or nothing so far beyond the edge that its two terms cancel.
+/// `ln(|w| B Z)` for the conjugate and the uniform prior, or `None` so far beyond the edge that its two terms cancel.
 pub(super) fn proper_slope(a: f64, c: f64) -> Option<f64> {
     if a > 100.0 * c {
         return None;
@@ -32,7 +32,7 @@ pub(super) fn proper_slope(a: f64, c: f64) -> Option<f64> {
     })
 }
 
-/// `ln(|w| sqrt B)` for the improper prior, or nothing where differences of error functions would cancel.
+/// `ln(|w| sqrt B)` for the improper prior, or `None` where differences of error functions would cancel.
 pub(super) fn improper_slope(a: f64, c: f64) -> Option<f64> {
     let half = (0.5 * SQRT_PI).ln();
     if a > c {
@@ -42,7 +42,7 @@ pub(super) fn improper_slope(a: f64, c: f64) -> Option<f64> {
             erfcx(a - c) - 2.0 * (-top).exp() * erfcx(a) + (-4.0 * a * c).exp() * erfcx(a + c);
         return Some(half + top + rest.ln());
     }
-    // Where c > 6.2 both edges are 1 to the last bit, and what is lost is below e^-38 of the result.
+    // Where c > 6.2 both edges are 1 to the last bit, and the error is below e^-38 of the result.
     if a < 0.03 && c < 6.2 {
         return None;
     }

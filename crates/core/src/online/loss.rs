@@ -31,7 +31,7 @@ impl Loss {
     pub fn value(&self, score: f64, label: f64) -> Result<f64> {
         self.check(score, label)?;
         Ok(match self {
-            // Saturated, as predictions are.
+            // Saturated like predictions.
             Loss::Squared => (0.5 * (score - label).powi(2)).min(f64::MAX),
             Loss::Absolute => (score - label).abs().min(f64::MAX),
             Loss::Logistic => {

@@ -13,8 +13,8 @@
 //! value, then for every competitor u the expected regret is at most `E[F*_T(u)]`, whatever the noise: see
 //! [`bounds`](super::bounds). G is the only parameter.
 //!
-//! All priors share one stable evaluation, `quadrature.rs`; for three of them a closed form serves where it is
-//! accurate, `closed_form.rs`. Both return `ln|w|` with a relative error below 1e-12 for any L and V.
+//! All priors share one stable evaluation, `quadrature.rs`; for three of them a closed form is used where it is accurate, `closed_form.rs`.
+//! Both return `ln|w|` with a relative error below 1e-12 for any L and V.
 
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,7 @@ pub struct Potential {
     gradient_bound: f64,
     /// C.
     pub(super) reach: f64,
-    /// What the integral over `u = v/C` is multiplied by, for w, in logarithms.
+    /// The logarithm of the factor of the integral over `u = v/C` in w.
     ln_factor: f64,
     /// `ln Z`; 0 for the improper prior.
     ln_mass: f64,
@@ -134,7 +134,7 @@ impl Potential {
         Ok(self.slope(sum, squares))
     }
 
-    /// As [`Potential::play`], for numbers known to be sound.
+    /// As [`Potential::play`], for numbers known to be valid.
     #[inline]
     pub(super) fn slope(&self, sum: f64, squares: f64) -> SignedLog {
         let total = self.total(squares);
@@ -200,7 +200,7 @@ impl Potential {
     }
 }
 
-/// What one instance of Algorithm 1 remembers.
+/// The statistics that one instance of Algorithm 1 keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Statistics {
     /// `L = -sum g`.
@@ -212,12 +212,12 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Whether gradients could have left it so.
+    /// Whether some gradients could have produced these numbers.
     pub(super) fn is_sound(&self) -> bool {
         self.sum.is_finite() && self.squares.is_finite() && self.squares >= 0.0
     }
 
-    /// Takes a gradient in.
+    /// Adds a gradient.
     #[inline]
     pub(super) fn absorb(&mut self, gradient: f64) {
         if gradient != 0.0 {
@@ -341,7 +341,7 @@ mod tests {
                     assert!(w.value() >= 0.0 && w.value().is_finite());
                 }
             }
-            // Gradients of -1 for ever: the prediction passes every double and keeps its logarithm.
+            // With gradients of -1 in every round the prediction exceeds the range of doubles; its logarithm stays correct.
             let w = potential.play(1e5, 1e5).unwrap();
             assert!(w.ln() > 15_000.0 && w.value() == crate::online::LARGEST_PREDICTION);
             for bad in [f64::NAN, f64::INFINITY] {

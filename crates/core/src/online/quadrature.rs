@@ -6,8 +6,8 @@
 //! w = sgn(L) factor e^{top} int_0^1 density(u) u e^{phi(u) - top} (1 - e^{-2uA}) du,   top = max phi
 //! ```
 //!
-//! Every factor under the integral is positive, so nothing cancels; `e^{top}` is only ever used by its logarithm. The
-//! integral is taken over the window where `top - phi < 37`: what is left out is below `e^-37` of what is kept.
+//! Every factor under the integral is positive, so nothing cancels; only the logarithm of `e^{top}` is used. The
+//! integral is taken over the window where `top - phi < 37`: the omitted part is below `e^-37` of the rest.
 //! `phi - top` is formed from the distance to the peak, not as a difference of large numbers.
 
 use crate::special::{
@@ -76,11 +76,11 @@ impl Exponent {
     }
 
     /// As [`Exponent::ln_slope`] for the Chernov-Vovk prior, whose weight is `1/(1 - ln u)^2`. Where the window comes near 0,
-    /// `u = scale y^2`: the logarithm's singularity is met by `y^3`, and one panel in y does.
+    /// `u = scale y^2`: the singularity of the logarithm is multiplied by `y^3`, and one panel in y suffices.
     pub(super) fn ln_slope_stretched(&self) -> f64 {
         let (rate, unit) = self.odd_part();
         let (low, high) = self.window();
-        // In two loops each, for the compiler makes vector code of the second only.
+        // Two loops, because the compiler vectorises only the second.
         let integral = if self.peak + low > 0.5 * self.peak {
             let nodes = LONG.nodes(low, high);
             let weights = nodes.map(|x| 1.0 / (1.0 - (self.peak + x).ln()).powi(2));
@@ -110,7 +110,7 @@ impl Exponent {
         (((self.peak + low) / scale).max(0.0).sqrt(), scale)
     }
 
-    /// `ln int weight(u) e^{phi} (1 - e^{-uA})^2 du`: what the potential has above its value at L = 0.
+    /// `ln int weight(u) e^{phi} (1 - e^{-uA})^2 du`: the potential minus its value at L = 0.
     pub(super) fn ln_growth(&self, weight: impl Fn(f64) -> f64) -> f64 {
         let (low, high) = self.window();
         let integrand = |x: f64| {
@@ -135,7 +135,7 @@ impl Exponent {
         self.top + integral.ln()
     }
 
-    /// `int_0^1 (1 - e^{-u(s)^2 Q}) ds`: what staying at zero costs under the Chernov-Vovk prior.
+    /// `int_0^1 (1 - e^{-u(s)^2 Q}) ds`: the cost of staying at zero under the Chernov-Vovk prior.
     pub(super) fn loss_at_zero_stretched(&self) -> f64 {
         composite(256, 0.0, 1.0, |s| -(-(2.0 - 2.0 / s).exp() * self.q).exp_m1())
     }

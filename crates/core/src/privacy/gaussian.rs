@@ -74,11 +74,7 @@ pub fn epsilon(delta: f64, mu: f64) -> Result<f64> {
 pub fn mu(epsilon: f64, delta: f64) -> Result<f64> {
     not_negative("epsilon", epsilon)?;
     if epsilon > 1e300 {
-        return Err(Error::invalid(
-            "epsilon",
-            epsilon,
-            "above 1e300 nothing is protected; give less",
-        ));
+        return Err(Error::invalid("epsilon", epsilon, "give at most 1e300"));
     }
     probability("delta", delta)?;
     // delta <= exp(-a^2/2) and delta <= mu/sqrt(2 pi) bound mu from below, and closely;
@@ -235,7 +231,7 @@ fn total_variation_minus(mu: f64, delta: f64) -> f64 {
     }
 }
 
-/// Mends epsilon where it is a small difference of large numbers: there
+/// Corrects epsilon where it is a small difference of large numbers: there
 /// `TV - delta = integral_0^epsilon e^t Phi(-b(t)) dt`, whose left side is known to thirty digits and whose
 /// right side has no cancellation.
 fn refine_small_epsilon(root: f64, delta: f64, mu: f64) -> f64 {
@@ -253,7 +249,7 @@ fn refine_small_epsilon(root: f64, delta: f64, mu: f64) -> f64 {
     epsilon
 }
 
-/// Which way a function goes.
+/// Whether a function rises or falls.
 #[derive(PartialEq)]
 enum Monotone {
     Rising,
@@ -327,7 +323,7 @@ mod tests {
         assert!(classic_sigma(1.0, 1e-5, 1.0, Mode::Exact).is_err());
         let sigma = classic_sigma(0.5, 1e-5, 1.0, Mode::Exact).unwrap();
         assert!(delta(0.5, 1.0 / sigma).unwrap() < 1e-5);
-        // What `paper` mode reproduces is false indeed.
+        // The formula that `paper` mode reproduces does not give the epsilon it claims.
         let sigma = classic_sigma(10.0, 0.1, 1.0, Mode::Paper).unwrap();
         assert!(delta(10.0, 1.0 / sigma).unwrap() > 0.1);
     }

@@ -1,9 +1,8 @@
-//! What may be promised: one sentence for a person, one table for legal, one JSON for a machine.
+//! The privacy guarantee, as one sentence, as a table and as JSON.
 //!
-//! A guarantee is made from a priced [`Curve`], never from a claim: in `paper` mode the claim stands beside
-//! the number that really holds. It is the price of an event. Whether some code really does what the event says is known only of code
-//! that owns the aggregator or randomiser which stated the event; of any other code a guarantee is [`Guarantee::stated`], and every
-//! form of it says "stated, not checked".
+//! A guarantee is computed from a priced [`Curve`], never from a claim: in `paper` mode it shows the publication's claim beside the number
+//! that holds. It is the price of an event. Only code that owns the aggregator or randomiser which stated the event is known to do what the
+//! event describes; the guarantee of any other code is [`Guarantee::stated`], and every form of it says "stated, not checked".
 
 use std::fmt;
 
@@ -19,7 +18,7 @@ use crate::{Result, error::probability};
 /// The delta at which a pure guarantee is stated, since every guarantee has one.
 pub(crate) const PURE_DELTA: f64 = 1e-12;
 
-/// A privacy guarantee with everything it rests on.
+/// A privacy guarantee with its conditions and warnings.
 ///
 /// ```
 /// use reticent::privacy::{Event, Guarantee, TrustModel};
@@ -43,7 +42,7 @@ pub struct Guarantee {
     /// The epsilon that holds with delta = 0, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pure_epsilon: Option<f64>,
-    /// The run used noise that protects nobody.
+    /// The run used seeded noise, which protects nobody.
     simulated: bool,
     conditions: Vec<String>,
     warnings: Vec<String>,
@@ -55,7 +54,8 @@ pub struct Guarantee {
 }
 
 impl Guarantee {
-    /// Prices `event`, all that one interaction goes into, and states the smallest epsilon that holds with `delta`.
+    /// Prices `event`, which describes everything that is released from one interaction, and states the smallest epsilon that holds with
+    /// `delta`.
     pub fn of(event: &Event, model: TrustModel, delta: f64) -> Result<Self> {
         probability("delta", delta)?;
         check_model(event, model)?;
@@ -71,7 +71,7 @@ impl Guarantee {
             mode: Mode::Exact,
             claimed: None,
             tightness: curve.tightness(),
-            // An infinite one says nothing.
+            // An infinite epsilon is not worth reporting.
             pure_epsilon: event.total_pure_epsilon().filter(|epsilon| epsilon.is_finite()),
             simulated: false,
             conditions: conditions_of(event),
@@ -100,7 +100,7 @@ impl Guarantee {
         Self::of_mixture(&[(event.clone(), at_most)], model, delta)
     }
 
-    /// As [`Guarantee::of`] for a person who takes part with each of these events so many times at most.
+    /// As [`Guarantee::of`] for a person who takes part at most the given number of times with each of these events.
     pub fn of_mixture(parts: &[(Event, u64)], model: TrustModel, delta: f64) -> Result<Self> {
         let repeated = |(event, times): &(Event, u64)| Event::Repeated {
             event: Box::new(event.clone()),
@@ -120,7 +120,7 @@ impl Guarantee {
         self
     }
 
-    /// One more thing the guarantee rests on, said once.
+    /// Adds a condition of the guarantee, unless it is listed already.
     pub fn with_condition(mut self, condition: impl Into<String>) -> Self {
         let condition = condition.into();
         if !self.conditions.contains(&condition) {
@@ -129,7 +129,7 @@ impl Guarantee {
         self
     }
 
-    /// How many people there are, so that a delta above one in that many is warned of.
+    /// Adds a warning if delta exceeds `1 / people`.
     pub fn with_people(mut self, people: u64) -> Self {
         if self.delta * people as f64 > 1.0 {
             self.warnings.push(format!(
@@ -159,7 +159,7 @@ impl Guarantee {
         }
     }
 
-    /// Marks a guarantee that somebody states of code of their own, which the accountant has not seen. Nothing takes the mark off again.
+    /// Marks a guarantee that a user states about code of their own, which the accountant has not seen. The mark cannot be removed.
     pub fn stated(mut self) -> Self {
         if self.provenance != Provenance::Stated {
             self.provenance = Provenance::Stated;
@@ -170,12 +170,12 @@ impl Guarantee {
         self
     }
 
-    /// Where it comes from.
+    /// Whether the guarantee was computed or stated.
     pub fn provenance(&self) -> Provenance {
         self.provenance
     }
 
-    /// Marks a run on simulation noise: the numbers are those of the same run on secure noise.
+    /// Marks a run on simulation noise: its numbers are those that the same run on secure noise would have.
     pub fn simulated(mut self) -> Self {
         self.simulated = true;
         self.warnings.push(
@@ -232,12 +232,12 @@ impl Guarantee {
         &self.curve
     }
 
-    /// What the guarantee rests on.
+    /// The conditions under which the guarantee holds.
     pub fn conditions(&self) -> &[String] {
         &self.conditions
     }
 
-    /// What a careful reader should be told.
+    /// Warnings for the reader.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -250,7 +250,7 @@ impl Guarantee {
         }
         rows.extend([
             ("trust model", self.model.to_string()),
-            // A number below what anybody would call private needs no thirty digits.
+            // A tiny epsilon is rounded up to four digits; larger ones are printed in full.
             (
                 "epsilon",
                 if self.epsilon < 1e-4 {
@@ -271,13 +271,13 @@ impl Guarantee {
                 .to_string(),
             ),
         ]);
-        // How tight the price of a stated event is says nothing of the code.
+        // For a stated guarantee, tightness of the price says nothing about the code.
         if self.provenance == Provenance::Computed {
-            let words = match self.tightness {
+            let text = match self.tightness {
                 Tightness::Exact => "exact: attained, no smaller number is true",
                 Tightness::UpperBound => "upper bound",
             };
-            rows.push(("tightness", words.to_string()));
+            rows.push(("tightness", text.to_string()));
         }
         if let Some(claim) = &self.claimed {
             rows.push(("claimed", claim.to_string()));
@@ -301,7 +301,7 @@ impl Guarantee {
     }
 }
 
-/// `value` rounded up to four digits; what exceeds a digit by less than 1e-9 is rounding, not privacy.
+/// `value` rounded up to four digits; an excess of less than 1e-9 over a digit is taken for rounding error.
 fn rounded_up(value: f64) -> String {
     if !value.is_finite() || value >= 1e9 {
         return value.to_string();
@@ -391,9 +391,9 @@ mod tests {
         assert_eq!(pure(&both), Some(4.5));
         let with_gaussian = Event::Composed { events: vec![laplace, gaussian(4.0)] };
         assert_eq!(pure(&with_gaussian), None);
-        let words = Guarantee::of(&both, TrustModel::Local, 1e-9).unwrap();
-        assert!(words.to_string().contains("(1.5000, 0) in real arithmetic"), "{words}");
-        assert!(words.table().contains("(1.5000, 0)"), "{}", words.table());
+        let guarantee = Guarantee::of(&both, TrustModel::Local, 1e-9).unwrap();
+        assert!(guarantee.to_string().contains("(1.5000, 0) in real arithmetic"), "{guarantee}");
+        assert!(guarantee.table().contains("(1.5000, 0)"), "{}", guarantee.table());
     }
 
     #[test]
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn words_never_promise_more_than_numbers() {
+    fn the_printed_epsilon_is_never_below_the_number() {
         let text = |sigma: f64, delta| {
             Guarantee::of(&gaussian(sigma), TrustModel::Joint, delta).unwrap().epsilon_text()
         };
@@ -442,7 +442,7 @@ mod tests {
         assert!(stated.table().contains("stated, not checked"));
         assert!(!stated.table().contains("attained"));
         assert!(stated.epsilon_text().ends_with("(stated, not checked)"));
-        // Whatever is done to it later.
+        // The mark stays after later changes.
         let later = stated.stated().with_condition("x").with_people(5).simulated();
         let later = later.with_claim(&Claim::new(1.0, 1e-6, "somebody")).unwrap();
         assert_eq!(later.provenance(), Provenance::Stated);

@@ -1,4 +1,4 @@
-//! The words a guarantee is made of: who is trusted, what is protected, whose constants, what was claimed.
+//! The terms of a guarantee: trust model, unit of protection, mode, provenance, and a publication's claim.
 
 use std::fmt;
 
@@ -60,14 +60,14 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provenance {
-    /// The accountant priced the event of the aggregator or randomiser that the learner owns.
+    /// Computed: the accountant priced the event of the aggregator or randomiser that the learner owns.
     #[default]
     Computed,
-    /// Somebody says so of code that the accountant knows nothing of.
+    /// Stated by a user about code that the accountant has not seen.
     Stated,
 }
 
-/// What somebody says that a mechanism gives. It changes no guarantee: it is printed beside what the accountant finds.
+/// A guarantee that a publication or a user claims. It changes no guarantee: it is printed beside what the accountant finds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -117,7 +117,7 @@ pub struct CheckedClaim {
 }
 
 impl CheckedClaim {
-    /// Whether the accountant proves the claim of the mechanism as built.
+    /// Whether the accountant proves the claim for the mechanism as implemented.
     pub fn holds(&self) -> bool {
         self.true_delta <= self.delta
     }

@@ -1,4 +1,4 @@
-//! The price list: worst prefix deviation of every mechanism at equal exact privacy.
+//! Worst prefix deviation of every mechanism at equal exact privacy.
 //!
 //! In the units of Shariff and Sheffet: contributions `x x^T` with `|x|^2 <= 2`, so a weighted sensitivity
 //! of 2, released after each of n rounds. A factorisation costs `2 ||C||_col ||B||_row / mu`. Below all of
@@ -36,7 +36,7 @@ pub struct PrefixDeviations {
     pub doubling: f64,
     /// The default: BLT over the capped geometric schedule.
     pub capped: f64,
-    /// No factorisation that releases after every round does better.
+    /// Lower bound for every factorisation that releases after every round.
     pub lower_bound: f64,
 }
 
@@ -72,7 +72,7 @@ pub fn prefix_deviations(mu: f64, rounds: u64) -> Result<PrefixDeviations> {
     })
 }
 
-/// What the paper's own constants give: `4 sqrt(m) L^2 ln(4/delta) / epsilon` per node, m nodes in a prefix.
+/// The deviation with the paper's own constants: `4 sqrt(m) L^2 ln(4/delta) / epsilon` per node, m nodes in a prefix.
 pub fn paper_tree_deviation(epsilon: f64, delta: f64, rounds: u64) -> f64 {
     let levels = f64::from(paper_levels(rounds));
     4.0 * levels * SENSITIVITY * (4.0 / delta).ln() / epsilon
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn rounds_out_of_range_are_refused() {
         assert!(prefix_deviations(0.0, 1000).is_err());
         assert!(prefix_deviations(1.0, 0).is_err());
     }

@@ -5,15 +5,15 @@
 //! ```
 //!
 //! A node sums the matrices `a a^T` of rows `a = [x; y]`. Their corner `y^2` is never released; dropping it is
-//! post-processing, so it may as well be zero before the noise.
+//! post-processing, so it is set to zero before the noise is added.
 //!
-//! **Exactly m nodes.** On a level where a prefix has no node stands a dummy: noise without data. The paper does not say how
+//! **Exactly m nodes.** A level without a node of the prefix has a dummy: noise without data. The paper does not say how
 //! long a dummy stays; here as long as a node of its level would, until the level's binary digit changes. So the noise of
 //! every prefix is `Wishart(L~^2 I, m k)`. Its mean `m k L~^2 I` stays in the release: it is the learner's regulariser.
 //!
 //! **Guarantee.** Theorem 8 (Sheffet 2015, Theorem 4.1): with `epsilon_0 < 1`, `delta_0 < 1/e` and
 //! `k >= d + 1 + 28 epsilon_0^-2 ln(4/delta_0)`, a noisy node is (epsilon_0, delta_0)-DP for replacing one row of norm at most
-//! L~. (`oracles/test_wishart.py` confirms it from the exact chi-square law, with much to spare.) A row lies in one node a
+//! L~. (`oracles/test_wishart.py` confirms it from the exact chi-square law, with a wide margin.) A row lies in one node a
 //! level at most, every node has noise of its own, and dummies hold no data. Given everything released before, neighbours
 //! differ in that one row: m events compose, also for streams chosen adaptively.
 //!
@@ -51,18 +51,18 @@ pub fn wishart_degrees(dimension: usize, epsilon: f64, delta: f64) -> f64 {
     (dimension + 1) as f64 + (28.0 / (epsilon * epsilon) * (4.0 / delta).ln()).ceil()
 }
 
-/// `(j epsilon, delta_j)`: what one level costs a person with j contributions.
+/// `(j epsilon, delta_j)`: the cost of one level for a person with j contributions.
 pub(super) fn level_budget(epsilon: f64, delta: f64, contributions: u64) -> Result<(f64, f64)> {
     let group = contributions as f64 * epsilon;
     let lost = if contributions == 1 { delta } else { delta * group.exp_m1() / epsilon.exp_m1() };
     if lost < 1.0 {
         return Ok((group, lost));
     }
-    let remedy = "so many changed rows leave no promise under Wishart noise: give fewer, or ask for a smaller delta";
+    let remedy = "with this many contributions Wishart noise gives no guarantee: give fewer, or ask for a smaller delta";
     Err(Error::invalid("contributions_per_person", contributions, remedy))
 }
 
-/// A tree with Wishart noise at work.
+/// The running state of a tree with Wishart noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct WishartSums {
     tree: Tree,
@@ -127,7 +127,7 @@ impl WishartSums {
             && self.law().is_ok()
     }
 
-    /// The next prefix, in grid units. The law was checked at the start: an error, which changes nothing, does not come.
+    /// The next prefix, in grid units. The law was checked at the start, so no error is expected; an error would change nothing.
     pub(super) fn step(&mut self, entries: &[i128], source: &mut impl Noise) -> Result<Vec<f64>> {
         let law = self.law()?;
         self.step += 1;
@@ -137,7 +137,7 @@ impl WishartSums {
             .enumerate()
             .map(|(coordinate, &entry)| complete(&mut self.exact, level, coordinate, entry))
             .collect();
-        // Digits below the one that has just become 1 are 0 again; before the first step no level has anything.
+        // Digits below the one that has just become 1 are 0 again; before the first step every level is empty.
         let changed = if self.step == 1 { self.noisy.len() } else { level + 1 };
         let dummy = vec![0; node.len()];
         for index in 0..changed {
@@ -158,7 +158,7 @@ impl WishartSums {
         Wishart::new(self.clipper.domain().dimension() + 1, self.degrees, self.scale)
     }
 
-    /// Where each coordinate stands in the matrix of `[x; y]`.
+    /// The row and column of each coordinate in the matrix of `[x; y]`.
     fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let d = self.clipper.domain().dimension();
         (0..d)
@@ -166,7 +166,7 @@ impl WishartSums {
             .chain((0..d).map(move |row| (row, d)))
     }
 
-    /// A node plus a draw of its own, rounded to the noise's grid.
+    /// A node plus an independent draw, rounded to the grid of the noise.
     fn randomize(
         &self,
         law: &Wishart,
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_exact_under_the_noise_and_nothing_lies_below_its_grid() {
+    fn sums_minus_noise_are_exact_and_releases_lie_on_the_noise_grid() {
         let (mut with, mut without) = (start(), start());
         let (mut noise, mut same) = (Seeded(3), Seeded(3));
         let mut exact = [0_i128; 5];
@@ -285,7 +285,7 @@ mod tests {
 
     /// False alarm: 6 deviations of a mean of 4000 squares in 5 places, 1e-8.
     #[test]
-    fn deviations_are_what_the_noise_does() {
+    fn deviations_agree_with_simulated_noise() {
         const TRIALS: usize = 4000;
         let mean = f64::from(LEVELS) * start().degrees * SQUARED;
         let mut squares = [0.0; 5];
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_theorem_8_does_not_cover_is_refused() {
+    fn parameters_outside_theorem_8_are_refused() {
         let tree = Tree::new(40, None).unwrap();
         let refused = |domain, epsilon, delta| match WishartSums::new(domain, tree, epsilon, delta)
         {

@@ -1,8 +1,9 @@
 //! Losses of paper 4: the running sum of gradient estimates, a value protected where it arises, and the points that are played.
 //!
 //! Under a curator the releases of the learner's running sum are attacked by `sums`, on a stream built from the plan's own public numbers
-//! (sensitivity, batch, horizon, mechanism); an attack is only made if the accountant gives that stream the very curve of the plan. The
-//! second adversary plays the learner that a trial plays and sees the points only: the first loss highest against lowest.
+//! (sensitivity, batch, horizon, mechanism); the attack is made only if the accountant gives that stream the same curve as the plan. The
+//! second adversary runs the learner of a trial and sees only the points that it plays; the first loss is the highest in one world and the
+//! lowest in the other.
 
 use reticent::{
     convex::{AnySet, DecisionSet, LinearOracle, PrivateBanditParams, Protection},
@@ -18,7 +19,7 @@ use crate::Result;
 /// Runs of each world.
 const SAMPLES: u64 = 100_000;
 
-/// Attacks on the promise of a bandit on a set.
+/// Attacks on the guarantee of a bandit on a set.
 pub fn attacks(
     params: &PrivateBanditParams,
     set: AnySet,
@@ -74,7 +75,7 @@ fn stream<O: LinearOracle>(
     })
 }
 
-/// Batches that are played, and coordinates of a point that are looked at, at most.
+/// The largest numbers of batches that are played and of coordinates of a point that are examined.
 pub const BATCHES: u64 = 4;
 /// See [`BATCHES`].
 pub const COORDINATES: usize = 8;

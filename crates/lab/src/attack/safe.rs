@@ -1,6 +1,6 @@
 //! Answers of an agent (paper 3): the coordinator is the adversary and sees the report.
 //!
-//! A response at one end of its range against one at the other; an agent that answers often is attacked by the sum of its answers.
+//! The worlds have responses at opposite ends of the range; an agent that answers often is attacked through the sum of its answers.
 
 use reticent::{
     privacy::Guarantee,
@@ -12,10 +12,10 @@ use crate::Result;
 
 /// Runs of each world.
 const SAMPLES: u64 = 100_000;
-/// Answers that are looked at, at most.
+/// The largest number of answers examined.
 const MOST_ANSWERS: u64 = 64;
 
-/// Attacks on the agent with the weakest promise: one answer, and several.
+/// Attacks on the agent with the weakest guarantee: one answer, and several.
 pub fn attacks(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Attack>> {
     let mut weakest: Option<(usize, Guarantee)> = None;
     for (index, agent) in plan.agents().iter().enumerate() {

@@ -82,7 +82,7 @@ fn setup(setting: &Setting, rule: Rule) -> Result<CoordinatorParams> {
     Ok(Learner::new(&algorithm, setting, 1)?.plan().params().clone())
 }
 
-/// Fifty agents, five dimensions: on the paper's simplex, whose walls all meet, or on a feeder.
+/// Fifty agents, five dimensions: on the paper's simplex, where all facets intersect, or on a feeder.
 fn fifty(simplex: bool) -> Result<Setting> {
     let lines = AgentsToml {
         feeder: Some(Feeder { appliances: 5, ..Feeder::default() }),

@@ -1,4 +1,4 @@
-//! Everything that reads bytes from outside, in one file although it is long: a reader without a target is missing from this list.
+//! The fuzz targets: every reader of external bytes. They are in one file, although it is long, so that a missing reader is easy to notice.
 
 use std::path::Path;
 
@@ -28,19 +28,19 @@ use crate::{
     safe::{PlanFile, SafeSetToml},
 };
 
-/// What is done with an input.
+/// The function that is fuzzed.
 type Reader = Box<dyn Fn(&[u8])>;
 
-/// A reader, with inputs to begin from.
+/// A reader with its seed inputs.
 pub(super) struct Target {
     pub(super) name: &'static str,
     pub(super) seeds: Vec<Vec<u8>>,
-    /// Inputs are saved states, whose checksum is to be right.
+    /// Inputs are saved states, whose checksums are recomputed after mutation.
     pub(super) sealed: bool,
     pub(super) read: Reader,
 }
 
-/// All of them.
+/// All targets.
 pub(super) fn all() -> Vec<Target> {
     let mut targets = texts();
     targets.extend(messages());
@@ -52,7 +52,7 @@ pub(super) fn all() -> Vec<Target> {
     targets
 }
 
-/// What is stored and what travels, as this build writes it: the first seed of each.
+/// Saved states and messages as this build writes them: the first seed of each target.
 pub(super) fn stored() -> Vec<(String, Vec<u8>)> {
     let named = |ending: &'static str| {
         move |mut target: Target| (format!("{}{ending}", target.name), target.seeds.swap_remove(0))
@@ -61,7 +61,7 @@ pub(super) fn stored() -> Vec<(String, Vec<u8>)> {
     messages.chain(states().into_iter().map(named(".bin"))).collect()
 }
 
-/// The files of a folder whose names end so; none if there is no folder.
+/// The files of a folder with this extension; none if the folder does not exist.
 fn files(folder: &Path, ending: &str) -> Vec<Vec<u8>> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
@@ -86,7 +86,7 @@ fn texts() -> Vec<Target> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut experiments = files(&examples, ".toml");
     experiments.extend(files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("audits"), ".toml"));
-    // Reading a large table again and again is slow and teaches nothing.
+    // Reading a large table repeatedly is slow and finds nothing new.
     experiments.retain(|text| text.len() < 6000);
     let csv = b"age,visits,label\n39, 2,1\n\"41\",3,-1\n# comment\n1e3,-0.5,1\n".to_vec();
     let rows =
@@ -142,7 +142,7 @@ fn shuffled(aggregation: Aggregation) -> ShuffleParams {
 
 fn report(plan: &reticent::bandit::LocalPlan, model: &Model, seed: u64) -> Report {
     let mut person = plan.person(0, FastNoise::seeded(seed)).expect("level 0");
-    person.report(model, &[0.6, 0.8], 0.5).expect("a sound report")
+    person.report(model, &[0.6, 0.8], 0.5).expect("a valid report")
 }
 
 fn messages() -> Vec<Target> {

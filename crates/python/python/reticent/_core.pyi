@@ -1,4 +1,4 @@
-"""Types of the compiled part; see `reticent` for what people import."""
+"""Types of the compiled part; import `reticent` instead."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,7 +8,7 @@ import numpy
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import Self
 
-# A word or a dictionary, as an experiment file writes it.
+# A string or a dictionary, in the form of an experiment file.
 _Described = str | dict[str, Any]
 _ArmsLike = Arms | ArrayLike
 

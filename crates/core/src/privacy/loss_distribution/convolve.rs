@@ -26,7 +26,7 @@ use crate::{Error, Result};
 
 /// Longest transform; longer sums are taken on a coarser grid.
 const LONGEST: usize = 1 << 21;
-/// The bulk of the sum is all but `e^-BULK` of it below.
+/// The bulk of the sum is all of its mass except `e^-BULK` at the lower end.
 const BULK: f64 = 4.6;
 /// Untilting may magnify the transform's errors by `e^GROWTH` at the low end of the bulk. For a Gaussian
 /// sum this puts the centre at 3.7 standard deviations, halfway between the bulk and delta = 1e-13.
@@ -98,7 +98,7 @@ struct Moments {
 }
 
 impl Moments {
-    /// Of one part: sums from the end where the weights are largest, so nothing overflows.
+    /// The moments of one part, summed from the end with the largest weights, so that nothing overflows.
     fn of(one: &PrivacyLossDistribution, tilt: f64) -> Self {
         let (mut sum, mut first, mut second, mut weight, mut distance) = (0.0, 0.0, 0.0, 1.0, 0.0);
         let decay = (-tilt.abs()).exp();
@@ -127,7 +127,7 @@ impl Moments {
         }
     }
 
-    /// Of the whole sum.
+    /// The moments of the whole sum.
     fn of_sum(parts: &Parts, tilt: f64) -> Self {
         parts.iter().fold(Self::default(), |all, (one, times)| {
             let (part, times) = (Self::of(one, tilt), *times as f64);
@@ -219,7 +219,7 @@ impl Window {
                 let size = value.norm();
                 bound.0 += *times as f64 * size.ln();
                 bound.1 += *times as f64 * (size + rounding * weight).ln();
-                // One unit below the final threshold, for what later parts may add by rounding.
+                // One unit below the final threshold, because later parts may add rounding errors.
                 *product *= if bound.1 > -TAIL - 1.0 { power(value, *times) } else { 0.0.into() };
             }
         }

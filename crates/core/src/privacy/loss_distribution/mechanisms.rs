@@ -31,7 +31,7 @@ const FEW_ATOMS: u64 = 4096;
 /// The distribution of a checked event.
 pub(super) fn discretize(event: &Event, interval: f64) -> Result<PrivacyLossDistribution> {
     let largest = largest_loss(event)?;
-    // (0, delta)-DP has no loss but the infinite one.
+    // (0, delta)-DP: the loss is 0 or infinite.
     if largest == 0.0 && !matches!(event, Event::Approximate { .. }) {
         return PrivacyLossDistribution::nothing(interval);
     }
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused() {
+    fn unknown_events_are_refused() {
         let once = Event::Pure { epsilon: 1.0 };
         let twice = Event::Repeated { event: Box::new(once), times: 2 };
         let error = PrivacyLossDistribution::of(&twice, 0.1).unwrap_err();

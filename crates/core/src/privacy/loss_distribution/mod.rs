@@ -183,7 +183,7 @@ impl PrivacyLossDistribution {
         self.masses.iter().enumerate().map(|(i, &mass)| (self.loss(i), mass))
     }
 
-    /// Least `delta` with which `(epsilon, delta)`-DP is proven. Anything that is not a number gets 1.
+    /// Least `delta` with which `(epsilon, delta)`-DP is proven. NaN gives 1.
     pub fn delta(&self, epsilon: f64) -> f64 {
         if epsilon.is_nan() {
             return 1.0;

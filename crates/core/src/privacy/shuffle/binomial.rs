@@ -47,7 +47,7 @@ pub fn group_binomial(trials: u64, chance: f64, most_groups: usize) -> (Vec<(u64
         .zip(terms.chunks(width))
         .map(|(least, chunk)| (least, chunk.iter().sum::<f64>() * up))
         .collect();
-    // What lies below is at most a geometric series with the first ratio left out.
+    // The mass below is at most a geometric series with the ratio of the first omitted terms.
     let first = lowest as f64;
     let ratio = first / ((n - first + 1.0) * odds);
     let rest = if lowest > 0 { NEGLIGIBLE / (1.0 - ratio) * up } else { 0.0 };

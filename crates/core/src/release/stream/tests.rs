@@ -216,7 +216,7 @@ fn an_old_state_is_refused_or_charged() {
     // The same old bytes a second time: the caller's log knows of the first charge, the bytes do not.
     let again = PrivateSum::<Seeded>::resume_charged(&bytes, 4, 1).unwrap();
     assert!((mu(&again) / mu(&sum) - 3f64.sqrt()).abs() < 1e-12);
-    // A state that is not stale costs nothing.
+    // A state that is not stale is not charged.
     assert_eq!(PrivateSum::<Seeded>::resume_charged(&bytes, 1, 0).unwrap().replays(), 0);
 }
 
@@ -234,11 +234,11 @@ fn replayed_noise_would_show_the_data_and_refreshed_noise_does_not() {
         let difference = |other: &Release| [0, 1].map(|c| seen.sums()[c] - other.sums()[c]);
         let leak = difference(&replayed);
         assert!((leak[0] - 0.5).abs() < 1e-9 && (leak[1] + 1.0).abs() < 1e-9, "{leak:?}");
-        // Charged, the same attack meets independent noise.
+        // After a charged resume the noise is independent and the attack fails.
         let mut charged = PrivateSum::<Seeded>::resume_charged(&bytes, 2, 0).unwrap();
         let hidden = difference(&run(&mut charged, [0.25, 0.5]));
         assert!((hidden[0] - 0.5).abs() > 1e-3 && (hidden[1] + 1.0).abs() > 1e-3, "{hidden:?}");
-        // So does a copy that says it is one; it pays, and one that was only moved does not.
+        // The same holds for a declared copy, which is charged; a state that was only moved is not.
         let mut copy = PrivateSum::<Seeded>::resume(&bytes, 1).unwrap();
         copy.branch().unwrap();
         assert!((mu(&copy) / mu(&sum) - 2f64.sqrt()).abs() < 1e-12);
@@ -247,7 +247,7 @@ fn replayed_noise_would_show_the_data_and_refreshed_noise_does_not() {
     }
 }
 
-/// No key is in a saved state: what is restored twice draws other noise each time, whoever restores it and however.
+/// A saved state contains no key: each stream restored from it draws different noise, whichever function restores it.
 #[test]
 fn two_restored_copies_never_add_the_same_secure_noise() {
     for mechanism in MECHANISMS {
@@ -267,7 +267,7 @@ fn two_restored_copies_never_add_the_same_secure_noise() {
     }
 }
 
-/// A key that stays in memory would be copied with the process or the machine: each release has one of its own.
+/// A key kept in memory would be copied with the process or the machine, so each release takes a new key.
 #[test]
 fn every_release_is_drawn_under_a_new_key() {
     let domain = Domain::Vector { dimension: 1, bound: 1.0 };
@@ -277,7 +277,7 @@ fn every_release_is_drawn_under_a_new_key() {
         let contribution = sum.clip(&[0.5]).unwrap();
         sum.absorb(&contribution).unwrap().unwrap().sums()[0]
     };
-    // The clones begin with one key.
+    // The clones start with the same key.
     let [one, other] = [0, 1].map(release);
     assert_ne!(one, other);
 }
