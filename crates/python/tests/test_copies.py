@@ -248,19 +248,10 @@ SAVING = {
 
 
 @pytest.mark.parametrize("name", SAVING)
-def test_whoever_saves_draws_from_a_new_key(name):
-    """Saved bytes hold the key. Nothing else changes between two saves, so they would be equal if the key went on in use.
-
-    A new key differs from the old one in more than 16 of its 32 bytes, but for once in 10^30. Besides it a position in the stream and the
-    checksums of up to four envelopes, one in another, may differ.
-    """
+def test_no_saved_bytes_hold_a_key(name):
+    """Every release is drawn under a new key of the system: were one saved, two saves around a draw from the system would differ."""
     learner = SAVING[name]()
-    saves = [learner.save() for _ in range(3)]
-    if name in ("joint", "convex", "convex, local", "coordinator"):
-        _, (_, _, (state, *_)) = learner.__reduce__()
-        saves += [state, learner.save()]
-    for old, new in zip(saves, saves[1:]):
-        assert len(old) == len(new) and 16 < sum(a != b for a, b in zip(old, new)) <= 32 + 8 + 4 * 8 + 1
+    assert learner.save() == learner.save()
 
 
 def test_without_noise_two_saves_are_the_same():

@@ -60,7 +60,7 @@ impl AnytimeParams {
             return Err(Error::invalid("epoch", epoch, remedy));
         }
         let horizon = 1 << epoch;
-        let ridge = (horizon as f64).powf(-self.power);
+        let ridge = libm::pow(horizon as f64, -self.power);
         let plain = OnlineUcbParams { horizon, ridge, ..self.base.clone() };
         // A proved width rests on a gradient bound that grows with the epoch.
         match plain.width {

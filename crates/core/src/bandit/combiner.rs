@@ -114,8 +114,8 @@ impl CombinerParams {
         let rounds = self.base.horizon as f64;
         let epsilon = self.base.randomizer.epsilon;
         let dimension = self.base.randomizer.bounds.dimension as f64;
-        let log = libm::log(rounds).powf(1.5);
-        let (reach, root) = (epsilon * rounds.powf(0.125), (dimension * rounds).sqrt());
+        let log = libm::pow(libm::log(rounds), 1.5);
+        let (reach, root) = (epsilon * libm::pow(rounds, 0.125), (dimension * rounds).sqrt());
         let first = Plan {
             scale: self.anytime_constant * log * dimension.sqrt() * (reach + 1.0) / reach,
             power: 0.75,
@@ -135,9 +135,9 @@ impl CombinerParams {
         for plan in &mut plans {
             let Plan { scale, power: a, rate, .. } = *plan;
             let ratio = (1.0 - a) / a;
-            let factor = ((1.0 - a) / a).powf(ratio) * (1.0 + a).powf(1.0 / a);
-            plan.target = scale * rounds.powf(a)
-                + factor * scale.powf(1.0 / a) * rounds * rate.powf(ratio)
+            let factor = libm::pow((1.0 - a) / a, ratio) * libm::pow(1.0 + a, 1.0 / a);
+            plan.target = scale * libm::pow(rounds, a)
+                + factor * libm::pow(scale, 1.0 / a) * rounds * libm::pow(rate, ratio)
                 + 288.0 * log * rounds * rate
                 + (all - 1.0 / rate);
         }
@@ -150,7 +150,7 @@ impl CombinerParams {
         let inner = libm::log(spread.max(std::f64::consts::E));
         let rounds = self.base.horizon as f64;
         let log = libm::log(rounds.powi(3) * bases as f64 * inner / self.alpha);
-        plan.scale * count.powf(plan.power) + self.deviation_constant * (spread * log).sqrt()
+        plan.scale * libm::pow(count, plan.power) + self.deviation_constant * (spread * log).sqrt()
     }
 
     /// U of every base.

@@ -237,7 +237,7 @@ impl PrivateBanditParams {
     /// `D n'^(1/2) / T^(1/4)`.
     fn unit_smoothing(&self, shape: &Shape) -> f64 {
         let dimension = shape.hull().dimension() as f64;
-        shape.diameter() * dimension.sqrt() / (self.horizon as f64).powf(0.25)
+        shape.diameter() * dimension.sqrt() / libm::pow(self.horizon as f64, 0.25)
     }
 
     fn checked_batch(&self) -> Result<u64> {

@@ -85,7 +85,7 @@ impl Cholesky {
         let mut rest = x.to_vec();
         for k in 0..self.dimension {
             let diagonal = self.lower[triangle(k) + k];
-            let longer = diagonal.hypot(rest[k]);
+            let longer = libm::hypot(diagonal, rest[k]);
             let (cosine, sine) = (diagonal / longer, rest[k] / longer);
             self.lower[triangle(k) + k] = longer;
             for (i, rest) in rest.iter_mut().enumerate().skip(k + 1) {

@@ -94,8 +94,8 @@ fn sweep(matrix: &mut [Vec<f64>], vectors: &mut [Vec<f64>]) -> bool {
             rotated = true;
             // The smaller root of t^2 + 2 theta t - 1 = 0 keeps the angle within 45 degrees.
             let theta = (matrix[q][q] - matrix[p][p]) / (2.0 * off);
-            let tangent = theta.signum() / (theta.abs() + theta.hypot(1.0));
-            let cosine = 1.0 / tangent.hypot(1.0);
+            let tangent = theta.signum() / (theta.abs() + libm::hypot(theta, 1.0));
+            let cosine = 1.0 / libm::hypot(tangent, 1.0);
             let sine = tangent * cosine;
             for row in matrix.iter_mut() {
                 rotate(row, p, q, cosine, sine);

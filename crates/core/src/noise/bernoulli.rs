@@ -102,7 +102,7 @@ pub(super) fn exp_coin<N: Noise + ?Sized>(
 #[inline]
 fn decide_in_floating_point(first: u64, x: f64, a: f64) -> Option<bool> {
     const WORD: f64 = 1.0 / 18_446_744_073_709_551_616.0;
-    let difference = first as f64 * (a * WORD) - (-x).exp();
+    let difference = first as f64 * (a * WORD) - libm::exp(-x);
     (difference.abs() >= TOO_CLOSE).then_some(difference < 0.0)
 }
 

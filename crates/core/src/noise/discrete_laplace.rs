@@ -74,7 +74,7 @@ impl DiscreteLaplace {
     /// The variance `2 e^(1/b) / (e^(1/b) - 1)^2`.
     pub fn variance(&self) -> f64 {
         // The same as 1 / (2 sinh(1/(2b))^2), which does not overflow to infinity over infinity.
-        0.5 / (0.5 * self.inverse_scale).sinh().powi(2)
+        0.5 / libm::sinh(0.5 * self.inverse_scale).powi(2)
     }
 
     /// The event for the accountant: one draw added to an integer of this sensitivity (in grid units).

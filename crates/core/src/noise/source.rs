@@ -93,7 +93,7 @@ pub trait Noise {
     /// A standard exponential, in floating point.
     #[inline]
     fn exponential(&mut self) -> f64 {
-        -self.uniform().ln()
+        -libm::log(self.uniform())
     }
 
     /// A standard normal, in floating point (Marsaglia's polar method): for directions and matrices that are rounded to a grid later, never
@@ -104,7 +104,7 @@ pub trait Noise {
             let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
             let square = x * x + y * y;
             if square < 1.0 && square > 0.0 {
-                return x * (-2.0 * square.ln() / square).sqrt();
+                return x * (-2.0 * libm::log(square) / square).sqrt();
             }
         }
     }

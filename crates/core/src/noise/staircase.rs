@@ -45,12 +45,12 @@ impl Staircase {
 
     /// The part of each stair's width that belongs to the higher stair: `1 / (1 + e^(epsilon/2))`.
     fn split(&self) -> f64 {
-        1.0 / (1.0 + (0.5 * self.epsilon).exp())
+        1.0 / (1.0 + libm::exp(0.5 * self.epsilon))
     }
 
     /// The mean of `|z|`: `sensitivity e^(epsilon/2) / (e^epsilon - 1)`.
     pub fn mean_size(&self) -> f64 {
-        0.5 * self.sensitivity / (0.5 * self.epsilon).sinh()
+        0.5 * self.sensitivity / libm::sinh(0.5 * self.epsilon)
     }
 
     /// `value` plus noise.
@@ -66,7 +66,7 @@ impl Staircase {
         // floor(E / epsilon) is geometric with ratio e^-epsilon.
         let stair = (noise.exponential() / self.epsilon).floor();
         // A higher stair of width g and height 1, beside a lower one of width 1 - g and height b.
-        let (split, ratio) = (self.split(), (-self.epsilon).exp());
+        let (split, ratio) = (self.split(), libm::exp(-self.epsilon));
         let higher = split / (split + (1.0 - split) * ratio);
         let position = if noise.uniform() < higher {
             split * noise.uniform()

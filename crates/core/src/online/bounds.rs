@@ -48,7 +48,7 @@ pub fn conjugate(potential: &Potential, competitor: f64, squares: f64) -> Result
         return Ok(-potential.value(0.0, squares)?);
     }
     let slope = |sum: f64| potential.slope(sum, squares).ln();
-    let target = u.ln();
+    let target = libm::log(u);
     // w(0) = 0 and w grows at least like L: bracket, then halve. Near L = 0 the gain u L is what counts, so the bracket may be absolute.
     let mut high = potential.gradient_bound();
     while slope(high) < target {
@@ -91,9 +91,9 @@ pub fn printed_theorem_10(gradient_bound: f64, b: f64, u: f64, squares: f64) -> 
     let root_pi = std::f64::consts::PI.sqrt();
     let first = 11.0
         * g
-        * ((u * 11.0 * g).ln() - 1.0 + (5f64.sqrt() * g * root_pi / (4.0 * b.sqrt())).ln());
-    let inner = 16.0 * u * u * total.powf(1.5) * root_pi / b.sqrt();
-    let second = (8.0 * total * inner.ln_1p()).sqrt();
+        * (libm::log(u * 11.0 * g) - 1.0 + libm::log(5f64.sqrt() * g * root_pi / (4.0 * b.sqrt())));
+    let inner = 16.0 * u * u * libm::pow(total, 1.5) * root_pi / b.sqrt();
+    let second = (8.0 * total * libm::log1p(inner)).sqrt();
     1.0 + u * first.max(second)
 }
 
@@ -105,21 +105,21 @@ pub fn corrected_theorem_10(gradient_bound: f64, b: f64, u: f64, squares: f64) -
         return 1.0;
     }
     let near = u * (2.0 * total).sqrt();
-    let middle = u * (2.0 * total * (4.0 * PI * E * u * u * total * (total / b)).ln_1p()).sqrt();
+    let middle = u * (2.0 * total * libm::log1p(4.0 * PI * E * u * u * total * (total / b))).sqrt();
     let rate = 12.5 * g;
-    let far = rate * u * ((rate * u * 5.0 * 5f64.sqrt() * g * (PI / b).sqrt()).ln() - 1.0);
+    let far = rate * u * (libm::log(rate * u * 5.0 * 5f64.sqrt() * g * (PI / b).sqrt()) - 1.0);
     1.0 + near.max(middle).max(far)
 }
 
 /// Theorem 12 as printed, at one value of `V_T`. It does not hold: see the head of this file.
 pub fn printed_theorem_12(gradient_bound: f64, u: f64, squares: f64) -> f64 {
     let (g, u, v) = (gradient_bound, u.abs(), squares);
-    let first = u * (8.0 * v).sqrt() * ((8.0 * u * u * v).ln_1p().sqrt() + 1.0);
+    let first = u * (8.0 * v).sqrt() * (libm::log1p(8.0 * u * u * v).sqrt() + 1.0);
     let ln_2 = std::f64::consts::LN_2;
     let second =
-        if u > 0.0 { u * 11.0 * g * ((u * 11.0 * g * ln_2).ln() - 1.0) + ln_2 } else { ln_2 };
+        if u > 0.0 { u * 11.0 * g * (libm::log(u * 11.0 * g * ln_2) - 1.0) + ln_2 } else { ln_2 };
     let root = (2.0 * v).sqrt();
-    let third = u * root + 1.0 + (2.0 * root).ln_1p();
+    let third = u * root + 1.0 + libm::log1p(2.0 * root);
     first.max(second).max(third)
 }
 
@@ -129,16 +129,16 @@ pub fn corrected_theorem_12(gradient_bound: f64, u: f64, squares: f64) -> f64 {
     let c = 0.2 / g;
     let root = u * (2.0 * v).sqrt();
     let near = root + ein(c * c * v);
-    let above_the_peak = (c * (0.5 * v).sqrt()).ln().max(0.0);
-    let middle = root * (1.0 + (2.0 * u * u * v).ln_1p().sqrt())
+    let above_the_peak = libm::log(c * (0.5 * v).sqrt()).max(0.0);
+    let middle = root * (1.0 + libm::log1p(2.0 * u * u * v).sqrt())
         + 1.0
         + above_the_peak
         + ein(3.0 * c * c * v);
-    let (rate, k) = (12.5 * g, (5.0 / (5.0 - 5f64.sqrt())).ln());
+    let (rate, k) = (12.5 * g, libm::log(5.0 / (5.0 - 5f64.sqrt())));
     // The tangent at the optimum without H, or at the start of the regime.
-    let tangent = (rate * (rate * u / k).ln()).max(2.0 * c * v).max(g);
+    let tangent = (rate * libm::log(rate * u / k)).max(2.0 * c * v).max(g);
     let p = u + 1.0 / tangent;
-    let far = rate * p * ((rate * p / k).ln() - 1.0) + k + ein(1.5 * c * tangent) - 1.0;
+    let far = rate * p * (libm::log(rate * p / k) - 1.0) + k + ein(1.5 * c * tangent) - 1.0;
     near.max(middle).max(far)
 }
 

@@ -64,10 +64,10 @@ pub(super) fn against(statistics: &Statistics, gradient_bound: f64, streams: usi
     if sum <= count {
         return None;
     }
-    let threshold = (2.0 * RATES.len() as f64 * streams as f64 / FALSE_ALARM).ln();
+    let threshold = libm::log(2.0 * RATES.len() as f64 * streams as f64 / FALSE_ALARM);
     let evidence = RATES
         .iter()
-        .map(|&rate| rate * sum - rate * rate * squares - count * rate.ln_1p())
+        .map(|&rate| rate * sum - rate * rate * squares - count * libm::log1p(rate))
         .fold(f64::NEG_INFINITY, f64::max);
     (evidence > threshold).then_some(evidence)
 }

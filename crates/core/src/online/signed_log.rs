@@ -48,7 +48,7 @@ impl SignedLog {
 
     /// The number itself, saturated at [`LARGEST_PREDICTION`].
     pub fn value(&self) -> f64 {
-        let size = self.ln.exp().min(LARGEST_PREDICTION);
+        let size = libm::exp(self.ln).min(LARGEST_PREDICTION);
         if self.negative { -size } else { size }
     }
 }

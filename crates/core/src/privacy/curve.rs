@@ -49,8 +49,8 @@ impl Curve {
         let slack = grid.slack(tau);
         // Below epsilon = 0: (P - e^-c Q)+ <= (P - Q)+ + (1 - e^-c) Q.
         let missing = (slack.shift - epsilon).max(0.0);
-        let shifted = self.base.delta((epsilon - slack.shift).max(0.0))? - (-missing).exp_m1();
-        Ok((slack.factor.exp() * shifted + tau).min(1.0))
+        let shifted = self.base.delta((epsilon - slack.shift).max(0.0))? - libm::expm1(-missing);
+        Ok((libm::exp(slack.factor) * shifted + tau).min(1.0))
     }
 
     /// The epsilon that holds with this delta.
@@ -59,7 +59,7 @@ impl Curve {
         let Some(grid) = self.grid else { return self.base.epsilon(delta) };
         let tau = (TAIL_SHARE * delta).max(f64::MIN_POSITIVE);
         let slack = grid.slack(tau);
-        let left = (delta - tau) * (-slack.factor).exp();
+        let left = (delta - tau) * libm::exp(-slack.factor);
         // The grid is too coarse, or delta too small, for the theorem to give a finite epsilon.
         if left.is_nan() || left < f64::MIN_POSITIVE {
             return Ok(f64::INFINITY);

@@ -236,7 +236,7 @@ impl Event {
             Event::Laplace { sensitivity, scale } => Some(sensitivity / scale),
             Event::DiscreteLaplace { sensitivity, scale } => Some(sensitivity as f64 / scale),
             Event::PrivUnit { cap, inside } => {
-                Some((inside * (1.0 - cap) / ((1.0 - inside) * cap)).ln())
+                Some(libm::log(inside * (1.0 - cap) / ((1.0 - inside) * cap)))
             }
             Event::RandomizedResponse { epsilon, .. }
             | Event::Pure { epsilon }

@@ -66,7 +66,7 @@ impl GridNoise {
         GridNoise {
             coordinates: self.coordinates + other.coordinates,
             sigma: self.sigma.min(other.sigma),
-            mu: self.mu.hypot(other.mu),
+            mu: libm::hypot(self.mu, other.mu),
         }
     }
 
@@ -84,7 +84,7 @@ impl GridNoise {
 
     pub(crate) fn slack(&self, tau: f64) -> Slack {
         let unit = 1.0 / (24.0 * self.sigma * self.sigma);
-        let x = -tau.ln();
+        let x = -libm::log(tau);
         let radius =
             self.mu + (self.coordinates + 2.0 * (self.coordinates * x).sqrt() + 2.0 * x).sqrt();
         let factor = self.coordinates * unit * (1.0 + unit);
@@ -102,7 +102,7 @@ pub(crate) fn largest_mu(epsilon: f64, delta: f64, coordinates: f64, sigma: f64)
         let remedy = format!("the grid alone costs {:e}: give more than that", slack.shift);
         return Err(Error::invalid("epsilon", epsilon, remedy));
     }
-    gaussian::mu(epsilon - slack.shift, (delta - tau) * (-slack.factor).exp())
+    gaussian::mu(epsilon - slack.shift, (delta - tau) * libm::exp(-slack.factor))
 }
 
 #[cfg(test)]

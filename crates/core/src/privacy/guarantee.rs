@@ -308,7 +308,7 @@ fn rounded_up(value: f64) -> String {
     }
     if value > 0.0 && value < 1e-3 {
         // Three digits after the point of the mantissa, upwards.
-        let unit = 10f64.powf(value.log10().floor() - 3.0);
+        let unit = libm::pow(10f64, libm::log10(value).floor() - 3.0);
         return format!("{:.3e}", ((value - 1e-9 * value) / unit).ceil() * unit);
     }
     format!("{:.4}", (((value - 1e-9) * 1e4).ceil() / 1e4).max(0.0))

@@ -96,7 +96,7 @@ impl FeatureRewardParams {
     /// How far two people's pairs can be apart: the two parts leave together and count together.
     pub fn sensitivity(&self) -> f64 {
         let (low, high) = self.bounds.rewards;
-        (2.0 * self.bounds.feature_bound).hypot(high - low)
+        libm::hypot(2.0 * self.bounds.feature_bound, high - low)
     }
 }
 

@@ -45,7 +45,7 @@ impl ValueGaussian {
             return Err(Error::invalid("reports", 0, "give a whole number above 0"));
         }
         let reports = reports as f64;
-        let mu = grid::largest_mu(epsilon, delta, reports, (NOISE_BITS - 1.0).exp2())?;
+        let mu = grid::largest_mu(epsilon, delta, reports, libm::exp2(NOISE_BITS - 1.0))?;
         ValueGaussian::with_deviation(low, high, (high - low) * reports.sqrt() / mu * MARGIN)
     }
 
@@ -53,8 +53,8 @@ impl ValueGaussian {
     pub fn with_deviation(low: f64, high: f64, sigma: f64) -> Result<Self> {
         finite_vector("low, high", &[low, high], 2)?;
         positive("range of values", high - low)?;
-        let exponent = (NOISE_BITS - positive("sigma", sigma)?.log2()).round();
-        let scale = exponent.exp2();
+        let exponent = (NOISE_BITS - libm::log2(positive("sigma", sigma)?)).round();
+        let scale = libm::exp2(exponent);
         let largest = low.abs().max(high.abs()) * scale;
         if exponent.abs() > 500.0 || largest > (1_u64 << 60) as f64 {
             let remedy = "noise and range are too many orders of magnitude apart for 64-bit integers; choose a budget nearer to the range";
@@ -70,7 +70,7 @@ impl ValueGaussian {
     }
 
     fn unit(&self) -> f64 {
-        f64::from(-self.exponent).exp2()
+        libm::exp2(f64::from(-self.exponent))
     }
 
     /// The deviation of the noise, in the units of the data.

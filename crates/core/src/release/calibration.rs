@@ -204,7 +204,7 @@ impl GridNoise {
 
     /// The sum of log2 of the sigmas, in grid units.
     pub(super) fn entropy_bits(&self) -> f64 {
-        self.laws.iter().map(|law| law.size().log2()).sum()
+        self.laws.iter().map(|law| libm::log2(law.size())).sum()
     }
 
     /// The smallest sigma or scale in grid units.

@@ -109,7 +109,7 @@ impl TryFrom<(Domain, i32, i32)> for Clipper {
     fn try_from((domain, feature_exponent, reward_exponent): (Domain, i32, i32)) -> Result<Self> {
         domain.check()?;
         let fits = |field, bound: f64, exponent: i32, most: f64| {
-            let bits = bound.log2() + f64::from(exponent);
+            let bits = libm::log2(bound) + f64::from(exponent);
             if exponent.abs() <= LARGEST_EXPONENT && (LEAST_BITS..=most).contains(&bits) {
                 return Ok(bits);
             }
@@ -152,17 +152,20 @@ impl Clipper {
             let remedy = "noise of this deviation is out of the range of a double; choose other units or a mu between 1e-4 and 1e4";
             return Err(Error::invalid("calibration", sigma, remedy));
         }
-        let free = NOISE_BITS - sigma.log2();
+        let free = NOISE_BITS - libm::log2(sigma);
         // The conversions saturate, and values out of range are refused.
         let exponents = match domain {
-            Domain::Vector { bound, .. } => (free.round().min((most - bound.log2()).floor()), 0.0),
+            Domain::Vector { bound, .. } => {
+                (free.round().min((most - libm::log2(bound)).floor()), 0.0)
+            }
             Domain::Symmetric { bound, .. } => {
-                ((free / 2.0).round().min((most / 2.0 - bound.log2()).floor()), 0.0)
+                ((free / 2.0).round().min((most / 2.0 - libm::log2(bound)).floor()), 0.0)
             }
             Domain::Regression { feature_bound, reward_bound, split, .. } => {
-                let (length, reward) = (feature_bound.log2(), reward_bound.log2());
+                let (length, reward) = (libm::log2(feature_bound), libm::log2(reward_bound));
                 let features = (free / 2.0).round().min((most / 2.0 - length).floor());
-                let rewards = (free - (reward - length - 0.5 * split.log2())).round() - features;
+                let rewards =
+                    (free - (reward - length - 0.5 * libm::log2(split))).round() - features;
                 (features, rewards.min((most - length - features - reward).floor()))
             }
         };
@@ -172,7 +175,7 @@ impl Clipper {
     /// The grid of about 2^22 units to each factor's bound, for noise that is never small against the data.
     pub(super) fn of_bounds(domain: Domain) -> Result<Self> {
         domain.check()?;
-        let exponent = |bound: f64| (NOISE_BITS / 2.0 - bound.log2()).round() as i32;
+        let exponent = |bound: f64| (NOISE_BITS / 2.0 - libm::log2(bound)).round() as i32;
         Clipper::try_from(match domain {
             Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => {
                 (domain, exponent(bound), 0)
@@ -269,13 +272,13 @@ impl Clipper {
     /// Largest absolute value of any entry, in units, as a power of two that is not exceeded.
     pub(super) fn entry_bits(&self) -> f64 {
         match self.domain {
-            Domain::Vector { bound, .. } => bound.log2() + f64::from(self.feature_exponent),
+            Domain::Vector { bound, .. } => libm::log2(bound) + f64::from(self.feature_exponent),
             Domain::Symmetric { bound, .. } => {
-                2.0 * (bound.log2() + f64::from(self.feature_exponent))
+                2.0 * (libm::log2(bound) + f64::from(self.feature_exponent))
             }
             Domain::Regression { feature_bound, reward_bound, .. } => {
-                let features = feature_bound.log2() + f64::from(self.feature_exponent);
-                features + features.max(reward_bound.log2() + f64::from(self.reward_exponent))
+                let features = libm::log2(feature_bound) + f64::from(self.feature_exponent);
+                features + features.max(libm::log2(reward_bound) + f64::from(self.reward_exponent))
             }
         }
     }

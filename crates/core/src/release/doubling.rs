@@ -201,7 +201,7 @@ impl Doubling {
     fn combine(&self, epoch: u64, inner: &GridNoise, inside: f64) -> Vec<f64> {
         let before = self.outer.factor().prefix_deviation(epoch);
         let parts = inner.deviations().iter().zip(self.outer_noise.deviations());
-        parts.map(|(inner, outer)| (inner * inside).hypot(outer * before)).collect()
+        parts.map(|(inner, outer)| libm::hypot(inner * inside, outer * before)).collect()
     }
 
     /// Deviation of every coordinate in prefix `step`.

@@ -227,7 +227,7 @@ impl PrivateSumParams {
 /// Rounds whose sums fit 128 bits, fraction included.
 fn longest(clipper: &Clipper) -> u64 {
     // The conversion saturates.
-    (HEADROOM_BITS - clipper.entry_bits()).exp2() as u64
+    libm::exp2(HEADROOM_BITS - clipper.entry_bits()) as u64
 }
 
 /// Parameters that have been checked, with the calibrated mechanism.

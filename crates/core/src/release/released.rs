@@ -64,7 +64,7 @@ impl Release {
     pub(crate) fn plus(&self, other: &Release, index: u64) -> Release {
         let sums = self.sums.iter().zip(&other.sums).map(|(a, b)| a + b).collect();
         let deviations = self.deviations.iter().zip(&other.deviations);
-        let deviations = deviations.map(|(a, b)| a.hypot(*b)).collect();
+        let deviations = deviations.map(|(a, b)| libm::hypot(*a, *b)).collect();
         let round = self.round.saturating_add(other.round);
         Release { domain: self.domain, round, index, sums, deviations }
     }

@@ -75,18 +75,18 @@ pub fn prefix_deviations(mu: f64, rounds: u64) -> Result<PrefixDeviations> {
 /// The deviation with the paper's own constants: `4 sqrt(m) L^2 ln(4/delta) / epsilon` per node, m nodes in a prefix.
 pub fn paper_tree_deviation(epsilon: f64, delta: f64, rounds: u64) -> f64 {
     let levels = f64::from(paper_levels(rounds));
-    4.0 * levels * SENSITIVITY * (4.0 / delta).ln() / epsilon
+    4.0 * levels * SENSITIVITY * libm::log(4.0 / delta) / epsilon
 }
 
 /// Sum of the singular values `1 / (2 sin((2j - 1) pi / (4n + 2)))` of the n x n all-ones triangle.
 fn nuclear_norm(rounds: u64) -> f64 {
     let width = PI / (4.0 * rounds as f64 + 2.0);
-    let term = |j: f64| 0.5 / ((2.0 * j - 1.0) * width).sin();
+    let term = |j: f64| 0.5 / libm::sin((2.0 * j - 1.0) * width);
     let direct = rounds.min(100_000);
     let head: f64 = (1..=direct).map(|j| term(j as f64)).sum();
     // The rest is a midpoint rule of step 2 width for the integral of 1 / (2 sin), ln tan(x/2) / 2; at
     // these j its relative error is below 1e-11.
-    let integral = |j: f64| (0.5 * (2.0 * j) * width).tan().ln() / (4.0 * width);
+    let integral = |j: f64| libm::log(libm::tan(0.5 * (2.0 * j) * width)) / (4.0 * width);
     if direct == rounds { head } else { head + integral(rounds as f64) - integral(direct as f64) }
 }
 

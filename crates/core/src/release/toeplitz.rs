@@ -68,7 +68,7 @@ pub fn square_root_product(steps: u64) -> f64 {
     }
     let n = steps as f64;
     // The first omitted term is of order n^-3.
-    (n.ln() + EULER + 4.0 * LN_2 - 1.0 / (4.0 * n) + 5.0 / (192.0 * n * n)) / PI
+    (libm::log(n) + EULER + 4.0 * LN_2 - 1.0 / (4.0 * n) + 5.0 / (192.0 * n * n)) / PI
 }
 
 impl Factorization for Toeplitz {

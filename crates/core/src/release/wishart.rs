@@ -48,13 +48,14 @@ const MOST_BITS: f64 = 110.0;
 /// Theorem 8: degrees of freedom that make a node of `dimension` features and a reward (`epsilon`, `delta`)-DP,
 /// `k = d + 1 + ceil(28 epsilon^-2 ln(4/delta))`.
 pub fn wishart_degrees(dimension: usize, epsilon: f64, delta: f64) -> f64 {
-    (dimension + 1) as f64 + (28.0 / (epsilon * epsilon) * (4.0 / delta).ln()).ceil()
+    (dimension + 1) as f64 + (28.0 / (epsilon * epsilon) * libm::log(4.0 / delta)).ceil()
 }
 
 /// `(j epsilon, delta_j)`: the cost of one level for a person with j contributions.
 pub(super) fn level_budget(epsilon: f64, delta: f64, contributions: u64) -> Result<(f64, f64)> {
     let group = contributions as f64 * epsilon;
-    let lost = if contributions == 1 { delta } else { delta * group.exp_m1() / epsilon.exp_m1() };
+    let lost =
+        if contributions == 1 { delta } else { delta * libm::expm1(group) / libm::expm1(epsilon) };
     if lost < 1.0 {
         return Ok((group, lost));
     }
@@ -89,15 +90,16 @@ impl WishartSums {
             let remedy = "Theorem 8 needs a number above 0 and below 1: ask for a smaller epsilon";
             return Err(Error::invalid("node_epsilon", epsilon, remedy));
         }
-        if !(delta > 0.0 && delta < (-1f64).exp()) {
+        if !(delta > 0.0 && delta < libm::exp(-1f64)) {
             let remedy = "Theorem 8 needs a number above 0 and below 1/e: ask for a smaller delta";
             return Err(Error::invalid("node_delta", delta, remedy));
         }
-        let (clipper, scale) = (Clipper::of_bounds(domain)?, feature_bound.hypot(reward_bound));
+        let (clipper, scale) =
+            (Clipper::of_bounds(domain)?, libm::hypot(feature_bound, reward_bound));
         let degrees = wishart_degrees(dimension, epsilon, delta);
         let largest = f64::from(tree.levels()) * degrees * scale * scale;
         let finest = clipper.exponents().into_iter().max().unwrap_or(0);
-        if largest.log2() + f64::from(finest) >= MOST_BITS {
+        if libm::log2(largest) + f64::from(finest) >= MOST_BITS {
             let remedy = "its noise does not fit 128 bits beside data of these bounds: ask for a larger \
                           epsilon, or choose units in which feature and reward bound are closer";
             return Err(Error::invalid("node_epsilon", epsilon, remedy));

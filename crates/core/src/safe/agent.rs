@@ -185,7 +185,7 @@ impl AgentPlan {
 
     /// `R' = sqrt(R^2 + sigma_m^2)`: how noisy a report is (Lemma 3).
     pub fn report_noise(&self) -> f64 {
-        self.params.response_noise.hypot(self.deviation())
+        libm::hypot(self.params.response_noise, self.deviation())
     }
 
     /// The largest absolute number in an honest report: draws end at 32 deviations.

@@ -74,7 +74,7 @@ impl WidthRule {
     /// beta after `reports` reports with `ln det(G/nu) = ln_growth`.
     pub(super) fn width(&self, dimension: usize, reports: u64, ln_growth: f64) -> f64 {
         let bias = self.parameter_bound * self.regularizer.sqrt();
-        let tight = self.noise * (ln_growth + 2.0 * self.odds.ln()).max(0.0).sqrt() + bias;
+        let tight = self.noise * (ln_growth + 2.0 * libm::log(self.odds)).max(0.0).sqrt() + bias;
         match self.confidence {
             Confidence::Tight => tight,
             Confidence::Scaled(factor) => factor * tight,
@@ -89,7 +89,7 @@ impl WidthRule {
 
 /// `d ln(1 + t K^2/nu) + max(d, 2) ln(M/delta')`: what stands under the root of (12), and for d = 1 what should.
 pub fn dimension_logarithm(dimension: usize, grown: f64, odds: f64) -> f64 {
-    dimension as f64 * grown.ln() + dimension.max(2) as f64 * odds.ln()
+    dimension as f64 * libm::log(grown) + dimension.max(2) as f64 * libm::log(odds)
 }
 
 /// Ridge regression on one agent's reports.

@@ -3,9 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use reticent::{
-    bandit::{
-        Aggregation, Arms, Model, Rule, ShuffleParams, ShufflePlan, ShuffleServer, Shuffler,
-    },
+    bandit::{Aggregation, Arms, Model, Rule, ShuffleParams, ShufflePlan, ShuffleServer, Shuffler},
     noise::Noise,
     privacy::{Guarantee, Mode, TrustModel},
     randomize::{Bounds, Person},

@@ -198,10 +198,8 @@ fn messages() -> Vec<Target> {
         }),
         text_target("online_report", vec![json(&[0.1, -0.2, 0.3])], |text| {
             if let Ok(report) = serde_json::from_str::<Vec<f64>>(text) {
-                let params = OnlineUcbParams::new(
-                    FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5),
-                    10,
-                );
+                let params =
+                    OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5), 10);
                 drop(params.check().expect("sound").absorb(&report));
             }
         }),

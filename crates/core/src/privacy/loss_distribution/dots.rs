@@ -84,7 +84,7 @@ impl Dots {
             return self.put(nearest as i64, mass);
         }
         let below = (loss / h).floor();
-        let share = (-(loss - below * h)).exp_m1() / (-h).exp_m1();
+        let share = libm::expm1(-(loss - below * h)) / libm::expm1(-h);
         let share = (share * (1.0 + 8.0 * f64::EPSILON) + rounding / h).clamp(0.0, 1.0);
         self.put(below as i64, mass * (1.0 - share));
         self.put(below as i64 + 1, mass * share);
@@ -108,8 +108,8 @@ impl Dots {
         let h = self.distribution.interval;
         let slack = slack + 8.0 * f64::EPSILON * p;
         let p = p.max(0.0) + slack;
-        let q = scaled_q * (index as f64 * h - from).exp();
-        let upper = (p - q + 4.0 * slack) / -(-h).exp_m1();
+        let q = scaled_q * libm::exp(index as f64 * h - from);
+        let upper = (p - q + 4.0 * slack) / -libm::expm1(-h);
         let upper = if upper < p { upper.max(0.0) } else { p };
         self.put(index, p - upper);
         self.put(index + 1, upper);

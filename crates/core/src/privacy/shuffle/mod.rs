@@ -107,11 +107,11 @@ pub fn closed_form(epsilon_local: f64, people: u64, delta: f64) -> Option<f64> {
     let valid = epsilon_local >= 0.0
         && delta > 0.0
         && delta < 1.0
-        && epsilon_local <= (n / (16.0 * (2.0 / delta).ln())).ln();
+        && epsilon_local <= libm::log(n / (16.0 * libm::log(2.0 / delta)));
     valid.then(|| {
-        let e = epsilon_local.exp();
-        let crowd = 8.0 * (e * (4.0 / delta).ln() / n).sqrt() + 8.0 * e / n;
-        ((0.5 * epsilon_local).tanh() * crowd).ln_1p()
+        let e = libm::exp(epsilon_local);
+        let crowd = 8.0 * (e * libm::log(4.0 / delta) / n).sqrt() + 8.0 * e / n;
+        libm::log1p(libm::tanh(0.5 * epsilon_local) * crowd)
     })
 }
 
@@ -135,7 +135,7 @@ impl Crowd {
         if people == 0 {
             return Err(Error::invalid("people", people, "give a whole number, 1 or above"));
         }
-        let lie = (-epsilon_local).exp();
+        let lie = libm::exp(-epsilon_local);
         let clone = if binary { 2.0 * lie / (1.0 + lie) } else { lie };
         let others = people.min(MOST_PEOPLE) - 1;
         let (groups, rest) = group_binomial(others, clone, most_groups);
@@ -167,17 +167,17 @@ struct Curve {
 /// `2s = 1 - tanh(epsilon/2)/tanh(epsilon_local/2)`, written without the cancellation that would make it 0 (and the cost of the batch 0)
 /// from a local epsilon of 37 on.
 pub(super) fn other_share(epsilon_local: f64, epsilon: f64) -> f64 {
-    let lie = (-epsilon).exp();
-    lie * -(epsilon - epsilon_local).exp_m1() / (-(-epsilon_local).exp_m1() * (1.0 + lie))
+    let lie = libm::exp(-epsilon);
+    lie * -libm::expm1(epsilon - epsilon_local) / (-libm::expm1(-epsilon_local) * (1.0 + lie))
 }
 
 impl Curve {
     fn new(epsilon_local: f64, epsilon: f64) -> Self {
-        let truth = 1.0 / (1.0 + (-epsilon_local).exp());
+        let truth = 1.0 / (1.0 + libm::exp(-epsilon_local));
         Self {
             // a - e^eps (1-a) = a (1 - e^(eps - eps0)), which does not cancel.
-            alone: -truth * (epsilon - epsilon_local).exp_m1(),
-            growth: epsilon.exp_m1(),
+            alone: -truth * libm::expm1(epsilon - epsilon_local),
+            growth: libm::expm1(epsilon),
             share: other_share(epsilon_local, epsilon),
         }
     }
