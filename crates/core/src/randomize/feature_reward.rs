@@ -281,7 +281,7 @@ mod tests {
             (with(Bounds { rewards: (0.0, 1e7), ..good.bounds }), "rewards is (0, 10000000)"),
             (FeatureRewardParams { epsilon: 0.0, ..good.clone() }, "epsilon is 0"),
             (FeatureRewardParams { epsilon: -1.0, ..given(1.0, 0.1) }, "epsilon is -1"),
-            (given(-1.0, 0.1), "sigma is -1"),
+            (given(-1.0, 0.1), "sigma is -0.5"),
             (given(1.0, 0.0), "delta is 0"),
             (FeatureRewardParams { claim: None, ..given(1.0, 0.5) }, "delta is 0.5"),
             (FeatureRewardParams { calibration: None, ..given(1.0, 0.5) }, "delta is 0.5"),

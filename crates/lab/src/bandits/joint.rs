@@ -34,7 +34,7 @@ use crate::{
 /// What `kind = "joint"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct JointLines {
+pub struct JointToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -107,10 +107,10 @@ pub enum ConfidenceName {
     Paper,
 }
 
-impl JointLines {
+impl JointToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        JointLines {
+        JointToml {
             name: None,
             privacy,
             mode: Mode::default(),

@@ -9,7 +9,7 @@ use reticent::{
 };
 
 use super::{
-    BlockPlayed, JointLines, MechanismName, Setting,
+    BlockPlayed, JointToml, MechanismName, Setting,
     blocks::{Learner, TreePlan},
     nothing_is_ignored,
 };
@@ -23,7 +23,7 @@ use crate::{
 
 /// Everything a joint learner is made from.
 pub(super) struct Builder<'a> {
-    pub(super) lines: &'a JointLines,
+    pub(super) lines: &'a JointToml,
     pub(super) setting: &'a Setting,
     pub(super) gap: GapParams,
     pub(super) published: Published,
@@ -47,7 +47,7 @@ impl Builder<'_> {
 
     /// A key that would have no effect is refused, not passed over.
     fn nothing_is_ignored(&self) -> Result<()> {
-        let JointLines { mechanism, mode, minimum, fresh_dummies, rule, confidence, .. } =
+        let JointToml { mechanism, mode, minimum, fresh_dummies, rule, confidence, .. } =
             self.lines;
         let wishart = matches!(mechanism, MechanismName::Wishart | MechanismName::WishartUnshifted);
         let published = wishart || *mechanism == MechanismName::GaussianTree;

@@ -27,7 +27,7 @@ use crate::{
 /// What `kind = "linucb"` takes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LinUcbLines {
+pub struct LinUcbToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -55,10 +55,10 @@ pub struct LinUcbLines {
     pub save: Option<PathBuf>,
 }
 
-impl LinUcbLines {
+impl LinUcbToml {
     /// The defaults, under a name.
     pub fn named(name: &str) -> Self {
-        LinUcbLines { name: Some(name.into()), ..LinUcbLines::default() }
+        LinUcbToml { name: Some(name.into()), ..LinUcbToml::default() }
     }
 
     /// The learner, or what stands in its way.

@@ -29,7 +29,7 @@ const EVERY: u64 = 20;
 /// What `kind = "local"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LocalLines {
+pub struct LocalToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -70,10 +70,10 @@ pub struct LocalLines {
     pub save: Option<PathBuf>,
 }
 
-impl LocalLines {
+impl LocalToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        LocalLines {
+        LocalToml {
             name: None,
             privacy,
             levels: None,
@@ -239,7 +239,7 @@ pub enum Constants {
 /// What `kind = "ldp_linucb"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LdpLines {
+pub struct LdpToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -256,10 +256,10 @@ pub struct LdpLines {
     pub rule: Rule,
 }
 
-impl LdpLines {
+impl LdpToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        LdpLines {
+        LdpToml {
             name: None,
             privacy,
             mode: Mode::Exact,

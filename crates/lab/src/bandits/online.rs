@@ -43,7 +43,7 @@ impl LearnerName {
 /// What `kind = "online_ucb"`, `"anytime"` and `"combiner"` take.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OnlineLines {
+pub struct OnlineToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -79,10 +79,10 @@ fn yes() -> bool {
     true
 }
 
-impl OnlineLines {
+impl OnlineToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        OnlineLines {
+        OnlineToml {
             name: None,
             privacy,
             mode: Mode::Exact,
@@ -292,7 +292,7 @@ impl Player for Protocol {
 /// What `kind = "online_linucb"` takes: Algorithm 4, not private.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OnlineLinUcbLines {
+pub struct OnlineLinUcbToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -307,7 +307,7 @@ pub struct OnlineLinUcbLines {
     pub step: Option<f64>,
 }
 
-impl OnlineLinUcbLines {
+impl OnlineLinUcbToml {
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Problem { dimension, feature_bound, reward_bound, parameter_bound, noise } =
             setting.problem;

@@ -16,7 +16,7 @@ use crate::{FastNoise, Result, attack, constants::local::PublishedMechanism, sim
 /// What `kind = "shuffle"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ShuffleLines {
+pub struct ShuffleToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -47,10 +47,10 @@ fn twenty() -> u64 {
     20
 }
 
-impl ShuffleLines {
+impl ShuffleToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        ShuffleLines {
+        ShuffleToml {
             name: None,
             privacy,
             mode: Mode::Exact,

@@ -156,7 +156,7 @@ fn a_model_is_learnt_in_one_pass_and_everybody_has_their_own_level() {
         assert!(learnt.warnings.iter().any(|w| w.contains("1000 people asked for no privacy")));
         // The certified people themselves are not measured.
         let same = learn(&path, &lines.replace("others.csv", "levels.csv")).unwrap_err();
-        assert!(same.to_string().contains("give others"), "{same}");
+        assert!(same.to_string().contains("give a file of other people"), "{same}");
     }
     std::fs::remove_file(path).unwrap();
     std::fs::remove_file(others).unwrap();

@@ -18,7 +18,7 @@ use crate::{
         Attack,
         player::{self, Maker, Stage},
     },
-    bandits::{Algorithm, Budget, JointLines, Setting},
+    bandits::{Algorithm, Budget, JointToml, Setting},
     environment::GapParams,
     simulate::Player,
 };
@@ -60,9 +60,9 @@ fn attack(stage: &Stage, promise: &Guarantee, make: Maker) -> Result<Attack> {
 fn curator() -> Result<Attack> {
     let setting = Setting::new(&GapParams::new(2, 2).into(), 1000)?;
     // The restart never happens, but it makes the simulation step round by round instead of in blocks.
-    let lines = JointLines {
+    let lines = JointToml {
         restart_every: Some(1000),
-        ..JointLines::new(Budget { epsilon: EPSILON, delta: DELTA })
+        ..JointToml::new(Budget { epsilon: EPSILON, delta: DELTA })
     };
     Ok(Algorithm::Joint(lines).contestant(&setting)?.player_attacks()?.swap_remove(0))
 }
