@@ -33,7 +33,7 @@ pub enum Rule {
 /// let feeder = Polytope::new(&[[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], &[3.0, 1.0, 1.0])?;
 /// let privacy = ResponsePrivacy::Budget { epsilon: 2.0, delta: 1e-5, responses: None };
 /// let agents = (0..2)
-///     .map(|axis| AgentParams::on_axis(&feeder, axis, 2, (1.0, 4.0, 0.01), privacy))
+///     .map(|axis| AgentParams::on_axis(&feeder, axis, 2, (1.0, 4.0, 0.01), privacy.clone()))
 ///     .collect::<Result<Vec<_>, _>>()?;
 /// let params = CoordinatorParams::new(feeder, Objective::Linear { weights: vec![1.0, 1.0] }, agents);
 /// let plan = params.check()?;
