@@ -112,6 +112,11 @@ impl DurableBandit {
         }
     }
 
+    /// See [`JointLinUcb::tick`]. The release is on disk before it is used.
+    pub fn tick(&mut self) -> Result<()> {
+        self.durably(JointLinUcb::tick)
+    }
+
     /// Stops the learner: writes the state and the open decisions to disk.
     pub fn close(mut self) -> Result<()> {
         self.journal.close(&mut self.learner)

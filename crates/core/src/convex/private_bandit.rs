@@ -276,7 +276,11 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         self.state.waiting(ticket)?;
         let Estimates { low, high, .. } = self.state.estimates;
         let kept = match &self.state.local {
-            Some(local) => local.report(value, self.aggregate.source())?.value(),
+            Some(local) => {
+                let noise = self.aggregate.source();
+                noise.rekey()?;
+                local.report(value, noise)?.value()
+            }
             None => value.clamp(low, high),
         };
         let slack = 1e-9 * (high - low);
@@ -289,11 +293,16 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
 
     /// Learns a value that was protected by [`ValueLaplace::report`] where it arose. An error changes nothing.
     pub fn absorb(&mut self, ticket: PlayTicket, report: ValueReport) -> Result<ValueObservation> {
-        if self.state.local.is_none() {
+        let Some(local) = &self.state.local else {
             let remedy = "only locally protected learners take reports: call `observe`";
             return Err(Error::invalid("report", report.value(), remedy));
-        }
+        };
         finite_vector("report", &[report.value()], 1)?;
+        let largest = local.largest_report();
+        if report.value().abs() > largest {
+            let remedy = format!("no honest report exceeds {largest}: refuse its sender");
+            return Err(Error::invalid("report", report.value(), remedy));
+        }
         Ok(ValueObservation { clipped: false, released: self.learn(ticket, report.value())? })
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Tightness;
 use crate::{
-    Result,
+    Error, Result,
     error::{not_negative, probability, requested_delta},
 };
 
@@ -88,7 +88,13 @@ impl Claim {
     /// Refuses numbers that claim nothing.
     pub fn check(&self) -> Result<()> {
         not_negative("claimed epsilon", self.epsilon)?;
-        probability("claimed delta", self.delta).map(drop)
+        probability("claimed delta", self.delta)?;
+        // It is printed in certificates, and may come from somebody else's message.
+        if self.source.len() > 200 || self.source.chars().any(char::is_control) {
+            let remedy = "give one line of at most 200 bytes";
+            return Err(Error::invalid("source of the claim", self.source.len(), remedy));
+        }
+        Ok(())
     }
 }
 

@@ -61,6 +61,11 @@ impl ValueLaplace {
         (self.low, self.high)
     }
 
+    /// No honest report is larger: the noise exceeds 600 times its scale with a chance of e^-600.
+    pub(crate) fn largest_report(&self) -> f64 {
+        self.low.abs().max(self.high.abs()) + 600.0 * (0.5 * self.variance()).sqrt()
+    }
+
     /// Variance of the noise.
     pub fn variance(&self) -> f64 {
         self.law.variance()

@@ -170,6 +170,13 @@ impl PrivateSumParams {
             let remedy = format!("128-bit sums hold {} rounds of this size", longest(&clipper));
             return Err(Error::invalid("horizon", horizon, remedy));
         }
+        if self.schedule == Schedule::Clock && longest(&clipper) < MOST_BY_THE_CLOCK {
+            let remedy = format!(
+                "128-bit sums would hold {} contributions of this size: ask for more noise",
+                longest(&clipper)
+            );
+            return Err(Error::invalid("schedule", "clock", remedy));
+        }
         let promise = Promise {
             price,
             contributions_per_person: self.contributions_per_person,
@@ -223,6 +230,10 @@ impl PrivateSumParams {
         self.plan(horizon, clipper, price, Engine::Unknown(Box::new(doubling)))
     }
 }
+
+/// Contributions that a stream by the clock has room for at least, since nobody counts them: a month of the fastest service. With the noise of
+/// epsilon = 1 there is room for 2^43.
+const MOST_BY_THE_CLOCK: u64 = 1 << 36;
 
 /// Rounds whose sums fit 128 bits, fraction included.
 fn longest(clipper: &Clipper) -> u64 {

@@ -74,7 +74,7 @@ impl Release {
         &self.domain
     }
 
-    /// How many contributions are in the sum.
+    /// How many contributions are in the sum; by the clock, its tick.
     pub fn round(&self) -> u64 {
         self.round
     }

@@ -114,6 +114,21 @@ fn a_disk_that_fails_is_reported_and_no_release_is_used_meanwhile() {
 }
 
 #[test]
+fn a_tick_is_on_disk_before_it_is_used() {
+    let folder = Folder::new("tick");
+    let ticking = JointParams { schedule: Schedule::Clock, ..params() };
+    let open = || DurableBandit::open(&folder.0, &ticking, &Options::default()).unwrap();
+    let mut bandit = open();
+    let ticket = bandit.decide(&arms()).unwrap().ticket;
+    assert!(!bandit.observe(ticket, 1.0).unwrap().released);
+    bandit.tick().unwrap();
+    let policy = bandit.learner().policy().clone();
+    drop(bandit);
+    let bandit = open();
+    assert_eq!((bandit.learner().releases(), bandit.learner().policy()), (1, &policy));
+}
+
+#[test]
 fn close_keeps_open_decisions_and_after_a_crash_their_tickets_are_unknown() {
     let folder = Folder::new("open");
     let windowed = JointParams { window: Some(RewardWindow::Clock), ..params() };

@@ -16,7 +16,7 @@ use crate::{
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel},
     randomize::Bounds,
-    release::{Promise, Release},
+    release::{Promise, Release, Schedule},
     wire,
 };
 
@@ -43,8 +43,8 @@ pub(super) struct Earlier {
     replays: u64,
     /// What its guarantee rests on.
     conditions: Vec<String>,
-    /// Contributions it had summed.
-    contributions: u64,
+    /// Contributions it had summed, if it counted them.
+    contributions: Option<u64>,
     /// Whether its noise was secure; simulated people are protected by nothing.
     secure: bool,
 }
@@ -63,7 +63,7 @@ impl Earlier {
             promise,
             replays,
             conditions: guarantee.conditions().iter().cloned().chain([often]).collect(),
-            contributions: release.round(),
+            contributions: (params.schedule != Schedule::Clock).then(|| release.round()),
             secure: N::PROTECTS_PEOPLE,
         }
     }
@@ -79,7 +79,10 @@ impl Earlier {
             true => format!("protected by it, ({}, {delta:e})", guarantee.epsilon_text()),
             false => "simulated, and protected by nothing".to_string(),
         };
-        Ok(format!("the people of its {} rewards are {protected}", self.contributions))
+        Ok(match self.contributions {
+            Some(rewards) => format!("the people of its {rewards} rewards are {protected}"),
+            None => format!("its people are {protected}"),
+        })
     }
 }
 

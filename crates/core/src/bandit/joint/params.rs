@@ -120,6 +120,11 @@ impl JointParams {
         self.rule.check()?;
         requested_epsilon(self.epsilon)?;
         check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?;
+        let wishart = matches!(self.calibration, Some(Calibration::Wishart { .. }));
+        if wishart && matches!(self.rule, Rule::Certified { .. }) {
+            let remedy = "its set is proved for Gaussian noise: give regularized, tuned or fixed with Wishart noise";
+            return Err(Error::invalid("rule", "certified", remedy));
+        }
         self.check_window()?;
         self.check_restarts()
     }
@@ -254,8 +259,8 @@ impl JointParams {
         match self.window {
             // The lemma of `release/schedule.rs`: a contribution may move to another tick, or not come at all.
             _ if self.schedule == Schedule::Clock => {
-                "when decisions are asked for, and when the caller's clock ticks, is public and depends on nobody's data; which rewards \
-                 come, and when, need not"
+                "when decisions are asked for, closed or expired, and when the caller's clock ticks, is public and depends on nobody's data; \
+                 which rewards come, and when, need not"
                     .to_string()
             }
             // Release times count rewards: if a click is reported and silence is not, when a release comes tells who clicked.

@@ -62,7 +62,7 @@ pub fn fair_binomial(trials: u64, successes: u64) -> f64 {
         return libm::exp(-n * LN_2);
     }
     let lean = (2.0 * k - n) / n;
-    let deviance = 0.5 * n * (libm::log1p(-lean * lean) + 2.0 * lean * lean.atanh());
+    let deviance = 0.5 * n * (libm::log1p(-lean * lean) + 2.0 * lean * libm::atanh(lean));
     let correction = stirling_error(n) - stirling_error(k) - stirling_error(n - k);
     libm::exp(correction - deviance) * (n / (TAU * k * (n - k))).sqrt()
 }
@@ -89,7 +89,7 @@ pub fn fair_binomial_tail(trials: u64, from: u64) -> f64 {
     let (lead, spread) = ((2.0 * k - 1.0 - n).max(0.0), 0.5 * (n - 1.0));
     let exponent = |v: f64| {
         let square = if spread > 0.0 { spread * libm::log1p(-v * v) } else { 0.0 };
-        let linear = if lead > 0.0 { lead * v.atanh() } else { 0.0 };
+        let linear = if lead > 0.0 { lead * libm::atanh(v) } else { 0.0 };
         square - linear
     };
     // The positive root of spread v^2 + lead v = FALL, at most 1.

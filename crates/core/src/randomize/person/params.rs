@@ -20,6 +20,8 @@ use crate::{
 const MOST_FEATURES: usize = 1 << 10;
 /// Levels of epsilon, at most.
 const MOST_LEVELS: usize = 1024;
+/// Entries of the reports of all levels together, at most: parameters may come from somebody else's message.
+const MOST_ENTRIES: usize = 1 << 24;
 
 /// Which epsilon people bring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -127,6 +129,14 @@ impl ReportParams {
             return Err(Error::invalid("dimension", dimension, remedy));
         }
         self.levels.check()?;
+        let levels = self.levels.epsilons().len();
+        if levels.saturating_mul(triangle(dimension)) > MOST_ENTRIES {
+            let remedy = format!(
+                "with {dimension} features give at most {}",
+                MOST_ENTRIES / triangle(dimension)
+            );
+            return Err(Error::invalid("levels", levels, remedy));
+        }
         if !(0.0..1.0).contains(&self.delta) {
             return Err(Error::invalid("delta", self.delta, "give a number from 0 to below 1"));
         }

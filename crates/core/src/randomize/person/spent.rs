@@ -61,7 +61,7 @@ impl Spent {
     /// How many reports may still be made, or why this was not spent under `plan`.
     pub(super) fn left(&self, plan: &ReportPlan) -> Result<u64> {
         if self.protocol != plan.protocol() || self.reports.len() != plan.randomizers().len() {
-            let remedy = "it was spent under a plan with other parameters: give what this plan's half said, or start without it";
+            let remedy = "it was spent under a plan with other parameters: give what this plan's half said; what was sent under another plan is not in this one's guarantee";
             return Err(Error::invalid("spent", format!("protocol {:x}", self.protocol), remedy));
         }
         let most = plan.params().contributions_per_person;

@@ -1,7 +1,6 @@
 //! Blocks of contributions, restarts and warm starts.
 
 use super::*;
-use crate::release::Schedule;
 
 /// Features and rewards that people of a simulated world bring, one after another.
 fn person(number: u64) -> ([f64; 2], f64) {
@@ -221,4 +220,18 @@ fn a_curator_by_the_clock_releases_when_it_is_told() {
     assert!(restarts.check().unwrap_err().to_string().contains("clock"));
     let counted = JointParams { schedule: Schedule::EveryRound, ..params };
     assert!(start(counted).tick().unwrap_err().to_string().contains("absorb"));
+}
+
+/// The certified set is proved for noise of mean 0.
+#[test]
+fn wishart_noise_has_no_certified_rule() {
+    let wishart = JointParams {
+        calibration: Some(Calibration::Wishart { node_epsilon: 0.9, node_delta: 1e-3 }),
+        mechanism: Mechanism::Tree { levels: Some(12) },
+        schedule: Schedule::EveryRound,
+        ..params()
+    };
+    assert!(wishart.check().is_ok());
+    let error = JointParams { rule: Rule::CERTIFIED, ..wishart }.check().unwrap_err().to_string();
+    assert!(error.contains("Gaussian"), "{error}");
 }

@@ -62,6 +62,15 @@ fn ticks_are_for_clocks_and_parts_may_come_in_any_order() {
     let mut counted = start(&vector(10), Seeded(1));
     let mut nothing = ContributionSums::new(*counted.clipper());
     assert!(counted.tick(&mut nothing).unwrap_err().to_string().contains("absorb"));
+    // Nobody counts contributions, so the sums have room for all that could ever come.
+    let refusal = |sigma: f64| {
+        let calibration = Calibration::Sigma(sigma);
+        let fine = PrivateSumParams { calibration, ..clocked(Mechanism::default(), 1) };
+        fine.check().err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert_eq!(refusal(1e-1), "");
+    let refusals: Vec<String> = (2..=6).map(|power| refusal(10_f64.powi(-power))).collect();
+    assert!(refusals.iter().any(|refusal| refusal.contains("128-bit")), "{refusals:?}");
     let unknown = PrivateSumParams { horizon: None, ..clocked(Mechanism::default(), 1) };
     assert!(unknown.check().unwrap_err().to_string().contains("horizon"));
 }
