@@ -45,4 +45,4 @@ pub mod special;
 mod error;
 mod wire;
 
-pub use error::{Error, Result};
+pub use error::{Error, Result, refuse_if};

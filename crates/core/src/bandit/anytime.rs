@@ -7,6 +7,7 @@
 //! Paper 0, Algorithm 9. **Guarantee.** That of OnlineUCB: a person's report is the same in every epoch. What was learnt is thrown away at
 //! every doubling, and the ridge shrinks the estimate: it costs three to four times the regret of OnlineUCB with a known horizon.
 
+use crate::refuse_if;
 use serde::{Deserialize, Serialize};
 
 use super::{Assumptions, OnlineUcb, OnlineUcbParams, Policy, Width, online_ucb};
@@ -55,10 +56,8 @@ impl AnytimeParams {
 
     /// Algorithm 1's parameters in epoch m.
     fn epoch(&self, epoch: u32) -> Result<OnlineUcbParams> {
-        if epoch > MOST_EPOCHS {
-            let remedy = format!("nobody has sent 2^{MOST_EPOCHS} reports");
-            return Err(Error::invalid("epoch", epoch, remedy));
-        }
+        let remedy = format_args!("nobody has sent 2^{MOST_EPOCHS} reports");
+        refuse_if(epoch > MOST_EPOCHS, "epoch", epoch, remedy)?;
         let horizon = 1 << epoch;
         let ridge = libm::pow(horizon as f64, -self.power);
         let plain = OnlineUcbParams { horizon, ridge, ..self.base.clone() };

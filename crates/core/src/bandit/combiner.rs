@@ -27,7 +27,7 @@ use crate::{
     error::{finite_vector, not_negative, positive, probability},
     privacy::Guarantee,
     randomize::FeatureReward,
-    wire,
+    refuse_if, wire,
 };
 
 const KIND: &str = "online ucb combiner 1";
@@ -78,9 +78,7 @@ impl CombinerParams {
         positive("base_constant", self.base_constant)?;
         positive("deviation_constant", self.deviation_constant)?;
         not_negative("power", self.power)?;
-        if self.base.horizon < 2 {
-            return Err(Error::invalid("horizon", self.base.horizon, "give 2 or more"));
-        }
+        refuse_if(self.base.horizon < 2, "horizon", self.base.horizon, "give 2 or more")?;
         let anytime = AnytimeParams { base: self.base.clone(), power: self.power }.check()?;
         let mut bases = vec![Base::new(Server::Anytime(Box::new(anytime)))];
         for guess in self.guesses() {

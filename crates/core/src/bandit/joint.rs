@@ -35,7 +35,7 @@ pub use params::{JointParams, JointPlan};
 pub use window::RewardWindow;
 
 use super::{Answer, Arms, Choice, OpenDecisions, Policy, Ticket};
-use crate::{Error, Result, error::finite_vector, noise::Noise, privacy::Guarantee};
+use crate::{Error, Result, error::finite_vector, noise::Noise, privacy::Guarantee, refuse_if};
 use state::State;
 
 /// A choice made for one person.
@@ -180,10 +180,8 @@ impl<N: Noise> JointLinUcb<N> {
     /// Closes, in order, all decisions made before a time of the caller's public clock: each contributes its reward or the default one.
     pub fn close_before(&mut self, time: u64) -> Result<Closed> {
         self.curator.nothing_held()?;
-        if self.params().window.is_none() {
-            let remedy = "without one rewards are learnt as they come: give the parameters a window, or call `expire`";
-            return Err(Error::invalid("window", "missing", remedy));
-        }
+        let remedy = "without one rewards are learnt as they come: give the parameters a window, or call `expire`";
+        refuse_if(self.params().window.is_none(), "window", "missing", remedy)?;
         self.state.clock = self.state.clock.max(time);
         let mut closed = Closed::default();
         while !self.holds_release() && self.open.oldest().is_some_and(|(_, made, _)| made < time) {

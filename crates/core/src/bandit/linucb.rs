@@ -21,6 +21,7 @@ use crate::{
     error::{finite_vector, positive},
     linalg::triangle,
     randomize::Bounds,
+    refuse_if,
     release::Schedule,
     wire,
 };
@@ -103,10 +104,8 @@ impl LinUcbParams {
         self.rule.check()?;
         self.schedule.check()?;
         positive("regularizer", self.regularizer)?;
-        if self.restart_every == Some(0) {
-            let remedy = "give a whole number of rewards above 0";
-            return Err(Error::invalid("restart_every", 0, remedy));
-        }
+        let remedy = "give a whole number of rewards above 0";
+        refuse_if(self.restart_every == Some(0), "restart_every", 0, remedy)?;
         let (norm, reward) = (self.bounds.feature_bound, self.bounds.half_range());
         let (ridge, width) = match self.rule {
             Rule::Certified { failure_probability, parameter_bound, reward_noise, scale } => {
@@ -136,10 +135,8 @@ impl LinUcbParams {
             ("regularizer", 1.0 / ridge),
         ];
         for (field, number) in numbers {
-            if number > LARGEST {
-                let remedy = format!("rescale: sizes above {LARGEST:e} overflow");
-                return Err(Error::invalid(field, number, remedy));
-            }
+            let remedy = format_args!("rescale: sizes above {LARGEST:e} overflow");
+            refuse_if(number > LARGEST, field, number, remedy)?;
         }
         let regression = Regression::new(self.bounds.dimension, ridge, 0.0);
         let next = self.schedule.first();

@@ -23,7 +23,7 @@ use crate::{
     error::{finite_vector, not_negative, positive, probability},
     linalg::dot,
     online::{BallLearner, GradientDescent, GradientDescentParams, Maler, MalerParams, Step},
-    wire,
+    refuse_if, wire,
 };
 
 const KIND: &str = "online linucb 1";
@@ -89,12 +89,8 @@ impl OnlineLinUcbParams {
         positive("parameter_bound", self.parameter_bound)?;
         not_negative("noise", self.noise)?;
         probability("confidence", self.confidence)?;
-        if self.confidence > 0.25 {
-            return Err(Error::invalid("confidence", self.confidence, "give at most 1/4"));
-        }
-        if self.horizon == 0 {
-            return Err(Error::invalid("horizon", 0, "give a whole number above 0"));
-        }
+        refuse_if(self.confidence > 0.25, "confidence", self.confidence, "give at most 1/4")?;
+        refuse_if(self.horizon == 0, "horizon", 0, "give a whole number above 0")?;
         if let Some(width) = self.width {
             not_negative("width", width)?;
         }
@@ -189,10 +185,8 @@ impl OnlineLinUcb {
             return Err(Error::invalid("features", format!("of length {length}"), remedy));
         }
         finite_vector("reward", &[reward], 1)?;
-        if reward.abs() > reward_bound * SLACK {
-            let remedy = format!("stay within reward_bound = {reward_bound}");
-            return Err(Error::invalid("reward", reward, remedy));
-        }
+        let remedy = format_args!("stay within reward_bound = {reward_bound}");
+        refuse_if(reward.abs() > reward_bound * SLACK, "reward", reward, remedy)?;
         if self.rounds() >= horizon {
             return Err(Error::HorizonExceeded { round: self.rounds() + 1, horizon });
         }

@@ -23,7 +23,7 @@ use crate::{
     online::{BallLearner, GradientDescent, GradientDescentParams, Maler, MalerParams, Step},
     privacy::Guarantee,
     randomize::{Bounds, FeatureReward, FeatureRewardParams},
-    wire,
+    refuse_if, wire,
 };
 
 const KIND: &str = "online ucb 1";
@@ -154,15 +154,11 @@ impl OnlineUcbParams {
     pub fn check(&self) -> Result<OnlineUcb> {
         let randomizer = self.randomizer.check()?;
         let Bounds { dimension, feature_bound, .. } = self.randomizer.bounds;
-        if randomizer.largest_entry() > LARGEST {
-            let remedy = format!("reports would exceed {LARGEST:e}: choose other units");
-            return Err(Error::invalid("feature_bound", feature_bound, remedy));
-        }
+        let remedy = format_args!("reports would exceed {LARGEST:e}: choose other units");
+        refuse_if(randomizer.largest_entry() > LARGEST, "feature_bound", feature_bound, remedy)?;
         positive("radius", self.radius)?;
         not_negative("ridge", self.ridge)?;
-        if self.horizon == 0 {
-            return Err(Error::invalid("horizon", 0, "give a whole number above 0"));
-        }
+        refuse_if(self.horizon == 0, "horizon", 0, "give a whole number above 0")?;
         let learner = match self.learner {
             LearnerParams::Maler { gradient_bound, exp_concave } => {
                 let maler = MalerParams::new(dimension, self.radius, gradient_bound, self.horizon);

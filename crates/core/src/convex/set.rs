@@ -20,6 +20,7 @@ use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
     linalg::{Cholesky, dot},
+    refuse_if,
 };
 
 /// A set one can minimise linear functions over. Implement `minimize`; the rest is optional.
@@ -119,10 +120,8 @@ impl Shape {
         finite_vector("centre", &centre, hull.ambient())?;
         not_negative("diameter", diameter)?;
         not_negative("inradius", inradius)?;
-        if inradius > 0.5 * diameter * (1.0 + 1e-9) {
-            let remedy = format!("a ball inside is at most half the diameter {diameter} wide");
-            return Err(Error::invalid("inradius", inradius, remedy));
-        }
+        let remedy = format_args!("a ball inside is at most half the diameter {diameter} wide");
+        refuse_if(inradius > 0.5 * diameter * (1.0 + 1e-9), "inradius", inradius, remedy)?;
         Ok(Shape { centre, diameter, inradius, hull })
     }
 
@@ -200,9 +199,7 @@ impl<O: LinearOracle> DecisionSet<O> {
 
     /// A set about which nothing is known but its oracle: see the head of this file.
     pub fn measure(dimension: usize, oracle: O) -> Result<Self> {
-        if dimension == 0 {
-            return Err(Error::invalid("dimension", dimension, "give a whole number above 0"));
-        }
+        refuse_if(dimension == 0, "dimension", dimension, "give a whole number above 0")?;
         let shape = measure(dimension, &oracle)?;
         Ok(DecisionSet { oracle, shape })
     }

@@ -17,7 +17,7 @@ use super::{
     bernoulli::exp_coin,
     exact_exp::{Ceiling, Exponent},
 };
-use crate::{Error, Result, privacy::Event};
+use crate::{Error, Result, privacy::Event, refuse_if};
 
 /// Blocks from this index on lie beyond `512 b` and are rejected without further computation.
 const LAST_BLOCK: u64 = 1000;
@@ -48,10 +48,8 @@ impl DiscreteLaplace {
     /// The law of scale `numerator / denominator`, each from 1 to [`DiscreteLaplace::LARGEST`].
     pub fn new(numerator: u64, denominator: u64) -> Result<Self> {
         for (field, value) in [("numerator", numerator), ("denominator", denominator)] {
-            if !(1..=DiscreteLaplace::LARGEST).contains(&value) {
-                let remedy = "give a whole number from 1 to 2^48, by choosing another grid";
-                return Err(Error::invalid(field, value, remedy));
-            }
+            let remedy = "give a whole number from 1 to 2^48, by choosing another grid";
+            refuse_if(!(1..=DiscreteLaplace::LARGEST).contains(&value), field, value, remedy)?;
         }
         Ok(DiscreteLaplace {
             numerator,

@@ -9,7 +9,7 @@
 //! Reports are rounded to a dyadic grid; [`grid`](super::grid) says which error remains.
 
 use super::{Noise, grid::Grid};
-use crate::{Error, Result, error::positive, privacy::Event};
+use crate::{Error, Result, error::positive, privacy::Event, refuse_if};
 
 /// Staircase noise for one number of the given sensitivity.
 ///
@@ -55,9 +55,7 @@ impl Staircase {
 
     /// `value` plus noise.
     pub fn randomize<N: Noise + ?Sized>(&self, value: f64, noise: &mut N) -> Result<f64> {
-        if !value.is_finite() {
-            return Err(Error::invalid("value", value, "give a finite number"));
-        }
+        refuse_if(!value.is_finite(), "value", value, "give a finite number")?;
         Ok(self.grid.round(value + self.sensitivity * self.sample(noise)))
     }
 

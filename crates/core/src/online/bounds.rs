@@ -25,6 +25,7 @@ use super::{Potential, Prior};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative},
+    refuse_if,
     special::ein,
 };
 
@@ -53,10 +54,8 @@ pub fn conjugate(potential: &Potential, competitor: f64, squares: f64) -> Result
     let mut high = potential.gradient_bound();
     while slope(high) < target {
         high *= 2.0;
-        if high > 1e150 * potential.gradient_bound() {
-            let remedy = "give a smaller competitor: no sum of gradients leads to this one";
-            return Err(Error::invalid("competitor", competitor, remedy));
-        }
+        let remedy = "give a smaller competitor: no sum of gradients leads to this one";
+        refuse_if(high > 1e150 * potential.gradient_bound(), "competitor", competitor, remedy)?;
     }
     let mut low = 0.0;
     for _ in 0..200 {

@@ -20,7 +20,7 @@ use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
     linalg::dot,
-    wire,
+    refuse_if, wire,
 };
 
 const KIND: &str = "online gradient descent 1";
@@ -79,15 +79,12 @@ impl GradientDescentParams {
     /// A learner at zero; the error names the parameter to change.
     pub fn check(&self) -> Result<GradientDescent> {
         const MOST: usize = 1 << 28;
-        if !(1..=MOST).contains(&self.dimension) {
-            let remedy = format!("give 1 to {MOST}");
-            return Err(Error::invalid("dimension", self.dimension, remedy));
-        }
+        let remedy = format_args!("give 1 to {MOST}");
+        refuse_if(!(1..=MOST).contains(&self.dimension), "dimension", self.dimension, remedy)?;
         let sizes = [("radius", self.radius), ("step", self.step.factor())];
         for (field, value) in sizes {
-            if positive(field, value)? > LARGEST {
-                return Err(Error::invalid(field, value, format!("give at most {LARGEST:e}")));
-            }
+            let remedy = format_args!("give at most {LARGEST:e}");
+            refuse_if(positive(field, value)? > LARGEST, field, value, remedy)?;
         }
         let prediction = vec![0.0; self.dimension];
         Ok(GradientDescent { params: *self, rounds: 0, prediction, movement: 0.0 })

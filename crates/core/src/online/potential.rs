@@ -22,6 +22,7 @@ use super::{SignedLog, closed_form, quadrature::Exponent};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
+    refuse_if,
     special::{ein, erf},
 };
 
@@ -97,10 +98,8 @@ impl Potential {
             Prior::Conjugate { precision } => {
                 positive("precision", precision)?;
                 let relative = precision.sqrt() / gradient_bound;
-                if !(1e-50..=1e50).contains(&relative) {
-                    let remedy = "give between 1e-100 and 1e100 times gradient_bound^2";
-                    return Err(Error::invalid("precision", precision, remedy));
-                }
+                let remedy = "give between 1e-100 and 1e100 times gradient_bound^2";
+                refuse_if(!(1e-50..=1e50).contains(&relative), "precision", precision, remedy)?;
                 // Z = sqrt(pi/b) erf(C sqrt b)
                 0.5 * libm::log(std::f64::consts::PI / precision)
                     + libm::log(erf(reach * precision.sqrt()))

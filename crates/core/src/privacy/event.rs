@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Result,
     error::{not_negative, positive},
+    refuse_if,
 };
 
 /// One release, or several put together, as seen by one person.
@@ -147,9 +148,7 @@ impl Event {
     }
 
     fn check_within(&self, nesting: u32) -> Result<()> {
-        if nesting == 0 {
-            return Err(Error::invalid("event", "nested too deep", "flatten the composition"));
-        }
+        refuse_if(nesting == 0, "event", "nested too deep", "flatten the composition")?;
         let at_least = |field, value: u64, least: u64| {
             if value >= least {
                 Ok(())
@@ -165,10 +164,8 @@ impl Event {
             }
             Event::GridSum { mu, sigma, coordinates, people } => {
                 at_least("people", people, 1)?;
-                if sigma < super::grid::LEAST_SUMMED {
-                    let remedy = "sums of noise this coarse are not priced: choose a finer grid";
-                    return Err(Error::invalid("sigma", sigma, remedy));
-                }
+                let remedy = "sums of noise this coarse are not priced: choose a finer grid";
+                refuse_if(sigma < super::grid::LEAST_SUMMED, "sigma", sigma, remedy)?;
                 Event::GridGaussian { mu, sigma, coordinates }.check()
             }
             Event::GridGaussian { mu, sigma, coordinates } => {

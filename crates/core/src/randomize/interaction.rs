@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Result,
     error::{finite_vector, positive},
+    refuse_if,
 };
 
 /// Features and intercepts that miss their declared size by no more than this are not flagged.
@@ -85,9 +86,8 @@ impl Bounds {
             return Err(Error::invalid("rewards", format!("({low}, {high})"), remedy));
         }
         for (field, value) in [("feature_bound", self.feature_bound), ("rewards", half)] {
-            if !(1e-100..=1e100).contains(&value) {
-                return Err(Error::invalid(field, value, "choose units between 1e-100 and 1e100"));
-            }
+            let remedy = "choose units between 1e-100 and 1e100";
+            refuse_if(!(1e-100..=1e100).contains(&value), field, value, remedy)?;
         }
         match self.intercept {
             None => Ok(()),

@@ -12,7 +12,7 @@
 //! what the event says; s is rounded up, so that it is never above `tau_j`. The law is symmetric.
 
 use super::{Gradient, GradientReport, Randomizer, grid_laplace::GridLaplace};
-use crate::{Error, Result, error::positive, noise::Noise, privacy::Event};
+use crate::{Error, Result, error::positive, noise::Noise, privacy::Event, refuse_if};
 
 /// Clips every attribute to its interval, then adds Laplace noise of its own level.
 ///
@@ -53,9 +53,7 @@ impl LocalLaplace {
 
     /// Levels of the attributes that are named, indices ascending; the others send nothing.
     pub fn sparse(dimension: usize, levels: &[(usize, f64)], bound: f64) -> Result<Self> {
-        if dimension == 0 {
-            return Err(Error::invalid("dimension", dimension, "give 1 or above"));
-        }
+        refuse_if(dimension == 0, "dimension", dimension, "give 1 or above")?;
         positive("bound", bound)?;
         let mut laws = Vec::new();
         let mut known: std::collections::BTreeMap<u64, usize> = Default::default();
@@ -87,10 +85,8 @@ impl LocalLaplace {
     /// What an attribute's part of the report tells the accountant of that entry of the gradient; not of the feature behind it, which
     /// moves the other entries as well.
     pub fn attribute_event(&self, attribute: usize) -> Result<Event> {
-        if attribute >= self.dimension {
-            let remedy = format!("give an index below {}", self.dimension);
-            return Err(Error::invalid("attribute", attribute, remedy));
-        }
+        let remedy = format_args!("give an index below {}", self.dimension);
+        refuse_if(attribute >= self.dimension, "attribute", attribute, remedy)?;
         match self.sent.iter().find(|&&(index, _)| index == attribute) {
             None => Ok(Event::Nothing),
             Some(&(_, law)) => match &self.laws[law] {

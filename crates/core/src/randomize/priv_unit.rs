@@ -23,6 +23,7 @@ use crate::{
     Error, Result,
     noise::{Bernoulli, Noise, SphericalCap, grid::Grid, sphere::unit_vector},
     privacy::Event,
+    refuse_if,
 };
 
 /// `1 - p` is kept above this, so that a double can hold `p`; it costs a variance of less than 1e-11.
@@ -54,9 +55,8 @@ impl PrivUnit {
     /// The randomiser of unit vectors in `dimension >= 2` dimensions, for `epsilon` from 1e-6 to 256, with the
     /// split of least variance.
     pub fn new(dimension: usize, epsilon: f64) -> Result<Self> {
-        if !(1e-6..=256.0).contains(&epsilon) {
-            return Err(Error::invalid("epsilon", epsilon, "give a number from 1e-6 to 256"));
-        }
+        let remedy = "give a number from 1e-6 to 256";
+        refuse_if(!(1e-6..=256.0).contains(&epsilon), "epsilon", epsilon, remedy)?;
         let fair = 1.0 / libm::expm1(epsilon);
         let best = height_where(dimension, |cap| {
             cap.threshold() * (cap.probability() + fair) < cap.first_moment()

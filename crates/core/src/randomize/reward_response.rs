@@ -13,6 +13,7 @@ use crate::{
     error::finite_vector,
     noise::{Bernoulli, Noise},
     privacy::Event,
+    refuse_if,
 };
 
 /// Calibrated randomised response on the reward.
@@ -33,9 +34,8 @@ pub struct RewardResponse {
 impl RewardResponse {
     /// Randomised response at `epsilon`, from 1e-6 to 256.
     pub fn new(epsilon: f64) -> Result<Self> {
-        if !(1e-6..=256.0).contains(&epsilon) {
-            return Err(Error::invalid("epsilon", epsilon, "give a number from 1e-6 to 256"));
-        }
+        let remedy = "give a number from 1e-6 to 256";
+        refuse_if(!(1e-6..=256.0).contains(&epsilon), "epsilon", epsilon, remedy)?;
         Ok(RewardResponse { lie: Bernoulli::new(1.0 / (1.0 + libm::exp(epsilon)))? })
     }
 
@@ -52,9 +52,7 @@ impl RewardResponse {
     /// What a report says of z, without bias.
     pub fn estimate(&self, report: &[f64], correlation: Correlation) -> Result<f64> {
         finite_vector("report", report, 1)?;
-        if report[0].abs() != 1.0 {
-            return Err(Error::invalid("report", report[0], "a response is 1 or -1"));
-        }
+        refuse_if(report[0].abs() != 1.0, "report", report[0], "a response is 1 or -1")?;
         Ok(report[0] / correlation.first)
     }
 

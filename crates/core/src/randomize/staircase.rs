@@ -9,6 +9,7 @@ use crate::{
     error::positive,
     noise::{Noise, Staircase},
     privacy::Event,
+    refuse_if,
 };
 
 /// Clips every attribute to its interval, then adds staircase noise of its own level.
@@ -31,9 +32,7 @@ pub struct StaircaseRandomizer {
 impl StaircaseRandomizer {
     /// One level for each attribute, up to 30; 0 sends nothing.
     pub fn new(levels: &[f64], bound: f64) -> Result<Self> {
-        if levels.is_empty() {
-            return Err(Error::invalid("levels", "empty", "give one for each attribute"));
-        }
+        refuse_if(levels.is_empty(), "levels", "empty", "give one for each attribute")?;
         positive("bound", bound)?;
         let sent = levels.iter().enumerate().filter(|&(_, &level)| level != 0.0);
         let sent = sent

@@ -16,7 +16,9 @@ use super::{
     Correlation, Interaction, Precision, PrivUnit,
     second_moment::{exact, on_the_sphere},
 };
-use crate::{Error, Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event};
+use crate::{
+    Error, Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event, refuse_if,
+};
 
 /// A calibrated PrivUnit report of `x x^T` and `x z`.
 ///
@@ -47,9 +49,7 @@ impl UnitGram {
 
     /// The same with another weight a on the matrix, strictly between 0 and 1.
     pub fn with_weight(dimension: usize, epsilon: f64, matrix_weight: f64) -> Result<Self> {
-        if !(1..=1 << 10).contains(&dimension) {
-            return Err(Error::invalid("dimension", dimension, "give 1 to 1024"));
-        }
+        refuse_if(!(1..=1 << 10).contains(&dimension), "dimension", dimension, "give 1 to 1024")?;
         crate::error::probability("matrix_weight", matrix_weight)?;
         let unit = PrivUnit::new(triangle(dimension) + dimension, epsilon)?;
         Ok(UnitGram { dimension, matrix_weight, unit })

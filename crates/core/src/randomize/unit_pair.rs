@@ -16,7 +16,9 @@
 //! the first moment `V/m` estimates with less noise.
 
 use super::{Bounds, Correlation, Interaction, Precision, PrivUnit, second_moment::sign};
-use crate::{Error, Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event};
+use crate::{
+    Error, Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event, refuse_if,
+};
 
 /// A calibrated PrivUnit report of x and z.
 ///
@@ -94,10 +96,8 @@ impl UnitPair {
             u.push((a * a - square).max(0.0).sqrt());
         }
         let norm = u.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if (norm - 1.0).abs() > 1e-6 {
-            let remedy = "clip the interaction with the bounds the randomiser was built for";
-            return Err(Error::invalid("norm of the padded interaction", norm, remedy));
-        }
+        let remedy = "clip the interaction with the bounds the randomiser was built for";
+        refuse_if((norm - 1.0).abs() > 1e-6, "norm of the padded interaction", norm, remedy)?;
         u.iter_mut().for_each(|x| *x /= norm);
         self.unit.direction(&u, noise)
     }

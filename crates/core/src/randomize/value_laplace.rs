@@ -16,6 +16,7 @@ use crate::{
     error::{finite_vector, positive},
     noise::Noise,
     privacy::{Event, Guarantee, PURE_DELTA, TrustModel},
+    refuse_if,
 };
 
 /// A calibrated Laplace report of one number.
@@ -39,9 +40,7 @@ impl ValueLaplace {
     pub fn new(low: f64, high: f64, epsilon: f64) -> Result<Self> {
         positive("epsilon", epsilon)?;
         positive("range of values", high - low)?;
-        if !LEVELS.contains(&epsilon) {
-            return Err(Error::invalid("epsilon", epsilon, "give 1e-6 to 1e6"));
-        }
+        refuse_if(!LEVELS.contains(&epsilon), "epsilon", epsilon, "give 1e-6 to 1e6")?;
         Ok(ValueLaplace { low, high, law: GridLaplace::new(epsilon, 0.5 * (high - low))? })
     }
 

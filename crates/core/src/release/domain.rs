@@ -21,7 +21,7 @@ use std::f64::consts::SQRT_2;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, error::positive};
+use crate::{Error, Result, error::positive, refuse_if};
 
 /// The default split of the budget between `x x^T` and `x y`, which gave low regret in linear bandits.
 const DEFAULT_SPLIT: f64 = 0.4;
@@ -93,9 +93,8 @@ impl Domain {
                 positive("feature_bound", feature_bound)?;
                 positive("reward_bound", reward_bound)?;
                 positive("split", split)?;
-                if !(1e-6..=1e6).contains(&split) {
-                    return Err(Error::invalid("split", split, "give a number from 1e-6 to 1e6"));
-                }
+                let remedy = "give a number from 1e-6 to 1e6";
+                refuse_if(!(1e-6..=1e6).contains(&split), "split", split, remedy)?;
             }
         }
         Ok(())

@@ -40,6 +40,7 @@ use super::{
 use crate::{
     Error, Result,
     noise::{Noise, Wishart},
+    refuse_if,
 };
 
 /// Noise stays below this power of two in grid units, so that sums of it fit 128 bits.
@@ -86,14 +87,10 @@ impl WishartSums {
             let remedy = "Wishart noise is for matrices of features and reward: use a regression";
             return Err(Error::invalid("domain", format!("{domain:?}"), remedy));
         };
-        if !(epsilon > 0.0 && epsilon < 1.0) {
-            let remedy = "Theorem 8 needs a number above 0 and below 1: ask for a smaller epsilon";
-            return Err(Error::invalid("node_epsilon", epsilon, remedy));
-        }
-        if !(delta > 0.0 && delta < libm::exp(-1f64)) {
-            let remedy = "Theorem 8 needs a number above 0 and below 1/e: ask for a smaller delta";
-            return Err(Error::invalid("node_delta", delta, remedy));
-        }
+        let remedy = "Theorem 8 needs a number above 0 and below 1: ask for a smaller epsilon";
+        refuse_if(!(epsilon > 0.0 && epsilon < 1.0), "node_epsilon", epsilon, remedy)?;
+        let remedy = "Theorem 8 needs a number above 0 and below 1/e: ask for a smaller delta";
+        refuse_if(!(delta > 0.0 && delta < libm::exp(-1f64)), "node_delta", delta, remedy)?;
         let (clipper, scale) =
             (Clipper::of_bounds(domain)?, libm::hypot(feature_bound, reward_bound));
         let degrees = wishart_degrees(dimension, epsilon, delta);

@@ -187,10 +187,8 @@ impl LocalToml {
         let mut remarks = vec![plan.reason().to_string()];
         remarks.extend(width_remark(&self.rule));
         let name = self.name.clone().unwrap_or_else(|| format!("local ({epsilon}, {delta:e})"));
-        if self.restart_every == Some(0) {
-            let remedy = "give a whole number of reports above 0";
-            return Err(reticent::Error::invalid("restart_every", 0, remedy).into());
-        }
+        let remedy = "give a whole number of reports above 0";
+        reticent::refuse_if(self.restart_every == Some(0), "restart_every", 0, remedy)?;
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
             resumed(&plan, warm.first())?;
@@ -218,10 +216,8 @@ fn resumed(plan: &LocalPlan, saved: &SavedLearner) -> Result<Server> {
         return Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());
     };
     let server = Server::load(bytes)?;
-    if server.plan() != plan {
-        let remedy = "it was trained with other bounds, levels, method or rule: use the same";
-        return Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());
-    }
+    let remedy = "it was trained with other bounds, levels, method or rule: use the same";
+    reticent::refuse_if(server.plan() != plan, "warm_start", &saved.name, remedy)?;
     Ok(server)
 }
 

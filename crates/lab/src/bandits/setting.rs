@@ -300,12 +300,10 @@ impl Setting {
         world: impl FnOnce(Circumstances) -> Arc<dyn World>,
     ) -> Result<Self> {
         const MOST_FEATURES: usize = 1024;
-        if dimension > MOST_FEATURES {
-            let remedy = format!(
-                "{dimension} features in all, at most {MOST_FEATURES}: name fewer columns, or give fewer words or classes"
-            );
-            return Err(reticent::Error::invalid("features", dimension, remedy).into());
-        }
+        let remedy = format_args!(
+            "{dimension} features in all, at most {MOST_FEATURES}: name fewer columns, or give fewer words or classes"
+        );
+        reticent::refuse_if(dimension > MOST_FEATURES, "features", dimension, remedy)?;
         let form = SphereParams { dimension, arms: arms.max(1), fresh_arms: true, norm: 1.0 };
         form.check()?;
         let (low, high) = rewards;

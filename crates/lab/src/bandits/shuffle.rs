@@ -63,11 +63,9 @@ impl ShuffleToml {
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
-        if self.batch > setting.rounds {
-            let remedy =
-                format!("no batch would ever be full: give at most the {} rounds", setting.rounds);
-            return Err(reticent::Error::invalid("batch", self.batch, remedy).into());
-        }
+        let remedy =
+            format_args!("no batch would ever be full: give at most the {} rounds", setting.rounds);
+        reticent::refuse_if(self.batch > setting.rounds, "batch", self.batch, remedy)?;
         if let (Some(most), Mode::Paper) = (self.contributions_per_person, self.mode) {
             let remedy = "published constants are for one report of each person: leave it out";
             return Err(reticent::Error::invalid("contributions_per_person", most, remedy).into());

@@ -113,12 +113,10 @@ impl Published {
     /// The Wishart noise of section 4.1. Refuses an alpha so small that Proposition 9 bounds nothing.
     pub fn wishart_calibration(&self) -> Result<Calibration> {
         let (_, root, q) = self.wishart_parts();
-        if root <= q {
-            let remedy = format!(
-                "Proposition 9 needs sqrt(mk) = {root:.1} above sqrt d + sqrt(2 ln(8n/alpha)) = {q:.1}: give a larger alpha"
-            );
-            return Err(Error::invalid("alpha", self.alpha, remedy));
-        }
+        let remedy = format_args!(
+            "Proposition 9 needs sqrt(mk) = {root:.1} above sqrt d + sqrt(2 ln(8n/alpha)) = {q:.1}: give a larger alpha"
+        );
+        reticent::refuse_if(root <= q, "alpha", self.alpha, remedy)?;
         let (node_epsilon, node_delta) = self.node_budget();
         Ok(Calibration::Wishart { node_epsilon, node_delta })
     }

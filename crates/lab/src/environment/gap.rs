@@ -49,16 +49,12 @@ impl GapParams {
 
     /// The checked plan; an error names the parameter to change.
     pub fn check(&self) -> Result<GapPlan> {
-        if self.dimension < 2 {
-            let remedy = "give a whole number above 1: in one dimension no direction is orthogonal to theta*";
-            return Err(Error::invalid("dimension", self.dimension, remedy));
-        }
+        let remedy =
+            "give a whole number above 1: in one dimension no direction is orthogonal to theta*";
+        reticent::refuse_if(self.dimension < 2, "dimension", self.dimension, remedy)?;
         super::check_size(self.dimension, self.arms)?;
-        if !(0.0..2.0 * BEST).contains(&self.gap) {
-            let remedy =
-                "give a number from 0 up to, not including, 1.5: means lie in [-0.75, 0.75]";
-            return Err(Error::invalid("gap", self.gap, remedy));
-        }
+        let remedy = "give a number from 0 up to, not including, 1.5: means lie in [-0.75, 0.75]";
+        reticent::refuse_if(!(0.0..2.0 * BEST).contains(&self.gap), "gap", self.gap, remedy)?;
         let others = Slice::new(self.dimension, -BEST, BEST - self.gap);
         Ok(GapPlan { params: *self, others })
     }

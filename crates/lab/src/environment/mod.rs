@@ -71,10 +71,8 @@ pub trait Environment {
 fn check_size(dimension: usize, arms: usize) -> Result<()> {
     const MOST_FEATURES: usize = 1024;
     const MOST_ENTRIES: usize = 100_000_000;
-    if dimension > MOST_FEATURES {
-        let remedy = format!("give at most {MOST_FEATURES}");
-        return Err(reticent::Error::invalid("dimension", dimension, remedy));
-    }
+    let remedy = format_args!("give at most {MOST_FEATURES}");
+    reticent::refuse_if(dimension > MOST_FEATURES, "dimension", dimension, remedy)?;
     if arms == 0 || arms > MOST_ENTRIES / dimension.max(1) {
         let remedy = format!(
             "give 1 to {}: {MOST_ENTRIES} features in all",

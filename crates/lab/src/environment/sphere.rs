@@ -55,10 +55,8 @@ impl SphereParams {
 
     /// Refuses parameters out of range.
     pub fn check(&self) -> Result<()> {
-        if self.dimension < 2 {
-            let remedy = "give a whole number above 1: one feature is the constant";
-            return Err(Error::invalid("dimension", self.dimension, remedy));
-        }
+        let remedy = "give a whole number above 1: one feature is the constant";
+        reticent::refuse_if(self.dimension < 2, "dimension", self.dimension, remedy)?;
         super::check_size(self.dimension, self.arms)?;
         if !self.norm.is_finite() || self.norm <= 0.0 {
             return Err(Error::invalid("norm", self.norm, "give a finite number above 0"));

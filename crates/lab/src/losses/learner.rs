@@ -190,10 +190,8 @@ impl Learner {
                 (name, params, bandit.printed_sign)
             }
             Algorithm::GarberKretzu(baseline) => {
-                if baseline.privacy.is_some() {
-                    let remedy = "garber_kretzu is not private: leave it out";
-                    return Err(reticent::Error::invalid("privacy", "given", remedy).into());
-                }
+                let remedy = "garber_kretzu is not private: leave it out";
+                reticent::refuse_if(baseline.privacy.is_some(), "privacy", "given", remedy)?;
                 let params = projection_free::garber_kretzu(&set, lipschitz, rounds)?;
                 (baseline.name.clone().unwrap_or("Garber and Kretzu".into()), params, false)
             }
@@ -266,10 +264,8 @@ fn start(
 impl BanditToml {
     fn params(&self, set: &AnySet, lipschitz: f64, rounds: u64) -> Result<PrivateBanditParams> {
         let protection = protection(self.privacy, self.trust, self.mechanism)?;
-        if self.first_epoch == Some(0) {
-            let remedy = "give the rounds of the first epoch, above 0";
-            return Err(reticent::Error::invalid("first_epoch", 0, remedy).into());
-        }
+        let remedy = "give the rounds of the first epoch, above 0";
+        reticent::refuse_if(self.first_epoch == Some(0), "first_epoch", 0, remedy)?;
         let rounds = self.first_epoch.unwrap_or(rounds);
         let mut params = match self.settings {
             Settings::Published => {
@@ -278,10 +274,8 @@ impl BanditToml {
             Settings::Default => PrivateBanditParams::new(lipschitz, rounds, protection),
         };
         if self.mode == Mode::Paper {
-            if self.first_epoch.is_some() {
-                let remedy = "published noise is for a known horizon: leave it out";
-                return Err(reticent::Error::invalid("first_epoch", rounds, remedy).into());
-            }
+            let remedy = "published noise is for a known horizon: leave it out";
+            reticent::refuse_if(self.first_epoch.is_some(), "first_epoch", rounds, remedy)?;
             params = projection_free::with_printed_noise(params, set.shape())?;
         }
         params.play = self.play;

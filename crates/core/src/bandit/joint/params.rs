@@ -10,6 +10,7 @@ use crate::{
     noise::Noise,
     privacy::{Claim, Guarantee, check_delta},
     randomize::Bounds,
+    refuse_if,
     release::{Calibration, Domain, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule},
 };
 
@@ -130,10 +131,8 @@ impl JointParams {
     }
 
     fn check_window(&self) -> Result<()> {
-        if self.window == Some(RewardWindow::Decisions(0)) {
-            let remedy = "give a whole number of later decisions above 0";
-            return Err(Error::invalid("window", 0, remedy));
-        }
+        let remedy = "give a whole number of later decisions above 0";
+        refuse_if(self.window == Some(RewardWindow::Decisions(0)), "window", 0, remedy)?;
         finite_vector("default_reward", &[self.default_reward], 1)?;
         let (low, high) = self.bounds.rewards;
         if !(low..=high).contains(&self.default_reward) {
@@ -145,15 +144,11 @@ impl JointParams {
 
     fn check_restarts(&self) -> Result<()> {
         let Some(every) = self.restart_every else { return Ok(()) };
-        if self.schedule == Schedule::Clock {
-            let remedy = "it counts contributions, and a clock counts none: leave it out";
-            return Err(Error::invalid("restart_every", every, remedy));
-        }
+        let remedy = "it counts contributions, and a clock counts none: leave it out";
+        refuse_if(self.schedule == Schedule::Clock, "restart_every", every, remedy)?;
         let least = self.schedule.first();
-        if every < least {
-            let remedy = format!("the first release comes after {least} rewards: give more");
-            return Err(Error::invalid("restart_every", every, remedy));
-        }
+        let remedy = format_args!("the first release comes after {least} rewards: give more");
+        refuse_if(every < least, "restart_every", every, remedy)?;
         if self.contributions_per_person > 1 {
             let remedy = "with restart_every a person may be in several streams, whose costs add up: leave one of them out";
             let most = self.contributions_per_person;

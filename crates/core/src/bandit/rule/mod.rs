@@ -21,6 +21,7 @@ use super::Policy;
 use crate::{
     Error, Result,
     error::{not_negative, positive, probability},
+    refuse_if,
     release::{Domain, Release},
 };
 pub use regularized::Regularizer;
@@ -239,9 +240,7 @@ impl Rule {
             let remedy = "a policy needs a regression domain: x x^T and x y";
             return Err(Error::invalid("domain", format!("{domain:?}"), remedy));
         };
-        if releases == Some(0) {
-            return Err(Error::invalid("releases", 0, "give a whole number above 0"));
-        }
+        refuse_if(releases == Some(0), "releases", 0, "give a whole number above 0")?;
         let failure_probability = match *self {
             Rule::Certified { failure_probability, .. }
             | Rule::Regularized { failure_probability, .. } => failure_probability,

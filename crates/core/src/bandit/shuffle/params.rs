@@ -24,6 +24,7 @@ use crate::{
     randomize::{
         Bounds, CONDITIONS, CalibratedMethod, GramGaussian, Levels, Method, Person, Spent,
     },
+    refuse_if,
     release::Calibration,
 };
 
@@ -99,14 +100,10 @@ impl ShuffleParams {
     pub fn check(&self) -> Result<ShufflePlan> {
         requested_epsilon(self.epsilon)?;
         check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?;
-        if !(1..=1 << 24).contains(&self.batch) {
-            return Err(Error::invalid("batch", self.batch, "give 1 to 16777216"));
-        }
+        refuse_if(!(1..=1 << 24).contains(&self.batch), "batch", self.batch, "give 1 to 16777216")?;
         let honest = self.honest.unwrap_or(self.batch);
-        if !(1..=self.batch).contains(&honest) {
-            let remedy = format!("give 1 to batch = {}", self.batch);
-            return Err(Error::invalid("honest", honest, remedy));
-        }
+        let remedy = format_args!("give 1 to batch = {}", self.batch);
+        refuse_if(!(1..=self.batch).contains(&honest), "honest", honest, remedy)?;
         if self.aggregation == Aggregation::Permute && self.contributions_per_person > 1 {
             let remedy = "permuted reports of one person may meet in one batch: give 1, or let the shuffler sum";
             return Err(Error::invalid(

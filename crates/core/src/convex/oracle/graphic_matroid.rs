@@ -17,6 +17,7 @@ use crate::{
     Error, Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
     linalg::Cholesky,
+    refuse_if,
 };
 
 /// Blocks of up to so many vertices have all their constraints looked at.
@@ -42,10 +43,8 @@ impl GraphicMatroid {
         }
         let oracle = GraphicMatroid { vertices, edges: edges.to_vec() };
         let blocks = oracle.blocks();
-        if blocks.iter().all(|block| block.len() == 1) {
-            let remedy = "the graph has no cycle, so there is one tree: add edges";
-            return Err(Error::invalid("edges", edges.len(), remedy));
-        }
+        let remedy = "the graph has no cycle, so there is one tree: add edges";
+        refuse_if(blocks.iter().all(|block| block.len() == 1), "edges", edges.len(), remedy)?;
         let rows: Vec<Vec<f64>> = blocks
             .iter()
             .map(|block| {

@@ -25,7 +25,7 @@ mod shuffled;
 #[cfg(test)]
 mod tests;
 
-use crate::{Error, Result, error::positive, privacy::Event};
+use crate::{Error, Result, error::positive, privacy::Event, refuse_if};
 use dots::Dots;
 
 /// A measure of the privacy loss on the grid `index * interval`, plus a mass at infinity.
@@ -134,15 +134,11 @@ impl PrivacyLossDistribution {
             ));
         }
         let total: f64 = atoms.iter().map(|(_, probability)| probability).sum();
-        if (total - 1.0).abs() > 1e-9 {
-            return Err(Error::invalid("atoms", total, "give probabilities that sum to 1"));
-        }
+        refuse_if((total - 1.0).abs() > 1e-9, "atoms", total, "give probabilities that sum to 1")?;
         let other: f64 =
             atoms.iter().map(|(loss, probability)| probability * libm::exp(-loss)).sum();
-        if other > 1.0 + 1e-9 {
-            let remedy = "give losses ln(P/Q) of probabilities that sum to at most 1 under Q too";
-            return Err(Error::invalid("atoms", other, remedy));
-        }
+        let remedy = "give losses ln(P/Q) of probabilities that sum to at most 1 under Q too";
+        refuse_if(other > 1.0 + 1e-9, "atoms", other, remedy)?;
         let finite = || atoms.iter().filter(|(loss, mass)| loss.is_finite() && *mass > 0.0);
         let lowest = finite().map(|atom| atom.0).fold(f64::INFINITY, f64::min);
         let highest = finite().map(|atom| atom.0).fold(f64::NEG_INFINITY, f64::max);

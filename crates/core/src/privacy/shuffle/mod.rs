@@ -47,6 +47,7 @@ use binomial::{fair_binomial_tail, group_binomial};
 use crate::{
     Error, Result,
     error::{not_negative, probability},
+    refuse_if,
 };
 
 /// Most groups of clone counts; a group is charged at its least count.
@@ -132,9 +133,7 @@ impl Crowd {
         most_groups: usize,
     ) -> Result<Self> {
         not_negative("epsilon_local", epsilon_local)?;
-        if people == 0 {
-            return Err(Error::invalid("people", people, "give a whole number, 1 or above"));
-        }
+        refuse_if(people == 0, "people", people, "give a whole number, 1 or above")?;
         let lie = libm::exp(-epsilon_local);
         let clone = if binary { 2.0 * lie / (1.0 + lie) } else { lie };
         let others = people.min(MOST_PEOPLE) - 1;

@@ -13,6 +13,7 @@ use crate::{
     noise::Noise,
     privacy::{Claim, Event, check_delta},
     randomize::{Bounds, Precision},
+    refuse_if,
     release::Calibration,
 };
 
@@ -123,11 +124,9 @@ impl ReportParams {
     pub fn check(&self) -> Result<ReportPlan> {
         self.bounds.check()?;
         let dimension = self.bounds.dimension;
-        if dimension > MOST_FEATURES {
-            let remedy =
-                format!("a report has of the order of d^2 numbers: give 1 to {MOST_FEATURES}");
-            return Err(Error::invalid("dimension", dimension, remedy));
-        }
+        let remedy =
+            format_args!("a report has of the order of d^2 numbers: give 1 to {MOST_FEATURES}");
+        refuse_if(dimension > MOST_FEATURES, "dimension", dimension, remedy)?;
         self.levels.check()?;
         let levels = self.levels.epsilons().len();
         if levels.saturating_mul(triangle(dimension)) > MOST_ENTRIES {
@@ -137,9 +136,8 @@ impl ReportParams {
             );
             return Err(Error::invalid("levels", levels, remedy));
         }
-        if !(0.0..1.0).contains(&self.delta) {
-            return Err(Error::invalid("delta", self.delta, "give a number from 0 to below 1"));
-        }
+        let remedy = "give a number from 0 to below 1";
+        refuse_if(!(0.0..1.0).contains(&self.delta), "delta", self.delta, remedy)?;
         match self.delta == 0.0 {
             true => self.claim.as_ref().map_or(Ok(()), Claim::check)?,
             false => check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?,
@@ -159,9 +157,7 @@ impl ReportParams {
             return Err(Error::invalid("method", format!("{method:?}"), remedy));
         }
         if let Method::KnownGram { gram, reports } = &method {
-            if *reports == 0 {
-                return Err(Error::invalid("reports", 0, "explore for one report or more"));
-            }
+            refuse_if(*reports == 0, "reports", 0, "explore for one report or more")?;
             finite_vector("gram", gram, triangle(dimension))?;
         }
         let protocol = fingerprint(self, &method);
