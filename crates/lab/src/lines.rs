@@ -291,7 +291,6 @@ mod tests {
         level: f64,
         #[serde(default)]
         names: Vec<String>,
-        #[serde(default)]
         range: Option<(f64, f64)>,
         #[serde(default)]
         yes: bool,

@@ -62,7 +62,6 @@ pub struct LinUcbParams {
     #[serde(default = "every_round")]
     pub schedule: Schedule,
     /// Forget everything after every so many rewards; the failure probability of a certified rule is then that of one life.
-    #[serde(default)]
     pub restart_every: Option<u64>,
 }
 

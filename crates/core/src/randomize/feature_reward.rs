@@ -49,10 +49,8 @@ pub struct FeatureRewardParams {
     /// Requested delta.
     pub delta: f64,
     /// Noise of this size, in the units of the data, in place of what the budget needs; the guarantee is that of the noise.
-    #[serde(default)]
     pub calibration: Option<Calibration>,
     /// What the guarantee is to be compared with: `paper` mode.
-    #[serde(default)]
     pub claim: Option<Claim>,
 }
 

@@ -47,7 +47,6 @@ pub struct Bounds {
     pub rewards: (f64, f64),
     /// The last feature of every arm, if it is the same for all: then rewards are centred. On a person's device another last feature is
     /// replaced by it; a curator takes arms as they are, and one without it costs regret, not privacy.
-    #[serde(default)]
     pub intercept: Option<f64>,
     /// Every arm has norm exactly L, so that nothing has to hide how long it is. Arms of another norm are scaled to it.
     #[serde(default)]

@@ -46,7 +46,6 @@ pub enum ResponsePrivacy {
         /// Delta.
         delta: f64,
         /// How many answers together have this budget; without it every single one has.
-        #[serde(default)]
         responses: Option<u64>,
     },
     /// Noise of this deviation on every answer; the guarantee is that of the noise.
@@ -56,7 +55,6 @@ pub enum ResponsePrivacy {
         /// The delta that the guarantee is stated at.
         delta: f64,
         /// What the guarantee of one answer is to be compared with: `paper` mode.
-        #[serde(default)]
         claim: Option<Claim>,
     },
 }

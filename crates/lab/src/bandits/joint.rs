@@ -36,7 +36,6 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct JointToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
@@ -47,13 +46,10 @@ pub struct JointToml {
     #[serde(default)]
     pub mechanism: MechanismName,
     /// How releases become policies: `tuned`, `certified` or `fixed`.
-    #[serde(default)]
     pub rule: Option<Rule>,
     /// `paper`: the publication's confidence set in place of a rule, for its Gaussian tree; it has it in `paper` mode anyway.
-    #[serde(default)]
     pub confidence: Option<ConfidenceName>,
     /// rho_min to shift the regulariser to, in place of the publication's (Experiment 3).
-    #[serde(default)]
     pub minimum: Option<f64>,
     /// Wishart only: dummy nodes drawn anew at every release, not kept as long as real ones would be.
     #[serde(default)]
@@ -62,19 +58,14 @@ pub struct JointToml {
     #[serde(default)]
     pub schedule: Schedule,
     /// Whether rewards are centred before they are summed, in `exact` mode; by default where there is a constant feature.
-    #[serde(default)]
     pub centred: Option<bool>,
     /// Forget everything after every so many rewards: for a theta* that moves.
-    #[serde(default)]
     pub restart_every: Option<u64>,
     /// The guarantee is for a person with at most so many contributions; where people return, later ones are not learnt from.
-    #[serde(default)]
     pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
-    #[serde(default)]
     pub warm_start: Option<PathBuf>,
     /// Folder in which each trial's learner is saved.
-    #[serde(default)]
     pub save: Option<PathBuf>,
 }
 

@@ -26,32 +26,24 @@ use crate::{
 
 /// What `kind = "linucb"` takes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct LinUcbToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// `paper` has the width of the code of Chowdhury and Zhou, regulariser 1e-4.
-    #[serde(default)]
     pub mode: Mode,
     /// How sums become policies: `tuned`, `certified` or `fixed`.
-    #[serde(default)]
     pub rule: Option<Rule>,
     /// rho of the certified rule, by default 1.
-    #[serde(default)]
     pub regularizer: Option<f64>,
     /// When the policy learns: by default every round, and where whole blocks are played on the schedule that private learners have, which
     /// is as good and far faster to simulate.
-    #[serde(default)]
     pub schedule: Option<Schedule>,
     /// Forget everything after every so many rewards: for a theta* that moves.
-    #[serde(default)]
     pub restart_every: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
-    #[serde(default)]
     pub warm_start: Option<PathBuf>,
     /// Folder in which each trial's learner is saved; its sums are people's data.
-    #[serde(default)]
     pub save: Option<PathBuf>,
 }
 

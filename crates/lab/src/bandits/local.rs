@@ -31,15 +31,12 @@ const EVERY: u64 = 20;
 #[serde(deny_unknown_fields)]
 pub struct LocalToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
     /// Levels of epsilon people bring, in place of one for all.
-    #[serde(default)]
     pub levels: Option<Vec<f64>>,
     /// How common each level is; by default all are equally common.
-    #[serde(default)]
     pub shares: Option<Vec<f64>>,
     /// Nobody says which level is theirs.
     #[serde(default)]
@@ -48,25 +45,19 @@ pub struct LocalToml {
     #[serde(default)]
     pub public_arms: bool,
     /// The randomiser; by default the best.
-    #[serde(default)]
     pub method: Option<Method>,
     /// Explore uniformly for so many reports, whose Gram matrix is known here, then exploit.
-    #[serde(default)]
     pub known_gram_reports: Option<u64>,
     /// How noisy sums become a policy.
     #[serde(default)]
     pub rule: Rule,
     /// Forget everything after every so many reports: for a theta* that moves.
-    #[serde(default)]
     pub restart_every: Option<u64>,
     /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
-    #[serde(default)]
     pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: the server goes on from there.
-    #[serde(default)]
     pub warm_start: Option<PathBuf>,
     /// Folder in which each trial's server is saved.
-    #[serde(default)]
     pub save: Option<PathBuf>,
 }
 
@@ -237,7 +228,6 @@ pub enum Constants {
 #[serde(deny_unknown_fields)]
 pub struct LdpToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,

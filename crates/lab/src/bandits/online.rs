@@ -45,7 +45,6 @@ impl LearnerName {
 #[serde(deny_unknown_fields)]
 pub struct OnlineToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
@@ -59,19 +58,15 @@ pub struct OnlineToml {
     #[serde(default)]
     pub literal: bool,
     /// beta in place of the figure's 10.
-    #[serde(default)]
     pub width: Option<f64>,
     /// G in place of the figure's 48.
-    #[serde(default)]
     pub gradient_bound: Option<f64>,
     /// Gradient descent's constant step in place of the figure's 0.001.
-    #[serde(default)]
     pub step: Option<f64>,
     /// Whether Maler has its exp-concave experts.
     #[serde(default = "yes")]
     pub exp_concave: bool,
     /// What rewards are clipped to; by default the range in which they lie.
-    #[serde(default)]
     pub rewards: Option<(f64, f64)>,
 }
 
@@ -291,19 +286,15 @@ impl Player for Protocol {
 
 /// What `kind = "online_linucb"` takes: Algorithm 4, not private.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct OnlineLinUcbToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Which online learner.
-    #[serde(default)]
     pub learner: LearnerName,
     /// beta in place of the theorem's.
-    #[serde(default)]
     pub width: Option<f64>,
     /// Gradient descent's step is this over the root of the round; by default what its theorem wants.
-    #[serde(default)]
     pub step: Option<f64>,
 }
 

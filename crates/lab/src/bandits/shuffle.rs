@@ -18,7 +18,6 @@ use crate::{FastNoise, Result, attack, constants::local::PublishedMechanism, sim
 #[serde(deny_unknown_fields)]
 pub struct ShuffleToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested epsilon and delta, after shuffling.
     pub privacy: Budget,
@@ -35,7 +34,6 @@ pub struct ShuffleToml {
     #[serde(default)]
     pub rule: Rule,
     /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
-    #[serde(default)]
     pub contributions_per_person: Option<u64>,
 }
 

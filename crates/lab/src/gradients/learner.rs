@@ -49,10 +49,8 @@ pub enum Algorithm {
 #[serde(deny_unknown_fields)]
 pub struct PotentialToml {
     /// Its name in the report.
-    #[serde(default)]
     pub name: Option<String>,
     /// The people who ask for privacy; nobody by default.
-    #[serde(default)]
     pub privacy: Option<Privacy>,
     /// The prior over learning rates.
     #[serde(default)]
@@ -82,10 +80,8 @@ impl Default for PotentialToml {
 #[serde(deny_unknown_fields)]
 pub struct KnownNoiseToml {
     /// Its name in the report.
-    #[serde(default)]
     pub name: Option<String>,
     /// The people who ask for privacy; nobody by default.
-    #[serde(default)]
     pub privacy: Option<Privacy>,
     /// The direction learner's step.
     #[serde(default = "one")]
@@ -97,10 +93,8 @@ pub struct KnownNoiseToml {
 #[serde(deny_unknown_fields)]
 pub struct DescentToml {
     /// Its name in the report.
-    #[serde(default)]
     pub name: Option<String>,
     /// The people who ask for privacy; nobody by default.
-    #[serde(default)]
     pub privacy: Option<Privacy>,
     /// D: the ball's radius, or half the box's side.
     pub radius: f64,

@@ -30,10 +30,8 @@ pub struct RecordToml {
     /// The file.
     pub file: PathBuf,
     /// The column that holds labels; the last by default.
-    #[serde(default)]
     pub label: Option<String>,
     /// The columns that are features; all others by default.
-    #[serde(default)]
     pub features: Option<Vec<String>>,
     /// The loss. For classification, labels must be two numbers: the larger becomes 1, the other -1.
     pub loss: Loss,

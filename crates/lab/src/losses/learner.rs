@@ -25,61 +25,43 @@ use crate::{
 
 /// What `kind = "private_bandit"` takes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct BanditToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested privacy; none if it is left out.
-    #[serde(default)]
     pub privacy: Option<Budget>,
     /// Who is trusted.
-    #[serde(default)]
     pub trust: Trust,
     /// How a curator's noise is correlated over time.
-    #[serde(default)]
     pub mechanism: Option<Mechanism>,
     /// `exact`, or the publication's noise.
-    #[serde(default)]
     pub mode: Mode,
     /// Which batch, smoothing, step and play.
-    #[serde(default)]
     pub settings: Settings,
     /// Where losses are defined; around the set as printed, inside it by default.
-    #[serde(default)]
     pub territory: Option<Territory>,
     /// Points or vertices.
-    #[serde(default)]
     pub play: Play,
     /// Pairs of opposite directions.
-    #[serde(default)]
     pub antithetic: Option<bool>,
     /// What values are measured from.
-    #[serde(default)]
     pub baseline: Option<Baseline>,
     /// Sums of all batches but the last.
-    #[serde(default)]
     pub stale: Option<bool>,
     /// The mirror map.
-    #[serde(default)]
     pub map: Option<Map>,
     /// Rounds in a batch.
-    #[serde(default)]
     pub batch: Option<u64>,
     /// zeta.
-    #[serde(default)]
     pub smoothing: Option<f64>,
     /// eta.
-    #[serde(default)]
     pub step: Option<f64>,
     /// How many losses may be about the same person; 1 if it is left out.
-    #[serde(default)]
     pub contributions_per_person: Option<u64>,
     /// The learner is not told the horizon: losses of the first of its doubling epochs.
-    #[serde(default)]
     pub first_epoch: Option<u64>,
     /// Line 14 with its printed sign, for comparison: it climbs.
-    #[serde(default)]
     pub printed_sign: bool,
 }
 
@@ -90,7 +72,6 @@ pub struct Budget {
     /// Requested epsilon.
     pub epsilon: f64,
     /// Requested delta; Laplace noise and delta = 0 if it is left out.
-    #[serde(default)]
     pub delta: Option<f64>,
 }
 
@@ -118,13 +99,11 @@ pub enum Settings {
 
 /// What the baselines take.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct BaselineToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested privacy, where the method has any.
-    #[serde(default)]
     pub privacy: Option<Budget>,
 }
 

@@ -24,16 +24,13 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct LearnerToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Epsilon and delta of an agent at level 1; without it responses are clipped and not protected.
-    #[serde(default)]
     pub privacy: Option<Budget>,
     /// `exact`, or the publication's classic Gaussian formula.
     #[serde(default)]
     pub mode: Mode,
     /// alpha_m: agent m has epsilon / alpha_m; 1 for everybody without it.
-    #[serde(default)]
     pub levels: Option<Vec<f64>>,
     /// What a response can change: each agent's own range, or one number for all.
     #[serde(default)]
@@ -42,7 +39,6 @@ pub struct LearnerToml {
     #[serde(default)]
     pub confidence: ConfidenceName,
     /// Multiplies the tight width; anything below 1 is not certified.
-    #[serde(default)]
     pub width_scale: Option<f64>,
     /// T'.
     #[serde(default)]
@@ -54,7 +50,6 @@ pub struct LearnerToml {
     #[serde(default = "default_failure")]
     pub failure: f64,
     /// Whether the safety check uses `|<theta, x>| <= S ||x||`; by default with ROFUL only.
-    #[serde(default)]
     pub parameter_ball: Option<bool>,
 }
 

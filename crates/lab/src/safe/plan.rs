@@ -35,13 +35,10 @@ use crate::{Error, Result};
 #[serde(deny_unknown_fields)]
 pub struct PlanFile {
     /// Y: rows and bounds, a file, or a simplex; or a feeder.
-    #[serde(default)]
     pub safe_set: Option<SafeSetToml>,
     /// A low-voltage feeder, whose objective is to raise as much load as it can.
-    #[serde(default)]
     pub feeder: Option<Feeder>,
     /// f.
-    #[serde(default)]
     pub objective: Option<Objective>,
     /// d.
     pub dimension: usize,
@@ -60,10 +57,8 @@ pub struct PlanFile {
     /// T.
     pub horizon: u64,
     /// sigma of an agent at level 1; or a budget.
-    #[serde(default)]
     pub sigma: Option<f64>,
     /// The budget of an agent at level 1, and the sensitivity it is for.
-    #[serde(default)]
     pub privacy: Option<BaseBudget>,
     /// delta of the agents' guarantees.
     #[serde(default = "default_delta")]
@@ -72,7 +67,6 @@ pub struct PlanFile {
     #[serde(default = "default_levels")]
     pub levels: Vec<f64>,
     /// U: the regret budget on r(a).
-    #[serde(default)]
     pub budget: Option<f64>,
 }
 

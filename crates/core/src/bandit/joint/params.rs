@@ -53,19 +53,14 @@ pub struct JointParams {
     pub schedule: Schedule,
     /// Forget everything after every so many contributions, at no cost in privacy: for rewards whose law changes. There is no end then; a
     /// horizon is only what the failure probability of a certified rule is shared over.
-    #[serde(default)]
     pub restart_every: Option<u64>,
     /// How the budget is split between `x x^T` and `x y`, as [`Domain::Regression`] has it; by default what serves bandits well.
-    #[serde(default)]
     pub split: Option<f64>,
     /// Noise of this size in place of what the budget needs; the guarantee is that of the noise.
-    #[serde(default)]
     pub calibration: Option<Calibration>,
     /// What the guarantee is to be compared with: `paper` mode.
-    #[serde(default)]
     pub claim: Option<Claim>,
     /// When a decision closes by itself, with its reward or the default one; `None` learns rewards as they come.
-    #[serde(default)]
     pub window: Option<RewardWindow>,
     /// What a decision contributes whose reward has not come when it closes or expires; by default the reward nearest to 0.
     #[serde(default)]

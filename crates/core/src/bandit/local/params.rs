@@ -54,7 +54,6 @@ pub struct LocalParams {
     #[serde(default = "once")]
     pub contributions_per_person: u64,
     /// The randomiser; by default the best.
-    #[serde(default)]
     pub method: Option<Method>,
     /// How noisy sums become a policy.
     #[serde(default)]
@@ -64,10 +63,8 @@ pub struct LocalParams {
     pub late_models: u64,
     /// Gaussian noise of this size in place of what the budget needs, for a guarantee that does not rest on the reports alone;
     /// what they guarantee by themselves is stated all the same.
-    #[serde(default)]
     pub calibration: Option<Calibration>,
     /// What the guarantee is to be compared with: `paper` mode.
-    #[serde(default)]
     pub claim: Option<Claim>,
 }
 

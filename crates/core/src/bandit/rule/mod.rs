@@ -41,15 +41,12 @@ pub enum Rule {
     /// A confidence set that holds for all releases at once, for Gaussian noise of known deviation.
     Certified {
         /// alpha: the set fails with at most this probability, all releases together; by default 1/horizon, or 1e-6.
-        #[serde(default)]
         failure_probability: Option<f64>,
         /// S: the largest norm of theta*, for features of norm at most 1 and rewards in [-1, 1]. By default 1, and in experiments what
         /// the environment knows.
-        #[serde(default)]
         parameter_bound: Option<f64>,
         /// sigma: rewards in [-1, 1] are their mean plus noise that is sub-Gaussian with this deviation. By default 1, which is always
         /// right, and in experiments what the environment knows.
-        #[serde(default)]
         reward_noise: Option<f64>,
         /// Multiplies the bonus. Anything but 1 is not certified; 0 is greedy.
         #[serde(default = "one")]
@@ -82,7 +79,6 @@ pub enum Rule {
         /// The bounds.
         regularizer: Regularizer,
         /// alpha.
-        #[serde(default)]
         failure_probability: Option<f64>,
         /// S, as above.
         #[serde(default = "one")]

@@ -53,7 +53,6 @@ pub struct ShuffleParams {
     /// B: reports in a batch.
     pub batch: u64,
     /// How many people of a batch randomise honestly; by default all.
-    #[serde(default)]
     pub honest: Option<u64>,
     /// How often one person reports at most.
     pub contributions_per_person: u64,
@@ -62,13 +61,10 @@ pub struct ShuffleParams {
     /// How noisy sums become a policy.
     pub rule: Rule,
     /// The randomiser; by default Gaussian noise on x x^T and x z for sums, and the best pure one for permuted reports.
-    #[serde(default)]
     pub method: Option<Method>,
     /// Noise of one report in place of what the budget needs, for sums; the guarantee is that of the noise.
-    #[serde(default)]
     pub calibration: Option<Calibration>,
     /// What the guarantee is to be compared with: `paper` mode.
-    #[serde(default)]
     pub claim: Option<Claim>,
 }
 

@@ -95,13 +95,10 @@ pub struct ReportParams {
     /// How often one person reports at most.
     pub contributions_per_person: u64,
     /// The randomiser; by default the best.
-    #[serde(default)]
     pub method: Option<Method>,
     /// Gaussian noise of this size in place of what the budget needs; what it guarantees at `delta` is stated all the same.
-    #[serde(default)]
     pub calibration: Option<Calibration>,
     /// What the guarantee is to be compared with: `paper` mode.
-    #[serde(default)]
     pub claim: Option<Claim>,
 }
 
