@@ -106,7 +106,7 @@ pub fn refuse_if(
 }
 
 /// `value` if it is finite and above zero.
-pub(crate) fn positive(field: &'static str, value: f64) -> Result<f64> {
+pub fn positive(field: &'static str, value: f64) -> Result<f64> {
     if value.is_finite() && value > 0.0 {
         Ok(value)
     } else {
@@ -115,7 +115,7 @@ pub(crate) fn positive(field: &'static str, value: f64) -> Result<f64> {
 }
 
 /// `value` if it is finite and not below zero.
-pub(crate) fn not_negative(field: &'static str, value: f64) -> Result<f64> {
+pub fn not_negative(field: &'static str, value: f64) -> Result<f64> {
     if value.is_finite() && value >= 0.0 {
         Ok(value)
     } else {
@@ -124,7 +124,7 @@ pub(crate) fn not_negative(field: &'static str, value: f64) -> Result<f64> {
 }
 
 /// `value` if it lies strictly between 0 and 1.
-pub(crate) fn probability(field: &'static str, value: f64) -> Result<f64> {
+pub fn probability(field: &'static str, value: f64) -> Result<f64> {
     if value > 0.0 && value < 1.0 {
         Ok(value)
     } else {

@@ -56,17 +56,13 @@ pub struct LinUcbParams {
     #[serde(default)]
     pub rule: Rule,
     /// rho of the certified rule, for features of norm at most 1: the weight of the prior guess that theta is zero.
-    #[serde(default = "one")]
+    #[serde(default = "crate::wire::one")]
     pub regularizer: f64,
     /// When the policy learns.
     #[serde(default = "every_round")]
     pub schedule: Schedule,
     /// Forget everything after every so many rewards; the failure probability of a certified rule is then that of one life.
     pub restart_every: Option<u64>,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 fn every_round() -> Schedule {

@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{DecisionSet, LinearOracle};
-use crate::{Error, Result, error::finite_vector, linalg::dot, noise::Noise, refuse_if};
+use crate::{Result, error::finite_vector, linalg::dot, noise::Noise, refuse_if};
 
 /// Weights below this are rounding.
 const NOTHING: f64 = 1e-14;

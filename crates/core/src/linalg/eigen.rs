@@ -8,7 +8,7 @@
 //! bandit, where it runs once per release, not once per round.
 
 use super::triangle;
-use crate::{Error, Result, error::finite_vector, refuse_if};
+use crate::{Result, error::finite_vector, refuse_if};
 
 /// The largest number of sweeps; more than ten are rare.
 const SWEEPS: usize = 60;

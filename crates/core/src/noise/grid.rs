@@ -11,7 +11,7 @@
 //! mechanisms that use this are those of real arithmetic, up to that error; sampling in doubles is not a proof. Where a proof to the last
 //! bit is wanted, use [`DiscreteGaussian`](super::DiscreteGaussian) or [`DiscreteLaplace`](super::DiscreteLaplace), which are exact.
 
-use crate::{Error, Result, refuse_if};
+use crate::{Result, refuse_if};
 
 /// The multiples of a power of two.
 #[derive(Debug, Clone, Copy, PartialEq)]

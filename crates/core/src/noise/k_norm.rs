@@ -10,7 +10,7 @@
 
 use super::{Noise, gamma::gamma, grid::Grid, sphere::uniform_direction};
 use crate::{
-    Error, Result,
+    Result,
     error::{finite_vector, positive},
     privacy::Event,
     refuse_if,

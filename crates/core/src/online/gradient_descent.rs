@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BallLearner, LARGEST, check_gradient};
 use crate::{
-    Error, Result,
+    Result,
     error::{finite_vector, not_negative, positive},
     linalg::dot,
     refuse_if, wire,

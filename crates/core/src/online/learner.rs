@@ -228,11 +228,8 @@ impl TryFrom<RawLearner> for OnlineLearner {
             }
             _ => false,
         };
-        if sound {
-            Ok(OnlineLearner { params, machine, rounds, broken })
-        } else {
-            Err(Error::invalid("saved learner", "inconsistent", "restore another copy"))
-        }
+        refuse_if(!sound, "saved learner", "inconsistent", "restore another copy")?;
+        Ok(OnlineLearner { params, machine, rounds, broken })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, error::finite_vector, refuse_if};
+use crate::{Result, error::finite_vector, refuse_if};
 
 /// A convex loss of a score and a label.
 ///

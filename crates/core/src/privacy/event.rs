@@ -150,11 +150,8 @@ impl Event {
     fn check_within(&self, nesting: u32) -> Result<()> {
         refuse_if(nesting == 0, "event", "nested too deep", "flatten the composition")?;
         let at_least = |field, value: u64, least: u64| {
-            if value >= least {
-                Ok(())
-            } else {
-                Err(Error::invalid(field, value, format!("give a whole number, {least} or above")))
-            }
+            let remedy = format_args!("give a whole number, {least} or above");
+            refuse_if(value < least, field, value, remedy)
         };
         match *self {
             Event::Nothing => Ok(()),
@@ -200,11 +197,8 @@ impl Event {
             Event::Pure { epsilon } => not_negative("epsilon", epsilon).map(drop),
             Event::Approximate { epsilon, delta } => {
                 not_negative("epsilon", epsilon)?;
-                if (0.0..1.0).contains(&delta) {
-                    Ok(())
-                } else {
-                    Err(Error::invalid("delta", delta, "give a number from 0 to below 1"))
-                }
+                let remedy = "give a number from 0 to below 1";
+                refuse_if(!(0.0..1.0).contains(&delta), "delta", delta, remedy)
             }
             Event::Shuffled { epsilon, people, .. } => {
                 not_negative("epsilon", epsilon)?;

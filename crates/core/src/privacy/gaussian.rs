@@ -128,11 +128,8 @@ pub fn classic_sigma(epsilon: f64, delta: f64, sensitivity: f64, mode: Mode) -> 
 }
 
 fn check_times(times: u64) -> Result<u64> {
-    if times > 0 {
-        Ok(times)
-    } else {
-        Err(Error::invalid("compose", times, "give a whole number, 1 or above"))
-    }
+    refuse_if(times == 0, "compose", times, "give a whole number, 1 or above")?;
+    Ok(times)
 }
 
 /// [`delta`] for arguments already known to be valid.

@@ -31,7 +31,7 @@ use serde::Serialize;
 
 use super::gaussian;
 use crate::{
-    Error, Result,
+    Result,
     error::{requested_delta, requested_epsilon},
     refuse_if,
 };

@@ -13,7 +13,7 @@
 //! **Closed-form debiasing.** `E x~ x~^T = x x^T + sigma^2 I` and `E x~ y~ = k x z`, so least squares on
 //! `x~ x~^T - sigma^2 I` and `x~ y~ / k` needs no online learner.
 
-use super::{Correlation, Interaction, Precision};
+use super::{Interaction, Precision};
 use crate::{
     Result,
     error::{finite_vector, positive},
@@ -99,11 +99,6 @@ impl AdditivePair {
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.mechanism.event()
-    }
-
-    /// Additive noise leaves the truth whole.
-    pub fn correlation(&self) -> Correlation {
-        Correlation::WHOLE
     }
 
     /// The noise of one estimate, for x spread evenly over its coordinates: `Var x~_i x~_j = sigma^4 + 2 sigma^2/d`.

@@ -29,6 +29,19 @@ impl<'a> Gradient<'a> {
         all.filter(|&(_, value)| value != 0.0)
     }
 
+    /// The entry at each index of `sent`, which ascend, with what stands beside the index.
+    pub(super) fn at<'b, T>(
+        &self,
+        sent: &'b [(usize, T)],
+    ) -> impl Iterator<Item = (usize, &'b T, f64)> + use<'a, 'b, T> {
+        let mut entries = self.entries().peekable();
+        sent.iter().map(move |(index, beside)| {
+            while entries.next_if(|(at, _)| at < index).is_some() {}
+            let value = entries.next_if(|(at, _)| at == index).map_or(0.0, |(_, value)| value);
+            (*index, beside, value)
+        })
+    }
+
     /// Refuses entries that are not finite, indices that are out of range or out of order.
     pub fn check(&self, field: &'static str, dimension: usize) -> Result<()> {
         let entries = match *self {

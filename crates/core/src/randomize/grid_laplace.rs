@@ -1,7 +1,7 @@
 //! Laplace noise on one number of a symmetric interval, on a dyadic grid: what the Laplace randomisers share.
 
 use crate::{
-    Error, Result,
+    Result,
     noise::{DiscreteLaplace, Noise},
     privacy::Event,
     refuse_if,

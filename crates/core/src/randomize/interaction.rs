@@ -40,7 +40,7 @@ pub struct Bounds {
     /// Features of an arm, d.
     pub dimension: usize,
     /// L: the largest Euclidean norm of an arm.
-    #[serde(default = "one")]
+    #[serde(default = "crate::wire::one")]
     pub feature_bound: f64,
     /// Lowest and highest reward.
     #[serde(default = "symmetric")]
@@ -51,10 +51,6 @@ pub struct Bounds {
     /// Every arm has norm exactly L, so that nothing has to hide how long it is. Arms of another norm are scaled to it.
     #[serde(default)]
     pub unit_arms: bool,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 fn symmetric() -> (f64, f64) {

@@ -5,7 +5,7 @@
 
 use super::{Gradient, GradientReport, Randomizer};
 use crate::{
-    Error, Result,
+    Result,
     noise::{KNorm, Noise},
     privacy::Event,
     refuse_if,
@@ -44,10 +44,6 @@ impl KNormRandomizer {
 }
 
 impl Randomizer for KNormRandomizer {
-    fn dimension(&self) -> usize {
-        self.dimension
-    }
-
     fn report<N: Noise + ?Sized>(
         &self,
         gradient: Gradient<'_>,

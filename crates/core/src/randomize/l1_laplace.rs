@@ -9,7 +9,7 @@
 
 use super::{Gradient, GradientReport, Randomizer, grid_laplace::scale_at_least};
 use crate::{
-    Error, Result,
+    Result,
     error::positive,
     noise::{DiscreteLaplace, Noise},
     privacy::Event,
@@ -80,10 +80,6 @@ impl L1Laplace {
 }
 
 impl Randomizer for L1Laplace {
-    fn dimension(&self) -> usize {
-        self.dimension
-    }
-
     fn report<N: Noise + ?Sized>(
         &self,
         gradient: Gradient<'_>,

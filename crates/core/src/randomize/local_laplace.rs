@@ -111,28 +111,17 @@ fn in_the_clear(attribute: usize) -> Error {
 }
 
 impl Randomizer for LocalLaplace {
-    fn dimension(&self) -> usize {
-        self.dimension
-    }
-
     fn report<N: Noise + ?Sized>(
         &self,
         gradient: Gradient<'_>,
         noise: &mut N,
     ) -> Result<GradientReport> {
         gradient.check("gradient", self.dimension)?;
-        let mut entries = gradient.entries().peekable();
-        let mut report = Vec::with_capacity(self.sent.len());
-        for &(index, law) in &self.sent {
-            while entries.next_if(|&(at, _)| at < index).is_some() {}
-            let value = entries.next_if(|&(at, _)| at == index).map_or(0.0, |(_, value)| value);
-            let value = match &self.laws[law] {
-                Some(law) => law.randomize(value, noise),
-                None => value.clamp(-self.bound, self.bound),
-            };
-            report.push((index, value));
-        }
-        Ok(GradientReport::Sparse(report))
+        let report = gradient.at(&self.sent).map(|(index, law, value)| match &self.laws[*law] {
+            Some(law) => (index, law.randomize(value, noise)),
+            None => (index, value.clamp(-self.bound, self.bound)),
+        });
+        Ok(GradientReport::Sparse(report.collect()))
     }
 
     fn event(&self) -> Result<Event> {

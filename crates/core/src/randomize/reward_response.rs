@@ -9,7 +9,7 @@
 
 use super::{Correlation, Interaction, Precision, second_moment::sign};
 use crate::{
-    Error, Result,
+    Result,
     error::finite_vector,
     noise::{Bernoulli, Noise},
     privacy::Event,

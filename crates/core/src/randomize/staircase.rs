@@ -5,7 +5,7 @@
 
 use super::{Gradient, GradientReport, Randomizer};
 use crate::{
-    Error, Result,
+    Result,
     error::positive,
     noise::{Noise, Staircase},
     privacy::Event,
@@ -43,24 +43,16 @@ impl StaircaseRandomizer {
 }
 
 impl Randomizer for StaircaseRandomizer {
-    fn dimension(&self) -> usize {
-        self.dimension
-    }
-
     fn report<N: Noise + ?Sized>(
         &self,
         gradient: Gradient<'_>,
         noise: &mut N,
     ) -> Result<GradientReport> {
         gradient.check("gradient", self.dimension)?;
-        let mut entries = gradient.entries().peekable();
-        let mut report = Vec::with_capacity(self.sent.len());
-        for (index, law) in &self.sent {
-            while entries.next_if(|(at, _)| at < index).is_some() {}
-            let value = entries.next_if(|(at, _)| at == index).map_or(0.0, |(_, value)| value);
-            report.push((*index, law.randomize(value.clamp(-self.bound, self.bound), noise)?));
-        }
-        Ok(GradientReport::Sparse(report))
+        let report = gradient.at(&self.sent).map(|(index, law, value)| {
+            Ok((index, law.randomize(value.clamp(-self.bound, self.bound), noise)?))
+        });
+        Ok(GradientReport::Sparse(report.collect::<Result<_>>()?))
     }
 
     fn event(&self) -> Result<Event> {

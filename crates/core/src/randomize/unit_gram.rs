@@ -17,7 +17,7 @@ use super::{
     second_moment::{exact, on_the_sphere},
 };
 use crate::{
-    Error, Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event, refuse_if,
+    Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event, refuse_if,
 };
 
 /// A calibrated PrivUnit report of `x x^T` and `x z`.
@@ -106,7 +106,7 @@ impl UnitGram {
 
     /// How reports correlate with the truth.
     pub fn correlation(&self) -> Correlation {
-        Correlation { first: self.unit.mean_correlation(), second: self.unit.second_correlation() }
+        self.unit.correlation()
     }
 
     /// The noise of one estimate.

@@ -52,7 +52,7 @@ impl UnitMoment {
 
     /// How reports correlate with the truth.
     pub fn correlation(&self) -> Correlation {
-        Correlation { first: self.unit.mean_correlation(), second: self.unit.second_correlation() }
+        self.unit.correlation()
     }
 
     /// The noise of one estimate.

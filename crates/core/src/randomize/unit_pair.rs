@@ -17,7 +17,7 @@
 
 use super::{Bounds, Correlation, Interaction, Precision, PrivUnit, second_moment::sign};
 use crate::{
-    Error, Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event, refuse_if,
+    Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event, refuse_if,
 };
 
 /// A calibrated PrivUnit report of x and z.
@@ -134,7 +134,7 @@ impl UnitPair {
 
     /// How reports correlate with the truth.
     pub fn correlation(&self) -> Correlation {
-        Correlation { first: self.unit.mean_correlation(), second: self.unit.second_correlation() }
+        self.unit.correlation()
     }
 
     /// The noise of one estimate as if V were uniform, `E V_i^2 V_j^2 = 1/(D (D + 2))`: right where noise is large.

@@ -4,7 +4,7 @@
 //! order: the total and the release made from it are the same.
 
 use super::clip::{Clipper, Contribution, power_of_two};
-use crate::{Error, Result, error::finite_vector};
+use crate::{Result, error::finite_vector, refuse_if};
 
 /// The sum of many clipped contributions, on the grid of the stream that made them.
 ///
@@ -90,10 +90,7 @@ impl ContributionSums {
     }
 
     fn expect(&self, clipper: &Clipper) -> Result<()> {
-        if *clipper == self.clipper {
-            return Ok(());
-        }
         let remedy = "its bounds or grid differ: make both with one stream's clipper";
-        Err(Error::invalid("contribution", "another stream's", remedy))
+        refuse_if(*clipper != self.clipper, "contribution", "another stream's", remedy)
     }
 }

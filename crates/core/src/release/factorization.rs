@@ -16,7 +16,7 @@ use super::{
     toeplitz::{Toeplitz, ToeplitzSums},
     tree::{Tree, TreeSums},
 };
-use crate::{Error, Result, refuse_if};
+use crate::{Result, refuse_if};
 
 /// Buffers of the default mechanism.
 pub(super) const DEFAULT_BUFFERS: usize = 8;

@@ -55,14 +55,10 @@ pub struct PrivateSumParams {
     #[serde(default)]
     pub schedule: Schedule,
     /// In how many rounds one person may appear, at most.
-    #[serde(default = "once")]
+    #[serde(default = "crate::wire::one")]
     pub contributions_per_person: u64,
     /// How much noise.
     pub calibration: Calibration,
-}
-
-fn once() -> u64 {
-    1
 }
 
 impl PrivateSumParams {

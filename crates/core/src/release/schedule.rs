@@ -29,7 +29,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, error::not_negative, refuse_if};
+use crate::{Result, error::not_negative, refuse_if};
 
 /// After which rounds a running sum is released.
 ///

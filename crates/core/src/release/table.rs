@@ -16,7 +16,7 @@ use super::{
     DEFAULT_BUFFERS, Domain, Mechanism, Schedule, doubling::Epochs, honaker::node_variance,
     toeplitz::square_root_product, tree::paper_levels,
 };
-use crate::{Error, Result, error::positive, refuse_if};
+use crate::{Result, error::positive, refuse_if};
 
 /// Weighted sensitivity in the paper's units.
 const SENSITIVITY: f64 = 2.0;

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::agent::within_reason;
-use crate::{Error, Result, error::finite_vector, refuse_if};
+use crate::{Result, error::finite_vector, refuse_if};
 
 /// The coordinator's objective f.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

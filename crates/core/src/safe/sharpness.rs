@@ -7,7 +7,7 @@
 
 use super::projection::nearest;
 use crate::{
-    Error, Result,
+    Result,
     error::not_negative,
     geometry::{Outcome, Polytope, maximize, stalled},
     refuse_if,

@@ -15,3 +15,8 @@ mod message;
 
 pub(crate) use envelope::{load, save};
 pub(crate) use message::{MESSAGE_VERSION, current_message};
+
+/// The default of fields that are 1 where a file leaves them out.
+pub(crate) fn one<T: From<u8>>() -> T {
+    T::from(1)
+}

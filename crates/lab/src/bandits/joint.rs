@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// What `kind = "joint"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JointToml {
     /// What the report calls it.
@@ -101,22 +101,7 @@ pub enum ConfidenceName {
 impl JointToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        JointToml {
-            name: None,
-            privacy,
-            mode: Mode::default(),
-            mechanism: MechanismName::default(),
-            rule: None,
-            confidence: None,
-            minimum: None,
-            fresh_dummies: false,
-            schedule: Schedule::default(),
-            centred: None,
-            restart_every: None,
-            contributions_per_person: None,
-            warm_start: None,
-            save: None,
-        }
+        JointToml { privacy, ..JointToml::default() }
     }
 
     /// Several contributions of one person are priced for one stream of this room's own mechanisms.

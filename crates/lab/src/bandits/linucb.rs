@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Result,
     constants::{local::PublishedLocal, regret},
-    contest::{Bound, Contestant, Side},
+    contest::{Bound, Card, Contestant, Side},
     environment::GapParams,
     simulate::{GapSteps, Knowledge, Player, largest_variance},
     trial::{Checkpoint, Trial, mix},
@@ -67,7 +67,8 @@ impl LinUcbToml {
             (Some(gap), Schedule::EveryRound)
                 if plain && certified && gap.fresh_arms && gap.dimension >= 3 =>
             {
-                Ok(Box::new(EveryRound { name, setting: setting.clone(), gap, params }))
+                let card = Card { name, ..Card::default() };
+                Ok(Box::new(EveryRound { card, setting: setting.clone(), gap, params }))
             }
             (Some(gap), schedule) if plain && schedule != Schedule::EveryRound => {
                 Ok(Box::new(BlockPlayed::not_private(name, params, setting, gap)?))
@@ -188,7 +189,7 @@ impl Player for LinUcb {
 
 /// LinUCB that learns every round, on decision sets of which only the arms that may win are drawn.
 struct EveryRound {
-    name: String,
+    card: Card,
     setting: Setting,
     gap: GapParams,
     params: LinUcbParams,
@@ -197,12 +198,8 @@ struct EveryRound {
 impl crate::contest::sealed::Sealed for EveryRound {}
 
 impl Contestant for EveryRound {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn guarantee(&self) -> Option<&reticent::privacy::Guarantee> {
-        None
+    fn card(&self) -> &Card {
+        &self.card
     }
 
     fn bounds(&self, rounds: u64) -> Vec<Bound> {

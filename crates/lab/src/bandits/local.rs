@@ -6,7 +6,7 @@ use reticent::{
     bandit::{Arms, LocalParams, LocalPlan, Model, Rule, Server},
     noise::Noise,
     privacy::{Mode, TrustModel},
-    randomize::{Bounds, Levels, Method, Person},
+    randomize::{Bounds, Levels, Method, Person, ReportParams},
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ const EAGER: u64 = 200;
 const EVERY: u64 = 20;
 
 /// What `kind = "local"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalToml {
     /// What the report calls it.
@@ -64,21 +64,7 @@ pub struct LocalToml {
 impl LocalToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        LocalToml {
-            name: None,
-            privacy,
-            levels: None,
-            shares: None,
-            hidden_levels: false,
-            public_arms: false,
-            method: None,
-            known_gram_reports: None,
-            rule: Rule::default(),
-            restart_every: None,
-            contributions_per_person: None,
-            warm_start: None,
-            save: None,
-        }
+        LocalToml { privacy, ..LocalToml::default() }
     }
 
     /// A key that would have no effect, or a level that is none, is refused and not passed over.
@@ -152,15 +138,15 @@ impl LocalToml {
         let hidden = Levels::Hidden { epsilons: epsilons.clone(), shares: shares.clone() };
         hidden.check()?;
         let levels = if self.hidden_levels { hidden } else { Levels::Public(epsilons.clone()) };
-        let params = LocalParams {
+        let report = ReportParams {
             public_arms: self.public_arms,
             levels,
             method,
-            rule: setting.informed(self.rule, &setting.bounds),
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
-            ..LocalParams::new(setting.bounds, epsilon, delta)
+            ..ReportParams::new(setting.bounds, epsilon, delta)
         };
-        let plan = params.check()?;
+        let rule = setting.informed(self.rule, &setting.bounds);
+        let plan = LocalParams { rule, ..report.into() }.check()?;
         let (mut certificates, mut attacks) = (Vec::new(), Vec::new());
         let mut weakest = plan.guarantee(0)?;
         for (level, brought) in epsilons.iter().enumerate() {
@@ -194,7 +180,7 @@ impl LocalToml {
                 certificate.guarantee = guarantee.with_condition(warm.condition());
             }
         }
-        stepped.certificates = certificates;
+        stepped.card.certificates = certificates;
         stepped.public_arms = self.public_arms;
         Ok(stepped.certified_by(weakest.simulated()).remarking(remarks).attacked_by(attacks))
     }
@@ -224,7 +210,7 @@ pub enum Constants {
 }
 
 /// What `kind = "ldp_linucb"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LdpToml {
     /// What the report calls it.
@@ -245,13 +231,7 @@ pub struct LdpToml {
 impl LdpToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        LdpToml {
-            name: None,
-            privacy,
-            mode: Mode::Exact,
-            constants: Constants::default(),
-            rule: Rule::default(),
-        }
+        LdpToml { privacy, ..LdpToml::default() }
     }
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
@@ -268,11 +248,10 @@ impl LdpToml {
         let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
         let (params, guarantee, remarks) = match self.mode {
             Mode::Exact => {
-                let params = LocalParams {
-                    method: Some(Method::TriangleGaussian),
-                    rule: setting.informed(self.rule, &bounds),
-                    ..LocalParams::new(bounds, epsilon, delta)
-                };
+                let mut report = ReportParams::new(bounds, epsilon, delta);
+                report.method = Some(Method::TriangleGaussian);
+                let rule = setting.informed(self.rule, &bounds);
+                let params = LocalParams { rule, ..report.into() };
                 let guarantee = params.check()?.guarantee(0)?.simulated();
                 (params, guarantee, width_remark(&self.rule).into_iter().collect())
             }

@@ -5,16 +5,14 @@
 use reticent::{
     Error, Result,
     bandit::{JointParams, Regularizer, Rule},
+    error::{positive, probability},
     privacy::Claim,
     randomize::Bounds,
     release::{Calibration, Mechanism, Schedule, paper_levels, wishart_degrees},
 };
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Problem,
-    check::{positive, probability},
-};
+use super::Problem;
 
 /// Which of the publication's mechanisms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -2,8 +2,7 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `gap` | the instances of Shariff and Sheffet, Appendix D: a fresh decision set every round |
-//! | `fixed_arms` | the same sets drawn once and kept, which show whether a policy explores |
+//! | `gap` | the instances of Shariff and Sheffet, Appendix D: a fresh decision set every round, or one that is kept |
 //! | `slice` | the law of `<x, theta*>` for a suboptimal arm |
 //! | `frame` | the reflection that turns theta* into the first axis |
 //! | `rewards` | sign, Gaussian and Bernoulli rewards |
@@ -11,7 +10,6 @@
 //! | `changing` | any of them with a changing theta* and arms that are not always available |
 
 mod changing;
-mod fixed_arms;
 mod frame;
 mod gap;
 mod rewards;
@@ -21,7 +19,6 @@ mod sphere;
 use reticent::{Result, bandit::Arms};
 
 pub use changing::{Changes, Changing};
-pub use fixed_arms::FixedArms;
 pub(crate) use frame::Frame;
 pub(crate) use gap::BEST;
 pub use gap::{Gap, GapParams, GapPlan};

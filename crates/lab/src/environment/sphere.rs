@@ -31,7 +31,7 @@ pub struct SphereParams {
     #[serde(default)]
     pub fresh_arms: bool,
     /// Norm of the arms.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub norm: f64,
 }
 
@@ -41,10 +41,6 @@ fn five() -> usize {
 
 fn hundred() -> usize {
     100
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 impl SphereParams {
@@ -167,11 +163,6 @@ pub struct Sphere {
 }
 
 impl Sphere {
-    /// The parameter to be learned, theta*.
-    pub fn theta(&self) -> &[f64] {
-        &self.theta
-    }
-
     fn draw_arms(&mut self) {
         self.best_mean = 0.0;
         for slot in 0..self.params.arms {
@@ -236,7 +227,7 @@ mod tests {
         for fresh_arms in [false, true] {
             let params = SphereParams { fresh_arms, ..SphereParams::published() };
             let mut environment = params.start(3).unwrap();
-            let theta = environment.theta().to_vec();
+            let theta = environment.theta.clone();
             let first = environment.arms().clone();
             for _ in 0..50 {
                 let set = environment.arms().clone();

@@ -24,7 +24,7 @@ pub(super) struct Document {
 pub(super) struct Header {
     pub(super) name: String,
     pub(super) rounds: u64,
-    #[serde(default = "super::one")]
+    #[serde(default = "crate::lines::one")]
     pub(super) trials: u64,
     #[serde(default)]
     pub(super) seed: u64,

@@ -103,7 +103,7 @@ pub struct ExperimentToml<E, A> {
     /// Rounds of a trial.
     pub rounds: u64,
     /// Trials of each algorithm.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub trials: u64,
     /// The seed of all randomness.
     #[serde(default)]
@@ -113,10 +113,6 @@ pub struct ExperimentToml<E, A> {
     /// The algorithms.
     #[serde(default = "Vec::new")]
     pub algorithm: Vec<A>,
-}
-
-fn one() -> u64 {
-    1
 }
 
 impl<E: Serialize, A: Serialize> ExperimentToml<E, A> {
@@ -182,7 +178,7 @@ impl Experiment {
         for contestant in contestants {
             let name = contestant.name().to_string();
             let remedy = "give each algorithm a name of its own";
-            reticent::refuse_if(cells.iter().any(|cell| cell.name == name), "name", name, remedy)?;
+            reticent::refuse_if(cells.iter().any(|cell| cell.name == name), "name", &name, remedy)?;
             let series = name.clone();
             cells.push(Cell {
                 name,

@@ -46,12 +46,8 @@ pub struct LearnFile {
     pub epsilon_column: Option<String>,
     /// The largest number of lines about one person. Epsilons are given per line; certificates cover all lines of a person, whatever their
     /// levels.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub lines_per_person: u64,
-}
-
-fn one() -> u64 {
-    1
 }
 
 /// A feature and its weight.

@@ -9,7 +9,7 @@ use reticent::{
         ValueObservation,
     },
     noise::Noise,
-    privacy::{Guarantee, Mode},
+    privacy::Mode,
     release::Mechanism,
 };
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ use crate::{
     FastNoise, Result,
     attack::{self, Attack},
     constants::projection_free,
-    contest::Contestant,
+    contest::{Card, Contestant},
     trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
@@ -141,14 +141,11 @@ fn protection(
 
 /// A learner ready to be simulated.
 pub(super) struct Learner {
-    name: String,
+    card: Card,
     params: PrivateBanditParams,
-    guarantee: Option<Guarantee>,
-    remarks: Vec<String>,
     lines: LossToml,
     printed_sign: bool,
     doubling: bool,
-    attacks: Vec<Attack>,
 }
 
 impl Learner {
@@ -212,7 +209,8 @@ impl Learner {
             None => Vec::new(),
         };
         let lines = lines.clone();
-        Ok(Learner { name, params, guarantee, remarks, lines, printed_sign, doubling, attacks })
+        let card = Card { name, guarantee, attacks, remarks, ..Card::default() };
+        Ok(Learner { card, params, lines, printed_sign, doubling })
     }
 }
 
@@ -274,20 +272,12 @@ impl BanditToml {
 impl crate::contest::sealed::Sealed for Learner {}
 
 impl Contestant for Learner {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn guarantee(&self) -> Option<&Guarantee> {
-        self.guarantee.as_ref()
-    }
-
-    fn attacks(&self) -> &[Attack] {
-        &self.attacks
+    fn card(&self) -> &Card {
+        &self.card
     }
 
     fn player_attacks(&self) -> Result<Vec<Attack>> {
-        let Some(guarantee) = &self.guarantee else { return Ok(Vec::new()) };
+        let Some(guarantee) = self.guarantee() else { return Ok(Vec::new()) };
         let set = self.lines.set.build()?;
         let batch = self.params.check(set)?.tuning().batch;
         let params = self.params.clone();
@@ -316,15 +306,11 @@ impl Contestant for Learner {
         Ok(if rounds > batch { vec![attack::convex::points(view, guarantee)] } else { Vec::new() })
     }
 
-    fn remarks(&self) -> Vec<String> {
-        self.remarks.clone()
-    }
-
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         // Every contestant meets the same losses in the same trial; its own noise is its own.
         let seed = mix(seed, trial);
         let mut world = self.lines.world(seed)?;
-        let noise = FastNoise::seeded(mix(seed, name_hash(&self.name)));
+        let noise = FastNoise::seeded(mix(seed, name_hash(self.name())));
         let mirrored = self.range()?;
         let mut bandit = start(&self.params, self.lines.set.build()?, self.doubling, noise)?;
         let mut curve = Vec::with_capacity(checkpoints.len());

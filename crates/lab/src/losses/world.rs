@@ -6,7 +6,7 @@
 //!   0, and the loss is what the point costs in all, over the most it could. For sets in the nonnegative orthant.
 
 use reticent::{
-    Error, Result,
+    Result,
     convex::{AnySet, LinearOracle},
     noise::Noise,
 };

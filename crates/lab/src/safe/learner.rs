@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, Setting, feeder::Readings};
 use crate::{
     FastNoise, Result,
-    attack::{self, Attack},
+    attack::{self},
     constants::safe::{Published, PublishedResponse},
-    contest::{Bound, Certificate, Contestant, Side},
+    contest::{Bound, Card, Certificate, Contestant, Side},
     trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
@@ -53,11 +53,11 @@ pub struct LearnerToml {
     pub parameter_ball: Option<bool>,
 }
 
-fn default_regularizer() -> f64 {
+pub(super) fn default_regularizer() -> f64 {
     0.1
 }
 
-fn default_failure() -> f64 {
+pub(super) fn default_failure() -> f64 {
     0.01
 }
 
@@ -172,17 +172,13 @@ impl LearnerToml {
 
 /// A coordinator and its agents, ready to be simulated.
 pub struct Learner {
-    name: String,
+    card: Card,
     setting: Setting,
     plan: CoordinatorPlan,
-    guarantee: Option<Guarantee>,
-    certificates: Vec<Certificate>,
-    remarks: Vec<String>,
     /// The most a safe learner can lose in a round.
     worst_round: f64,
     published: Option<Published>,
     levels: Vec<f64>,
-    attacks: Vec<Attack>,
 }
 
 impl Learner {
@@ -228,19 +224,14 @@ impl Learner {
         let worst_round = worst_round(&plan, setting)?;
         let name = lines.name.clone().unwrap_or_else(|| default_name.into());
         let (published, levels) = theory(&plan, lines, setting);
-        let simulated = |guarantee: Option<Guarantee>| guarantee.map(Guarantee::simulated);
-        Ok(Learner {
+        let card = Card {
             name,
-            setting: setting.clone(),
-            guarantee: simulated(plan.guarantee()?),
+            guarantee: plan.guarantee()?.map(Guarantee::simulated),
             certificates: certificates(&plan, rounds)?,
             attacks: attack::safe::attacks(&plan, rounds)?,
-            plan,
             remarks,
-            worst_round,
-            published,
-            levels,
-        })
+        };
+        Ok(Learner { card, setting: setting.clone(), plan, worst_round, published, levels })
     }
 
     /// The plan behind it.
@@ -341,24 +332,8 @@ fn certificates(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Certificate>>
 impl crate::contest::sealed::Sealed for Learner {}
 
 impl Contestant for Learner {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn guarantee(&self) -> Option<&Guarantee> {
-        self.guarantee.as_ref()
-    }
-
-    fn certificates(&self) -> &[Certificate] {
-        &self.certificates
-    }
-
-    fn attacks(&self) -> &[Attack] {
-        &self.attacks
-    }
-
-    fn remarks(&self) -> Vec<String> {
-        self.remarks.clone()
+    fn card(&self) -> &Card {
+        &self.card
     }
 
     fn bounds(&self, rounds: u64) -> Vec<Bound> {
@@ -375,7 +350,7 @@ impl Contestant for Learner {
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
-        let base = mix(mix(seed, trial), name_hash(&self.name));
+        let base = mix(mix(seed, trial), name_hash(self.name()));
         // Everybody's responses vary alike in trial t, whoever coordinates.
         let mut world = FastNoise::seeded(mix(seed, trial));
         let mut agents: Vec<_> = self

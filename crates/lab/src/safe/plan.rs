@@ -49,10 +49,10 @@ pub struct PlanFile {
     /// R.
     pub response_noise: f64,
     /// nu.
-    #[serde(default = "default_regularizer")]
+    #[serde(default = "super::learner::default_regularizer")]
     pub regularizer: f64,
     /// delta'.
-    #[serde(default = "default_failure")]
+    #[serde(default = "super::learner::default_failure")]
     pub failure: f64,
     /// T.
     pub horizon: u64,
@@ -83,14 +83,6 @@ pub struct BaseBudget {
     /// `exact`, or the publication's classic formula.
     #[serde(default)]
     pub mode: Mode,
-}
-
-fn default_regularizer() -> f64 {
-    0.1
-}
-
-fn default_failure() -> f64 {
-    0.01
 }
 
 fn default_levels() -> Vec<f64> {

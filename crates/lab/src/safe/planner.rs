@@ -6,16 +6,14 @@
 
 use reticent::{
     Error, Result,
+    error::{positive, probability},
     geometry::Polytope,
     privacy::gaussian,
     safe::{AgentParams, CoordinatorParams, Objective, ResponsePrivacy, Simplex, Target},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::constants::{
-    check::{positive, probability},
-    safe::{Published, RegretBound, joint_ball_eigenvalue},
-};
+use crate::constants::safe::{Published, RegretBound, joint_ball_eigenvalue};
 
 /// What is to be planned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

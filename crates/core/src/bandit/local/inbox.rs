@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, randomize::Report, refuse_if};
+use crate::{Result, randomize::Report, refuse_if};
 
 /// What became of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -49,7 +49,7 @@ pub enum Rule {
         /// right, and in experiments what the environment knows.
         reward_noise: Option<f64>,
         /// Multiplies the bonus. Anything but 1 is not certified; 0 is greedy.
-        #[serde(default = "one")]
+        #[serde(default = "crate::wire::one")]
         scale: f64,
     },
     /// Found by simulation (`docs/local.md`), with no confidence guarantee: the certified width pays for the noise in every direction at
@@ -68,10 +68,10 @@ pub enum Rule {
     /// A ridge and a width, for features of norm at most 1 and rewards in [-1, 1].
     Fixed {
         /// The ridge.
-        #[serde(default = "one")]
+        #[serde(default = "crate::wire::one")]
         ridge: f64,
         /// The width.
-        #[serde(default = "one")]
+        #[serde(default = "crate::wire::one")]
         width: f64,
     },
     /// Proposition 4 of Shariff and Sheffet (2018), from bounds on the noise that somebody has proved, in the units of the sums.
@@ -81,16 +81,12 @@ pub enum Rule {
         /// alpha.
         failure_probability: Option<f64>,
         /// S, as above.
-        #[serde(default = "one")]
+        #[serde(default = "crate::wire::one")]
         parameter_bound: f64,
         /// sigma, as above.
-        #[serde(default = "one")]
+        #[serde(default = "crate::wire::one")]
         reward_noise: f64,
     },
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 fn tuned_ridge() -> f64 {
@@ -294,11 +290,6 @@ impl RulePlan {
             Rule::Regularized { regularizer, .. } => Some(regularizer),
             _ => None,
         }
-    }
-
-    /// alpha: with which probability the confidence sets may fail, all releases together.
-    pub fn failure_probability(&self) -> f64 {
-        self.failure_probability
     }
 
     /// The same for sums of exact features and noisy rewards of this deviation.

@@ -22,7 +22,8 @@ use crate::{
     noise::Noise,
     privacy::{Accountant, Claim, Event, Guarantee, TrustModel, Unit, check_delta, gaussian, grid},
     randomize::{
-        Bounds, CONDITIONS, CalibratedMethod, GramGaussian, Levels, Method, Person, Spent,
+        Bounds, CONDITIONS, CalibratedMethod, GramGaussian, Levels, Method, Person, ReportParams,
+        Spent,
     },
     refuse_if,
     release::Calibration,
@@ -108,15 +109,14 @@ impl ShuffleParams {
                 remedy,
             ));
         }
-        let base = LocalParams {
-            rule: self.rule,
+        let base = ReportParams {
             method: self.method.clone(),
             contributions_per_person: self.contributions_per_person,
-            ..LocalParams::new(self.bounds, self.epsilon, self.delta)
+            ..ReportParams::new(self.bounds, self.epsilon, self.delta)
         };
-        let local = match (self.calibration, self.aggregation) {
-            (Some(calibration), Aggregation::Sum) => {
-                LocalParams { calibration: Some(calibration), ..summable(base) }
+        let report = match (self.calibration, self.aggregation) {
+            (Some(_), Aggregation::Sum) => {
+                ReportParams { calibration: self.calibration, ..summable(base) }
             }
             // Amplification is proved for pure reports.
             (Some(calibration), Aggregation::Permute) => {
@@ -127,9 +127,10 @@ impl ShuffleParams {
             (None, Aggregation::Sum) => self.summed(&summable(base), honest)?,
             (None, Aggregation::Permute) => {
                 let weakest = vec![self.weakest_local(honest)?];
-                LocalParams { levels: Levels::Public(weakest), delta: 0.0, ..base }
+                ReportParams { levels: Levels::Public(weakest), delta: 0.0, ..base }
             }
         };
+        let local = LocalParams { rule: self.rule, ..report.into() };
         let plan = ShufflePlan { params: self.clone(), honest, local: local.check()? };
         if self.aggregation == Aggregation::Sum {
             plan.randomizer().summed()?;
@@ -138,11 +139,11 @@ impl ShuffleParams {
     }
 
     /// Gaussian reports whose sums meet the budget, what the grid costs included.
-    fn summed(&self, base: &LocalParams, honest: u64) -> Result<LocalParams> {
+    fn summed(&self, base: &ReportParams, honest: u64) -> Result<ReportParams> {
         let share = (honest as f64).sqrt() / self.contributions_per_person.max(1) as f64;
-        let with = |mu: f64| LocalParams {
-            calibration: Some(Calibration::Mu(mu * share)),
-            ..base.clone()
+        let with = |mu: f64| {
+            let calibration = Some(Calibration::Mu(mu * share));
+            ReportParams { calibration, ..base.clone() }
         };
         // A hair below, which pays for rounding and for most grids.
         let mu = gaussian::mu(self.epsilon, self.delta)? * (1.0 - 1e-9);
@@ -179,9 +180,9 @@ impl ShuffleParams {
 }
 
 /// The same with a randomiser whose reports may be summed, if none is given.
-fn summable(params: LocalParams) -> LocalParams {
+fn summable(params: ReportParams) -> ReportParams {
     let default = || Method::GramGaussian { split: GramGaussian::DEFAULT_SPLIT };
-    LocalParams { method: Some(params.method.unwrap_or_else(default)), ..params }
+    ReportParams { method: Some(params.method.unwrap_or_else(default)), ..params }
 }
 
 /// Checked parameters.
@@ -200,7 +201,7 @@ impl ShufflePlan {
 
     /// What everybody's device does: there is one level.
     fn randomizer(&self) -> &CalibratedMethod {
-        &self.local.reports().randomizers()[0]
+        &self.local.randomizers()[0]
     }
 
     /// A person's half: the same as without a shuffler, with weaker noise.
@@ -222,7 +223,7 @@ impl ShufflePlan {
             },
             Aggregation::Sum => Handing::Sum { exponents: self.randomizer().summed()?.exponents() },
         };
-        let protocol = self.local.reports().protocol();
+        let protocol = self.local.protocol();
         let bits = self.randomizer().entropy_bits();
         Ok(Shuffler::new(protocol, self.params.batch, handing, bits, noise))
     }

@@ -5,7 +5,7 @@
 //! best there is.
 
 use crate::{
-    Error, Result,
+    Result,
     convex::{DecisionSet, LinearOracle, Shape},
     geometry::Polytope,
     linalg::dot,

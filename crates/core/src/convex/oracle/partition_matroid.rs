@@ -7,7 +7,7 @@ use super::{
     uniform_matroid::{choose_least, project_to_slates, project_to_slates_entropic},
 };
 use crate::{
-    Error, Result,
+    Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
     refuse_if,
 };

@@ -5,7 +5,7 @@
 
 use super::{MOST, between};
 use crate::{
-    Error, Result,
+    Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
     refuse_if,
 };

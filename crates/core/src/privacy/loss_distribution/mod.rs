@@ -170,11 +170,6 @@ impl PrivacyLossDistribution {
         self.interval
     }
 
-    /// The probability that the loss is infinite (truncated tails included).
-    pub fn infinity(&self) -> f64 {
-        self.infinity
-    }
-
     /// The atoms `(loss, mass)` of the finite part, from the lowest loss to the highest.
     pub fn atoms(&self) -> impl DoubleEndedIterator<Item = (f64, f64)> + '_ {
         self.masses.iter().enumerate().map(|(i, &mass)| (self.loss(i), mass))

@@ -45,7 +45,7 @@ pub(super) use binomial::fair_binomial;
 use binomial::{fair_binomial_tail, group_binomial};
 
 use crate::{
-    Error, Result,
+    Result,
     error::{not_negative, probability},
     refuse_if,
 };

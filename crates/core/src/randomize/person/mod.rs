@@ -24,7 +24,7 @@ pub(crate) use promise::CONDITIONS;
 pub use report::Report;
 pub use spent::Spent;
 
-use crate::{Error, Result, noise::Noise, privacy::Guarantee, refuse_if};
+use crate::{Result, noise::Noise, privacy::Guarantee, refuse_if};
 
 /// One person's half, with a generator of its own.
 #[derive(Debug)]

@@ -238,11 +238,9 @@ impl ReportPlan {
     /// `level`, if there is such a level.
     pub(crate) fn level(&self, level: usize) -> Result<usize> {
         let levels = self.inner.randomizers.len();
-        if level < levels {
-            return Ok(level);
-        }
-        let remedy = format!("there are {levels} levels, counted from 0");
-        Err(Error::invalid("level", level, remedy))
+        let remedy = format_args!("there are {levels} levels, counted from 0");
+        refuse_if(level >= levels, "level", level, remedy)?;
+        Ok(level)
     }
 
     /// The method calibrated for each level.
