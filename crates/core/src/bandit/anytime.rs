@@ -7,12 +7,12 @@
 //! Paper 0, Algorithm 9. **Guarantee.** That of OnlineUCB: a person's report is the same in every epoch. What was learnt is thrown away at
 //! every doubling, and the ridge shrinks the estimate: it costs three to four times the regret of OnlineUCB with a known horizon.
 
-use crate::refuse_if;
 use serde::{Deserialize, Serialize};
 
 use super::{Assumptions, OnlineUcb, OnlineUcbParams, Policy, Width, online_ucb};
 use crate::{
-    Error, Result, error::not_negative, privacy::Guarantee, randomize::FeatureReward, wire,
+    Error, Result, error::not_negative, privacy::Guarantee, randomize::FeatureReward, refuse_if,
+    wire,
 };
 
 const KIND: &str = "anytime online ucb 1";

@@ -1,7 +1,7 @@
 //! A decision set, stored by coordinate: a vector lane is an arm.
 
 use crate::{
-    Error, Result,
+    Result,
     linalg::lanes::{Lanes, TILE},
     refuse_if,
 };
@@ -70,10 +70,9 @@ impl Arms {
             refuse_if(value == 0, field, value, "give a whole number above 0")?;
         }
         const MOST: usize = 1 << 30;
-        if dimension.checked_mul(count).is_none_or(|entries| entries > MOST) {
-            let remedy = format!("{dimension} features each: give at most {MOST} in all");
-            return Err(Error::invalid("count", count, remedy));
-        }
+        let refused = dimension.checked_mul(count).is_none_or(|entries| entries > MOST);
+        let remedy = format_args!("{dimension} features each: give at most {MOST} in all");
+        refuse_if(refused, "count", count, remedy)?;
         let features = vec![Lanes([0.0; TILE]); count.div_ceil(TILE) * dimension];
         Ok(Arms { dimension, count, features, squares: vec![0.0; count] })
     }

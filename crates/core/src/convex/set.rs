@@ -189,10 +189,9 @@ impl<O: LinearOracle> DecisionSet<O> {
             finite_vector("oracle's vertex", &vertex, dimension)?;
             let first = first.get_or_insert_with(|| vertex.clone());
             let distance = distance(first, &vertex);
-            if distance > shape.diameter * (1.0 + 1e-9) {
-                let remedy = format!("two vertices are {distance} apart: give at least that");
-                return Err(Error::invalid("diameter", shape.diameter, remedy));
-            }
+            let refused = distance > shape.diameter * (1.0 + 1e-9);
+            let remedy = format_args!("two vertices are {distance} apart: give at least that");
+            refuse_if(refused, "diameter", shape.diameter, remedy)?;
         }
         Ok(DecisionSet { oracle, shape })
     }

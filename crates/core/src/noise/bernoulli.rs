@@ -24,15 +24,6 @@ use crate::{Error, Result, refuse_if};
 const TOO_CLOSE: f64 = 1.0 / (1_u64 << 40) as f64;
 
 /// A coin that shows heads with exactly the given probability.
-///
-/// ```
-/// use reticent::noise::{Bernoulli, SecureNoise};
-/// let mut noise = SecureNoise::from_system()?;
-/// let always = Bernoulli::new(1.0)?;
-/// assert!(always.sample(&mut noise));
-/// assert!(Bernoulli::new(1.1).is_err());
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Bernoulli {

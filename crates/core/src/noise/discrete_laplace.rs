@@ -23,15 +23,6 @@ use crate::{Error, Result, privacy::Event, refuse_if};
 const LAST_BLOCK: u64 = 1000;
 
 /// A discrete Laplace law of rational scale, in grid units.
-///
-/// ```
-/// use reticent::noise::{DiscreteLaplace, Noise, SecureNoise};
-/// let law = DiscreteLaplace::new(20, 3)?; // epsilon = 3/20 for counts
-/// let mut noise = SecureNoise::from_system()?;
-/// let private_count = 41 + noise.discrete_laplace(&law);
-/// assert!((private_count - 41).abs() < 512 * 7);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "(u64, u64)", into = "(u64, u64)")]
 pub struct DiscreteLaplace {

@@ -18,15 +18,6 @@ use crate::{
 };
 
 /// Euclidean K-norm noise for vectors of norm at most `bound`.
-///
-/// ```
-/// use reticent::noise::{KNorm, SecureNoise};
-/// let randomizer = KNorm::new(3, 1.0, 1.0)?;
-/// let report = randomizer.randomize(&[0.6, 0.0, -0.8], &mut SecureNoise::from_system()?)?;
-/// assert_eq!(report.len(), 3);
-/// assert!(randomizer.randomize(&[1.0, 1.0, 0.0], &mut SecureNoise::from_system()?).is_err());
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KNorm {
     dimension: usize,

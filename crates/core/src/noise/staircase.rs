@@ -12,15 +12,6 @@ use super::{Noise, grid::Grid};
 use crate::{Error, Result, error::positive, privacy::Event, refuse_if};
 
 /// Staircase noise for one number of the given sensitivity.
-///
-/// ```
-/// use reticent::noise::{SecureNoise, Staircase};
-/// let mechanism = Staircase::new(5.0, 1.0)?;
-/// assert!(mechanism.mean_size() < 1.0 / 5.0); // Laplace noise would be 1/5 on average
-/// let report: f64 = mechanism.randomize(0.25, &mut SecureNoise::from_system()?)?;
-/// # assert!(report.is_finite());
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Staircase {
     epsilon: f64,

@@ -52,18 +52,6 @@ impl Step {
 }
 
 /// Parameters of [`GradientDescent`].
-///
-/// ```
-/// use reticent::online::{GradientDescentParams, BallLearner, Step};
-/// let mut learner = GradientDescentParams { dimension: 2, radius: 1.0, step: Step::Constant(0.1) }.check()?;
-/// for _ in 0..200 {
-///     let theta = learner.prediction();
-///     let gradient = [2.0 * (theta[0] - 0.3), 2.0 * (theta[1] + 0.4)];
-///     learner.absorb(&gradient)?;
-/// }
-/// assert!((learner.prediction()[1] + 0.4).abs() < 1e-9);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GradientDescentParams {

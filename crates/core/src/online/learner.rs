@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BoundBroken, Geometry, LARGEST_PREDICTION, Potential, Prior, SignedLog, bounds,
+    BoundBroken, Geometry, LARGEST_PREDICTION, Potential, Prior, bounds,
     coordinatewise::Coordinatewise, mirror_descent::MirrorDescent, potential::LARGEST_RATIO,
     reduction::Reduction,
 };
@@ -119,9 +119,8 @@ impl OnlineParams {
                 potential(Prior::Uniform)?;
                 positive("radius", radius)?;
                 positive("step", step)?;
-                if radius * step > LARGEST_PREDICTION {
-                    return Err(Error::invalid("radius", radius, "give at most 1e200"));
-                }
+                let refused = radius * step > LARGEST_PREDICTION;
+                refuse_if(refused, "radius", radius, "give at most 1e200")?;
             }
         }
         Ok(OnlinePlan { params: *self })
@@ -283,14 +282,6 @@ impl OnlineLearner {
         let score = features.dot(|index| self.weight_at(index));
         // Saturated weights times large features may overflow.
         Ok(if score.is_nan() { 0.0 } else { score.clamp(-f64::MAX, f64::MAX) })
-    }
-
-    /// The length `v_t` that Algorithm 2 plays, as sign and logarithm; nothing for the other methods.
-    pub fn length(&self) -> Option<SignedLog> {
-        match &self.machine {
-            Machine::Reduction(reduction) | Machine::Sum(reduction, _) => Some(reduction.length()),
-            _ => None,
-        }
     }
 
     /// Absorbs a person's report: a subgradient at the iterate, plus symmetric noise of their own choice. An error changes nothing.

@@ -89,10 +89,9 @@ impl Potential {
     /// The potential for gradients whose mean is at most `gradient_bound` in absolute value.
     pub fn new(prior: Prior, gradient_bound: f64) -> Result<Self> {
         positive("gradient_bound", gradient_bound)?;
-        if !(1.0 / LARGEST_BOUND..=LARGEST_BOUND).contains(&gradient_bound) {
-            let remedy = "choose units in which it lies between 1e-80 and 1e80";
-            return Err(Error::invalid("gradient_bound", gradient_bound, remedy));
-        }
+        let refused = !(1.0 / LARGEST_BOUND..=LARGEST_BOUND).contains(&gradient_bound);
+        let remedy = "choose units in which it lies between 1e-80 and 1e80";
+        refuse_if(refused, "gradient_bound", gradient_bound, remedy)?;
         let reach = 0.2 / gradient_bound;
         let ln_mass = match prior {
             Prior::Conjugate { precision } => {

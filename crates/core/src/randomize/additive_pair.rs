@@ -24,20 +24,11 @@ use crate::{
 };
 
 /// A calibrated report of x and of the reward.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{AdditivePair, Bounds}, release::Calibration};
-/// let randomizer = AdditivePair::new(2, 0.5, Calibration::Budget { epsilon: 1.0, delta: 1e-5 })?;
-/// let clipped = Bounds::unit(2).clip(&[0.6, 0.8], 1.0)?;
-/// let report = randomizer.randomize(&clipped, &mut SecureNoise::from_system()?)?;
-/// assert_eq!(report.len(), 3);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdditivePair {
     dimension: usize,
     reward_scale: f64,
-    mechanism: SingleRelease,
+    pub(super) mechanism: SingleRelease,
 }
 
 impl AdditivePair {
@@ -89,11 +80,6 @@ impl AdditivePair {
     /// The largest absolute number an honest report contains.
     pub(crate) fn largest_entry(&self) -> f64 {
         self.reward_scale.max(1.0) + 33.0 * self.sigma()
-    }
-
-    /// What adds the noise.
-    pub(crate) fn mechanism(&self) -> &SingleRelease {
-        &self.mechanism
     }
 
     /// What one report tells the accountant.

@@ -1,6 +1,6 @@
 //! What a person sends: a gradient, dense or sparse, noisy or not.
 
-use crate::{Error, Result, error::finite_vector};
+use crate::{Error, Result, error::finite_vector, refuse_if};
 
 /// A vector as its entries, or as the entries that are not zero.
 ///
@@ -50,10 +50,10 @@ impl<'a> Gradient<'a> {
         };
         let mut least = 0;
         for &(index, value) in entries {
-            if index >= dimension || index < least {
-                let remedy = format!("give ascending indices below {dimension}, each at most once");
-                return Err(Error::invalid(field, format!("index {index}"), remedy));
-            }
+            let refused = index >= dimension || index < least;
+            let remedy =
+                format_args!("give ascending indices below {dimension}, each at most once");
+            refuse_if(refused, field, format_args!("index {index}"), remedy)?;
             least = index + 1;
             if !value.is_finite() {
                 let value = format!("{value} at index {index}");

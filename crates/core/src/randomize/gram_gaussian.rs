@@ -83,11 +83,6 @@ impl GramGaussian {
         self.mechanism.event()
     }
 
-    /// What adds the noise.
-    pub(crate) fn mechanism(&self) -> &SingleRelease {
-        &self.mechanism
-    }
-
     /// The noise of one report.
     pub fn precision(&self) -> Precision {
         let vector = self.mechanism.deviations()[triangle(self.dimension)];

@@ -76,10 +76,9 @@ impl Bounds {
         let (low, high) = self.rewards;
         finite_vector("rewards", &[low, high], 2)?;
         let half = 0.5 * (high - low);
-        if half.is_nan() || half <= 0.0 || half.is_infinite() {
-            let remedy = "give the lowest reward first, below the highest";
-            return Err(Error::invalid("rewards", format!("({low}, {high})"), remedy));
-        }
+        let refused = half.is_nan() || half <= 0.0 || half.is_infinite();
+        let remedy = "give the lowest reward first, below the highest";
+        refuse_if(refused, "rewards", format_args!("({low}, {high})"), remedy)?;
         for (field, value) in [("feature_bound", self.feature_bound), ("rewards", half)] {
             let remedy = "choose units between 1e-100 and 1e100";
             refuse_if(!(1e-100..=1e100).contains(&value), field, value, remedy)?;

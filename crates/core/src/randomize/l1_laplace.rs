@@ -17,15 +17,6 @@ use crate::{
 };
 
 /// Clips to an l1 ball, then adds Laplace noise of one scale to every coordinate.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{Gradient, L1Laplace, Randomizer}};
-/// let randomizer = L1Laplace::new(50, 4.0, 2.0)?;
-/// let report = randomizer.report(Gradient::from(&[(7, 1.0), (30, -1.0)]), &mut SecureNoise::from_system()?)?;
-/// println!("{}", randomizer.guarantee(1e-9)?);
-/// # assert!(Gradient::from(&report).entries().count() > 40);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct L1Laplace {
     dimension: usize,

@@ -60,10 +60,9 @@ impl LocalLaplace {
         let mut sent = Vec::new();
         let mut least = 0;
         for &(index, level) in levels {
-            if index >= dimension || index < least {
-                let remedy = format!("give ascending indices below {dimension}");
-                return Err(Error::invalid("levels", format!("index {index}"), remedy));
-            }
+            let refused = index >= dimension || index < least;
+            let remedy = format_args!("give ascending indices below {dimension}");
+            refuse_if(refused, "levels", format_args!("index {index}"), remedy)?;
             least = index + 1;
             if level == 0.0 {
                 continue;

@@ -17,15 +17,6 @@ use crate::{
 };
 
 /// Calibrated randomised response on the reward.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{Bounds, RewardResponse}};
-/// let randomizer = RewardResponse::new(1.0)?;
-/// let clipped = Bounds::unit(2).clip(&[0.6, 0.8], 1.0)?;
-/// let report = randomizer.randomize(&clipped, &mut SecureNoise::from_system()?)?;
-/// assert_eq!(report[0].abs(), 1.0);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RewardResponse {
     lie: Bernoulli,

@@ -13,14 +13,6 @@ use crate::{
 };
 
 /// Clips every attribute to its interval, then adds staircase noise of its own level.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{Gradient, Randomizer, StaircaseRandomizer}};
-/// let randomizer = StaircaseRandomizer::new(&[4.0, 0.0], 1.0)?;
-/// let report = randomizer.report(Gradient::from(&[0.3, 0.9]), &mut SecureNoise::from_system()?)?;
-/// # assert_eq!(Gradient::from(&report).entries().count(), 1);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct StaircaseRandomizer {
     dimension: usize,

@@ -21,21 +21,12 @@ use crate::{
 };
 
 /// A calibrated PrivUnit report of `x x^T` and `x z`.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{Bounds, UnitGram}};
-/// let randomizer = UnitGram::new(2, 1.0)?;
-/// let clipped = Bounds::unit(2).clip(&[0.6, 0.8], 1.0)?;
-/// let report = randomizer.randomize(&clipped, &mut SecureNoise::from_system()?)?;
-/// assert_eq!(randomizer.estimate(&report, randomizer.correlation())?.len(), 3 + 2);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitGram {
     dimension: usize,
     /// a; b follows.
     matrix_weight: f64,
-    unit: PrivUnit,
+    pub(super) unit: PrivUnit,
 }
 
 impl UnitGram {
@@ -92,11 +83,6 @@ impl UnitGram {
         let diagonal = 1.0 / (m * a);
         self.scale(&mut sums, diagonal, diagonal * FRAC_1_SQRT_2, 1.0 / (m * self.vector_weight()));
         Ok(sums)
-    }
-
-    /// What moves the point of the sphere.
-    pub(crate) fn unit(&self) -> &PrivUnit {
-        &self.unit
     }
 
     /// What one report tells the accountant.

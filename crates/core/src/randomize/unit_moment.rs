@@ -14,7 +14,7 @@ use crate::{Result, error::finite_vector, noise::Noise, privacy::Event};
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitMoment {
     dimension: usize,
-    unit: PrivUnit,
+    pub(super) unit: PrivUnit,
 }
 
 impl UnitMoment {
@@ -38,11 +38,6 @@ impl UnitMoment {
     pub fn estimate(&self, report: &[f64], correlation: Correlation) -> Result<Vec<f64>> {
         finite_vector("report", report, self.dimension)?;
         Ok(report.iter().map(|v| v / correlation.first).collect())
-    }
-
-    /// What moves the point of the sphere.
-    pub(crate) fn unit(&self) -> &PrivUnit {
-        &self.unit
     }
 
     /// What one report tells the accountant.

@@ -21,15 +21,6 @@ use crate::{
 };
 
 /// A calibrated PrivUnit report of x and z.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{Bounds, UnitPair}};
-/// let bounds = Bounds { rewards: (0.0, 1.0), intercept: Some(0.6), ..Bounds::unit(2) };
-/// let randomizer = UnitPair::new(&bounds, 8.0)?;
-/// let report = randomizer.randomize(&bounds.clip(&[0.8, 0.6], 1.0)?, &mut SecureNoise::from_system()?)?;
-/// assert_eq!(randomizer.estimate(&report, randomizer.correlation())?.len(), 3 + 2);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitPair {
     dimension: usize,
@@ -42,7 +33,7 @@ pub struct UnitPair {
     padded: bool,
     /// a; b follows.
     feature_weight: f64,
-    unit: PrivUnit,
+    pub(super) unit: PrivUnit,
 }
 
 impl UnitPair {
@@ -120,11 +111,6 @@ impl UnitPair {
         sums.extend(x.iter().map(|x| x * s * second / (a * b)));
         sums.extend(self.intercept.map(|c| c * s / (correlation.first * b)));
         Ok(sums)
-    }
-
-    /// What moves the point of the sphere.
-    pub(crate) fn unit(&self) -> &PrivUnit {
-        &self.unit
     }
 
     /// What one report tells the accountant.

@@ -20,14 +20,6 @@ use crate::{
 };
 
 /// A calibrated Laplace report of one number.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::ValueLaplace};
-/// let device = ValueLaplace::new(0.0, 2.0, 1.0)?;
-/// let report = device.report(0.7, &mut SecureNoise::from_system()?)?;
-/// assert!((report.value() - 0.7).abs() < 2.0 * 512.0);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ValueLaplace {
     low: f64,

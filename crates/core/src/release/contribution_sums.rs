@@ -7,19 +7,6 @@ use super::clip::{Clipper, Contribution, power_of_two};
 use crate::{Result, error::finite_vector, refuse_if};
 
 /// The sum of many clipped contributions, on the grid of the stream that made them.
-///
-/// ```
-/// use reticent::release::{Calibration, ContributionSums, Domain, PrivateSumParams};
-/// let budget = Calibration::Budget { epsilon: 1.0, delta: 1e-6 };
-/// let plan = PrivateSumParams::new(Domain::regression(2, 1.0, 1.0), Some(1000), budget).check()?;
-/// let contribution = plan.clipper().clip_with_reward(&[0.6, 0.8], 1.0)?;
-/// let (mut here, mut there) = (ContributionSums::new(*plan.clipper()), ContributionSums::new(*plan.clipper()));
-/// here.add(&contribution)?;
-/// there.add(&contribution)?;
-/// here.merge(&there)?;
-/// assert_eq!(here.count(), 2);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Clone, PartialEq)]
 pub struct ContributionSums {
     clipper: Clipper,

@@ -96,11 +96,10 @@ impl WishartSums {
         let degrees = wishart_degrees(dimension, epsilon, delta);
         let largest = f64::from(tree.levels()) * degrees * scale * scale;
         let finest = clipper.exponents().into_iter().max().unwrap_or(0);
-        if libm::log2(largest) + f64::from(finest) >= MOST_BITS {
-            let remedy = "its noise does not fit 128 bits beside data of these bounds: ask for a larger \
-                          epsilon, or choose units in which feature and reward bound are closer";
-            return Err(Error::invalid("node_epsilon", epsilon, remedy));
-        }
+        let refused = libm::log2(largest) + f64::from(finest) >= MOST_BITS;
+        let remedy = "its noise does not fit 128 bits beside data of these bounds: ask for a larger \
+                      epsilon, or choose units in which feature and reward bound are closer";
+        refuse_if(refused, "node_epsilon", epsilon, remedy)?;
         Wishart::new(dimension + 1, degrees, scale)?;
         let nodes = |levels| vec![vec![0; domain.coordinates()]; levels as usize];
         let (exact, noisy) = (nodes(completing_levels(tree.steps())), nodes(tree.levels()));

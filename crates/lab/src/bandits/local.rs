@@ -119,10 +119,9 @@ impl LocalToml {
                 format!("with levels it is what holds for everybody: their largest, {largest}");
             return Err(reticent::Error::invalid("epsilon", epsilon, remedy).into());
         }
-        if self.known_gram_reports.is_some() && self.method.is_some() {
-            let remedy = "known_gram_reports is a method by itself: leave one of them out";
-            return Err(reticent::Error::invalid("method", "given twice", remedy).into());
-        }
+        let refused = self.known_gram_reports.is_some() && self.method.is_some();
+        let remedy = "known_gram_reports is a method by itself: leave one of them out";
+        reticent::refuse_if(refused, "method", "given twice", remedy)?;
         let method = match (self.known_gram_reports, &setting.uniform_gram) {
             (Some(reports), Some(gram)) => Some(Method::KnownGram { gram: gram.clone(), reports }),
             (Some(reports), None) => {
@@ -240,10 +239,9 @@ impl LdpToml {
             let mode = if self.mode == Mode::Paper { ", published" } else { "" };
             format!("LDP-LinUCB{mode} ({epsilon}, {delta:e})")
         });
-        if self.mode == Mode::Exact && self.constants != Constants::default() {
-            let remedy = "published constants need mode = \"paper\"";
-            return Err(reticent::Error::invalid("constants", "zheng", remedy).into());
-        }
+        let refused = self.mode == Mode::Exact && self.constants != Constants::default();
+        let remedy = "published constants need mode = \"paper\"";
+        reticent::refuse_if(refused, "constants", "zheng", remedy)?;
         // Neither publication centres rewards.
         let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
         let (params, guarantee, remarks) = match self.mode {

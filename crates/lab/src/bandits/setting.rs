@@ -263,11 +263,10 @@ impl Setting {
 
     fn sphere(sphere: SphereParams, rounds: u64, circumstances: Circumstances) -> Result<Self> {
         sphere.check()?;
-        if circumstances.moves() && sphere.dimension < 3 {
-            let remedy =
-                "beside the constant there is one feature, so theta* cannot turn: give 3 or more";
-            return Err(reticent::Error::invalid("dimension", sphere.dimension, remedy).into());
-        }
+        let refused = circumstances.moves() && sphere.dimension < 3;
+        let remedy =
+            "beside the constant there is one feature, so theta* cannot turn: give 3 or more";
+        reticent::refuse_if(refused, "dimension", sphere.dimension, remedy)?;
         Ok(Setting {
             bounds: sphere.bounds(),
             problem: sphere.problem(),

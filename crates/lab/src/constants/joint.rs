@@ -247,10 +247,9 @@ pub fn in_place_of(exact: JointParams, noise: PublishedNoise) -> Result<JointPar
         let remedy = "published constants are for one run: leave it out";
         return Err(Error::invalid("restart_every", every, remedy));
     }
-    if exact.mechanism != Mechanism::default() {
-        let remedy = "the publication has its own tree: leave it out";
-        return Err(Error::invalid("mechanism", format!("{:?}", exact.mechanism), remedy));
-    }
+    let refused = exact.mechanism != Mechanism::default();
+    let remedy = "the publication has its own tree: leave it out";
+    reticent::refuse_if(refused, "mechanism", format_args!("{:?}", exact.mechanism), remedy)?;
     let (s, sigma) = (parameter_bound.unwrap_or(1.0), reward_noise.unwrap_or(1.0));
     let alpha = failure_probability.unwrap_or(1.0 / horizon.max(2) as f64);
     bounds.check()?;

@@ -259,10 +259,9 @@ impl PublishedLocal {
     /// Core's shuffle protocol with the same, priced by the batch-sum view: only each batch's sum is seen.
     pub fn shuffle_params(&self, bounds: Bounds, epsilon: f64) -> Result<ShuffleParams> {
         use PublishedMechanism::{PublicAmplified, PublicVectorSum};
-        if !matches!(self.mechanism, PublicAmplified | PublicVectorSum) {
-            let remedy = "it has no shuffler: use the local protocol";
-            return Err(Error::invalid("published", format!("{:?}", self.mechanism), remedy));
-        }
+        let refused = !matches!(self.mechanism, PublicAmplified | PublicVectorSum);
+        let remedy = "it has no shuffler: use the local protocol";
+        reticent::refuse_if(refused, "published", format_args!("{:?}", self.mechanism), remedy)?;
         Ok(ShuffleParams {
             method: Some(self.method()?),
             rule: self.rule(epsilon)?,

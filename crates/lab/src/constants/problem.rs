@@ -4,12 +4,6 @@ use reticent::{Result, error::positive, randomize::Bounds};
 use serde::{Deserialize, Serialize};
 
 /// Rewards are `y = <theta*, x> + noise`; these are the bounds everything rests on.
-///
-/// ```
-/// use reticent_lab::constants::Problem;
-/// let problem = Problem::unit(5);
-/// assert!(problem.check().is_ok());
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Problem {

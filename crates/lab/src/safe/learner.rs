@@ -393,27 +393,22 @@ impl Contestant for Learner {
         }
         let clipped: u64 = agents.iter().map(|agent| agent.clipped()).sum();
         let mut measures = vec![
-            Measure { what: "safety violations", value: monitor.violations() as f64 },
-            Measure { what: "largest excess over a limit", value: monitor.worst_excess() },
-            Measure { what: "largest certified gap of a decision", value: gap },
-            Measure { what: "fallbacks to doing nothing", value: fallbacks as f64 },
-            Measure { what: "clipped responses", value: clipped as f64 },
-            Measure {
-                what: "regret of doing nothing",
-                value: best_over_nothing(self, best) * rounds as f64,
-            },
+            ("safety violations", monitor.violations() as f64),
+            ("largest excess over a limit", monitor.worst_excess()),
+            ("largest certified gap of a decision", gap),
+            ("fallbacks to doing nothing", fallbacks as f64),
+            ("clipped responses", clipped as f64),
+            ("regret of doing nothing", best_over_nothing(self, best) * rounds as f64),
         ];
         if let Some(readings) = readings {
             measures.extend([
-                Measure { what: "taken up in the last round, kW", value: readings.taken_up_kw },
-                Measure {
-                    what: "highest loading of the transformer, %",
-                    value: readings.transformer_percent,
-                },
-                Measure { what: "lowest voltage at a far end, V", value: readings.far_end_volts },
-                Measure { what: "largest phase unbalance, kW", value: readings.unbalance_kw },
+                ("taken up in the last round, kW", readings.taken_up_kw),
+                ("highest loading of the transformer, %", readings.transformer_percent),
+                ("lowest voltage at a far end, V", readings.far_end_volts),
+                ("largest phase unbalance, kW", readings.unbalance_kw),
             ]);
         }
+        let measures = measures.into_iter().map(|(what, value)| Measure { what, value }).collect();
         Ok(Trial { curve, measures })
     }
 }

@@ -130,10 +130,9 @@ impl JointParams {
         refuse_if(self.window == Some(RewardWindow::Decisions(0)), "window", 0, remedy)?;
         finite_vector("default_reward", &[self.default_reward], 1)?;
         let (low, high) = self.bounds.rewards;
-        if !(low..=high).contains(&self.default_reward) {
-            let remedy = format!("stay within the rewards, {low} to {high}");
-            return Err(Error::invalid("default_reward", self.default_reward, remedy));
-        }
+        let refused = !(low..=high).contains(&self.default_reward);
+        let remedy = format_args!("stay within the rewards, {low} to {high}");
+        refuse_if(refused, "default_reward", self.default_reward, remedy)?;
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use crate::{
     error::finite_vector,
     linalg::triangle,
     randomize::{Correlation, Levels, Method, Precision, Report},
-    wire,
+    refuse_if, wire,
 };
 
 const KIND: &str = "local server 1";
@@ -102,15 +102,13 @@ impl Server {
         }
         if let Some(features) = features {
             finite_vector("features", features, self.plan.inner.params.report.bounds.dimension)?;
-            if features.iter().map(|x| x * x).sum::<f64>() > 1.0 + 1e-6 {
-                let remedy = "features are divided by feature_bound before they are sent";
-                return Err(Error::invalid("features", format!("{features:?}"), remedy));
-            }
+            let refused = features.iter().map(|x| x * x).sum::<f64>() > 1.0 + 1e-6;
+            let remedy = "features are divided by feature_bound before they are sent";
+            refuse_if(refused, "features", format_args!("{features:?}"), remedy)?;
         }
-        if features.is_some() != self.plan.method().shows_arms() {
-            let remedy = "reports name the arm if and only if arms are public";
-            return Err(Error::invalid("features", features.is_some(), remedy));
-        }
+        let refused = features.is_some() != self.plan.method().shows_arms();
+        let remedy = "reports name the arm if and only if arms are public";
+        refuse_if(refused, "features", features.is_some(), remedy)?;
         let correlation: Correlation = self.plan.inner.correlations[level];
         let mut sums = randomizer.estimate(values, features, correlation)?;
         if let Some(known) = &self.plan.inner.known {

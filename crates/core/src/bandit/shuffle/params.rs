@@ -101,14 +101,10 @@ impl ShuffleParams {
         let honest = self.honest.unwrap_or(self.batch);
         let remedy = format_args!("give 1 to batch = {}", self.batch);
         refuse_if(!(1..=self.batch).contains(&honest), "honest", honest, remedy)?;
-        if self.aggregation == Aggregation::Permute && self.contributions_per_person > 1 {
-            let remedy = "permuted reports of one person may meet in one batch: give 1, or let the shuffler sum";
-            return Err(Error::invalid(
-                "contributions_per_person",
-                self.contributions_per_person,
-                remedy,
-            ));
-        }
+        let refused = self.aggregation == Aggregation::Permute && self.contributions_per_person > 1;
+        let remedy =
+            "permuted reports of one person may meet in one batch: give 1, or let the shuffler sum";
+        refuse_if(refused, "contributions_per_person", self.contributions_per_person, remedy)?;
         let base = ReportParams {
             method: self.method.clone(),
             contributions_per_person: self.contributions_per_person,

@@ -168,10 +168,9 @@ impl<N: Noise> Shuffler<N> {
     /// Takes a report in, once, and gives a batch whenever one is full. An error changes nothing.
     pub fn absorb(&mut self, report: &Report) -> Result<Option<Batch>> {
         let state = &mut self.state;
-        if report.protocol != state.protocol {
-            let remedy = "it was made for a protocol with other parameters: refuse its sender";
-            return Err(Error::invalid("protocol", format!("{:x}", report.protocol), remedy));
-        }
+        let refused = report.protocol != state.protocol;
+        let remedy = "it was made for a protocol with other parameters: refuse its sender";
+        refuse_if(refused, "protocol", format_args!("{:x}", report.protocol), remedy)?;
         state.handing.check(report.level, report.features.as_deref(), &report.values)?;
         if state.waiting.len() + 1 >= state.batch {
             state.noise.rekey()?;

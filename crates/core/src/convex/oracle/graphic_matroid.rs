@@ -36,10 +36,9 @@ impl GraphicMatroid {
         between("vertices", vertices, 2, MOST_IN_GRAPH)?;
         between("edges", edges.len(), 1, MOST_IN_GRAPH)?;
         for &(one, two) in edges {
-            if one.max(two) >= vertices || one == two {
-                let remedy = format!("join two different vertices below {vertices}");
-                return Err(Error::invalid("edge", format!("({one}, {two})"), remedy));
-            }
+            let refused = one.max(two) >= vertices || one == two;
+            let remedy = format_args!("join two different vertices below {vertices}");
+            refuse_if(refused, "edge", format_args!("({one}, {two})"), remedy)?;
         }
         let oracle = GraphicMatroid { vertices, edges: edges.to_vec() };
         let blocks = oracle.blocks();

@@ -101,21 +101,6 @@ pub fn epsilon(epsilon_local: f64, people: u64, delta: f64, binary: bool) -> Res
     Ok(high)
 }
 
-/// The closed form of Feldman, McMillan and Talwar (2021), Theorem 3.1; `None` outside its range
-/// `epsilon_local <= ln(people / (16 ln(2/delta)))`. [`epsilon`] is never worse.
-pub fn closed_form(epsilon_local: f64, people: u64, delta: f64) -> Option<f64> {
-    let n = people as f64;
-    let valid = epsilon_local >= 0.0
-        && delta > 0.0
-        && delta < 1.0
-        && epsilon_local <= libm::log(n / (16.0 * libm::log(2.0 / delta)));
-    valid.then(|| {
-        let e = libm::exp(epsilon_local);
-        let crowd = 8.0 * (e * libm::log(4.0 / delta) / n).sqrt() + 8.0 * e / n;
-        libm::log1p(libm::tanh(0.5 * epsilon_local) * crowd)
-    })
-}
-
 /// The law of the clone count, in groups, for one local level.
 pub(super) struct Crowd {
     epsilon_local: f64,

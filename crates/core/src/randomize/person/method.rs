@@ -174,9 +174,9 @@ impl CalibratedMethod {
     /// What adds Gaussian noise, where that is the method.
     fn gaussian(&self) -> Option<&SingleRelease> {
         match self {
-            CalibratedMethod::GramGaussian(randomizer) => Some(randomizer.mechanism()),
-            CalibratedMethod::AdditivePair(randomizer) => Some(randomizer.mechanism()),
-            CalibratedMethod::RewardGaussian(randomizer) => Some(randomizer.mechanism()),
+            CalibratedMethod::GramGaussian(randomizer) => Some(&randomizer.mechanism),
+            CalibratedMethod::AdditivePair(randomizer) => Some(&randomizer.mechanism),
+            CalibratedMethod::RewardGaussian(randomizer) => Some(&randomizer.mechanism),
             _ => None,
         }
     }
@@ -184,9 +184,9 @@ impl CalibratedMethod {
     /// What moves a point of the sphere, where that is the method.
     fn unit(&self) -> Option<&PrivUnit> {
         match self {
-            CalibratedMethod::UnitGram(randomizer) => Some(randomizer.unit()),
-            CalibratedMethod::UnitPair(randomizer) => Some(randomizer.unit()),
-            CalibratedMethod::UnitMoment(randomizer) => Some(randomizer.unit()),
+            CalibratedMethod::UnitGram(randomizer) => Some(&randomizer.unit),
+            CalibratedMethod::UnitPair(randomizer) => Some(&randomizer.unit),
+            CalibratedMethod::UnitMoment(randomizer) => Some(&randomizer.unit),
             _ => None,
         }
     }
@@ -194,7 +194,7 @@ impl CalibratedMethod {
     /// The mechanism of reports that may be summed.
     pub(crate) fn summed(&self) -> Result<&SingleRelease> {
         match self {
-            CalibratedMethod::GramGaussian(randomizer) => Ok(randomizer.mechanism()),
+            CalibratedMethod::GramGaussian(randomizer) => Ok(&randomizer.mechanism),
             _ => Err(Error::invalid(
                 "method",
                 "not additive",

@@ -51,18 +51,16 @@ impl Levels {
     /// Refuses no levels, levels of 0 or less, and shares that do not add up to 1.
     pub fn check(&self) -> Result<()> {
         let epsilons = self.epsilons();
-        if epsilons.is_empty() || epsilons.len() > MOST_LEVELS {
-            let remedy = format!("give 1 to {MOST_LEVELS} levels");
-            return Err(Error::invalid("levels", epsilons.len(), remedy));
-        }
+        let refused = epsilons.is_empty() || epsilons.len() > MOST_LEVELS;
+        let remedy = format_args!("give 1 to {MOST_LEVELS} levels");
+        refuse_if(refused, "levels", epsilons.len(), remedy)?;
         epsilons.iter().try_for_each(|epsilon| requested_epsilon(*epsilon).map(drop))?;
         if let Levels::Hidden { shares, .. } = self {
             finite_vector("shares", shares, epsilons.len())?;
             let total: f64 = shares.iter().sum();
-            if shares.iter().any(|share| *share < 0.0) || (total - 1.0).abs() > 1e-9 {
-                let remedy = "give shares of 0 or above that add up to 1";
-                return Err(Error::invalid("shares", format!("{shares:?}"), remedy));
-            }
+            let refused = shares.iter().any(|share| *share < 0.0) || (total - 1.0).abs() > 1e-9;
+            let remedy = "give shares of 0 or above that add up to 1";
+            refuse_if(refused, "shares", format_args!("{shares:?}"), remedy)?;
         }
         Ok(())
     }
@@ -139,9 +137,8 @@ impl ReportParams {
             true => self.claim.as_ref().map_or(Ok(()), Claim::check)?,
             false => check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?,
         }
-        if self.contributions_per_person == 0 {
-            return Err(Error::invalid("contributions_per_person", 0, "give 1 or more"));
-        }
+        let refused = self.contributions_per_person == 0;
+        refuse_if(refused, "contributions_per_person", 0, "give 1 or more")?;
         let (method, randomizers, reason) = match &self.method {
             None => choice::best(self)?,
             Some(method) => {
@@ -149,10 +146,9 @@ impl ReportParams {
                 (method.clone(), choice::build(self, method)?, reason)
             }
         };
-        if method.shows_arms() && !self.public_arms {
-            let remedy = "this method sends the arm as it is: declare public_arms, or hide it";
-            return Err(Error::invalid("method", format!("{method:?}"), remedy));
-        }
+        let refused = method.shows_arms() && !self.public_arms;
+        let remedy = "this method sends the arm as it is: declare public_arms, or hide it";
+        refuse_if(refused, "method", format_args!("{method:?}"), remedy)?;
         if let Method::KnownGram { gram, reports } = &method {
             refuse_if(*reports == 0, "reports", 0, "explore for one report or more")?;
             finite_vector("gram", gram, triangle(dimension))?;
