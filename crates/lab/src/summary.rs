@@ -129,6 +129,12 @@ impl AlgorithmSummary {
         self.measures.iter().find(|(other, _)| *other == what).map(|(_, estimate)| *estimate)
     }
 
+    /// The regret of each trial after its last round.
+    pub(crate) fn final_regrets(&self) -> Vec<f64> {
+        let last = |trial: &Trial| trial.curve.last().map_or(f64::NAN, |point| point.regret);
+        self.trials.iter().map(last).collect()
+    }
+
     /// A warning if the log contains too few of the policy's actions.
     fn too_small(&self) -> Option<String> {
         let of = |trial: &Trial| {

@@ -108,16 +108,22 @@ pub struct OnlineUcbParams {
 }
 
 impl OnlineUcbParams {
-    /// Maler within the unit ball, without a ridge, with gradients up to 50 and a width of 10: numbers that did well in simulations of
-    /// features and rewards of size 1 at an epsilon of 10. Nothing is proved of them; see [`OnlineUcbParams::proved`].
+    /// Maler within the unit ball, without a ridge, with gradients up to `8 (1 + 0.7 d sigma^2)`, at most 50, and a width of
+    /// `3 sqrt(1 + 7 sigma^2)`, at most 10, for noise of deviation sigma: numbers that did well in simulations of features and rewards of size 1
+    /// at epsilons of 10 and of 1000. Nothing is proved of them; see [`OnlineUcbParams::proved`].
     pub fn new(randomizer: FeatureRewardParams, horizon: u64) -> Self {
+        // Parameters that cannot be calibrated are refused by `check`.
+        let sigma = randomizer.check().map_or(f64::INFINITY, |checked| checked.deviation());
+        let dimension = randomizer.bounds.dimension as f64;
+        let gradient_bound = (8.0 * (1.0 + 0.7 * dimension * sigma * sigma)).min(50.0);
+        let width = (3.0 * (1.0 + 7.0 * sigma * sigma).sqrt()).min(10.0);
         OnlineUcbParams {
             randomizer,
             horizon,
             radius: 1.0,
-            learner: LearnerParams::Maler { gradient_bound: 50.0, exp_concave: true },
+            learner: LearnerParams::Maler { gradient_bound, exp_concave: true },
             ridge: 0.0,
-            width: Width::Constant(10.0),
+            width: Width::Constant(width),
         }
     }
 

@@ -34,7 +34,7 @@ use crate::{
 const SMOOTHING: f64 = 0.3;
 const NOISY_SMOOTHING: f64 = 0.75;
 /// The step for pairs of opposite directions, in units of the one that is best in the worst case.
-const PAIRED_STEP: f64 = 2.5;
+const PAIRED_STEP: f64 = 4.0;
 
 /// Where losses are defined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

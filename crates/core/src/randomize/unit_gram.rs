@@ -95,10 +95,11 @@ impl UnitGram {
         self.unit.correlation()
     }
 
-    /// The noise of one estimate.
+    /// The noise of one estimate: a report has length 1 and a mean of length m, so its entries have the variance `1 - m^2` together.
     pub fn precision(&self) -> Precision {
         let size = (triangle(self.dimension) + self.dimension) as f64;
-        let deviation = 1.0 / (self.unit.mean_correlation() * size.sqrt());
+        let correlation = self.unit.mean_correlation();
+        let deviation = ((1.0 - correlation * correlation).max(0.0) / size).sqrt() / correlation;
         Precision {
             matrix: deviation * FRAC_1_SQRT_2 / self.matrix_weight,
             vector: deviation / self.vector_weight(),

@@ -123,12 +123,14 @@ impl UnitPair {
         self.unit.correlation()
     }
 
-    /// The noise of one estimate as if V were uniform, `E V_i^2 V_j^2 = 1/(D (D + 2))`: right where noise is large.
+    /// The noise of one estimate, spread over the matrix as GOE noise is, with twice the variance on the diagonal:
+    /// `E ||V V^T||_F^2 = 1` less the square of its mean, `s_2^2 + (D - 1) c^2`, is `D (D + 1)` times the variance of an entry off the diagonal.
     pub fn precision(&self) -> Precision {
         let size = self.size() as f64;
         let Correlation { second, .. } = self.correlation();
         let rest = (1.0 - second) / (size - 1.0);
-        let deviation = 1.0 / ((size * (size + 2.0)).sqrt() * (second - rest));
+        let total = (1.0 - second * second - (size - 1.0) * rest * rest).max(0.0);
+        let deviation = (total / (size * (size + 1.0))).sqrt() / (second - rest);
         let (a, b) = (self.feature_weight / self.radius, self.reward_weight());
         Precision { matrix: deviation / (a * a), vector: deviation / (a * b) }
     }

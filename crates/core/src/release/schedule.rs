@@ -37,7 +37,7 @@ use crate::{Result, error::not_negative, refuse_if};
 /// use reticent::release::Schedule;
 /// assert_eq!(Schedule::default().releases(50_000_000), 49_036);
 /// let times: Vec<u64> = Schedule::default().times().take(3).collect();
-/// assert_eq!(times, [64, 80, 96]);
+/// assert_eq!(times, [8, 16, 24]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -76,7 +76,7 @@ struct Gaps {
 
 impl Default for Schedule {
     fn default() -> Self {
-        Schedule::CappedGeometric { first: 64, least: 16, rate: 0.02, most: 1024 }
+        Schedule::CappedGeometric { first: 8, least: 8, rate: 0.02, most: 1024 }
     }
 }
 

@@ -149,7 +149,10 @@ impl OnlineToml {
         }
         let mut params = match (self.literal, self.learner) {
             (true, _) => online_ucb::literal(randomizer, setting.rounds, 0.0)?,
-            (false, LearnerName::Maler) => online_ucb::tuned(randomizer, setting.rounds),
+            (false, LearnerName::Maler) => match self.mode {
+                Mode::Exact => OnlineUcbParams::new(randomizer, setting.rounds),
+                Mode::Paper => online_ucb::tuned(randomizer, setting.rounds),
+            },
             (false, LearnerName::GradientDescent) => {
                 online_ucb::tuned_descent(randomizer, setting.rounds)
             }

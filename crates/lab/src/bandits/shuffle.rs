@@ -24,25 +24,15 @@ pub struct ShuffleToml {
     /// `exact`, or the constants of the code of Chowdhury and Zhou.
     #[serde(default)]
     pub mode: Mode,
-    /// `sum` (vector sum) or `permute` (amplified).
-    #[serde(default = "sum")]
-    pub aggregation: Aggregation,
-    /// Reports in a batch.
-    #[serde(default = "twenty")]
-    pub batch: u64,
+    /// `sum` (vector sum) or `permute` (amplified); by default what carries more information, in `paper` mode the sum.
+    pub aggregation: Option<Aggregation>,
+    /// Reports in a batch; by default [`ShuffleParams::suited_batch`], in `paper` mode 20.
+    pub batch: Option<u64>,
     /// How noisy sums become a policy, in `exact` mode.
     #[serde(default)]
     pub rule: Rule,
     /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
     pub contributions_per_person: Option<u64>,
-}
-
-fn sum() -> Aggregation {
-    Aggregation::Sum
-}
-
-fn twenty() -> u64 {
-    20
 }
 
 impl ShuffleToml {
@@ -52,8 +42,8 @@ impl ShuffleToml {
             name: None,
             privacy,
             mode: Mode::Exact,
-            aggregation: Aggregation::Sum,
-            batch: 20,
+            aggregation: None,
+            batch: None,
             rule: Rule::default(),
             contributions_per_person: None,
         }
@@ -61,15 +51,30 @@ impl ShuffleToml {
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
+        let suited = || match self.mode {
+            Mode::Exact => ShuffleParams::suited_batch(epsilon, setting.rounds),
+            Mode::Paper => 20,
+        };
+        let batch = self.batch.unwrap_or_else(suited);
         let remedy =
             format_args!("no batch would ever be full: give at most the {} rounds", setting.rounds);
-        reticent::refuse_if(self.batch > setting.rounds, "batch", self.batch, remedy)?;
+        reticent::refuse_if(batch > setting.rounds, "batch", batch, remedy)?;
         if let (Some(most), Mode::Paper) = (self.contributions_per_person, self.mode) {
             let remedy = "published constants are for one report of each person: leave it out";
             return Err(reticent::Error::invalid("contributions_per_person", most, remedy).into());
         }
         let setting = &setting.with_contributions(self.contributions_per_person);
-        let form = match self.aggregation {
+        let exact = |aggregation| ShuffleParams {
+            rule: setting.informed(self.rule, &setting.bounds),
+            contributions_per_person: self.contributions_per_person.unwrap_or(1),
+            ..ShuffleParams::new(setting.bounds, epsilon, delta, batch, aggregation)
+        };
+        let aggregation = match (self.aggregation, self.mode) {
+            (Some(given), _) => given,
+            (None, Mode::Exact) => exact(Aggregation::Sum).suited_aggregation()?,
+            (None, Mode::Paper) => Aggregation::Sum,
+        };
+        let form = match aggregation {
             Aggregation::Sum => "vector sum",
             Aggregation::Permute => "amplified",
         };
@@ -79,17 +84,7 @@ impl ShuffleToml {
         });
         let (params, guarantee, remarks) = match self.mode {
             Mode::Exact => {
-                let params = ShuffleParams {
-                    rule: setting.informed(self.rule, &setting.bounds),
-                    contributions_per_person: self.contributions_per_person.unwrap_or(1),
-                    ..ShuffleParams::new(
-                        setting.bounds,
-                        epsilon,
-                        delta,
-                        self.batch,
-                        self.aggregation,
-                    )
-                };
+                let params = exact(aggregation);
                 let plan = params.check()?;
                 let mut remarks = Vec::from_iter(width_remark(&self.rule));
                 remarks
@@ -97,11 +92,11 @@ impl ShuffleToml {
                 (params, plan.guarantee()?.simulated(), remarks)
             }
             Mode::Paper => {
-                let mechanism = match self.aggregation {
+                let mechanism = match aggregation {
                     Aggregation::Sum => PublishedMechanism::PublicVectorSum,
                     Aggregation::Permute => PublishedMechanism::PublicAmplified,
                 };
-                let constants = setting.published(mechanism, self.privacy, self.batch);
+                let constants = setting.published(mechanism, self.privacy, batch);
                 let guarantee =
                     setting.published_guarantee(&constants, epsilon, TrustModel::Shuffle)?;
                 let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };

@@ -1,8 +1,9 @@
 //! `reticent reproduce`: the papers' experiments, with a verdict for every claim that can be measured.
 //!
-//! One file per paper. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
+//! One file per paper, and `defaults` for our own. Each experiment writes its runs into a folder and returns its claims; to add one, write a function
 //! and name it in [`EXPERIMENTS`].
 
+mod defaults;
 mod page;
 mod paper0;
 mod paper1;
@@ -168,6 +169,11 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         id: "paper4/choices",
         title: "the multiples behind our defaults, beside half and double of each",
         run: paper4::choices,
+    },
+    PaperExperiment {
+        id: "defaults/dominance",
+        title: "our defaults: stronger trust never loses, more budget never hurts, no trial is stuck",
+        run: defaults::dominance,
     },
 ];
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use super::{EXPERIMENTS, Extent, Reproduction};
 
-const TITLES: [(&str, &str); 5] = [
+const TITLES: [(&str, &str); 6] = [
     ("paper0", "Improved rate for Locally Differentially Private Linear Bandits"),
     ("paper1", "Differentially Private Contextual Linear Bandits (Shariff and Sheffet 2018)"),
     (
@@ -13,6 +13,7 @@ const TITLES: [(&str, &str); 5] = [
     ),
     ("paper3", "The Safety-Privacy Tradeoff in Linear Bandits (Zibaie et al.)"),
     ("paper4", "Projection-Free Bandit Optimization with Privacy Guarantees (Ene, Nguyen, Vladu)"),
+    ("defaults", "The defaults of Reticent"),
 ];
 
 /// Markdown for each paper of which something was run, by its short name.
@@ -34,7 +35,7 @@ pub fn pages(extent: Extent, done: &[Reproduction]) -> BTreeMap<&'static str, St
                 page,
                 ": few trials and short horizons, so a verdict may differ from that of `--full`.\n"
             ),
-            Extent::Full => writeln!(page, ", at the paper's scale.\n"),
+            Extent::Full => writeln!(page, ", at its full scale.\n"),
         };
         for reproduction in of_paper {
             let known = EXPERIMENTS.iter().find(|experiment| experiment.id == reproduction.id);
@@ -83,7 +84,7 @@ mod tests {
         };
         let done: Vec<Reproduction> = EXPERIMENTS.iter().map(one).collect();
         let pages = pages(Extent::Full, &done);
-        assert_eq!(pages.len(), 5);
+        assert_eq!(pages.len(), 6);
         for experiment in EXPERIMENTS {
             let paper = experiment.id.split('/').next().unwrap();
             let page = &pages[paper];

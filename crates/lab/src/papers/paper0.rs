@@ -101,7 +101,7 @@ fn published_lines(epsilon: f64) -> Vec<Algorithm> {
         Algorithm::Shuffle(ShuffleToml {
             name: named(name),
             mode,
-            aggregation,
+            aggregation: Some(aggregation),
             ..ShuffleToml::new(privacy)
         })
     };
@@ -307,7 +307,12 @@ fn tunables(privacy: Budget) -> Vec<Tunable> {
             Algorithm::Joint(JointToml { rule: Some(rule), ..JointToml::new(privacy) })
         }),
         summed("SDP, batch 20, secure sum", &|rule| {
-            Algorithm::Shuffle(ShuffleToml { rule, ..ShuffleToml::new(privacy) })
+            Algorithm::Shuffle(ShuffleToml {
+                rule,
+                batch: Some(20),
+                aggregation: Some(Aggregation::Sum),
+                ..ShuffleToml::new(privacy)
+            })
         }),
         summed("LDP-LinUCB, exact", &|rule| {
             Algorithm::LdpLinucb(LdpToml { rule, ..LdpToml::new(privacy) })

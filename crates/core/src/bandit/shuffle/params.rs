@@ -93,6 +93,34 @@ impl ShuffleParams {
         }
     }
 
+    /// A batch that suits so many rounds, found by simulation: `sqrt(8 n / epsilon)` reports, at least `sqrt(n)/2` and at most n/16.
+    ///
+    /// A batch costs noise once and rounds of waiting in proportion to its size, so small budgets want large batches.
+    ///
+    /// ```
+    /// use reticent::bandit::ShuffleParams;
+    /// assert_eq!(ShuffleParams::suited_batch(0.5, 20_000), 565);
+    /// assert_eq!(ShuffleParams::suited_batch(100.0, 20_000), 70);
+    /// ```
+    pub fn suited_batch(epsilon: f64, rounds: u64) -> u64 {
+        let n = rounds as f64;
+        let suited = (8.0 * n / epsilon).sqrt().max(0.5 * n.sqrt()).min(n / 16.0);
+        // The conversion saturates.
+        (suited as u64).clamp(1, 1 << 24)
+    }
+
+    /// The form in which one report carries the most information at this batch: permuted reports where budgets are large, sums elsewhere.
+    pub fn suited_aggregation(&self) -> Result<Aggregation> {
+        let information = |aggregation| -> Result<f64> {
+            let params = ShuffleParams { aggregation, ..self.clone() };
+            Ok(params.check()?.local().reports().information())
+        };
+        let sum = information(Aggregation::Sum)?;
+        // Not every budget can be permuted.
+        let permuted = information(Aggregation::Permute).unwrap_or(0.0);
+        Ok(if permuted > sum { Aggregation::Permute } else { Aggregation::Sum })
+    }
+
     /// Calibrates, or says which parameter stands in the way.
     pub fn check(&self) -> Result<ShufflePlan> {
         requested_epsilon(self.epsilon)?;

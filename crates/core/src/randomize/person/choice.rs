@@ -57,7 +57,7 @@ pub(super) fn build(params: &ReportParams, method: &Method) -> Result<Vec<Calibr
 }
 
 /// `1/s^2` of a report, on average over the levels.
-fn information(randomizers: &[CalibratedMethod], levels: &Levels) -> f64 {
+pub(super) fn information(randomizers: &[CalibratedMethod], levels: &Levels) -> f64 {
     let one = |randomizer: &CalibratedMethod| {
         let precision = randomizer.precision();
         1.0 / (precision.matrix.powi(2) + precision.vector.powi(2))

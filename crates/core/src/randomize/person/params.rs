@@ -239,6 +239,11 @@ impl ReportPlan {
         Ok(level)
     }
 
+    /// What one report is worth: `1/s^2` for noise of deviation s, on average over the levels.
+    pub(crate) fn information(&self) -> f64 {
+        choice::information(&self.inner.randomizers, &self.inner.params.levels)
+    }
+
     /// The method calibrated for each level.
     pub(crate) fn randomizers(&self) -> &[CalibratedMethod] {
         &self.inner.randomizers
