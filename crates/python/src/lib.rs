@@ -8,6 +8,7 @@
 //! | `convert` | numpy arrays as slices; dictionaries as the core's parameters |
 //! | `mine` | a state knows the process it belongs to: a forked child never draws its parent's noise |
 //! | `arms` | decision sets, built once or filled from an array |
+//! | `features` | one public rule from records to arms |
 //! | `guarantee`, `privacy` | the promise; events, accountant, calculator, noise |
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
 //! | `linucb`, `joint`, `kept`, `simulated` | the bandit without privacy, and with a trusted curator: in memory, in files, on simulation noise |
@@ -21,6 +22,7 @@ mod convert;
 mod convex;
 mod decision;
 mod error;
+mod features;
 mod guarantee;
 mod joint;
 mod kept;
@@ -46,6 +48,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StaleState", module.py().get_type::<error::StaleState>())?;
     mine::register(module)?;
     arms::register(module)?;
+    features::register(module)?;
     guarantee::register(module)?;
     privacy::register(module)?;
     decision::register(module)?;

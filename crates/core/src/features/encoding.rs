@@ -162,21 +162,21 @@ impl Encoder {
         }
     }
 
-    /// Encodes a CSV cell: an empty one is missing, and `true` and `false` are 1 and 0 as numbers.
+    /// The parameters that were checked.
+    pub fn encoding(&self) -> &Encoding {
+        &self.encoding
+    }
+
+    /// Encodes a CSV cell; an empty one is missing, and numbers are read by [`number`].
     pub fn encode_text(&self, text: &str) -> Coordinate {
-        let trimmed = text.trim();
-        if trimmed.is_empty() {
+        if text.trim().is_empty() {
             return Coordinate::none(Outcome::Missing);
         }
         match &self.encoding {
-            Encoding::Range(low, high) => match trimmed {
-                "true" => scaled(*low, *high, 1.0),
-                "false" => scaled(*low, *high, 0.0),
-                number => match number.parse::<f64>() {
-                    Ok(value) if value.is_nan() => Coordinate::none(Outcome::Missing),
-                    Ok(value) => scaled(*low, *high, value),
-                    Err(_) => Coordinate::none(Outcome::Mistyped),
-                },
+            Encoding::Range(low, high) => match number(text) {
+                Some(value) if value.is_nan() => Coordinate::none(Outcome::Missing),
+                Some(value) => scaled(*low, *high, value),
+                None => Coordinate::none(Outcome::Mistyped),
             },
             Encoding::Categories(_) => match self.places.get(text) {
                 Some(place) => Coordinate { entry: Some((*place, 1.0)), outcome: Outcome::Known },
@@ -197,6 +197,15 @@ impl Encoder {
             Encoding::Categories(words) => format!("={}", words[index]),
             Encoding::Hash { .. } => format!("#{index}"),
         }
+    }
+}
+
+/// A text as a number, without spaces around it; `true` and `false` are 1 and 0. NaN is a number here.
+pub fn number(text: &str) -> Option<f64> {
+    match text.trim() {
+        "true" => Some(1.0),
+        "false" => Some(0.0),
+        digits => digits.parse().ok(),
     }
 }
 

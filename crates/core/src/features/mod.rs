@@ -42,7 +42,7 @@ mod report;
 mod tests;
 mod value;
 
-pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome};
+pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome, number};
 pub use params::{Cross, FeaturesParams, MOST_DIMENSION, WIDEST};
 pub use plan::FeaturesPlan;
 pub use projection::Projection;

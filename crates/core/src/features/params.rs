@@ -53,9 +53,9 @@ pub struct FeaturesParams {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cross {
-    /// The context's name, then the action's.
+    /// Pairs of names: the context's, then the action's.
     #[serde(default)]
-    pub with: Vec<(String, String)>,
+    pub with: Vec<Vec<String>>,
 }
 
 fn yes() -> bool {
@@ -86,38 +86,37 @@ impl FeaturesParams {
             let remedy = "give at least one feature, such as age = { range = [18, 80] }";
             return Err(Error::invalid("context", "{}", remedy));
         }
-        let mut dimensions: Vec<usize> =
-            context.iter().chain(&action).map(|(_, encoder)| encoder.dimension()).collect();
+        // In 64 bits: the product of two parts may be more than a machine's word.
+        let size = |(_, encoder): &(String, Encoder)| encoder.dimension() as u64;
+        let mut dimensions: Vec<u64> = context.iter().chain(&action).map(size).collect();
         let mut crosses = Vec::new();
-        for pair in &self.cross.with {
+        for names in &self.cross.with {
+            let refuse =
+                |remedy: String| Error::invalid("cross.with", format!("{names:?}"), remedy);
             let place = |side: &str, features: &[(String, Encoder)], name: &String| {
-                features.iter().position(|(other, _)| other == name).ok_or_else(|| {
-                    let remedy = format!(
-                        "{name:?} is no feature of the {side}: name one of the context first, then one of the action"
-                    );
-                    Error::invalid("cross.with", format!("{pair:?}"), remedy)
+                let found = features.iter().position(|(other, _)| other == name);
+                found.ok_or_else(|| {
+                    refuse(format!("{name:?} is no feature of the {side}: name one of the context first, then one of the action"))
                 })
             };
-            let (left, right) = pair;
+            let [left, right] = names.as_slice() else {
+                return Err(refuse("name one feature of the context and one of the action".into()));
+            };
             let places = (place("context", &context, left)?, place("action", &action, right)?);
             if crosses.contains(&places) {
-                return Err(Error::invalid(
-                    "cross.with",
-                    format!("{pair:?} twice"),
-                    "give it once",
-                ));
+                return Err(refuse("it is given twice: give it once".into()));
             }
             crosses.push(places);
-            dimensions.push(context[places.0].1.dimension() * action[places.1].1.dimension());
+            dimensions.push(size(&context[places.0]).saturating_mul(size(&action[places.1])));
         }
-        let width = dimensions.iter().try_fold(0_usize, |sum, next| sum.checked_add(*next));
-        let dimension = width.and_then(|width| width.checked_add(usize::from(self.constant)));
-        let Some(full) = dimension.filter(|dimension| *dimension <= WIDEST) else {
-            let value = dimension.map_or("beyond counting".into(), |full| full.to_string());
+        dimensions.extend(self.constant.then_some(1));
+        let full = dimensions.iter().fold(0_u64, |sum, next| sum.saturating_add(*next));
+        if full > WIDEST as u64 {
             let remedy =
                 format!("give at most {WIDEST} coordinates: fewer buckets, categories or crosses");
-            return Err(Error::invalid("dimension", value, remedy));
-        };
+            return Err(Error::invalid("dimension", full, remedy));
+        }
+        let full = full as usize;
         if let Some(projection) = &self.projection {
             projection.check(full, self.constant)?;
         }
@@ -128,9 +127,8 @@ impl FeaturesParams {
             );
             return Err(Error::invalid("dimension", dimension, remedy));
         }
-        let constant = if self.constant { Some(1) } else { None };
-        let mut parts = Part::weighted(dimensions.into_iter().chain(constant));
-        let constant = constant.and_then(|_| parts.pop()).map(|part| part.weight);
+        let mut parts = Part::weighted(&dimensions);
+        let constant = if self.constant { parts.pop().map(|part| part.weight) } else { None };
         Ok(FeaturesPlan {
             params: self.clone(),
             context,

@@ -3,26 +3,25 @@
 use super::{Coordinate, Encoder, FeaturesParams, Report, Value, projection, report::count};
 use crate::hash;
 
-/// A block of coordinates: where it begins, how many there are, what they are multiplied by.
+/// A block of coordinates: where it begins, and what they are multiplied by.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Part {
     offset: usize,
-    dimension: usize,
     pub(super) weight: f64,
 }
 
 impl Part {
     /// Parts of these dimensions one after the other, the squares of whose weights sum to 1: see the head of the module.
-    pub(super) fn weighted(dimensions: impl Iterator<Item = usize> + Clone) -> Vec<Part> {
-        let share = |dimension: usize| (dimension as f64).sqrt();
-        let sum = dimensions.clone().fold(0.0, |sum, dimension| sum + share(dimension));
+    pub(super) fn weighted(dimensions: &[u64]) -> Vec<Part> {
+        let share = |dimension: u64| (dimension as f64).sqrt();
+        let sum = dimensions.iter().fold(0.0, |sum, dimension| sum + share(*dimension));
         let mut offset = 0;
-        let part = |dimension: usize| {
-            let weight = (share(dimension) / sum).sqrt();
-            offset += dimension;
-            Part { offset: offset - dimension, dimension, weight }
+        let part = |dimension: &u64| {
+            let weight = (share(*dimension) / sum).sqrt();
+            offset += *dimension as usize;
+            Part { offset: offset - *dimension as usize, weight }
         };
-        dimensions.map(part).collect()
+        dimensions.iter().map(part).collect()
     }
 }
 
@@ -146,7 +145,6 @@ impl FeaturesPlan {
         });
         let entries = single.chain(crossed).zip(&self.parts).filter_map(|(entry, part)| {
             let (index, value) = entry?;
-            debug_assert!(index < part.dimension && value.abs() <= 1.0);
             Some((part.offset + index, part.weight * value))
         });
         let mut vector = vec![0.0; self.dimension];

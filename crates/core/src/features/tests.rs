@@ -161,7 +161,6 @@ fn files_that_say_something_else_are_refused() {
             "\"u.a\" is given twice",
         ),
         (r#"{"context": []}"#, "a table of features"),
-        (r#"{"cross": {"with": [["a", "b", "c"]]}}"#, "expected"),
         (r#"{"contxt": {}}"#, "unknown field `contxt`"),
         (r#"{"projection": {"dimension": 3}}"#, "missing field `seed`"),
     ] {
@@ -186,9 +185,9 @@ fn rules_that_no_record_fits_are_refused() {
             params.context.insert(name.clone(), Encoding::Range(0.0, 1.0));
         })
     };
-    let cross = |left: &str, right: &str| {
-        let pair = (left.to_string(), right.to_string());
-        with(&move |params| params.cross.with.push(pair.clone()))
+    let cross = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+        with(&move |params| params.cross.with.push(names.clone()))
     };
     let project = |dimension, seed| {
         with(&move |params| params.projection = Some(Projection { dimension, seed }))
@@ -196,7 +195,7 @@ fn rules_that_no_record_fits_are_refused() {
     let hashed = |buckets| {
         with(&move |params| {
             params.context.insert("word".into(), Encoding::Hash { buckets });
-            params.cross.with.push(("word".into(), "topic".into()));
+            params.cross.with.push(vec!["word".into(), "topic".into()]);
         })
     };
     for (error, start) in [
@@ -208,14 +207,22 @@ fn rules_that_no_record_fits_are_refused() {
             "range is [1, 0] for action.x: ",
         ),
         (
-            cross("topic", "device"),
-            "cross.with is (\"topic\", \"device\"): \"topic\" is no feature of the context",
+            cross(&["topic", "device"]),
+            r#"cross.with is ["topic", "device"]: "topic" is no feature of the context"#,
         ),
         (
-            cross("age", "age"),
-            "cross.with is (\"age\", \"age\"): \"age\" is no feature of the action",
+            cross(&["age", "age"]),
+            r#"cross.with is ["age", "age"]: "age" is no feature of the action"#,
         ),
-        (cross("device", "topic"), "cross.with is (\"device\", \"topic\") twice"),
+        (cross(&["device", "topic"]), r#"cross.with is ["device", "topic"]: it is given twice"#),
+        (
+            cross(&["device"]),
+            r#"cross.with is ["device"]: name one feature of the context and one"#,
+        ),
+        (
+            cross(&["device", "topic", "age"]),
+            r#"cross.with is ["device", "topic", "age"]: name one"#,
+        ),
         (project(0, 1), "projection.dimension is 0: "),
         (project(1, 1), "projection.dimension is 1: "),
         (project(14, 1), "projection.dimension is 14: the vector has 14 coordinates without"),
@@ -226,7 +233,7 @@ fn rules_that_no_record_fits_are_refused() {
     }
     let wide = [("a", Encoding::Hash { buckets: MOST_BUCKETS })];
     let mut params = FeaturesParams::new(wide.clone(), wide);
-    params.cross.with.push(("a".into(), "a".into()));
+    params.cross.with.push(vec!["a".into(), "a".into()]);
     let error = params.check().unwrap_err().to_string();
     assert!(error.starts_with("dimension is 4295098369: give at most 1048576"), "{error}");
     let empty = FeaturesParams::new::<String>([], []).check().unwrap_err().to_string();
@@ -274,7 +281,7 @@ fn any_rule() -> impl Strategy<Value = FeaturesParams> {
     (side(), side(), any::<bool>(), any::<bool>(), projection).prop_map(
         |(context, action, crossed, constant, projection)| {
             let pairs =
-                || context.keys().flat_map(|l| action.keys().map(|r| (l.clone(), r.clone())));
+                || context.keys().flat_map(|l| action.keys().map(|r| vec![l.clone(), r.clone()]));
             let with = if crossed { pairs().collect() } else { Vec::new() };
             let projection = projection.map(|(dimension, seed)| Projection { dimension, seed });
             FeaturesParams { context, action, cross: Cross { with }, constant, projection }
