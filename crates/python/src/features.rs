@@ -189,7 +189,7 @@ impl Features {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        restored(slf, "from_json", (slf.get().to_json(),).into_pyobject(slf.py())?)
+        restored(slf, "from_json", (slf.get().to_json(),))
     }
 }
 
