@@ -265,7 +265,9 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 fn any_encoding() -> impl Strategy<Value = Encoding> {
     prop_oneof![
-        (-1e300..1e300, 1e-3..1e300).prop_map(|(low, more)| Encoding::Range(low, low + more)),
+        (-1e300..1e300, 1e-3..1e3_f64)
+            .prop_map(|(low, more)| Encoding::Range(low, low + more * (1.0 + f64::abs(low)))),
+        (-9.0..9.0, 1e-3..9.0).prop_map(|(low, more)| Encoding::Range(low, low + more)),
         (1_u32..40).prop_map(|buckets| Encoding::Hash { buckets }),
         Just(Encoding::Categories(["phone", "news", "17", "true"].map(String::from).to_vec())),
     ]
