@@ -10,6 +10,7 @@
 //!
 //! | module | contents |
 //! | --- | --- |
+//! | [`features`] | records become vectors of norm at most 1, by one public rule |
 //! | [`privacy`] | what happened ([`privacy::Event`]), what it costs ([`privacy::Accountant`]), what may be promised ([`privacy::Guarantee`]) |
 //! | [`noise`] | exact noise on a grid from a cryptographic generator |
 //! | [`release`] | private running sums of vectors and matrices |
@@ -33,6 +34,7 @@
 pub mod bandit;
 pub mod convex;
 pub mod error;
+pub mod features;
 pub mod geometry;
 pub mod hash;
 pub mod linalg;

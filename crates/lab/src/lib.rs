@@ -65,3 +65,7 @@ mod readme {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../CONTRIBUTING.md")]
 mod contributing {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/features.md")]
+mod features {}

@@ -8,6 +8,7 @@
 //! | `convert` | numpy arrays as slices; dictionaries as the core's parameters |
 //! | `mine` | detection of forks, so that a forked child never draws its parent's noise |
 //! | `arms` | decision sets, built once or filled from an array |
+//! | `features` | one public rule from records to arms |
 //! | `guarantee`, `privacy` | guarantees; events, accountant, calculator, noise |
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
 //! | `linucb`, `joint`, `kept`, `simulated` | the bandit without privacy, and with a trusted curator: in memory, in files, on simulation noise |
@@ -21,6 +22,7 @@ mod convert;
 mod convex;
 mod decision;
 mod error;
+mod features;
 mod guarantee;
 mod joint;
 mod kept;
@@ -46,6 +48,7 @@ mod _core {
         audit::audit_policies,
         convex::{ConvexBandit, LocalValue, PlayDecision, ValueReport},
         decision::{Decision, Observation},
+        features::Features,
         guarantee::Guarantee,
         joint::JointBandit,
         lab::{_over_trials, certify, merge, paper_experiments, reproduce, run, to_toml},

@@ -1,4 +1,4 @@
-"""Every example in a docstring and in docs/python.md runs and prints the output shown."""
+"""Every example in a docstring, in docs/python.md and in docs/features.md runs and prints the output shown."""
 
 import doctest
 import inspect
@@ -9,7 +9,7 @@ import reticent
 from reticent import _core, lab, privacy
 from reticent.lab import engines, experiment, own, progress, results
 
-DOCS = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
+DOCS = pathlib.Path(__file__).parents[3] / "docs"
 
 
 def documented():
@@ -54,7 +54,8 @@ def test_everything_public_is_documented():
     assert not silent
 
 
-def test_the_guide(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page, examples", [("python.md", 20), ("features.md", 6)])
+def test_the_guide(tmp_path, monkeypatch, page, examples):
     monkeypatch.chdir(tmp_path)
-    failed, tried = doctest.testfile(str(DOCS), module_relative=False, optionflags=doctest.ELLIPSIS)
-    assert failed == 0 and tried > 20
+    failed, tried = doctest.testfile(str(DOCS / page), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert failed == 0 and tried > examples

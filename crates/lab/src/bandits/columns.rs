@@ -1,10 +1,12 @@
 //! From the cells of a line to features of norm `1/sqrt 2`: numbers, words, and cells that are empty.
 //!
 //! ```text
-//! number    its range onto [-1, 1], and what lies outside is cut off
-//! word      one feature for each of its listed words: 1 for the cell's, 0 for the others
-//! x/|x| / sqrt 2,    x = (all of them, 1)
+//! x/|x| / sqrt 2,    x = (every cell encoded, 1)
 //! ```
+//!
+//! Cells are encoded by core's rule ([`reticent::features`]): a number's range onto [-1, 1], and a feature for each listed word. A served loop
+//! encodes every record; an experiment refuses lines with words that are not listed and, unless told otherwise, empty cells, because whoever
+//! holds the file can mend it.
 //!
 //! **What must be public.** Ranges and words shape everybody's features, so they must not come from the data that a guarantee protects. Words
 //! are listed, always. Ranges are given; where one is not, it is taken from the file, and a remark says that it must be public.
@@ -15,7 +17,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use reticent::Error as CoreError;
+use reticent::{
+    Error as CoreError,
+    features::{Encoder, Encoding, Outcome, number},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -44,22 +49,15 @@ pub(super) struct ColumnsToml<'a> {
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
-    /// `outside` counts the cells beyond a range that was given.
-    Number {
-        low: f64,
-        high: f64,
-        given: bool,
-        outside: u64,
-    },
-    Word(Vec<String>),
-}
-
-#[derive(Debug, Clone)]
 struct Column {
     place: usize,
     name: String,
-    kind: Kind,
+    /// What encodes the cells; there is none for a range that is taken from the file before the whole file was seen.
+    encoder: Option<Encoder>,
+    /// The range so far, where it is taken from the file.
+    taken: Option<(f64, f64)>,
+    /// Cells beyond a range that was given.
+    outside: u64,
 }
 
 /// Turns lines of one file into features.
@@ -99,36 +97,22 @@ impl Columns {
             if columns.iter().any(|column| column.name == *name) {
                 return refuse(format!("{name:?} is named twice"));
             }
-            let kind = match (lines.categories.get(name), lines.ranges.get(name)) {
+            let encoding = match (lines.categories.get(name), lines.ranges.get(name)) {
                 (Some(_), Some(_)) => {
                     let remedy = "a column holds numbers or words: give its range or its words";
                     return Err(CoreError::invalid("ranges", name, remedy).into());
                 }
-                (Some(words), None) => {
-                    let distinct = (1..words.len()).all(|i| !words[..i].contains(&words[i]));
-                    if words.is_empty() || !distinct {
-                        let remedy = format!("list the words of {name:?}, each once");
-                        let value = format!("{words:?}");
-                        return Err(CoreError::invalid("categories", value, remedy).into());
-                    }
-                    Kind::Word(words.clone())
-                }
-                (None, Some(&(low, high))) => {
-                    if !(low < high && low.is_finite() && high.is_finite()) {
-                        let remedy = format!("give the lowest and the highest {name:?}");
-                        let value = format!("[{low}, {high}]");
-                        return Err(CoreError::invalid("ranges", value, remedy).into());
-                    }
-                    Kind::Number { low, high, given: true, outside: 0 }
-                }
-                (None, None) => Kind::Number {
-                    low: f64::INFINITY,
-                    high: f64::NEG_INFINITY,
-                    given: false,
-                    outside: 0,
-                },
+                (Some(words), None) => Some(Encoding::Categories(words.clone())),
+                (None, Some(&(low, high))) => Some(Encoding::Range(low, high)),
+                (None, None) => None,
             };
-            columns.push(Column { place: rows.column(name)?, name: name.clone(), kind });
+            columns.push(Column {
+                place: rows.column(name)?,
+                name: name.clone(),
+                taken: encoding.is_none().then_some((f64::INFINITY, f64::NEG_INFINITY)),
+                encoder: encoding.map(|encoding| encoding.check(name)).transpose()?,
+                outside: 0,
+            });
         }
         let (path, missing) = (path.to_path_buf(), lines.missing);
         Ok(Columns { path, columns, missing, dropped: Vec::new() })
@@ -155,67 +139,53 @@ impl Columns {
         Ok(())
     }
 
-    fn number(&self, column: &Column, cell: &str, line: usize) -> Result<Option<f64>> {
+    /// Refuses a cell that a file should not have.
+    fn accept(&self, column: &Column, cell: &str, line: usize, outcome: Outcome) -> Result<()> {
         let name = &column.name;
-        let bad = |reason: String| Err(unusable(&self.path, format!("line {line}: {reason}")));
-        match cell.parse::<f64>() {
-            Ok(value) if value.is_finite() => Ok(Some(value)),
-            _ if cell.is_empty() && self.missing == Missing::Middle => Ok(None),
-            _ if cell.is_empty() => bad(format!(
-                "{name} is missing; fill it in, leave the line out, or give missing = \"middle\""
-            )),
-            _ => bad(format!(
-                "{name} is {cell:?}; give finite numbers, list its words in `categories`, or name the columns to use in `features`"
-            )),
-        }
+        let words = match column.encoder.as_ref().map(Encoder::encoding) {
+            Some(Encoding::Categories(words)) => Some(words.join(", ")),
+            _ => None,
+        };
+        let what = if cell.is_empty() { "missing".into() } else { format!("{cell:?}") };
+        let remedy = match (outcome, words) {
+            (Outcome::Known | Outcome::Clipped, _) => return Ok(()),
+            (Outcome::Missing, _) if self.missing == Missing::Middle => return Ok(()),
+            (_, Some(words)) => format!("its categories are {words}: correct the cell, or list it"),
+            (Outcome::Missing, None) => {
+                "fill it in, leave the line out, or give missing = \"middle\"".into()
+            }
+            _ => "give finite numbers, list its words in `categories`, or name the columns to use in `features`".into(),
+        };
+        Err(unusable(&self.path, format!("line {line}: {name} is {what}; {remedy}")))
     }
 
     /// Checks a line, widens the ranges that nobody gave so that they hold it, and counts cells outside the others.
     pub(super) fn widen(&mut self, cells: &[String], line: usize) -> Result<()> {
         for index in 0..self.columns.len() {
             let column = &self.columns[index];
-            match &column.kind {
-                Kind::Word(_) => {
-                    self.word(column, &cells[column.place], line)?;
-                }
-                Kind::Number { .. } => {
-                    let value = self.number(column, &cells[column.place], line)?;
-                    match (value, &mut self.columns[index].kind) {
-                        (Some(value), Kind::Number { low, high, given: true, outside }) => {
-                            *outside += u64::from(!(*low..=*high).contains(&value));
-                        }
-                        (Some(value), Kind::Number { low, high, .. }) => {
-                            (*low, *high) = (low.min(value), high.max(value));
-                        }
-                        _ => {}
-                    }
-                }
+            let cell = &cells[column.place];
+            let value = number(cell);
+            let outcome = match &column.encoder {
+                Some(encoder) => encoder.encode_text(cell).outcome,
+                None if cell.is_empty() || value.is_some_and(f64::is_nan) => Outcome::Missing,
+                None if value.is_some_and(f64::is_finite) => Outcome::Known,
+                None => Outcome::Mistyped,
+            };
+            self.accept(column, cell, line, outcome)?;
+            let column = &mut self.columns[index];
+            column.outside += u64::from(outcome == Outcome::Clipped);
+            if let (Some((low, high)), Some(value), Outcome::Known) =
+                (&mut column.taken, value, outcome)
+            {
+                (*low, *high) = (low.min(value), high.max(value));
             }
         }
         Ok(())
     }
 
-    fn word(&self, column: &Column, cell: &str, line: usize) -> Result<Option<usize>> {
-        let Kind::Word(words) = &column.kind else { return Ok(None) };
-        if cell.is_empty() && self.missing == Missing::Middle {
-            return Ok(None);
-        }
-        match words.iter().position(|word| word == cell) {
-            Some(index) => Ok(Some(index)),
-            None => {
-                let (name, list) = (&column.name, words.join(", "));
-                let what = if cell.is_empty() { "missing".into() } else { format!("{cell:?}") };
-                let reason = format!(
-                    "line {line}: {name} is {what}; its categories are {list}: correct the cell, or list it"
-                );
-                Err(unusable(&self.path, reason))
-            }
-        }
-    }
-
     /// Leaves out columns that never change, once the whole file was seen: they say nothing, and noise would be paid for them.
     pub(super) fn settle(&mut self) -> Result<()> {
-        let constant = |column: &Column| matches!(column.kind, Kind::Number { low, high, given: false, .. } if low >= high);
+        let constant = |column: &Column| column.taken.is_some_and(|(low, high)| low >= high);
         self.dropped =
             self.columns.iter().filter(|c| constant(c)).map(|c| c.name.clone()).collect();
         self.columns.retain(|column| !constant(column));
@@ -223,27 +193,27 @@ impl Columns {
             let reason = format!("no feature ever changes: {}", self.dropped.join(", "));
             return Err(unusable(&self.path, reason));
         }
+        for column in &mut self.columns {
+            if let Some((low, high)) = column.taken {
+                column.encoder = Some(Encoding::Range(low, high).check(&column.name)?);
+            }
+        }
         Ok(())
     }
 
     /// Features of a line before they are scaled: all but the 1 at the end.
     pub(super) fn raw(&self, cells: &[String], line: usize) -> Result<Vec<f64>> {
-        let mut x = Vec::with_capacity(self.width());
+        let mut x = vec![0.0; self.width()];
+        let mut offset = 0;
         for column in &self.columns {
-            match &column.kind {
-                Kind::Word(words) => {
-                    let index = self.word(column, &cells[column.place], line)?;
-                    x.extend((0..words.len()).map(|k| f64::from(u8::from(Some(k) == index))));
-                }
-                Kind::Number { low, high, .. } => {
-                    let value = self.number(column, &cells[column.place], line)?;
-                    // Halves first, so that no difference overflows.
-                    let half = 0.5 * high - 0.5 * low;
-                    x.push(value.map_or(0.0, |value| {
-                        ((0.5 * value - 0.5 * low) / half * 2.0 - 1.0).clamp(-1.0, 1.0)
-                    }));
-                }
+            let encoder = column.encoder.as_ref().expect("the file was read through");
+            let cell = &cells[column.place];
+            let coordinate = encoder.encode_text(cell);
+            self.accept(column, cell, line, coordinate.outcome)?;
+            if let Some((index, value)) = coordinate.entry {
+                x[offset + index] = value;
             }
+            offset += encoder.dimension();
         }
         Ok(x)
     }
@@ -258,19 +228,16 @@ impl Columns {
 
     /// How many features a line has, without the 1.
     pub(super) fn width(&self) -> usize {
-        let one = |column: &Column| match &column.kind {
-            Kind::Word(words) => words.len(),
-            Kind::Number { .. } => 1,
-        };
+        let one = |column: &Column| column.encoder.as_ref().map_or(1, Encoder::dimension);
         self.columns.iter().map(one).sum()
     }
 
     /// How many cells lie outside their ranges, for whoever holds the file: a count of its lines, which no guarantee covers. It is a
     /// remark and never a condition of a certificate.
     pub(super) fn clipped(&self) -> Option<String> {
-        let count = |column: &Column| match column.kind {
-            Kind::Number { outside, low, high, .. } if outside > 0 => {
-                Some(format!("{outside} of {} outside [{low}, {high}]", column.name))
+        let count = |column: &Column| match column.encoder.as_ref()?.encoding() {
+            Encoding::Range(low, high) if column.outside > 0 => {
+                Some(format!("{} of {} outside [{low}, {high}]", column.outside, column.name))
             }
             _ => None,
         };
@@ -280,7 +247,7 @@ impl Columns {
 
     /// What must be public, and what was left out.
     pub(super) fn remarks(&self) -> Vec<String> {
-        let taken = |column: &&Column| matches!(column.kind, Kind::Number { given: false, .. });
+        let taken = |column: &&Column| column.taken.is_some();
         let names = |column: &Column| column.name.clone();
         let taken: Vec<String> = self.columns.iter().filter(taken).map(names).collect();
         let mut remarks = Vec::new();

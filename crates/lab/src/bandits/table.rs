@@ -391,6 +391,9 @@ mod tests {
         assert_eq!(columns.raw(&cells("1,red,5,a"), 2).unwrap(), [-0.5, 1.0, 0.0]);
         assert_eq!(columns.raw(&cells("9,blue,5,a"), 2).unwrap(), [1.0, 0.0, 1.0]);
         assert_eq!(columns.raw(&cells(",,5,a"), 2).unwrap(), [0.0, 0.0, 0.0]);
+        // As core's rule has it.
+        assert_eq!(columns.raw(&cells("inf,red,5,a"), 2).unwrap(), [1.0, 1.0, 0.0]);
+        assert_eq!(columns.raw(&cells("NaN,red,5,a"), 2).unwrap(), [0.0, 1.0, 0.0]);
         std::fs::remove_file(path).unwrap();
     }
 

@@ -10,6 +10,7 @@ use reticent::{
         ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
+    features::{self, FeaturesParams, Value},
     online::{Method, OnlineLearner, OnlineParams},
     privacy::Event,
     randomize::{Bounds, FeatureRewardParams, Gradient, Report, Spent},
@@ -123,6 +124,14 @@ fn texts() -> Vec<Target> {
         text_target("event", vec![br#"{"kind":"composed","events":[{"kind":"gaussian","sensitivity":1.0,"sigma":4.0},{"kind":"repeated","event":{"kind":"laplace","sensitivity":1.0,"scale":2.0},"times":3},{"kind":"randomized_response","categories":3,"epsilon":0.5}]}"#.to_vec(), br#"{"kind":"shuffled","epsilon":1.0,"people":200,"binary":true}"#.to_vec()], |text| {
             if let Ok(event) = serde_json::from_str::<Event>(text) {
                 drop(event.check());
+            }
+        }),
+        text_target("features", vec![br#"[{"context":{"age":{"range":[18,80]},"user":{"city":{"hash":{"buckets":32}}}},"action":{"topic":{"categories":["news","sport",3]}},"cross":{"with":[["user.city","topic"]]},"projection":{"dimension":9,"seed":7}},[{"age":31.5,"topic":null},{"user":{"city":"Bern"},"topic":"news"}]]"#.to_vec()], |text| {
+            if let Ok((rule, record)) = serde_json::from_str::<(FeaturesParams, Value)>(text)
+                && let Ok(plan) = rule.check()
+            {
+                let vector = plan.vector(&record, &record, &mut features::Report::default());
+                assert!(vector.iter().map(|x| x * x).sum::<f64>() <= 1.0 + 1e-12);
             }
         }),
     ]

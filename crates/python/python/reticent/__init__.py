@@ -3,6 +3,7 @@
     JointBandit                         a contextual bandit with a trusted curator; JointBandit.open keeps it in files
     LocalPlan -> Person, Server         the same with nobody trusted: devices and a server with messages between them
     ShufflePlan -> Person, Shuffler, ShuffleServer      the same behind a shuffler
+    Features                            one public rule from records to vectors of norm at most 1
     LinUCB                              the same without privacy, to compare with
     SafePlan -> Agent, Coordinator      many agents inside a set of safe responses
     OnlineLearner, LinearModel, Randomizer              learning from gradients that people protect at their own levels
@@ -25,6 +26,7 @@ from ._core import (
     ConvexBandit,
     Coordinator,
     Decision,
+    Features,
     Guarantee,
     HorizonExceeded,
     JointBandit,
@@ -59,6 +61,7 @@ __all__ = [
     "ConvexBandit",
     "Coordinator",
     "Decision",
+    "Features",
     "Guarantee",
     "HorizonExceeded",
     "JointBandit",

@@ -1,0 +1,311 @@
+//! One feature of a record as one coordinate: ranges, listed categories, hashed words.
+//!
+//! ```text
+//! range [a, b]       v  ->  clamp(2 (v - a)/(b - a) - 1, -1, 1)                 1 coordinate
+//! categories         w  ->  1 in the coordinate of w                            one coordinate a category
+//! hash, B buckets    w  ->  1 in coordinate floor(mix(FNV-1a(w)) B / 2^64)      B coordinates
+//! ```
+//!
+//! So a feature is at most one coordinate that is not zero, of size at most 1. A category that is not listed has no coordinate: its block is
+//! zero, like that of a missing value, and a missing number is the middle of its range, which is zero too. A coordinate for everything
+//! that is not listed would cost a dimension, and with it noise, in every rule; who wants one maps such words to a listed
+//! category before the rule.
+//!
+//! `mix` is [`hash::mixed`]: FNV-1a leaves its first bits nearly untouched by the last byte of a word, and its last bits depend on the last bits
+//! of each byte only.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Value;
+use crate::{Error, Result, hash};
+
+/// Buckets, at most.
+pub const MOST_BUCKETS: u32 = 1 << 16;
+
+/// How one feature becomes coordinates. In a file: `{ range = [18, 80] }`, `{ categories = ["phone", "computer"] }` or
+/// `{ hash = { buckets = 32 } }`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Encoding {
+    /// A number between the lowest and the highest; what lies outside is clipped.
+    Range(f64, f64),
+    /// One of these words.
+    Categories(Vec<String>),
+    /// Any word, of a vocabulary that nobody lists. Words in one bucket are one to the learner.
+    Hash {
+        /// How many coordinates there are.
+        buckets: u32,
+    },
+}
+
+/// What became of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was encoded as it is.
+    Known,
+    /// A number outside its range: taken as the nearer end.
+    Clipped,
+    /// A word that is not listed: no coordinate.
+    Unknown,
+    /// No value, an empty text, or NaN: no coordinate.
+    Missing,
+    /// A list, an object, or a text where a number should be: no coordinate.
+    Mistyped,
+}
+
+/// A feature that was encoded: the one coordinate of its block that is not zero, and what became of the value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coordinate {
+    /// Index in the block and value in [-1, 1]; `None` where the block is zero.
+    pub entry: Option<(usize, f64)>,
+    /// What became of the value.
+    pub outcome: Outcome,
+}
+
+impl Coordinate {
+    fn none(outcome: Outcome) -> Self {
+        Coordinate { entry: None, outcome }
+    }
+}
+
+/// An [`Encoding`] that was checked.
+///
+/// ```
+/// use reticent::features::{Encoding, Outcome};
+/// let age = Encoding::Range(18.0, 80.0).check("age")?;
+/// assert_eq!(age.encode_text("49").entry, Some((0, 0.0)));
+/// assert_eq!(age.encode_text("101").entry, Some((0, 1.0)));
+/// assert_eq!(age.encode_text("101").outcome, Outcome::Clipped);
+/// assert_eq!(age.encode_text("old").outcome, Outcome::Mistyped);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Encoder {
+    encoding: Encoding,
+    /// Places of listed words.
+    places: BTreeMap<String, usize>,
+}
+
+impl Encoding {
+    /// Refuses what no record could be encoded by; `name` is the feature's in the error.
+    pub fn check(&self, name: &str) -> Result<Encoder> {
+        let mut places = BTreeMap::new();
+        match self {
+            Encoding::Range(low, high) => {
+                // Halves, so that no difference overflows.
+                let half = 0.5 * high - 0.5 * low;
+                if !(low.is_finite() && high.is_finite() && half >= f64::MIN_POSITIVE) {
+                    let value = format!("[{low}, {high}] for {name}");
+                    let remedy =
+                        "give the lowest finite number of the feature first, then the highest";
+                    return Err(Error::invalid("range", value, remedy));
+                }
+            }
+            Encoding::Categories(words) => {
+                let refuse = |what: &str, remedy: &str| {
+                    Err(Error::invalid("categories", format!("{what} for {name}"), remedy))
+                };
+                if words.is_empty() {
+                    return refuse("[]", "list every word of the feature");
+                }
+                for (place, word) in words.iter().enumerate() {
+                    if word.trim().is_empty() {
+                        return refuse(
+                            &format!("{word:?}"),
+                            "an empty cell is a missing one: leave it out",
+                        );
+                    }
+                    if places.insert(word.clone(), place).is_some() {
+                        return refuse(&format!("{word:?} twice"), "list every word once");
+                    }
+                }
+            }
+            Encoding::Hash { buckets } => {
+                if !(1..=MOST_BUCKETS).contains(buckets) {
+                    let remedy = format!("give a whole number from 1 to {MOST_BUCKETS}");
+                    return Err(Error::invalid("buckets", format!("{buckets} for {name}"), remedy));
+                }
+            }
+        }
+        Ok(Encoder { encoding: self.clone(), places })
+    }
+}
+
+impl Encoder {
+    /// How many coordinates the feature has.
+    pub fn dimension(&self) -> usize {
+        match &self.encoding {
+            Encoding::Range(..) => 1,
+            Encoding::Categories(words) => words.len(),
+            Encoding::Hash { buckets } => *buckets as usize,
+        }
+    }
+
+    /// Encodes a value; every value has an outcome, and none fails. Words are compared as they are; numbers and booleans as words are
+    /// `3` (for 3 and 3.0), `0.25`, `true`.
+    pub fn encode(&self, value: &Value) -> Coordinate {
+        match (&self.encoding, value) {
+            (_, Value::Missing) => Coordinate::none(Outcome::Missing),
+            (_, Value::List(_) | Value::Record(_)) => Coordinate::none(Outcome::Mistyped),
+            (_, Value::Text(text)) => self.encode_text(text),
+            (_, Value::Bool(value)) => self.encode_text(if *value { "true" } else { "false" }),
+            (_, Value::Number(value)) if value.is_nan() => Coordinate::none(Outcome::Missing),
+            (Encoding::Range(low, high), Value::Number(value)) => scaled(*low, *high, *value),
+            (Encoding::Range(low, high), Value::Integer(value)) => {
+                scaled(*low, *high, *value as f64)
+            }
+            // Zero has one sign.
+            (_, Value::Number(value)) => self.encode_text(&(value + 0.0).to_string()),
+            (_, Value::Integer(value)) => self.encode_text(&value.to_string()),
+        }
+    }
+
+    /// The parameters that were checked.
+    pub fn encoding(&self) -> &Encoding {
+        &self.encoding
+    }
+
+    /// Encodes a CSV cell; an empty one is missing, and numbers are read by [`number`].
+    pub fn encode_text(&self, text: &str) -> Coordinate {
+        if text.trim().is_empty() {
+            return Coordinate::none(Outcome::Missing);
+        }
+        match &self.encoding {
+            Encoding::Range(low, high) => match number(text) {
+                Some(value) if value.is_nan() => Coordinate::none(Outcome::Missing),
+                Some(value) => scaled(*low, *high, value),
+                None => Coordinate::none(Outcome::Mistyped),
+            },
+            Encoding::Categories(_) => match self.places.get(text) {
+                Some(place) => Coordinate { entry: Some((*place, 1.0)), outcome: Outcome::Known },
+                None => Coordinate::none(Outcome::Unknown),
+            },
+            Encoding::Hash { buckets } => {
+                let spread = hash::mixed(hash::of_bytes(text.as_bytes()));
+                let bucket = (u128::from(spread) * u128::from(*buckets)) >> 64;
+                Coordinate { entry: Some((bucket as usize, 1.0)), outcome: Outcome::Known }
+            }
+        }
+    }
+
+    /// What coordinate `index` is called, after the feature's name.
+    pub(super) fn label(&self, index: usize) -> String {
+        match &self.encoding {
+            Encoding::Range(..) => String::new(),
+            Encoding::Categories(words) => format!("={}", words[index]),
+            Encoding::Hash { .. } => format!("#{index}"),
+        }
+    }
+}
+
+/// A text as a number, without spaces around it; `true` and `false` are 1 and 0. NaN is a number here.
+pub fn number(text: &str) -> Option<f64> {
+    match text.trim() {
+        "true" => Some(1.0),
+        "false" => Some(0.0),
+        digits => digits.parse().ok(),
+    }
+}
+
+/// A number that is not NaN, its range onto [-1, 1].
+fn scaled(low: f64, high: f64, value: f64) -> Coordinate {
+    let half = 0.5 * high - 0.5 * low;
+    let place = ((0.5 * value - 0.5 * low) / half * 2.0 - 1.0).clamp(-1.0, 1.0);
+    let inside = (low..=high).contains(&value);
+    let outcome = if inside { Outcome::Known } else { Outcome::Clipped };
+    Coordinate { entry: Some((0, place)), outcome }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::check;
+
+    fn encoder(encoding: Encoding) -> Encoder {
+        encoding.check("it").unwrap()
+    }
+
+    #[test]
+    fn numbers_in_every_form() {
+        let age = encoder(Encoding::Range(18.0, 80.0));
+        let of =
+            |value: Value| (age.encode(&value).entry.map(|(_, x)| x), age.encode(&value).outcome);
+        assert_eq!(of(Value::Integer(80)), (Some(1.0), Outcome::Known));
+        assert_eq!(of(Value::Number(18.0)), (Some(-1.0), Outcome::Known));
+        assert_eq!(of(Value::Text(" 49 ".into())), (Some(0.0), Outcome::Known));
+        assert_eq!(of(Value::Text("4.9e1".into())), (Some(0.0), Outcome::Known));
+        assert_eq!(of(Value::Bool(true)), (Some(-1.0), Outcome::Clipped));
+        assert_eq!(of(Value::Integer(i128::MIN)), (Some(-1.0), Outcome::Clipped));
+        for high in [f64::INFINITY, f64::MAX, 80.0_f64.next_up()] {
+            assert_eq!(of(Value::Number(high)), (Some(1.0), Outcome::Clipped));
+            assert_eq!(of(Value::Number(-high)), (Some(-1.0), Outcome::Clipped));
+        }
+        for missing in [Value::Missing, Value::Number(f64::NAN), Value::Text(" ".into())] {
+            assert_eq!(of(missing), (None, Outcome::Missing));
+        }
+        assert_eq!(of(Value::Text("NaN".into())), (None, Outcome::Missing));
+        for wrong in [Value::Text("old".into()), Value::List(vec![Value::Integer(3)])] {
+            assert_eq!(of(wrong), (None, Outcome::Mistyped));
+        }
+        // Ranges whose ends no difference holds.
+        let wide = encoder(Encoding::Range(-f64::MAX, f64::MAX));
+        assert_eq!(wide.encode(&Value::Integer(0)).entry, Some((0, 0.0)));
+    }
+
+    #[test]
+    fn words_in_every_form() {
+        let words = ["3", "0.25", "true", "0"].map(String::from).to_vec();
+        let listed = encoder(Encoding::Categories(words));
+        let of = |value: Value| listed.encode(&value).entry.map(|(place, _)| place);
+        assert_eq!(of(Value::Integer(3)), Some(0));
+        assert_eq!(of(Value::Number(3.0)), Some(0));
+        assert_eq!(of(Value::Text("3".into())), Some(0));
+        assert_eq!(of(Value::Number(0.25)), Some(1));
+        assert_eq!(of(Value::Bool(true)), Some(2));
+        assert_eq!(of(Value::Number(-0.0)), Some(3));
+        assert_eq!(listed.encode_text("True").outcome, Outcome::Unknown);
+        assert_eq!(listed.encode_text("").outcome, Outcome::Missing);
+        let big = 1_i128 << 100;
+        let hashed = encoder(Encoding::Hash { buckets: 1000 });
+        assert_eq!(hashed.encode(&Value::Integer(big)), hashed.encode_text(&big.to_string()));
+        assert_eq!(hashed.encode(&Value::Number(f64::NAN)).outcome, Outcome::Missing);
+    }
+
+    /// Names that differ in their last digits only fill the buckets evenly; by the first bits of FNV-1a itself they would not.
+    #[test]
+    fn buckets_are_filled_evenly() {
+        let counts = |bucket: &dyn Fn(&str) -> usize| {
+            let mut counts = [0; 32];
+            (0..6400).for_each(|i| counts[bucket(&format!("item {i:04}"))] += 1);
+            counts
+        };
+        let hashed = encoder(Encoding::Hash { buckets: 32 });
+        let ours = counts(&|word| hashed.encode_text(word).entry.unwrap().0);
+        assert!(!check::chi_square_alarm(&ours, &[1.0 / 32.0; 32]), "{ours:?}");
+        let bare = counts(&|word| (hash::of_bytes(word.as_bytes()) >> 59) as usize);
+        assert!(check::chi_square_alarm(&bare, &[1.0 / 32.0; 32]), "{bare:?}");
+    }
+
+    #[test]
+    fn what_no_record_fits_is_refused() {
+        let words =
+            |words: &[&str]| Encoding::Categories(words.iter().map(|w| w.to_string()).collect());
+        for (encoding, start) in [
+            (Encoding::Range(80.0, 18.0), "range is [80, 18] for age: "),
+            (Encoding::Range(1.0, 1.0), "range is [1, 1] for age: "),
+            (Encoding::Range(f64::NAN, 1.0), "range is [NaN, 1] for age: "),
+            (Encoding::Range(0.0, f64::INFINITY), "range is [0, inf] for age: "),
+            (Encoding::Range(0.0, 5e-324), "range is [0, 0.0000"),
+            (words(&[]), "categories is [] for age: "),
+            (words(&["a", "b", "a"]), "categories is \"a\" twice for age: "),
+            (words(&["a", ""]), "categories is \"\" for age: "),
+            (Encoding::Hash { buckets: 0 }, "buckets is 0 for age: "),
+            (Encoding::Hash { buckets: MOST_BUCKETS + 1 }, "buckets is 65537 for age: "),
+        ] {
+            let text = encoding.check("age").unwrap_err().to_string();
+            assert!(text.starts_with(start), "{text}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! One public rule from records to vectors of norm at most 1.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `value` | what a record holds: JSON, CSV cells, nested objects by path |
+//! | `encoding` | one feature as one coordinate: ranges, categories, hashed words |
+//! | `params`, `plan` | the rule as a file writes it, and checked; vectors and their names |
+//! | `projection` | a public random projection to fewer coordinates |
+//! | `report` | what was clipped, unknown, missing or of another type |
+//!
+//! **The rule.** A record of a context and one of an action become parts: one for each listed feature, one for each cross (the outer product of a
+//! feature of the context and one of the action), and one for the constant. Part p has `d_p` coordinates `z_p` and the weight `w_p`:
+//!
+//! ```text
+//! x = (w_1 z_1, ..., w_P z_P),    w_p^2 = sqrt(d_p) / sum_q sqrt(d_q)
+//! ```
+//!
+//! **Norm.** An encoded feature has at most one coordinate that is not zero, and it lies in [-1, 1]; so has the product of two. Hence
+//! `|z_p| <= 1` for every record and `|x|^2 <= sum_p w_p^2 = 1`, up to rounding: weights are rounded three times and products of numbers up to 1
+//! never upwards past the weight, so `|x| <= 1 + 1e-12`. After a projection the vector is scaled down to its bound where it is longer.
+//! Learners clip to their own bound whatever comes, so no guarantee rests on this.
+//!
+//! **Weights.** Any weights whose squares sum to 1 would do; they decide which part the noise drowns. Let `m_p` be the second moment of a coordinate of
+//! part p. With isotropic noise on the sums, the error of a prediction that part p causes has a variance proportional to `d_p / (w_p^2 m_p)`.
+//! The sum of these is least at `w_p^2 ~ sqrt(d_p / m_p)`, which is `d_p` for a category of `d_p` equally common words
+//! (`m_p = 1/d_p`). But a part that is wide is rarely learnt in full, and with these weights it would leave nothing for narrow ones,
+//! which can be learnt from few people; equal weights leave too little for the wide ones. The square root of the dimension lies half way.
+//!
+//! **Public.** Ranges, words, buckets, weights and the projection come from the parameters alone and must not be taken from the data that a
+//! guarantee protects. Given them, a vector depends on its own record only. No record fails: a refusal would be seen by others and would depend on
+//! somebody's data.
+//!
+//! **Bits.** Only `+ - * /` and `sqrt` of doubles, in a stated order, and integer hashes: the same bits on every platform. `vectors/features.json`
+//! has vectors made by another program in another language.
+
+mod encoding;
+mod params;
+mod plan;
+mod projection;
+mod report;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome, number};
+pub use params::{Cross, FeaturesParams, MOST_DIMENSION, WIDEST};
+pub use plan::FeaturesPlan;
+pub use projection::Projection;
+pub use report::{Counts, Report};
+pub use value::{MOST_NAMES, MOST_NESTING, Value};

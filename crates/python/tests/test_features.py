@@ -1,0 +1,119 @@
+"""The rule from records to vectors: the bits of another program, every form of a record, and what is refused."""
+
+import copy
+import json
+import pathlib
+import pickle
+
+import numpy
+import pytest
+import reticent
+
+VECTORS = json.loads((pathlib.Path(__file__).parents[3] / "vectors" / "features.json").read_text())
+RULE = dict(
+    context={"user": {"age": {"range": [18, 80]}, "device": {"categories": ["phone", "computer"]}}},
+    action={"topic": {"categories": ["news", "sport", "music"]}, "length": {"range": [0, 60]}},
+    cross=[("user.device", "topic")],
+)
+CONTEXT = {"user": {"age": 31, "device": "phone"}}
+ACTIONS = [{"topic": "sport", "length": 12.5}, {"topic": "news", "length": 60}]
+
+
+def rule(**changes):
+    return reticent.Features(**{**RULE, **changes})
+
+
+def test_vectors_have_the_bits_of_another_program():
+    assert len(VECTORS["cases"]) >= 7
+    for case in VECTORS["cases"]:
+        features = reticent.Features(**case["rule"])
+        assert features.dimension == case["dimension"] == len(features.names)
+        for (context, action), expected in zip(VECTORS["records"], case["vectors"], strict=True):
+            vector = features.vector(context, action)
+            found = [[int(i), float(vector[i])] for i in numpy.flatnonzero(vector)]
+            assert found == expected, (case["name"], context, action)
+        assert {key: features.report[key] for key in ("context", "action", "shortened")} == case["report"]
+
+
+def test_arms_are_the_vectors_and_a_bandit_takes_them():
+    features = rule()
+    arms = features.arms(CONTEXT, ACTIONS)
+    assert isinstance(arms, reticent.Arms) and len(arms) == 2 and arms.dimension == features.dimension == 14
+    for row, action in zip(arms.array(), ACTIONS):
+        assert (row == features.vector(CONTEXT, action)).all() and numpy.linalg.norm(row) <= 1 + 1e-12
+        assert row[-1] == features.constant
+    bandit = reticent.JointBandit(features.dimension, 1.0, 1e-6, 100, intercept=features.constant)
+    ticket, arm = bandit.decide(arms)
+    bandit.observe(ticket, 0.5)
+    assert arm in (0, 1)
+
+
+def test_every_form_of_a_record_is_the_same():
+    features = rule()
+    expected = features.vector(CONTEXT, ACTIONS[0])
+    assert features.context_names == ["user.age", "user.device"] and features.action_names == ["length", "topic"]
+    forms = [
+        ({"user.age": "31", "user.device": "phone"}, {"topic": "sport", "length": "12.5"}),
+        ([{"user": {"age": 31.0}}, {"user": {"device": "phone"}}], [ACTIONS[0]]),
+        ([31, "phone"], (12.5, "sport")),
+        (numpy.array([31, "phone"], dtype=object), numpy.array([12.5, "sport"], dtype=object)),
+        (numpy.array(["31", "phone"]), numpy.array(["12.5", "sport"])),
+        ({"user": {"age": numpy.int64(31), "device": numpy.str_("phone")}}, {"topic": "sport", "length": numpy.float32(12.5)}),
+    ]
+    for context, action in forms:
+        assert (features.vector(context, action) == expected).all(), (context, action)
+    with pytest.raises(reticent.ReticentError, match="context has 3 entries: give exactly 2"):
+        features.vector([1, 2, 3], ACTIONS[0])
+    with pytest.raises(reticent.ReticentError, match="context is no record"):
+        features.vector("phone", ACTIONS[0])
+
+
+def test_rows_and_frames_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    features = rule()
+    expected = features.arms(CONTEXT, ACTIONS).array()
+    row = pandas.DataFrame([{"user.age": 31, "user.device": "phone"}]).iloc[0]
+    assert (features.arms(row, pandas.DataFrame(ACTIONS)).array() == expected).all()
+    features.clear_report()
+    features.vector({"user.age": pandas.NA, "user.device": pandas.NaT}, {"topic": None, "length": float("nan")})
+    assert [features.report["context"][name]["missing"] for name in features.context_names] == [1, 1]
+    assert [features.report["action"][name]["missing"] for name in features.action_names] == [1, 1]
+
+
+def test_no_record_fails_and_what_was_odd_is_counted():
+    features = rule()
+    cycle = {}
+    cycle["user"] = [cycle]
+    odd = [{}, [], {"user": 3}, {"user": {"age": object(), "device": 10**60}}, {"user": {"age": 10**400}}, {"user": {"age": 10**5000}}, {1: 2, None: 3}, cycle]
+    for record in odd:
+        vector = features.vector(record, record)
+        assert numpy.isfinite(vector).all() and numpy.linalg.norm(vector) <= 1 + 1e-12
+    counts = features.report["context"]
+    assert counts["user.age"] == {"clipped": 1, "unknown": 0, "missing": 5, "mistyped": 2}
+    assert counts["user.device"] == {"clipped": 0, "unknown": 1, "missing": 7, "mistyped": 0}
+    features.clear_report()
+    assert features.report == {"contexts": 0, "actions": 0, "context": {}, "action": {}, "shortened": 0}
+
+
+def test_copies_have_the_rule_and_not_the_counts():
+    features = rule(projection={"dimension": 6, "seed": 3})
+    features.vector({}, {})
+    for same in (pickle.loads(pickle.dumps(features)), copy.deepcopy(features), reticent.Features.from_json(features.to_json())):
+        assert same == features and same != rule()
+        assert same.report["contexts"] == 0
+        assert (same.vector(CONTEXT, ACTIONS[0]) == features.vector(CONTEXT, ACTIONS[0])).all()
+    assert features.names == [*(f"projection#{i}" for i in range(5)), "constant"]
+
+
+def test_bad_rules_are_named():
+    for changes, message in [
+        ({"context": {"age": {"range": [80, 18]}}, "cross": None}, r"range is \[80, 18\] for context.age"),
+        ({"context": {"age": 3}}, '"age" is no feature'),
+        ({"action": {"x": {"categories": []}}, "cross": None}, r"categories is \[\] for action.x"),
+        ({"action": {"x": {"hash": {"buckets": 0}}}, "cross": None}, "buckets is 0 for action.x"),
+        ({"cross": [("topic", "user.device")]}, '"topic" is no feature of the context'),
+        ({"projection": {"dimension": 14, "seed": 1}}, "projection.dimension is 14"),
+        ({"context": None, "action": None, "cross": None}, "give at least one feature"),
+    ]:
+        with pytest.raises(reticent.ReticentError, match=message):
+            rule(**changes)
