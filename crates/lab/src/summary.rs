@@ -158,6 +158,11 @@ impl AlgorithmSummary {
     }
 }
 
+/// Whether a remark says that a learner cannot work: [`reticent::bandit::Outlook`].
+fn is_warning(remark: &str) -> bool {
+    remark.starts_with("TOO FEW PEOPLE")
+}
+
 /// Suffixes of the names of an interval's ends.
 const LOW: &str = ", 95 % low";
 const HIGH: &str = ", 95 % high";
@@ -309,7 +314,8 @@ impl Summary {
             let of = summary.guarantee.iter().flat_map(|guarantee| guarantee.warnings());
             // The warning that a simulation protects nobody is in every report; here it would be repeated for every algorithm.
             let of = of.filter(|warning| !warning.starts_with("simulation"));
-            warnings.extend(of.map(|warning| format!("{}: {warning}", summary.name)));
+            let remarks = summary.remarks.iter().filter(|remark| is_warning(remark));
+            warnings.extend(of.chain(remarks).map(|warning| format!("{}: {warning}", summary.name)));
             let violated = summary
                 .measures
                 .iter()
@@ -338,7 +344,7 @@ impl Summary {
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
         for summary in &self.algorithms {
-            for remark in &summary.remarks {
+            for remark in summary.remarks.iter().filter(|remark| !is_warning(remark)) {
                 match notes.iter_mut().find(|(text, _)| text == remark) {
                     Some((_, whose)) if whose.contains(&summary.series.as_str()) => {}
                     Some((_, whose)) => whose.push(&summary.series),

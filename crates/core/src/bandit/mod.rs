@@ -14,6 +14,7 @@
 //! | `linucb` | the learner without privacy, exact sums: the yardstick of all others |
 //! | `rule` | from a release to a policy: certified, tuned, fixed |
 //! | `joint` | the learner under joint differential privacy, private sums |
+//! | `outlook` | the noise of a plan against the signal of its people: whether it can work |
 //! | `tickets` | tickets, and the decisions that wait for their rewards |
 //! | `local` | the learner under local differential privacy: sums of reports by [`Person`](crate::randomize::Person) |
 //! | `shuffle` | the same behind a shuffler: amplified reports or vector sums |
@@ -34,6 +35,7 @@ mod local;
 mod online_confidence;
 mod online_linucb;
 mod online_ucb;
+mod outlook;
 mod policy;
 mod regression;
 mod rule;
@@ -53,6 +55,7 @@ pub use local::{Absorbed, Guide, LocalParams, LocalPlan, Model, Server};
 pub use online_confidence::OnlineConfidence;
 pub use online_linucb::{OnlineLinUcb, OnlineLinUcbParams};
 pub use online_ucb::{Assumptions, LearnerParams, OnlineUcb, OnlineUcbParams, Width};
+pub use outlook::Outlook;
 pub use policy::Policy;
 pub use rule::{Regularizer, Rule, RulePlan};
 pub use score::Choice;

@@ -197,7 +197,12 @@ impl Contestant for BlockPlayed {
     }
 
     fn remarks(&self) -> Vec<String> {
-        width_remark(self.learner.rule()).into_iter().collect()
+        let outlook = match &self.learner {
+            Learner::Private(plan) => plan.outlook().ok().flatten(),
+            Learner::Exact(_) | Learner::Tree(_) => None,
+        };
+        let outlook = outlook.map(|outlook| outlook.to_string());
+        width_remark(self.learner.rule()).into_iter().chain(outlook).collect()
     }
 
     fn bounds(&self, rounds: u64) -> Vec<Bound> {

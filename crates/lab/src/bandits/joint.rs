@@ -213,6 +213,7 @@ impl JointToml {
         let params = self.params(setting)?;
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();
+        let outlook = plan.outlook()?.map(|outlook| outlook.to_string());
         let attacks = attack::sums::attacks(plan.sums(), &guarantee);
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
@@ -230,6 +231,7 @@ impl JointToml {
         Ok(stepped
             .certified_by(guarantee)
             .remarking(width_remark(&params.rule))
+            .remarking(outlook)
             .remarking(linearity)
             .attacked_by(attacks))
     }

@@ -162,6 +162,7 @@ impl LocalToml {
         }
         let mut remarks = vec![plan.reason().to_string()];
         remarks.extend(width_remark(&self.rule));
+        remarks.push(plan.outlook(self.restart_every.unwrap_or(setting.rounds)).to_string());
         let name = self.name.clone().unwrap_or_else(|| format!("local ({epsilon}, {delta:e})"));
         let remedy = "give a whole number of reports above 0";
         reticent::refuse_if(self.restart_every == Some(0), "restart_every", 0, remedy)?;

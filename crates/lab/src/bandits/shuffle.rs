@@ -89,6 +89,7 @@ impl ShuffleToml {
                 let mut remarks = Vec::from_iter(width_remark(&self.rule));
                 remarks
                     .push(format!("without the shuffler: {}", plan.local_guarantee()?.simulated()));
+                remarks.push(plan.outlook(setting.rounds).to_string());
                 (params, plan.guarantee()?.simulated(), remarks)
             }
             Mode::Paper => {

@@ -198,9 +198,9 @@ impl JointParams {
 /// Checked parameters.
 #[derive(Debug, Clone)]
 pub struct JointPlan {
-    pub(super) params: JointParams,
+    pub(in crate::bandit) params: JointParams,
     sums: PrivateSumParams,
-    pub(super) plan: PrivateSumPlan,
+    pub(in crate::bandit) plan: PrivateSumPlan,
     pub(super) rule: RulePlan,
 }
 
