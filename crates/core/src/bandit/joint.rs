@@ -39,12 +39,14 @@ use crate::{Error, Result, error::finite_vector, noise::Noise, privacy::Guarante
 use state::State;
 
 /// A choice made for one person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision {
     /// Hand this back with the reward.
     pub ticket: Ticket,
     /// Index of the chosen arm.
     pub arm: usize,
+    /// With which probability it was chosen: an exact count under the `thompson` rule, 1 under rules that draw nothing.
+    pub probability: f64,
     /// How many of the arms were longer than the feature bound and were scaled to it. A property of this person's own data.
     pub clipped_arms: usize,
     /// The last release has been made: no reward changes the model any more.
@@ -122,7 +124,12 @@ impl<N: Noise> JointLinUcb<N> {
     pub fn decide_at(&mut self, arms: &Arms, now: u64) -> Result<Decision> {
         self.curator.nothing_held()?;
         let number = self.state.decisions;
-        let Choice { arm, clipped_arms } = self.curator.choose(arms, number)?;
+        let randomness = self.curator.randomness(number);
+        let Choice { arm, clipped_arms } = self.curator.choose(arms, randomness)?;
+        let probability = match self.policy().ensemble() {
+            Some(_) => self.curator.probabilities(arms)?[arm],
+            None => 1.0,
+        };
         let ticket = if self.curator.is_over() {
             self.open.pass(number)?
         } else {
@@ -136,7 +143,7 @@ impl<N: Noise> JointLinUcb<N> {
                 self.close_oldest()?;
             }
         }
-        Ok(Decision { ticket, arm, clipped_arms, frozen: self.is_frozen() })
+        Ok(Decision { ticket, arm, probability, clipped_arms, frozen: self.is_frozen() })
     }
 
     /// Takes the reward of an earlier decision, once. An error changes nothing.

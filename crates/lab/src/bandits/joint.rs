@@ -158,7 +158,9 @@ impl JointLines {
         let setting = &setting.with_contributions(self.contributions_per_person);
         let plain =
             self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
-        if setting.blocks.is_some() && plain {
+        // Within a block of a policy that draws, choices differ from round to round.
+        let draws = self.rule.is_some_and(|rule| rule.draws());
+        if setting.blocks.is_some() && plain && !draws {
             return Ok(Box::new(self.blocks(setting)?));
         }
         let in_blocks = "it is simulated in whole blocks only, in a gap environment without circumstances, restarts and saved learners";

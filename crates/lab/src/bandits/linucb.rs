@@ -76,7 +76,9 @@ impl LinUcbLines {
             {
                 Ok(Box::new(EveryRound { name, setting: setting.clone(), gap, params }))
             }
-            (Some(gap), schedule) if plain && schedule != Schedule::EveryRound => {
+            (Some(gap), schedule)
+                if plain && schedule != Schedule::EveryRound && !params.rule.draws() =>
+            {
                 Ok(Box::new(BlockPlayed::not_private(name, params, setting, gap)?))
             }
             _ => Ok(Box::new(self.stepped(name, setting)?)),
@@ -92,9 +94,9 @@ impl LinUcbLines {
         }
         let begin = warm.clone();
         let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = Arc::new(move |trial, _| {
+        stepped.start = Arc::new(move |trial, seed| {
             let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
-            Ok(Box::new(start(&params, saved.as_ref())?))
+            Ok(Box::new(start(&LinUcbParams { seed, ..params }, saved.as_ref())?))
         });
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
@@ -162,7 +164,8 @@ fn start(params: &LinUcbParams, saved: Option<&SavedLearner>) -> Result<LinUcb> 
     match &saved.knowledge {
         Knowledge::Exact(bytes) => {
             let learner = LinUcb::load(bytes)?;
-            if learner.params() == params {
+            // The seed is public randomness, and stays that of the earlier learner.
+            if *learner.params() == (LinUcbParams { seed: learner.params().seed, ..*params }) {
                 return Ok(learner);
             }
             refuse(

@@ -148,7 +148,9 @@ impl Family for Bandits {
 /// What a careful reader must know of a width that is no theorem's.
 fn width_remark(rule: &Rule) -> Option<String> {
     let remark = match rule {
-        Rule::Tuned { .. } => "the width is tuned by simulation: no confidence set is certified",
+        Rule::Tuned { .. } | Rule::Thompson { .. } => {
+            "the width is tuned by simulation: no confidence set is certified"
+        }
         Rule::Certified { scale, .. } if *scale != 1.0 => {
             "the bonus is scaled by hand: the confidence set is not certified"
         }

@@ -28,6 +28,7 @@ use crate::{
     Error, Result,
     bandit::{Arms, Choice, Policy, RulePlan},
     error::finite_vector,
+    hash::mix,
     noise::Noise,
     privacy::{Event, Guarantee, Mode, TrustModel, Unit},
     release::{Contribution, ContributionSums, PrivateSum, PrivateSumPlan, Release},
@@ -48,6 +49,8 @@ pub(super) struct State {
     pub(super) legacy: Option<Legacy>,
     /// Whether the present stream began with it too.
     pub(super) uses_legacy: bool,
+    /// What the public randomness of the `thompson` rule follows from.
+    pub(super) public_key: u64,
 }
 
 /// A linear bandit's learner under joint differential privacy.
@@ -85,11 +88,22 @@ impl<N> std::fmt::Debug for Curator<N> {
 }
 
 impl<N: Noise> Curator<N> {
-    pub(super) fn new(plan: JointPlan, noise: N) -> Self {
+    pub(super) fn new(plan: JointPlan, mut noise: N) -> Self {
         let JointPlan { params, plan, rule, .. } = plan;
         let fresh = params.restart_every.map(|_| plan.clone());
-        let policy = rule.cold_policy();
-        let state = State { params, rule, policy, release: None, legacy: None, uses_legacy: false };
+        let mut policy = rule.cold_policy();
+        // Noise that protects people is drawn under another key: a new one comes before every release. Other rules need no randomness.
+        let public_key = if policy.ensemble().is_some() { noise.bits() } else { 0 };
+        policy.reseed(mix(public_key, 0));
+        let state = State {
+            params,
+            rule,
+            policy,
+            release: None,
+            legacy: None,
+            uses_legacy: false,
+            public_key,
+        };
         Curator { sum: plan.start(noise), state, fresh, holds_releases: false, held: None }
     }
 
@@ -99,14 +113,28 @@ impl<N: Noise> Curator<N> {
         // The policy that it begins with may fail too, so that alpha has one more share.
         self.state.rule = self.state.rule.with_one_more_release();
         self.state.policy = self.state.rule.policy_or_cold(&legacy.release().numbered(1));
+        self.state.policy.reseed(mix(self.state.public_key, 0));
         (self.state.legacy, self.state.uses_legacy) = (Some(legacy), true);
         Ok(self)
     }
 
-    /// The best arm by the policy, arms above the feature bound scaled to it; `tie` is public and decides between arms of equal
-    /// bounds.
-    pub fn choose(&self, arms: &Arms, tie: u64) -> Result<Choice> {
-        self.state.policy.choose_within(arms, self.state.params.bounds.feature_bound, tie)
+    /// The arm that the policy plays, arms above the feature bound scaled to it; `randomness` is public: see [`Policy::choose`].
+    pub fn choose(&self, arms: &Arms, randomness: u64) -> Result<Choice> {
+        self.state.policy.choose_within(arms, self.state.params.bounds.feature_bound, randomness)
+    }
+
+    /// The probability of each arm: see [`Policy::probabilities`].
+    pub fn probabilities(&self, arms: &Arms) -> Result<Vec<f64>> {
+        self.state.policy.probabilities_within(arms, self.state.params.bounds.feature_bound)
+    }
+
+    /// Randomness for the decision of this number: the number itself where it only breaks ties.
+    pub(super) fn randomness(&self, number: u64) -> u64 {
+        match self.state.policy.ensemble() {
+            // Odd numbers: even ones are the seeds of ensembles.
+            Some(_) => mix(self.state.public_key, number.wrapping_mul(2) | 1),
+            None => number,
+        }
     }
 
     /// Learns the reward of an arm with these features, both clipped to their bounds; says whether sums were released. An error
@@ -228,6 +256,7 @@ impl<N: Noise> Curator<N> {
         {
             self.sum.restart(plan.clone());
             self.state.policy = self.state.rule.cold_policy();
+            self.state.policy.reseed(mix(self.state.public_key, 2 * self.sum.releases()));
             (self.state.release, self.state.uses_legacy) = (None, false);
         }
     }
@@ -235,13 +264,14 @@ impl<N: Noise> Curator<N> {
     /// A release that has been made becomes a policy: nothing here fails.
     fn learn(&mut self, release: Option<Release>) -> bool {
         let Some(release) = release else { return false };
-        let policy = match &self.state.legacy {
+        let mut policy = match &self.state.legacy {
             Some(legacy) if self.state.uses_legacy => {
                 let both = release.plus(legacy.release(), release.index() + 1);
                 self.state.rule.policy_or_cold(&both)
             }
             _ => self.state.rule.policy_or_cold(&release),
         };
+        policy.reseed(mix(self.state.public_key, 2 * self.sum.releases()));
         self.held = Some((policy, release));
         if !self.holds_releases {
             self.commit();
@@ -391,7 +421,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
 
     /// Whether the parts of a state that was read fit each other, which a checksum cannot tell.
     fn checked(sum: PrivateSum<N>, state: State) -> Result<Self> {
-        let State { params, rule, policy, release, legacy, uses_legacy } = &state;
+        let State { params, rule, policy, release, legacy, uses_legacy, .. } = &state;
         params.check_parts()?;
         let d = params.bounds.dimension;
         rule.check(d)?;

@@ -66,13 +66,7 @@ impl TryFrom<RawModel> for Model {
     fn try_from(raw: RawModel) -> Result<Self> {
         if let Guide::Follow(policy) = &raw.guide {
             // A policy read as it stands could have parts of unequal size.
-            Policy::from_parts(
-                policy.theta().to_vec(),
-                policy.whitening().to_vec(),
-                policy.width(),
-                policy.drift(),
-            )?;
-            finite_vector("theta", policy.theta(), policy.dimension())?;
+            policy.check_parts(policy.dimension())?;
         }
         let RawModel { version, protocol, sequence, reports, guide } = raw;
         Ok(Model { version, protocol, sequence, reports, guide })
