@@ -130,6 +130,12 @@ impl<N: Noise> JointLinUcb<N> {
             Some(_) => self.curator.probabilities(arms)?[arm],
             None => 1.0,
         };
+        // Before anything is counted: a release may fail where the system has no randomness.
+        if let Some(RewardWindow::Decisions(window)) = self.params().window {
+            while !self.holds_release() && self.open.len() as u64 >= window {
+                self.close_oldest()?;
+            }
+        }
         let ticket = if self.curator.is_over() {
             self.open.pass(number)?
         } else {
@@ -138,11 +144,6 @@ impl<N: Noise> JointLinUcb<N> {
         };
         self.state.clock = self.state.clock.max(now);
         self.state.decisions += 1;
-        if let Some(RewardWindow::Decisions(window)) = self.params().window {
-            while !self.holds_release() && self.open.len() as u64 > window {
-                self.close_oldest()?;
-            }
-        }
         Ok(Decision { ticket, arm, probability, clipped_arms, frozen: self.is_frozen() })
     }
 
@@ -328,9 +329,6 @@ impl<N: Noise> JointLinUcb<N> {
         self.curator.guarantee_of_both()
     }
 }
-
-#[cfg(test)]
-mod wishart_tests;
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Buffered linear Toeplitz: the square root's noise in constant memory.
+//! Buffered linear Toeplitz: about the noise of the square-root factorisation, in constant memory.
 //!
 //! ```text
 //! c_0 = 1,  c_{j+1} = sum_i omega_i theta_i^j
@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// More buffers than this are not used: they gain nothing.
+/// The largest number of buffers used: more would not reduce the noise.
 const MOST_BUFFERS: usize = 16;
 /// Beyond this many contributions `person_norm` adds up blocks (triangle inequality) instead of summing.
 const LONGEST_BLOCK: u64 = 1 << 20;
@@ -56,9 +56,9 @@ impl Blt {
                 "give 1 or more; 8 serves all horizons",
             ));
         }
-        // Beyond 16 the square root is met to the last digit that rates in double precision can express.
+        // With 16 buffers the square root is already matched to the accuracy of rates in double precision.
         let buffers = buffers.min(MOST_BUFFERS);
-        // More buffers than octaves have nothing left to fit.
+        // More buffers than octaves of the horizon do not improve the fit.
         let rates = design(steps, buffers.min(steps.ilog2() as usize + 1));
         // The rate is rounded, not theta: 1 - 1e-9 has lost half the digits of 1e-9.
         let decay: Vec<u64> = rates
@@ -77,7 +77,7 @@ impl Blt {
         self.decay.len()
     }
 
-    /// `1 - theta_i` as the integers have it.
+    /// `1 - theta_i`, from the integers that define theta.
     fn rates(&self) -> Vec<f64> {
         self.decay.iter().map(|theta| fixed::value(theta.wrapping_neg())).collect()
     }
@@ -131,7 +131,7 @@ impl Factorization for Blt {
     }
 }
 
-/// The factorisation at work on one coordinate.
+/// The running state of the factorisation for one coordinate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Buffers {
     /// `u_i`, fixed point.
@@ -142,7 +142,7 @@ struct Buffers {
     prefix: f64,
 }
 
-/// The factorisation at work.
+/// The running state of the factorisation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct BltSums {
     blt: Blt,
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn prefix_deviation_is_what_noise_does() {
+    fn prefix_deviation_agrees_with_simulated_noise() {
         check_deviation(Mechanism::Blt { buffers: 3 }, Mechanism::Blt { buffers: 1 });
     }
 
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn impossible_numbers_of_buffers_are_refused() {
         assert!(Blt::new(100, 0).is_err());
-        // More than can help are accepted and not used.
+        // Numbers above the limit are accepted, and the limit is used.
         assert_eq!(Blt::new(100, 100).unwrap().buffers(), Blt::new(100, 16).unwrap().buffers());
     }
 }

@@ -7,7 +7,7 @@ fn windowed(window: RewardWindow) -> JointParams {
 }
 
 /// At which decision releases are made if people answer as `reward` says; `None` is silence.
-fn released(params: JointParams, reward: impl Fn(u64) -> Option<f64>) -> Vec<u64> {
+fn released(params: &JointParams, reward: impl Fn(u64) -> Option<f64>) -> Vec<u64> {
     let mut learner = start(params);
     let mut times = Vec::new();
     for person in 0..400 {
@@ -34,15 +34,15 @@ fn with_a_window_nobody_sees_who_clicked_and_without_one_everybody_does() {
     };
     for window in [RewardWindow::Decisions(25), RewardWindow::Clock] {
         let params = windowed(window);
-        let times = released(params, clicks);
+        let times = released(&params, clicks);
         assert!(times.len() > 5);
         // Everybody in turn, so that a difference which lasts for one decision meets a release.
         for who in 30..160 {
-            assert_eq!(times, released(params, flipped(who)), "{window:?}, person {who}");
+            assert_eq!(times, released(&params, flipped(who)), "{window:?}, person {who}");
         }
     }
     // The known-bad way: a click is a contribution, and silence is none.
-    assert_ne!(released(params(), clicks), released(params(), flipped(100)));
+    assert_ne!(released(&params(), clicks), released(&params(), flipped(100)));
 }
 
 #[test]
