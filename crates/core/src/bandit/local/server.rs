@@ -12,6 +12,7 @@ use crate::{
     Error, Result,
     bandit::Policy,
     error::finite_vector,
+    hash::mix,
     linalg::triangle,
     randomize::{Correlation, Levels, Method, Precision, Report},
     wire,
@@ -39,7 +40,13 @@ impl Server {
     pub(super) fn new(plan: LocalPlan) -> Self {
         let sums = ReportSums::new(plan.inner.params.bounds.dimension);
         let inbox = Inbox::new(plan.inner.params.late_models);
-        Server { plan, state: State { sums, reports: 0, inbox } }
+        Server { plan, state: State { sums, reports: 0, inbox, seed: 0 } }
+    }
+
+    /// The same with its own public randomness, which the `thompson` rule draws from: give another number to every server.
+    pub fn seeded(mut self, seed: u64) -> Self {
+        self.state.seed = seed;
+        self
     }
 
     /// Takes a report in, once. An error, a duplicate and a late report change nothing.
