@@ -297,12 +297,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
             let remedy = "only locally protected learners take reports: call `observe`";
             return Err(Error::invalid("report", report.value(), remedy));
         };
-        finite_vector("report", &[report.value()], 1)?;
-        let largest = local.largest_report();
-        if report.value().abs() > largest {
-            let remedy = format!("no honest report exceeds {largest}: refuse its sender");
-            return Err(Error::invalid("report", report.value(), remedy));
-        }
+        local.check_report(report)?;
         Ok(ValueObservation { clipped: false, released: self.learn(ticket, report.value())? })
     }
 

@@ -66,6 +66,17 @@ impl ValueLaplace {
         self.low.abs().max(self.high.abs()) + 600.0 * (0.5 * self.variance()).sqrt()
     }
 
+    /// Refuses a report that no device sends.
+    pub(crate) fn check_report(&self, report: ValueReport) -> Result<()> {
+        finite_vector("report", &[report.value()], 1)?;
+        let largest = self.largest_report();
+        if report.value().abs() <= largest {
+            return Ok(());
+        }
+        let remedy = format!("no honest report exceeds {largest}: refuse its sender");
+        Err(Error::invalid("report", report.value(), remedy))
+    }
+
     /// Variance of the noise.
     pub fn variance(&self) -> f64 {
         self.law.variance()

@@ -137,3 +137,42 @@ fn after_the_horizon_decisions_go_on_by_a_frozen_model() {
         assert!(learner.is_frozen() && learner.rounds() == 20 && learner.open_decisions() == 0);
     }
 }
+
+/// Noise that protects people needs a new key of the system before each release; this one has none while it is told so.
+struct Dry<'a>(Seeded, &'a std::cell::Cell<bool>);
+
+impl Noise for Dry<'_> {
+    const PROTECTS_PEOPLE: bool = true;
+    const NAME: &'static str = "test without entropy";
+
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+
+    fn refresh(&mut self) -> Result<()> {
+        match self.1.get() {
+            true => Err(Error::Entropy { reason: "told so".into() }),
+            false => Ok(()),
+        }
+    }
+
+    fn split(&mut self) -> Result<Self> {
+        Ok(Dry(self.0.split()?, self.1))
+    }
+}
+
+/// A caller who retries after an error must not have the same person counted twice.
+#[test]
+fn a_decision_that_fails_is_not_counted() {
+    let dry = std::cell::Cell::new(false);
+    let params =
+        JointParams { schedule: Schedule::EveryRound, ..windowed(RewardWindow::Decisions(1)) };
+    let mut learner = params.check().unwrap().start(Dry(Seeded(1), &dry));
+    learner.decide(&arms()).unwrap();
+    dry.set(true);
+    assert!(learner.decide(&arms()).is_err());
+    assert_eq!((learner.decisions(), learner.open_decisions(), learner.rounds()), (1, 1, 0));
+    dry.set(false);
+    learner.decide(&arms()).unwrap();
+    assert_eq!((learner.decisions(), learner.open_decisions(), learner.rounds()), (2, 1, 1));
+}
