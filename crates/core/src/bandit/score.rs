@@ -294,7 +294,7 @@ mod tests {
         let largest = scores.iter().copied().fold(f64::MIN, f64::max);
         let first = scores.iter().position(|score| *score == largest).unwrap();
         assert!(uneven(&|_| first));
-        assert!(uneven(&|tie| if hash(tie, 15) > hash(tie, 24) { 15 } else { 24 }));
+        assert!(uneven(&|tie| if mix(tie, 15) > mix(tie, 24) { 15 } else { 24 }));
     }
 
     #[test]

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Result,
     bandit::{Arms, Policy},
-    error::finite_vector,
     noise::Noise,
     wire::{MESSAGE_VERSION, current_message, hex},
 };
