@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod streams;
+mod thompson;
 mod window;
 
 fn params() -> JointParams {
