@@ -228,7 +228,7 @@ impl JointToml {
             _ => setting.bounds,
         };
         Ok(JointParams {
-            rule: setting.informed(self.rule.unwrap_or_default(), &bounds),
+            rule: setting.informed(self.rule.unwrap_or_default(), &bounds)?,
             mechanism: self.stream_mechanism()?,
             schedule: self.schedule,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),

@@ -138,7 +138,7 @@ impl LinUcbToml {
                 width: PublishedLocal::public_width(1.0, setting.rounds, dimension, norm),
             },
             false => {
-                let rule = setting.informed(self.rule.unwrap_or_default(), &bounds);
+                let rule = setting.informed(self.rule.unwrap_or_default(), &bounds)?;
                 match rule {
                     // Proposition 4 leaves half of alpha to the privacy noise, and has it here too.
                     Rule::Certified { failure_probability: None, .. } => {

@@ -170,7 +170,7 @@ impl LocalToml {
             public_arms: self.public_arms,
             levels,
             method,
-            rule: setting.informed(self.rule, &setting.bounds),
+            rule: setting.informed(self.rule, &setting.bounds)?,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
             ..LocalParams::new(setting.bounds, epsilon, delta)
         };
@@ -290,7 +290,7 @@ impl LdpToml {
             Mode::Exact => {
                 let params = LocalParams {
                     method: Some(Method::TriangleGaussian),
-                    rule: setting.informed(self.rule, &bounds),
+                    rule: setting.informed(self.rule, &bounds)?,
                     ..LocalParams::new(bounds, epsilon, delta)
                 };
                 let guarantee = params.check()?.guarantee(0)?.simulated();

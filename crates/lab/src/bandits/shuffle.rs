@@ -90,7 +90,7 @@ impl ShuffleToml {
         let (params, guarantee, remarks) = match self.mode {
             Mode::Exact => {
                 let params = ShuffleParams {
-                    rule: setting.informed(self.rule, &setting.bounds),
+                    rule: setting.informed(self.rule, &setting.bounds)?,
                     contributions_per_person: self.contributions_per_person.unwrap_or(1),
                     ..ShuffleParams::new(
                         setting.bounds,

@@ -95,8 +95,7 @@ impl<N: Noise> Curator<N> {
         let JointPlan { params, plan, rule, .. } = plan;
         let fresh = params.restart_every.map(|_| plan.clone());
         let policy = rule.cold_policy();
-        let state =
-            State { params, rule, policy, release: None, legacy: None, uses_legacy: false };
+        let state = State { params, rule, policy, release: None, legacy: None, uses_legacy: false };
         let mut curator = Curator::of(plan.start(noise), state, fresh, None);
         curator.state.policy = curator.reseeded(curator.state.policy.clone());
         curator

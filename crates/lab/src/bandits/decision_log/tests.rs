@@ -133,7 +133,9 @@ fn learner() -> LinUcb {
     let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) };
     let mut learner = LinUcbParams { rule, seed: 5, ..LinUcbParams::new(bounds) }.check().unwrap();
     for (arms, means) in world() {
-        (0..3).for_each(|arm| drop(learner.observe(&arms.arm(arm), means[arm]).unwrap()));
+        for (arm, mean) in means.into_iter().enumerate() {
+            learner.observe(&arms.arm(arm), mean).unwrap();
+        }
     }
     learner
 }
@@ -165,8 +167,7 @@ fn covered(propensity: fn(f64) -> f64) -> [u32; 2] {
                 evaluation.add(Line { weight, reward, predicted: 0.0, predicted_of_policy: 0.0 });
             }
         }
-        for ((evaluation, truth), covered) in
-            evaluations.iter().zip([own, best]).zip(&mut covered)
+        for ((evaluation, truth), covered) in evaluations.iter().zip([own, best]).zip(&mut covered)
         {
             let (low, high) = evaluation.ips().ends.expect("many lines");
             *covered += u32::from(low <= truth && truth <= high);
@@ -180,7 +181,10 @@ fn covered(propensity: fn(f64) -> f64) -> [u32; 2] {
 #[test]
 fn the_value_of_the_logging_policy_is_in_its_interval() {
     let right = covered(|p| p);
-    println!("IPS intervals that hold the truth, of 2000 logs: own value {}, best arms {}", right[0], right[1]);
+    println!(
+        "IPS intervals that hold the truth, of 2000 logs: own value {}, best arms {}",
+        right[0], right[1]
+    );
     assert!(right.iter().all(|covered| *covered >= 1900), "{right:?}");
     // Planted: what was played is said to have been certain.
     let certain = covered(|_| 1.0);
