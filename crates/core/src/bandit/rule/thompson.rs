@@ -55,14 +55,9 @@ fn whitening(factor: &Cholesky, noise: f64) -> Option<Vec<f64>> {
         true => inverse[triangle(row) + column],
         false => 0.0,
     };
-    // A^-1 = L^-T L^-1, upper triangle mirrored.
-    let mut solved = vec![vec![0.0; d]; d];
-    for i in 0..d {
-        for j in 0..=i {
-            let sum: f64 = (i..d).map(|k| entry(k, i) * entry(k, j)).sum();
-            (solved[i][j], solved[j][i]) = (sum, sum);
-        }
-    }
+    // A^-1 = L^-T L^-1.
+    let product = |i: usize, j: usize| (i.max(j)..d).map(|k| entry(k, i) * entry(k, j)).sum();
+    let solved: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| product(i, j)).collect()).collect();
     // Upper triangle of the covariance with its coordinates in reverse, whose lower factor, reversed, is upper.
     let mut reversed = Vec::with_capacity(triangle(d));
     for i in (0..d).rev() {
