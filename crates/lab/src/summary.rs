@@ -315,7 +315,8 @@ impl Summary {
             // The warning that a simulation protects nobody is in every report; here it would be repeated for every algorithm.
             let of = of.filter(|warning| !warning.starts_with("simulation"));
             let remarks = summary.remarks.iter().filter(|remark| is_warning(remark));
-            warnings.extend(of.chain(remarks).map(|warning| format!("{}: {warning}", summary.name)));
+            warnings
+                .extend(of.chain(remarks).map(|warning| format!("{}: {warning}", summary.name)));
             let violated = summary
                 .measures
                 .iter()

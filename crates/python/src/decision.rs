@@ -18,6 +18,9 @@ pub(crate) struct Decision {
     /// Index of the chosen arm.
     #[pyo3(get)]
     pub(crate) arm: usize,
+    /// With which probability it was chosen: an exact count under `rule="thompson"`, 1 under rules that draw nothing.
+    #[pyo3(get)]
+    pub(crate) probability: f64,
     /// How many arms were longer than the feature bound and were scaled to it; a property of this person's own data.
     #[pyo3(get)]
     pub(crate) clipped_arms: usize,
@@ -43,15 +46,20 @@ impl Decision {
             0 => String::new(),
             count => format!(", clipped_arms={count}"),
         };
+        let drawn = match self.probability {
+            1.0 => String::new(),
+            probability => format!(", probability={probability}"),
+        };
         let frozen = if self.frozen { ", frozen=True" } else { "" };
-        format!("Decision(ticket='{}', arm={}{clipped}{frozen})", self.ticket, self.arm)
+        format!("Decision(ticket='{}', arm={}{drawn}{clipped}{frozen})", self.ticket, self.arm)
     }
 }
 
 impl From<reticent::bandit::Decision> for Decision {
     fn from(decision: reticent::bandit::Decision) -> Self {
-        let reticent::bandit::Decision { ticket, arm, clipped_arms, frozen } = decision;
-        Decision { ticket, arm, clipped_arms, frozen }
+        let reticent::bandit::Decision { ticket, arm, probability, clipped_arms, frozen, .. } =
+            decision;
+        Decision { ticket, arm, probability, clipped_arms, frozen }
     }
 }
 

@@ -39,12 +39,16 @@ use crate::{Error, Result, error::finite_vector, noise::Noise, refuse_if};
 use state::State;
 
 /// A choice made for one person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision {
     /// Hand this back with the reward.
     pub ticket: Ticket,
     /// Index of the chosen arm.
     pub arm: usize,
+    /// With which probability it was chosen: an exact count under the `thompson` rule, 1 under rules that draw nothing.
+    pub probability: f64,
+    /// What [`Policy::choose`] was given: with it the decision can be repeated from the policy and the arms.
+    pub randomness: u64,
     /// How many of the arms were longer than the feature bound and were scaled to it. A property of this person's own data.
     pub clipped_arms: usize,
     /// The last release has been made: no reward changes the model any more.
@@ -117,7 +121,12 @@ impl<N: Noise> JointLinUcb<N> {
     pub fn decide_at(&mut self, arms: &Arms, now: u64) -> Result<Decision> {
         self.curator.nothing_held()?;
         let number = self.state.decisions;
-        let Choice { arm, clipped_arms } = self.curator.choose(arms, number)?;
+        let randomness = self.curator.randomness(number)?;
+        let Choice { arm, clipped_arms } = self.curator.choose(arms, randomness)?;
+        let probability = match self.policy().ensemble() {
+            Some(_) => self.curator.probabilities(arms)?[arm],
+            None => 1.0,
+        };
         // Before anything is counted: a release may fail where the system has no randomness.
         if let Some(RewardWindow::Decisions(window)) = self.params().window {
             while !self.holds_release() && self.open.len() as u64 >= window {
@@ -132,7 +141,8 @@ impl<N: Noise> JointLinUcb<N> {
         };
         self.state.clock = self.state.clock.max(now);
         self.state.decisions += 1;
-        Ok(Decision { ticket, arm, clipped_arms, frozen: self.is_frozen() })
+        let frozen = self.is_frozen();
+        Ok(Decision { ticket, arm, probability, randomness, clipped_arms, frozen })
     }
 
     /// Takes the reward of an earlier decision, once. An error changes nothing.

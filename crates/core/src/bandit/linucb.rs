@@ -19,6 +19,7 @@ use super::{Arms, Choice, Policy, Rule, arms::ROUNDING, clip_to_ball, regression
 use crate::{
     Error, Result,
     error::{finite_vector, positive},
+    hash::mix,
     linalg::triangle,
     randomize::Bounds,
     refuse_if,
@@ -61,6 +62,9 @@ pub struct LinUcbParams {
     /// When the policy learns.
     #[serde(default = "every_round")]
     pub schedule: Schedule,
+    /// Where the public randomness of the `thompson` rule comes from: give another number to every learner.
+    #[serde(default)]
+    pub seed: u64,
     /// Forget everything after every so many rewards; the failure probability of a certified rule is then that of one life.
     pub restart_every: Option<u64>,
 }
@@ -89,6 +93,7 @@ impl LinUcbParams {
             rule: Rule::default(),
             regularizer: 1.0,
             schedule: Schedule::EveryRound,
+            seed: 0,
             restart_every: None,
         }
     }
@@ -116,6 +121,8 @@ impl LinUcbParams {
                 let remedy = "its parameters are in units of the noise, and there is none here: give { fixed = { ridge = ..., width = ... } }";
                 return Err(Error::invalid("rule", "tuned, with parameters", remedy));
             }
+            // Without noise the covariance is that of ridge regression.
+            Rule::Thompson { width, .. } => (1.0, Width::Number(reward * width)),
             Rule::Fixed { ridge, width } => (ridge, Width::Number(reward * width)),
             Rule::Regularized { .. } => {
                 let remedy = "it is for sums with noise: give certified, tuned or fixed";
@@ -133,7 +140,7 @@ impl LinUcbParams {
             let remedy = format_args!("rescale: sizes above {LARGEST:e} overflow");
             refuse_if(number > LARGEST, field, number, remedy)?;
         }
-        let regression = Regression::new(self.bounds.dimension, ridge, 0.0);
+        let regression = Regression::new(self.bounds.dimension, ridge, 0.0, self.rule.ensemble());
         let next = self.schedule.first();
         let mut learner = LinUcb { params: *self, regression, next, ridge, width };
         learner.widen();
@@ -178,10 +185,24 @@ impl LinUcb {
         self.regression.rounds()
     }
 
-    /// The arm with the largest upper confidence bound, arms above the feature bound scaled to it; `tie` decides between arms of equal
-    /// bounds.
-    pub fn choose(&self, arms: &Arms, tie: u64) -> Result<Choice> {
-        self.policy().choose_within(arms, self.params.bounds.feature_bound, tie)
+    /// The arm that the policy plays, arms above the feature bound scaled to it; `randomness` is public: see [`Policy::choose`].
+    pub fn choose(&self, arms: &Arms, randomness: u64) -> Result<Choice> {
+        self.policy().choose_within(arms, self.params.bounds.feature_bound, randomness)
+    }
+
+    /// The probability of each arm: see [`Policy::probabilities`].
+    pub fn probabilities(&self, arms: &Arms) -> Result<Vec<f64>> {
+        self.policy().probabilities_within(arms, self.params.bounds.feature_bound)
+    }
+
+    /// Randomness for [`LinUcb::choose`] in the decision of this number: it follows from the seed where there is an ensemble, and is the number
+    /// itself where it only breaks ties.
+    pub fn randomness(&self, number: u64) -> u64 {
+        match self.policy().ensemble() {
+            // Under another key than the seeds of ensembles.
+            Some(_) => mix(mix(self.params.seed, u64::MAX), number),
+            None => number,
+        }
     }
 
     /// Learns from the reward of an arm with these features, both clipped to their bounds; says whether either was. An error
@@ -258,14 +279,18 @@ impl LinUcb {
     /// With restarts, forgets everything when a life is over.
     fn begin_life(&mut self) {
         if self.params.restart_every.is_some_and(|every| self.rounds() >= every) {
-            self.regression = Regression::new(self.params.bounds.dimension, self.ridge, 0.0);
+            let LinUcbParams { bounds, rule, .. } = self.params;
+            self.regression = Regression::new(bounds.dimension, self.ridge, 0.0, rule.ensemble());
             self.next = self.params.schedule.first();
             self.widen();
         }
     }
 
-    /// Brings the width up to date.
+    /// Brings the width up to date, and draws a new ensemble where there is one.
     fn widen(&mut self) {
+        if self.params.rule.draws() {
+            self.regression.reseed(mix(self.params.seed, self.regression.rounds()));
+        }
         self.regression.set_width(match self.width {
             Width::Number(width) => width,
             Width::Ellipsoid { sigma, logarithm, prior } => {

@@ -10,9 +10,10 @@
 //! | `arms` | a decision set, stored by coordinate |
 //! | `policy` | the upper confidence bound and the choice; all it knows came out of a release |
 //! | `score` | scores of all arms at once, the choice, and its ties |
+//! | `ensemble` | Thompson sampling: draws that are published with a policy, and exact propensities |
 //! | `regression` | the ridge regression behind a policy that learns every round |
 //! | `linucb` | the learner without privacy, exact sums: the yardstick of all others |
-//! | `rule` | from a release to a policy: certified, tuned, fixed |
+//! | `rule` | from a release to a policy: certified, tuned, thompson, fixed |
 //! | `joint` | the learner under joint differential privacy, private sums |
 //! | `outlook` | the noise of a plan against the signal of its people: whether it can work |
 //! | `tickets` | tickets, and the decisions that wait for their rewards |
@@ -27,6 +28,7 @@
 mod anytime;
 mod arms;
 mod combiner;
+mod ensemble;
 #[cfg(test)]
 mod honest;
 mod joint;
@@ -46,6 +48,7 @@ mod tickets;
 pub use anytime::{Anytime, AnytimeParams};
 pub use arms::{Arms, clip_to_ball};
 pub use combiner::{Combiner, CombinerParams};
+pub use ensemble::Ensemble;
 pub use joint::{
     Closed, Curator, Decision, JointLinUcb, JointParams, JointPlan, Legacy, Observation,
     RewardWindow,

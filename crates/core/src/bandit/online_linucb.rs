@@ -104,7 +104,7 @@ impl OnlineLinUcbParams {
         let mut learner = OnlineLinUcb {
             params: *self,
             learner,
-            regression: Regression::new(dimension, 1.0, 0.0),
+            regression: Regression::new(dimension, 1.0, 0.0, None),
             predictions: 0.0,
             decisions: 0,
             gradient: vec![0.0; dimension],

@@ -180,7 +180,7 @@ impl OnlineUcbParams {
             params: self.clone(),
             randomizer,
             learner,
-            regression: Regression::new(dimension, 1.0, width),
+            regression: Regression::new(dimension, 1.0, width, None),
             gradient: vec![0.0; dimension],
         })
     }

@@ -6,9 +6,12 @@
 //!
 //! With `V = L L^T` and `W = L^-1`, `||x||_{V^-1} = ||W x||` and `V^-1 x = W^T (W x)`. The last term is zero in the
 //! textbook policy; with noisy statistics it pays for what the noise may have done to theta.
+//!
+//! Under Thompson sampling (`ensemble`) parameters are drawn from `N(theta, width^2 W^T W)` instead.
 
 use serde::{Deserialize, Serialize};
 
+use super::Ensemble;
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative},
@@ -24,13 +27,33 @@ pub struct Policy {
     pub(super) whitening: Vec<f64>,
     pub(super) width: f64,
     drift: f64,
+    /// Thompson sampling in place of the upper confidence bound.
+    ensemble: Option<Ensemble>,
 }
 
 impl Policy {
     /// The policy with these parts; `whitening` is `W`, lower triangular, row by row.
     pub(crate) fn new(theta: Vec<f64>, whitening: Vec<f64>, width: f64, drift: f64) -> Self {
         debug_assert_eq!(whitening.len(), theta.len() * (theta.len() + 1) / 2);
-        Policy { dimension: theta.len(), theta, whitening, width, drift }
+        Policy { dimension: theta.len(), theta, whitening, width, drift, ensemble: None }
+    }
+
+    /// The same by Thompson sampling: the width and `W` are those of the law that parameters are drawn from.
+    pub(super) fn with_ensemble(mut self, ensemble: Ensemble) -> Self {
+        self.ensemble = Some(ensemble);
+        self
+    }
+
+    /// Draws another ensemble, if there is one, from a public seed.
+    pub(super) fn reseed(&mut self, seed: u64) {
+        if let Some(ensemble) = &mut self.ensemble {
+            ensemble.reseed(seed);
+        }
+    }
+
+    /// How parameters are drawn, under Thompson sampling.
+    pub fn ensemble(&self) -> Option<&Ensemble> {
+        self.ensemble.as_ref()
     }
 
     /// The policy with these parts, from outside a learner: for simulations and for replaying saved policies.
@@ -62,12 +85,14 @@ impl Policy {
     pub(super) fn for_features_divided_by(self, bound: f64) -> Result<Self> {
         let scale = |values: Vec<f64>| values.iter().map(|v| v / bound).collect();
         let (theta, whitening) = (scale(self.theta), scale(self.whitening));
-        Policy::from_parts(theta, whitening, self.width, self.drift / bound)
+        let policy = Policy::from_parts(theta, whitening, self.width, self.drift / bound)?;
+        Ok(Policy { ensemble: self.ensemble, ..policy })
     }
 
     /// Refuses a policy that was read and could not have been made, or is for another dimension.
     pub(super) fn check_parts(&self, dimension: usize) -> Result<()> {
         Policy::from_parts(self.theta.clone(), self.whitening.clone(), self.width, self.drift)?;
+        self.ensemble.iter().try_for_each(Ensemble::check)?;
         if self.dimension == dimension && self.theta.len() == dimension {
             return Ok(());
         }

@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Policy;
+use super::{Ensemble, Policy};
 use crate::{
     Error, Result,
-    error::not_negative,
     linalg::ridge::{Ridge, Solution},
 };
 
@@ -21,10 +20,18 @@ pub(super) struct Regression {
 
 impl Regression {
     /// Nothing observed. The regulariser is above 0 and neither it nor its inverse above 1e50.
-    pub(super) fn new(dimension: usize, regularizer: f64, width: f64) -> Self {
+    pub(super) fn new(
+        dimension: usize,
+        regularizer: f64,
+        width: f64,
+        ensemble: Option<Ensemble>,
+    ) -> Self {
         let ridge = Ridge::new(dimension, regularizer);
         let (theta, whitening) = ridge.cold();
-        let policy = Policy::new(theta, whitening, width, 0.0);
+        let mut policy = Policy::new(theta, whitening, width, 0.0);
+        if let Some(ensemble) = ensemble {
+            policy = policy.with_ensemble(ensemble);
+        }
         Regression { ridge, policy, direction: vec![0.0; dimension] }
     }
 
@@ -57,6 +64,11 @@ impl Regression {
         self.policy.width = width;
     }
 
+    /// Draws another ensemble, where there is one.
+    pub(super) fn reseed(&mut self, seed: u64) {
+        self.policy.reseed(seed);
+    }
+
     pub(super) fn rounds(&self) -> u64 {
         self.ridge.rounds()
     }
@@ -84,7 +96,7 @@ impl Regression {
             return Err(Error::invalid("saved regularizer", found, remedy));
         }
         self.ridge.check(dimension, &self.policy.theta, &self.policy.whitening)?;
-        not_negative("saved width", self.policy.width)?;
+        self.policy.check_parts(dimension)?;
         self.direction = vec![0.0; dimension];
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Scores of a whole decision set, and the choice among them.
 //!
 //! ```text
-//! choice = argmax_arm UCB(x_arm),   exact ties to the arm with the largest hash(tie, arm)
+//! choice = argmax_arm UCB(x_arm),   exact ties to the arm with the largest mix(tie, arm)
 //! ```
 //!
 //! Unit arms tie at a cold start. "The first wins" would then always play arm 0, which is the best one in many a
@@ -12,6 +12,7 @@ use pulp::Arch;
 use super::{Arms, Policy};
 use crate::{
     Error, Result,
+    hash::mix,
     linalg::lanes::{Bound, Lanes, TILE, Take, arch, each_tile},
 };
 
@@ -50,25 +51,50 @@ impl Policy {
         Ok(())
     }
 
-    /// The arm with the largest upper confidence bound.
+    /// The arm with the largest upper confidence bound, or the best one by the member of an ensemble that `randomness` picks.
     ///
-    /// `tie` decides among arms of exactly equal bound and nothing else: give another number each round, its
-    /// index for instance. Nothing is allocated up to dimension 64, and never where drift is zero.
-    pub fn choose(&self, arms: &Arms, tie: u64) -> Result<usize> {
+    /// `randomness` is public: a uniform word where there is an ensemble; else it decides among arms of exactly equal bound and nothing
+    /// else, and another number each round will do, its index for instance. Without an ensemble nothing is allocated up to dimension
+    /// 64, and never where drift is zero.
+    pub fn choose(&self, arms: &Arms, randomness: u64) -> Result<usize> {
         self.check(arms)?;
-        let mut best =
-            Best { score: f64::NEG_INFINITY, arm: 0, tie, first: 0, count: arms.count() };
+        if let Some(ensemble) = self.ensemble() {
+            return ensemble.choose(self, arms, randomness);
+        }
+        let mut best = Best::new(arms.count(), randomness);
         each_tile(arch(), self.parts(), arms.tiles(), &mut best);
         Ok(best.arm)
     }
 
+    /// The probability with which [`Policy::choose`] plays each arm, over uniform words of randomness: for an ensemble an exact count, else 1
+    /// for the arm with the largest upper confidence bound, shared by those that are exactly equal.
+    pub fn probabilities(&self, arms: &Arms) -> Result<Vec<f64>> {
+        self.check(arms)?;
+        if let Some(ensemble) = self.ensemble() {
+            return ensemble.probabilities(self, arms);
+        }
+        let mut scores = Vec::new();
+        self.scores(arms, &mut scores)?;
+        let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let equal = scores.iter().filter(|score| **score == largest).count() as f64;
+        Ok(scores.iter().map(|score| if *score == largest { 1.0 / equal } else { 0.0 }).collect())
+    }
+
     /// The same choice with arms above `bound` scaled to it, as learners compare them.
-    pub(super) fn choose_within(&self, arms: &Arms, bound: f64, tie: u64) -> Result<Choice> {
+    pub(super) fn choose_within(&self, arms: &Arms, bound: f64, randomness: u64) -> Result<Choice> {
         match arms.clipped_to(bound) {
-            None => Ok(Choice { arm: self.choose(arms, tie)?, clipped_arms: 0 }),
+            None => Ok(Choice { arm: self.choose(arms, randomness)?, clipped_arms: 0 }),
             Some((arms, clipped_arms)) => {
-                Ok(Choice { arm: self.choose(&arms, tie)?, clipped_arms })
+                Ok(Choice { arm: self.choose(&arms, randomness)?, clipped_arms })
             }
+        }
+    }
+
+    /// The probabilities of that choice.
+    pub(super) fn probabilities_within(&self, arms: &Arms, bound: f64) -> Result<Vec<f64>> {
+        match arms.clipped_to(bound) {
+            None => self.probabilities(arms),
+            Some((arms, _)) => self.probabilities(&arms),
         }
     }
 
@@ -98,13 +124,25 @@ impl Take for Vec<f64> {
 }
 
 /// The best arm so far.
-struct Best {
+pub(super) struct Best {
     score: f64,
     arm: usize,
     tie: u64,
     /// The next tile begins with this arm.
     first: usize,
     count: usize,
+}
+
+impl Best {
+    /// None of `count` arms has been looked at.
+    pub(super) fn new(count: usize, tie: u64) -> Self {
+        Best { score: f64::NEG_INFINITY, arm: 0, tie, first: 0, count }
+    }
+
+    /// Its index.
+    pub(super) fn arm(&self) -> usize {
+        self.arm
+    }
 }
 
 impl Take for Best {
@@ -132,7 +170,7 @@ impl Take for Best {
         }
         for lane in (0..TILE).filter(|lane| equal >> lane & 1 == 1) {
             let arm = first + lane;
-            if largest > self.score || hash(self.tie, arm) > hash(self.tie, self.arm) {
+            if largest > self.score || mix(self.tie, arm as u64) > mix(self.tie, self.arm as u64) {
                 (self.score, self.arm) = (largest, arm);
             }
         }
@@ -146,16 +184,6 @@ fn largest(scores: &[f64; TILE]) -> f64 {
     let eight: [f64; 8] = std::array::from_fn(|i| larger(scores[i], scores[i + 8]));
     let four: [f64; 4] = std::array::from_fn(|i| larger(eight[i], eight[i + 4]));
     larger(larger(four[0], four[2]), larger(four[1], four[3]))
-}
-
-/// Two rounds of the finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection in each argument.
-fn hash(tie: u64, arm: usize) -> u64 {
-    let mix = |z: u64| {
-        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    mix(mix(tie.wrapping_add(0x9e37_79b9_7f4a_7c15)).wrapping_add(arm as u64))
 }
 
 #[cfg(test)]
@@ -266,7 +294,7 @@ mod tests {
         let largest = scores.iter().copied().fold(f64::MIN, f64::max);
         let first = scores.iter().position(|score| *score == largest).unwrap();
         assert!(uneven(&|_| first));
-        assert!(uneven(&|tie| if hash(tie, 15) > hash(tie, 24) { 15 } else { 24 }));
+        assert!(uneven(&|tie| if mix(tie, 15) > mix(tie, 24) { 15 } else { 24 }));
     }
 
     #[test]

@@ -40,7 +40,7 @@ const ZERO: Lanes = Lanes([0.0; TILE]);
 #[derive(Clone, Copy)]
 pub(crate) struct Bound<'a> {
     pub(crate) theta: &'a [f64],
-    /// `W`, lower triangular, row by row.
+    /// `W`, lower triangular, row by row; not looked at where width and drift are zero.
     pub(crate) whitening: &'a [f64],
     pub(crate) width: f64,
     /// If it is zero, the product with `W^T` is skipped.
@@ -115,9 +115,11 @@ impl<T: Take> EachTile<'_, T> {
 
     #[inline(always)]
     fn run<S: Simd, const N: usize>(self, simd: S, dimension: usize) {
+        let linear = self.bound.width == 0.0 && self.bound.drift == 0.0;
+        let entries = if linear { 0 } else { triangle(dimension) };
         let bound = Bound {
             theta: &self.bound.theta[..dimension],
-            whitening: &self.bound.whitening[..triangle(dimension)],
+            whitening: &self.bound.whitening[..entries],
             ..self.bound
         };
         for tile in self.tiles.chunks_exact(dimension) {
@@ -151,6 +153,9 @@ impl<S: Simd, const N: usize> Group<'_, S, N> {
     #[inline(always)]
     fn scores(self, bound: Bound<'_>, white: &mut [Lanes]) -> [S::f64s; N] {
         let Bound { theta, whitening, width, drift } = bound;
+        if whitening.is_empty() {
+            return self.products([theta])[0];
+        }
         let row = |i| row(whitening, i);
         let mut norm =
             Norm { group: self, squares: self.zeros(), white, keep: drift != 0.0, next: 0 };

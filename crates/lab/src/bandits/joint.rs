@@ -45,7 +45,7 @@ pub struct JointToml {
     /// How noise is made.
     #[serde(default)]
     pub mechanism: MechanismName,
-    /// How releases become policies: `tuned`, `certified` or `fixed`.
+    /// How releases become policies: `tuned`, `certified`, `thompson` or `fixed`.
     pub rule: Option<Rule>,
     /// `paper`: the publication's confidence set in place of a rule, for its Gaussian tree; it has it in `paper` mode anyway.
     pub confidence: Option<ConfidenceName>,
@@ -67,6 +67,8 @@ pub struct JointToml {
     pub warm_start: Option<PathBuf>,
     /// Folder in which each trial's learner is saved.
     pub save: Option<PathBuf>,
+    /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data.
+    pub log: Option<PathBuf>,
 }
 
 /// Mechanisms by the names experiments use.
@@ -126,10 +128,12 @@ impl JointToml {
         let setting = &setting.with_contributions(self.contributions_per_person);
         let plain =
             self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
-        if setting.blocks.is_some() && plain {
+        // Within a block of a policy that draws, choices differ from round to round.
+        let draws = self.rule.is_some_and(|rule| rule.draws());
+        if setting.blocks.is_some() && plain && !draws && self.log.is_none() {
             return Ok(Box::new(self.blocks(setting)?));
         }
-        let in_blocks = "it is simulated in whole blocks only, in a gap environment without circumstances, restarts and saved learners";
+        let in_blocks = "it is simulated in whole blocks only, in a gap environment without circumstances, restarts, saved learners, logs and `thompson`";
         nothing_is_ignored(&[
             ("minimum", self.minimum.is_some(), in_blocks),
             ("fresh_dummies", self.fresh_dummies, in_blocks),
@@ -189,7 +193,7 @@ impl JointToml {
             _ => setting.bounds,
         };
         Ok(JointParams {
-            rule: setting.informed(self.rule.unwrap_or_default(), &bounds),
+            rule: setting.informed(self.rule.unwrap_or_default(), &bounds)?,
             mechanism: self.stream_mechanism()?,
             schedule: self.schedule,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
@@ -218,6 +222,7 @@ impl JointToml {
         });
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
+        stepped.log.clone_from(&self.log);
         let linearity = params.rule.is_certified().then(|| setting.linearity()).flatten();
         Ok(stepped
             .certified_by(guarantee)
@@ -236,6 +241,7 @@ impl JointToml {
             ("restart_every", self.restart_every.is_some(), why),
             ("warm_start", self.warm_start.is_some(), why),
             ("save", self.save.is_some(), why),
+            ("log", self.log.is_some(), why),
         ])?;
         let Budget { epsilon, delta } = self.privacy;
         let noise = self.mechanism.published().unwrap_or_default();
@@ -266,6 +272,7 @@ impl JointToml {
             ("restart_every", self.restart_every.is_some(), why),
             ("warm_start", self.warm_start.is_some(), why),
             ("save", self.save.is_some(), why),
+            ("log", self.log.is_some(), why),
         ])?;
         let constants = setting.published(PublishedMechanism::PublicJoint, self.privacy, 1);
         // What stands behind the claim is not what is played: its price is a remark and no certificate.
@@ -320,7 +327,13 @@ fn start(plan: &JointPlan, saved: Option<&SavedLearner>, seed: u64) -> Result<Cu
 impl Player for Curator<FastNoise> {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         // Rounds are counted from 1, tickets from 0: the same ties as with tickets.
-        Ok(Curator::choose(self, arms, round - 1)?.arm)
+        let randomness = self.randomness(round - 1)?;
+        Ok(Curator::choose(self, arms, randomness)?.arm)
+    }
+
+    fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
+        let drawn = self.policy().ensemble().map(|_| Curator::probabilities(self, arms));
+        Ok(drawn.transpose()?)
     }
 
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {

@@ -32,7 +32,7 @@ pub struct LinUcbToml {
     pub name: Option<String>,
     /// `paper` has the width of the code of Chowdhury and Zhou, regulariser 1e-4.
     pub mode: Mode,
-    /// How sums become policies: `tuned`, `certified` or `fixed`.
+    /// How sums become policies: `tuned`, `certified`, `thompson` or `fixed`.
     pub rule: Option<Rule>,
     /// rho of the certified rule, by default 1.
     pub regularizer: Option<f64>,
@@ -45,6 +45,8 @@ pub struct LinUcbToml {
     pub warm_start: Option<PathBuf>,
     /// Folder in which each trial's learner is saved; its sums are people's data.
     pub save: Option<PathBuf>,
+    /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data.
+    pub log: Option<PathBuf>,
 }
 
 impl LinUcbToml {
@@ -63,6 +65,7 @@ impl LinUcbToml {
         nothing_is_ignored(&[("regularizer", self.regularizer.is_some() && !certified, why)])?;
         let plain =
             self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
+        let plain = plain && self.log.is_none();
         match (setting.blocks, params.schedule) {
             (Some(gap), Schedule::EveryRound)
                 if plain && certified && gap.fresh_arms && gap.dimension >= 3 =>
@@ -70,7 +73,9 @@ impl LinUcbToml {
                 let card = Card { name, ..Card::default() };
                 Ok(Box::new(EveryRound { card, setting: setting.clone(), gap, params }))
             }
-            (Some(gap), schedule) if plain && schedule != Schedule::EveryRound => {
+            (Some(gap), schedule)
+                if plain && schedule != Schedule::EveryRound && !params.rule.draws() =>
+            {
                 Ok(Box::new(BlockPlayed::not_private(name, params, setting, gap)?))
             }
             _ => Ok(Box::new(self.stepped(name, setting)?)),
@@ -86,12 +91,13 @@ impl LinUcbToml {
         }
         let begin = warm.clone();
         let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = Arc::new(move |trial, _| {
+        stepped.start = Arc::new(move |trial, seed| {
             let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
-            Ok(Box::new(start(&params, saved.as_ref())?))
+            Ok(Box::new(start(&LinUcbParams { seed, ..params }, saved.as_ref())?))
         });
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
+        stepped.log.clone_from(&self.log);
         let tuned = "the width is tuned by simulation, on arms drawn once with d = 5: no confidence set is certified, and where arms stay the same some trials settle on a wrong one; `rule = { fixed = { width = 2.0 } }` is safer there";
         let remark = match params.rule {
             Rule::Tuned { .. } => Some(tuned.to_string()),
@@ -124,7 +130,7 @@ impl LinUcbToml {
                 width: PublishedLocal::public_width(1.0, setting.rounds, dimension, norm),
             },
             false => {
-                let rule = setting.informed(self.rule.unwrap_or_default(), &bounds);
+                let rule = setting.informed(self.rule.unwrap_or_default(), &bounds)?;
                 match rule {
                     // Proposition 4 leaves half of alpha to the privacy noise, and has it here too.
                     Rule::Certified { failure_probability: None, .. } => {
@@ -156,7 +162,8 @@ fn start(params: &LinUcbParams, saved: Option<&SavedLearner>) -> Result<LinUcb> 
     match &saved.knowledge {
         Knowledge::Exact(bytes) => {
             let learner = LinUcb::load(bytes)?;
-            if learner.params() == params {
+            // The seed is public randomness, and stays that of the earlier learner.
+            if *learner.params() == (LinUcbParams { seed: learner.params().seed, ..*params }) {
                 return Ok(learner);
             }
             refuse(
@@ -174,7 +181,12 @@ fn start(params: &LinUcbParams, saved: Option<&SavedLearner>) -> Result<LinUcb> 
 
 impl Player for LinUcb {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
-        Ok(LinUcb::choose(self, arms, round - 1)?.arm)
+        Ok(LinUcb::choose(self, arms, self.randomness(round - 1))?.arm)
+    }
+
+    fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
+        let drawn = self.policy().ensemble().map(|_| LinUcb::probabilities(self, arms));
+        Ok(drawn.transpose()?)
     }
 
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {

@@ -7,6 +7,7 @@
 //! | `table` | `kind = "table"`: a file of people and their classes |
 //! | `items` | `kind = "items"`: items with features, and people's ratings of them |
 //! | `logged` | `kind = "logged"`: a log of decisions with propensities, for training and judging offline |
+//! | `decision_log` | `log = "folder"`: a run's own decisions, in the form that `logged` reads |
 //! | `reward_model` | what the doubly robust estimate expects of an action |
 //! | `columns` | from the cells of a line to features |
 //! | `contributions` | people who return, and how often what they tell is learnt from |
@@ -33,6 +34,7 @@ mod certified_tests;
 mod circumstances;
 mod columns;
 mod contributions;
+mod decision_log;
 mod items;
 mod joint;
 mod joint_blocks;
@@ -148,7 +150,9 @@ impl Family for Bandits {
 /// What a careful reader must know of a width that is no theorem's.
 fn width_remark(rule: &Rule) -> Option<String> {
     let remark = match rule {
-        Rule::Tuned { .. } => "the width is tuned by simulation: no confidence set is certified",
+        Rule::Tuned { .. } | Rule::Thompson { .. } => {
+            "the width is tuned by simulation: no confidence set is certified"
+        }
         Rule::Certified { scale, .. } if *scale != 1.0 => {
             "the bonus is scaled by hand: the confidence set is not certified"
         }

@@ -5,7 +5,6 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use crate::{
     Error, Result,
     bandit::{Arms, Policy},
-    error::finite_vector,
     noise::Noise,
     wire::{MESSAGE_VERSION, current_message, hex},
 };
@@ -29,7 +28,7 @@ pub struct Model {
 pub enum Guide {
     /// Any arm, uniformly: an exploration phase.
     Uniform,
-    /// The arm with the largest upper confidence bound. Its `<theta, x>` estimates the clipped, centred reward z.
+    /// The arm with the largest upper confidence bound, or that of a member of the policy's ensemble. Its `<theta, x>` estimates the clipped, centred reward z.
     #[serde(deserialize_with = "sound")]
     Follow(Policy),
 }
@@ -37,9 +36,7 @@ pub enum Guide {
 /// Reads a policy and checks it: as it stands it could have parts of unequal size.
 fn sound<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Policy, D::Error> {
     let policy = Policy::deserialize(deserializer)?;
-    let parts = policy.check_parts(policy.dimension());
-    let finite = || finite_vector("theta", policy.theta(), policy.dimension());
-    parts.and_then(|()| finite()).map_err(D::Error::custom)?;
+    policy.check_parts(policy.dimension()).map_err(D::Error::custom)?;
     Ok(policy)
 }
 
@@ -70,6 +67,23 @@ impl Model {
         }
         let remedy = "it belongs to a protocol with other parameters: fetch them anew";
         Err(Error::invalid("model", format!("{:x}", self.protocol), remedy))
+    }
+
+    /// Whether the arm to play is drawn at random.
+    pub fn draws(&self) -> bool {
+        match &self.guide {
+            Guide::Follow(policy) => policy.ensemble().is_some(),
+            Guide::Uniform => true,
+        }
+    }
+
+    /// The probability with which a person plays each arm: see [`Policy::probabilities`]. It is for the person's own use: which arms there
+    /// were is their data.
+    pub fn probabilities(&self, arms: &Arms) -> Result<Vec<f64>> {
+        match &self.guide {
+            Guide::Follow(policy) => policy.probabilities(arms),
+            Guide::Uniform => Ok(vec![1.0 / arms.count() as f64; arms.count()]),
+        }
     }
 
     /// The arm to play.

@@ -12,7 +12,9 @@ use crate::{
     Error, Result,
     bandit::Policy,
     error::finite_vector,
+    hash::mix,
     linalg::triangle,
+    noise::{Noise, SecureNoise},
     randomize::{Correlation, Levels, Method, Precision, Report},
     refuse_if, wire,
 };
@@ -31,13 +33,21 @@ struct State {
     sums: ReportSums,
     reports: u64,
     inbox: Inbox,
+    /// What the public randomness of the `thompson` rule follows from; by default the first model that needs it takes it from the system.
+    seed: Option<u64>,
 }
 
 impl Server {
     pub(super) fn new(plan: LocalPlan) -> Self {
         let sums = ReportSums::new(plan.inner.params.report.bounds.dimension);
         let inbox = Inbox::new(plan.inner.params.late_models);
-        Server { plan, state: State { sums, reports: 0, inbox } }
+        Server { plan, state: State { sums, reports: 0, inbox, seed: None } }
+    }
+
+    /// The same with a seed for its ensembles under the `thompson` rule, for simulations that are repeated. By default the system gives one.
+    pub fn seeded(mut self, seed: u64) -> Self {
+        self.state.seed = Some(seed);
+        self
     }
 
     /// Takes a report in, once. An error, a duplicate and a late report change nothing.
@@ -150,8 +160,17 @@ impl Server {
 
     /// The next model, made from all reports so far.
     pub fn publish(&mut self) -> Result<Model> {
-        let guide = self.guide()?;
+        let mut guide = self.guide()?;
+        let seed = match (&guide, self.state.seed) {
+            (Guide::Follow(policy), None) if policy.ensemble().is_some() => {
+                *self.state.seed.insert(SecureNoise::from_system()?.bits())
+            }
+            (_, seed) => seed.unwrap_or(0),
+        };
         let sequence = self.state.inbox.publish();
+        if let Guide::Follow(policy) = &mut guide {
+            policy.reseed(mix(seed, sequence));
+        }
         Ok(Model::new(self.plan.protocol(), sequence, self.state.reports, guide))
     }
 

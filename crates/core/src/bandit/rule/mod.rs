@@ -6,6 +6,7 @@
 //! | `regularized` | `regularized`: the set of Shariff and Sheffet (2018), from bounds on a regulariser | proved, if the bounds hold |
 //! | `tuned` | `tuned`: ridge and bonus in units of the accumulated noise | found by simulation |
 //! | `tuned` | `fixed`: a ridge and a width that the caller gives | as good as the numbers |
+//! | `thompson` | `thompson`: parameters drawn from the law of the estimate, as an ensemble with exact propensities | found by simulation |
 //!
 //! A rule sees a [`Release`] and nothing else, so privacy does not depend on it; regret does. Rules are stated for features of norm at
 //! most 1 and rewards in [-1, 1]; [`RulePlan`] knows the bounds of the sums and scales. Policies are for arms as they come, and
@@ -13,11 +14,12 @@
 
 mod certified;
 mod regularized;
+mod thompson;
 mod tuned;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::Policy;
+use super::{Ensemble, Policy};
 use crate::{
     Error, Result,
     error::{not_negative, positive, probability},
@@ -65,6 +67,23 @@ pub enum Rule {
         #[serde(default = "tuned_width")]
         width: f64,
     },
+    /// Thompson sampling on an ensemble that is published with the policy: every decision has an exact probability. The width is found by
+    /// simulation, with no confidence guarantee.
+    Thompson {
+        /// The ridge in units of the accumulated noise.
+        #[serde(default = "tuned_ridge")]
+        ridge: f64,
+        /// Multiplies the deviation of the estimate.
+        #[serde(default = "thompson_width")]
+        width: f64,
+        /// How many parameters are drawn with each release: a power of two.
+        #[serde(default = "thompson_members")]
+        members: u32,
+        /// No arm is played with less than this probability; at most 1 over the number of arms. A larger decision set is refused before
+        /// anything is counted, so that the largest number of arms must be public.
+        #[serde(default)]
+        minimum_probability: f64,
+    },
     /// A ridge and a width, for features of norm at most 1 and rewards in [-1, 1].
     Fixed {
         /// The ridge.
@@ -101,6 +120,14 @@ fn tuned_width() -> f64 {
     1.5
 }
 
+fn thompson_width() -> f64 {
+    0.5
+}
+
+fn thompson_members() -> u32 {
+    64
+}
+
 impl Serialize for Rule {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         Rule::serialize(self, serializer)
@@ -116,15 +143,19 @@ impl<'de> Deserialize<'de> for Rule {
             type Value = Rule;
 
             fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("\"tuned\", \"certified\" or \"fixed\", or one of them with parameters, as { tuned = { ridge = 3.0 } }")
+                formatter.write_str("\"tuned\", \"certified\", \"thompson\" or \"fixed\", or one of them with parameters, as { tuned = { ridge = 3.0 } }")
             }
 
             fn visit_str<E: de::Error>(self, name: &str) -> std::result::Result<Rule, E> {
                 match name {
                     "certified" => Ok(Rule::CERTIFIED),
                     "tuned" => Ok(Rule::default()),
+                    "thompson" => Ok(Rule::THOMPSON),
                     "fixed" => Ok(Rule::FIXED),
-                    other => Err(E::unknown_variant(other, &["certified", "tuned", "fixed"])),
+                    other => {
+                        let known = &["certified", "tuned", "thompson", "fixed"];
+                        Err(E::unknown_variant(other, known))
+                    }
                 }
             }
 
@@ -159,6 +190,10 @@ impl Rule {
         scale: 1.0,
     };
 
+    /// Thompson sampling with its default width, 64 members and no floor.
+    pub const THOMPSON: Rule =
+        Rule::Thompson { ridge: 3.0, width: 0.5, members: 64, minimum_probability: 0.0 };
+
     /// Ridge 1 and width 1: what simulations favour where sums are exact.
     pub const FIXED: Rule = Rule::Fixed { ridge: 1.0, width: 1.0 };
 
@@ -167,7 +202,27 @@ impl Rule {
         match self {
             Rule::Certified { scale, .. } => *scale == 1.0,
             Rule::Regularized { .. } => true,
-            Rule::Tuned { .. } | Rule::Fixed { .. } => false,
+            Rule::Tuned { .. } | Rule::Thompson { .. } | Rule::Fixed { .. } => false,
+        }
+    }
+
+    /// Whether decisions are drawn at random, so that two of one policy may differ.
+    pub fn draws(&self) -> bool {
+        matches!(self, Rule::Thompson { .. })
+    }
+
+    /// An error if so many arms cannot all have the `minimum_probability`.
+    pub fn check_arms(&self, arms: usize) -> Result<()> {
+        self.ensemble().map_or(Ok(()), |ensemble| ensemble.uniform_share(arms).map(drop))
+    }
+
+    /// How parameters are drawn, under Thompson sampling.
+    pub(super) fn ensemble(&self) -> Option<Ensemble> {
+        match *self {
+            Rule::Thompson { members, minimum_probability, .. } => {
+                Ensemble::new(members, minimum_probability).ok()
+            }
+            _ => None,
         }
     }
 
@@ -202,6 +257,11 @@ impl Rule {
                 not_negative("ridge", ridge)?;
                 not_negative("bonus", bonus)?;
                 not_negative("width", width).map(drop)
+            }
+            Rule::Thompson { ridge, width, members, minimum_probability } => {
+                not_negative("ridge", ridge)?;
+                not_negative("width", width)?;
+                Ensemble::new(members, minimum_probability).map(drop)
             }
             Rule::Fixed { ridge, width } => {
                 positive("ridge", ridge)?;
@@ -333,9 +393,14 @@ impl RulePlan {
             Rule::Certified { parameter_bound, .. } => parameter_bound.unwrap_or(1.0),
             Rule::Regularized { parameter_bound, .. } => parameter_bound,
             Rule::Tuned { bonus, width, .. } => bonus + width * self.reward_deviation,
+            Rule::Thompson { width, .. } => width * self.reward_deviation.max(1.0),
             Rule::Fixed { ridge, width } => width / ridge.sqrt(),
         };
-        Policy::new(vec![0.0; d], whitening, self.reward_bound * width, 0.0)
+        let policy = Policy::new(vec![0.0; d], whitening, self.reward_bound * width, 0.0);
+        match self.rule.ensemble() {
+            Some(ensemble) => policy.with_ensemble(ensemble),
+            None => policy,
+        }
     }
 
     /// The policy that a release supports, or the cold one if its numbers cannot be computed with: when this is called the release
@@ -360,6 +425,10 @@ impl RulePlan {
                 self.certified(release, s, sigma, scale)
             }
             Rule::Tuned { ridge, bonus, width } => self.tuned(release, ridge, bonus, width),
+            Rule::Thompson { ridge, width, members, minimum_probability } => {
+                let ensemble = Ensemble::new(members, minimum_probability)?;
+                self.thompson(release, ridge, width, ensemble)
+            }
             Rule::Fixed { ridge, width } => self.fixed(release, ridge, width),
             Rule::Regularized { regularizer, parameter_bound, reward_noise, .. } => {
                 self.regularized(release, regularizer, parameter_bound, reward_noise)

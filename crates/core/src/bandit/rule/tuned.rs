@@ -31,8 +31,14 @@ impl RulePlan {
         self.fixed(release, 1.0 + accumulated, width)
     }
 
-    /// `theta = V^-1 u~` with no eigenvalue of V below half the ridge.
+    /// `theta = V^-1 u~`.
     pub(super) fn fixed(&self, release: &Release, ridge: f64, width: f64) -> Result<Policy> {
+        let factor = self.shifted(release, ridge)?;
+        super::certified::policy_of(&factor, release.vector(), self.reward_bound * width, 0.0)
+    }
+
+    /// V with no eigenvalue below half the ridge, which is for features of norm at most 1.
+    pub(super) fn shifted(&self, release: &Release, ridge: f64) -> Result<Cholesky> {
         let ridge = ridge * self.feature_bound.powi(2);
         let (d, gram) = (self.dimension, release.upper_triangle());
         // If G~ + ridge/2 is positive definite, nothing has to be floored.
@@ -53,10 +59,8 @@ impl RulePlan {
                 Cholesky::of(d, &floored, 0.0)
             }
         };
-        let factor = factor.ok_or_else(|| {
+        factor.ok_or_else(|| {
             Error::invalid("ridge", ridge, "it is lost in the rounding of the sums: give more")
-        })?;
-        let width = self.reward_bound * width;
-        super::certified::policy_of(&factor, release.vector(), width, 0.0)
+        })
     }
 }

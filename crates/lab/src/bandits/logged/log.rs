@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use reticent::bandit::Arms;
 
-use super::super::{World, columns::Columns, items::product, reward_model::RewardModel};
+use super::{
+    super::{World, columns::Columns, items::product, reward_model::RewardModel},
+    arm_columns::ArmColumns,
+};
 use crate::{
     Result,
     csv::{Rows, unusable},
@@ -26,8 +29,7 @@ pub(super) struct Log {
     pub(super) places: [usize; 3],
     /// Sorted.
     pub(super) actions: Vec<String>,
-    /// (item, 1) of every action, where actions are items with features.
-    pub(super) items: Option<Vec<Vec<f64>>>,
+    pub(super) offered: Offered,
     pub(super) rewards: (f64, f64),
     /// No weight is above it.
     pub(super) largest_weight: f64,
@@ -37,6 +39,17 @@ pub(super) struct Log {
     pub(super) rounds: u64,
     pub(super) remarks: Vec<String>,
     pub(super) hash: u64,
+}
+
+/// What the arms of a decision are made of.
+#[derive(Debug)]
+pub(super) enum Offered {
+    /// The context, in one block an action.
+    Blocks,
+    /// Products of (1, context) with (item, 1), given for every action.
+    Items(Vec<Vec<f64>>),
+    /// Columns of the log.
+    File(ArmColumns),
 }
 
 /// A line that has been understood.
@@ -59,9 +72,10 @@ impl Log {
             unusable(&self.path, reason)
         };
         let [action, propensity, reward] = self.places.map(|place| &cells[place]);
-        let x = match (&self.context, &self.items) {
-            (Some(columns), None) => columns.features(cells, line)?,
-            (Some(columns), Some(_)) => {
+        let x = match (&self.context, &self.offered) {
+            (_, Offered::File(columns)) => columns.features(cells).map_err(|_| changed())?,
+            (Some(columns), Offered::Blocks) => columns.features(cells, line)?,
+            (Some(columns), Offered::Items(_)) => {
                 std::iter::once(1.0).chain(columns.raw(cells, line)?).collect()
             }
             (None, _) => vec![1.0],
@@ -81,16 +95,22 @@ impl Log {
 
     /// Features of an arm.
     pub(super) fn dimension(&self) -> usize {
-        match &self.items {
-            None => self.actions.len() * self.width() + 1,
-            Some(items) => self.width() * items.first().map_or(0, Vec::len) + 1,
+        match &self.offered {
+            Offered::Blocks => self.actions.len() * self.width() + 1,
+            Offered::Items(items) => self.width() * items.first().map_or(0, Vec::len) + 1,
+            Offered::File(columns) => columns.dimension(),
         }
     }
 
-    /// The features of an action in a context: one block an action, or products with what the item is.
+    /// The features of an action in a context.
     fn arm(&self, x: &[f64], action: usize) -> Vec<f64> {
-        if let Some(items) = &self.items {
-            return product(x, &items[action]);
+        match &self.offered {
+            Offered::Items(items) => return product(x, &items[action]),
+            Offered::File(columns) => {
+                let d = columns.dimension();
+                return x[action * d..(action + 1) * d].to_vec();
+            }
+            Offered::Blocks => {}
         }
         let mut features = vec![0.0; self.dimension()];
         features[action * x.len()..(action + 1) * x.len()].copy_from_slice(x);
@@ -98,19 +118,19 @@ impl Log {
         features
     }
 
-    /// The reward model: a regression for each action, or one for all items.
+    /// The reward model: a regression for each action, or one for all where arms have features of their own.
     fn model(&self) -> RewardModel {
-        match &self.items {
-            None => RewardModel::new(self.actions.len(), self.width(), self.rewards),
-            Some(_) => RewardModel::new(1, self.dimension(), self.rewards),
+        match &self.offered {
+            Offered::Blocks => RewardModel::new(self.actions.len(), self.width(), self.rewards),
+            _ => RewardModel::new(1, self.dimension(), self.rewards),
         }
     }
 
     /// Which regression of the model an action belongs to, and its features.
     fn regressor(&self, x: &[f64], action: usize) -> (usize, Vec<f64>) {
-        match &self.items {
-            None => (action, x.to_vec()),
-            Some(items) => (0, product(x, &items[action])),
+        match &self.offered {
+            Offered::Blocks => (action, x.to_vec()),
+            _ => (0, self.arm(x, action)),
         }
     }
 }
@@ -153,8 +173,12 @@ impl World for Log {
             let choice = player.choose(&arms, round)?;
             // That question was the evaluator's: nobody acted on the answer.
             player.dismiss(round);
-            let agrees = choice == action;
-            let weight = if agrees { (1.0 / propensity).min(self.largest_weight) } else { 0.0 };
+            // The probability of every action under the policy of the moment: exact where it draws.
+            let policy = match player.probabilities(&arms)? {
+                Some(probabilities) => probabilities,
+                None => (0..arms.count()).map(|arm| f64::from(u8::from(arm == choice))).collect(),
+            };
+            let weight = (policy[action] / propensity).min(self.largest_weight);
             if round <= self.rounds {
                 progressive.weight += weight;
                 progressive.weighted += weight * reward;
@@ -183,7 +207,9 @@ impl World for Log {
                 let (regression, features) = self.regressor(&x, action);
                 rewards.predict(regression, &features)
             };
-            let (predicted, predicted_of_policy) = (predict(action), predict(choice));
+            let taken = policy.iter().enumerate().filter(|(_, probability)| **probability > 0.0);
+            let predicted_of_policy = taken.map(|(arm, p)| p * predict(arm)).sum();
+            let predicted = predict(action);
             evaluation.add(Line { weight, reward, predicted, predicted_of_policy });
         }
         // What the policy does where the evaluation lines never did: nobody can tell.
