@@ -8,6 +8,7 @@ use pyo3::{
 use reticent::{
     bandit::{Arms, Choice, LinUcb as CoreLinUcb, LinUcbParams, OpenDecisions, Rule, Ticket},
     randomize::Bounds,
+    release::Schedule,
 };
 
 use crate::{
@@ -63,7 +64,7 @@ impl Open {
 #[pymethods]
 impl LinUcb {
     #[new]
-    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = 1.0, restart_every = None))]
+    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = 1.0, restart_every = None, forget = None))]
     fn new(
         dimension: usize,
         feature_bound: f64,
@@ -72,12 +73,15 @@ impl LinUcb {
         rule: Option<&Bound<'_, PyAny>>,
         regularizer: f64,
         restart_every: Option<u64>,
+        forget: Option<f64>,
     ) -> Answer<Self> {
         let bounds = Bounds { feature_bound, rewards, intercept, ..Bounds::unit(dimension) };
         let params = LinUcbParams {
             rule: parameter_or("rule", rule, Rule::default())?,
             regularizer,
             restart_every,
+            forget,
+            schedule: forget.map_or(Schedule::EveryRound, Schedule::for_half_life),
             ..LinUcbParams::new(bounds)
         };
         Ok(LinUcb { learner: Open::new(params.check()?, 0), place: None })

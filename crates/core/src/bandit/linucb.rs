@@ -12,6 +12,10 @@
 //! It is Algorithm 1 of Shariff and Sheffet (2018) with a constant regulariser.
 //!
 //! A round costs `O(d^2)`: see `regression`. On a schedule other than every round the policy is made anew at its times only.
+//!
+//! **Half-lives.** With `forget`, sums are multiplied by g whenever the policy has learnt, as those that private learners release
+//! (`release/forgetting.rs`). The certified set then holds at the i-th policy with alpha/(i (i + 1)) for alpha, for a theta* that does not move
+//! (`rule/certified.rs` has the proof).
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +25,7 @@ use crate::{
     error::{finite_vector, positive},
     linalg::triangle,
     randomize::Bounds,
-    release::Schedule,
+    release::{HalfLife, Schedule},
     wire,
 };
 
@@ -63,6 +67,9 @@ pub struct LinUcbParams {
     /// Forget everything after every so many rewards; the failure probability of a certified rule is then that of one life.
     #[serde(default)]
     pub restart_every: Option<u64>,
+    /// Half-life in rewards: what was learnt counts half after so many. The schedule has constant gaps then.
+    #[serde(default)]
+    pub forget: Option<f64>,
 }
 
 fn one() -> f64 {
@@ -94,6 +101,19 @@ impl LinUcbParams {
             regularizer: 1.0,
             schedule: Schedule::EveryRound,
             restart_every: None,
+            forget: None,
+        }
+    }
+
+    /// The half-life on this schedule, if there is one.
+    fn half_life(&self) -> Result<Option<HalfLife>> {
+        match (self.forget, self.restart_every) {
+            (None, _) => Ok(None),
+            (Some(forget), None) => HalfLife::new(forget, &self.schedule).map(Some),
+            (Some(forget), Some(_)) => {
+                let remedy = "a learner forgets by half-lives or by restarts: leave one of `forget` and `restart_every` out";
+                Err(Error::invalid("forget", forget, remedy))
+            }
         }
     }
 
@@ -143,7 +163,8 @@ impl LinUcbParams {
         }
         let regression = Regression::new(self.bounds.dimension, ridge, 0.0);
         let next = self.schedule.first();
-        let mut learner = LinUcb { params: *self, regression, next, ridge, width };
+        let kept = self.half_life()?.map(|half_life| half_life.kept_after(1));
+        let mut learner = LinUcb { params: *self, regression, next, ridge, width, kept };
         learner.widen();
         Ok(learner)
     }
@@ -160,6 +181,8 @@ pub struct LinUcb {
     next: u64,
     ridge: f64,
     width: Width,
+    /// g, if it forgets.
+    kept: Option<f64>,
 }
 
 /// A learner on disk; the rest follows.
@@ -216,7 +239,7 @@ impl LinUcb {
     }
 
     fn learn(&mut self, features: &[f64], centred: f64) {
-        if self.params.schedule == Schedule::EveryRound {
+        if self.params.schedule == Schedule::EveryRound && self.kept.is_none() {
             self.regression.observe(features, centred);
             self.widen();
         } else {
@@ -260,6 +283,9 @@ impl LinUcb {
             self.next = self.params.schedule.next(self.rounds());
             self.regression.refresh();
             self.widen();
+            if let Some(kept) = self.kept {
+                self.regression.forget(kept);
+            }
         }
     }
 
@@ -274,9 +300,17 @@ impl LinUcb {
 
     /// Brings the width up to date.
     fn widen(&mut self) {
+        let share = match self.kept {
+            None => 1.0,
+            Some(_) => {
+                let policies = self.params.schedule.releases(self.rounds()) as f64;
+                (policies * (policies + 1.0)).max(1.0)
+            }
+        };
         self.regression.set_width(match self.width {
             Width::Number(width) => width,
             Width::Ellipsoid { sigma, logarithm, prior } => {
+                let logarithm = logarithm + 2.0 * libm::log(share);
                 sigma * (logarithm + self.regression.ln_growth()).sqrt() + prior
             }
         });

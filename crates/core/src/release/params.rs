@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Calibration, Domain, Mechanism, Schedule,
+    Calibration, Domain, HalfLife, Mechanism, Schedule,
+    blt::Blt,
     calibration::{Amount, GridNoise},
     clip::{Clipper, power_of_two},
     doubling::{Doubling, Epochs},
-    factorization::{Factorization, Running},
+    factorization::{Factor, Factorization, Running},
+    forgetting::STEPS,
     stream::PrivateSum,
     tree::Tree,
     wishart::{WishartSums, level_budget},
@@ -45,7 +47,8 @@ const UNKNOWN_DRAWS: u64 = 1 << 42;
 pub struct PrivateSumParams {
     /// What a person contributes.
     pub domain: Domain,
-    /// Rounds the stream may last; `None` runs on in doubling epochs, with 30 to 50 % more noise.
+    /// Rounds the stream may last; `None` runs on in doubling epochs, with 30 to 50 % more noise. Sums that forget need none: without it
+    /// they run for 2^32 releases, and with it they have the same noise.
     pub horizon: Option<u64>,
     /// How noise is correlated over time.
     #[serde(default)]
@@ -53,6 +56,10 @@ pub struct PrivateSumParams {
     /// When sums are released.
     #[serde(default)]
     pub schedule: Schedule,
+    /// Half-life in rounds, by the clock in ticks: `sum_i 2^(-(t - i) / half-life) x_i` is released in place of the sum, counted in whole
+    /// releases. For BLT on a schedule of constant gaps.
+    #[serde(default)]
+    pub forget: Option<f64>,
     /// In how many rounds one person may appear, at most.
     #[serde(default = "once")]
     pub contributions_per_person: u64,
@@ -72,9 +79,35 @@ impl PrivateSumParams {
             horizon,
             mechanism: Mechanism::default(),
             schedule: Schedule::default(),
+            forget: None,
             contributions_per_person: 1,
             calibration,
         }
+    }
+
+    /// Sums that forget, without an end: see [`PrivateSumParams::forget`].
+    ///
+    /// ```
+    /// use reticent::release::{Calibration, Domain, PrivateSumParams};
+    /// let budget = Calibration::Budget { epsilon: 1.0, delta: 1e-6 };
+    /// let params = PrivateSumParams::forgetting(Domain::regression(5, 1.0, 1.0), 5000.0, budget);
+    /// let plan = params.check()?;
+    /// // The noise stays as it is, however many releases there are.
+    /// assert!((plan.deviations(1 << 32)?[1] / plan.deviations(10_000)?[1] - 1.0).abs() < 1e-9);
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn forgetting(domain: Domain, half_life: f64, calibration: Calibration) -> Self {
+        PrivateSumParams {
+            schedule: Schedule::for_half_life(half_life),
+            forget: Some(half_life),
+            ..PrivateSumParams::new(domain, None, calibration)
+        }
+    }
+
+    /// g: a released sum is g times the one before plus what came since; 1 for sums that do not forget.
+    pub fn kept(&self) -> Result<f64> {
+        let half_life = |forget| HalfLife::new(forget, &self.schedule);
+        self.forget.map_or(Ok(1.0), |forget| Ok(half_life(forget)?.kept_after(1)))
     }
 
     /// Builds and calibrates the mechanism, or says which parameter stands in the way.
@@ -85,20 +118,44 @@ impl PrivateSumParams {
             let remedy = "give a whole number above 0";
             return Err(Error::invalid("contributions_per_person", 0, remedy));
         }
-        let plan = match self.horizon {
-            Some(horizon) => self.check_known(horizon)?,
-            None => self.check_unknown()?,
+        let plan = match (self.forget, self.horizon) {
+            (Some(forget), _) => self.check_forgetting(forget)?,
+            (None, Some(horizon)) => self.check_known(horizon)?,
+            (None, None) => self.check_unknown()?,
         };
         Ok(PrivateSumPlan(plan))
     }
 
-    fn check_known(&self, horizon: u64) -> Result<Plan> {
-        let steps = self.schedule.releases(horizon);
-        if steps == 0 {
-            let first = self.schedule.first();
-            let remedy = format!("the first release is after round {first}: give at least that");
+    fn check_forgetting(&self, forget: f64) -> Result<Plan> {
+        let half_life = HalfLife::new(forget, &self.schedule)?;
+        let Mechanism::Blt { buffers } = self.mechanism else {
+            let remedy = "sums that forget are made by BLT: give that, or leave `forget` out";
+            return Err(Error::invalid("mechanism", format!("{:?}", self.mechanism), remedy));
+        };
+        let last = half_life.last_round();
+        let horizon = self.horizon.unwrap_or(last);
+        if horizon > last {
+            let remedy = format!("2^32 releases end with round {last}: give at most that, or none");
             return Err(Error::invalid("horizon", horizon, remedy));
         }
+        self.steps(horizon)?;
+        let factor = Factor::Blt(Blt::forgetting(STEPS, buffers, half_life)?);
+        self.factorized(horizon, half_life.remembered(), factor, self.contributions_per_person)
+    }
+
+    /// How many releases there are in so many rounds.
+    fn steps(&self, horizon: u64) -> Result<u64> {
+        let steps = self.schedule.releases(horizon);
+        if steps > 0 {
+            return Ok(steps);
+        }
+        let first = self.schedule.first();
+        let remedy = format!("the first release is after round {first}: give at least that");
+        Err(Error::invalid("horizon", horizon, remedy))
+    }
+
+    fn check_known(&self, horizon: u64) -> Result<Plan> {
+        let steps = self.steps(horizon)?;
         let contributions = match self.schedule {
             // Any number of visits may share a tick.
             Schedule::Clock => self.contributions_per_person,
@@ -115,9 +172,21 @@ impl PrivateSumParams {
             let sums = WishartSums::new(self.domain, tree, node_epsilon, node_delta)?;
             let (epsilon, delta) = level_budget(node_epsilon, node_delta, contributions)?;
             let price = Price::Nodes { epsilon, delta, levels: tree.levels() };
-            return self.plan(horizon, *sums.clipper(), price, Engine::Wishart(Box::new(sums)));
+            let clipper = *sums.clipper();
+            fits(&clipper, "horizon", horizon)?;
+            return Ok(self.plan(horizon, clipper, price, Engine::Wishart(Box::new(sums))));
         }
-        let factor = self.mechanism.build(steps)?;
+        self.factorized(horizon, horizon, self.mechanism.build(steps)?, contributions)
+    }
+
+    /// The stream by this factorisation, of whose contributions so many are summed at full weight at most.
+    fn factorized(
+        &self,
+        horizon: u64,
+        summed: u64,
+        factor: Factor,
+        contributions: u64,
+    ) -> Result<Plan> {
         // Between two releases contributions share a column: then they simply add up.
         let norm = if self.schedule.batches() {
             contributions as f64 * factor.as_dyn().column_norm()
@@ -161,21 +230,18 @@ impl PrivateSumParams {
                 Price::Laplace { sensitivity, scale: noise.smallest() }
             }
         };
+        fits(&clipper, if self.forget.is_some() { "forget" } else { "horizon" }, summed)?;
         let running = factor.start(self.domain.coordinates());
-        self.plan(horizon, clipper, price, Engine::Known { running, noise })
+        Ok(self.plan(horizon, clipper, price, Engine::Known { running, noise }))
     }
 
-    fn plan(&self, horizon: u64, clipper: Clipper, price: Price, engine: Engine) -> Result<Plan> {
-        if horizon > longest(&clipper) {
-            let remedy = format!("128-bit sums hold {} rounds of this size", longest(&clipper));
-            return Err(Error::invalid("horizon", horizon, remedy));
-        }
+    fn plan(&self, horizon: u64, clipper: Clipper, price: Price, engine: Engine) -> Plan {
         let promise = Promise {
             price,
             contributions_per_person: self.contributions_per_person,
             by_the_clock: self.schedule == Schedule::Clock,
         };
-        Ok(Plan { schedule: self.schedule, clipper, horizon, promise, engine })
+        Plan { schedule: self.schedule, clipper, horizon, promise, engine }
     }
 
     /// Delta_1: how far one person moves all nodes of a tree together, in l1.
@@ -219,8 +285,18 @@ impl PrivateSumParams {
             coordinates: draws,
         };
         let horizon = longest(&clipper).min(UNKNOWN_ROUNDS);
-        self.plan(horizon, clipper, price, Engine::Unknown(Box::new(doubling)))
+        Ok(self.plan(horizon, clipper, price, Engine::Unknown(Box::new(doubling))))
     }
+}
+
+/// Refuses sums of more rounds than 128 bits hold.
+fn fits(clipper: &Clipper, field: &'static str, rounds: u64) -> Result<()> {
+    let most = longest(clipper);
+    if rounds <= most {
+        return Ok(());
+    }
+    let remedy = format!("128-bit sums hold {most} rounds of this size");
+    Err(Error::invalid(field, rounds, remedy))
 }
 
 /// Rounds whose sums fit 128 bits, fraction included.
@@ -281,6 +357,7 @@ impl Plan {
         match self.engine {
             // A tick has any number of people.
             _ if self.promise.by_the_clock => 1,
+            Engine::Known { running: Running::Blt(ref sums), .. } if sums.factor().forgets() => 1,
             Engine::Known { .. } | Engine::Wishart(_) => self.horizon,
             Engine::Unknown(_) => 1,
         }

@@ -60,6 +60,12 @@ impl Release {
         Release { index, ..self.clone() }
     }
 
+    /// The sums at this weight, from 0 to 1.
+    pub(crate) fn weighted(&self, weight: f64) -> Release {
+        let times = |numbers: &[f64]| numbers.iter().map(|number| weight * number).collect();
+        Release { sums: times(&self.sums), deviations: times(&self.deviations), ..self.clone() }
+    }
+
     /// Both sums as one, under this number. The noises are independent, so variances add.
     pub(crate) fn plus(&self, other: &Release, index: u64) -> Release {
         let sums = self.sums.iter().zip(&other.sums).map(|(a, b)| a + b).collect();
@@ -74,7 +80,7 @@ impl Release {
         &self.domain
     }
 
-    /// How many contributions are in the sum.
+    /// How many contributions are in the sum, those that it has nearly forgotten included; by the clock, how many ticks.
     pub fn round(&self) -> u64 {
         self.round
     }

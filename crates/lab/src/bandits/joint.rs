@@ -66,6 +66,9 @@ pub struct JointLines {
     /// Forget everything after every so many rewards: for a theta* that moves.
     #[serde(default)]
     pub restart_every: Option<u64>,
+    /// Half-life in decisions: what was learnt counts half after so many. `schedule` then has constant gaps, by default 64 in a half-life.
+    #[serde(default)]
+    pub forget: Option<f64>,
     /// The guarantee is for a person with at most so many contributions; where people return, later ones are not learnt from.
     #[serde(default)]
     pub contributions_per_person: Option<u64>,
@@ -121,6 +124,7 @@ impl JointLines {
             schedule: Schedule::default(),
             centred: None,
             restart_every: None,
+            forget: None,
             contributions_per_person: None,
             warm_start: None,
             save: None,
@@ -223,7 +227,13 @@ impl JointLines {
         Ok(JointParams {
             rule: setting.informed(self.rule.unwrap_or_default(), &bounds),
             mechanism: self.stream_mechanism()?,
-            schedule: self.schedule,
+            schedule: match self.forget {
+                Some(half_life) if self.schedule == Schedule::default() => {
+                    Schedule::for_half_life(half_life)
+                }
+                _ => self.schedule,
+            },
+            forget: self.forget,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
             restart_every: self.restart_every.filter(|every| *every < setting.rounds),
             ..JointParams::new(bounds, epsilon, delta, Some(setting.rounds))
@@ -264,6 +274,7 @@ impl JointLines {
             ("rule", self.rule.is_some(), why),
             ("centred", self.centred.is_some(), why),
             ("restart_every", self.restart_every.is_some(), why),
+            ("forget", self.forget.is_some(), why),
             ("warm_start", self.warm_start.is_some(), why),
             ("save", self.save.is_some(), why),
         ])?;
@@ -294,6 +305,7 @@ impl JointLines {
             ("mechanism", self.mechanism != MechanismName::default(), why),
             ("schedule", self.schedule != Schedule::default(), why),
             ("restart_every", self.restart_every.is_some(), why),
+            ("forget", self.forget.is_some(), why),
             ("warm_start", self.warm_start.is_some(), why),
             ("save", self.save.is_some(), why),
         ])?;

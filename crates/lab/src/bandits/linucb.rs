@@ -46,6 +46,9 @@ pub struct LinUcbLines {
     /// Forget everything after every so many rewards: for a theta* that moves.
     #[serde(default)]
     pub restart_every: Option<u64>,
+    /// Half-life in rewards: what was learnt counts half after so many.
+    #[serde(default)]
+    pub forget: Option<f64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
     #[serde(default)]
     pub warm_start: Option<PathBuf>,
@@ -72,7 +75,11 @@ impl LinUcbLines {
             self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
         match (setting.blocks, params.schedule) {
             (Some(gap), Schedule::EveryRound)
-                if plain && certified && gap.fresh_arms && gap.dimension >= 3 =>
+                if plain
+                    && certified
+                    && self.forget.is_none()
+                    && gap.fresh_arms
+                    && gap.dimension >= 3 =>
             {
                 Ok(Box::new(EveryRound { name, setting: setting.clone(), gap, params }))
             }
@@ -144,11 +151,13 @@ impl LinUcbLines {
             Some(_) if !published => Schedule::default(),
             _ => Schedule::EveryRound,
         };
+        let schedule = self.forget.map_or(schedule, Schedule::for_half_life);
         Ok(LinUcbParams {
             rule,
             regularizer: self.regularizer.unwrap_or(1.0),
             schedule: self.schedule.unwrap_or(schedule),
             restart_every: self.restart_every,
+            forget: self.forget,
             ..LinUcbParams::new(bounds)
         })
     }

@@ -19,6 +19,9 @@
 //! events compose: restarts are for one contribution a person. What a warm start brought is forgotten with the first stream, but whoever
 //! took part in the earlier learner and in this one did so for ever: certificates go on naming it.
 //!
+//! **Half-lives.** A curator with `forget` has one stream without an end, of sums that forget (`release/forgetting.rs`). What a warm start
+//! brought was released before: it is added with the weight that a contribution of the same age has, which is post-processing.
+//!
 //! **Two phases.** A curator that [holds releases](Curator::hold_releases) makes a release without using it until [`Curator::commit`].
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -235,18 +238,29 @@ impl<N: Noise> Curator<N> {
     /// A release that has been made becomes a policy: nothing here fails.
     fn learn(&mut self, release: Option<Release>) -> bool {
         let Some(release) = release else { return false };
-        let policy = match &self.state.legacy {
-            Some(legacy) if self.state.uses_legacy => {
+        let policy = match self.remembered(release.index()) {
+            Some(legacy) => {
                 let both = release.plus(legacy.release(), release.index() + 1);
                 self.state.rule.policy_or_cold(&both)
             }
-            _ => self.state.rule.policy_or_cold(&release),
+            None => self.state.rule.policy_or_cold(&release),
         };
         self.held = Some((policy, release));
         if !self.holds_releases {
             self.commit();
         }
         true
+    }
+
+    /// What is left at release number `index` of what the present stream began with.
+    fn remembered(&self, index: u64) -> Option<Legacy> {
+        let State { params, legacy, uses_legacy, .. } = &self.state;
+        let legacy = legacy.as_ref().filter(|_| *uses_legacy)?;
+        Some(match params.half_life() {
+            Ok(Some(half_life)) => legacy.weighted(half_life.kept_after(index)),
+            // The parameters have been checked: there is no other.
+            _ => legacy.clone(),
+        })
     }
 
     /// From here on a release that has been made is used only after [`Curator::commit`]; until then nothing is absorbed.
@@ -325,7 +339,7 @@ impl<N: Noise> Curator<N> {
             let remedy = "there is nothing to begin with before the first one";
             return Err(Error::invalid("releases", 0, remedy));
         };
-        let State { params, legacy, uses_legacy, .. } = &self.state;
+        let params = &self.state.params;
         if params.mode == Mode::Paper {
             let remedy = "published constants are for one run, and Wishart noise has no mean of 0: use `exact` mode";
             return Err(Error::invalid("mode", "paper", remedy));
@@ -333,8 +347,8 @@ impl<N: Noise> Curator<N> {
         let own = params.claim(self.sum.guarantee(params.delta)?)?;
         let (promise, replays) = (*self.sum.promise(), self.sum.replays());
         let learner = Earlier::new::<N>(release, promise, replays, &own, params);
-        let before = legacy.as_ref().filter(|_| *uses_legacy);
-        Ok(Legacy::new(release, learner, params.bounds, before))
+        let before = self.remembered(release.index());
+        Ok(Legacy::new(release, learner, params.bounds, before.as_ref()))
     }
 
     /// What the present stream will have told about one person, replays included.

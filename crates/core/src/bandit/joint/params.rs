@@ -10,7 +10,9 @@ use crate::{
     noise::Noise,
     privacy::{Guarantee, Mode},
     randomize::Bounds,
-    release::{Calibration, Domain, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule},
+    release::{
+        Calibration, Domain, HalfLife, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule,
+    },
 };
 
 /// What a curator cannot clip.
@@ -39,7 +41,8 @@ pub struct JointParams {
     pub epsilon: f64,
     /// Requested delta.
     pub delta: f64,
-    /// Rewards the learner will see at most, by the clock its ticks, or `None` if nobody knows.
+    /// Rewards the learner will see at most, by the clock its ticks, or `None` if nobody knows. A learner that forgets needs none: it learns for
+    /// 2^32 releases.
     pub horizon: Option<u64>,
     /// How often one person takes part at most.
     pub contributions_per_person: u64,
@@ -54,6 +57,11 @@ pub struct JointParams {
     /// horizon is only what the failure probability of a certified rule is shared over.
     #[serde(default)]
     pub restart_every: Option<u64>,
+    /// Half-life in contributions, by the clock in ticks: what was learnt counts half after so many. For rewards whose law changes, and for
+    /// learners without an end; the schedule has constant gaps then ([`JointParams::forgetting`]). What a warm start brought is forgotten at
+    /// the same rate.
+    #[serde(default)]
+    pub forget: Option<f64>,
     /// Exact calibration, or the publication's tree, noise and confidence set.
     pub mode: Mode,
     /// In `paper` mode, which of the publication's two kinds of noise.
@@ -80,10 +88,28 @@ impl JointParams {
             mechanism: Mechanism::default(),
             schedule: Schedule::default(),
             restart_every: None,
+            forget: None,
             mode: Mode::Exact,
             published: PublishedNoise::default(),
             window: None,
             default_reward: 0.0_f64.max(bounds.rewards.0).min(bounds.rewards.1),
+        }
+    }
+
+    /// A learner without an end that forgets: a contribution counts half after `half_life` others.
+    ///
+    /// ```
+    /// use reticent::{bandit::JointParams, noise::SecureNoise, randomize::Bounds};
+    /// let params = JointParams::forgetting(Bounds::unit(2), 1.0, 1e-6, 5000.0);
+    /// let mut curator = params.check()?.curator(SecureNoise::from_system()?);
+    /// curator.observe(&[0.6, 0.8], 0.7)?;
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn forgetting(bounds: Bounds, epsilon: f64, delta: f64, half_life: f64) -> Self {
+        JointParams {
+            forget: Some(half_life),
+            schedule: Schedule::for_half_life(half_life),
+            ..JointParams::new(bounds, epsilon, delta, None)
         }
     }
 
@@ -134,6 +160,7 @@ impl JointParams {
         };
         let horizon = self.horizon.or(self.restart_every);
         let rule = rule.plan(sums.domain, horizon, releases)?.shared_by(streams);
+        let rule = if self.forget.is_some() { rule.weighted() } else { rule };
         Ok(JointPlan { params: *self, sums, plan: sums.check()?, rule })
     }
 
@@ -142,7 +169,22 @@ impl JointParams {
         self.bounds.check()?;
         self.rule.check()?;
         self.check_window()?;
-        self.check_restarts()
+        self.check_restarts()?;
+        self.half_life().map(drop)
+    }
+
+    /// The half-life on this schedule, if there is one.
+    pub(super) fn half_life(&self) -> Result<Option<HalfLife>> {
+        let Some(forget) = self.forget else { return Ok(None) };
+        if self.restart_every.is_some() {
+            let remedy = "a learner forgets by half-lives or by restarts: leave one of `forget` and `restart_every` out";
+            return Err(Error::invalid("forget", forget, remedy));
+        }
+        if self.mode == Mode::Paper {
+            let remedy = "published constants are for sums that do not forget: leave it out";
+            return Err(Error::invalid("forget", forget, remedy));
+        }
+        HalfLife::new(forget, &self.schedule).map(Some)
     }
 
     fn check_window(&self) -> Result<()> {
@@ -220,6 +262,7 @@ impl JointParams {
         let sums = PrivateSumParams {
             mechanism: self.mechanism,
             schedule: self.schedule,
+            forget: self.forget,
             contributions_per_person: self.contributions_per_person,
             ..PrivateSumParams::new(self.domain()?, lifetime, budget)
         };
@@ -355,8 +398,11 @@ impl JointParams {
 
     /// In `paper` mode, what the publication claims beside what holds.
     pub(super) fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
-        let guarantee = match (self.restart_every, self.horizon) {
-            (Some(_), Some(horizon)) => guarantee.with_people(horizon),
+        let forgets = self.restart_every.is_some() || self.forget.is_some();
+        let guarantee = match self.horizon {
+            Some(horizon) if forgets && self.schedule != Schedule::Clock => {
+                guarantee.with_people(horizon)
+            }
             _ => guarantee,
         };
         let guarantee = guarantee.with_condition(self.timing()).with_condition(FINITE);

@@ -11,6 +11,7 @@ use crate::{
     wire,
 };
 
+mod forgetting;
 mod streams;
 mod window;
 

@@ -8,6 +8,7 @@ use crate::release::{
 };
 
 mod clock;
+mod forgetting;
 
 const MECHANISMS: [Mechanism; 5] = [
     Mechanism::Tree { levels: None },
