@@ -1,4 +1,4 @@
-//! A name for the code that computes results: stored trials of other code are computed again.
+//! Hashes the source code: trials stored by other code are computed again.
 
 use std::{
     fs,
@@ -7,9 +7,9 @@ use std::{
 };
 
 fn main() {
-    // Differs between releases of the standard library, whose code computes results too.
+    // Its values differ between releases of the standard library, whose code also affects results.
     let mut hasher = DefaultHasher::new();
-    // Outside this repository the core lies elsewhere; then its version has to do.
+    // Outside this repository the source of the core is not available; then only the version counts.
     for folder in ["src", "../core/src"] {
         println!("cargo:rerun-if-changed={folder}");
         add(Path::new(folder), &mut hasher);

@@ -1,11 +1,12 @@
-//! What a maintainer runs.
+//! Tasks for maintainers.
 //!
-//! `cargo xtask test` is the whole test suite, on a machine that has nothing but cargo and Python:
+//! `cargo xtask test` is the whole test suite, on a machine that has only cargo and Python:
 //! format, lints, unit, property, documentation and command-line tests, core as WebAssembly, the packages for a registry, the quick part of the audit, then the Python oracles and the
 //! Python package, each in a virtual environment of its own.
 //!
-//! `cargo xtask wasm` compiles core for the browser; `cargo xtask package` packs what is published and compiles it; `cargo xtask audit [--quick]` attacks every promise, catches every known mistake, and counts what confidence sets miss;
-//! `cargo xtask fuzz [--minutes 10]` mutates everything that is read; `cargo xtask rooms` prints which module uses which.
+//! `cargo xtask wasm` compiles core for the browser; `cargo xtask package` packs what is published and compiles it; `cargo xtask audit
+//! [--quick]` attacks every guarantee, detects every known mistake, and tests the coverage of confidence sets; `cargo xtask fuzz [--minutes
+//! 10]` fuzzes every reader of external bytes; `cargo xtask rooms` prints which module uses which.
 
 mod rooms;
 
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Everything that must hold before a change lands.
+/// All checks that must pass before a change is merged.
 fn test() -> Result<(), String> {
     stated_version()?;
     cargo("format", &["fmt", "--all", "--check"])?;
@@ -88,7 +89,7 @@ fn print_rooms() -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the tests run with the version of Rust that `Cargo.toml` states: an older one that nobody runs cannot be promised.
+/// Checks that the tests run with the version of Rust that `Cargo.toml` states.
 fn stated_version() -> Result<(), String> {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml"))
         .map_err(|error| format!("Cargo.toml: {error}"))?;
@@ -103,7 +104,7 @@ fn stated_version() -> Result<(), String> {
     skip("the stated version of Rust", &format!("Cargo.toml states {stated}, this is {running}"))
 }
 
-/// Every promise against every attack: prints a table, and fails if a promise is violated or a mistake is missed.
+/// Runs every attack: prints a table, and fails if a guarantee is violated or a mistake is not detected.
 fn audit(quick: bool) -> Result<(), String> {
     cargo("binary for the audit", &["build", "--quiet", "--workspace"])?;
     let mut command = root_command(binary());
@@ -122,15 +123,15 @@ fn fuzz(minutes: &str) -> Result<(), String> {
     step("fuzzing", &mut command)
 }
 
-/// What stands after `--minutes`, or 10.
+/// The value of `--minutes`, or 10.
 fn minutes() -> String {
     let mut arguments = env::args().skip_while(|argument| argument != "--minutes");
     arguments.nth(1).unwrap_or_else(|| "10".into())
 }
 
-/// Packs what is published; if `verify`, unpacks and compiles it too, which finds files that a package needs and does not hold.
+/// Packs what is published; if `verify`, unpacks and compiles it too, which finds files that a package needs but does not contain.
 ///
-/// Compiling costs minutes, since dependencies are built anew, so the tests leave it out.
+/// Compiling takes minutes, because dependencies are built again, so the tests skip it.
 fn package(verify: bool) -> Result<(), String> {
     let mut command = root_command("cargo");
     command.args(["package", "--quiet", "--allow-dirty"]);
@@ -190,7 +191,7 @@ fn installed_target(target: &str) -> bool {
     })
 }
 
-/// Installs packages of Debian's, where that is possible.
+/// Installs Debian packages, if possible.
 fn debian_packages(packages: &[&str]) -> Result<(), String> {
     let apt = |arguments: &[&str]| {
         step(
@@ -207,7 +208,7 @@ fn debian_packages(packages: &[&str]) -> Result<(), String> {
     apt(&install)
 }
 
-/// A part that this machine cannot run is named; under CI it is a failure.
+/// Reports a part that this machine cannot run; under CI this is a failure.
 fn skip(name: &str, problem: &str) -> Result<(), String> {
     if env::var("CI").is_ok_and(|value| value == "true") {
         return Err(format!("{name} cannot be skipped under CI: {problem}"));
@@ -216,13 +217,13 @@ fn skip(name: &str, problem: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The command line as the tests have built it.
+/// The binary that the tests built.
 fn binary() -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
     target.join("debug/reticent")
 }
 
-/// Compares the built binary with what nobody here wrote: dp_accounting, scipy, mpmath.
+/// Compares the built binary with independent implementations: dp_accounting, scipy, mpmath.
 fn oracles() -> Result<(), String> {
     let python = python_with("oracles", "oracles/requirements.txt")?;
     step("Python oracles", root_command(&python).args(["-m", "pytest", "-q", "oracles"]))

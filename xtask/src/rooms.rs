@@ -1,6 +1,6 @@
-//! Which top-level module ("room") of a crate uses which, read from the source without compiling it.
+//! The dependencies between the top-level modules ("rooms") of a crate, read from the source without compiling it.
 //!
-//! A path that begins with `crate::` counts as a use of the room it names first; a name that `lib.rs` re-exports
+//! A path that begins with `crate::` counts as a use of the room that is its first name; a name that `lib.rs` re-exports
 //! counts as a use of the room it comes from. Code under `#[cfg(test)]`, comments and strings do not count. Rooms that
 //! use each other cannot be read, tested or moved one at a time, so `cargo xtask test` refuses cycles.
 
@@ -13,7 +13,7 @@ use std::{
 /// Every room with the rooms it uses.
 pub type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// Reads the rooms of the crate whose `lib.rs` stands in `source`.
+/// Reads the rooms of the crate whose `lib.rs` is in `source`.
 pub fn read(source: &Path) -> Result<Uses, String> {
     let root = code(&read_file(&source.join("lib.rs"))?);
     let mut uses: Uses = declared(&root).into_iter().map(|room| (room, BTreeSet::new())).collect();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_read_from_code_and_from_nothing_else() {
+    fn paths_are_read_from_code_only() {
         let text = "
             // crate::comment
             use crate::{

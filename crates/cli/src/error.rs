@@ -1,11 +1,11 @@
-//! What a command can end with, and the exit code it gives.
+//! The errors of a command, and their exit codes.
 
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-/// The exit code of a process that Ctrl-C ended: 128 and the number of SIGINT.
+/// The exit code of a process that Ctrl-C ended: 128 plus the number of SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
 /// Why a command did not succeed.
@@ -25,7 +25,7 @@ pub enum Error {
         /// The system's words.
         reason: String,
     },
-    /// A file was read but does not say what it should.
+    /// The contents of a file are not valid.
     #[error("{path} is not usable: {reason}")]
     Malformed {
         /// The path given.
@@ -33,22 +33,22 @@ pub enum Error {
         /// Field, line and remedy as the parser gives them.
         reason: String,
     },
-    /// Some trials failed, and the others went on.
+    /// Some trials failed; the others were completed.
     #[error("some trials failed:\n{0}")]
     Partly(String),
-    /// Something that was promised does not hold.
+    /// A certificate was refuted.
     #[error("violated: {0}")]
     Violated(String),
-    /// Ctrl-C; what is kept, and how to go on.
+    /// Ctrl-C; the message says which results are kept, and how to continue.
     #[error("{0}")]
     Interrupted(String),
-    /// Standard output is gone.
+    /// Standard output cannot be written.
     #[error("cannot write the result: {0}")]
     Output(#[from] std::io::Error),
 }
 
 impl Error {
-    /// What the laboratory says of a file, with the file's name where the file is at fault.
+    /// An error of the laboratory, with the file's name if the file is at fault.
     pub fn in_file(path: &Path, error: reticent_lab::Error) -> Self {
         match error.is_bad_input() {
             true => Error::Malformed { path: path.to_path_buf(), reason: error.to_string() },
@@ -56,7 +56,7 @@ impl Error {
         }
     }
 
-    /// 2 for bad input, 130 after Ctrl-C as shells have it, 1 for everything else.
+    /// 2 for bad input, 130 after Ctrl-C (the convention of shells), 1 for everything else.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Error::Interrupted(_) => ExitCode::from(INTERRUPTED),

@@ -1,9 +1,9 @@
 //! The command line: arguments -> a validated command -> run -> one report.
 //!
-//! Results go to stdout (with `--json`, one JSON document and nothing else), everything said along the way to
-//! stderr. Exit code 0 is success, 2 bad input, 130 Ctrl-C, 1 failure.
+//! Results go to stdout (with `--json`, one JSON document and nothing else), all other messages to stderr. Exit code 0 is success, 2 bad
+//! input, 130 Ctrl-C, 1 failure.
 
-/// Says something on stderr; that nobody listens is no failure.
+/// Prints a message on stderr; a closed stderr is not an error.
 macro_rules! say {
     ($($words:tt)*) => {{
         use std::io::Write as _;

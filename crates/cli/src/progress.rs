@@ -1,7 +1,7 @@
-//! What a run tells while it runs, on stderr: a bar on a terminal, now and then a line elsewhere; and what Ctrl-C does.
+//! Progress of a run on stderr (a bar on a terminal, occasional lines elsewhere), and the handling of Ctrl-C.
 //!
-//! The first Ctrl-C stops the run at the next round of every trial, and the command ends with what is kept; the second one ends the
-//! process at once. Finished trials are on disk either way.
+//! The first Ctrl-C stops the run at the next round of every trial, and the command ends with a message about the kept results; the second
+//! one ends the process at once. Finished trials are on disk either way.
 
 use std::{
     io::IsTerminal,
@@ -15,24 +15,24 @@ use reticent_lab::{Error as LabError, Standing, Watch};
 
 use crate::error::{Error, INTERRUPTED};
 
-/// How often a bar is drawn.
+/// The interval at which a bar is drawn.
 const DRAWN: Duration = Duration::from_millis(200);
-/// The first line where there is no terminal; the time between two lines then doubles up to [`LONGEST`].
+/// The time of the first line without a terminal; the time between two lines then doubles up to [`LONGEST`].
 const FIRST: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(60);
 /// Parts of a trial that a bar can show.
 const PARTS: f64 = 1000.0;
 
-/// Runs `work` and shows how far its trials have come. Stopped by Ctrl-C, it says what is kept and how to go on.
+/// Runs `work` and shows the progress of its trials. After Ctrl-C the error says which results are kept and how to continue.
 pub fn watched<T>(work: impl FnOnce(&Watch) -> reticent_lab::Result<T>) -> Result<T, Error> {
     let watch = Arc::new(Watch::default());
-    let heard = watch.clone();
-    // Where no handler can be set, Ctrl-C ends the process as it would without one.
+    let in_handler = watch.clone();
+    // If no handler can be set, Ctrl-C ends the process as usual.
     let _ = ctrlc::set_handler(move || {
-        if heard.stopped() {
+        if in_handler.stopped() {
             exit(i32::from(INTERRUPTED));
         }
-        heard.stop();
+        in_handler.stop();
         crate::say!("\nstopping; press Ctrl-C again to end at once");
     });
     let (finished, over) = mpsc::channel();
@@ -50,7 +50,7 @@ pub fn watched<T>(work: impl FnOnce(&Watch) -> reticent_lab::Result<T>) -> Resul
     })
 }
 
-/// Shows the run until it is `over`.
+/// Shows the progress until the run is `over`.
 fn show(watch: &Watch, over: mpsc::Receiver<()>) {
     let waited = |time| matches!(over.recv_timeout(time), Err(mpsc::RecvTimeoutError::Timeout));
     if std::io::stderr().is_terminal() {
@@ -80,7 +80,7 @@ fn trials_done(standing: &Standing) -> f64 {
     standing.finished as f64 + standing.running.iter().map(share).sum::<f64>()
 }
 
-/// What is kept of a run, and the command that goes on with it.
+/// The message after Ctrl-C: the kept results, and the command that continues the run.
 fn kept(finished: &[(String, usize, usize)], folder: &str) -> String {
     let done: usize = finished.iter().map(|(_, done, _)| done).sum();
     let all: usize = finished.iter().map(|(.., all)| all).sum();
@@ -89,13 +89,13 @@ fn kept(finished: &[(String, usize, usize)], folder: &str) -> String {
     let words = std::env::args_os().map(|word| quoted(&word.to_string_lossy()));
     let command: Vec<String> = words.collect();
     format!(
-        "stopped; {done} of {all} trials are finished and kept in {folder}:\n{}\nThe same command goes on where it stopped, and begins trials anew that were running:\n  {}",
+        "stopped; {done} of {all} trials are finished and kept in {folder}:\n{}\nThe same command continues from there and restarts the trials that were running:\n  {}",
         each.join("\n"),
         command.join(" ")
     )
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

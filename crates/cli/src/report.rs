@@ -1,4 +1,4 @@
-//! What a command hands back: the same facts for a person and for a machine.
+//! The result of a command, as text and as JSON.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// `text` for a person, `json` for a machine; both say the same.
+    /// `text` and `json` contain the same facts.
     pub fn new(text: impl Into<String>, json: &impl Serialize) -> Self {
         let json = serde_json::to_value(json).expect("results are plain data with string keys");
         Report {
@@ -30,31 +30,31 @@ impl Report {
         }
     }
 
-    /// Things nobody should overlook, on stderr.
+    /// Adds warnings, which are printed on stderr.
     pub fn warn(mut self, warnings: impl IntoIterator<Item = String>) -> Self {
         self.warnings.extend(warnings);
         self
     }
 
-    /// Things a careful reader may want to know, on stderr.
+    /// Adds notes, which are printed on stderr.
     pub fn note(mut self, notes: impl IntoIterator<Item = String>) -> Self {
         self.notes.extend(notes);
         self
     }
 
-    /// Parts of the work that failed while the rest went on.
+    /// Records parts of the work that failed while the rest was completed.
     pub fn fail(mut self, failures: impl IntoIterator<Item = String>) -> Self {
         self.failures.extend(failures);
         self
     }
 
-    /// Promises that do not hold.
+    /// Records certificates that were refuted.
     pub fn refute(mut self, violations: impl IntoIterator<Item = String>) -> Self {
         self.violations.extend(violations);
         self
     }
 
-    /// Writes the result to stdout; a reader who closed the pipe early is no failure.
+    /// Writes the result to stdout; a pipe that was closed early is not an error.
     pub fn print(&self, json: bool) -> Result<(), Error> {
         for warning in &self.warnings {
             crate::say!("warning: {warning}");

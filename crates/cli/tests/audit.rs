@@ -1,4 +1,4 @@
-//! `reticent audit` as a user meets it.
+//! `reticent audit` from the command line.
 
 use std::process::{Command, Output};
 

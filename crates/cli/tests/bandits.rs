@@ -1,4 +1,4 @@
-//! Bandits on files, under circumstances and with saved learners, as a user meets them.
+//! Bandits on files, under circumstances and with saved learners, from the command line.
 
 use std::{
     path::{Path, PathBuf},
@@ -79,7 +79,7 @@ fn a_log_is_evaluated_with_intervals_in_summary_and_report() {
 }
 
 #[test]
-fn what_a_log_cannot_be_is_refused_with_file_line_and_remedy() {
+fn an_invalid_log_is_refused_with_file_line_and_remedy() {
     let folder = folder("bad-log");
     let head = "u,action,propensity,reward\n0.1,a,0.5,1\n0.2,b,0.5,0\n0.3,a,0.5,0\n";
     for (line, words) in [
@@ -116,7 +116,7 @@ fn a_saved_learner_is_written_again_if_it_was_lost_and_starts_another() {
     assert!(reticent(&first).status.success());
     let bytes = std::fs::read(saved.join("trial-1.json")).unwrap();
     std::fs::remove_file(saved.join("trial-1.json")).unwrap();
-    // Its results are known, the learner is not: that trial is run again, and gives the same.
+    // Its results are stored but the learner is not, so that trial is run again, with the same result.
     assert!(reticent(&first).status.success());
     assert_eq!(bytes, std::fs::read(saved.join("trial-1.json")).unwrap());
     let warm = format!("algorithm.warm_start={}", saved.display());

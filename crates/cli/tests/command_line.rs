@@ -1,5 +1,4 @@
-//! The command line as a user meets it: output, exit codes, and what it says when it refuses. One long file, since every file in
-//! `tests/` is another program to link.
+//! The command line: output, exit codes and error messages. One long file, because every file in `tests/` is another program to link.
 
 use std::process::{Command, Output};
 
@@ -110,7 +109,7 @@ fn a_large_delta_is_answered_with_a_warning_on_stderr() {
 
 #[test]
 fn bad_numbers_are_refused_by_name_value_and_remedy() {
-    // A budget of nothing, or of less, is no budget.
+    // A budget must be above 0.
     for epsilon in ["-1", "0"] {
         refused(
             &["privacy", "sigma", "--epsilon", epsilon, "--delta", "1e-5"],
@@ -179,7 +178,7 @@ fn event_files_are_priced_or_refused() {
 }
 
 #[test]
-fn the_demo_keeps_its_promise_and_draws() {
+fn the_demo_has_its_certificate_and_its_figures() {
     let folder = std::env::temp_dir().join(format!("reticent-demo-{}", std::process::id()));
     let out = folder.to_str().unwrap();
     let quick = ["demo", "--set", "rounds=2000", "--set", "trials=2", "--out", out];
@@ -263,7 +262,7 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
     refuse("trials = 4", "trials = 0", &["trials is 0"]);
     refuse("kind = \"gap\"", "kind = \"chasm\"", &["unknown environment.kind `chasm`", "gap"]);
     refuse("dimension = 5", "dimension = 1", &["dimension is 1"]);
-    // More than a machine can hold is refused, not tried.
+    // Sizes beyond memory are refused.
     let huge = "9223372036854775807";
     for field in ["dimension = 5", "arms = 25", "trials = 4"] {
         let name = field.split(' ').next().unwrap();
@@ -277,10 +276,10 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
     refuse("name = \"default\"", "name = \"as published\"", &["as published", "a name of its own"]);
     refuse("gaussian_tree", "blt", &["mechanism", "gaussian_tree"]);
 
-    // Nobody errs with one arm: a flat line is drawn, on a linear axis.
+    // With one arm the regret is zero: a flat line is drawn, on a linear axis.
     std::fs::write(&file, text.replacen("arms = 25", "arms = 1", 1)).unwrap();
     assert_eq!(run("one_arm")["algorithms"][0]["final_regret"]["mean"], 0.0);
-    // A folder that cannot be written to is found out before the work.
+    // A folder that cannot be written to is refused before any trial runs.
     let output = reticent(&["run", file.to_str().unwrap(), "--out", "/dev/null/nowhere"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(!stderr(&output).contains("trials"), "{}", stderr(&output));
@@ -338,7 +337,7 @@ privacy = { epsilon = [0.5, 1.0, 2.0, 4.0], delta = 1e-6 }
 "#;
 
 #[test]
-fn a_sweep_killed_ten_times_ends_as_if_never_touched() {
+fn a_sweep_killed_ten_times_has_the_results_of_an_undisturbed_one() {
     let folder = std::env::temp_dir().join(format!("reticent-killed-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
@@ -364,7 +363,7 @@ fn a_sweep_killed_ten_times_ends_as_if_never_touched() {
     assert!(last.status.success(), "{}", stderr(&last));
     let read = |folder: &std::path::Path| std::fs::read(folder.join("results.csv")).unwrap();
     assert!(read(&whole) == read(&killed));
-    // Nothing is left to do.
+    // No trial is left to run.
     let again = reticent(&["run", file, "--out", &path(&killed)]);
     assert!(stderr(&again).contains("40 trials were finished before"), "{}", stderr(&again));
     // In two parts, joined.
@@ -408,7 +407,7 @@ fn a_broken_experiment_is_refused_with_file_line_and_remedy() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-/// What only a curator can promise cannot be asked of people who trust nobody, and the other way round.
+/// Keys of the joint model are refused for local algorithms, and the other way round.
 #[test]
 fn impossible_combinations_are_refused_with_file_line_and_remedy() {
     let folder = std::env::temp_dir().join(format!("reticent-impossible-{}", std::process::id()));
@@ -443,9 +442,9 @@ fn impossible_combinations_are_refused_with_file_line_and_remedy() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-/// Every example says what it should, or asks for the script that writes its data.
+/// Every example is valid, or its error asks for the script that writes its data.
 #[test]
-fn every_example_is_understood() {
+fn every_example_is_valid() {
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
     let mut seen = 0;
     for entry in std::fs::read_dir(examples).unwrap() {
@@ -487,7 +486,7 @@ fn a_model_is_learnt_from_a_file_and_a_bad_file_is_named_by_line() {
     let saved: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(path("model.json")).unwrap()).unwrap();
     assert_eq!(saved, learnt);
-    // Without its public range, and with a cell that is no number.
+    // Without its public range, and with a cell that is not a number.
     std::fs::write(path("bare.toml"), lines.split("[ranges]").next().unwrap()).unwrap();
     refused(&["learn", &path("bare.toml")], &["public range of age"]);
     std::fs::write(path("people.csv"), format!("age,epsilon,y\n{rows}old,1,1\n")).unwrap();
@@ -497,7 +496,7 @@ fn a_model_is_learnt_from_a_file_and_a_bad_file_is_named_by_line() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn that_nobody_listens_to_stderr_is_no_failure() {
+fn a_closed_stderr_is_not_an_error() {
     let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
     // A warning, and a refusal.
     for (arguments, code) in [

@@ -1,4 +1,4 @@
-//! A run that takes long says how far it is, and Ctrl-C says what is kept.
+//! Progress of a long run, and the message after Ctrl-C.
 
 #![cfg(unix)]
 
@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// However slow the machine.
+/// A time limit for slow machines.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn folder(name: &str) -> PathBuf {
@@ -19,7 +19,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A run that does not outlive its test.
+/// A run that is killed at the end of its test.
 struct Run(Child);
 
 impl Drop for Run {
@@ -57,7 +57,7 @@ fn interrupt(Run(child): &mut Run) -> (Option<i32>, String) {
 }
 
 #[test]
-fn ctrl_c_says_what_is_kept_and_the_command_that_goes_on() {
+fn ctrl_c_prints_the_kept_results_and_the_command_that_continues() {
     let folder = folder("interrupted");
     let (file, out, said) = (folder.join("x.toml"), folder.join("out"), folder.join("stderr"));
     let text = "name = \"x\"\nrounds = 200_000\ntrials = 500\n[environment]\nkind = \"gap\"\ndimension = 5\narms = 25\n\
@@ -81,7 +81,7 @@ fn ctrl_c_says_what_is_kept_and_the_command_that_goes_on() {
     );
     assert!(said.contains(&format!("plain: {kept} of 500")), "{said}");
     assert!(said.contains(&format!("run {file} --out {out_name} --set 'name=a b'")), "{said}");
-    // What is kept is used.
+    // The next run uses the kept trials.
     let more = format!("trials={}", kept.max(4));
     let again = Command::new(env!("CARGO_BIN_EXE_reticent"))
         .args(["run", file, "--out", out_name, "--set", "name=a b", "--set", &more])
@@ -93,7 +93,7 @@ fn ctrl_c_says_what_is_kept_and_the_command_that_goes_on() {
 }
 
 #[test]
-fn a_single_long_trial_tells_its_rounds_and_stops_within_them() {
+fn a_single_long_trial_shows_its_rounds_and_can_be_stopped() {
     let folder = folder("long");
     let (file, out, said) = (folder.join("x.toml"), folder.join("out"), folder.join("stderr"));
     let text = "name = \"x\"\nrounds = 1_000_000_000\n[environment]\nkind = \"sphere\"\n\

@@ -26,10 +26,10 @@ pub enum Error {
         field: &'static str,
         /// The length agreed on when the object was built.
         expected: usize,
-        /// The length that came.
+        /// The length of the vector given.
         found: usize,
     },
-    /// A stream was asked to go on past the horizon its noise was calibrated for.
+    /// A stream was asked to continue past the horizon its noise was calibrated for.
     #[error(
         "round {round} is past the horizon of {horizon} rounds: build the stream with a larger horizon, or with an unknown one"
     )]
@@ -59,20 +59,20 @@ pub enum Error {
     },
     /// A saved state is older than what has already been released from it.
     #[error(
-        "saved state stands at release {saved} but {released} releases have left already: restore the newest state, or resume this one as a replay that the guarantee is charged for"
+        "saved state stands at release {saved} but {released} releases have been made already: restore the newest state, or resume this one as a replay that the guarantee is charged for"
     )]
     StaleState {
         /// Releases made when the state was saved.
         saved: u64,
-        /// Releases that have left since the stream began.
+        /// Releases made since the stream began.
         released: u64,
     },
     /// The operating system gave no entropy.
     #[error(
-        "no entropy from the operating system ({reason}): without it no noise is drawn; mend the system's random source"
+        "no entropy from the operating system ({reason}): without it no noise is drawn; repair the system's random source"
     )]
     Entropy {
-        /// The system's own words.
+        /// The error message of the operating system.
         reason: String,
     },
 }
@@ -85,7 +85,7 @@ impl Error {
         remedy: impl Into<String>,
     ) -> Self {
         let mut text = value.to_string();
-        // A float is printed with all its zeros: nobody reads three hundred of them.
+        // `{}` prints a tiny or huge float with up to three hundred zeros, so those are printed in scientific notation.
         if text.len() > 25
             && let Ok(number) = text.parse::<f64>()
         {
@@ -137,8 +137,9 @@ pub(crate) fn requested_epsilon(value: f64) -> Result<f64> {
     Ok(value)
 }
 
-/// `value` if somebody may ask for it: above a tenth, a mechanism may publish one person in ten, and that is no privacy; shares of a
-/// delta below 1e-290 are no normal doubles. Published constants are priced at whatever their publication claims.
+/// `value` if it is accepted as a requested delta. Above 0.1 a mechanism may publish the data of one person in ten, which is no privacy;
+/// below 1e-290 shares of delta are no longer normal doubles. The constants of a publication are not checked here: they are priced at the
+/// delta that the publication claims.
 pub(crate) fn requested_delta(value: f64) -> Result<f64> {
     if value > 0.0 && value < 1e-290 {
         let remedy = "give 1e-290 or more, such as 1e-9: less than that is rounded to nothing";
@@ -173,7 +174,7 @@ mod tests {
         randomize::{Bounds, FeatureRewardParams},
     };
 
-    /// Whoever asks for the impossible is told which number it was, and not of a bound that is in order.
+    /// The error names the epsilon or delta that is out of range, not a bound that is valid.
     #[test]
     fn an_epsilon_or_delta_that_no_noise_fits_is_named() {
         let refusals = |epsilon: f64, delta: f64| {
@@ -183,7 +184,7 @@ mod tests {
                 joint.check().map(drop),
                 LocalParams::new(Bounds::unit(3), epsilon, delta).check().map(drop),
                 shuffle.check().map(drop),
-                FeatureRewardParams::new(3, epsilon, delta).check().map(drop),
+                FeatureRewardParams::new(Bounds::unit(3), epsilon, delta).check().map(drop),
             ]
         };
         for epsilon in [1e300, 1e30, 2e6, 1e-13, 1e-320, f64::NAN, f64::INFINITY, 0.0] {
@@ -198,7 +199,7 @@ mod tests {
                 assert!(words.starts_with("delta is "), "{words}");
             }
         }
-        // The ends of what is accepted can be calibrated to.
+        // Noise can be calibrated to the smallest and the largest value accepted.
         for (epsilon, delta) in [(1e6, 1e-6), (1e-12, 1e-6), (1.0, 1e-290)] {
             let joint = JointParams::new(Bounds::unit(3), epsilon, delta, Some(100)).check();
             assert!(joint.is_ok(), "({epsilon}, {delta}): {:?}", joint.err());

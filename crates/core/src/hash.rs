@@ -1,14 +1,14 @@
-//! The one hash: FNV-1a (Fowler, Noll and Vo), of bytes and of parameters.
+//! The hash that everything here uses: FNV-1a (Fowler, Noll and Vo), of bytes and of parameters.
 //!
-//! It finds accidents: damaged bytes, and halves of a protocol that were started from different parameters. It does not stop anybody who
-//! wants to deceive, and no guarantee of privacy rests on it.
+//! It detects accidents: damaged bytes, and two halves of a protocol that were started with different parameters. It is not cryptographic
+//! and stops no attacker; no privacy guarantee depends on it.
 //!
 //! Parameters are hashed as the bytes that [postcard](https://postcard.jamesmunns.com/wire-format) writes, after the name of what they
 //! are parameters of. These bytes are the same on every platform and in every build, unlike the text of `{:?}`.
 
 use serde::Serialize;
 
-/// The hash of no bytes.
+/// The hash of the empty string.
 pub const EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
@@ -26,7 +26,7 @@ pub fn of_bytes(bytes: &[u8]) -> u64 {
     extended(EMPTY, bytes)
 }
 
-/// The hash of some bytes and those that follow, from the hash of the first.
+/// The hash of `a` followed by `bytes`, from `hash = of_bytes(a)`.
 pub fn extended(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME))
 }
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_and_the_name_of_parameters_count() {
+    fn the_hash_depends_on_every_bit_and_on_the_name_of_the_parameters() {
         let hash = of_params("test 1", &(0.1_f64, 3_u64));
         assert_ne!(hash, of_params("test 1", &(0.1_f64.next_up(), 3_u64)));
         assert_ne!(hash, of_params("test 1", &(0.1_f64, 4_u64)));

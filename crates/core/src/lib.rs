@@ -8,23 +8,26 @@
 //! environment -> decision -> reward -> clip -> randomiser -> aggregator -> release -> learner
 //! ```
 //!
-//! | room | what lives there |
+//! | module | contents |
 //! | --- | --- |
 //! | [`privacy`] | what happened ([`privacy::Event`]), what it costs ([`privacy::Accountant`]), what may be promised ([`privacy::Guarantee`]) |
 //! | [`noise`] | exact noise on a grid from a cryptographic generator |
 //! | [`release`] | private running sums of vectors and matrices |
 //! | [`randomize`] | what a person's own device does to a report before it leaves |
-//! | [`bandit`] | linear bandits: one LinUCB, many privacies |
-//! | [`online`] | online convex optimisation: predict, see a gradient of unknown noise, predict better |
+//! | [`bandit`] | linear bandits: LinUCB without privacy, and under joint, shuffle and local privacy |
+//! | [`online`] | online convex optimisation from gradients whose noise level is unknown |
 //! | [`convex`] | bandit convex optimisation over sets known through a linear oracle |
 //! | [`safe`] | decisions for many agents whose mean responses must stay in a polytope |
 //! | [`geometry`] | polytopes and linear programs |
 //! | [`linalg`] | small dense algebra |
-//! | [`hash`] | the one hash, of bytes and of parameters |
-//! | [`special`] | the special functions the rooms above share |
-//! | `wire`, `error` | what travels and what is stored: an envelope with a version that refuses damaged and foreign bytes; the error type |
+//! | [`hash`] | the hash of bytes and of parameters (FNV-1a) |
+//! | [`special`] | special functions that several modules use |
+//! | `wire`, `error` | the versioned envelope of saved states, which refuses damaged and foreign bytes; the error type |
 //!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
+
+// Tests compare with references; only what runs has to have the same bits everywhere (clippy.toml).
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod bandit;
 pub mod convex;

@@ -1,6 +1,6 @@
 //! Special functions the accountant, the noise and the release mechanisms share.
 //!
-//! Thin names over `libm` and `errorfunctions`, plus what neither has: log-tails that do not underflow,
+//! Wrappers of `libm` and `errorfunctions`, plus functions that neither provides: log-tails that do not underflow,
 //! the regularised incomplete beta function, and fixed Gauss-Legendre quadrature.
 
 pub(crate) mod branchless_exp;
@@ -28,7 +28,7 @@ pub fn ein(x: f64) -> f64 {
         return sum;
     }
     if x > 750.0 {
-        return x.ln() + EULER_GAMMA;
+        return libm::log(x) + EULER_GAMMA;
     }
     // E_1 by the even part of its continued fraction (DLMF 6.9.1), from the far end.
     let terms = 40 + (120.0 / x) as i32;
@@ -37,7 +37,7 @@ pub fn ein(x: f64) -> f64 {
         let k = f64::from(k);
         tail = k * k / (x + 2.0 * k + 1.0 - tail);
     }
-    x.ln() + EULER_GAMMA + (-x).exp() / (x + 1.0 - tail)
+    libm::log(x) + EULER_GAMMA + libm::exp(-x) / (x + 1.0 - tail)
 }
 
 /// Euclidean norm that neither overflows nor, which would hide an unclipped vector, underflows.
@@ -56,7 +56,7 @@ pub fn normal_cdf(x: f64) -> f64 {
 
 /// Standard normal density.
 pub fn normal_density(x: f64) -> f64 {
-    (-0.5 * x * x).exp() / (SQRT_2 * std::f64::consts::PI.sqrt())
+    libm::exp(-0.5 * x * x) / (SQRT_2 * std::f64::consts::PI.sqrt())
 }
 
 /// `ln B(a, b)` for `a, b > 0`. Large arguments go through Stirling's series, where the difference of two
@@ -73,7 +73,7 @@ pub fn ln_beta(a: f64, b: f64) -> f64 {
         (series.iter().fold(0.0, |sum, term| (sum + term) * square) + 1.0 / 12.0) / x
     };
     let sum = small + large;
-    ln_gamma(small) - (large - 0.5) * (small / large).ln_1p() - small * (sum.ln() - 1.0)
+    ln_gamma(small) - (large - 0.5) * libm::log1p(small / large) - small * (libm::log(sum) - 1.0)
         + remainder(large)
         - remainder(sum)
 }
@@ -98,12 +98,13 @@ pub fn incomplete_beta_pair(a: f64, b: f64, x: f64, y: f64) -> f64 {
         return 1.0;
     }
     // The logarithm of a number near 1 is better taken from its distance to 1.
-    let ln = |value: f64, other: f64| if other < 0.5 { (-other).ln_1p() } else { value.ln() };
+    let ln =
+        |value: f64, other: f64| if other < 0.5 { libm::log1p(-other) } else { libm::log(value) };
     let ln_front = a * ln(x, y) + b * ln(y, x) - ln_beta(a, b);
     if x < (a + 1.0) / (a + b + 2.0) {
-        (ln_front.exp() / a) * beta_continued_fraction(a, b, x)
+        (libm::exp(ln_front) / a) * beta_continued_fraction(a, b, x)
     } else {
-        1.0 - (ln_front.exp() / b) * beta_continued_fraction(b, a, y)
+        1.0 - (libm::exp(ln_front) / b) * beta_continued_fraction(b, a, y)
     }
 }
 
@@ -149,7 +150,7 @@ pub fn integrate(from: f64, to: f64, function: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// Integral of a smooth `function` over `centre - half ..= centre + half` by one 16-point Gauss-Legendre
-/// panel. Centre and half-width are given apart because a tiny width would drown in the difference of ends.
+/// panel. Centre and half-width are given apart because subtracting two nearly equal ends would lose the digits of a tiny width.
 pub fn integrate_around(centre: f64, half: f64, function: impl Fn(f64) -> f64) -> f64 {
     half * GAUSS_LEGENDRE_16
         .iter()

@@ -10,18 +10,18 @@ use reticent::{
 
 use crate::{Error, Journal, Options, Result};
 
-/// A [`JointLinUcb`] that is killed and opened again, and makes no release twice.
+/// A [`JointLinUcb`] in files: its process may be killed at any time, and no release is made twice.
 ///
-/// A release is used when it is on disk and not before. If a disk fails, the call that made the release still answers; the next one reports
-/// the failure, changes nothing, and may be repeated. After a kill, rewards since the last release and decisions that were open are lost, and
-/// their tickets are unknown; after [`DurableBandit::close`] nothing is.
+/// A release is used only after it is on disk. If the disk fails, the call that made the release still succeeds; the next one reports the
+/// failure, changes nothing, and may be repeated. After a kill, rewards since the last release and decisions that were open are lost, and
+/// their tickets are unknown; after [`DurableBandit::close`] nothing is lost.
 ///
 /// ```
 /// use reticent::{bandit::{Arms, JointParams, RewardWindow}, randomize::Bounds};
 /// use reticent_durable::{DurableBandit, Options};
 ///
 /// let folder = std::env::temp_dir().join(format!("reticent-doc-{}", std::process::id()));
-/// // A person who does not click counts as 0 after 1000 later decisions: silence tells nothing.
+/// // A person who does not click counts as 0 after 1000 later decisions: a missing reward reveals nothing.
 /// let params = JointParams {
 ///     window: Some(RewardWindow::Decisions(1000)),
 ///     ..JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(100_000))
@@ -43,7 +43,7 @@ pub struct DurableBandit {
 }
 
 impl DurableBandit {
-    /// Opens a folder and goes on with the learner in it, or begins one with these parameters. A learner with other parameters is
+    /// Opens a folder and continues with the learner in it, or starts one with these parameters. A learner with other parameters is
     /// refused.
     pub fn open(folder: &Path, params: &JointParams, options: &Options) -> Result<Self> {
         let plan = params.check()?;
@@ -63,12 +63,12 @@ impl DurableBandit {
         Ok(DurableBandit { learner, journal })
     }
 
-    /// What is there to read; every change goes through the calls below.
+    /// The learner, read-only; changes go through the methods below.
     pub fn learner(&self) -> &JointLinUcb<SecureNoise> {
         &self.learner
     }
 
-    /// What may be promised of the whole run, restarts included.
+    /// The guarantee of the whole run, restarts included.
     pub fn guarantee(&self) -> Result<Guarantee> {
         Ok(self.learner.guarantee()?)
     }
@@ -98,7 +98,7 @@ impl DurableBandit {
         self.durably(|learner| Ok(learner.dismiss(ticket)))
     }
 
-    /// See [`JointLinUcb::close_before`]. Every release on the way is on disk before the next one is made.
+    /// See [`JointLinUcb::close_before`]. Every release is on disk before the next one is made.
     pub fn close_before(&mut self, time: u64) -> Result<Closed> {
         let mut all = Closed::default();
         loop {
@@ -112,7 +112,12 @@ impl DurableBandit {
         }
     }
 
-    /// Stops in order: the state and the open decisions are on disk.
+    /// See [`JointLinUcb::tick`]. The release is on disk before it is used.
+    pub fn tick(&mut self) -> Result<()> {
+        self.durably(JointLinUcb::tick)
+    }
+
+    /// Stops the learner: writes the state and the open decisions to disk.
     pub fn close(mut self) -> Result<()> {
         self.journal.close(&mut self.learner)
     }
@@ -123,7 +128,7 @@ impl DurableBandit {
     ) -> Result<T> {
         self.journal.settle(&mut self.learner)?;
         let done = act(&mut self.learner)?;
-        // What fails here is tried again, and reported, by the next call: this one has been done.
+        // The call itself has succeeded; a failure to store is retried and reported by the next call.
         let _ = self.journal.settle(&mut self.learner);
         Ok(done)
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with files, beside what can go wrong with learners.
+//! The errors of files and of the learners in them.
 
 use std::{io, path::Path};
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Shorthand for a result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Everything that can go wrong here.
+/// The errors of this crate.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,26 +16,26 @@ pub enum Error {
     Learner(#[from] reticent::Error),
     /// A file could not be read or written. No release has been used that is not on disk.
     #[error(
-        "{path} cannot be {action} ({source}): mend that and call again; no release is used before it is on disk"
+        "{path} cannot be {action} ({source}): repair the cause and call again; no release is used before it is on disk"
     )]
     File {
         /// The file.
         path: String,
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// The system's own words.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// For `map_err`: what was tried on which file.
+    /// For `map_err`: an error with the operation and the file.
     pub(crate) fn file(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.display().to_string();
         move |source| Error::File { path, action, source }
     }
 
-    /// A file that does not fit.
+    /// A file that does not belong here.
     pub(crate) fn unfit(field: &'static str, path: &Path, remedy: impl Into<String>) -> Self {
         reticent::Error::invalid(field, path.display(), remedy).into()
     }

@@ -23,20 +23,20 @@ const MAGIC: &[u8; 8] = b"RETDUR 1";
 
 type Learner = JointLinUcb<SecureNoise>;
 
-/// What to do with a state that is older than what has been released from it.
+/// What to do with a state that is older than the last release made from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rollback {
-    /// An error that says so.
+    /// Return an error.
     #[default]
     Refuse,
-    /// Go on with fresh noise, and charge the guarantee for one more replay.
+    /// Continue with fresh noise, and charge the guarantee for one more replay.
     Charge,
 }
 
 /// How a journal is opened.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Where the log is; by default in the folder. On another file system it tells when the whole folder is an older copy.
+    /// Where the log is; by default in the folder. On another file system it also detects that the whole folder is an older copy.
     pub log: Option<PathBuf>,
     /// What to do with an older state.
     pub rollback: Rollback,
@@ -46,12 +46,12 @@ pub struct Options {
 pub struct Journal {
     log: ReleaseLog,
     state: PathBuf,
-    /// Locks the folder too: a log elsewhere may have been copied.
+    /// Locks the folder as well, because a log elsewhere may have been copied.
     _lock: File,
 }
 
 impl Journal {
-    /// Opens a folder, which is made if it is not there, and the learner in it, if there is one.
+    /// Opens a folder, creating it if necessary, and the learner in it, if there is one.
     pub fn open(folder: &Path, options: &Options) -> Result<(Self, Option<Learner>)> {
         fs::create_dir_all(folder).map_err(Error::file(folder, "made"))?;
         let (state, path) = (folder.join(STATE), folder.join(LOCK));
@@ -60,7 +60,7 @@ impl Journal {
         let path = options.log.clone().unwrap_or_else(|| folder.join(LOG));
         if state.exists() && !path.exists() {
             let remedy = format!(
-                "{STATE} is there and the log is not: how much has been released cannot be known. Restore the log"
+                "{STATE} exists but the log does not, so the number of releases made is unknown. Restore the log"
             );
             return Err(Error::unfit("log of releases", &path, remedy));
         }
@@ -80,7 +80,7 @@ impl Journal {
                 return Ok(None);
             }
             let remedy = format!(
-                "{} releases are in the log and the state is gone: restore it, or begin in another folder with a new budget",
+                "the log has {} releases but the state is gone: restore it, or start in another folder with a new budget",
                 last.releases
             );
             return Err(Error::unfit("state", &self.state, remedy));
@@ -91,32 +91,32 @@ impl Journal {
         };
         if stream != self.log.stream() {
             let remedy =
-                "the log belongs to another learner: give the log that this one began with";
+                "the log belongs to another learner: give the log that this one started with";
             return Err(Error::unfit("state", &self.state, remedy));
         }
         let mut learner = match rollback {
             Rollback::Charge => Learner::resume_charged(learner, last.releases, last.replays)?,
             Rollback::Refuse => {
-                // Refused if it is stale; if not, charged for what the log knows of and no more.
+                // A stale state is refused; otherwise it is charged for the replays in the log and no more.
                 drop(Learner::resume(learner, last.releases)?);
                 Learner::resume_charged(learner, last.releases, last.replays)?
             }
         };
         learner.hold_releases();
-        // The state may be ahead of the log, or have been charged: that is on disk before it is used.
+        // The state may be ahead of the log or newly charged; both are written to disk before the state is used.
         if (learner.releases(), learner.replays()) != (last.releases, last.replays) {
             self.store(&mut learner, true)?;
         }
         Ok(Some(learner))
     }
 
-    /// Begins with a new learner, in a folder that has none.
+    /// Starts a new learner, in a folder that has none.
     pub fn begin(&mut self, learner: &mut Learner) -> Result<()> {
         learner.hold_releases();
         self.store(learner, true)
     }
 
-    /// Stores a release that the learner holds, and lets the learner use it. After an error it may be called again.
+    /// Stores a release that the learner holds back, and then lets the learner use it. After an error it may be called again.
     pub fn settle(&mut self, learner: &mut Learner) -> Result<()> {
         if learner.holds_release() {
             self.store(learner, false)?;
@@ -125,7 +125,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Stores the state with its open decisions: for a stop in order.
+    /// Stores the state with its open decisions, for a regular stop.
     pub fn close(&mut self, learner: &mut Learner) -> Result<()> {
         self.store(learner, true)?;
         learner.commit();
@@ -151,7 +151,7 @@ impl Journal {
     }
 }
 
-/// For its owner's eyes only.
+/// Makes a file readable by its owner only.
 fn protect(file: &File) -> std::io::Result<()> {
     #[cfg(unix)]
     {
@@ -176,7 +176,7 @@ fn parts(bytes: &[u8]) -> Option<(u128, &[u8])> {
 pub(crate) mod tests {
     use std::path::PathBuf;
 
-    /// A folder of a test's own, removed at its end.
+    /// A folder for one test, removed at its end.
     pub(crate) struct Folder(pub(crate) PathBuf);
 
     impl Folder {

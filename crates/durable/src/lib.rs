@@ -1,7 +1,7 @@
 //! # reticent-durable
 //!
-//! The core does no I/O. This package keeps a [`JointLinUcb`](reticent::bandit::JointLinUcb) in files, so that a process may be killed at any
-//! moment and no release is ever made twice without being charged for.
+//! The core does no I/O. This package keeps a [`JointLinUcb`](reticent::bandit::JointLinUcb) in files, so that a process may be killed at
+//! any moment and no release is made twice without a charge to the guarantee.
 //!
 //! ```text
 //! release made (held) -> state written, synced, renamed -> log appended, synced -> release used
@@ -9,18 +9,18 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `log` | how many releases have left: one line each, with a checksum |
+//! | `log` | the log of releases made: one line each, with a checksum |
 //! | `journal` | the state file beside the log, in the order above |
 //! | `bandit` | a learner with its journal |
 //!
-//! **Why this order is right.** A release is used only after both files are on disk. (1) Killed before the state is renamed: the old
-//! state and the old log agree, and the release that was made is known to nobody; the next life draws fresh noise. (2) Killed between state
-//! and log: the state is one release ahead of the log. It is not stale: the next life goes on from it, notes the release and then uses
-//! it. (3) Killed after the log: both agree. In none of them is a release made from a state that the log is ahead of.
-//! (4) An older copy of the state file put back: the log is ahead of it. That is refused, or charged as a replay.
+//! **Why this order is right.** A release is used only after both files are on disk. (1) Killed before the state is renamed: the old state
+//! and the old log agree, and nobody has seen the release; the next process draws fresh noise. (2) Killed between state and log: the state
+//! is one release ahead of the log. It is not stale: the next process continues from it, logs the release and then uses it. (3) Killed
+//! after the log: both agree. In none of these cases is a release made from a state that is behind the log. (4) An older copy of the state
+//! file put back: the log is ahead of it. This is refused, or charged as a replay.
 //!
-//! What cannot be noticed is an older copy of both files; keep the log on another file system, outside of what is backed up and
-//! restored ([`Options::log`]).
+//! An older copy of both files cannot be detected; keep the log on another file system that is not backed up and restored with the state
+//! ([`Options::log`]).
 
 mod bandit;
 mod error;

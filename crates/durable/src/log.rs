@@ -1,12 +1,12 @@
-//! The log of releases: how many have left, on disk before they are used.
+//! The log of releases, which are logged on disk before they are used.
 //!
 //! ```text
 //! reticent release log 1 <32 hexadecimal digits that name the stream>
 //! release=1 rounds=64 replays=0 check=<`reticent::hash` of the text before, in hexadecimal>
 //! ```
 //!
-//! Lines are appended and synced one by one, so only the last can be torn: it does not end. A line that is torn was never synced, its
-//! release was never used, and it is cut off. Any other damage is refused.
+//! Lines are appended and synced one by one, so only the last one can be incomplete, without its end of line. An incomplete line was never
+//! synced and its release was never used, so it is cut off. Any other damage is refused.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -20,10 +20,10 @@ use crate::{Error, Result};
 
 const HEAD: &str = "reticent release log 1 ";
 
-/// One line: what had left when it was written.
+/// One line of the log: the counts at the time of writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Record {
-    /// Releases that have left.
+    /// Releases made.
     pub releases: u64,
     /// Contributions that are in the last of them.
     pub rounds: u64,
@@ -51,19 +51,18 @@ impl Record {
         .then_some(record)
     }
 
-    /// Whether a log may go on from this to `next`: nothing that has left comes back.
+    /// Whether `next` may follow this record: no count may decrease.
     fn allows(&self, next: &Record) -> bool {
         next.releases >= self.releases && next.replays >= self.replays
     }
 }
 
-/// Locks an open file against other processes, or says that one has it.
+/// Locks an open file against other processes; an error if another process has it open.
 pub(crate) fn lock(file: &File, what: &'static str, path: &Path) -> Result<()> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
-            let remedy =
-                "another process has it open: one at a time may go on from the same releases";
+            let remedy = "another process has it open: only one at a time may continue from the same releases";
             Err(Error::unfit(what, path, remedy))
         }
         Err(TryLockError::Error(error)) => Err(Error::file(path, "locked")(error)),
@@ -74,15 +73,15 @@ pub(crate) fn lock(file: &File, what: &'static str, path: &Path) -> Result<()> {
 pub struct ReleaseLog {
     file: File,
     path: PathBuf,
-    /// Names the stream, so that a log is never taken for another's.
+    /// The name of the stream, so that a log is never used with another stream.
     stream: u128,
     last: Record,
-    /// Bytes that are sound and synced.
+    /// Number of valid, synced bytes.
     length: u64,
 }
 
 impl ReleaseLog {
-    /// Opens a log, or begins one for the stream that `name` makes up.
+    /// Opens a log, or starts one for a stream with the name that `name` returns.
     pub fn open(path: &Path, name: impl FnOnce() -> Result<u128>) -> Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -92,7 +91,7 @@ impl ReleaseLog {
         file.read_to_end(&mut bytes).map_err(Error::file(path, "read"))?;
         let path = path.to_path_buf();
         let mut log = ReleaseLog { file, path, stream: 0, last: Record::default(), length: 0 };
-        // A head that is torn was never synced, and there was no release.
+        // An incomplete head was never synced, so there was no release.
         if !bytes.contains(&b'\n')
             && HEAD.as_bytes().starts_with(&bytes[..bytes.len().min(HEAD.len())])
         {
@@ -109,7 +108,7 @@ impl ReleaseLog {
     fn read_lines(&mut self, bytes: &[u8]) -> Result<()> {
         let refuse = |what: &str| {
             let remedy =
-                format!("{what}: restore it, or begin in another folder with a new budget");
+                format!("{what}: restore it, or start in another folder with a new budget");
             Err(Error::unfit("log of releases", &self.path, remedy))
         };
         let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
@@ -127,7 +126,7 @@ impl ReleaseLog {
             let record = whole.and_then(|line| Record::read(std::str::from_utf8(line).ok()?));
             match record {
                 Some(record) if last.allows(&record) => last = record,
-                Some(_) => return refuse("its numbers go back"),
+                Some(_) => return refuse("its counts decrease"),
                 None if whole.is_none() => break,
                 None => return refuse("a line is damaged"),
             }
@@ -147,10 +146,10 @@ impl ReleaseLog {
         self.stream
     }
 
-    /// Appends a record and syncs it, if it says anything new. After an error it may be called again.
+    /// Appends a record and syncs it, if it differs from the last one. After an error it may be called again.
     pub fn append(&mut self, record: Record) -> Result<()> {
         if !self.last.allows(&record) {
-            let remedy = "it is behind what is in the log: do not use this state";
+            let remedy = "it is behind the log: do not use this state";
             return Err(Error::unfit("record of a release", &self.path, remedy));
         }
         if (record.releases, record.replays) == (self.last.releases, self.last.replays) {
@@ -162,7 +161,7 @@ impl ReleaseLog {
     }
 
     fn append_bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        // What an earlier attempt left half written goes.
+        // Remove what an earlier attempt wrote incompletely.
         let written = self
             .file
             .set_len(self.length)
@@ -244,7 +243,7 @@ mod tests {
             bytes[index] ^= 1;
             std::fs::write(&path, bytes).unwrap();
             let read = open(&path);
-            // Another name is another stream, which the state file tells.
+            // Another name means another stream; the state file is compared with it.
             assert!(read.is_err() || read.unwrap().stream() != 7, "byte {index}");
         }
     }

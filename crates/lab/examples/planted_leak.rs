@@ -1,8 +1,8 @@
-//! A player that shows every reward, with a promise that somebody wrote beside it: not certified, and violated.
+//! A player that reveals every reward, with a guarantee that its author only stated: not certified, and violated.
 //!
 //!     cargo run --release -p reticent-lab --example planted_leak
 //!
-//! Beside it the same budget done right: a rule of one's own behind an aggregator, whose certificate is computed.
+//! For comparison, the correct use of the same budget: a user's rule behind an aggregator, whose certificate is computed.
 
 use reticent::{
     bandit::{Arms, Policy},
@@ -45,7 +45,7 @@ impl Environment for Shop {
     }
 }
 
-/// The leak: whoever gets the next offer learns what the last person did.
+/// The leak: the next offer reveals the last person's reward.
 #[derive(Default)]
 struct ShowsTheLastReward(f64);
 
@@ -68,13 +68,13 @@ fn main() -> Result<()> {
         Ok(Box::new(Shop { arms, noise: FastNoise::seeded(seed) }))
     })?;
 
-    // The promise is the price of noise that this player does not add.
+    // The stated guarantee is that of noise which this player does not add.
     let event = Event::Gaussian { sensitivity: 1.0, sigma: 4.224_788_4 };
     let promise = Guarantee::of(&event, TrustModel::Joint, 1e-6)?;
     let start = |_| Ok(Box::new(ShowsTheLastReward::default()) as Box<dyn Player>);
     let leak = Stepped::new("planted leak".into(), &shop, start).promising(promise);
 
-    // People's data go into the sum, and the rule sees what the sum releases: the certificate is the sum's.
+    // People's data enter the private sum, and the rule sees only its releases, so the certificate is that of the sum.
     let budget = Calibration::Budget { epsilon: 1.0, delta: 1e-6 };
     let sums = PrivateSumParams::new(Domain::regression(2, 1.0, 1.0), Some(rounds), budget);
     let greedy = |release: &Release| {

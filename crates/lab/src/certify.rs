@@ -1,7 +1,7 @@
-//! What each algorithm of an experiment may promise, and where the promise comes from: `reticent certify`, for programs too.
+//! The guarantees of all algorithms of an experiment, computed or stated: the library side of `reticent certify`.
 //!
-//! A guarantee that was computed comes from the aggregator or randomiser that the algorithm runs. One that somebody stated for a player of
-//! their own is shown as not certified; [`crate::audit`] can refute it, and nothing here can confirm it.
+//! A computed guarantee comes from the aggregator or randomiser that the algorithm runs. A guarantee that a user stated for a player of
+//! their own is shown as not certified; [`crate::audit`] can refute it but cannot confirm it.
 
 use std::fmt::Write;
 
@@ -10,24 +10,24 @@ use serde::Serialize;
 
 use crate::{Experiment, contest::Certificate};
 
-/// The promises of an experiment.
+/// The guarantees of an experiment.
 #[derive(Debug, Clone, Serialize)]
 pub struct Certificates {
-    /// One algorithm after the other.
+    /// One entry per algorithm.
     pub algorithms: Vec<Certified>,
 }
 
-/// The promises of one algorithm.
+/// The guarantees of one algorithm.
 #[derive(Debug, Clone, Serialize)]
 pub struct Certified {
     /// The algorithm.
     pub name: String,
-    /// What may be promised, if anything; the weakest promise where people differ.
+    /// The guarantee, if there is one; the weakest one if people have different levels.
     pub guarantee: Option<Guarantee>,
-    /// Promises to single people, where they differ.
+    /// Guarantees of individual people, if they differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub certificates: Vec<Certificate>,
-    /// What a careful reader must know.
+    /// Warnings for the reader.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
@@ -45,7 +45,7 @@ pub fn certify(experiment: &Experiment) -> Certificates {
 }
 
 impl Certified {
-    /// Whether the accountant computed the promise from what the algorithm runs.
+    /// Whether the accountant computed the guarantee from the mechanism that the algorithm runs.
     pub fn is_certified(&self) -> bool {
         let computed = |g: &Guarantee| g.provenance() == Provenance::Computed;
         self.guarantee.as_ref().is_some_and(computed)
@@ -53,7 +53,7 @@ impl Certified {
 }
 
 impl Certificates {
-    /// For a person to read.
+    /// The guarantees as text.
     pub fn table(&self) -> String {
         let mut text = String::new();
         for algorithm in &self.algorithms {

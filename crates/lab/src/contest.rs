@@ -1,16 +1,16 @@
-//! What an experiment compares, whatever the problem: something with a name, a promise, and trials that can be run.
+//! The interface of everything that an experiment compares: a name, a guarantee, and trials that can be run.
 //!
 //! To add a family of problems (a new kind of environment with its own algorithms):
 //! 1. one module that implements [`Family`]: its `[environment]` and `[[algorithm]]` lines, and how they become
 //!    [`Contestant`]s;
-//! 2. one line in `Experiment::parse_with` that says which `environment.kind` it answers to.
+//! 2. one line in `Experiment::parse_with` that selects it by `environment.kind`.
 //!
 //! To add an algorithm to a family: one variant of its algorithm lines, one file with its contestant. Everything else
 //! (threads, files, figures, reports, certificates) is shared.
 //!
-//! **Who may certify.** A contestant's guarantee is computed from the aggregator or randomiser that the contestant itself runs. Only code of this
-//! crate can say so: [`Contestant`] is sealed. A player of your own becomes a contestant through
-//! [`Stepped`](crate::bandits::Stepped), which marks what you promise for it as stated and not checked, or takes the certificate from the
+//! **Who may certify.** A contestant's guarantee is computed from the aggregator or randomiser that the contestant itself runs. Only this
+//! crate can implement [`Contestant`], which is sealed. A player of your own becomes a contestant through
+//! [`Stepped`](crate::bandits::Stepped), which either marks your guarantee as stated and not checked, or takes the guarantee from an
 //! aggregator that it puts between people and your code.
 
 use reticent::privacy::Guarantee;
@@ -18,84 +18,84 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Result, attack::Attack, trial::Trial};
 
-/// Keeps [`Contestant`] to the types of this crate, whose guarantees come from what they run.
+/// Restricts [`Contestant`] to the types of this crate, whose guarantees are computed from the mechanism they run.
 pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
 /// One algorithm in one environment, ready to run.
 pub trait Contestant: sealed::Sealed + Send + Sync {
-    /// What the report calls it.
+    /// Its name in the report.
     fn name(&self) -> &str;
 
-    /// What may be promised of a run, if the accountant can say; the weakest promise where people differ.
+    /// The guarantee of a run, if the accountant can compute one; the weakest one if people have different levels.
     fn guarantee(&self) -> Option<&Guarantee>;
 
-    /// Promises to single people or agents, where they differ.
+    /// Guarantees of individual people or agents, if they differ.
     fn certificates(&self) -> &[Certificate] {
         &[]
     }
 
-    /// What a careful reader must know: uncertified bonuses, assumptions, why a default was chosen.
+    /// Remarks for the reader: uncertified bonuses, assumptions, reasons for defaults.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What theory says of the regret after so many rounds, to stand beside the measured one: the same theorems in the
-    /// same order whatever the number of rounds.
+    /// Theoretical bounds on the regret after the given number of rounds, shown beside the measured regret: the same theorems in the same
+    /// order for any number of rounds.
     fn bounds(&self, _rounds: u64) -> Vec<Bound> {
         Vec::new()
     }
 
-    /// How the mechanism behind its promises can be attacked: see [`crate::attack`].
+    /// Attacks on the mechanism behind its guarantee: see [`crate::attack`].
     fn attacks(&self) -> &[Attack] {
         &[]
     }
 
-    /// How the very player that a trial runs can be attacked, where the contestant promises something: see [`crate::attack::player`].
+    /// Attacks on the player that a trial runs, if the contestant has a guarantee: see [`crate::attack::player`].
     fn player_attacks(&self) -> Result<Vec<Attack>> {
         Ok(Vec::new())
     }
 
-    /// The measure of its trials that stands first in tables and figures, before the regret.
+    /// The measure that tables and figures show first, before the regret.
     fn headline(&self) -> Option<&'static str> {
         None
     }
 
-    /// A hash of data that were read from elsewhere and determine a trial too; stored results of other data are not used.
+    /// A hash of external data that a trial depends on; stored results for other data are not used.
     fn data_hash(&self) -> u64 {
         0
     }
 
-    /// A file that a trial leaves behind beside its results: without it the trial counts as not done.
+    /// A file that a trial writes beside its results; if it is missing, the trial is run again.
     fn leaves(&self, _trial: u64) -> Option<std::path::PathBuf> {
         None
     }
 
-    /// An error if this trial cannot be run, found before anybody's first trial.
+    /// An error if this trial cannot be run; checked before any trial starts.
     fn runnable(&self, _seed: u64, _trial: u64) -> Result<()> {
         Ok(())
     }
 
-    /// One trial. Everything random follows from `seed` and `trial`; the regret is recorded after each of the
+    /// One trial. All randomness is determined by `seed` and `trial`; the regret is recorded after each of the
     /// rising `checkpoints`, the last of which is the experiment's number of rounds.
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial>;
 }
 
-/// A family of problems: the lines of its TOML files, and what they mean.
+/// A family of problems: the tables of its TOML files and how they become contestants.
 pub trait Family {
     /// The `[environment]` table.
     type Environment: Serialize + DeserializeOwned;
     /// One `[[algorithm]]` table.
     type Algorithm: Serialize + DeserializeOwned;
 
-    /// An environment that has been checked, and read if it lies in a file: what all algorithms share.
+    /// An environment that has been checked, and read if it is a file; shared by all algorithms.
     type Setting;
 
-    /// The environment with what may be known of it, or what stands in its way.
+    /// Checks the environment; an error names what is wrong with it.
     fn setting(rounds: u64, environment: &Self::Environment) -> Result<Self::Setting>;
 
-    /// One algorithm in it, or what stands in its way.
+    /// One algorithm in the environment; an error names what is wrong with it.
     fn contestant(
         setting: &Self::Setting,
         algorithm: &Self::Algorithm,
@@ -104,19 +104,19 @@ pub trait Family {
 
 /// One algorithm in one environment.
 pub struct Cell {
-    /// What the report calls it: the algorithm, and the environment where there are several.
+    /// Its name in the report: the algorithm, and the environment if there are several.
     pub name: String,
-    /// What is run.
+    /// The contestant.
     pub contestant: Box<dyn Contestant>,
-    /// Where in the grid it stands.
+    /// Its position in the grid.
     pub labels: Vec<Label>,
-    /// What all points of its grid have in common: the name that was given, or the kind.
+    /// The name that all points of its grid share: the given name, or the kind.
     pub series: String,
-    /// Under which hash its finished trials are stored.
+    /// The hash under which its finished trials are stored.
     pub(crate) key: u128,
 }
 
-/// Where in a grid an algorithm stands: one of the values of a list.
+/// A coordinate of a grid: one value of a key that has a list of values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Label {
     /// The key that has a list.
@@ -125,25 +125,25 @@ pub struct Label {
     pub value: String,
 }
 
-/// A promise to some people.
+/// The guarantee of some people.
 #[derive(Debug, Clone, Serialize)]
 pub struct Certificate {
-    /// To whom.
+    /// The people.
     pub whom: String,
-    /// What is promised.
+    /// Their guarantee.
     pub guarantee: Guarantee,
 }
 
-/// A theorem's number.
+/// The value of a theorem's bound.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bound {
-    /// Which theorem, and what it speaks of.
+    /// The theorem, and the quantity it bounds.
     pub theorem: String,
-    /// Whether regret cannot be above it or cannot be below it.
+    /// Upper or lower bound.
     pub side: Side,
     /// Its value.
     pub value: f64,
-    /// The regret nobody can exceed; an upper bound at or above it says nothing.
+    /// The largest possible regret; an upper bound at or above it is vacuous.
     pub trivial: f64,
 }
 
@@ -158,7 +158,7 @@ pub enum Side {
 }
 
 impl Bound {
-    /// An upper bound above what anybody could lose.
+    /// Whether it is an upper bound that is not below the largest possible regret.
     pub fn is_vacuous(&self) -> bool {
         self.side == Side::Upper && self.value >= self.trivial
     }

@@ -1,4 +1,4 @@
-//! A file of numbers with a line of names: CSV, read strictly. What cannot be used is named by line and column.
+//! A strict reader of CSV files: a line of column names, then numbers. Errors name line and column.
 //!
 //! [`Table`] holds a whole file; [`Rows`] reads a line at a time, so that a file may be larger than memory.
 
@@ -55,7 +55,7 @@ impl Rows {
         &self.names
     }
 
-    /// The place of a column.
+    /// The index of a column.
     pub(crate) fn column(&self, name: &str) -> Result<usize> {
         place_of(&self.names, name, &self.path)
     }
@@ -99,7 +99,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     Error::Unreadable { path: path.to_path_buf(), reason: error.to_string() }
 }
 
-/// The cells of a line, quoted or not; nothing where a quotation mark is never closed.
+/// The cells of a line, quoted or not; `None` if a quotation mark is never closed.
 fn cells(line: &str) -> Option<Vec<String>> {
     let mut cells = vec![String::new()];
     let mut quoted = false;
@@ -120,7 +120,7 @@ pub(crate) fn unusable(path: &Path, reason: String) -> Error {
 }
 
 fn unclosed(path: &Path, line: usize) -> Error {
-    unusable(path, format!("line {line} has a quotation mark too many"))
+    unusable(path, format!("line {line} has an unclosed quotation mark"))
 }
 
 /// The columns' names, from the first line.
@@ -141,7 +141,7 @@ fn names(first: &str, number: usize, path: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The place of a column that is used. Columns that are not may have no name, or that of another.
+/// The index of a column that is used. Unused columns may have no name or a repeated name.
 fn place_of(names: &[String], name: &str, path: &Path) -> Result<usize> {
     let mut places = (0..names.len()).filter(|&place| names[place] == name);
     let Some(place) = places.next() else {
@@ -159,7 +159,7 @@ fn place_of(names: &[String], name: &str, path: &Path) -> Result<usize> {
     if let Some(other) = places.next() {
         let (one, other) = (place + 1, other + 1);
         let reason = format!(
-            "columns {one} and {other} are both named {name:?}: give every column that is used a name of its own"
+            "columns {one} and {other} are both named {name:?}: give every column that is used a different name"
         );
         return Err(unusable(path, reason));
     }
@@ -180,8 +180,7 @@ fn header<'a>(
 }
 
 impl Table {
-    /// The features, and the label behind them. By default the label is the last column and the features are all the others, but
-    /// for the one that is `besides`.
+    /// The features, followed by the label. By default the label is the last column and the features are all others except `besides`.
     pub(crate) fn with_label(
         text: &str,
         path: &Path,
@@ -208,13 +207,12 @@ impl Table {
             && (label == besides || wanted.iter().any(|name| name == besides))
         {
             let reason = format!(
-                "{besides:?} holds people's levels and cannot be a feature or the label: a level must not depend on what it protects"
+                "{besides:?} holds people's levels and cannot be a feature or the label: a level must not depend on the data it protects"
             );
             return Err(bad(reason));
         }
         if wanted.is_empty() || wanted.contains(&label) {
-            let reason =
-                format!("give at least one feature, and not {label:?}, which is the label");
+            let reason = format!("give at least one feature other than the label {label:?}");
             return Err(bad(reason));
         }
         if let Some(index) =
@@ -226,7 +224,7 @@ impl Table {
         Table::parse(text, path, Some(&wanted), false)
     }
 
-    /// One column, in which infinity may stand.
+    /// One column, in which infinity is allowed.
     pub(crate) fn column(text: &str, path: &Path, name: &str) -> Result<Vec<f64>> {
         let table = Table::parse(text, path, Some(&[name.to_string()]), true)?;
         Ok(table.rows.into_iter().flatten().collect())
@@ -247,7 +245,7 @@ impl Table {
             }
             let value = |&column: &usize| {
                 let cell = &cells[column];
-                // Only who writes it in letters asks for nothing: 1e999 is a slip.
+                // Infinity must be written as a word ("inf"): a number such as 1e999 is taken for a mistake.
                 let spelt = || ["inf", "infinity"].contains(&cell.to_lowercase().as_str());
                 let usable = |value: &f64| value.is_finite() || infinity && spelt();
                 let number_of = cell.parse::<f64>().ok().filter(usable);
@@ -289,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_are_not_used_need_no_name_of_their_own() {
-        // What pandas writes by default: the index without a name in front.
+    fn unused_columns_need_no_unique_name() {
+        // The format that pandas writes by default: first the index, without a name.
         let table = parse(",a,b,b,y\n0,1,x,x,2\n1,3,x,x,4\n", Some(&["a", "y"])).unwrap();
         assert_eq!(table.rows, [[1.0, 2.0], [3.0, 4.0]]);
         let path = Path::new("people.csv");
@@ -303,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named_by_line_and_column() {
+    fn errors_name_line_and_column() {
         let refuse = |text: &str, words: &[&str]| {
             let error = parse(text, None).unwrap_err();
             assert!(words.iter().all(|word| error.contains(word)), "{error}");
@@ -316,7 +314,7 @@ mod tests {
         refuse("a,y\n1,NaN\n", &["line 2", "NaN"]);
         refuse("a,y\n1,1e999\n", &["line 2", "1e999"]);
         refuse("a,y\n1,\"2\n", &["line 2", "quotation mark"]);
-        refuse("a,a\n1,2\n", &["columns 1 and 2", "name of its own"]);
+        refuse("a,a\n1,2\n", &["columns 1 and 2", "different name"]);
         refuse(",a\n1,2\n", &["column 1 has no name", "pandas", "`features`"]);
         refuse(",\n1,2\n", &["line 1 has no names"]);
         refuse(",0,1\n0,1,2\n", &["first line holds numbers"]);

@@ -1,29 +1,29 @@
-//! The one error type of the laboratory.
+//! The error type of the laboratory.
 
 use std::path::{Path, PathBuf};
 
 /// Shorthand for a result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong around an experiment.
+/// The errors of an experiment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The core refused a parameter.
     #[error(transparent)]
     Core(#[from] reticent::Error),
-    /// An experiment file does not say what it should.
+    /// An experiment file is not valid.
     #[error("{reason}")]
     Experiment {
         /// Field, line and remedy as the parser gives them.
         reason: String,
     },
-    /// Where in the experiment something went wrong.
+    /// An error with its place in the experiment.
     #[error("{place}{source}")]
     At {
         /// Line and table, or algorithm and trial.
         place: String,
-        /// What.
+        /// The error.
         source: Box<Error>,
     },
     /// A file could not be read.
@@ -44,19 +44,19 @@ pub enum Error {
     },
     /// A run was stopped from outside.
     #[error(
-        "stopped: {} of {} trials are finished and kept in {folder} ({}); the same run goes on where it stopped",
+        "stopped: {} of {} trials are finished and kept in {folder} ({}); the same run continues where it stopped",
         .finished.iter().map(|(_, done, _)| done).sum::<usize>(),
         .finished.iter().map(|(.., all)| all).sum::<usize>(),
         .finished.iter().map(|(name, done, all)| format!("{name}: {done} of {all}")).collect::<Vec<_>>().join("; "),
         folder = .folder.display()
     )]
     Stopped {
-        /// Of each algorithm: its name, trials that are finished, trials in all.
+        /// For each algorithm: its name, finished trials, all trials.
         finished: Vec<(String, usize, usize)>,
         /// Where they are kept.
         folder: PathBuf,
     },
-    /// A trial was told to stop before its last round.
+    /// A trial was stopped before its last round.
     #[error("the trial was stopped before its last round")]
     Interrupted,
     /// A figure could not be drawn.
@@ -66,7 +66,7 @@ pub enum Error {
     Figure {
         /// The figure.
         title: String,
-        /// The drawing library's words.
+        /// The message of the drawing library.
         reason: String,
     },
 }
@@ -85,7 +85,7 @@ impl Error {
         Error::Experiment { reason: reason.into() }
     }
 
-    /// The same error with where it happened; what says so already stays as it is.
+    /// The same error with the place where it happened, unless it names one already.
     pub(crate) fn at(self, line: Option<usize>, place: &str) -> Self {
         if let Error::At { .. } = self {
             return self;

@@ -1,4 +1,4 @@
-//! What several trials say: mean, median, 95th percentile, an interval for the mean, and how many trials are stuck.
+//! Statistics over several trials: mean, median, 95th percentile, an interval for the mean, and the number of stuck trials.
 //!
 //! **The interval of 95 % for the mean** of n trials is Student's, taken on the logarithm of the mean where no trial is negative:
 //!
@@ -8,51 +8,52 @@
 //! mean +- t se                                                              (otherwise)
 //! ```
 //!
-//! They agree where the error is small beside the mean, and beside its distance from 1. A share's interval never leaves [0, 1]. Where it is not, because a few trials lose far more than the others, the first never
-//! goes below zero and reaches further up, which is where the mean of such trials is missed; the tests compare how often both hold the mean.
-//! Resampling few trials (the percentile bootstrap) holds it less often than either. No interval knows of trials that are rare
-//! and were not met: hence the percentile and the stuck trials beside it.
+//! The three agree if the error is small compared with the mean and with its distance from 1. The interval of a share stays within [0, 1].
+//! If the error is large, because a few trials lose far more than the others, the first interval stays above zero and extends further up,
+//! which is the side on which the mean of such trials is missed; the tests compare how often each interval contains the mean. Resampling
+//! few trials (the percentile bootstrap) contains it less often than either. No interval accounts for rare trials that did not occur, so
+//! the percentile and the number of stuck trials are reported too.
 //!
 //! **Quantiles** are interpolated between order statistics (Hyndman and Fan's type 7): with fewer than 20 trials the 95th percentile lies between
 //! the two worst.
 //!
-//! **A trial is stuck** if it lost in the second half of its rounds at least half as much a round as in the first tenth, and in all at least
-//! twice the median of the algorithm's trials. Regret that grows as n^a has the first ratio 0.19 for a = 1/2 and 0.46 for a = 3/4, and 1 for a
-//! policy that stopped learning; the second condition leaves out problems in which everybody keeps losing. If most trials
-//! stop learning the median shows it. Fewer than three trials are not compared.
+//! **A trial is stuck** if its loss per round in the second half of its rounds is at least half of that in the first tenth, and its total
+//! loss is at least twice the median of the algorithm's trials. Regret that grows as n^a has the first ratio 0.19 for a = 1/2 and 0.46 for
+//! a = 3/4, and 1 for a policy that stopped learning; the second condition excludes problems in which every trial keeps losing. If most
+//! trials stop learning, the median shows it. Fewer than three trials are not compared.
 
 use reticent::special::incomplete_beta;
 use serde::Serialize;
 
 use crate::trial::Checkpoint;
 
-/// Late losses a round of a stuck trial, in early ones, at least.
+/// The least ratio of late to early losses per round in a stuck trial.
 const STUCK_SLOPE: f64 = 0.5;
-/// What a stuck trial loses, in medians, at least.
+/// The least total loss of a stuck trial, in units of the median.
 const STUCK_REGRET: f64 = 2.0;
 
-/// What several trials say of one number.
+/// Statistics of one number over several trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
     /// Its standard error; zero for a single trial, where it is unknown.
     pub standard_error: f64,
-    /// Over how many trials.
+    /// The number of trials.
     pub trials: usize,
-    /// Half of the trials are below it.
+    /// The median.
     pub median: f64,
-    /// 95 % of the trials are below it.
+    /// The 95th percentile.
     pub percentile_95: f64,
-    /// Lower and upper end of the interval of 95 % for the mean; nobody knows it from a single trial.
+    /// Lower and upper end of the interval of 95 % for the mean; `None` for fewer than three trials.
     pub interval_95: Option<(f64, f64)>,
-    /// Of a regret: trials that stopped learning.
+    /// For a regret: the number of trials that stopped learning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stuck_trials: Option<usize>,
 }
 
 impl Estimate {
-    /// What these values, one a trial, say.
+    /// Statistics of these values, one per trial.
     pub fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -71,7 +72,7 @@ impl Estimate {
         }
     }
 
-    /// What these shares, each from 0 to 1, say.
+    /// Statistics of these shares, each from 0 to 1.
     pub fn of_shares(values: &[f64]) -> Self {
         let estimate = Estimate::of(values);
         let Estimate { mean, standard_error, .. } = estimate;
@@ -87,13 +88,13 @@ impl Estimate {
         Estimate { interval_95: estimate.interval_95.map(interval), ..estimate }
     }
 
-    /// The interval for a band around a line; the value itself where nothing is known.
+    /// The interval for a band around a line; the mean itself if there is no interval.
     pub(crate) fn band(&self) -> (f64, f64) {
         self.interval_95.unwrap_or((self.mean, self.mean))
     }
 }
 
-/// How many trials of these regrets are stuck, to stand behind a name; nothing where none is.
+/// The number of stuck trials as a suffix of a name; empty if there are none.
 pub(crate) fn stuck_words<'a>(regrets: impl IntoIterator<Item = &'a Estimate>) -> String {
     let (mut stuck, mut trials) = (0, 0);
     for regret in regrets {
@@ -103,8 +104,8 @@ pub(crate) fn stuck_words<'a>(regrets: impl IntoIterator<Item = &'a Estimate>) -
     if stuck > 0 { format!(", {stuck} of {trials} stuck") } else { String::new() }
 }
 
-/// The interval of 95 % for the mean, or nothing for fewer than three values: Student's factor is 12.7 for two, and the interval would
-/// leave what is possible.
+/// The interval of 95 % for the mean, or `None` for fewer than three values: for two, Student's factor is 12.7 and the interval would
+/// exceed the possible range.
 fn interval(values: &[f64], mean: f64, standard_error: f64) -> Option<(f64, f64)> {
     let degrees = values.len().checked_sub(1).filter(|&degrees| degrees > 1)? as f64;
     let half = student(degrees) * standard_error;
@@ -155,7 +156,7 @@ pub fn stuck(curves: &[&[Checkpoint]]) -> Vec<bool> {
     curves.iter().map(one).collect()
 }
 
-/// Between two recorded rounds the regret is taken to grow evenly.
+/// The regret after a round, interpolated linearly between the recorded rounds.
 fn regret_after(curve: &[Checkpoint], round: f64) -> f64 {
     let (mut at, mut regret) = (0.0, 0.0);
     for point in curve {
@@ -186,12 +187,12 @@ mod tests {
         let (low, high) = four.interval_95.unwrap();
         assert!((low - 4.0 * (-half / 4.0).exp()).abs() < 1e-9 && low > 0.0);
         assert!((high - 4.0 * (half / 4.0).exp()).abs() < 1e-9);
-        // Where values may be negative it is Student's own.
+        // If values may be negative, it is Student's interval.
         let (low, high) = Estimate::of(&[-1.0, 0.0, 1.0]).interval_95.unwrap();
         assert!((low + 4.302_652_729_911_275 / 3.0_f64.sqrt()).abs() < 1e-6);
         assert!((high + low).abs() < 1e-12);
         assert_eq!(Estimate::of(&[0.0; 3]).interval_95, Some((0.0, 0.0)));
-        // Of two numbers it would be of no use: 12.7 standard errors, and beyond what is possible.
+        // Two numbers give no interval: it would have 12.7 standard errors and exceed the possible range.
         assert_eq!(Estimate::of(&[1.0, 2.0]).interval_95, None);
         // A figure's band has the same ends, however far they are from the mean.
         let wide = Estimate::of(&[1.0, 1.0, 1.0, 100.0]);
@@ -202,7 +203,8 @@ mod tests {
         assert!(Estimate::of(&[]).median.is_nan());
     }
 
-    /// How often this interval, Student's and the percentile bootstrap hold the mean of n numbers, and how often Student's goes below zero.
+    /// How often this interval, Student's and the percentile bootstrap contain the mean of n numbers, and how often Student's goes below
+    /// zero.
     fn coverage(n: usize, truth: f64, draw: fn(&mut FastNoise) -> f64) -> [f64; 4] {
         const SAMPLES: usize = 2000;
         let mut noise = FastNoise::seeded(3);
@@ -232,13 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_holds_the_mean_more_often_than_students_and_the_bootstraps() {
+    fn the_interval_contains_the_mean_more_often_than_students_and_the_bootstraps() {
         // 0.95 deviates by 0.0049 in 2000 samples: five of them are a false alarm of 3e-7.
         let [ours, student, bootstrap, _] =
             coverage(8, 10.0, |noise| 10.0 + noise.standard_normal());
         assert!((ours - 0.95).abs() < 0.025 && (student - 0.95).abs() < 0.025, "{ours} {student}");
         assert!(bootstrap < 0.91, "{bootstrap}");
-        // Skewed: exponential. Student's goes below zero in three samples of four, and neither of the others holds the mean.
+        // Skewed: exponential. Student's goes below zero in three samples of four, and neither of the others contains the mean often
+        // enough.
         let [ours, student, bootstrap, below] =
             coverage(4, 1.0, |noise| -(1.0 - noise.uniform()).ln());
         assert!(ours > 0.92, "{ours}");
@@ -246,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_of_an_accuracy_stays_between_0_and_1_and_holds_the_mean() {
+    fn the_interval_of_an_accuracy_stays_between_0_and_1_and_contains_the_mean() {
         let (mut noise, mut held, mut outside) = (FastNoise::seeded(4), 0.0, 0);
         // Near the end of its range, and skewed: 1 minus a tenth of an exponential, of mean 0.9.
         let mut draw = || (1.0 + 0.1 * (1.0 - noise.uniform()).ln()).max(0.0);
@@ -260,7 +263,7 @@ mod tests {
         }
         // 0.95 deviates by 0.0049: five of them are a false alarm of 3e-7.
         assert!(held > 0.925 && outside > 500, "{held} {outside}");
-        // Where the error is small all agree.
+        // If the error is small, all intervals agree.
         let (near, plain) = ([0.5, 0.5001, 0.4999], [0.5001, 0.5, 0.4999]);
         let ends =
             [Estimate::of_shares(&near), Estimate::of(&plain)].map(|e| e.interval_95.unwrap());
@@ -292,10 +295,10 @@ mod tests {
         assert_eq!(count(all(vec![curve(|n| 0.1 * n), curve(late)])), 2);
         // Unlucky but learning: five times the median, and falling losses.
         assert_eq!(count(all(vec![healthy(7.0), curve(|n| 0.5 * n.powf(0.75))])), 0);
-        // Everybody keeps losing, as where no linear policy is right; a little more is not stuck.
+        // If all trials keep losing, as when no linear policy is right, a slightly larger loss is not stuck.
         let linear = |scale: f64| curve(move |n| scale * n);
         assert_eq!(count(vec![linear(0.1), linear(0.11), linear(0.12), linear(0.15)]), 0);
-        // Two trials have no median to be compared with, and losing nothing is not losing.
+        // Two trials are too few for a comparison, and trials without losses are not stuck.
         assert_eq!(count(vec![healthy(1.0), linear(1.0)]), 0);
         assert_eq!(count(vec![curve(|_| 0.0), curve(|_| 0.0), curve(|_| 0.0)]), 0);
     }

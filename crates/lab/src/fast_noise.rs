@@ -1,4 +1,4 @@
-//! Fast seeded noise for simulations: repeatable, and worthless as protection.
+//! Fast seeded noise for simulations: repeatable, and without any protection.
 //!
 //! Bits come from xoshiro256++ (Blackman and Vigna 2021), normals from the ziggurat of Marsaglia and Tsang (2000)
 //! in Doornik's form (2005): 256 strips of equal area under `exp(-x^2 / 2)`, of which 99 in 100 draws need one
@@ -6,7 +6,7 @@
 //! variance is too large by less than one part in 10^4, and exact below. Discrete Laplaces are differences of two
 //! geometric variates at every scale.
 //!
-//! **Guarantee.** None: whoever knows the seed knows the noise. [`Noise::PROTECTS_PEOPLE`] is false.
+//! **Guarantee.** None: anybody who knows the seed can reproduce the noise. [`Noise::PROTECTS_PEOPLE`] is false.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The least sigma for which a rounded normal stands in for the exact law.
+/// The least sigma for which a rounded normal replaces the exact law.
 const LEAST_ROUNDED_SIGMA: u64 = 32;
 
 /// A seeded source of noise for experiments.
@@ -137,7 +137,7 @@ const LAST_EDGE: f64 = 3.654_152_885_361_008_8;
 const STRIP_AREA: f64 = 0.004_928_673_233_992_336;
 
 struct Ziggurat {
-    /// Right edges from the widest strip to the narrowest; strip 0 is as wide as its area makes it.
+    /// Right edges from the widest strip to the narrowest; the width of strip 0 follows from its area.
     edges: [f64; 257],
     /// The part of each strip that lies wholly under the curve.
     core: [f64; 256],

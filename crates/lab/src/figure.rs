@@ -1,7 +1,6 @@
 //! Figures: lines with bands on linear or logarithmic axes, or values with intervals in named rows, as self-contained SVG and as PNG.
 //!
-//! Values are mapped to the plane here (a logarithmic axis draws `log10`), so that the drawing library only
-//! ever sees plain coordinates.
+//! Values are mapped to the plane here (a logarithmic axis draws `log10`), so that the drawing library only gets plain coordinates.
 
 use std::sync::Once;
 
@@ -16,7 +15,7 @@ use plotters::{
 
 use crate::{Error, Result};
 
-/// What an axis shows.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Equal steps are equal differences.
@@ -30,11 +29,11 @@ pub enum Scale {
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
-    /// What was measured.
+    /// A solid line, for measurements.
     Solid,
-    /// What theory says, or a level to compare with.
+    /// A dashed line, for theory or a reference level.
     Dashed,
-    /// Thin, beside the line it belongs to.
+    /// A thin line that belongs to another one.
     Dotted,
     /// A triangle at each point.
     Marks,
@@ -45,9 +44,9 @@ pub enum Line {
 /// One line of a figure.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// What the legend, or the row, calls it; nothing for what belongs to another line.
+    /// The name in the legend or of the row; empty for a line that belongs to another one.
     pub name: String,
-    /// Which colour of the palette, so that the same thing has the same colour in every figure.
+    /// The index of the colour, so that an algorithm has the same colour in every figure.
     pub colour: usize,
     /// How pale, from 0 to 1: the points of one grid are shades of one colour.
     pub paleness: f64,
@@ -59,14 +58,14 @@ pub struct Series {
     pub band: Vec<(f64, f64)>,
 }
 
-/// A figure with its words.
+/// A figure with its labels.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// Stands above the drawing.
+    /// The title.
     pub title: String,
-    /// What runs to the right, and how.
+    /// The label and scale of the horizontal axis.
     pub x: (String, Scale),
-    /// What runs upwards, and how.
+    /// The label and scale of the vertical axis.
     pub y: (String, Scale),
     /// The lines, in legend order.
     pub series: Vec<Series>,
@@ -87,7 +86,7 @@ const COLOURS: [RGBColor; 9] = [
 
 const WIDTH: u32 = 860;
 const HEIGHT: u32 = 450;
-/// Names in one row of the legend at most, the width of a letter, and the height of a row.
+/// The largest number of names in one row of the legend, the width of a letter, and the height of a row.
 const LEGEND_COLUMNS: usize = 3;
 const LETTER: usize = 8;
 const LEGEND_ROW: u32 = 24;
@@ -101,7 +100,7 @@ fn colour(series: &Series) -> RGBColor {
     RGBColor(shade(red), shade(green), shade(blue))
 }
 
-/// Labels of an axis at most.
+/// The largest number of labels of an axis.
 const MOST_TICKS: usize = 9;
 
 impl Scale {
@@ -113,7 +112,7 @@ impl Scale {
         placed.is_finite().then_some(placed)
     }
 
-    /// Where an axis from `low` to `high` has labels: round numbers, on a logarithmic axis decades, or 1, 2 and 5 of each where
+    /// The positions of labels on an axis from `low` to `high`: round numbers, on a logarithmic axis decades, or 1, 2 and 5 of each where
     /// there is room.
     fn ticks(self, (low, high): (f64, f64)) -> Vec<f64> {
         let steps = |step: f64| {
@@ -149,7 +148,7 @@ impl Scale {
         match value.abs() {
             size if size < 1e-9 && self == Scale::Linear => "0".into(),
             size if (1e-3..1e5).contains(&size) => {
-                // Twelve digits hide what the logarithm lost.
+                // Twelve digits hide the rounding error of the logarithm.
                 format!("{}", format!("{value:.11e}").parse::<f64>().unwrap_or(value))
             }
             _ => {
@@ -160,12 +159,12 @@ impl Scale {
     }
 }
 
-/// An axis whose labels are ours.
+/// An axis with labels of our own.
 #[derive(Clone)]
 struct Axis {
     scale: Scale,
     range: (f64, f64),
-    /// Of the rows, where it has rows.
+    /// The names of the rows, if it has rows.
     names: Vec<String>,
 }
 
@@ -198,7 +197,7 @@ impl ValueFormatter<f64> for Axis {
     }
 }
 
-/// A drawing is made this much larger than its PNG, and each of its points is the mean of a square: lines without steps.
+/// The drawing is rendered this many times larger than the PNG and averaged over squares, which gives smooth lines.
 const OVERSAMPLING: u32 = 2;
 /// Points of the PNG for each unit of the SVG, so that it is sharp in print.
 const SHARPNESS: u32 = 2;
@@ -230,7 +229,7 @@ impl Figure {
         Error::Figure { title: self.title.clone(), reason }
     }
 
-    /// What the legend explains: rows have their names beside them.
+    /// The entries of the legend; rows are labelled beside them instead.
     fn legend(&self) -> impl Iterator<Item = &Series> {
         let explained = |series: &&Series| !series.name.is_empty() && series.line != Line::Interval;
         self.series.iter().filter(explained)
@@ -254,7 +253,7 @@ impl Figure {
         (WIDTH, self.height() + LEGEND_ROW * rows)
     }
 
-    /// Of the drawing without its legend: rows need no more than they are.
+    /// The height of the drawing without its legend; with rows it depends on their number.
     fn height(&self) -> u32 {
         match self.y.1 {
             Scale::Rows => 120 + 34 * self.rows().len() as u32,
@@ -262,7 +261,7 @@ impl Figure {
         }
     }
 
-    /// Room for what stands left of the vertical axis.
+    /// The width of the labels left of the vertical axis.
     fn label_area(&self) -> u32 {
         let longest = self.rows().iter().map(|name| name.chars().count()).max().unwrap_or(0);
         match self.y.1 {
@@ -271,7 +270,7 @@ impl Figure {
         }
     }
 
-    /// Draws on anything; all sizes are in units of so many of its points.
+    /// Draws on any backend; all sizes are multiplied by `unit`.
     fn draw<B: DrawingBackend>(
         &self,
         area: &DrawingArea<B, Shift>,
@@ -279,7 +278,7 @@ impl Figure {
     ) -> std::result::Result<(), String> {
         static FONT: Once = Once::new();
         FONT.call_once(|| {
-            // What an unreadable font would break is said by the drawing itself.
+            // Drawing reports an unreadable font by itself.
             let _ = register_font("sans-serif", FontStyle::Normal, notosans::REGULAR_TTF);
         });
         let say = |error: &dyn std::fmt::Display| error.to_string();
@@ -371,7 +370,7 @@ impl Figure {
                 }
             }
         }
-        // The legend stands below the drawing, where it hides nothing.
+        // The legend is below the drawing, where it hides nothing.
         for (index, series) in self.legend().enumerate() {
             let x = 16 + (index % columns) as i32 * (WIDTH as i32 / columns as i32);
             let y = (index / columns) as i32 * LEGEND_ROW as i32;
@@ -436,8 +435,8 @@ fn place(series: &Series, x_scale: Scale, y_scale: Scale) -> Vec<(f64, f64, f64,
     series.points.iter().enumerate().filter_map(place).collect()
 }
 
-/// The range of the lines, and of their bands as far as half that range beyond: a band that is wider is cut at the edge of the drawing, or lines
-/// over few trials would be flattened by what is not known of them.
+/// The range of the lines, extended for their bands by at most half that range. Wider bands are cut at the edge of the drawing; otherwise
+/// the wide bands of few trials would flatten the lines.
 fn range_with_bands(placed: &[Vec<(f64, f64, f64, f64)>]) -> Option<(f64, f64)> {
     let all = || placed.iter().flatten();
     let (low, high) = range(all().map(|point| point.1), 0.0)?;

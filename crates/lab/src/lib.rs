@@ -1,24 +1,25 @@
 //! # reticent-lab
 //!
 //! Everything around the algorithms: simulation noise, demonstrations, benchmarks, figures and reports.
-//! Nothing deployed needs it, so nothing deployed can reach its seeded noise.
+//! Deployed code does not link this crate, so it cannot use its seeded noise.
 //!
-//! | room | what lives there |
+//! | module | contents |
 //! | --- | --- |
-//! | [`environment`] | which arms there are, what they are worth, and the rewards |
+//! | [`constants`] | the constants that publications print, as parameters of core's learners: `paper` mode |
+//! | [`environment`] | arms, their expected values, and rewards |
 //! | [`simulate`] | a policy played against an environment, round by round or in blocks |
-//! | [`trial`] | one trial: its seeds, the rounds at which it is looked at, what comes of it |
-//! | [`attack`] | how a promise of privacy is attacked, and what the attack proves |
-//! | [`contest`] | what an experiment compares: a name, a promise, trials; families of problems |
+//! | [`trial`] | one trial: its seeds, its checkpoints, its results |
+//! | [`attack`] | attacks on privacy guarantees, and the bounds they prove |
+//! | [`contest`] | the common interface of everything an experiment compares; families of problems |
 //! | [`bandits`], [`gradients`], [`safe`], [`losses`] | the families: linear bandits, online learning from gradients, safe coordinators, bandits over convex sets |
 //! | [`offline`] | the value of a policy estimated from a log |
-//! | [`experiment`] | a file with an environment and algorithms, run: grids, threads, stored trials |
+//! | [`experiment`] | experiments from TOML files: grids, threads, stored trials |
 //! | [`estimate`], [`summary`] | trials -> means with intervals -> tables, figures and files |
 //! | [`figure`], [`report`] | drawings; pages |
-//! | [`certify`], [`audit`] | what each algorithm may promise; every promise attacked |
+//! | [`certify`], [`audit`] | the guarantee of each algorithm; audits that attack it |
 //! | [`papers`] | the experiments of the papers, with a verdict on each claim |
-//! | [`mod@bench`] | the figures that the README quotes |
-//! | `csv`, `lines` | tables and TOML files, with the line of what is wrong in them |
+//! | [`mod@bench`] | the benchmark figures of the README |
+//! | `csv`, `lines` | tables and TOML files, with errors that name the line |
 //! | `fast_noise`, `parallel`, `watch`, `error` | seeded noise; threads; progress and interruption; the error type |
 
 pub mod attack;
@@ -26,6 +27,7 @@ pub mod audit;
 pub mod bandits;
 pub mod bench;
 pub mod certify;
+pub mod constants;
 pub mod contest;
 mod csv;
 pub mod environment;
@@ -55,7 +57,7 @@ pub use fast_noise::FastNoise;
 pub use lines::parse_lines;
 pub use watch::{Standing, Watch};
 
-// What the pages show is compiled and run with the tests.
+// The code in the documentation pages is compiled and run with the tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 mod readme {}

@@ -1,11 +1,11 @@
-//! Files of TOML lines: what a parser refuses, with its line and the nearest word that would do.
+//! Parsing of TOML files with errors that name the line and suggest the nearest known word.
 
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use crate::{Error, Result};
 
-/// What the file says, or the line that stands in the way and what is wrong with it.
+/// Deserialises a file; an error names the line and what is wrong with it.
 ///
 /// ```
 /// #[derive(serde::Deserialize)]
@@ -20,7 +20,7 @@ pub fn parse_lines<T: DeserializeOwned>(text: &str) -> Result<T> {
     let lines = toml::from_str(text).map_err(|error| {
         let message = error.message().lines().next().unwrap_or_default();
         let at = error.span().map(|span| span.start.min(text.len()));
-        // Where the parser forgot where in a table it was, the value is looked for below.
+        // If the parser reports no position within a table, the value is searched below.
         let at = at.map(|at| match (mention(message), text.get(at..)) {
             (Some(value), Some(rest)) => rest.find(&value).map_or(at, |further| at + further),
             _ => at,
@@ -29,7 +29,7 @@ pub fn parse_lines<T: DeserializeOwned>(text: &str) -> Result<T> {
         let reason = plain_words(key, message);
         Error::experiment(reason).at(at.map(|at| line_of(text, at)), "")
     })?;
-    // Read from text, a list that is too long loses its end without a word; read from a table it does not.
+    // From text, the parser silently truncates a list that is too long; from a table it does not.
     let table = toml::from_str::<toml::Table>(text).unwrap_or_default();
     match attempt::<T>(&table) {
         Ok(_) => Ok(lines),
@@ -42,7 +42,7 @@ pub fn parse_lines<T: DeserializeOwned>(text: &str) -> Result<T> {
     }
 }
 
-/// Where a key is given a value, by itself, in quotation marks or as the beginning of a path.
+/// Finds the assignment to a key: plain, in quotation marks, or as the first part of a path.
 pub(crate) fn key_in(text: &str, key: &str) -> Option<usize> {
     let mut places = text.match_indices(key).map(|(at, _)| at);
     places.find(|&at| {
@@ -54,7 +54,7 @@ pub(crate) fn key_in(text: &str, key: &str) -> Option<usize> {
     })
 }
 
-/// The key whose value a place in a text belongs to, if it stands on the same line.
+/// The key of the value at this position, if it is on the same line.
 fn key_before(text: &str, place: usize) -> Option<&str> {
     let before = text.get(..place)?;
     let (before, _) = before[before.rfind('\n').map_or(0, |end| end + 1)..].rsplit_once('=')?;
@@ -66,7 +66,7 @@ fn key_before(text: &str, place: usize) -> Option<&str> {
     key.filter(|key| !key.is_empty())
 }
 
-/// The value that a parser's words mention, as a file would have it.
+/// The value that a parser's message mentions, as written in a file.
 pub(crate) fn mention(message: &str) -> Option<String> {
     let found =
         message.strip_prefix("invalid type: ").or(message.strip_prefix("invalid value: "))?;
@@ -77,7 +77,7 @@ pub(crate) fn mention(message: &str) -> Option<String> {
     }
 }
 
-/// The parser's words about the value of `key`, as somebody says them who does not know the types of this program.
+/// The parser's message about the value of `key`, without the names of Rust types.
 ///
 /// ```text
 /// invalid type: string "ten", expected u64     `rounds` must be a whole number of 0 or more, not "ten"
@@ -111,7 +111,7 @@ pub(crate) fn plain_words(key: Option<&str>, message: &str) -> String {
                 other => mention(message).unwrap_or_else(|| other.to_string()),
             };
             let (wanted, whole) = (kind(wanted), kind(wanted).starts_with("a whole number"));
-            // 1e3 is a number with a point to a parser.
+            // The parser reads 1e3 as a float.
             let remedy = match found.parse::<f64>() {
                 Ok(value) if whole && value.fract() == 0.0 && (0.0..1e15).contains(&value) => {
                     format!(": write it as {value}")
@@ -124,11 +124,11 @@ pub(crate) fn plain_words(key: Option<&str>, message: &str) -> String {
     }
 }
 
-/// What a parser expects, in plain words.
+/// The type that a parser expects, in plain words.
 fn kind(expected: &str) -> String {
     let list =
         expected.strip_prefix("a tuple of size ").or(expected.strip_prefix("an array of length "));
-    // What the parser says of a list that is too long.
+    // The parser's message for a list that is too long.
     let list = list
         .or(expected.strip_suffix(" elements in sequence"))
         .or(expected.strip_suffix(" elements in array"));
@@ -156,12 +156,12 @@ fn kind(expected: &str) -> String {
     .to_string()
 }
 
-/// The line of a place in a text, from 1.
+/// The line number of a position in a text, from 1.
 pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// The parser's words about something unknown, with the known word that was most likely meant.
+/// The parser's message about an unknown word, with the known word that was most likely meant.
 pub(crate) fn with_suggestion(message: &str) -> String {
     // unknown field `a`, expected one of `b`, `c`
     let mut words = message.split('`').skip(1).step_by(2);
@@ -180,7 +180,7 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
     (close.0 <= 1 + word.chars().count() / 3).then_some(close.1)
 }
 
-/// Levenshtein's.
+/// Levenshtein's distance.
 fn distance(one: &str, two: &str) -> usize {
     let two: Vec<char> = two.chars().collect();
     let mut row: Vec<usize> = (0..=two.len()).collect();
@@ -196,14 +196,14 @@ fn distance(one: &str, two: &str) -> usize {
     row[two.len()]
 }
 
-/// The table as what it stands for, or the parser's words.
+/// Deserialises a table; the error is the parser's message.
 pub(crate) fn attempt<T: DeserializeOwned>(table: &Table) -> std::result::Result<T, String> {
     Value::Table(table.clone()).try_into().map_err(|error: toml::de::Error| {
         error.message().lines().next().unwrap_or_default().to_string()
     })
 }
 
-/// The paths of all values, what stands in a table before the table itself.
+/// The paths of all values; the values of a table come before the table itself.
 pub(crate) fn paths(table: &Table) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     for (key, value) in table {
@@ -218,8 +218,9 @@ pub(crate) fn paths(table: &Table) -> Vec<Vec<String>> {
     all
 }
 
-/// The value that a parser refuses, which forgets where it was: the one that its words mention and without which it says something
-/// else. That something is missing without it makes it the last choice, since others may be missed before the culprit is read.
+/// The path of the value that the parser refused without naming its position: a value that the message mentions and whose removal changes
+/// the message. A removal after which a key is missing is the last choice, because a missing key may be reported before the wrong value is
+/// read.
 pub(crate) fn culprit<T: DeserializeOwned>(table: &Table, message: &str) -> Option<Vec<String>> {
     let mentioned = mention(message);
     let mentions = |path: &Vec<String>| {

@@ -7,12 +7,12 @@ use std::sync::{
 
 use crate::Result;
 
-/// Threads that so many jobs are spread over.
+/// The number of threads for this number of jobs.
 pub(crate) fn threads(jobs: usize) -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(jobs)
 }
 
-/// Applies `work` to every job on all cores; results stand in the order of the jobs.
+/// Applies `work` to every job on all cores; results are in the order of the jobs.
 pub fn in_parallel<J: Sync, R: Send>(
     jobs: &[J],
     progress: impl Fn(usize, usize) + Sync,

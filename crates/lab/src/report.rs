@@ -7,7 +7,7 @@ use crate::{Error, Result, estimate::Estimate, figure::Figure};
 /// Final regrets over two keys of a grid.
 #[derive(Debug)]
 pub struct HeatMap {
-    /// Which algorithm, and where in the rest of the grid.
+    /// The algorithm, and its coordinates in the rest of the grid.
     pub title: String,
     /// The keys of rows and columns.
     pub keys: [String; 2],
@@ -71,7 +71,7 @@ impl Report {
         self.push(format_args!("<pre>{}</pre>\n", escape(text)));
     }
 
-    /// A name and a sentence, and text below them that unfolds.
+    /// A name and a sentence, with expandable text below.
     pub fn details(&mut self, name: &str, sentence: &str, text: &str) {
         let (name, sentence) = (escape(name), escape(sentence));
         if text.is_empty() {
@@ -131,7 +131,7 @@ impl Report {
                 };
                 let span = (place(high) - place(low)).max(f64::MIN_POSITIVE);
                 let share = ((place(estimate.mean) - place(low)) / span).clamp(0.0, 1.0);
-                // From white to the blue of the first line, words in whichever colour can be read on it.
+                // From white to the blue of the first line, with text in a readable colour.
                 let colour = |full: f64| (255.0 - (255.0 - full) * share) as u8;
                 let words = if share > 0.6 { "#fff" } else { "#222" };
                 self.push(format_args!(

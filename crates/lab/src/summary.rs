@@ -1,4 +1,4 @@
-//! What came of an experiment: a table, a figure, a page and files.
+//! The results of an experiment: a table, figures, a page and files.
 
 use std::path::Path;
 
@@ -18,34 +18,34 @@ use crate::{
 mod page;
 pub mod sweep;
 
-/// What came of one algorithm.
+/// The results of one algorithm.
 #[derive(Debug, Clone, Serialize)]
 pub struct AlgorithmSummary {
-    /// What the report calls it.
+    /// Its name in the report.
     pub name: String,
-    /// Where in a grid it stands.
+    /// Its coordinates in the grid.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<Label>,
-    /// What all points of its grid have in common.
+    /// The name that all points of its grid share.
     #[serde(skip)]
     pub series: String,
     /// Regret after the last round.
     pub final_regret: Estimate,
-    /// What may be promised, if anything; the weakest promise where people differ.
+    /// The guarantee, if there is one; the weakest one if people have different levels.
     pub guarantee: Option<Guarantee>,
-    /// Promises to single people or agents.
+    /// Guarantees of individual people or agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub certificates: Vec<Certificate>,
-    /// What a careful reader must know.
+    /// Remarks for the reader.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
-    /// What theory says of the final regret.
+    /// Theoretical bounds on the final regret.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bound>,
-    /// Other things that were counted.
+    /// Other measures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measures: Vec<(&'static str, Estimate)>,
-    /// The measure that stands first in tables and figures; the regret where there is none.
+    /// The measure that tables and figures show first; the regret if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headline: Option<&'static str>,
     /// Time of one round, environment included.
@@ -59,7 +59,7 @@ pub struct AlgorithmSummary {
     trials: Vec<Trial>,
 }
 
-/// What `summary.json` holds.
+/// The contents of `summary.json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
     /// The experiment's name.
@@ -71,7 +71,7 @@ pub struct Summary {
     /// The file as run.
     #[serde(skip)]
     pub experiment: String,
-    /// What went wrong in trials that are missing here.
+    /// Errors of the trials that failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
     /// Rounds of a trial.
@@ -99,7 +99,7 @@ impl AlgorithmSummary {
         let bounds = contestant.bounds(rounds);
         let mut bound_lines = vec![Vec::new(); bounds.len()];
         for &(round, _) in &curve {
-            // Above what anybody could lose a bound says nothing, and would only stretch the axis.
+            // A bound above the largest possible regret is vacuous and would only stretch the axis.
             for (line, bound) in bound_lines.iter_mut().zip(contestant.bounds(round)) {
                 if !bound.is_vacuous() {
                     line.push((round as f64, bound.value));
@@ -129,14 +129,14 @@ impl AlgorithmSummary {
         self.measures.iter().find(|(other, _)| *other == what).map(|(_, estimate)| *estimate)
     }
 
-    /// Says so where a log has too little of what the policy does.
+    /// A warning if the log contains too few of the policy's actions.
     fn too_small(&self) -> Option<String> {
         let of = |trial: &Trial| {
             trial.measures.iter().find(|measure| measure.what == EFFECTIVE_SIZE).map(|m| m.value)
         };
         let least = self.trials.iter().filter_map(of).reduce(f64::min)?;
         if least == 0.0 {
-            return Some("NOTHING WAS LEARNT of what the policy earns: it would have taken none of the actions of the lines that evaluate it; give more of them, or a log that explores more".into());
+            return Some("NOTHING WAS LEARNT about the policy's value: the policy would have taken none of the logged actions; give more of them, or a log that explores more".into());
         }
         (least < LEAST_EFFECTIVE_SIZE).then(|| {
             format!(
@@ -145,18 +145,18 @@ impl AlgorithmSummary {
         })
     }
 
-    /// What stands first: the headline's measure.
+    /// The headline measure.
     fn first(&self) -> Option<(&'static str, Estimate)> {
         let what = self.headline?;
         Some((what, self.measure(what)?))
     }
 }
 
-/// What the ends of an interval are called, behind the name of the estimate.
+/// Suffixes of the names of an interval's ends.
 const LOW: &str = ", 95 % low";
 const HIGH: &str = ", 95 % high";
 
-/// Each measure over the trials. One that comes with an interval of its own keeps it: from the lowest lower end to the highest upper end (see
+/// Each measure over the trials. A measure with its own interval keeps it: from the lowest lower end to the highest upper end (see
 /// [`crate::offline`] for why not their means), and none unless every trial has one.
 fn measures(trials: &[Trial]) -> Vec<(&'static str, Estimate)> {
     let whats = trials.first().map_or(&[][..], |trial| &trial.measures);
@@ -170,7 +170,7 @@ fn measures(trials: &[Trial]) -> Vec<(&'static str, Estimate)> {
         let mut estimate = of(&values(what));
         let [lows, highs] = [LOW, HIGH].map(|end| values(&format!("{what}{end}")));
         if !lows.is_empty() {
-            // Of numbers among which one is none, `f64::min` would pass it over.
+            // `f64::min` ignores NaN, so NaN is checked separately.
             let known = lows.iter().chain(&highs).all(|end| end.is_finite());
             let low = lows.iter().copied().fold(f64::INFINITY, f64::min);
             let high = highs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -181,7 +181,7 @@ fn measures(trials: &[Trial]) -> Vec<(&'static str, Estimate)> {
     whats.iter().map(|measure| measure.what).filter(|what| !is_end(what)).map(estimate).collect()
 }
 
-/// A counter as one would write it: whole where it is, and small numbers not as zeros.
+/// A counter as text: whole numbers without decimals, small numbers not rounded to zero.
 fn plain(value: f64) -> String {
     match value.abs() {
         size if size.is_nan() => "unknown".into(),
@@ -191,7 +191,7 @@ fn plain(value: f64) -> String {
     }
 }
 
-/// An interval as one would write it.
+/// An interval as text.
 fn interval(estimate: &Estimate, write: impl Fn(f64) -> String) -> String {
     estimate
         .interval_95
@@ -204,19 +204,19 @@ impl Summary {
         self.algorithms.iter().find(|algorithm| algorithm.name == name)
     }
 
-    /// What stands first, if it is the same for all algorithms.
+    /// The headline measure, if all algorithms have the same one.
     fn headline(&self) -> Option<&'static str> {
         let mut all = self.algorithms.iter().map(|algorithm| algorithm.first().map(|f| f.0));
         let first = all.next()??;
         all.all(|other| other == Some(first)).then_some(first)
     }
 
-    /// Whether the regret is itself an estimate from a log, so that it is not what is compared.
+    /// Whether the regret is itself an estimate from a log and therefore not compared.
     fn is_offline(&self) -> bool {
         self.algorithms.iter().any(|algorithm| algorithm.measure(EFFECTIVE_SIZE).is_some())
     }
 
-    /// The comparison as text: what the columns are, and a row for each algorithm.
+    /// The comparison as text: the column names, and a row for each algorithm.
     pub fn table(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let (headline, offline) = (self.headline(), self.is_offline());
         let mut header: Vec<&str> = vec!["algorithm"];
@@ -258,7 +258,7 @@ impl Summary {
         (header, self.algorithms.iter().map(row).collect())
     }
 
-    /// What theory and the other counters say, as rows of text: algorithm, what, value.
+    /// Theoretical bounds and other measures as rows of text: algorithm, name, value.
     pub fn details(&self) -> Vec<Vec<String>> {
         let mut rows = Vec::new();
         for summary in &self.algorithms {
@@ -296,12 +296,12 @@ impl Summary {
         rows
     }
 
-    /// What nobody should overlook.
+    /// The important warnings.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for summary in &self.algorithms {
             let of = summary.guarantee.iter().flat_map(|guarantee| guarantee.warnings());
-            // That a simulation protects nobody is said in every report; here it would be said of every line.
+            // The warning that a simulation protects nobody is in every report; here it would be repeated for every algorithm.
             let of = of.filter(|warning| !warning.starts_with("simulation"));
             warnings.extend(of.map(|warning| format!("{}: {warning}", summary.name)));
             let violated = summary
@@ -328,7 +328,7 @@ impl Summary {
         warnings
     }
 
-    /// What a careful reader should know besides: each remark once, however many points of a grid share it.
+    /// The remarks, each once, however many points of a grid share it.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
         for summary in &self.algorithms {
@@ -408,6 +408,6 @@ mod tests {
         {
             assert!((0.95..1.0).contains(&of(share)), "{share}");
         }
-        assert!(of("mean reward") > 1.0, "has no end that is known here");
+        assert!(of("mean reward") > 1.0, "its upper end is not bounded");
     }
 }

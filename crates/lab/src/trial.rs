@@ -1,11 +1,11 @@
-//! One trial of an experiment: the seeds that determine it, the rounds at which it is looked at, and what comes of it.
+//! One trial of an experiment: its seeds, its checkpoints and its results.
 
-/// What came of one trial.
+/// The results of one trial.
 #[derive(Debug, Clone, Default)]
 pub struct Trial {
     /// The regret after each checkpoint.
     pub curve: Vec<Checkpoint>,
-    /// Other things that were counted, such as safety violations or oracle calls.
+    /// Other measures, such as safety violations or oracle calls.
     pub measures: Vec<Measure>,
 }
 
@@ -24,17 +24,17 @@ pub struct Checkpoint {
     pub regret: f64,
 }
 
-/// Something counted in a trial.
+/// A measure of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measure {
-    /// What was counted; the same in every trial.
+    /// Its name; the same in every trial.
     pub what: &'static str,
-    /// How much.
+    /// Its value.
     pub value: f64,
 }
 
 impl Measure {
-    /// Whether what is counted under this name is a share, from 0 to 1.
+    /// Whether the measure of this name is a share, from 0 to 1.
     pub(crate) fn is_share(what: &str) -> bool {
         what.starts_with("accuracy") || what.contains(", share of ")
     }
@@ -59,7 +59,7 @@ pub fn checkpoints(rounds: u64, count: usize) -> Vec<u64> {
     all
 }
 
-/// Spreads two numbers over one seed (SplitMix64's finaliser): every trial and every contestant has its own.
+/// Mixes two numbers into one seed (SplitMix64's finaliser), so that every trial and every contestant has a different seed.
 pub fn mix(one: u64, two: u64) -> u64 {
     let mut word = one.wrapping_add(two.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

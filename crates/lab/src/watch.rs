@@ -1,7 +1,7 @@
-//! Where the trials of a run stand, and whether they are to stop.
+//! Progress of the trials of a run, and the request to stop them.
 //!
-//! Trials run on threads of their own; somebody else shows progress and hears Ctrl-C. A trial writes the round it has reached to its
-//! [`Gauge`], one relaxed store a round, and reads one flag. The reader asks for a [`Standing`] as often as it likes; nobody waits.
+//! Trials run on worker threads; another thread shows progress and handles Ctrl-C. A trial writes the round it has reached to its
+//! [`Gauge`], one relaxed store per round, and reads one flag. The reader asks for a [`Standing`] at any time; no thread waits for another.
 
 use std::{
     cell::RefCell,
@@ -15,7 +15,7 @@ use std::{
 
 use crate::{Error, Result};
 
-/// The trials of one run, for whoever watches or stops it from another thread.
+/// The trials of one run, for another thread that watches or stops it.
 ///
 /// ```
 /// use reticent_lab::{Experiment, RunOptions, Watch};
@@ -59,7 +59,7 @@ pub(crate) enum Phase {
     Failed,
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     /// Trials that are finished.
@@ -75,12 +75,12 @@ pub struct Standing {
 }
 
 impl Watch {
-    /// Ends the run: trials that are running stop at their next round, no other begins, and what is finished is kept.
+    /// Stops the run: running trials stop at their next round, no other starts, and finished trials are kept.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the run is to end.
+    /// Whether the run was told to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -89,12 +89,12 @@ impl Watch {
         self.run.lock().expect("no holder of the lock panics")
     }
 
-    /// A run of these trials begins.
+    /// Starts a run of these trials.
     pub(crate) fn begin(&self, rounds: u64, threads: usize, trials: Vec<Followed>) {
         *self.run() = Run { rounds, threads, trials };
     }
 
-    /// Trial `index` runs on this thread; its loop finds the gauge by [`Gauge::current`].
+    /// Trial `index` runs on this thread; its loop gets the gauge from [`Gauge::current`].
     pub(crate) fn during<T>(&self, index: usize, trial: impl FnOnce() -> Result<T>) -> Result<T> {
         let gauge = Gauge { round: Arc::default(), stop: self.stop.clone() };
         let since = Instant::now();
@@ -111,7 +111,7 @@ impl Watch {
         result
     }
 
-    /// Finished trials of each algorithm, in their order: name, how many, of how many.
+    /// Finished trials of each algorithm, in their order: name, finished, total.
     pub(crate) fn finished(&self) -> Vec<(String, usize, usize)> {
         let mut all: Vec<(String, usize, usize)> = Vec::new();
         for trial in &self.run().trials {
@@ -126,7 +126,7 @@ impl Watch {
         all
     }
 
-    /// How far the run has come.
+    /// The progress of the run.
     pub fn standing(&self) -> Standing {
         let run = self.run();
         let running = run.trials.iter().filter_map(|trial| match &trial.phase {
@@ -152,8 +152,8 @@ impl Phase {
 }
 
 impl Run {
-    /// Every trial of an algorithm takes as long as its finished ones, or as its running ones will at their speed so far; one of which
-    /// nothing is known takes the mean of the others.
+    /// The time left, assuming that every trial of an algorithm takes as long as its finished ones, or as its running ones at their speed
+    /// so far; algorithms without either take the mean of the others.
     fn seconds_left(&self) -> Option<f64> {
         let expected = |trial: &Followed| match &trial.phase {
             Phase::Finished { seconds } => Some((*seconds, true)),
@@ -218,7 +218,7 @@ impl fmt::Display for Standing {
     }
 }
 
-/// A time in the unit in which it is a small number.
+/// A duration in a readable unit.
 fn duration(seconds: f64) -> String {
     let (unit, length) = match seconds {
         s if s < 100.0 => ("s", 1.0),
@@ -234,7 +234,7 @@ thread_local! {
     static CURRENT: RefCell<Gauge> = RefCell::default();
 }
 
-/// The round a trial has reached, and whether it is to stop.
+/// The round a trial has reached, and whether it was told to stop.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gauge {
     round: Arc<AtomicU64>,
@@ -242,12 +242,12 @@ pub(crate) struct Gauge {
 }
 
 impl Gauge {
-    /// That of the trial on this thread; one that nobody reads where there is no run. Loops take it once, before their first round.
+    /// The gauge of the trial on this thread, or an unused one outside a run. Loops get it once, before their first round.
     pub(crate) fn current() -> Self {
         CURRENT.with_borrow(Gauge::clone)
     }
 
-    /// So many rounds are done; an error if the trial is to stop.
+    /// Records the number of rounds done; an error if the trial was told to stop.
     #[inline]
     pub(crate) fn reached(&self, round: u64) -> Result<()> {
         self.round.store(round, Ordering::Relaxed);
@@ -284,7 +284,7 @@ mod tests {
                 let gauge = Gauge::current();
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 gauge.reached(250)?;
-                // Nobody else's loop writes here.
+                // No other loop writes to this gauge.
                 std::thread::scope(|scope| scope.spawn(|| Gauge::current().reached(7)).join())
                     .unwrap()?;
                 let standing = watch.standing();
@@ -304,7 +304,7 @@ mod tests {
             .unwrap();
         assert_eq!(watch.standing().finished, 1);
         assert_eq!(watch.finished(), [("a".to_string(), 1, 1)]);
-        // Outside of a run nobody is stopped.
+        // Outside of a run the gauge never stops.
         Gauge::current().reached(1).unwrap();
     }
 

@@ -1,4 +1,4 @@
-//! Decision sets: built once for arms that stay, filled from an array for arms that change.
+//! Decision sets: built once for fixed arms, filled from an array for changing arms.
 
 use numpy::{
     PyArray2, ToPyArray,
@@ -12,7 +12,7 @@ use crate::{
     error::{Answer, Failure},
 };
 
-/// A decision set, one arm a row, in the form in which it is scored: build it once where arms stay the same.
+/// A decision set, one arm a row, stored in the layout that scoring uses: build it once if the arms stay the same.
 ///
 /// >>> import numpy, reticent
 /// >>> arms = reticent.Arms(numpy.eye(3))
@@ -65,7 +65,7 @@ fn matrix<'py>(value: &Bound<'py, PyAny>) -> Answer<Matrix<'py>> {
     })
 }
 
-/// Overwrites `place` with these rows, and makes it first if its size differs.
+/// Overwrites `place` with these rows, and allocates it if its size differs.
 pub(crate) fn fill<'a>(
     place: &'a mut Option<CoreArms>,
     rows: ArrayView2<'_, f64>,
@@ -98,7 +98,7 @@ pub(crate) fn with_arms<T>(
     Ok(with(fill(place, matrix.as_array())?)?)
 }
 
-/// The rows of [`Arms`] or of an array, for whoever keeps them.
+/// The rows of [`Arms`] or of an array, for callers that store them.
 pub(crate) fn owned(value: &Bound<'_, PyAny>) -> Answer<CoreArms> {
     if let Ok(arms) = value.cast::<Arms>() {
         return Ok(arms.get().0.clone());

@@ -1,8 +1,8 @@
-//! Policies of a user's own, played by the laboratory's audit.
+//! Audits of a user's own policies.
 //!
-//! The attack is `reticent_lab::attack::player`: the policy that `play` would run is played many times with one person's features and reward
-//! replaced, and what later people would see of it is bounded. What a policy raises is part of what is seen: a refusal that depends
-//! on data shows data.
+//! The attack is `reticent_lab::attack::player`: the policy that `play` would run is run many times with one person's features and reward
+//! replaced, and the information that later people would see is bounded. An exception of a policy is part of that information: a refusal
+//! that depends on data reveals data.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -26,7 +26,7 @@ use crate::{
     play::opened,
 };
 
-/// A policy without an interpreter at hand: with `decide` and tickets, or with `choose` and rounds.
+/// A Python policy, called from threads without the interpreter's lock: with `decide` and tickets, or with `choose` and rounds.
 struct Policy {
     object: Py<PyAny>,
     tickets: bool,
@@ -73,7 +73,7 @@ impl Player for Policy {
     fn dismiss(&mut self, round: u64) {
         Python::attach(|py| {
             if let Some(ticket) = self.open.remove(&round) {
-                // A policy that does not ask to be told just never hears of it.
+                // `dismiss` is optional.
                 let _ = self.object.bind(py).call_method1("dismiss", (ticket,));
             }
         });
@@ -92,7 +92,7 @@ fn maker(policy: Py<PyAny>) -> Maker {
     })
 }
 
-/// Somebody in a recorded environment: a decision set, and the reward that came of it.
+/// A person in a recorded environment: a decision set and its reward.
 type Recorded<'py> = Vec<(Bound<'py, PyAny>, f64)>;
 
 fn steps(recorded: &Recorded<'_>) -> Answer<Vec<Step>> {
@@ -102,11 +102,11 @@ fn steps(recorded: &Recorded<'_>) -> Answer<Vec<Step>> {
     recorded.iter().map(step).collect()
 }
 
-/// A name, a function that makes a policy from a seed, and what is promised for it.
+/// A name, a function that makes a policy from a seed, and its guarantee.
 type Named<'py> = (String, Py<PyAny>, Option<PyRef<'py, Guarantee>>);
 
-/// Plays policies with one person replaced: `people` are those of an environment, `others` who may stand in their place. Returns the findings
-/// as JSON and as a table. The last three are how many runs of each world there are, the seed, and the confidence.
+/// Runs policies with one person replaced: `people` are those of an environment, `others` their possible replacements. Returns the findings
+/// as JSON and as a table. The last argument holds the number of runs of each world, the seed, and the confidence.
 #[pyfunction]
 fn audit_policies(
     py: Python<'_>,

@@ -9,14 +9,14 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::{Answer, Failure};
 
-/// A vector; an array of doubles is read where it lies.
+/// A vector; an array of doubles is read without a copy.
 pub(crate) type Vector<'py> = PyArrayLike1<'py, f64, AllowTypeChange>;
-/// Rows; an array of doubles is read where it lies, whatever its strides.
+/// Rows; an array of doubles is read without a copy, whatever its strides.
 pub(crate) type Matrix<'py> = PyArrayLike2<'py, f64, AllowTypeChange>;
 /// Many sets of rows.
 pub(crate) type Sets<'py> = PyArrayLike3<'py, f64, AllowTypeChange>;
 
-/// The entries of a vector, copied only if they do not lie together.
+/// The entries of a vector, copied only if they are not contiguous.
 pub(crate) fn entries<'a>(vector: &'a Vector<'_>) -> std::borrow::Cow<'a, [f64]> {
     match vector.as_slice() {
         Ok(slice) => slice.into(),
@@ -29,7 +29,7 @@ pub(crate) fn rows(matrix: &Matrix<'_>) -> Vec<Vec<f64>> {
     matrix.as_array().rows().into_iter().map(|row| row.to_vec()).collect()
 }
 
-/// A word, a dictionary or a list as one of the core's parameters, as it would stand in an experiment file.
+/// A string, a dictionary or a list as one of the core's parameters, in the form of an experiment file.
 pub(crate) fn parameter<T: DeserializeOwned>(
     field: &'static str,
     value: &Bound<'_, PyAny>,
@@ -38,7 +38,7 @@ pub(crate) fn parameter<T: DeserializeOwned>(
     let text: String = match json.call_method1("dumps", (value,)) {
         Ok(text) => text.extract()?,
         Err(error) => {
-            let remedy = "give words, numbers, lists and dictionaries";
+            let remedy = "give strings, numbers, lists and dictionaries";
             return Err(Failure::invalid(field, error, remedy));
         }
     };
@@ -64,7 +64,7 @@ pub(crate) fn text(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain data serialises")
 }
 
-/// What a pickle is told: call `method` of the object's class on these arguments.
+/// The result of `__reduce__`: unpickling calls `method` of the object's class with these arguments.
 pub(crate) fn restored<'py, T: pyo3::PyClass>(
     object: &Bound<'py, T>,
     method: &str,
@@ -75,7 +75,7 @@ pub(crate) fn restored<'py, T: pyo3::PyClass>(
     (restore, (object.as_any().get_type(), method, arguments)).into_pyobject(py)
 }
 
-/// Saved bytes: what the package knows of a learner, with a checksum of its own, and the core's state.
+/// Saved bytes: the package's own data about a learner, with a checksum, and the core's state.
 pub(crate) fn seal(head: &impl Serialize, state: &[u8]) -> Vec<u8> {
     let head = text(head);
     let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
@@ -109,7 +109,7 @@ pub(crate) fn message<'py>(py: Python<'py>, value: &impl Serialize) -> Bound<'py
     PyBytes::new(py, text(value).as_bytes())
 }
 
-/// A message that came from elsewhere, as bytes.
+/// A received message, as bytes.
 pub(crate) fn read_bytes<T: DeserializeOwned>(
     field: &'static str,
     value: &Bound<'_, PyAny>,
@@ -120,10 +120,10 @@ pub(crate) fn read_bytes<T: DeserializeOwned>(
     }
 }
 
-/// A message that came from elsewhere.
+/// A received message, decoded.
 pub(crate) fn read_message<T: DeserializeOwned>(field: &'static str, bytes: &[u8]) -> Answer<T> {
     serde_json::from_slice(bytes).map_err(|error| {
-        let remedy = format!("it cannot be read ({error}): refuse its sender");
+        let remedy = format!("it cannot be decoded ({error}): refuse its sender");
         Failure::invalid(field, format!("{} bytes", bytes.len()), remedy)
     })
 }

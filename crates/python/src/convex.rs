@@ -7,11 +7,11 @@ use pyo3::{
 };
 use reticent::{
     convex::{
-        LinearOracle, LocalValue as CoreValue, Map, Play, PlayTicket, PrivateBandit,
-        PrivateBanditParams, Protection, Territory, ValueReport as CoreReport,
+        LinearOracle, Map, Play, PlayTicket, PrivateBandit, PrivateBanditParams, Protection,
+        Territory,
     },
     noise::SecureNoise,
-    privacy::Mode,
+    randomize::{ValueLaplace, ValueReport as CoreReport},
 };
 use reticent_lab::losses::SetToml;
 
@@ -108,7 +108,7 @@ impl ValueReport {
 /// >>> bandit = reticent.ConvexBandit({"kind": "simplex", "outcomes": 3}, 1.0, 100, epsilon=1.0, local=True, values=(0.0, 1.0))
 /// >>> device = reticent.LocalValue(0.0, 1.0, epsilon=1.0)          # the same as bandit.local_value
 /// >>> ticket, point = bandit.decide()
-/// >>> bandit.observe_report(ticket, bytes(device.report(0.7)))
+/// >>> bandit.absorb(ticket, bytes(device.report(0.7)))
 /// Observation(clipped=False, released=False)
 #[pyclass(frozen, eq, module = "reticent", name = "LocalValue")]
 #[derive(PartialEq)]
@@ -122,14 +122,14 @@ pub(crate) struct LocalValue {
     /// What one report costs.
     #[pyo3(get)]
     epsilon: f64,
-    value: CoreValue,
+    value: ValueLaplace,
 }
 
 #[pymethods]
 impl LocalValue {
     #[new]
     fn new(low: f64, high: f64, epsilon: f64) -> Answer<Self> {
-        Ok(LocalValue { low, high, epsilon, value: CoreValue::new(low, high, epsilon)? })
+        Ok(LocalValue { low, high, epsilon, value: ValueLaplace::new(low, high, epsilon)? })
     }
 
     /// Clips and protects a value, with noise from the system's entropy.
@@ -222,7 +222,6 @@ impl ConvexBandit {
             smoothing,
             step,
             antithetic,
-            mode: Mode::Exact,
             ..PrivateBanditParams::new(lipschitz, horizon, protection)
         };
         let lines = &set;
@@ -245,12 +244,12 @@ impl ConvexBandit {
     }
 
     /// Learns a value that `LocalValue.report` protected on a person's device, once: the report or its bytes.
-    fn observe_report(&mut self, ticket: u64, report: &Bound<'_, PyAny>) -> Answer<Observation> {
+    fn absorb(&mut self, ticket: u64, report: &Bound<'_, PyAny>) -> Answer<Observation> {
         let report = match report.cast::<ValueReport>() {
             Ok(report) => report.get().0,
             Err(_) => read_bytes("report", report)?,
         };
-        let seen = self.bandit.enter()?.observe_report(PlayTicket::numbered(ticket), report)?;
+        let seen = self.bandit.enter()?.absorb(PlayTicket::numbered(ticket), report)?;
         Ok(Observation { clipped: seen.clipped, released: seen.released, late: false })
     }
 

@@ -1,4 +1,4 @@
-//! Decisions, rewards and tickets: what bandits with and without privacy share.
+//! Decisions, rewards and tickets, for bandits with and without privacy.
 
 use numpy::{PyArray1, ToPyArray};
 use pyo3::{prelude::*, pybacked::PyBackedStr};
@@ -10,7 +10,7 @@ use crate::{
     error::{Answer, Failure},
 };
 
-/// A choice: the arm to play, and the ticket to hand back with its reward. Unpacks as `ticket, arm`.
+/// A choice: the arm to play, and the ticket to pass back with its reward. Unpacks as `ticket, arm`.
 #[pyclass(frozen, eq, module = "reticent", name = "Decision")]
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Decision {
@@ -28,7 +28,7 @@ pub(crate) struct Decision {
 
 #[pymethods]
 impl Decision {
-    /// To be handed back with the reward: 32 hexadecimal digits, which no other decision ever has.
+    /// To be passed back with the reward: 32 hexadecimal digits, unique to this decision.
     #[getter]
     fn ticket(&self) -> String {
         self.ticket.to_string()
@@ -55,7 +55,7 @@ impl From<reticent::bandit::Decision> for Decision {
     }
 }
 
-/// What became of a reward. Whether it was clipped is a bit of the person's own data: not to be published.
+/// The result of a reward. Whether it was clipped depends on the person's data and must not be published.
 #[pyclass(frozen, get_all, eq, module = "reticent", name = "Observation")]
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Observation {
@@ -63,7 +63,7 @@ pub(crate) struct Observation {
     pub(crate) clipped: bool,
     /// Sums were released, and the policy has learnt.
     pub(crate) released: bool,
-    /// The decision had closed before, or was made by a frozen model: nothing has changed.
+    /// The decision had already been closed, or was made by a frozen model: nothing has changed.
     pub(crate) late: bool,
 }
 
@@ -87,7 +87,7 @@ impl Observation {
     }
 }
 
-/// A ticket from the text that Python keeps.
+/// Parses the text of a ticket.
 pub(crate) fn ticket(text: &str) -> Answer<Ticket> {
     Ok(text.parse()?)
 }
@@ -122,7 +122,7 @@ impl<'py> Many<'py> {
             let remedy = "give an array (people, arms, features), or one set and people=n";
             Failure::invalid("arms", error, remedy)
         })?;
-        // Looked at beforehand, so that a bad entry leaves those before it undecided too.
+        // Checked first, so that a bad entry leaves all entries undecided.
         for (index, rows) in sets.as_array().outer_iter().enumerate() {
             if let Some(bad) = rows.iter().find(|x| !x.is_finite()) {
                 let remedy = format!("it is in entry {index}: give finite numbers only");
@@ -132,8 +132,8 @@ impl<'py> Many<'py> {
         Ok(Many::Fresh(sets))
     }
 
-    /// Asks `decide` for everybody, without the interpreter's lock. If one of them fails, as a disk may in the middle, `dismiss` is told of
-    /// those before it: nobody would ever hold their tickets.
+    /// Calls `decide` for everybody, without the interpreter's lock. If one call fails, for example because of the disk, `dismiss` is
+    /// called for the decisions before it, because the caller never gets their tickets.
     pub(crate) fn decide<L: Send>(
         &self,
         py: Python<'py>,
@@ -164,7 +164,7 @@ impl<'py> Many<'py> {
     }
 }
 
-/// Rewards of many decisions, in order; each is given to `observe`, without the interpreter's lock.
+/// Passes the rewards of many decisions to `observe`, in order, without the interpreter's lock.
 pub(crate) fn observe_many(
     py: Python<'_>,
     tickets: &[Ticket],
@@ -175,7 +175,7 @@ pub(crate) fn observe_many(
         let (expected, found) = (tickets.len(), rewards.len());
         return Err(reticent::Error::Dimension { field: "rewards", expected, found }.into());
     }
-    // Looked at beforehand, so that a bad entry leaves those before it unbooked too.
+    // Checked first, so that a bad entry leaves all rewards unobserved.
     if let Some(index) = rewards.iter().position(|reward| !reward.is_finite()) {
         let remedy = format!("it is in entry {index}: give finite numbers only");
         return Err(Failure::invalid("rewards", rewards[index], remedy));

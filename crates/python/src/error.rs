@@ -1,4 +1,4 @@
-//! Exceptions, with the words of the core and the laboratory: field, value, remedy.
+//! Exceptions, with the messages of the core and the laboratory: field, value, remedy.
 
 use pyo3::{create_exception, exceptions::PyValueError, prelude::*};
 
@@ -13,17 +13,17 @@ create_exception!(
     reticent,
     HorizonExceeded,
     ReticentError,
-    "The horizon that the noise was calibrated for has been reached: nothing is learnt any more, and decisions go on by the frozen model."
+    "The horizon that the noise was calibrated for has been reached: nothing is learnt any more, and decisions use the frozen model."
 );
 
 create_exception!(
     reticent,
     StaleState,
     ReticentError,
-    "A saved state is older than what has been released from it: restore the newest one, or let the replay be charged."
+    "A saved state is older than the last release made from it: restore the newest state, or load it with a charge for the replay."
 );
 
-/// What a function of this crate may fail with.
+/// The result of a function of this crate.
 pub(crate) type Answer<T> = Result<T, Failure>;
 
 /// An error on its way to Python.

@@ -1,4 +1,4 @@
-//! What may be promised, readable in a shell and in a notebook.
+//! Guarantees, readable in a shell and in a notebook.
 
 use std::fmt::Write;
 
@@ -10,8 +10,8 @@ use crate::{
     error::Answer,
 };
 
-/// A privacy guarantee: the price that the accountant computed for an event, as one sentence, one table, one JSON document. Of a learner of this
-/// package it is the price of what the learner does; of any other code it is [`stated`](Guarantee::stated), not checked.
+/// A privacy guarantee: the price that the accountant computed for an event, as one sentence, one table, one JSON document. For a learner
+/// of this package it is the price of what the learner does; for any other code it is [`stated`](Guarantee::stated), not checked.
 ///
 /// >>> import reticent
 /// >>> event = reticent.privacy.Event.gaussian(sensitivity=1.0, sigma=3.730631634816464)
@@ -20,18 +20,18 @@ use crate::{
 #[pyclass(frozen, module = "reticent", name = "Guarantee")]
 pub(crate) struct Guarantee(CoreGuarantee);
 
-/// A guarantee with what it does not know of: copies that go on beside this one.
+/// Adds the condition that no unknown copies of the state continue beside this one.
 pub(crate) fn beside(guarantee: CoreGuarantee, replays: u64, copies: u64) -> CoreGuarantee {
     let guarantee = match replays {
         0 => guarantee,
         _ => guarantee.with_condition(format!(
-            "nobody goes on from the same releases but this copy and the {replays} that are counted: it does not know of copies that others made later"
+            "only this copy and the {replays} counted ones continue from the same releases; copies made later elsewhere are not known to it"
         )),
     };
     match copies {
         0 => guarantee,
         _ => guarantee.with_condition(format!(
-            "{copies} copies of this state were pickled or forked: one that goes on beside it has its own, larger guarantee"
+            "{copies} copies of this state were pickled or forked: a copy that is used too has its own guarantee, with a larger epsilon"
         )),
     }
 }
@@ -50,13 +50,13 @@ impl Guarantee {
 
 #[pymethods]
 impl Guarantee {
-    /// "computed", or "stated" of code that the accountant has not seen.
+    /// "computed", or "stated" for code that the accountant has not seen.
     #[getter]
     fn provenance(&self) -> String {
         text(&self.0.provenance()).trim_matches('"').into()
     }
 
-    /// The same, marked as stated and not checked: what somebody promises of code of their own.
+    /// The same guarantee, marked as stated and not checked, for code of your own.
     fn stated(&self) -> Self {
         Guarantee(self.0.clone().stated())
     }
@@ -95,13 +95,13 @@ impl Guarantee {
         self.0.unit().to_string()
     }
 
-    /// What the guarantee rests on.
+    /// The conditions under which the guarantee holds.
     #[getter]
     fn conditions(&self) -> Vec<String> {
         self.0.conditions().to_vec()
     }
 
-    /// What a careful reader should be told.
+    /// Warnings for the reader.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.0.warnings().to_vec()
@@ -131,7 +131,7 @@ impl Guarantee {
         let mut html = format!("<p>{}</p><table>", escape(&self.0.to_string()));
         let mut last = String::new();
         for line in self.0.table().lines() {
-            // Names take twelve columns; one that repeats is left out.
+            // Names take twelve columns; a repeated name is left out.
             let (name, value) = line.split_at(line.len().min(12));
             if !name.trim().is_empty() {
                 last = name.trim().to_string();

@@ -24,6 +24,7 @@ use reticent::{
     release::Schedule,
 };
 use reticent_durable::{Journal, Options, Rollback};
+use reticent_lab::constants::joint::{PublishedNoise, in_place_of};
 
 use crate::{
     arms::with_arms,
@@ -110,10 +111,11 @@ impl JointBandit {
         let bounds = Bounds { feature_bound, rewards, intercept, ..Bounds::unit(dimension) };
         let mode: Mode = parameter_or("mode", mode, Mode::Exact)?;
         let exact = JointParams::new(bounds, epsilon, delta, horizon);
+        let published = parameter_or("published", published, PublishedNoise::Gaussian)?;
         let defaults = match mode {
             Mode::Exact => exact,
             Mode::Paper => {
-                JointParams { mode, rule: Rule::CERTIFIED, schedule: Schedule::EveryRound, ..exact }
+                JointParams { rule: Rule::CERTIFIED, schedule: Schedule::EveryRound, ..exact }
             }
         };
         let gaps = forget.map_or(defaults.schedule, Schedule::for_half_life);
@@ -124,10 +126,17 @@ impl JointBandit {
             rule: parameter_or("rule", rule, defaults.rule)?,
             mechanism: parameter_or("mechanism", mechanism, defaults.mechanism)?,
             schedule: parameter_or("schedule", schedule, gaps)?,
-            published: parameter_or("published", published, defaults.published)?,
             window: window.map(reward_window).transpose()?,
             default_reward: default_reward.unwrap_or(defaults.default_reward),
             ..defaults
+        };
+        let params = match (mode, published) {
+            (Mode::Paper, noise) => in_place_of(params, noise)?,
+            (Mode::Exact, PublishedNoise::Gaussian) => params,
+            (Mode::Exact, noise) => {
+                let remedy = "Wishart noise exists in `paper` mode only";
+                return Err(Failure::invalid("published", format!("{noise:?}"), remedy));
+            }
         };
         let legacy = warm_start.map(Legacy::load).transpose()?;
         let learner = py.detach(|| {
@@ -207,7 +216,7 @@ impl JointBandit {
     ) -> Answer<SimulatedBandit> {
         let made = py.get_type::<JointBandit>().call((), parameters)?;
         let made: Bound<'py, Self> = made.cast_into().map_err(PyErr::from)?;
-        let params = *made.borrow().learner.read().params();
+        let params = made.borrow().learner.read().params().clone();
         let warm_start = match parameters.map(|given| given.get_item("warm_start")).transpose()? {
             Some(Some(bytes)) if !bytes.is_none() => {
                 let bytes: Vec<u8> = bytes.extract()?;

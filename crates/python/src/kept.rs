@@ -1,4 +1,4 @@
-//! Where the releases of a joint bandit are kept before they are used: nowhere, or in files.
+//! Storage of the releases of a joint bandit before they are used: none, or files.
 
 use reticent::{bandit::JointLinUcb, noise::SecureNoise};
 use reticent_durable::Journal;
@@ -8,7 +8,7 @@ use crate::{
     mine::{Forked, Mine},
 };
 
-/// The bandit as it is deployed.
+/// The deployed bandit.
 pub(crate) type Learner = JointLinUcb<SecureNoise>;
 
 impl Forked for Learner {
@@ -17,7 +17,7 @@ impl Forked for Learner {
     }
 }
 
-/// A journal, which stays with the process that opened it.
+/// A journal, which only the process that opened it may use.
 pub(crate) struct Files(pub(crate) Journal);
 
 impl Forked for Files {
@@ -27,9 +27,9 @@ impl Forked for Files {
     }
 }
 
-/// Where releases are kept before they are used.
+/// The storage of releases before they are used.
 pub(crate) enum Kept {
-    /// Nowhere.
+    /// No storage.
     Memory,
     Files(Mine<Files>),
     /// The files were closed.
@@ -37,7 +37,7 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
-    /// Does something with the learner; in files, no release is used that is not on disk.
+    /// Applies a function to the learner; with files, a release is used only after it is on disk.
     pub(crate) fn durably<T>(
         &mut self,
         learner: &mut Mine<Learner>,
@@ -49,7 +49,7 @@ impl Kept {
                 let (Files(journal), learner) = (files.enter()?, learner.enter()?);
                 journal.settle(learner)?;
                 let done = act(learner)?;
-                // What fails here is tried again, and raised, by the next call: this one has been done.
+                // The call itself has succeeded; a failure to store is retried and raised by the next call.
                 let _ = journal.settle(learner);
                 Ok(done)
             }

@@ -23,8 +23,8 @@ use crate::{
     guarantee::Guarantee,
 };
 
-/// How often signals are looked at.
-const MOMENT: Duration = Duration::from_millis(50);
+/// The interval at which signals are checked.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 fn experiment(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Experiment> {
     let parse = |text: &String| {
@@ -34,7 +34,7 @@ fn experiment(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Expe
     Ok(py.detach(|| Experiment::parse_with(text, &overrides))?)
 }
 
-/// Runs an experiment file into a folder: `reticent.lab.run` is what people call.
+/// Runs an experiment file into a folder: users call `reticent.lab.run`.
 #[pyfunction]
 #[pyo3(signature = (text, folder, overrides = Vec::new(), shard = None, keep_going = false, progress = None))]
 fn run<'py>(
@@ -63,25 +63,26 @@ fn run<'py>(
         let folder = &folder;
         let worker = scope.spawn(move || {
             experiment.run_until(folder, options, watched, |done, all| {
-                // Nobody listens any more when the caller was interrupted.
+                // The receiver is gone if the caller was interrupted.
                 let _ = sender.send((done, all));
             })
         });
         let mut interruption = None;
-        // The sender goes when the run ends.
+        // The sender is dropped when the run ends.
         loop {
-            let news =
-                py.detach(|| receiver.lock().expect("one thread listens").recv_timeout(MOMENT));
-            let heard = py.check_signals().and_then(|()| match (&news, &progress) {
+            let update = py.detach(|| {
+                receiver.lock().expect("one thread listens").recv_timeout(SIGNAL_INTERVAL)
+            });
+            let reported = py.check_signals().and_then(|()| match (&update, &progress) {
                 (Ok((done, all)), Some(progress)) => progress.call1((*done, *all)).map(drop),
                 _ => Ok(()),
             });
-            if let Err(error) = heard {
+            if let Err(error) = reported {
                 watch.stop();
                 interruption = Some(error);
                 break;
             }
-            if let Err(RecvTimeoutError::Disconnected) = news {
+            if let Err(RecvTimeoutError::Disconnected) = update {
                 break;
             }
         }
@@ -99,7 +100,7 @@ fn run<'py>(
     Ok(dict)
 }
 
-/// A dictionary as the text of an experiment file; what is `None` is left out.
+/// A dictionary as the text of an experiment file; `None` values are left out.
 #[pyfunction]
 fn to_toml(config: &Bound<'_, PyAny>) -> Answer<String> {
     fn without_null(value: serde_json::Value) -> serde_json::Value {
@@ -125,10 +126,10 @@ fn merge(py: Python<'_>, parts: Vec<PathBuf>, folder: PathBuf) -> Answer<()> {
     Ok(())
 }
 
-/// A name, what may be promised, and remarks.
+/// A name, a guarantee, and remarks.
 type Promise = (String, Option<Guarantee>, Vec<String>);
 
-/// What each algorithm of an experiment file may promise: its name, guarantee and remarks.
+/// The name, guarantee and remarks of each algorithm of an experiment file.
 #[pyfunction]
 #[pyo3(signature = (text, overrides = Vec::new()))]
 fn certify(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Vec<Promise>> {
@@ -140,7 +141,7 @@ fn certify(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Vec<Pro
     Ok(experiment.cells().iter().map(one).collect())
 }
 
-/// The papers' experiments that `wanted` names, with what they show.
+/// The papers' experiments that `wanted` names, with their descriptions.
 #[pyfunction]
 #[pyo3(signature = (wanted = None))]
 fn paper_experiments(wanted: Option<&str>) -> Answer<Vec<(String, String)>> {
@@ -148,8 +149,8 @@ fn paper_experiments(wanted: Option<&str>) -> Answer<Vec<(String, String)>> {
     Ok(found.iter().map(|experiment| (experiment.id.into(), experiment.title.into())).collect())
 }
 
-/// Ends of the interval of 95 % for the mean after every recorded round (not a number where there is none), and which trials are stuck:
-/// `Algorithm.interval_95` and `Algorithm.stuck` are what people call. One row of `regret` a trial.
+/// Ends of the interval of 95 % for the mean after every recorded round (NaN if there is none), and which trials are stuck; users call
+/// `Algorithm.interval_95` and `Algorithm.stuck`. One row of `regret` per trial.
 #[pyfunction]
 fn _over_trials(rounds: Vec<u64>, regret: Vec<Vec<f64>>) -> (Vec<f64>, Vec<f64>, Vec<bool>) {
     let column = |index: usize| -> Vec<f64> {

@@ -1,14 +1,14 @@
 //! # reticent-python
 //!
-//! The compiled part of the Python package `reticent`: types in, types out, and no algorithm of its own.
+//! The compiled part of the Python package `reticent`: it converts types and contains no algorithm.
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `error` | exceptions, with the core's own words |
+//! | `error` | exceptions, with the core's messages |
 //! | `convert` | numpy arrays as slices; dictionaries as the core's parameters |
-//! | `mine` | a state knows the process it belongs to: a forked child never draws its parent's noise |
+//! | `mine` | detection of forks, so that a forked child never draws its parent's noise |
 //! | `arms` | decision sets, built once or filled from an array |
-//! | `guarantee`, `privacy` | the promise; events, accountant, calculator, noise |
+//! | `guarantee`, `privacy` | guarantees; events, accountant, calculator, noise |
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
 //! | `linucb`, `joint`, `kept`, `simulated` | the bandit without privacy, and with a trusted curator: in memory, in files, on simulation noise |
 //! | `local`, `shuffle` | the two halves with messages between them, and the shuffler |

@@ -1,4 +1,4 @@
-//! The bandit without privacy: the yardstick of the others.
+//! The bandit without privacy, for comparison.
 
 use numpy::{PyArray1, ToPyArray};
 use pyo3::{
@@ -34,7 +34,7 @@ pub(crate) struct LinUcb {
     place: Option<Arms>,
 }
 
-/// A learner, and the features of decisions whose reward has not come.
+/// A learner, and the features of decisions that wait for their reward.
 struct Open {
     learner: CoreLinUcb,
     next: u64,
@@ -93,7 +93,7 @@ impl LinUcb {
         with_arms(arms, &mut self.place, |arms| learner.decide(arms))
     }
 
-    /// Learns the reward of an earlier decision, once.
+    /// Learns the reward of an earlier decision; each ticket is used once.
     fn observe(&mut self, ticket: &str, reward: f64) -> Answer<Observation> {
         Ok(self.learner.observe(crate::decision::ticket(ticket)?, reward)?)
     }
@@ -130,7 +130,7 @@ impl LinUcb {
         })
     }
 
-    /// Gives up waiting for a reward; says whether it was waited for.
+    /// Gives up waiting for a reward; returns whether the decision was open.
     fn dismiss(&mut self, ticket: &str) -> Answer<bool> {
         Ok(self.learner.open.remove(crate::decision::ticket(ticket)?))
     }
@@ -146,7 +146,7 @@ impl LinUcb {
         self.learner.learner.rounds()
     }
 
-    /// Decisions whose reward has not come.
+    /// The number of decisions that wait for their reward.
     #[getter]
     fn open_decisions(&self) -> usize {
         self.learner.open.len()
@@ -158,13 +158,13 @@ impl LinUcb {
         self.learner.learner.policy().theta().to_pyarray(py)
     }
 
-    /// There is nothing to promise.
+    /// None: this bandit has no privacy guarantee.
     #[getter]
     fn guarantee(&self) -> Option<crate::guarantee::Guarantee> {
         None
     }
 
-    /// The whole state; protect these bytes as the data itself.
+    /// The whole state; protect these bytes like the data.
     fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let Open { learner, next, open } = &self.learner;
         let learner = learner.save();
@@ -175,7 +175,7 @@ impl LinUcb {
         PyBytes::new(py, &bytes)
     }
 
-    /// Goes on bit for bit from saved bytes; tickets of decisions that were open stay valid, and no new one equals an old one.
+    /// Continues bit for bit from saved bytes; tickets of open decisions stay valid, and new tickets never repeat old ones.
     #[staticmethod]
     fn load(state: &[u8]) -> Answer<Self> {
         let damaged = || {

@@ -6,11 +6,11 @@ use pyo3::{
 };
 use reticent::{
     bandit::{
-        Absorbed, Arms, Levels, LocalParams, LocalPlan as CorePlan, Method, Model as CoreModel,
-        Person as CorePerson, Report as CoreReport, Rule, Server as CoreServer,
+        Absorbed, Arms, LocalParams, LocalPlan as CorePlan, Model as CoreModel, Rule,
+        Server as CoreServer,
     },
     noise::SecureNoise,
-    randomize::Bounds,
+    randomize::{Bounds, Levels, Method, Person as CorePerson, Report as CoreReport, Spent},
 };
 
 use crate::{
@@ -226,7 +226,7 @@ impl LocalPlan {
         let noise = SecureNoise::from_system()?;
         Ok(Person::of(match spent {
             None => self.0.person(level, noise)?,
-            Some(spent) => self.0.person_after(level, &read_message("spent", spent)?, noise)?,
+            Some(spent) => self.0.person_after(level, &Spent::load(spent)?, noise)?,
         }))
     }
 
@@ -305,7 +305,7 @@ impl Person {
     /// What was sent so far, for `plan.person(spent=...)` when the device starts again.
     #[getter]
     fn spent<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        message(py, self.person.read().spent())
+        PyBytes::new(py, &self.person.read().spent().save())
     }
 
     /// How many reports were made from features or a reward outside their bounds, which were changed to fit. It stays on the device.

@@ -1,24 +1,24 @@
-//! A state knows the process it belongs to, and how many copies were made of it.
+//! States that detect forks of their process and count their copies.
 //!
-//! A fork copies memory, and with it every generator: parent and child would draw the same noise for different people, and the
-//! difference of what they publish would be the data. So a state is only reached through [`Mine::enter`], which looks for a fork
-//! before anything is drawn. `os.register_at_fork` counts forks on both sides; the process number finds those that Python
-//! knows nothing of, in the child at least. What cannot be known: the parent hears nothing of those, two of them in a row with no
-//! call in between look like one, a pickle or a file may be loaded twice, and nobody knows of copies that are made elsewhere later.
+//! A fork copies memory, and with it every generator: parent and child would draw the same noise for different people, and the difference
+//! of their releases would reveal the data. So a state is accessed only through [`Mine::enter`], which checks for a fork before anything is
+//! drawn. `os.register_at_fork` counts forks on both sides; the process id detects forks outside Python, but only in the child. Not
+//! detected: the parent does not see such forks, two of them in a row with no call in between look like one, a pickle or a file may be
+//! loaded twice, and copies may be made later elsewhere.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use pyo3::prelude::*;
 use reticent::Result;
 
-/// The process that ran here last.
+/// The id of the process at the last check.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Forks on the way to this process.
 static DEPTH: AtomicU64 = AtomicU64::new(0);
 /// Forks on the way to this process, and those it made.
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
-/// Notices a fork that Python knows nothing of.
+/// Detects a fork that was not made through Python.
 fn notice() {
     let id = std::process::id();
     if ![0, id].contains(&PROCESS.swap(id, Relaxed)) {
@@ -27,9 +27,9 @@ fn notice() {
     }
 }
 
-/// What a state does when it finds itself in another process.
+/// The reaction of a state to a fork.
 pub(crate) trait Forked {
-    /// Makes sure that no noise is drawn twice, and that what the copy costs is counted: `others` may go on beside it.
+    /// Makes sure that no noise is drawn twice and that the copy is charged: `others` copies may continue beside it.
     fn forked(&mut self, others: u64) -> Result<()>;
 }
 
@@ -46,30 +46,30 @@ impl<T: Forked> Mine<T> {
         Mine::copied(state, 0)
     }
 
-    /// A state of which so many copies were made before it came here.
+    /// A state of which this many copies were made before.
     pub(crate) fn copied(state: T, copies: u64) -> Self {
         notice();
         Mine { state, depth: DEPTH.load(Relaxed), forks: FORKS.load(Relaxed), pickled: copies }
     }
 
-    /// The state, to draw from or to learn; after a fork it is made safe first.
+    /// The state for drawing or learning; after a fork it is made safe first.
     pub(crate) fn enter(&mut self) -> Result<&mut T> {
         notice();
         let depth = DEPTH.load(Relaxed);
         if depth != self.depth {
-            // As many as there are copies: in place of this one the original, and those that were made before.
+            // As many others as copies were made: the original, and the copies made before this one.
             self.state.forked(self.copies())?;
             (self.depth, self.forks, self.pickled) = (depth, FORKS.load(Relaxed), 0);
         }
         Ok(&mut self.state)
     }
 
-    /// The state, for numbers that no fork changes.
+    /// The state, to read values that a fork does not change.
     pub(crate) fn read(&self) -> &T {
         &self.state
     }
 
-    /// Copies that are known to have been made of this state, by pickles and forks.
+    /// The number of known copies of this state, by pickles and forks.
     pub(crate) fn copies(&self) -> u64 {
         let forks = FORKS.load(Relaxed).saturating_sub(self.forks);
         self.pickled.saturating_add(forks)

@@ -1,4 +1,4 @@
-//! Online learners that are fed one gradient at a time, and the devices that protect gradients.
+//! Online learners from gradients, and the randomisers that protect gradients.
 
 use numpy::{PyArray1, ToPyArray};
 use pyo3::{
@@ -21,7 +21,7 @@ use crate::{
     guarantee::Guarantee,
 };
 
-/// What a person's device does to a gradient: clips it and adds exact noise, keyed by the system for every call.
+/// The randomiser on a person's device: clips a gradient and adds exact noise, under a new key from the system for every call.
 ///
 /// >>> import reticent
 /// >>> device = reticent.Randomizer.k_norm(dimension=2, epsilon=4.0, bound=1.0)
@@ -39,7 +39,7 @@ enum Kind {
     Staircase(StaircaseRandomizer),
 }
 
-/// Calls the same method of whichever randomiser it is.
+/// Calls the same method of each kind of randomiser.
 macro_rules! each {
     ($kind:expr, $one:ident => $call:expr) => {
         match $kind {
@@ -69,7 +69,7 @@ impl Randomizer {
         Ok(Randomizer(Kind::KNorm(KNormRandomizer::new(dimension, epsilon, bound)?)))
     }
 
-    /// Laplace noise with a level for every attribute: 0 sends nothing, infinity sends it in the clear.
+    /// Laplace noise with a level for every attribute: 0 sends nothing, infinity sends the attribute without noise.
     #[staticmethod]
     fn laplace(levels: Vector<'_>, bound: f64) -> Answer<Self> {
         Ok(Randomizer(Kind::Laplace(LocalLaplace::new(&entries(&levels), bound)?)))
@@ -87,7 +87,7 @@ impl Randomizer {
         Ok(Randomizer(Kind::Staircase(StaircaseRandomizer::new(&entries(&levels), bound)?)))
     }
 
-    /// The gradient, clipped, plus noise: what may leave the device.
+    /// The clipped gradient plus noise, to be sent to the server.
     fn report<'py>(
         &self,
         py: Python<'py>,
@@ -101,14 +101,14 @@ impl Randomizer {
         Ok(dense.to_pyarray(py))
     }
 
-    /// What may be promised to a person who sends at most so many reports.
+    /// The guarantee of a person who sends at most this many reports.
     #[pyo3(signature = (delta = 1e-9, reports = 1))]
     fn guarantee(&self, delta: f64, reports: u64) -> Answer<Guarantee> {
         Ok(each!(&self.0, one => one.guarantee_of_person(reports, delta))?.into())
     }
 }
 
-/// A learner without tuning that is told gradients of unknown noise: everybody may protect theirs at their own level.
+/// A learner without tuning parameters from gradients of unknown noise: everybody may protect theirs at their own level.
 ///
 /// >>> import numpy, reticent
 /// >>> learner = reticent.OnlineLearner(dimension=2, gradient_bound=1.0)
@@ -152,13 +152,13 @@ impl OnlineLearner {
         Ok(self.0.score(&*entries(&features))?)
     }
 
-    /// Takes in a gradient, noisy or not.
+    /// Absorbs a gradient, with or without noise.
     fn absorb(&mut self, gradient: Vector<'_>) -> Answer<()> {
         let _ = self.0.absorb(&*entries(&gradient))?;
         Ok(())
     }
 
-    /// Takes in one gradient a row, all taken before. Other threads run meanwhile.
+    /// Absorbs one gradient per row, all computed at earlier weights. Other threads run meanwhile.
     fn absorb_many(&mut self, py: Python<'_>, gradients: Matrix<'_>) -> Answer<()> {
         let (learner, view) = (&mut self.0, gradients.as_array());
         py.detach(|| {
@@ -170,7 +170,7 @@ impl OnlineLearner {
         .map_err(|(index, error)| Failure::at(index, error))
     }
 
-    /// A person who sends nothing: the round counts, and nothing is learnt.
+    /// A round in which a person sends nothing: it is counted, and nothing is learnt.
     fn skip(&mut self) {
         let _ = self.0.skip();
     }
@@ -192,7 +192,7 @@ impl OnlineLearner {
         Ok(self.0.regret_bound(&entries(&competitor))?)
     }
 
-    /// The whole state. It holds no noise: people draw their own.
+    /// The whole state. It contains no generator of noise: people draw their own.
     fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.save())
     }
@@ -274,10 +274,10 @@ impl LinearModel {
             {
                 let row = row.to_vec();
                 let learnt = match randomizer {
-                    None => model.learn(&row, *label).map(drop),
+                    None => model.observe(&row, *label).map(drop),
                     Some(randomizer) => model.gradient(&row, *label).and_then(|(gradient, _)| {
                         let report = randomizer.report_of(Gradient::from(&gradient), &mut noise)?;
-                        model.receive(&report).map(drop)
+                        model.absorb(&report).map(drop)
                     }),
                 };
                 learnt.map_err(|error| (index, error))?;
@@ -287,7 +287,7 @@ impl LinearModel {
         .map_err(|(index, error)| Failure::at(index, error))
     }
 
-    /// What a person computes at home: the gradient of their loss at the public model, clipped.
+    /// The computation on a person's device: the gradient of their loss at the public model, clipped.
     fn gradient<'py>(
         &self,
         py: Python<'py>,
@@ -301,9 +301,9 @@ impl LinearModel {
         Ok(dense.to_pyarray(py))
     }
 
-    /// The server's half: takes in a gradient that a device has protected.
-    fn receive(&mut self, report: Vector<'_>) -> Answer<()> {
-        self.0.receive(&GradientReport::Dense(entries(&report).into_owned()))?;
+    /// The server's part: absorbs a gradient that a device has protected.
+    fn absorb(&mut self, report: Vector<'_>) -> Answer<()> {
+        self.0.absorb(&GradientReport::Dense(entries(&report).into_owned()))?;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
-//! A user's own environment or policy in the laboratory's own loop.
+//! A user's own environment or policy in the laboratory's simulation loop.
 //!
-//! The loop is `reticent_lab::simulate::play`. Its environment and its player are traits; here each of them is a Python object. What an
-//! object raises is kept aside, stops the loop at the next step, and reaches the caller as it was.
+//! The loop is `reticent_lab::simulate::play`. Its environment and its player are traits; here each of them is a Python object. An
+//! exception of an object is stored, stops the loop at the next step, and is raised unchanged.
 
 use std::{cell::RefCell, collections::HashMap};
 
@@ -21,7 +21,7 @@ use crate::{
     error::{Answer, Failure},
 };
 
-/// Rounds between looks at signals.
+/// Rounds between checks of signals.
 const MOMENT: u64 = 256;
 
 /// One of the laboratory's environments: `arms()` opens a round, `means()` and `reward(arm)` are those of the round it opened.
@@ -93,7 +93,7 @@ impl Environment {
     }
 }
 
-/// What environment and player share: the arms as the Python objects know them, and what went wrong.
+/// State shared by environment and player: the arms as Python objects, and the stored exception.
 struct Table<'py> {
     arms: RefCell<Option<Bound<'py, PyAny>>>,
     trouble: RefCell<Option<PyErr>>,
@@ -110,7 +110,7 @@ impl Table<'_> {
     }
 }
 
-/// Never seen: the trouble itself is.
+/// An internal error to stop the loop; the caller sees the stored exception instead.
 fn stopped() -> reticent_lab::Error {
     reticent::Error::invalid("play", "stopped", "see what was raised").into()
 }
@@ -174,7 +174,7 @@ struct PythonPlayer<'a, 'py> {
     object: &'a Bound<'py, PyAny>,
     table: &'a Table<'py>,
     tickets: bool,
-    /// Tickets of rounds whose reward has not come.
+    /// Tickets of rounds that wait for their reward.
     open: HashMap<u64, Bound<'py, PyAny>>,
 }
 
@@ -220,7 +220,7 @@ impl Player for PythonPlayer<'_, '_> {
         if arm < arms.count() {
             return Ok(arm);
         }
-        let remedy = format!("the policy chose it, and there are {} arms", arms.count());
+        let remedy = format!("the policy chose this arm, but there are only {} arms", arms.count());
         Err(reticent::Error::invalid("arm", arm, remedy).into())
     }
 
@@ -231,7 +231,7 @@ impl Player for PythonPlayer<'_, '_> {
 
     fn dismiss(&mut self, round: u64) {
         let Some(ticket) = self.open.remove(&round) else { return };
-        // A policy that does not ask to be told just never hears of it.
+        // `dismiss` is optional.
         let told = self.object.hasattr("dismiss").and_then(|has| match has {
             true => self.object.call_method1("dismiss", (ticket,)).map(drop),
             false => Ok(()),
@@ -245,8 +245,8 @@ impl Player for PythonPlayer<'_, '_> {
 /// Recorded rounds, and the regret after each.
 type Curve<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<f64>>);
 
-/// Plays one trial of a policy in an environment; returns the recorded rounds and the regret after each. Rewards come `delay`
-/// rounds late in the mean, and this share of them never.
+/// Plays one trial of a policy in an environment; returns the recorded rounds and the regret after each. Rewards come `delay` rounds late
+/// on average, and a share `lost` of them never.
 #[pyfunction]
 #[pyo3(signature = (environment, policy, rounds, delay = 0.0, lost = 0.0, seed = 0))]
 fn play_trial<'py>(

@@ -1,4 +1,4 @@
-//! `reticent.privacy`: what happened, what it costs, a calculator, and noise.
+//! `reticent.privacy`: events, the accountant, a calculator, and noise.
 
 use numpy::{PyArray1, ToPyArray};
 use pyo3::{prelude::*, types::PyTuple};
@@ -17,7 +17,8 @@ use crate::{
     guarantee::Guarantee,
 };
 
-/// One release, or several put together, as seen by one person. `a + b` happens after each other, `a * 30` thirty times.
+/// One release, or several put together, as seen by one person. `a + b` is both events one after the other, `a * 30` is the event thirty
+/// times.
 ///
 /// >>> from reticent.privacy import Event
 /// >>> month = Event.gaussian(1.0, sigma=20.0) * 30 + Event.laplace(1.0, scale=2.0)
@@ -107,7 +108,7 @@ impl Event {
         Ok(py.detach(|| CoreAccountant::price(&self.0)?.delta(epsilon))?)
     }
 
-    /// What may be promised of it under a trust model: "joint", "shuffle" or "local".
+    /// The guarantee under a trust model: "joint", "shuffle" or "local".
     fn guarantee(&self, model: &Bound<'_, PyAny>, delta: f64) -> Answer<Guarantee> {
         Ok(CoreGuarantee::of(&self.0, parameter("model", model)?, delta)?.into())
     }
@@ -127,7 +128,7 @@ impl Event {
     }
 }
 
-/// Adds up what one person's data went into.
+/// Records every event that one person's data went into, and prices their composition.
 ///
 /// >>> from reticent.privacy import Accountant, Event
 /// >>> accountant = Accountant()
@@ -171,7 +172,7 @@ impl Accountant {
         Ok(py.detach(|| self.0.curve()?.delta(epsilon))?)
     }
 
-    /// What may be promised of everything recorded, under "joint", "shuffle" or "local" trust.
+    /// The guarantee of everything recorded, under "joint", "shuffle" or "local" trust.
     fn guarantee(&self, model: &Bound<'_, PyAny>, delta: f64) -> Answer<Guarantee> {
         let all = CoreEvent::Composed { events: self.0.events().to_vec() };
         Ok(CoreGuarantee::of(&all, parameter("model", model)?, delta)?.into())
@@ -258,7 +259,7 @@ fn draws<'py>(
     }
 }
 
-/// Integers with `P(z) ~ exp(-z^2 / 2 sigma^2)`, exactly, from a generator that the system keys anew for every call.
+/// Integers with `P(z) ~ exp(-z^2 / 2 sigma^2)`, exactly, from a generator with a new key from the system for every call.
 ///
 /// >>> import reticent
 /// >>> noisy_count = 1234 + reticent.privacy.discrete_gaussian(300)

@@ -9,11 +9,11 @@ use reticent::{
     geometry::Polytope,
     noise::SecureNoise,
     safe::{
-        Agent as CoreAgent, AgentParams, Confidence, Coordinator as CoreCoordinator,
-        CoordinatorParams, CoordinatorPlan, Decision, Objective, Report, ResponsePrivacy, Rule,
-        Ticket,
+        Agent as CoreAgent, AgentParams, AgentReport, Confidence, Coordinator as CoreCoordinator,
+        CoordinatorParams, CoordinatorPlan, Decision, Objective, ResponsePrivacy, Rule, Ticket,
     },
 };
+use reticent_lab::constants::safe::PublishedResponse;
 
 use crate::{
     convert::restored,
@@ -29,7 +29,7 @@ use crate::{
 /// What leaves an agent. `bytes(report)` travels, `SafeReport(bytes)` reads it.
 #[pyclass(frozen, eq, module = "reticent", name = "SafeReport")]
 #[derive(PartialEq)]
-pub(crate) struct SafeReport(Report);
+pub(crate) struct SafeReport(AgentReport);
 
 #[pymethods]
 impl SafeReport {
@@ -53,7 +53,7 @@ impl SafeReport {
     /// The randomised response.
     #[getter]
     fn value(&self) -> f64 {
-        self.0.value
+        self.0.value.value()
     }
 
     fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -65,7 +65,7 @@ impl SafeReport {
             "SafeReport(ticket={}, agent={}, value={})",
             self.ticket(),
             self.0.agent,
-            self.0.value
+            self.0.value.value()
         )
     }
 
@@ -143,8 +143,8 @@ pub(crate) struct Agent(Mine<CoreAgent<SecureNoise>>);
 #[pymethods]
 impl Agent {
     /// Randomises the response to a decision.
-    fn respond(&mut self, ticket: u64, response: f64) -> Answer<SafeReport> {
-        Ok(SafeReport(self.0.enter()?.respond(Ticket::numbered(ticket), response)?))
+    fn report(&mut self, ticket: u64, response: f64) -> Answer<SafeReport> {
+        Ok(SafeReport(self.0.enter()?.report(Ticket::numbered(ticket), response)?))
     }
 
     /// Responses given.
@@ -182,7 +182,7 @@ impl Agent {
 /// >>> plan = reticent.SafePlan([[1, 1], [-1, 0], [0, -1]], [3, 1, 1], objective=[1.0, 1.0], agents=[household, household])
 /// >>> coordinator, first = plan.coordinator(), plan.agent(0)
 /// >>> decision = coordinator.decide()
-/// >>> coordinator.observe(bytes(first.respond(decision.ticket, 0.3)))
+/// >>> coordinator.absorb(bytes(first.report(decision.ticket, 0.3)))
 /// >>> plan.safety["holds"]
 /// True
 #[pyclass(frozen, module = "reticent", name = "SafePlan")]
@@ -219,6 +219,11 @@ fn agent(polytope: &Polytope, axis: usize, given: &Bound<'_, PyDict>) -> Answer<
                 let outer = PyDict::new(given.py());
                 outer.set_item("budget", budget)?;
                 parameter("privacy", &outer)?
+            }
+            Ok(given) if given.contains("published")? => {
+                let published: PublishedResponse =
+                    parameter("privacy", &given.as_any().get_item("published")?)?;
+                published.privacy()?
             }
             _ => parameter("privacy", &privacy)?,
         },
@@ -333,11 +338,11 @@ impl Coordinator {
     }
 
     /// Learns from one agent's report, once per decision.
-    fn observe(&mut self, report: &Bound<'_, PyAny>) -> Answer<()> {
+    fn absorb(&mut self, report: &Bound<'_, PyAny>) -> Answer<()> {
         let coordinator = self.0.enter()?;
         match report.cast::<SafeReport>() {
-            Ok(report) => coordinator.observe(&report.get().0)?,
-            Err(_) => coordinator.observe(&read_bytes("report", report)?)?,
+            Ok(report) => coordinator.absorb(&report.get().0)?,
+            Err(_) => coordinator.absorb(&read_bytes("report", report)?)?,
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use reticent::{
         ShuffleServer as CoreServer, Shuffler as CoreShuffler,
     },
     noise::SecureNoise,
+    randomize::Spent,
 };
 
 use crate::{
@@ -21,7 +22,7 @@ use crate::{
     mine::{Forked, Mine},
 };
 
-/// What leaves the shuffler. `bytes(batch)` travels, `Batch(bytes)` reads it.
+/// A batch from the shuffler. Send `bytes(batch)`; `Batch(bytes)` decodes it.
 #[pyclass(frozen, eq, module = "reticent", name = "Batch")]
 #[derive(PartialEq)]
 pub(crate) struct Batch(CoreBatch);
@@ -33,7 +34,7 @@ impl Batch {
         Ok(Batch(read_message("batch", message)?))
     }
 
-    /// How many reports went in.
+    /// The number of reports in it.
     #[getter]
     fn people(&self) -> u64 {
         self.0.people()
@@ -49,7 +50,7 @@ impl Batch {
     }
 }
 
-/// What people, shuffler and server agree on: (epsilon, delta) of what leaves the shuffler.
+/// The parameters that people, shuffler and server share: (epsilon, delta) of the shuffler's output.
 ///
 /// >>> import numpy, reticent
 /// >>> plan = reticent.ShufflePlan(dimension=2, epsilon=1.0, delta=1e-6, batch=100, aggregation="sum", rewards=(0.0, 1.0))
@@ -59,7 +60,7 @@ impl Batch {
 /// >>> for _ in range(100):
 /// ...     person = plan.person()
 /// ...     arm = person.choose(model, arms)
-/// ...     batch = shuffler.take(bytes(person.report(model, arms[arm], 0.5)))
+/// ...     batch = shuffler.absorb(bytes(person.report(model, arms[arm], 0.5)))
 /// >>> server.absorb(bytes(batch)), server.reports
 /// ('counted', 100)
 #[pyclass(frozen, module = "reticent", name = "ShufflePlan")]
@@ -100,29 +101,29 @@ impl ShufflePlan {
         Ok(ShufflePlan(py.detach(|| params.check())?))
     }
 
-    /// What a person may be promised, if the shuffler can be trusted.
+    /// The guarantee of a person if the shuffler is trusted.
     #[getter]
     fn guarantee(&self) -> Answer<Guarantee> {
         Ok(self.0.guarantee()?.into())
     }
 
-    /// What a person may be promised if the shuffler shows everything.
+    /// The guarantee of a person if the shuffler reveals everything.
     #[getter]
     fn local_guarantee(&self) -> Answer<Guarantee> {
         Ok(self.0.local_guarantee()?.into())
     }
 
-    /// A person's half; `spent` is what the half said that they used before.
+    /// A person's device; `spent` is the value that it returned when it was last used.
     #[pyo3(signature = (spent = None))]
     fn person(&self, spent: Option<&[u8]>) -> Answer<Person> {
         let noise = SecureNoise::from_system()?;
         Ok(Person::of(match spent {
             None => self.0.person(noise)?,
-            Some(spent) => self.0.person_after(&read_message("spent", spent)?, noise)?,
+            Some(spent) => self.0.person_after(&Spent::load(spent)?, noise)?,
         }))
     }
 
-    /// The component in between: run it where the server cannot look inside.
+    /// The shuffler: run it where the server has no access to its memory.
     fn shuffler(&self) -> Answer<Shuffler> {
         Ok(Shuffler(Mine::new(self.0.shuffler(SecureNoise::from_system()?)?)))
     }
@@ -134,10 +135,9 @@ impl ShufflePlan {
 }
 
 impl Forked for CoreShuffler<SecureNoise> {
-    /// Whoever waits would leave in two batches, and what they have in common would show them: no copy goes on.
+    /// A copy must not continue: waiting reports would be in two batches, and the reports common to both would identify them.
     fn forked(&mut self, _others: u64) -> reticent::Result<()> {
-        let remedy =
-            "those who wait would be seen twice: use it where it was made, or `save` and `load` it";
+        let remedy = "waiting reports would be seen twice: use it where it was made, or `save` and `load` it";
         Err(reticent::Error::invalid("shuffler", "a forked copy", remedy))
     }
 }
@@ -148,10 +148,10 @@ pub(crate) struct Shuffler(Mine<CoreShuffler<SecureNoise>>);
 
 #[pymethods]
 impl Shuffler {
-    /// Takes a report, once, and gives a batch whenever one is full.
-    fn take(&mut self, report: &Bound<'_, PyAny>) -> Answer<Option<Batch>> {
+    /// Takes a report, once, and returns a batch when one is full.
+    fn absorb(&mut self, report: &Bound<'_, PyAny>) -> Answer<Option<Batch>> {
         let shuffler = self.0.enter()?;
-        with_report(report, |report| Ok(shuffler.take(report)?.map(Batch)))
+        with_report(report, |report| Ok(shuffler.absorb(report)?.map(Batch)))
     }
 
     /// Reports that wait for their batch to fill.
@@ -160,7 +160,7 @@ impl Shuffler {
         self.0.read().waiting()
     }
 
-    /// Batches that have left: what `load` asks for.
+    /// The number of batches made; `load` needs this number.
     #[getter]
     fn batches(&self) -> u64 {
         self.0.read().batches()
@@ -171,7 +171,7 @@ impl Shuffler {
         Ok(PyBytes::new(py, &self.0.enter()?.save()))
     }
 
-    /// Goes on from saved bytes, if no batch has left since.
+    /// Continues from saved bytes, if no batch has been made since.
     #[staticmethod]
     fn load(state: &[u8], batches_made: u64) -> Answer<Self> {
         Ok(Shuffler(Mine::new(CoreShuffler::load(state, batches_made)?)))
@@ -184,7 +184,7 @@ pub(crate) struct ShuffleServer(CoreServer);
 
 #[pymethods]
 impl ShuffleServer {
-    /// Takes a batch in, once: "counted" or "duplicate".
+    /// Absorbs a batch, once: "counted" or "duplicate".
     fn absorb(&mut self, batch: &Bound<'_, PyAny>) -> Answer<String> {
         Ok(word(match batch.cast::<Batch>() {
             Ok(batch) => self.0.absorb(&batch.get().0)?,
@@ -203,7 +203,7 @@ impl ShuffleServer {
         self.0.reports()
     }
 
-    /// The whole state; there is no secret in it.
+    /// The whole state; it contains nothing secret.
     fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.save())
     }

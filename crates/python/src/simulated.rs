@@ -12,8 +12,8 @@ use crate::{
     guarantee::Guarantee,
 };
 
-/// A `JointBandit` on seeded noise that protects nobody: made by `JointBandit.simulated`. What it decides is what a deployed one with the same
-/// parameters would decide under the same noise, and what an experiment plays.
+/// A `JointBandit` on seeded noise that protects nobody: made by `JointBandit.simulated`. It makes the decisions that a deployed one with
+/// the same parameters would make under the same noise, and those of an experiment.
 #[pyclass(module = "reticent.lab", name = "SimulatedBandit")]
 pub(crate) struct SimulatedBandit {
     learner: JointLinUcb<FastNoise>,
@@ -46,12 +46,12 @@ impl SimulatedBandit {
         Ok(with_arms(arms, &mut self.place, |arms| learner.decide(arms))?.into())
     }
 
-    /// Takes the reward of an earlier decision, once.
+    /// Takes the reward of an earlier decision; each ticket is used once.
     fn observe(&mut self, ticket: &str, reward: f64) -> Answer<Observation> {
         Ok(self.learner.observe(crate::decision::ticket(ticket)?, reward)?.into())
     }
 
-    /// What a deployed bandit would promise; this one promises nothing, and says so.
+    /// The guarantee of the deployed bandit, marked as simulated: seeded noise protects nobody.
     #[getter]
     fn guarantee(&self) -> Answer<Guarantee> {
         Ok(self.learner.guarantee()?.into())
@@ -78,7 +78,7 @@ impl SimulatedBandit {
     }
 }
 
-/// The seeds of an experiment's trial: that of its people, which all algorithms meet, and that of the noise of the algorithm of this name.
+/// The seeds of an experiment's trial: that of its people, which all algorithms share, and that of the noise of the algorithm of this name.
 #[pyfunction]
 #[pyo3(name = "trial_seeds")]
 fn seeds(seed: u64, trial: u64, name: &str) -> (u64, u64) {

@@ -1,4 +1,4 @@
-"""Every example in a docstring and in docs/python.md runs and prints what it says."""
+"""Every example in a docstring and in docs/python.md runs and prints the output shown."""
 
 import doctest
 import inspect

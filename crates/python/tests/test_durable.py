@@ -1,4 +1,4 @@
-"""A bandit in files: killed at any moment, it makes no release twice without a charge."""
+"""A bandit in files: it may be killed at any moment and makes no release twice without a charge."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ bandit = reticent.JointBandit.open(sys.argv[1], dimension=2, epsilon=1.0, delta=
 while True:
     ticket, arm = bandit.decide(numpy.eye(2))
     bandit.observe(ticket, 0.5)
-    # What anybody may have seen: the number of the release in use, and the model.
+    # What others may have seen: the number of the release in use, and the model.
     print(bandit.releases, bandit.theta.tobytes().hex(), flush=True)
 """
 
@@ -42,7 +42,7 @@ def records(folder):
 
 
 def killed(folder, seconds):
-    """What a child has shown when it is killed with -9."""
+    """The output of a child that is killed with -9."""
     child = subprocess.Popen([sys.executable, "-c", CHILD, folder], stdout=subprocess.PIPE, text=True)
     first = child.stdout.readline()
     time.sleep(seconds)
@@ -61,7 +61,7 @@ def test_killed_with_9_no_release_is_made_twice(tmp_path):
         assert shown
         for number, theta in shown.items():
             assert seen.setdefault(number, theta) == theta, f"release {number} was shown twice with different numbers"
-        # What was shown is in the log.
+        # Everything shown is in the log.
         assert max(shown) <= records(folder)[-1][0]
     with bandit(folder) as learner:
         assert learner.replays == 0 and learner.releases >= max(seen)
@@ -70,7 +70,7 @@ def test_killed_with_9_no_release_is_made_twice(tmp_path):
     assert len(seen) > 8
 
 
-def test_an_old_copy_is_noticed_and_charged(tmp_path):
+def test_an_old_copy_is_detected_and_charged(tmp_path):
     folder, old = tmp_path / "bandit", tmp_path / "old"
     with bandit(folder) as learner:
         step(learner)
@@ -85,7 +85,7 @@ def test_an_old_copy_is_noticed_and_charged(tmp_path):
             thetas.append(step(learner))
         assert bandit(folder).replays == replays
     assert len({tuple(theta) for theta in thetas}) == 3
-    # The known-bad way, in which state and count are stored together: both are old, and nothing is noticed.
+    # A known-bad variant: state and count are stored together, both are old, and nothing is detected.
     memory = reticent.JointBandit(**PARAMETERS)
     step(memory)
     stored = memory.save(), memory.releases
@@ -93,7 +93,7 @@ def test_an_old_copy_is_noticed_and_charged(tmp_path):
     assert reticent.JointBandit.load(*stored).replays == 0
 
 
-def test_a_log_elsewhere_notices_an_old_copy_of_the_whole_folder(tmp_path):
+def test_a_log_elsewhere_detects_an_old_copy_of_the_whole_folder(tmp_path):
     folder, log, old = tmp_path / "bandit", tmp_path / "log", tmp_path / "old"
     with bandit(folder, log=log) as learner:
         step(learner)
@@ -139,7 +139,7 @@ def test_a_disk_that_fails_amid_many_decisions_leaves_none_that_nobody_holds(tmp
     kept = learner.decide(ARMS).ticket
     obstacle = tmp_path / "state.new"
     obstacle.mkdir()
-    # The fourth decision closes the first one; what is released cannot be stored, and the fifth is refused.
+    # The fourth decision closes the first one; the release cannot be stored, and the fifth decision is refused.
     with pytest.raises(reticent.ReticentError, match="entry 3: .*cannot be written"):
         learner.decide_many(ARMS, people=10)
     assert learner.decisions == 4 and learner.releases == 1
@@ -149,7 +149,7 @@ def test_a_disk_that_fails_amid_many_decisions_leaves_none_that_nobody_holds(tmp
     for ticket in waiting:
         with pytest.raises(reticent.ReticentError, match="dismissed"):
             learner.observe(ticket, 1.0)
-    # They close in their turn with zeros, and everybody after them goes on.
+    # They close later with zeros, and later decisions are not affected.
     tickets, _ = learner.decide_many(ARMS, people=10)
     assert learner.decisions == 14 and len(tickets) == 10
     learner.close()

@@ -50,7 +50,7 @@ def check(folder, local):
 
 
 def run_and_kill(folder, engine, client, running):
-    """Runs the sweep; meanwhile kills the first worker process that `running` finds at work. Returns who was killed."""
+    """Runs the sweep; meanwhile kills the first busy worker process that `running` finds. Returns its process id."""
     outcome, killed = {}, []
 
     def sweep():
@@ -63,7 +63,7 @@ def run_and_kill(folder, engine, client, running):
     thread.start()
     while thread.is_alive() and not killed:
         for process in running():
-            # Long enough at work to be in the middle of a shard.
+            # Busy for long enough to be in the middle of a shard.
             time.sleep(0.1)
             if process in running():
                 os.kill(process, signal.SIGKILL)
@@ -90,7 +90,7 @@ def test_dask(tmp_path, local):
         results = run_and_kill(tmp_path, "dask", client, running)
         assert results.outcome["computed"] == 16
         check(tmp_path, local)
-        # What is finished is taken over, whoever computed it.
+        # Finished trials are reused, whichever engine computed them.
         again = lab.run(SWEEP, tmp_path, engine="dask", client=client, shards=8)
         assert (again.outcome["computed"], again.outcome["resumed"]) == (0, 16)
 

@@ -53,7 +53,7 @@ def test_skewed_trials_have_a_positive_interval_and_stuck_ones_are_counted():
     assert numpy.isnan(single.interval_95[0]).all() and not single.stuck.any()
 
 
-def test_a_table_of_classes_tells_its_accuracy_first(tmp_path):
+def test_a_table_of_classes_shows_its_accuracy_first(tmp_path):
     lines = "".join(f"{i % 11},{'high' if i % 11 > 5 else 'low'}\n" for i in range(220))
     (tmp_path / "classes.csv").write_text("x,class\n" + lines)
     config = dict(name="c", rounds=500, trials=3, environment=dict(kind="table", file=str(tmp_path / "classes.csv")), algorithm=[dict(kind="linucb")])
@@ -235,7 +235,7 @@ def test_own_environments_and_policies():
     )
     final = results.final_regret
     assert final["tickets"] == 0.0 and 0 < final["greedy"] < 60 and 0 < final["LinUCB"] < 300
-    # Playing anything at all costs 0.3 a round.
+    # Uniformly random play has a regret of 0.3 per round.
     assert final["private"] < 900 and results.guarantees["private"]["epsilon"] <= 4.0
     again = lab.play(Means, {"greedy": Greedy}, rounds=3000, trials=3, seed=1)
     assert (again.regret["greedy"] == results.regret["greedy"]).all()
@@ -258,14 +258,14 @@ def test_rewards_come_late_or_never():
             assert learner.dismiss(ticket)
 
     lab.play(Means, {"x": Watched()}, rounds=3000, delay=20.0, lost=0.25)
-    # A quarter is lost, within 7 deviations; about twenty are under way at the end, and order is not kept.
+    # A quarter is lost, within 7 deviations; about twenty are outstanding at the end, and the order is not kept.
     assert abs(len(seen) - 2250) < 7 * 24 + 150 and seen != sorted(seen) and 0 < learner.open_decisions < 300
     for bad in ({"delay": -1.0}, {"lost": 1.5}):
         with pytest.raises(ReticentError, match="give a"):
             lab.play(Means, {"x": reticent.LinUCB(2)}, rounds=10, **bad)
 
 
-def test_what_an_own_object_raises_arrives_as_it_is():
+def test_exceptions_of_user_objects_are_raised_unchanged():
     class Broken(Means):
         def reward(self, arm):
             raise ZeroDivisionError("mine")
@@ -347,7 +347,7 @@ def test_a_data_set_is_not_left_among_the_results(tmp_path, monkeypatch):
     beside.unlink()
     again = lab.run(config, tmp_path / "shared")
     assert (first.outcome["computed"], again.outcome["computed"], again.outcome["resumed"]) == (2, 0, 2)
-    # With nothing kept, nothing is left.
+    # Without a folder, no file is left.
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -356,7 +356,7 @@ def test_a_data_set_is_not_left_among_the_results(tmp_path, monkeypatch):
     assert list(temporary.iterdir()) == []
 
 
-def test_a_simulation_says_that_it_protects_nobody(experiment):
+def test_a_simulation_is_marked_as_protecting_nobody(experiment):
     simulated = lab.run(experiment)
     assert repr(simulated).endswith("would have this guarantee") and repr(simulated).count("*") == 5
     assert "protects nobody" in simulated._repr_html_()
@@ -369,7 +369,7 @@ def test_a_simulation_says_that_it_protects_nobody(experiment):
 
 
 class Leak:
-    """Every action shows the last reward; the promise is the price of noise that it does not add."""
+    """Every action reveals the last reward; the stated guarantee is that of noise which it does not add."""
 
     guarantee = reticent.privacy.Event.gaussian(sensitivity=1.0, sigma=5.0).guarantee("joint", delta=1e-6)
 
@@ -384,7 +384,7 @@ class Leak:
 
 
 class Wrapped:
-    """The right learner, asked and then not listened to."""
+    """Calls a correct learner but ignores its choice."""
 
     def __init__(self, seed=0):
         self.inner, self.last = reticent.JointBandit(3, 1.0, 1e-6, 1000, mechanism="honaker"), 0.0
@@ -414,7 +414,7 @@ class Coin(Leak):
 
 
 class Moody(Coin):
-    """Raises an error where it does not like a reward: a refusal is a release."""
+    """Raises an error for some rewards: a refusal is a release."""
 
     def observe(self, round, features, reward):
         if reward > 0.9:
@@ -426,7 +426,7 @@ class Broken(Coin):
         raise TypeError("not today")
 
 
-def test_a_promise_for_code_of_ones_own_is_stated_and_audited():
+def test_a_guarantee_for_user_code_is_stated_and_audited():
     world = lambda seed: lab.Environment.sphere(dimension=3, arms=4, seed=seed)  # noqa: E731
     joint = lambda seed: reticent.JointBandit(3, 1.0, 1e-6, 1000)  # noqa: E731
     played = lab.play(world, {"leak": Leak, "wrapped": Wrapped, "joint": joint}, rounds=50)
@@ -439,7 +439,8 @@ def test_a_promise_for_code_of_ones_own_is_stated_and_audited():
     assert "stated" not in repr(alone)
     assert Leak.guarantee.provenance == "computed", "of an event, not of a policy"
     assert repr(Leak.guarantee.stated()).startswith("STATED, NOT CHECKED: ")
-    # A false alarm is confirmed at 1e-6. What is shown at once is seen in few rounds; the honest bandit is played beyond its first release.
+    # Violations are confirmed at a false-alarm rate of 1e-6. Immediate leaks need few rounds; the honest bandit is run beyond its first
+    # release.
     found = lab.audit(world, {"leak": Leak, "wrapped": Wrapped, "moody": Moody, "coin": Coin}, rounds=12, samples=1000)
     assert found.violated == ["leak", "wrapped", "moody"], found
     assert "NOT CERTIFIED (stated, not checked)" in repr(found)
@@ -484,7 +485,7 @@ def test_a_file_python_and_rust_make_the_same_decisions():
         for trial in range(2):
             people, noise = lab.trial_seeds(seed, trial, "it")
             world = lab.Environment.sphere(people, dimension=4, arms=8, fresh_arms=True)
-            world.arms()                    # the runner passes over the first set too
+            world.arms()                    # the runner skips the first set too
             bandit = reticent.JointBandit.simulated(
                 noise, dimension=4, epsilon=8.0, delta=1e-5, horizon=rounds, rewards=(0.0, 1.0), intercept=0.5**0.5, rule=rule
             )

@@ -39,7 +39,7 @@ def theirs(parts, pessimistic):
 
 
 def exact(parts):
-    """mu where all parts are Gaussian."""
+    """mu if all parts are Gaussian."""
     if any(laplace for laplace, _, _ in parts):
         return None
     return math.sqrt(sum(times / scale**2 for _, scale, times in parts))
@@ -88,7 +88,7 @@ def test_the_calculator_is_consistent_and_refuses():
             call()
 
 
-def test_events_are_what_they_say():
+def test_events_have_their_parameters_and_prices():
     month = Event.gaussian(1.0, 20.0) * 30 + Event.randomized_response(3, 0.5)
     assert pickle.loads(pickle.dumps(month)) == month == Event(month.to_dict())
     assert Event({"kind": "gaussian", "sensitivity": 1.0, "sigma": 2.0}) == Event.gaussian(1.0, 2.0)

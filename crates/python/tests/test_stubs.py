@@ -1,4 +1,4 @@
-"""The type stubs say what is there: the same names, the same parameters in the same order, the same defaults."""
+"""The type stubs agree with the compiled module: the same names, the same parameters in the same order, the same defaults."""
 
 import ast
 import inspect

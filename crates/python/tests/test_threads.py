@@ -13,7 +13,7 @@ PEOPLE = 200_000
 
 
 def test_two_learners_in_two_threads_run_in_parallel():
-    """Each thread makes one long call. While neither has returned, the processor time of both grows: neither waits for the other.
+    """Each thread makes one long call. While neither has returned, the processor time of both grows, so neither waits for the other.
 
     If a call kept the interpreter's lock, the second would not get any until the first was done.
     """
@@ -55,7 +55,7 @@ def test_a_counter_counts_while_a_call_runs():
     while not finished.is_set():
         counted.append(1)
     thread.join()
-    # With the lock kept, the interpreter would come round a handful of times between calls.
+    # If the calls kept the lock, the counter would advance only a few times between calls.
     assert len(counted) > 10_000 and learner.rounds == 100_000
 
 

@@ -1,4 +1,4 @@
-//! `reticent audit`: attacks what is promised, and says what the attack proves.
+//! `reticent audit`: attacks privacy guarantees, and reports what the attacks prove.
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use reticent_lab::{
 use super::experiment;
 use crate::{error::Error, report::Report};
 
-/// Attacks every algorithm of an experiment: a lower confidence bound on epsilon, and a verdict on each promise.
+/// Attacks every algorithm of an experiment: a lower confidence bound on epsilon, and a verdict on each guarantee.
 ///
-/// Exit code 1 if a certificate of ours is violated. A publication's claim that falls is a finding, not a failure. Without a file:
-/// every promise, every known mistake and every confidence set that Reticent knows of, attacked in minutes.
+/// Exit code 1 if a certificate of ours is violated. A refuted claim of a publication is a finding, not a failure. Without a file: every
+/// guarantee, known mistake and confidence set that Reticent knows of, attacked in minutes.
 #[derive(Args)]
 #[command(after_help = "Example: reticent audit crates/lab/audits/paper0.toml")]
 pub struct Arguments {
@@ -24,13 +24,13 @@ pub struct Arguments {
     /// Runs of each of the two worlds, in place of each attack's own number.
     #[arg(long)]
     samples: Option<u64>,
-    /// Everything random follows from it.
+    /// Seed of all randomness.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Confidence of each bound and each verdict, by itself.
+    /// Confidence of each single bound and verdict.
     #[arg(long, default_value_t = 0.95)]
     confidence: f64,
-    /// Seeded noise, or that of a deployment (slower, and different in every run).
+    /// Seeded noise, or the secure noise of a deployment (slower, and different in every run).
     #[arg(long, value_enum, default_value_t = Noise::Fast)]
     noise: Noise,
     /// Without a file: a minute instead of ten.
@@ -49,7 +49,7 @@ enum Noise {
     Secure,
 }
 
-/// Attacks what was asked for.
+/// Runs the attacks.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let Arguments { samples, seed, confidence, .. } = arguments;
     let noise = match arguments.noise {

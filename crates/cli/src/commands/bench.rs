@@ -24,7 +24,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     if cfg!(debug_assertions) {
         crate::say!(
-            "warning: this is a debug build; `cargo run --release -- bench` is what the documentation quotes"
+            "warning: this is a debug build; the documentation quotes `cargo run --release -- bench`"
         );
     }
     let sections = bench::run(&arguments.sections, |what| crate::say!("measuring {what} ..."))?;

@@ -1,4 +1,4 @@
-//! `reticent certify`: what each algorithm of an experiment may promise.
+//! `reticent certify`: the guarantee of each algorithm of an experiment.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use reticent_lab::{Override, certify::certify};
 use super::experiment;
 use crate::{error::Error, report::Report};
 
-/// The guarantee of every algorithm of an experiment: what holds exactly, and beside it the paper's claim.
+/// The guarantee of every algorithm of an experiment, as the accountant computes it, and the paper's claim.
 #[derive(Args)]
 #[command(after_help = "Example: reticent certify examples/joint.toml")]
 pub struct Arguments {

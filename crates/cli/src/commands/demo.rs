@@ -1,4 +1,4 @@
-//! `reticent demo`: the main job for a newcomer.
+//! `reticent demo`: a first example for newcomers.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use reticent_lab::{Experiment, Override, RunOptions, summary::sweep};
 use super::run::table;
 use crate::{error::Error, progress::watched, report::Report};
 
-/// What privacy costs, by whom you trust: a private bandit comparison with its certificate, drawn.
+/// The cost of privacy under different trust models: a comparison of private bandits, with figures and a certificate.
 #[derive(Args)]
 #[command(
     after_help = "Example: reticent demo --set algorithm.privacy.delta=1e-7 --out results/demo"
@@ -36,7 +36,7 @@ pub fn run(Arguments { out, set }: Arguments) -> Result<Report, Error> {
     }
     let private = summary.algorithms.iter().filter(|algorithm| algorithm.guarantee.is_some());
     let count = private.clone().count();
-    // The middle of the first grid stands for all.
+    // Print the certificate from the middle of the first grid as an example.
     if let Some(example) = private.clone().nth(2).or_else(|| private.clone().next())
         && let Some(guarantee) = &example.guarantee
     {

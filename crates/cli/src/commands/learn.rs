@@ -9,7 +9,7 @@ use reticent_lab::gradients::{LearnFile, Learnt};
 use super::read;
 use crate::{error::Error, report::Report};
 
-/// One pass over a CSV file gives a linear model; every person has the privacy they ask for.
+/// Learns a linear model in one pass over a CSV file, with the privacy that each person asks for.
 #[derive(Args)]
 #[command(after_help = "Example: reticent learn examples/learn.toml --out model.json")]
 pub struct Arguments {
@@ -47,7 +47,7 @@ fn describe(learnt: &Learnt) -> String {
     let Learnt { private, in_the_clear, silent, .. } = learnt;
     let _ = writeln!(
         text,
-        "{private} people with noise, {in_the_clear} in the clear, {silent} who sent nothing\n"
+        "{private} people with noise, {in_the_clear} without noise, {silent} who sent nothing\n"
     );
     let width = learnt.features.iter().map(|feature| feature.column.name.chars().count()).max();
     let width = width.unwrap_or(0).max("constant".len());

@@ -1,4 +1,4 @@
-//! `reticent plan`: what safety and privacy will cost before anything runs.
+//! `reticent plan`: the cost of safety and privacy, computed before anything runs.
 
 use std::path::PathBuf;
 

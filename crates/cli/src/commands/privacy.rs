@@ -78,7 +78,7 @@ enum Question {
         #[arg(long)]
         binary: bool,
     },
-    /// What a list of events costs one person together.
+    /// The total cost of a list of events for one person.
     #[command(
         after_help = "Example: reticent privacy account events.toml --delta 1e-6\n\nevents.toml:\n  \
         [[event]]\n  kind = \"laplace\"\n  sensitivity = 1.0\n  scale = 2.0\n\n  \
@@ -98,7 +98,7 @@ enum Question {
 
 #[derive(Args)]
 struct Release {
-    /// Largest l2 distance between what two neighbours would release.
+    /// l2 sensitivity: the largest distance between the values of two neighbours.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     sensitivity: f64,
     /// How many such releases one person's data go into.

@@ -14,7 +14,7 @@ use crate::{error::Error, report::Report};
 pub struct Arguments {
     /// A paper (paper1) or one of its experiments (paper1/figure4); without it, everything.
     experiment: Option<String>,
-    /// Minutes in all; this is the default.
+    /// Minutes in total; this is the default.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// The papers' own scale.
@@ -25,7 +25,7 @@ pub struct Arguments {
     out: PathBuf,
 }
 
-/// Runs what was asked for.
+/// Runs the experiments.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let Arguments { experiment, quick: _, full, out } = arguments;
     let extent = if full { Extent::Full } else { Extent::Quick };

@@ -8,7 +8,7 @@ use reticent_lab::{Override, RunOptions, Shard, summary::Summary};
 use super::experiment;
 use crate::{error::Error, progress::watched, report::Report};
 
-/// Runs an experiment: a table, figures and a report. What is finished already is not computed again.
+/// Runs an experiment: a table, figures and a report. Finished trials are not computed again.
 #[derive(Args)]
 #[command(
     after_help = "Example: reticent run examples/joint.toml --set algorithm.privacy.epsilon=0.5 --out results/joint"
@@ -38,7 +38,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let options = RunOptions { shard: arguments.shard, keep_going: arguments.keep_going };
     let outcome = watched(|watch| experiment.run_until(&out, options, watch, |_, _| ()))?;
     if outcome.resumed > 0 {
-        crate::say!("{} trials were finished before and are taken over", outcome.resumed);
+        crate::say!("{} trials were finished before and are reused", outcome.resumed);
     }
     if outcome.damaged > 0 {
         crate::say!("{} stored trials were damaged and computed again", outcome.damaged);
@@ -63,7 +63,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     Ok(report.fail(outcome.failures))
 }
 
-/// The comparison as a table, and where it is drawn.
+/// The comparison as a table, and the path of the report.
 pub fn report(summary: &Summary, folder: &std::path::Path) -> Report {
     let mut text = String::new();
     let (header, rows) = summary.table();
@@ -75,7 +75,7 @@ pub fn report(summary: &Summary, folder: &std::path::Path) -> Report {
     Report::new(text, summary).warn(summary.warnings()).note(summary.notes())
 }
 
-/// Columns as wide as they must be: words to the left, what stands under other headings to the right.
+/// A table with aligned columns: the first column to the left, the others to the right.
 pub fn table(header: &[String], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = std::iter::once(header).chain(rows.iter().map(Vec::as_slice));

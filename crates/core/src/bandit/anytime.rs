@@ -11,11 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Assumptions, OnlineUcb, OnlineUcbParams, Policy, Width, online_ucb};
 use crate::{
-    Error, Result,
-    error::not_negative,
-    privacy::Guarantee,
-    randomize::{FeatureReward, FeatureRewardReport},
-    wire,
+    Error, Result, error::not_negative, privacy::Guarantee, randomize::FeatureReward, wire,
 };
 
 const KIND: &str = "anytime online ucb 1";
@@ -25,13 +21,13 @@ const MOST_EPOCHS: u32 = 62;
 /// Parameters of [`Anytime`].
 ///
 /// ```
-/// use reticent::{bandit::{AnytimeParams, OnlineUcbParams}, randomize::FeatureRewardParams};
-/// let base = OnlineUcbParams::tuned(FeatureRewardParams::new(2, 10.0, 1e-6), 1);
+/// use reticent::{bandit::{AnytimeParams, OnlineUcbParams}, randomize::{Bounds, FeatureRewardParams}};
+/// let base = OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(2), 10.0, 1e-6), 1);
 /// let server = AnytimeParams::new(base).check()?;
 /// assert_eq!(server.epoch(), 0);
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnytimeParams {
     /// What every epoch has in common; its horizon and its ridge are the epoch's own.
@@ -49,7 +45,12 @@ impl AnytimeParams {
     /// A server in its first epoch, or the parameter that stands in the way.
     pub fn check(&self) -> Result<Anytime> {
         not_negative("power", self.power)?;
-        Ok(Anytime { params: *self, epoch: 0, finished: 0, current: self.epoch(0)?.check()? })
+        Ok(Anytime {
+            params: self.clone(),
+            epoch: 0,
+            finished: 0,
+            current: self.epoch(0)?.check()?,
+        })
     }
 
     /// Algorithm 1's parameters in epoch m.
@@ -59,13 +60,13 @@ impl AnytimeParams {
             return Err(Error::invalid("epoch", epoch, remedy));
         }
         let horizon = 1 << epoch;
-        let ridge = (horizon as f64).powf(-self.power);
-        let plain = OnlineUcbParams { horizon, ridge, ..self.base };
+        let ridge = libm::pow(horizon as f64, -self.power);
+        let plain = OnlineUcbParams { horizon, ridge, ..self.base.clone() };
         // A proved width rests on a gradient bound that grows with the epoch.
         match plain.width {
             Width::Constant(_) => Ok(plain),
             Width::Proved(Assumptions { smallest_eigenvalue, .. }) => {
-                OnlineUcbParams::theoretical(plain.randomizer, horizon, smallest_eigenvalue, ridge)
+                OnlineUcbParams::proved(plain.randomizer, horizon, smallest_eigenvalue, ridge)
             }
         }
     }
@@ -115,7 +116,7 @@ impl Anytime {
     }
 
     /// Learns from one report, and begins a new epoch when this one is full. An error changes nothing.
-    pub fn absorb(&mut self, report: &FeatureRewardReport) -> Result<()> {
+    pub fn absorb(&mut self, report: &[f64]) -> Result<()> {
         let horizon = self.current.params().horizon;
         // The next epoch is made before anything is changed.
         let next = match self.current.rounds() + 1 == horizon {
@@ -147,7 +148,7 @@ impl Anytime {
     }
 
     pub(super) fn saved(&self) -> Saved {
-        Saved { params: self.params, epoch: self.epoch, current: self.current.saved() }
+        Saved { params: self.params.clone(), epoch: self.epoch, current: self.current.saved() }
     }
 }
 
@@ -167,19 +168,22 @@ impl Saved {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{noise::SecureNoise, randomize::FeatureRewardParams};
+    use crate::{
+        noise::SecureNoise,
+        randomize::{Bounds, FeatureRewardParams},
+    };
 
     #[test]
     fn epochs_double_and_begin_from_nothing() {
-        let randomizer = FeatureRewardParams::new(2, 10.0, 1e-6);
+        let randomizer = FeatureRewardParams::new(Bounds::unit(2), 10.0, 1e-6);
         for base in [
-            OnlineUcbParams::tuned(randomizer, 1),
-            OnlineUcbParams::literal(randomizer, 2, 0.0).unwrap(),
+            OnlineUcbParams::new(randomizer.clone(), 1),
+            OnlineUcbParams::proved(randomizer, 2, 0.0, 1.0).unwrap(),
         ] {
             let mut server = AnytimeParams::new(base).check().unwrap();
             let mut noise = SecureNoise::seeded(81);
             for round in 1_u64..=70 {
-                let report = server.randomizer().randomize(&[0.6, 0.8], 1.0, &mut noise).unwrap();
+                let report = server.randomizer().report(&[0.6, 0.8], 1.0, &mut noise).unwrap();
                 server.absorb(&report).unwrap();
                 assert_eq!(server.rounds(), round);
                 // Epoch m covers the rounds 2^m to 2^(m+1) - 1.
@@ -199,12 +203,11 @@ mod tests {
 
     #[test]
     fn bad_input_is_refused() {
-        let base = OnlineUcbParams::tuned(FeatureRewardParams::new(2, 10.0, 1e-6), 1);
-        assert!(AnytimeParams { power: -1.0, ..AnytimeParams::new(base) }.check().is_err());
+        let base = OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(2), 10.0, 1e-6), 1);
+        assert!(AnytimeParams { power: -1.0, ..AnytimeParams::new(base.clone()) }.check().is_err());
         let mut server = AnytimeParams::new(base).check().unwrap();
         let before = server.save();
-        let bad = FeatureRewardReport { features: vec![f64::NAN, 0.0], reward: 0.0 };
-        assert!(server.absorb(&bad).is_err());
+        assert!(server.absorb(&[f64::NAN, 0.0, 0.0]).is_err());
         assert_eq!(server.save(), before);
     }
 }

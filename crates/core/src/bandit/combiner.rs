@@ -26,7 +26,7 @@ use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive, probability},
     privacy::Guarantee,
-    randomize::{FeatureReward, FeatureRewardReport},
+    randomize::FeatureReward,
     wire,
 };
 
@@ -35,13 +35,13 @@ const KIND: &str = "online ucb combiner 1";
 /// Parameters of [`Combiner`].
 ///
 /// ```
-/// use reticent::{bandit::{CombinerParams, OnlineUcbParams}, randomize::FeatureRewardParams};
-/// let base = OnlineUcbParams::tuned(FeatureRewardParams::new(5, 10.0, 1e-6), 20_000);
+/// use reticent::{bandit::{CombinerParams, OnlineUcbParams}, randomize::{Bounds, FeatureRewardParams}};
+/// let base = OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(5), 10.0, 1e-6), 20_000);
 /// let server = CombinerParams::new(base).check()?;
 /// assert_eq!(server.bases(), 3);
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CombinerParams {
     /// What all bases have in common. A proved width is each base's own, at its own guess of lambda.
@@ -62,8 +62,8 @@ impl CombinerParams {
     /// P = P' = p = 1, k = 1/8, alpha = 1/T.
     pub fn new(base: OnlineUcbParams) -> Self {
         CombinerParams {
-            base,
             alpha: 1.0 / base.horizon.max(2) as f64,
+            base,
             anytime_constant: 1.0,
             base_constant: 1.0,
             deviation_constant: 1.0,
@@ -81,7 +81,7 @@ impl CombinerParams {
         if self.base.horizon < 2 {
             return Err(Error::invalid("horizon", self.base.horizon, "give 2 or more"));
         }
-        let anytime = AnytimeParams { base: self.base, power: self.power }.check()?;
+        let anytime = AnytimeParams { base: self.base.clone(), power: self.power }.check()?;
         let mut bases = vec![Base::new(Server::Anytime(Box::new(anytime)))];
         for guess in self.guesses() {
             let server = self.base_params(guess)?.check()?;
@@ -89,22 +89,22 @@ impl CombinerParams {
         }
         let plans = self.plans();
         let current = best(&self.scores(&plans, &bases), &bases);
-        Ok(Combiner { params: *self, plans, bases, current })
+        Ok(Combiner { params: self.clone(), plans, bases, current })
     }
 
     /// lambda of the bases after the first: `ceil(log2(T)/8)` of them.
     fn guesses(&self) -> Vec<f64> {
         let count = (libm::log2(self.base.horizon as f64) / 8.0).ceil() as i32;
-        let largest = 1.0 / self.base.randomizer.dimension as f64;
+        let largest = 1.0 / self.base.randomizer.bounds.dimension as f64;
         (0..count.max(1)).map(|j| largest * 0.5_f64.powi(j)).collect()
     }
 
     /// A base needs a guarantee at any time, which Algorithm 1 has only without its ridge.
     fn base_params(&self, guess: f64) -> Result<OnlineUcbParams> {
         match self.base.width {
-            Width::Constant(_) => Ok(OnlineUcbParams { ridge: 0.0, ..self.base }),
+            Width::Constant(_) => Ok(OnlineUcbParams { ridge: 0.0, ..self.base.clone() }),
             Width::Proved(_) => {
-                OnlineUcbParams::theoretical(self.base.randomizer, self.base.horizon, guess, 0.0)
+                OnlineUcbParams::proved(self.base.randomizer.clone(), self.base.horizon, guess, 0.0)
             }
         }
     }
@@ -113,9 +113,9 @@ impl CombinerParams {
     fn plans(&self) -> Vec<Plan> {
         let rounds = self.base.horizon as f64;
         let epsilon = self.base.randomizer.epsilon;
-        let dimension = self.base.randomizer.dimension as f64;
-        let log = libm::log(rounds).powf(1.5);
-        let (reach, root) = (epsilon * rounds.powf(0.125), (dimension * rounds).sqrt());
+        let dimension = self.base.randomizer.bounds.dimension as f64;
+        let log = libm::pow(libm::log(rounds), 1.5);
+        let (reach, root) = (epsilon * libm::pow(rounds, 0.125), (dimension * rounds).sqrt());
         let first = Plan {
             scale: self.anytime_constant * log * dimension.sqrt() * (reach + 1.0) / reach,
             power: 0.75,
@@ -135,9 +135,9 @@ impl CombinerParams {
         for plan in &mut plans {
             let Plan { scale, power: a, rate, .. } = *plan;
             let ratio = (1.0 - a) / a;
-            let factor = ((1.0 - a) / a).powf(ratio) * (1.0 + a).powf(1.0 / a);
-            plan.target = scale * rounds.powf(a)
-                + factor * scale.powf(1.0 / a) * rounds * rate.powf(ratio)
+            let factor = libm::pow((1.0 - a) / a, ratio) * libm::pow(1.0 + a, 1.0 / a);
+            plan.target = scale * libm::pow(rounds, a)
+                + factor * libm::pow(scale, 1.0 / a) * rounds * libm::pow(rate, ratio)
                 + 288.0 * log * rounds * rate
                 + (all - 1.0 / rate);
         }
@@ -150,12 +150,12 @@ impl CombinerParams {
         let inner = libm::log(spread.max(std::f64::consts::E));
         let rounds = self.base.horizon as f64;
         let log = libm::log(rounds.powi(3) * bases as f64 * inner / self.alpha);
-        plan.scale * count.powf(plan.power) + self.deviation_constant * (spread * log).sqrt()
+        plan.scale * libm::pow(count, plan.power) + self.deviation_constant * (spread * log).sqrt()
     }
 
     /// U of every base.
     fn scores(&self, plans: &[Plan], bases: &[Base]) -> Vec<f64> {
-        let top = self.base.randomizer.highest_reward;
+        let top = self.base.randomizer.bounds.rewards.1;
         let rounds = self.base.horizon as f64;
         let score = |(plan, base): (&Plan, &Base)| {
             let reach = if base.count == 0 {
@@ -288,14 +288,13 @@ impl Combiner {
 
     /// Whether the theorem says nothing at this horizon: every R_i is at least the regret of the worst possible play.
     pub fn is_vacuous(&self) -> bool {
-        let randomizer = &self.params.base.randomizer;
-        let range = randomizer.highest_reward - randomizer.lowest_reward;
-        let worst = range * self.params.base.horizon as f64;
+        let (low, high) = self.params.base.randomizer.bounds.rewards;
+        let worst = (high - low) * self.params.base.horizon as f64;
         self.plans.iter().all(|plan| plan.target >= worst)
     }
 
     /// Learns from a report of a person who followed this base's policy. An error changes nothing.
-    pub fn absorb(&mut self, base: usize, report: &FeatureRewardReport) -> Result<()> {
+    pub fn absorb(&mut self, base: usize, report: &[f64]) -> Result<()> {
         let (params, count) = (&self.params, self.bases.len());
         let Some(chosen) = self.bases.get_mut(base) else {
             return Err(Error::invalid("base", base, format!("there are {count}")));
@@ -304,8 +303,9 @@ impl Combiner {
             Server::Anytime(server) => server.absorb(report)?,
             Server::Known(server) => server.absorb(report)?,
         }
-        chosen.shortfall += chosen.mean() - report.reward;
-        chosen.rewards += report.reward;
+        let reward = report[params.base.randomizer.bounds.dimension];
+        chosen.shortfall += chosen.mean() - reward;
+        chosen.rewards += reward;
         chosen.count += 1;
         let variance = chosen.server.randomizer().deviation().powi(2);
         let allowed = params.allowance(&self.plans[base], count, variance, chosen.count as f64);
@@ -341,7 +341,7 @@ impl Combiner {
         }
         let count = |base: &Base| (base.count, base.rewards, base.shortfall, base.dropped);
         Saved {
-            params: self.params,
+            params: self.params.clone(),
             anytime: first.expect("the first base is the anytime one"),
             known,
             counts: self.bases.iter().map(count).collect(),

@@ -4,13 +4,14 @@
 //! device could make a report that some reader refuses must be refused themselves, before anybody reports.
 
 use proptest::prelude::*;
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::*;
 use crate::{
     Result,
     geometry::Polytope,
     noise::{DiscreteGaussian, Noise},
-    randomize::{Bounds, FeatureRewardParams},
+    randomize::{Bounds, FeatureRewardParams, Levels, Method},
     release::testing::Seeded,
     safe::{AgentParams, CoordinatorParams, Objective, ResponsePrivacy},
 };
@@ -86,7 +87,7 @@ fn people(bounds: &Bounds, seed: u64) -> Vec<(Vec<f64>, f64, Farthest)> {
 }
 
 /// The report as it arrives.
-fn sent(report: &Report) -> Report {
+fn sent<T: Serialize + DeserializeOwned>(report: &T) -> T {
     serde_json::from_str(&serde_json::to_string(report).unwrap()).unwrap()
 }
 
@@ -119,7 +120,7 @@ proptest! {
         for (features, reward, noise) in people(&bounds, seed) {
             let mut person = plan.person(noise).unwrap();
             let report = sent(&person.report(&model, &features, reward).unwrap());
-            prop_assert!(shuffler.take(&report).is_ok());
+            prop_assert!(shuffler.absorb(&report).is_ok());
         }
     }
 
@@ -134,7 +135,7 @@ proptest! {
         for (features, reward, noise) in people(&bounds, seed) {
             let mut person = plan.person(noise).unwrap();
             let report = sent(&person.report(&model, &features, reward).unwrap());
-            if let Some(batch) = shuffler.take(&report).unwrap() {
+            if let Some(batch) = shuffler.absorb(&report).unwrap() {
                 prop_assert_eq!(server.absorb(&batch).unwrap(), Absorbed::Counted);
             }
         }
@@ -196,31 +197,35 @@ proptest! {
         dimension in 1_usize..5, feature_bound in power(-90.0..90.0), low in -10.0_f64..10.0, range in power(-5.0..5.0),
         epsilon in power(-3.0..6.0), delta in power(-12.0..-3.0), seed: u64,
     ) {
-        let randomizer = FeatureRewardParams {
-            feature_bound,
-            lowest_reward: low * feature_bound,
-            highest_reward: (low + range) * feature_bound,
-            ..FeatureRewardParams::new(dimension, epsilon, delta)
-        };
-        fn absorbs<E: OnlineEngine>(engine: Result<E>, randomizer: &FeatureRewardParams, seed: u64) {
-            let usual = (1e-20..1e20).contains(&randomizer.feature_bound);
-            let Ok(engine) = engine else { return assert!(!usual, "{randomizer:?} is refused") };
-            let mut server = OnlineServer::new(engine);
-            let model = server.publish();
-            let bounds = Bounds {
-                feature_bound: randomizer.feature_bound,
-                rewards: (randomizer.lowest_reward, randomizer.highest_reward),
-                ..Bounds::unit(randomizer.dimension)
-            };
-            for (features, reward, noise) in people(&bounds, seed) {
-                let report = server.person(noise).report(&model, &features, reward).unwrap();
-                assert_eq!(server.absorb(&sent(&report)).unwrap(), Absorbed::Counted);
+        let rewards = (low * feature_bound, (low + range) * feature_bound);
+        let bounds = Bounds { feature_bound, rewards, ..Bounds::unit(dimension) };
+        let randomizer = FeatureRewardParams::new(bounds, epsilon, delta);
+        let usual = (1e-20..1e20).contains(&feature_bound);
+        fn absorbs<S>(
+            server: Result<S>,
+            people: Vec<(Vec<f64>, f64, Farthest)>,
+            absorb: fn(&mut S, &[f64], f64, &mut Farthest) -> Result<()>,
+        ) -> bool {
+            let Ok(mut server) = server else { return false };
+            for (features, reward, mut noise) in people {
+                absorb(&mut server, &features, reward, &mut noise).unwrap();
             }
+            true
         }
-        let base = OnlineUcbParams::tuned(randomizer, 1000);
-        absorbs(base.check(), &randomizer, seed);
-        absorbs(AnytimeParams::new(base).check(), &randomizer, seed);
-        absorbs(CombinerParams::new(base).check(), &randomizer, seed);
+        let base = OnlineUcbParams::new(randomizer.clone(), 1000);
+        let known = absorbs(base.check(), people(&bounds, seed), |server, x, y, noise| {
+            server.absorb(&sent(&server.randomizer().report(x, y, noise)?))
+        });
+        let anytime = AnytimeParams::new(base.clone()).check();
+        let anytime = absorbs(anytime, people(&bounds, seed), |server, x, y, noise| {
+            server.absorb(&sent(&server.randomizer().report(x, y, noise)?))
+        });
+        let combiner = CombinerParams::new(base).check();
+        let combiner = absorbs(combiner, people(&bounds, seed), |server, x, y, noise| {
+            let report = sent(&server.randomizer().report(x, y, noise)?);
+            server.absorb(server.current(), &report)
+        });
+        prop_assert!((known && anytime && combiner) || !usual, "{:?} is refused", randomizer);
     }
 
     #[test]
@@ -249,8 +254,8 @@ proptest! {
                 let mut coordinator = plan.clone().start(Seeded(seed));
                 let Ok(decision) = coordinator.decide() else { continue };
                 let mut agent = plan.agents()[0].start(0, Farthest { seeded: Seeded(seed), direction });
-                let report = agent.respond(decision.ticket, response).unwrap();
-                prop_assert!(coordinator.observe(&report).is_ok());
+                let report = agent.report(decision.ticket, response).unwrap();
+                prop_assert!(coordinator.absorb(&report).is_ok());
             }
         }
     }

@@ -123,6 +123,12 @@ impl<N: Noise> JointLinUcb<N> {
         self.curator.nothing_held()?;
         let number = self.state.decisions;
         let Choice { arm, clipped_arms } = self.curator.choose(arms, number)?;
+        // Before anything is counted: a release may fail where the system has no randomness.
+        if let Some(RewardWindow::Decisions(window)) = self.params().window {
+            while !self.holds_release() && self.open.len() as u64 >= window {
+                self.close_oldest()?;
+            }
+        }
         let ticket = if self.curator.is_over() {
             self.open.pass(number)?
         } else {
@@ -131,11 +137,6 @@ impl<N: Noise> JointLinUcb<N> {
         };
         self.state.clock = self.state.clock.max(now);
         self.state.decisions += 1;
-        if let Some(RewardWindow::Decisions(window)) = self.params().window {
-            while !self.holds_release() && self.open.len() as u64 > window {
-                self.close_oldest()?;
-            }
-        }
         Ok(Decision { ticket, arm, clipped_arms, frozen: self.is_frozen() })
     }
 
@@ -321,9 +322,6 @@ impl<N: Noise> JointLinUcb<N> {
         self.curator.guarantee_of_both()
     }
 }
-
-#[cfg(test)]
-mod wishart_tests;
 
 #[cfg(test)]
 mod tests;

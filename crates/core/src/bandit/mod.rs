@@ -13,25 +13,18 @@
 //! | `regression` | the ridge regression behind a policy that learns every round |
 //! | `linucb` | the learner without privacy, exact sums: the yardstick of all others |
 //! | `rule` | from a release to a policy: certified, tuned, fixed |
-//! | `problem` | what the theorems of Shariff and Sheffet speak of |
-//! | `published` | the constants of Shariff and Sheffet: `paper` mode |
 //! | `joint` | the learner under joint differential privacy, private sums |
 //! | `tickets` | tickets, and the decisions that wait for their rewards |
-//! | `local` | the learner under local differential privacy, sums of reports: a person's half, a server's half, messages |
+//! | `local` | the learner under local differential privacy: sums of reports by [`Person`](crate::randomize::Person) |
 //! | `shuffle` | the same behind a shuffler: amplified reports or vector sums |
-//! | `published_local` | the constants of the publications on local and shuffle privacy, and what they really give |
 //! | `online_ucb` | the learner under local differential privacy whose set comes from an online learner |
-//! | `online_protocol` | the messages of `local` around it: two halves, as it is deployed |
 //! | `online_confidence` | what is proved of that set, with every constant |
-//! | `online_published` | the constants of paper 0 |
 //! | `anytime` | the same without a horizon |
 //! | `combiner` | the same without knowing how well the features are spread |
 //! | `online_linucb` | that set without privacy |
-//! | [`bounds`] | what theory says of regret, as numbers |
 
 mod anytime;
 mod arms;
-pub mod bounds;
 mod combiner;
 #[cfg(test)]
 mod honest;
@@ -40,13 +33,8 @@ mod linucb;
 mod local;
 mod online_confidence;
 mod online_linucb;
-mod online_protocol;
-mod online_published;
 mod online_ucb;
 mod policy;
-mod problem;
-mod published;
-mod published_local;
 mod regression;
 mod rule;
 mod score;
@@ -61,17 +49,11 @@ pub use joint::{
     RewardWindow,
 };
 pub use linucb::{LinUcb, LinUcbParams};
-pub use local::{
-    Absorbed, Guide, Levels, LocalParams, LocalPlan, Method, Model, Person, Report, Server, Spent,
-};
+pub use local::{Absorbed, Guide, LocalParams, LocalPlan, Model, Server};
 pub use online_confidence::OnlineConfidence;
 pub use online_linucb::{OnlineLinUcb, OnlineLinUcbParams};
-pub use online_protocol::{OnlineEngine, OnlinePerson, OnlineServer};
 pub use online_ucb::{Assumptions, LearnerParams, OnlineUcb, OnlineUcbParams, Width};
 pub use policy::Policy;
-pub use problem::Problem;
-pub use published::{Published, PublishedNoise};
-pub use published_local::{PublishedLocal, PublishedMechanism};
 pub use rule::{Regularizer, Rule, RulePlan};
 pub use score::Choice;
 pub use shuffle::{

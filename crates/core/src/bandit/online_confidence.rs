@@ -147,7 +147,7 @@ impl OnlineConfidence {
             + quadratic;
         // q <= fixed + scale sqrt(2 (1 + q) ln(sqrt(1 + q)/alpha)): the right side is concave in q, and iterates from below rise
         // to its largest solution.
-        let scale = self.reward_noise.hypot(self.deviation);
+        let scale = libm::hypot(self.reward_noise, self.deviation);
         let mut q = fixed;
         for _ in 0..1000 {
             let next = fixed + scale * (2.0 * (1.0 + q) * self.logarithm(q)).sqrt();

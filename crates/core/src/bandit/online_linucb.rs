@@ -38,7 +38,7 @@ const SLACK: f64 = 1.0 + 1e-9;
 /// let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]])?;
 /// for _ in 0..1000 {
 ///     let choice = learner.choose(&arms)?;
-///     learner.update(&arms.arm(choice), if choice == 1 { 0.9 } else { 0.1 })?;
+///     learner.observe(&arms.arm(choice), if choice == 1 { 0.9 } else { 0.1 })?;
 /// }
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -179,7 +179,7 @@ impl OnlineLinUcb {
     }
 
     /// Learns from the reward of an arm with these features. An error changes nothing.
-    pub fn update(&mut self, features: &[f64], reward: f64) -> Result<()> {
+    pub fn observe(&mut self, features: &[f64], reward: f64) -> Result<()> {
         let OnlineLinUcbParams { dimension, feature_bound, reward_bound, horizon, .. } =
             self.params;
         finite_vector("features", features, dimension)?;
@@ -311,7 +311,7 @@ mod tests {
             for _ in 0..1000 {
                 let choice = learner.choose(&arms).unwrap();
                 let hit = noise.uniform() < 0.5 + 0.5 * means[choice];
-                learner.update(&rows[choice], if hit { 1.0 } else { -1.0 }).unwrap();
+                learner.observe(&rows[choice], if hit { 1.0 } else { -1.0 }).unwrap();
                 regret += best - means[choice];
                 uniform += best - means.iter().sum::<f64>() / 20.0;
                 let policy = learner.policy();
@@ -360,7 +360,7 @@ mod tests {
             let x = unit(2, &mut noise);
             let Learner::Maler(maler) = &learner.learner else { unreachable!() };
             data.push((x.clone(), dot(maler.prediction(), &x)));
-            learner.update(&x, if noise.uniform() < 0.7 { 1.0 } else { -1.0 }).unwrap();
+            learner.observe(&x, if noise.uniform() < 0.7 { 1.0 } else { -1.0 }).unwrap();
         }
         let theta = learner.policy().theta();
         let misfit: f64 =
@@ -377,22 +377,22 @@ mod tests {
         let mut noise = SecureNoise::seeded(97);
         let params = OnlineLinUcbParams::new(2, 40);
         let mut one = params.check().unwrap();
-        (0..20).for_each(|_| one.update(&unit(2, &mut noise), 0.5).unwrap());
+        (0..20).for_each(|_| one.observe(&unit(2, &mut noise), 0.5).unwrap());
         let mut two = OnlineLinUcb::load(&one.save()).unwrap();
         assert_eq!(two.save(), one.save());
         for (x, y) in
             [(&[1.0][..], 0.0), (&[3.0, 0.0], 0.0), (&[0.1, 0.1], 2.0), (&[0.1, 0.1], f64::NAN)]
         {
-            assert!(two.update(x, y).is_err());
+            assert!(two.observe(x, y).is_err());
         }
         assert_eq!(two.save(), one.save());
         for _ in 0..20 {
             let x = unit(2, &mut noise);
-            one.update(&x, -0.5).unwrap();
-            two.update(&x, -0.5).unwrap();
+            one.observe(&x, -0.5).unwrap();
+            two.observe(&x, -0.5).unwrap();
         }
         assert_eq!(two.save(), one.save());
-        assert!(matches!(one.update(&[0.1, 0.1], 0.0), Err(Error::HorizonExceeded { .. })));
+        assert!(matches!(one.observe(&[0.1, 0.1], 0.0), Err(Error::HorizonExceeded { .. })));
         for bad in [
             OnlineLinUcbParams { dimension: 0, ..params },
             OnlineLinUcbParams { confidence: 0.3, ..params },

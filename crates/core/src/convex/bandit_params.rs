@@ -11,25 +11,25 @@
 //! is least at this eta: it depends on public numbers only. Smoothing costs `zeta L` a round, and inside the set up to
 //! `(zeta/r) L D/2` more, because points are drawn towards the centre; what it buys falls as 1/zeta; so the best zeta
 //! inside is the one around the set, divided by the root of `1 + D/(2r)`. The multiples are the best of a handful on simulated
-//! losses over seven sets: m = 0.3 of the paper's smoothing, 0.75 under the larger noise of pure and local protection, and 2.5
+//! losses over seven sets: m = 0.3, 0.75 under the larger noise of pure and local protection, and 2.5
 //! of eta for pairs of opposite directions, which cancel what their losses share.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DecisionSet, LinearOracle, LocalValue, Map, MirrorMap, PrivateBandit, Protection,
-    PublishedBandit, Shape,
-    protection::{Aggregate, CentralSum, Estimates, PURE_DELTA, PlainSum},
+    DecisionSet, LinearOracle, Map, MirrorMap, PrivateBandit, Protection, Shape,
+    protection::{Aggregate, CentralSum, Estimates, PlainSum},
 };
 use crate::{
     Error, Result,
-    error::positive,
+    error::{positive, requested_epsilon},
     noise::Noise,
-    privacy::{Event, Guarantee, Mode},
+    privacy::{Claim, Event, Guarantee, PURE_DELTA, check_delta},
+    randomize::ValueLaplace,
     release::{Calibration, Mechanism, PrivateSumPlan},
 };
 
-/// The default smoothing in units of the paper's, under moderate and under large noise.
+/// The default smoothing in units of `D n^(1/2) / T^(1/4)`, under moderate and under large noise.
 const SMOOTHING: f64 = 0.3;
 const NOISY_SMOOTHING: f64 = 0.75;
 /// The step for pairs of opposite directions, in units of the one that is best in the worst case.
@@ -82,7 +82,7 @@ pub enum Baseline {
 /// bandit.observe(decision.ticket, 0.7)?;
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrivateBanditParams {
     /// L, the Lipschitz constant that the losses are declared to have.
@@ -114,8 +114,13 @@ pub struct PrivateBanditParams {
     pub smoothing: Option<f64>,
     /// eta.
     pub step: Option<f64>,
-    /// Exact calibration, or the paper's noise.
-    pub mode: Mode,
+    /// A curator's noise of this size in place of what the budget needs; the guarantee is that of the noise.
+    pub calibration: Option<Calibration>,
+    /// With given noise in a tree, releases of fewer nodes than this get the noise of the missing ones afterwards, so that all have the
+    /// same law. It protects nobody.
+    pub padding: Option<u32>,
+    /// What the guarantee is to be compared with: `paper` mode.
+    pub claim: Option<Claim>,
 }
 
 impl PrivateBanditParams {
@@ -136,70 +141,9 @@ impl PrivateBanditParams {
             batch: None,
             smoothing: None,
             step: None,
-            mode: Mode::Exact,
-        }
-    }
-
-    /// Algorithm 1 as printed but for the sign of line 14: its batches, smoothing and step, losses defined around the
-    /// set, no baseline, stale sums, conditional gradient; its noise in `paper` mode, exact noise else.
-    pub fn published<O: LinearOracle>(
-        set: &DecisionSet<O>,
-        lipschitz: f64,
-        horizon: u64,
-        protection: Protection,
-        mode: Mode,
-    ) -> Result<Self> {
-        let shape = set.shape();
-        let paper =
-            PublishedBandit::new(horizon, shape.hull().dimension(), lipschitz, shape.diameter())?;
-        Ok(PrivateBanditParams {
-            territory: Territory::Around,
-            antithetic: false,
-            baseline: Baseline::Zero,
-            stale: true,
-            map: Map::ConditionalGradient,
-            batch: Some(paper.batch()),
-            smoothing: Some(paper.smoothing()),
-            step: Some(paper.step()),
-            mode,
-            ..PrivateBanditParams::new(lipschitz, horizon, protection)
-        })
-    }
-
-    /// Garber and Kretzu (AISTATS 2020): blocks of root T, conditional gradient to a gap during the next block, no
-    /// privacy; the smoothing kept inside the set.
-    pub fn garber_kretzu<O: LinearOracle>(
-        set: &DecisionSet<O>,
-        lipschitz: f64,
-        horizon: u64,
-    ) -> Result<Self> {
-        let printed =
-            PrivateBanditParams::published(set, lipschitz, horizon, Protection::None, Mode::Exact)?;
-        let within = 0.5 * set.shape().inradius();
-        Ok(PrivateBanditParams {
-            territory: Territory::Inside,
-            smoothing: printed.smoothing.map(|zeta| zeta.min(within)),
-            step: None,
-            ..printed
-        })
-    }
-
-    /// Smith and Thakurta (NIPS 2013): a private sum after every round and an exact projection, where the set has one;
-    /// their tree, exactly calibrated.
-    pub fn with_projections(lipschitz: f64, horizon: u64, protection: Protection) -> Self {
-        let tree = Mechanism::Tree { levels: None };
-        PrivateBanditParams {
-            protection: match protection {
-                Protection::Central { epsilon, delta, .. } => {
-                    Protection::Central { epsilon, delta, mechanism: tree }
-                }
-                other => other,
-            },
-            antithetic: false,
-            baseline: Baseline::Zero,
-            map: Map::Projection,
-            batch: Some(1),
-            ..PrivateBanditParams::new(lipschitz, horizon, protection)
+            calibration: None,
+            padding: None,
+            claim: None,
         }
     }
 
@@ -212,9 +156,12 @@ impl PrivateBanditParams {
             let remedy = "give a whole number above 0";
             return Err(Error::invalid("contributions_per_person", 0, remedy));
         }
-        let paper = PublishedBandit::new(self.horizon, n, self.lipschitz, shape.diameter())?;
-        let batch = self.checked_batch(&paper)?;
-        let smoothing = self.checked_smoothing(&paper, shape)?;
+        positive("horizon", self.horizon as f64)?;
+        positive("lipschitz", self.lipschitz)?;
+        positive("diameter", shape.diameter())?;
+        self.check_given_noise()?;
+        let batch = self.checked_batch()?;
+        let smoothing = self.checked_smoothing(shape)?;
         let (low, high) = self.values.unwrap_or((0.0, self.lipschitz * shape.diameter()));
         crate::error::finite_vector("values", &[low, high], 2)?;
         positive("range of values", high - low)?;
@@ -228,7 +175,7 @@ impl PrivateBanditParams {
             from_middle: self.baseline == Baseline::Middle,
             contributions_per_person: self.contributions_per_person,
         };
-        let engine = self.engine(&estimates, &paper)?;
+        let engine = self.engine(&estimates)?;
         let tolerance = shape.diameter() / (batch as f64).sqrt().max(10.0);
         let map = match self.play {
             Play::Points => self.map,
@@ -249,11 +196,53 @@ impl PrivateBanditParams {
             Territory::Around => 1.0,
         };
         let tuning = Tuning { batch, smoothing, step, shrink };
-        Ok(PrivateBanditPlan { params: *self, set, estimates, tuning, engine, map })
+        Ok(PrivateBanditPlan { params: self.clone(), set, estimates, tuning, engine, map })
     }
 
-    fn checked_batch(&self, paper: &PublishedBandit) -> Result<u64> {
-        let mut batch = self.batch.unwrap_or(paper.batch());
+    /// Refuses noise of a given size where there is none, or where its guarantee could not be stated.
+    fn check_given_noise(&self) -> Result<()> {
+        let given = self.calibration.is_some();
+        let tree = match self.protection {
+            Protection::None | Protection::Local { .. } if given || self.claim.is_some() => {
+                let remedy = "it is about a curator's noise, and there is none: leave it out";
+                let field = if given { "calibration" } else { "claim" };
+                return Err(Error::invalid(field, "given", remedy));
+            }
+            Protection::None | Protection::Local { .. } => false,
+            Protection::Central { epsilon, delta, mechanism } => {
+                requested_epsilon(epsilon)?;
+                check_delta(delta, given, self.claim.as_ref())?;
+                matches!(mechanism, Mechanism::Tree { .. })
+            }
+            Protection::CentralPure { epsilon } => {
+                requested_epsilon(epsilon)?;
+                self.claim.as_ref().map_or(Ok(()), Claim::check)?;
+                true
+            }
+        };
+        let sized = matches!(self.calibration, Some(Calibration::Sigma(_) | Calibration::Scale(_)));
+        match self.padding {
+            Some(padding) if !(tree && sized) => {
+                let remedy =
+                    "it is for the nodes of a tree with noise of a given size: leave it out";
+                Err(Error::invalid("padding", padding, remedy))
+            }
+            Some(padding) if padding > u64::BITS => {
+                Err(Error::invalid("padding", padding, "no tree has more levels than 64"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `D n'^(1/2) / T^(1/4)`.
+    fn unit_smoothing(&self, shape: &Shape) -> f64 {
+        let dimension = shape.hull().dimension() as f64;
+        shape.diameter() * dimension.sqrt() / libm::pow(self.horizon as f64, 0.25)
+    }
+
+    fn checked_batch(&self) -> Result<u64> {
+        let rounds = self.horizon as f64;
+        let mut batch = self.batch.unwrap_or((rounds / rounds.sqrt().floor()) as u64);
         if self.antithetic && self.batch.is_none() {
             batch = batch.next_multiple_of(2);
         }
@@ -268,7 +257,7 @@ impl PrivateBanditParams {
         Ok(batch)
     }
 
-    fn checked_smoothing(&self, paper: &PublishedBandit, shape: &Shape) -> Result<f64> {
+    fn checked_smoothing(&self, shape: &Shape) -> Result<f64> {
         let inradius = shape.inradius();
         let multiple = match self.protection {
             Protection::None | Protection::Central { .. } => SMOOTHING,
@@ -277,10 +266,12 @@ impl PrivateBanditParams {
         match (self.smoothing, self.territory) {
             (None, Territory::Inside) => {
                 let price = (1.0 + 0.5 * shape.diameter() / inradius).sqrt();
-                let smoothing = multiple * paper.smoothing() / price;
+                let smoothing = multiple * self.unit_smoothing(shape) / price;
                 positive("smoothing", smoothing.min(0.5 * inradius))
             }
-            (None, Territory::Around) => positive("smoothing", multiple * paper.smoothing()),
+            (None, Territory::Around) => {
+                positive("smoothing", multiple * self.unit_smoothing(shape))
+            }
             (Some(smoothing), Territory::Inside) if smoothing > inradius => {
                 let remedy = format!(
                     "points would lie outside: give at most the inradius {inradius}, or say that losses are defined around the set"
@@ -305,32 +296,22 @@ impl PrivateBanditParams {
         }
     }
 
-    fn engine(&self, estimates: &Estimates, paper: &PublishedBandit) -> Result<Engine> {
-        let plan = |mechanism, calibration| -> Result<Engine> {
-            Ok(Engine::Central(Box::new(estimates.sum(mechanism, calibration).check()?)))
+    fn engine(&self, estimates: &Estimates) -> Result<Engine> {
+        let (mechanism, budget) = match self.protection {
+            Protection::None => return Ok(Engine::Plain),
+            Protection::Local { epsilon } => {
+                let value = ValueLaplace::new(estimates.low, estimates.high, epsilon)?;
+                return Ok(Engine::Local(value));
+            }
+            Protection::Central { epsilon, delta, mechanism } => {
+                (mechanism, Calibration::Budget { epsilon, delta })
+            }
+            Protection::CentralPure { epsilon } => {
+                (Mechanism::Tree { levels: None }, Calibration::Pure { epsilon })
+            }
         };
-        let tree = Mechanism::Tree { levels: None };
-        match (self.protection, self.mode) {
-            (Protection::None, _) => Ok(Engine::Plain),
-            (Protection::Local { epsilon }, _) => {
-                Ok(Engine::Local(LocalValue::new(estimates.low, estimates.high, epsilon)?))
-            }
-            (Protection::Central { epsilon, delta, mechanism }, Mode::Exact) => {
-                plan(mechanism, Calibration::Budget { epsilon, delta })
-            }
-            (Protection::CentralPure { epsilon }, Mode::Exact) => {
-                plan(tree, Calibration::Pure { epsilon })
-            }
-            (Protection::Central { epsilon, delta, .. }, Mode::Paper) => {
-                crate::error::requested_epsilon(epsilon)?;
-                crate::error::probability("delta", delta)?;
-                plan(tree, Calibration::Sigma(paper.gaussian_deviation(epsilon, delta)))
-            }
-            (Protection::CentralPure { epsilon }, Mode::Paper) => {
-                crate::error::requested_epsilon(epsilon)?;
-                plan(tree, Calibration::Scale(paper.laplace_scale(epsilon)))
-            }
-        }
+        let sums = estimates.sum(mechanism, self.calibration.unwrap_or(budget));
+        Ok(Engine::Central(Box::new(sums.check()?)))
     }
 
     /// eta of the head of this file.
@@ -355,48 +336,33 @@ impl PrivateBanditParams {
         factor * diameter / (batches * kappa * (kappa + 2.0 * noise * n.sqrt())).sqrt()
     }
 
-    /// In `paper` mode, what the publication claims beside what holds.
-    pub(super) fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
+    /// The guarantee with what it rests on, beside the claim.
+    pub(super) fn stated(&self, guarantee: Guarantee) -> Result<Guarantee> {
         let guarantee = guarantee
             .with_condition("directions drawn independently of the losses, and public; which losses are answered, and when, public too")
             .with_condition("saved learners resumed with the true numbers of decisions and of releases made, by one process at a time");
         let guarantee = match self.protection {
             Protection::Local { .. } => guarantee
-                .with_condition("values are randomised where they arise (`LocalValue::report`): whoever is handed them raw is trusted"),
+                .with_condition("values are randomised where they arise (`ValueLaplace::report`): whoever is handed them raw is trusted"),
             _ => guarantee,
         };
-        match (self.mode, self.protection) {
-            (Mode::Exact, _) | (_, Protection::None | Protection::Local { .. }) => Ok(guarantee),
-            (Mode::Paper, Protection::Central { epsilon, delta, .. }) => {
-                guarantee.with_claim(epsilon, delta, "Ene, Nguyen and Vladu, Lemma 5.4")
-            }
-            (Mode::Paper, Protection::CentralPure { epsilon }) => {
-                guarantee.with_claim(epsilon, PURE_DELTA, "Ene, Nguyen and Vladu, Lemma 5.1")
-            }
-        }
+        guarantee.beside(self.claim.as_ref())
     }
 
     /// The delta a guarantee is stated at.
-    pub(super) fn stated_delta(&self) -> f64 {
+    pub fn stated_delta(&self) -> f64 {
         match self.protection {
             Protection::Central { delta, .. } => delta,
             _ => PURE_DELTA,
         }
     }
 
-    /// Dummy noises the paper adds to a prefix of `release` batches, and the law of each.
-    pub(super) fn padding(&self, paper: &PublishedBandit, release: u64) -> Option<(u32, Padding)> {
-        if self.mode == Mode::Exact {
-            return None;
-        }
-        let missing = paper.padding().saturating_sub(release.count_ones());
-        match self.protection {
-            Protection::Central { epsilon, delta, .. } => {
-                Some((missing, Padding::Gaussian(paper.gaussian_deviation(epsilon, delta))))
-            }
-            Protection::CentralPure { epsilon } => {
-                Some((missing, Padding::Laplace(paper.laplace_scale(epsilon))))
-            }
+    /// How many noises a prefix of `release` batches lacks, and the law of each.
+    pub(super) fn missing(&self, release: u64) -> Option<(u32, Padding)> {
+        let missing = self.padding?.saturating_sub(release.count_ones());
+        match self.calibration? {
+            Calibration::Sigma(sigma) => Some((missing, Padding::Gaussian(sigma))),
+            Calibration::Scale(scale) => Some((missing, Padding::Laplace(scale))),
             _ => None,
         }
     }
@@ -436,7 +402,7 @@ pub struct PrivateBanditPlan<O> {
 #[derive(Debug, Clone)]
 pub(super) enum Engine {
     Plain,
-    Local(LocalValue),
+    Local(ValueLaplace),
     Central(Box<PrivateSumPlan>),
 }
 
@@ -486,7 +452,7 @@ impl<O: LinearOracle> PrivateBanditPlan<O> {
             Engine::Local(value) => value.guarantee(self.params.contributions_per_person)?,
             Engine::Central(plan) => plan.guarantee(self.params.stated_delta())?,
         };
-        self.params.claim(guarantee)
+        self.params.stated(guarantee)
     }
 }
 

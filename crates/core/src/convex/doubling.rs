@@ -13,13 +13,14 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     BanditCounts, DecisionSet, LinearOracle, PlayDecision, PlayTicket, PrivateBandit,
-    PrivateBanditParams, Protection, ValueObservation, ValueReport,
-    bandit_params::nothing_to_promise, private_bandit::Prepared,
+    PrivateBanditParams, Protection, ValueObservation, bandit_params::nothing_to_promise,
+    private_bandit::Prepared,
 };
 use crate::{
     Error, Result,
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel, Unit},
+    randomize::ValueReport,
     wire,
 };
 
@@ -87,14 +88,10 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
         self.current.as_mut().ok_or_else(lost)?.observe(within, value)
     }
 
-    /// Learns a value that was protected where it arose, as [`PrivateBandit::observe_report`] does. An error changes nothing.
-    pub fn observe_report(
-        &mut self,
-        ticket: PlayTicket,
-        report: ValueReport,
-    ) -> Result<ValueObservation> {
+    /// Learns a value that was protected where it arose, as [`PrivateBandit::absorb`] does. An error changes nothing.
+    pub fn absorb(&mut self, ticket: PlayTicket, report: ValueReport) -> Result<ValueObservation> {
         let within = self.within(ticket)?;
-        self.current.as_mut().ok_or_else(lost)?.observe_report(within, report)
+        self.current.as_mut().ok_or_else(lost)?.absorb(within, report)
     }
 
     fn within(&self, ticket: PlayTicket) -> Result<PlayTicket> {
@@ -138,7 +135,7 @@ impl<O: LinearOracle + Clone, N: Noise> DoublingBandit<O, N> {
             .with_unit(Unit::Person { at_most: self.params.contributions_per_person })
             .with_condition("saved states resumed with the true number of releases made, by one process at a time");
         let guarantee = if N::PROTECTS_PEOPLE { guarantee } else { guarantee.simulated() };
-        self.params.claim(guarantee)
+        self.params.stated(guarantee)
     }
 }
 
@@ -149,7 +146,8 @@ where
 {
     /// The whole state but the set: protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
-        let numbers: Numbers = (self.params, self.epoch, self.before, self.released, self.past);
+        let numbers: Numbers =
+            (self.params.clone(), self.epoch, self.before, self.released, self.past);
         wire::save(KIND, &(numbers, self.current.as_ref().map(PrivateBandit::save)))
     }
 
@@ -219,7 +217,7 @@ fn lengthened(params: &PrivateBanditParams, epoch: u32) -> Result<PrivateBanditP
     let horizon = params.horizon.checked_shl(epoch).filter(|h| h >> epoch == params.horizon);
     let horizon = horizon
         .ok_or_else(|| Error::invalid("horizon", params.horizon, "give a shorter first epoch"))?;
-    Ok(PrivateBanditParams { horizon, ..*params })
+    Ok(PrivateBanditParams { horizon, ..params.clone() })
 }
 
 fn lost() -> Error {

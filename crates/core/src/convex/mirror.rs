@@ -79,7 +79,7 @@ impl MirrorMap {
             }
             other => other,
         };
-        let mut log_centre: Vec<f64> = centre.iter().map(|c| c.ln()).collect();
+        let mut log_centre: Vec<f64> = centre.iter().map(|c| libm::log(*c)).collect();
         let finite = log_centre.iter().all(|log| log.is_finite());
         if map == Map::Entropic
             && !(finite && set.oracle().project_entropic(&mut log_centre.clone()))

@@ -12,7 +12,6 @@
 //! | `mirror` | Euclidean and entropic maps from sums of gradients to points |
 //! | `protection` | one clipped value: its sensitivity, proven, and the running sums that protect it |
 //! | `bandit_params`, `private_bandit` | the learner: parameters with public defaults, and one step a call |
-//! | `published` | the constants of Ene, Nguyen and Vladu: `paper` mode |
 //! | `doubling` | an unknown horizon |
 
 mod bandit_params;
@@ -23,7 +22,6 @@ mod mirror;
 pub mod oracle;
 mod private_bandit;
 mod protection;
-mod published;
 mod set;
 
 pub use bandit_params::{
@@ -34,6 +32,5 @@ pub use doubling::DoublingBandit;
 pub use hull::Hull;
 pub use mirror::{Map, MapCounts, MirrorMap};
 pub use private_bandit::{BanditCounts, PlayDecision, PlayTicket, PrivateBandit, ValueObservation};
-pub use protection::{LocalValue, Protection, ValueReport};
-pub use published::PublishedBandit;
+pub use protection::Protection;
 pub use set::{AnySet, DecisionSet, LinearOracle, Shape};

@@ -23,14 +23,20 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DecisionSet, LinearOracle, LocalValue, MapCounts, MirrorMap, Mixture, Play,
-    PrivateBanditParams, PrivateBanditPlan, PublishedBandit, Shape, Tuning, ValueReport,
+    DecisionSet, LinearOracle, MapCounts, MirrorMap, Mixture, Play, PrivateBanditParams,
+    PrivateBanditPlan, Shape, Tuning,
     bandit_params::{Engine, Padding, nothing_to_promise},
     conditional_gradient::descend,
     protection::{Aggregate, Estimates},
     set::distance,
 };
-use crate::{Error, Result, error::finite_vector, noise::Noise, privacy::Guarantee};
+use crate::{
+    Error, Result,
+    error::finite_vector,
+    noise::Noise,
+    privacy::Guarantee,
+    randomize::{ValueLaplace, ValueReport},
+};
 
 mod state;
 
@@ -139,8 +145,9 @@ struct State {
     shape: Shape,
     estimates: Estimates,
     tuning: Tuning,
-    paper: PublishedBandit,
-    local: Option<LocalValue>,
+    /// What devices do under local protection. It follows from the parameters.
+    #[serde(skip)]
+    local: Option<ValueLaplace>,
     map: MirrorMap,
     /// x~, and what of it is smoothed.
     point: Vec<f64>,
@@ -173,12 +180,6 @@ impl<O: LinearOracle> Prepared<O> {
         let PrivateBanditPlan { params, set, estimates, tuning, engine, mut map } = plan;
         let shape = set.shape().clone();
         let n = shape.dimension();
-        let paper = PublishedBandit::new(
-            params.horizon,
-            shape.hull().dimension(),
-            params.lipschitz,
-            shape.diameter(),
-        )?;
         let mut point = shape.centre().to_vec();
         if params.play == Play::Vertices {
             let tolerance = CORNER_TOLERANCE * shape.diameter();
@@ -191,7 +192,6 @@ impl<O: LinearOracle> Prepared<O> {
             shape,
             estimates,
             tuning,
-            paper,
             local,
             map,
             base: point.clone(),
@@ -270,13 +270,17 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
     /// Learns the value of an earlier decision's loss, once. An error changes nothing.
     ///
     /// Under local protection this protects the value here, which is right when the learner runs on the person's side
-    /// of the wire; else use [`PrivateBandit::observe_report`].
+    /// of the wire; else use [`PrivateBandit::absorb`].
     pub fn observe(&mut self, ticket: PlayTicket, value: f64) -> Result<ValueObservation> {
         finite_vector("value", &[value], 1)?;
         self.state.waiting(ticket)?;
         let Estimates { low, high, .. } = self.state.estimates;
         let kept = match &self.state.local {
-            Some(local) => local.estimate(local.report(value, self.aggregate.source())?),
+            Some(local) => {
+                let noise = self.aggregate.source();
+                noise.rekey()?;
+                local.report(value, noise)?.value()
+            }
             None => value.clamp(low, high),
         };
         let slack = 1e-9 * (high - low);
@@ -287,18 +291,14 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
         Ok(ValueObservation { clipped, released })
     }
 
-    /// Learns a value that was protected by [`LocalValue::report`] where it arose. An error changes nothing.
-    pub fn observe_report(
-        &mut self,
-        ticket: PlayTicket,
-        report: ValueReport,
-    ) -> Result<ValueObservation> {
+    /// Learns a value that was protected by [`ValueLaplace::report`] where it arose. An error changes nothing.
+    pub fn absorb(&mut self, ticket: PlayTicket, report: ValueReport) -> Result<ValueObservation> {
         let Some(local) = &self.state.local else {
             let remedy = "only locally protected learners take reports: call `observe`";
-            return Err(Error::invalid("report", format!("{report:?}"), remedy));
+            return Err(Error::invalid("report", report.value(), remedy));
         };
-        let value = local.estimate(report);
-        Ok(ValueObservation { clipped: false, released: self.learn(ticket, value)? })
+        local.check_report(report)?;
+        Ok(ValueObservation { clipped: false, released: self.learn(ticket, report.value())? })
     }
 
     fn learn(&mut self, ticket: PlayTicket, value: f64) -> Result<bool> {
@@ -344,7 +344,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
     }
 
     /// The device's side of a locally protected learner.
-    pub fn local_value(&self) -> Option<&LocalValue> {
+    pub fn local_value(&self) -> Option<&ValueLaplace> {
         self.state.local.as_ref()
     }
 
@@ -402,7 +402,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
             }
             (Aggregate::Plain(_), None) => return Err(nothing_to_promise()),
         };
-        params.claim(guarantee)
+        params.stated(guarantee)
     }
 
     /// Both generators, for the learner that follows this one.
@@ -428,7 +428,7 @@ impl State {
         noise: &mut N,
     ) {
         self.batches += 1;
-        if let Some((missing, law)) = self.params.padding(&self.paper, self.batches) {
+        if let Some((missing, law)) = self.params.missing(self.batches) {
             for sum in &mut sums {
                 for _ in 0..missing {
                     *sum += match law {

@@ -12,26 +12,18 @@
 //! where no baseline is wanted.
 //!
 //! **Quantisation.** The estimate is truncated towards zero on the sum's grid, which keeps its length at most Delta / 2 in
-//! exact integers (`release::Clipper`): it costs nothing. A locally protected value is floored to one of
-//! `2^20` steps of its range, so it differs by at most `2^20` of them, and gets an exact discrete Laplace variate of scale
-//! `2^20 / epsilon`.
+//! exact integers (`release::Clipper`): it costs nothing. A locally protected value is
+//! [`ValueLaplace`](crate::randomize::ValueLaplace)'s.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Result,
-    error::positive,
-    noise::{DiscreteLaplace, Noise},
-    privacy::{Event, Guarantee, TrustModel},
+    noise::Noise,
     release::{
         Calibration, Domain, Mechanism, PrivateSum, PrivateSumParams, PrivateSumPlan, Schedule,
     },
 };
-
-/// What pure guarantees are stated at, since a guarantee has a delta.
-pub(super) const PURE_DELTA: f64 = 1e-12;
-/// Steps of a locally protected value.
-const STEPS: u64 = 1 << 20;
 
 /// Whom the people behind the losses have to trust, and with how much.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -125,77 +117,6 @@ impl Estimates {
                 calibration,
             )
         }
-    }
-}
-
-/// What a person's device does to a value: floor to the grid, and exact Laplace noise.
-///
-/// ```
-/// use reticent::{convex::LocalValue, noise::SecureNoise};
-/// let device = LocalValue::new(0.0, 2.0, 1.0)?;
-/// let report = device.report(0.7, &mut SecureNoise::from_system()?)?;
-/// assert!((device.estimate(report) - 0.7).abs() < 2.0 * 512.0);
-/// # Ok::<(), reticent::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct LocalValue {
-    low: f64,
-    high: f64,
-    law: DiscreteLaplace,
-}
-
-/// A value that has been protected where it arose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ValueReport(i64);
-
-impl LocalValue {
-    /// Whether they follow from the same parameters.
-    pub(super) fn agrees(&self, other: &Self) -> bool {
-        agree(self.low, other.low) && agree(self.high, other.high) && self.law == other.law
-    }
-
-    /// Values in `[low, high]`, protected with `epsilon` each.
-    pub fn new(low: f64, high: f64, epsilon: f64) -> Result<Self> {
-        positive("epsilon", epsilon)?;
-        positive("range of values", high - low)?;
-        // Scale 2^20 / epsilon as a fraction, rounded up.
-        let denominator = 1_u64 << 10;
-        let numerator = (STEPS as f64 * denominator as f64 / epsilon).ceil();
-        if !(1.0..DiscreteLaplace::LARGEST as f64).contains(&numerator) {
-            return Err(Error::invalid("epsilon", epsilon, "give 1e-5 to 1e6"));
-        }
-        Ok(LocalValue { low, high, law: DiscreteLaplace::new(numerator as u64, denominator)? })
-    }
-
-    /// Clips, floors and protects a value.
-    pub fn report<N: Noise + ?Sized>(&self, value: f64, noise: &mut N) -> Result<ValueReport> {
-        crate::error::finite_vector("value", &[value], 1)?;
-        let share = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
-        Ok(ValueReport((share * STEPS as f64) as i64 + noise.discrete_laplace(&self.law)))
-    }
-
-    /// What values are clipped to.
-    pub fn range(&self) -> (f64, f64) {
-        (self.low, self.high)
-    }
-
-    /// An unbiased estimate of the clipped value, up to half a step.
-    pub fn estimate(&self, report: ValueReport) -> f64 {
-        self.low + (self.high - self.low) * (report.0 as f64 + 0.5) / STEPS as f64
-    }
-
-    /// Variance that the noise adds to an estimate.
-    pub fn variance(&self) -> f64 {
-        self.law.variance() * ((self.high - self.low) / STEPS as f64).powi(2)
-    }
-
-    /// What one report tells.
-    pub fn event(&self) -> Event {
-        self.law.event(STEPS)
-    }
-
-    pub(super) fn guarantee(&self, at_most: u64) -> Result<Guarantee> {
-        Guarantee::of_person(&self.event(), at_most, TrustModel::Local, PURE_DELTA)
     }
 }
 

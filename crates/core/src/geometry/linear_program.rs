@@ -4,13 +4,12 @@
 //! maximise c x   subject to   A x <= b,  x >= 0
 //! ```
 //!
-//! The state is Chvatal's dictionary (Linear Programming, 1983, chapters 2, 3 and 7): every basic variable written by the
-//! nonbasic ones. It is half the size of a tableau, and a column can be added at any time, since the slacks' columns are the inverse
-//! of the basis: that is what column generation needs. If some b is negative, one artificial variable finds a first
-//! dictionary.
+//! The state is Chvatal's dictionary (Linear Programming, 1983, chapters 2, 3 and 7): every basic variable expressed by the nonbasic ones.
+//! It is half the size of a tableau, and a column can be added at any time, as column generation requires, because the columns of the
+//! slacks are the inverse of the basis. If some b is negative, one artificial variable finds a first dictionary.
 //!
-//! **Ties.** Among optima, the one with the largest second objective is chosen: when no column improves the first
-//! objective, those that leave it as it is may still improve the second.
+//! **Ties.** Among optima, the one with the largest second objective is chosen: when no column improves the first objective, columns that
+//! leave it unchanged may still enter to improve the second.
 //!
 //! **Degeneracy.** The steepest column enters; after a run of steps without progress Bland's rule (smallest index in, smallest
 //! index out) takes over, which cannot cycle.
@@ -18,9 +17,9 @@
 //! **Certificates.** An optimum comes with multipliers `y >= 0`, `y A >= c`, `y b = c x`; an unbounded program with a
 //! direction `x >= 0`, `A x <= 0`, `c x > 0`; an infeasible one with Farkas multipliers `y >= 0`, `y A >= 0`, `y b < 0`.
 
-/// Entries below this, relative to a program scaled to about 1, are rounding.
+/// Entries below this, relative to a program scaled to about 1, are taken for rounding errors.
 const ZERO: f64 = 1e-11;
-/// Pivots smaller than this would blow rounding up.
+/// Smaller pivots would magnify rounding errors.
 const SMALLEST_PIVOT: f64 = 1e-9;
 /// Steps without progress before Bland's rule takes over.
 const PATIENCE: usize = 12;
@@ -28,16 +27,16 @@ const PATIENCE: usize = 12;
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Status {
-    /// An optimum stands in the dictionary.
+    /// The dictionary is optimal.
     Optimal,
-    /// The column at this position of the nonbasic variables can grow for ever.
+    /// The column at this position of the nonbasic variables can grow without bound.
     Unbounded {
         /// Position among the nonbasic variables.
         column: usize,
     },
-    /// No point satisfies the rows; the multipliers say why.
+    /// No point satisfies the rows; the multipliers prove it.
     Infeasible,
-    /// Rounding kept the method from ending: treated as no answer.
+    /// The method did not end because of rounding errors: there is no answer.
     Stalled,
 }
 
@@ -68,7 +67,7 @@ enum Place {
 }
 
 impl Dictionary {
-    /// Starts anew with these bounds and no columns.
+    /// Resets the dictionary to these bounds and no columns.
     pub(crate) fn restart(&mut self, bounds: &[f64]) {
         let rows = bounds.len();
         self.rows = rows;
@@ -159,7 +158,8 @@ impl Dictionary {
 
     /// Runs to the end.
     pub(crate) fn solve(&mut self) -> Status {
-        // Below zero by rounding is zero: also what earlier pivots left behind when columns are added to an optimum.
+        // Bounds slightly below zero are rounding errors and set to zero, also those that earlier pivots left when columns are added to an
+        // optimum.
         let rounding = 1e-12 * self.bounds.iter().fold(1e-300, |most: f64, b| most.max(b.abs()));
         let mut infeasible = false;
         for bound in &mut self.bounds {
@@ -169,7 +169,7 @@ impl Dictionary {
             infeasible |= *bound < 0.0;
         }
         if infeasible {
-            // Only before the first pivot: afterwards it is rounding that won.
+            // A program can be infeasible only before the first pivot; later a negative bound is a rounding error.
             if self.steps > 0 {
                 return Status::Stalled;
             }
@@ -180,7 +180,7 @@ impl Dictionary {
         }
         match self.climb(0) {
             Status::Optimal => match self.climb(1) {
-                // A second objective without end says nothing about the first.
+                // An unbounded second objective does not change the optimum of the first.
                 Status::Unbounded { .. } => Status::Optimal,
                 status => status,
             },
@@ -194,7 +194,7 @@ impl Dictionary {
         self.steps
     }
 
-    /// Improves objective 0, or objective 1 without harm to objective 0.
+    /// Improves objective 0, or objective 1 without reducing objective 0.
     fn climb(&mut self, level: usize) -> Status {
         let mut stuck = 0;
         let limit = 50 * (self.rows + self.nonbasic.len()) + 1000;
@@ -248,7 +248,7 @@ impl Dictionary {
                 } else if bland {
                     self.basic[row] < self.basic[other]
                 } else {
-                    // Among ties the largest pivot loses least to rounding.
+                    // Among ties the largest pivot has the smallest rounding error.
                     entry > pivot
                 }
             });
@@ -282,7 +282,7 @@ impl Dictionary {
             }
             line[column] = -factor * inverse;
             if index < self.rows {
-                // A tie leaves rounding of either sign; below zero it would read as infeasible.
+                // After a tie the bound is zero up to rounding; a negative value would look infeasible.
                 self.bounds[index] = (self.bounds[index] - factor * step).max(0.0);
             }
         }
@@ -315,7 +315,7 @@ impl Dictionary {
             .collect();
         self.entries[rows * stride..].fill(0.0);
         let artificial = self.push(-1.0, 0.0, &vec![-1.0; rows]);
-        // It is nobody's column: not counted, so never visited, and its number is free again once it is out.
+        // The artificial column is not counted as pushed: it is never visited, and its number is reused once it is removed.
         self.pushed -= 1;
         let column = self.nonbasic.len() - 1;
         let worst = (0..rows).min_by(|&i, &j| self.bounds[i].total_cmp(&self.bounds[j]));
@@ -327,11 +327,11 @@ impl Dictionary {
         match status {
             Status::Optimal if relaxed > 1e-9 * scale => return Status::Infeasible,
             Status::Optimal => {}
-            // It is bounded by 0: anything else is rounding.
+            // The artificial objective is bounded by 0; anything else is a rounding error.
             _ => return Status::Stalled,
         }
         self.expel(artificial);
-        // The true objectives again: c - c_B B^-1 A, row by row of the basis.
+        // Restore the true objectives: c - c_B B^-1 A, row by row of the basis.
         let (rows, stride) = (self.rows, self.stride);
         self.entries[rows * stride..].fill(0.0);
         for (variable, first, second) in kept {
@@ -360,7 +360,7 @@ impl Dictionary {
         self.bounds[row] = lift;
     }
 
-    /// Takes the artificial variable, which is zero, out of the program.
+    /// Removes the artificial variable, which is zero, from the program.
     fn expel(&mut self, artificial: usize) {
         if let Some(row) = self.basic.iter().position(|&variable| variable == artificial) {
             let line = &self.entries[row * self.stride..][..self.nonbasic.len()];
@@ -421,29 +421,29 @@ impl Dictionary {
     }
 }
 
-/// The end of a program over free variables.
+/// The outcome of a program over free variables.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
     /// The largest value, where it is attained, and the rows' multipliers.
     Optimal {
         /// `c y`.
         value: f64,
-        /// Where.
+        /// The point where it is attained.
         point: Vec<f64>,
         /// `z >= 0` with `z A = c`, `z b = c y`.
         multipliers: Vec<f64>,
     },
-    /// `c y` grows for ever along this direction.
+    /// `c y` is unbounded along this direction.
     Unbounded {
         /// `A y <= 0`, `c y > 0`.
         direction: Vec<f64>,
     },
-    /// No point: `z >= 0`, `z A = 0`, `z b < 0`.
+    /// Infeasible: `z >= 0`, `z A = 0`, `z b < 0`.
     Infeasible {
         /// The Farkas multipliers.
         multipliers: Vec<f64>,
     },
-    /// Rounding won.
+    /// No answer because of rounding errors.
     Stalled,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::linear_program::{Outcome, maximize};
 use crate::{Error, Result, error::finite_vector};
 
-/// Larger entries could overflow in a pivot.
+/// The largest entry accepted: larger ones could overflow in a pivot.
 const LARGEST: f64 = 1e100;
 
 /// A nonempty bounded polytope, given by rows `a_i y <= b_i`.
@@ -21,7 +21,7 @@ const LARGEST: f64 = 1e100;
 /// assert!(!feeder.contains(&[2.0, 1.5]));
 /// let (low, high) = feeder.range(0)?;
 /// assert!((low + 1.0).abs() < 1e-12 && (high - 4.0).abs() < 1e-12);
-/// // Without the last row the second household could feed in for ever.
+/// // Without the last row the second household could feed in without limit.
 /// let error = Polytope::new(&[[1.0, 1.0], [-1.0, 0.0]], &[3.0, 1.0]).unwrap_err();
 /// assert!(error.to_string().contains("direction"));
 /// # Ok::<(), reticent::Error>(())
@@ -33,7 +33,7 @@ pub struct Polytope {
     bounds: Vec<f64>,
 }
 
-/// A polytope as it is written down.
+/// The serialised form of a polytope, before it is checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rows {
@@ -108,7 +108,7 @@ impl Polytope {
 
     /// The largest amount by which a row is exceeded, in the row's own units; 0 or less means inside.
     ///
-    /// What rounding in `a_i y` can amount to is forgiven.
+    /// A violation up to the rounding error of `a_i y` counts as 0.
     pub fn excess(&self, y: &[f64]) -> f64 {
         let of_row = |(row, bound): (&Vec<f64>, &f64)| {
             let (sum, size) = row.iter().zip(y).fold((0.0, bound.abs()), |(sum, size), (a, y)| {
@@ -122,7 +122,7 @@ impl Polytope {
         if y.iter().all(|y| y.is_finite()) { largest } else { f64::INFINITY }
     }
 
-    /// `max c y` over the polytope, and where.
+    /// `max c y` over the polytope, and a point where it is attained.
     pub fn maximize(&self, objective: &[f64]) -> Result<(f64, Vec<f64>)> {
         finite_vector("objective", objective, self.dimension())?;
         match maximize(&self.rows, &self.bounds, objective) {
@@ -133,7 +133,7 @@ impl Polytope {
         }
     }
 
-    /// The smallest and the largest y_m, for `axis` m: what a response that is safe in the mean can be.
+    /// The smallest and the largest y_m, for `axis` m: the range of a response that is safe in the mean.
     pub fn range(&self, axis: usize) -> Result<(f64, f64)> {
         if axis >= self.dimension() {
             let remedy = format!("give an axis below {}", self.dimension());
@@ -146,7 +146,7 @@ impl Polytope {
         Ok((-self.maximize(&unit)?.0, high))
     }
 
-    /// Rows that exclude nothing the others do not exclude already, each found without those found before it.
+    /// The redundant rows: each can be dropped, together with those found before it, without changing the set.
     pub fn redundant_rows(&self) -> Result<Vec<usize>> {
         let mut redundant = Vec::new();
         for index in 0..self.rows.len() {
@@ -183,7 +183,7 @@ impl Polytope {
         Ok(Polytope { rows, bounds: self.bounds.clone() })
     }
 
-    /// Whether the response 0 is allowed, which is all that is known to be safe before anything is learnt.
+    /// Checks that the response 0 is allowed: before anything is learnt no other response is known to be safe.
     ///
     /// Refuses a set without it and names the rows that forbid it.
     pub fn check_origin(&self) -> Result<()> {
@@ -192,11 +192,11 @@ impl Polytope {
         if forbidding.is_empty() {
             return Ok(());
         }
-        let remedy = "the response 0 must be allowed: nothing else is known to be safe on the first day; give bounds of 0 or above";
+        let remedy = "the response 0 must be allowed, because nothing else is known to be safe before the first observation; give bounds of 0 or above";
         Err(Error::invalid("bounds", format!("negative in rows {forbidding:?}"), remedy))
     }
 
-    /// What the rows with a single nonzero entry allow one coordinate: `y <= high` and `y >= -low`, each infinite without such a row.
+    /// The bounds on one coordinate from rows with a single nonzero entry: `y <= high` and `y >= -low`, each infinite without such a row.
     pub(crate) fn own_limits(&self, axis: usize) -> (f64, f64) {
         let (mut high, mut low) = (f64::INFINITY, f64::INFINITY);
         for (row, bound) in self.rows.iter().zip(&self.bounds).filter(|(row, _)| !couples(row)) {
@@ -243,7 +243,7 @@ pub(crate) fn stalled() -> Error {
     Error::invalid("rows", "numerically undecidable", remedy)
 }
 
-/// Six digits are enough to name a direction.
+/// Rounds a direction to six digits for the message.
 fn round(value: f64) -> f64 {
     (value * 1e6).round() / 1e6 + 0.0
 }
@@ -285,7 +285,7 @@ mod tests {
         let rows = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0], [1.0, 1.0], [2.0, 0.0]];
         let square = Polytope::new(&rows, &[1.0, 1.0, 1.0, 1.0, 2.5, 2.0]).unwrap();
         let redundant = square.redundant_rows().unwrap();
-        // One of the two copies goes, and the cut.
+        // One of the two copies is redundant, and so is the cut.
         assert!(redundant == [0, 4] || redundant == [4, 5], "{redundant:?}");
         let needed = Polytope::new(&rows[..5], &[1.0, 1.0, 1.0, 1.0, 1.5]).unwrap();
         assert_eq!(needed.redundant_rows().unwrap(), Vec::<usize>::new());

@@ -1,8 +1,8 @@
 //! The vertices of a polytope, by walking from basis to basis.
 //!
 //! A vertex of `{y : A y <= b}` in M dimensions is where M independent rows hold with equality and the rest are satisfied. From a
-//! basis (M such rows) each row in turn is let go; the edge ends where another row stops it, which is the next basis. The edges of
-//! a polytope connect all its vertices (Balinski 1961), so the walk finds every one.
+//! basis (M such rows) each row in turn is dropped; the edge that opens ends where another row becomes tight, which gives the next basis.
+//! The edges of a polytope connect all its vertices (Balinski 1961), so the walk finds every one.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Bases looked at before the polytope is declared too large to enumerate.
+/// The largest number of bases visited before the polytope is refused as too large to enumerate.
 const MOST_BASES: usize = 100_000;
 
 impl Polytope {
@@ -74,7 +74,7 @@ impl Polytope {
         Err(stalled())
     }
 
-    /// The point where these rows hold with equality, and the edge along which each of them is let go.
+    /// The point where these rows hold with equality, and the edge that opens when each of them is dropped.
     fn corner(&self, basis: &[usize]) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
         let n = basis.len();
         // [A_B | b_B | -I], reduced: the solution and the columns of -A_B^-1.
@@ -112,7 +112,7 @@ impl Polytope {
         Some((vertex, edges))
     }
 
-    /// The rows that stop a walk along `edge` first; several at a degenerate vertex.
+    /// The rows that become tight first along `edge`; several at a degenerate vertex.
     fn stopping_rows(&self, vertex: &[f64], edge: &[f64], basis: &[usize]) -> Vec<usize> {
         let dot = |row: &[f64], y: &[f64]| row.iter().zip(y).map(|(a, y)| a * y).sum::<f64>();
         let length = edge.iter().fold(1e-300, |most: f64, e| most.max(e.abs()));
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::{noise::Noise, release::testing::Seeded};
 
-    /// All intersections of M rows, filtered: slow and plain.
+    /// All intersections of M rows, filtered: a slow reference implementation.
     fn brute_force(polytope: &Polytope) -> Vec<Vec<f64>> {
         let (p, n) = (polytope.rows().len(), polytope.dimension());
         let mut found: Vec<Vec<f64>> = Vec::new();

@@ -39,7 +39,7 @@ impl Cholesky {
     /// Factors `V + ridge I`, `V` given as its upper triangle row by row.
     ///
     /// `None` if the sum is not positive definite to working precision, or if these are not
-    /// `dimension (dimension + 1) / 2` finite numbers, which make no matrix at all.
+    /// `dimension (dimension + 1) / 2` finite numbers.
     pub fn of(dimension: usize, upper_triangle: &[f64], ridge: f64) -> Option<Self> {
         if dimension == 0 || upper_triangle.len() != triangle(dimension) {
             return None;
@@ -59,7 +59,7 @@ impl Cholesky {
             }
             let diagonal = current[i] + ridge;
             let rest = diagonal - dot(&current[..i], &current[..i]);
-            // Below this the difference is rounding, and its root would be noise.
+            // A smaller difference is a rounding error, and its root would be meaningless.
             let rounding = f64::EPSILON * dimension as f64 * diagonal;
             if !(rest.is_finite() && rest > rounding) {
                 return None;
@@ -85,7 +85,7 @@ impl Cholesky {
         let mut rest = x.to_vec();
         for k in 0..self.dimension {
             let diagonal = self.lower[triangle(k) + k];
-            let longer = diagonal.hypot(rest[k]);
+            let longer = libm::hypot(diagonal, rest[k]);
             let (cosine, sine) = (diagonal / longer, rest[k] / longer);
             self.lower[triangle(k) + k] = longer;
             for (i, rest) in rest.iter_mut().enumerate().skip(k + 1) {
@@ -129,7 +129,7 @@ impl Cholesky {
         for i in 0..self.dimension {
             let entries = &self.lower[row(i)];
             let (above, current) = inverse.split_at_mut(triangle(i));
-            // Row i of L W = I, solved for row i of W: whole rows are added, so it runs along memory.
+            // Row i of L W = I, solved for row i of W: whole rows are added, so memory is read in order.
             for (j, entry) in entries[..i].iter().enumerate() {
                 for (value, other) in current.iter_mut().zip(&above[row(j)]) {
                     *value -= entry * other;
@@ -210,16 +210,16 @@ mod tests {
         }
         let direct = Cholesky::of(d, &upper, 1e-3).unwrap();
         assert!(close(factor.lower(), direct.lower(), 1e-10));
-        // The comparison notices one observation in twenty thousand.
+        // The comparison detects one missing observation in twenty thousand.
         factor.update(&[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]).unwrap();
         assert!(!close(factor.lower(), direct.lower(), 1e-10));
     }
 
     #[test]
-    fn what_is_not_positive_definite_is_none() {
+    fn a_matrix_that_is_not_positive_definite_has_no_factor() {
         assert!(Cholesky::of(2, &[1.0, 2.0, 1.0], 0.0).is_none());
         assert!(Cholesky::of(2, &[1.0, 2.0, 1.0], 1.1).is_some());
-        // Rank one: the last pivot is rounding only.
+        // Rank one: the last pivot is a rounding error.
         assert!(Cholesky::of(3, &[0.01, 0.03, 0.07, 0.09, 0.21, 0.49], 0.0).is_none());
         assert!(Cholesky::of(2, &[1.0, f64::NAN, 1.0], 0.0).is_none());
         assert!(Cholesky::of(2, &[f64::INFINITY, 0.0, 1.0], 0.0).is_none());

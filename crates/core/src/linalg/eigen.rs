@@ -4,13 +4,13 @@
 //! A <- J^T A J,  J the plane rotation that makes a_pq zero,  until all a_pq (p != q) are zero to rounding
 //! ```
 //!
-//! Golub and Van Loan, Matrix Computations, section 8.5. Backward stable, quadratically convergent, and for the
-//! dimensions of a bandit as quick as anything: it runs once a release, not once a round.
+//! Golub and Van Loan, Matrix Computations, section 8.5. Backward stable, quadratically convergent, and fast enough for the dimensions of a
+//! bandit, where it runs once per release, not once per round.
 
 use super::triangle;
 use crate::{Error, Result, error::finite_vector};
 
-/// Sweeps after which convergence is no longer hoped for; ten are already rare.
+/// The largest number of sweeps; more than ten are rare.
 const SWEEPS: usize = 60;
 
 /// The eigenvalues of a symmetric matrix, smallest first, with their vectors.
@@ -35,7 +35,7 @@ impl SymmetricEigen {
             return Err(Error::invalid("dimension", dimension, "give a whole number above 0"));
         }
         finite_vector("upper_triangle", upper_triangle, triangle(dimension))?;
-        // Scaled to 1, squares neither overflow nor vanish.
+        // Scaled to 1, so that squares neither overflow nor underflow.
         let scale = upper_triangle.iter().fold(0.0, |m: f64, x| m.max(x.abs())).max(1e-300);
         let mut matrix = vec![vec![0.0; dimension]; dimension];
         let pairs = (0..dimension).flat_map(|i| (i..dimension).map(move |j| (i, j)));
@@ -80,22 +80,22 @@ impl SymmetricEigen {
     }
 }
 
-/// Rotates every off-diagonal entry away once; whether there was any.
+/// Rotates every off-diagonal entry to zero once; returns whether any was nonzero.
 fn sweep(matrix: &mut [Vec<f64>], vectors: &mut [Vec<f64>]) -> bool {
     let dimension = matrix.len();
     let mut rotated = false;
     for p in 0..dimension {
         for q in p + 1..dimension {
             let off = matrix[p][q];
-            // Weyl: leaving this moves no eigenvalue by more than rounding of a matrix of size 1.
+            // Weyl: ignoring an entry this small moves no eigenvalue by more than the rounding error of a matrix of size 1.
             if off.abs() <= 0.01 * f64::EPSILON {
                 continue;
             }
             rotated = true;
             // The smaller root of t^2 + 2 theta t - 1 = 0 keeps the angle within 45 degrees.
             let theta = (matrix[q][q] - matrix[p][p]) / (2.0 * off);
-            let tangent = theta.signum() / (theta.abs() + theta.hypot(1.0));
-            let cosine = 1.0 / tangent.hypot(1.0);
+            let tangent = theta.signum() / (theta.abs() + libm::hypot(theta, 1.0));
+            let cosine = 1.0 / libm::hypot(tangent, 1.0);
             let sine = tangent * cosine;
             for row in matrix.iter_mut() {
                 rotate(row, p, q, cosine, sine);

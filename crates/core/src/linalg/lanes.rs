@@ -1,15 +1,15 @@
-//! Upper confidence bounds of sixteen vectors at a time: a lane of the machine's vectors is an arm.
+//! Upper confidence bounds of sixteen arms at a time, one arm per SIMD lane.
 //!
 //! ```text
 //! score(x) = <theta, x> + width ||W x||_2 + drift ||W^T W x||_2
 //! ```
 //!
 //! Every sum is a chain of fused multiply-adds in ascending order of its index, and so is every norm:
-//! how many arms or rows are worked on together changes the speed and no bit. AVX-512, AVX2, NEON and the portable
-//! path therefore give the same scores; without fused hardware the last one is slow, and still the same.
+//! the number of arms or rows processed together changes the speed but not the result. AVX-512, AVX2, NEON and the portable
+//! path therefore give the same scores; without fused multiply-add in hardware the portable path is slow but gives the same bits.
 //!
-//! Rows are taken four at a time, so that a coordinate once loaded serves four products and the two fused units of a
-//! core always find independent work; `theta` rides with the last four.
+//! Rows are taken four at a time, so that each loaded coordinate is used in four products and the two fused units of a core always have
+//! independent work; `theta` is processed together with the last four.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::triangle;
 
-/// The best instruction set of this machine. Asking the processor's forty flags each time would show at d = 5.
+/// The best instruction set of this machine, cached: querying the processor's flags on every call would be noticeable at d = 5.
 #[inline(always)]
 pub(crate) fn arch() -> Arch {
     static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
@@ -26,10 +26,10 @@ pub(crate) fn arch() -> Arch {
 
 /// Arms stored and scored together.
 pub(crate) const TILE: usize = 16;
-/// Rows of `W`, or columns on the way back, worked on together.
+/// Rows of `W`, or columns in the product with `W^T`, processed together.
 const ROWS: usize = 4;
 
-/// One number for each arm of a tile, beginning a cache line so that no vector straddles two.
+/// One number for each arm of a tile, aligned to a cache line so that no vector spans two lines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(align(64))]
 pub(crate) struct Lanes(pub(crate) [f64; TILE]);
@@ -43,22 +43,22 @@ pub(crate) struct Bound<'a> {
     /// `W`, lower triangular, row by row.
     pub(crate) whitening: &'a [f64],
     pub(crate) width: f64,
-    /// Zero costs nothing.
+    /// If it is zero, the product with `W^T` is skipped.
     pub(crate) drift: f64,
 }
 
-/// What is done with scores. (A closure would not be compiled for the instruction set at hand.)
+/// A consumer of scores. (A trait, because a closure would not be compiled for the selected instruction set.)
 pub(crate) trait Take {
     /// The scores of the next sixteen arms.
     fn take(&mut self, scores: Lanes);
 }
 
-/// Scores tile after tile.
+/// Computes the scores, tile after tile.
 ///
 /// A tile is `dimension` entries of `tiles`, one for each coordinate.
 pub(crate) fn each_tile(arch: Arch, bound: Bound<'_>, tiles: &[Lanes], take: &mut impl Take) {
-    // The way back needs all of `W x`. It lives on the stack up to dimension 64; above, one allocation is lost
-    // among thousands of products per arm.
+    // The product with `W^T` needs all of `W x`. Up to dimension 64 it is kept on the stack; above, the cost of one allocation is
+    // negligible beside thousands of products per arm.
     let dimension = bound.theta.len();
     let (mut small, mut medium, mut large);
     let white: &mut [Lanes] = match dimension {
@@ -186,8 +186,8 @@ impl<S: Simd, const N: usize> Group<'_, S, N> {
         scores
     }
 
-    /// Inner products of all arms with these rows: each has one entry more than the one before, but a fifth is
-    /// as long as the fourth.
+    /// Inner products of all arms with these rows: each row has one entry more than the one before, except that a fifth is as long as the
+    /// fourth.
     #[inline(always)]
     fn products<const R: usize>(self, rows: [&[f64]; R]) -> [[S::f64s; N]; R] {
         let shared = rows[0].len();
@@ -293,7 +293,7 @@ impl<S: Simd, const N: usize> Group<'_, S, N> {
     }
 }
 
-/// `||W x||^2` as the rows come in, and `W x` itself where the way back needs it.
+/// Accumulates `||W x||^2` row by row, and keeps `W x` itself if the product with `W^T` needs it.
 struct Norm<'a, 'w, S: Simd, const N: usize> {
     group: Group<'a, S, N>,
     squares: [S::f64s; N],
@@ -317,7 +317,7 @@ impl<S: Simd, const N: usize> Norm<'_, '_, S, N> {
     }
 }
 
-/// Every path this machine can take.
+/// Every instruction set that this machine supports.
 #[cfg(test)]
 pub(crate) fn paths() -> Vec<Arch> {
     let best = vec![arch(), Arch::Scalar];

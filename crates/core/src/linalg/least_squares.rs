@@ -1,4 +1,4 @@
-//! Ridge regression that follows each observation: from `V, u` to `V + x x^T, u + y x` in `O(d^2)`.
+//! Ridge regression updated after each observation: from `V, u` to `V + x x^T, u + y x` in `O(d^2)`.
 //!
 //! ```text
 //! W^T W = V^-1,   p = W x,   s_k = 1 + p_1^2 + ... + p_k^2,   s_0 = 1
@@ -7,14 +7,14 @@
 //! ```
 //!
 //! `V + x x^T = L (I + p p^T) L^T`, and the factor of `I + p p^T` is known in closed form (Gill, Golub, Murray and
-//! Saunders 1974, method C1); its inverse applied to `W = L^-1` is the second line. The roots of all rows are
-//! independent of each other, where plane rotations wait for one another, and `W` is what scoring reads.
+//! Saunders 1974, method C1); its inverse applied to `W = L^-1` is the second line. The square roots of all rows are independent of each
+//! other, whereas plane rotations depend on one another, and scoring reads `W` directly.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::{dot, lanes::arch, triangle};
 
-/// The parts of a regression that an observation moves.
+/// The parts of a regression that an observation changes.
 pub(crate) struct LeastSquares<'a> {
     /// Upper triangle of `sum x x^T`, row by row.
     pub(crate) gram: &'a mut [f64],
@@ -24,7 +24,7 @@ pub(crate) struct LeastSquares<'a> {
     pub(crate) whitening: &'a mut [f64],
     /// `V^-1 sum y x`.
     pub(crate) theta: &'a mut [f64],
-    /// Room for `V^-1 x`.
+    /// Scratch space for `V^-1 x`.
     pub(crate) direction: &'a mut [f64],
 }
 
@@ -68,7 +68,7 @@ impl WithSimd for Observe<'_> {
 }
 
 impl Observe<'_> {
-    // Plain products and sums, entry by entry: the instruction set decides the speed and no bit.
+    // Plain products and sums, entry by entry, so that the result does not depend on the instruction set.
     #[inline(always)]
     fn step(self, dimension: usize) -> f64 {
         let x = &self.x[..dimension];

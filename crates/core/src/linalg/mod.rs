@@ -1,13 +1,13 @@
-//! Small dense algebra, as much as the bandits need.
+//! Small dense linear algebra, for the bandits.
 //!
 //! | file | what it is |
 //! | --- | --- |
 //! | `cholesky` | `V = L L^T` of a small matrix: solves, determinant, `L^-1`, and `V + x x^T` |
 //! | `eigen` | eigenvalues and vectors of a small symmetric matrix |
-//! | `least_squares`, `ridge` | ridge regression that follows each observation by `W = L^-1`, and its sums |
+//! | `least_squares`, `ridge` | ridge regression updated after each observation through `W = L^-1`, and its sums |
 //! | `lanes` | `<theta, x>`, `||W x||` and `||W^T W x||` of sixteen vectors at a time, the same bits on every machine |
 //!
-//! Symmetric matrices come as an upper triangle row by row, as a release holds them; lower triangular ones row by
+//! Symmetric matrices are given as an upper triangle row by row, as in a release; lower triangular ones row by
 //! row. No inverse of a positive definite matrix is formed anywhere.
 
 mod cholesky;
@@ -19,7 +19,7 @@ pub(crate) mod ridge;
 pub use cholesky::Cholesky;
 pub use eigen::SymmetricEigen;
 
-/// Refuses matrices of no rows, and of more than a machine of today holds.
+/// Refuses matrices without rows, and with too many rows for memory.
 pub(crate) fn check_dimension(dimension: usize) -> crate::Result<()> {
     const MOST: usize = 8192;
     if (1..=MOST).contains(&dimension) {
@@ -34,7 +34,7 @@ pub(crate) const fn triangle(dimension: usize) -> usize {
     dimension * (dimension + 1) / 2
 }
 
-/// Inner product in eight interleaved sums: the same bits whatever the width of the machine's vectors.
+/// Inner product in eight interleaved sums: so that the result does not depend on the width of the machine's vectors.
 #[inline(always)]
 pub(crate) fn dot(left: &[f64], right: &[f64]) -> f64 {
     let (left_blocks, left_rest) = left.as_chunks::<8>();

@@ -1,11 +1,11 @@
-//! Ridge regression from sums, whoever keeps the solution: policies in `bandit`, estimates of agents in `safe`.
+//! Ridge regression from sums, used by the policies of `bandit` and the estimates of agents in `safe`, which keep the solution.
 //!
 //! ```text
 //! V = rho I + sum x x^T,   u = sum y x,   theta = V^-1 u,   W^T W = V^-1
 //! ```
 //!
-//! A round costs `O(d^2)`: `W` follows each observation, and so does theta, by recursive least squares. Their rounding errors would
-//! add up over millions of rounds, so both are made anew from the sums once in [`REFRESH`] rounds.
+//! A round takes `O(d^2)` operations: `W` and theta are updated after each observation by recursive least squares. Rounding errors would
+//! add up over millions of rounds, so both are recomputed from the sums every [`REFRESH`] rounds.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ pub(crate) struct Ridge {
     ln_growth: f64,
 }
 
-/// Where theta and the lower triangle of W are kept, and room for `V^-1 x`.
+/// References to theta and the lower triangle of W, and scratch space for `V^-1 x`.
 pub(crate) struct Solution<'a> {
     pub(crate) theta: &'a mut Vec<f64>,
     pub(crate) whitening: &'a mut Vec<f64>,
@@ -40,7 +40,7 @@ pub(crate) struct Solution<'a> {
 }
 
 impl Ridge {
-    /// Nothing observed. The regulariser is above 0 and neither it nor its inverse above 1e50.
+    /// A regression without observations. The regulariser is above 0, and neither it nor its inverse is above 1e50.
     pub(crate) fn new(dimension: usize, regularizer: f64) -> Self {
         let (gram, moment) = (vec![0.0; triangle(dimension)], vec![0.0; dimension]);
         Ridge { regularizer, gram, moment, rounds: 0, ln_growth: 0.0 }
@@ -72,7 +72,7 @@ impl Ridge {
         }
     }
 
-    /// Takes sums of many observations, upper triangle by rows and vector, without a new solution: [`Ridge::refresh`] makes it.
+    /// Takes sums of many observations, upper triangle by rows and vector, without a new solution; call [`Ridge::refresh`] afterwards.
     pub(crate) fn add(&mut self, gram: &[f64], moment: &[f64], rounds: u64) {
         self.gram.iter_mut().zip(gram).for_each(|(sum, more)| *sum += more);
         self.moment.iter_mut().zip(moment).for_each(|(sum, more)| *sum += more);
@@ -94,11 +94,11 @@ impl Ridge {
         self.gram.iter_mut().chain(&mut self.moment).for_each(|sum| *sum *= kept);
     }
 
-    /// Makes theta and W anew from the sums.
+    /// Recomputes theta and W from the sums.
     pub(crate) fn refresh(&mut self, theta: &mut Vec<f64>, whitening: &mut Vec<f64>) {
         let dimension = self.moment.len();
         let factor = Cholesky::of(dimension, &self.gram, self.regularizer);
-        // Where the sums have drowned the regulariser, what was followed step by step is the better one.
+        // If the regulariser is lost to rounding beside the sums, the factorisation fails and the step-by-step solution is kept.
         let Some(factor) = factor else { return };
         let Ok(solved) = factor.solve(&self.moment) else { return };
         (*theta, *whitening) = (solved, factor.inverse_factor());
@@ -129,10 +129,10 @@ impl Ridge {
         &self.gram
     }
 
-    /// Refuses sums that were read and do not fit each other or the solution that was read with them.
+    /// Refuses deserialised sums whose sizes disagree with each other or with the deserialised solution.
     pub(crate) fn check(&self, dimension: usize, theta: &[f64], whitening: &[f64]) -> Result<()> {
         if !(self.regularizer > 0.0 && self.regularizer.is_finite()) {
-            let remedy = "no regulariser is: restore another copy";
+            let remedy = "it cannot be a regulariser: restore another copy";
             return Err(Error::invalid("saved regularizer", self.regularizer, remedy));
         }
         finite_vector("saved gram", &self.gram, triangle(dimension))?;

@@ -1,8 +1,8 @@
-//! Exact coins.
+//! Coins with exactly the stated probability.
 //!
 //! [`Bernoulli`] compares a uniform real `U`, drawn 64 bits at a time, with the binary digits of its
 //! probability. [`exp_coin`] decides `U a < exp(-x)`, the acceptance step of both discrete laws: almost
-//! always in floating point, and exactly when that is too close to call.
+//! always in floating point, and by exact integer arithmetic when the two sides are too close for doubles.
 //!
 //! **Why the floating-point path does not change the law.** The caller gives `x` in floating point to
 //! a relative error of 2^-50, and `a <= 1` to 2^-51. As `x exp(-x) < 1/2`, the computed `exp(-x)` is off by
@@ -20,10 +20,10 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Differences below this are settled by integers.
+/// Smaller differences are decided by integer arithmetic.
 const TOO_CLOSE: f64 = 1.0 / (1_u64 << 40) as f64;
 
-/// Heads with exactly the probability the given double stands for.
+/// A coin that shows heads with exactly the given probability.
 ///
 /// ```
 /// use reticent::noise::{Bernoulli, SecureNoise};
@@ -102,7 +102,7 @@ pub(super) fn exp_coin<N: Noise + ?Sized>(
 #[inline]
 fn decide_in_floating_point(first: u64, x: f64, a: f64) -> Option<bool> {
     const WORD: f64 = 1.0 / 18_446_744_073_709_551_616.0;
-    let difference = first as f64 * (a * WORD) - (-x).exp();
+    let difference = first as f64 * (a * WORD) - libm::exp(-x);
     (difference.abs() >= TOO_CLOSE).then_some(difference < 0.0)
 }
 
@@ -132,7 +132,7 @@ mod tests {
         assert!(chi_square_alarm(&counts, &[0.5, 0.5]));
     }
 
-    /// A probability far below 2^-64 is still honoured bit by bit.
+    /// A probability far below 2^-64 is still used with all its bits.
     #[test]
     fn tiny_probabilities_are_not_rounded_away() {
         let coin = Bernoulli::new(2f64.powi(-100)).unwrap();
@@ -143,8 +143,8 @@ mod tests {
         assert!(serde_json::from_str::<Bernoulli>("1.5").is_err());
     }
 
-    /// The float path must agree with the integers wherever it dares to answer, also right beside the
-    /// margin, where a wrong bound would show first.
+    /// The floating-point path must agree with the integers wherever it decides, also just outside the margin, where a wrong error bound
+    /// would show first.
     #[test]
     fn floating_point_never_contradicts_the_integers() {
         let mut noise = SecureNoise::seeded(8);

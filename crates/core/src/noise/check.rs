@@ -1,12 +1,12 @@
-//! Statistical alarms for the tests of this room. Each rings on a correct sampler with probability below
-//! 1e-6, and every test that relies on one shows that it does ring on a planted error.
+//! Statistical checks for the tests of this module. Each rejects a correct sampler with probability below 1e-6, and every test that uses
+//! one shows that it rejects a planted error.
 
 use super::{
     Noise,
     exact_exp::{Ceiling, Exponent, is_below_exp},
 };
 
-/// A source that gives these words, first to last.
+/// A source that returns the given words in order.
 pub(crate) struct Script(pub(crate) Vec<u64>);
 
 impl Noise for Script {
@@ -26,7 +26,8 @@ impl Noise for Script {
     }
 }
 
-/// The acceptance coin of the discrete laws by integers alone, after comparing both forms of its arguments.
+/// The acceptance coin of the discrete laws in integer arithmetic only, after checking that the doubles and the rationals it is given
+/// agree.
 pub(super) fn exact_coin<N: Noise + ?Sized>(
     (exponent, x): (Exponent, f64),
     (ceiling, a): (Ceiling, f64),

@@ -1,8 +1,7 @@
 //! The discrete Gaussian `P(z) ~ exp(-z^2 / (2 sigma^2))` on the integers, sampled exactly.
 //!
-//! Reference: Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020). Their
-//! law; our sampler, which like theirs rejects from a proposal with rational probabilities, but needs two
-//! random words a try and accepts 82 tries in 100.
+//! Reference: Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020). The law is theirs. The sampler differs:
+//! like theirs it rejects from a proposal with rational probabilities, but it needs two random words per try and accepts 82 tries in 100.
 //!
 //! **Proposal.** `|z| = j s + r` with block length `s = ceil(sigma / 2)`, `r` uniform below `s`, and block
 //! `j` with probability `c_j / 256`, the `c_j` being 84, 75, 51, 28, 12, 4, 1, then 1 shared by the blocks
@@ -15,7 +14,7 @@
 //! a fair coin and a negative zero is refused, or zero would count twice.
 //!
 //! **Guarantee.** Exact for `|z| < 32 sigma`. What lies beyond has mass below `2^-738` and is never drawn:
-//! some cut is unavoidable in 64 bits, and this one is below any delta a person could name. The time a
+//! some cut is unavoidable in 64 bits, and this mass is far below any delta in use. The time a
 //! draw takes depends on what is drawn; do not let an adversary measure it.
 
 use serde::{Deserialize, Serialize};
@@ -108,19 +107,19 @@ impl DiscreteGaussian {
         self.sigma
     }
 
-    /// What adding one draw to an integer of this sensitivity (in grid units) tells the accountant.
+    /// The event for the accountant: one draw added to an integer of this sensitivity (in grid units).
     pub fn event(&self, sensitivity: u64) -> Event {
         Event::DiscreteGaussian { sensitivity, sigma: self.sigma as f64 }
     }
 
-    /// One exact draw, whatever the source would do by itself; mechanisms call
+    /// One exact draw, even if the source overrides the method of the trait; mechanisms call
     /// [`Noise::discrete_gaussian`], which a simulation may make faster.
     #[inline]
     pub fn sample_exactly<N: Noise + ?Sized>(&self, noise: &mut N) -> i64 {
         self.sample_with(exp_coin, noise)
     }
 
-    /// One draw with the given acceptance coin: tests hand in one that never takes the floating-point path.
+    /// One draw with the given acceptance coin: tests pass one that never takes the floating-point path.
     #[inline(always)]
     fn sample_with<N: Noise + ?Sized>(
         &self,
@@ -183,7 +182,7 @@ mod tests {
     use crate::noise::{SecureNoise, check};
     use crate::special::normal_cdf;
 
-    /// What could go wrong in a sampler of this kind.
+    /// Mistakes that are planted to test the check.
     #[derive(Clone, Copy, PartialEq)]
     enum Flaw {
         None,
@@ -194,7 +193,7 @@ mod tests {
         CeilingOfTheNextBlock,
     }
 
-    /// The sampler again, in plain floating point, with room for a flaw.
+    /// The sampler in plain floating point, with an optional planted flaw.
     fn sample_with(flaw: Flaw, sigma: u64, noise: &mut SecureNoise) -> i64 {
         let length = sigma.div_ceil(2);
         loop {
@@ -249,7 +248,7 @@ mod tests {
         }
     }
 
-    /// The integers alone give the same law, and the doubles handed to the coin are the same numbers.
+    /// Integer arithmetic alone gives the same law, and the doubles given to the coin equal the rationals.
     #[test]
     fn the_exact_path_alone_gives_the_law() {
         let mut noise = SecureNoise::seeded(16);

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{Error, Result, privacy::Event};
 
-/// Blocks from here on lie beyond `512 b` and are refused unseen.
+/// Blocks from this index on lie beyond `512 b` and are rejected without further computation.
 const LAST_BLOCK: u64 = 1000;
 
 /// A discrete Laplace law of rational scale, in grid units.
@@ -74,22 +74,22 @@ impl DiscreteLaplace {
     /// The variance `2 e^(1/b) / (e^(1/b) - 1)^2`.
     pub fn variance(&self) -> f64 {
         // The same as 1 / (2 sinh(1/(2b))^2), which does not overflow to infinity over infinity.
-        0.5 / (0.5 * self.inverse_scale).sinh().powi(2)
+        0.5 / libm::sinh(0.5 * self.inverse_scale).powi(2)
     }
 
-    /// What adding one draw to an integer of this sensitivity (in grid units) tells the accountant.
+    /// The event for the accountant: one draw added to an integer of this sensitivity (in grid units).
     pub fn event(&self, sensitivity: u64) -> Event {
         Event::DiscreteLaplace { sensitivity, scale: self.scale() }
     }
 
-    /// One exact draw, whatever the source would do by itself; mechanisms call
+    /// One exact draw, even if the source overrides the method of the trait; mechanisms call
     /// [`Noise::discrete_laplace`], which a simulation may make faster.
     #[inline]
     pub fn sample_exactly<N: Noise + ?Sized>(&self, noise: &mut N) -> i64 {
         self.sample_with(exp_coin, noise)
     }
 
-    /// One draw with the given acceptance coin: tests hand in one that never takes the floating-point path.
+    /// One draw with the given acceptance coin: tests pass one that never takes the floating-point path.
     #[inline(always)]
     fn sample_with<N: Noise + ?Sized>(
         &self,
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// The integers alone give the same law, and the doubles handed to the coin are the same numbers.
+    /// Integer arithmetic alone gives the same law, and the doubles given to the coin equal the rationals.
     #[test]
     fn the_exact_path_alone_gives_the_law() {
         let mut noise = SecureNoise::seeded(17);
@@ -194,7 +194,7 @@ mod tests {
             let draw = noise.discrete_laplace(&law);
             if draw > 0 { draw + 1 } else { draw }
         }));
-        // The scale turned upside down, and the scale off by three parts in a hundred.
+        // The inverse of the scale, and a scale wrong by three percent.
         for wrong in [(3, 20), (206, 30)] {
             let wrong = DiscreteLaplace::new(wrong.0, wrong.1).unwrap();
             assert!(alarm(law.scale(), 30, || noise.discrete_laplace(&wrong)));

@@ -9,7 +9,7 @@
 //! - `u numerator L >= denominator 2^(halvings + m)` implies `U a >= exp(-x)`;
 //! - otherwise 64 more bits of `U` and of precision are taken. `exp(-x)` is irrational or 1, so this ends.
 //!
-//! Reached about once in 2^30 draws (see [`bernoulli`](super::bernoulli)), so it is written to be read.
+//! Reached about once in 2^30 draws (see [`bernoulli`](super::bernoulli)), so the code favours clarity over speed.
 
 use std::cmp::Ordering;
 
@@ -216,7 +216,7 @@ mod tests {
         let digits = Natural { limbs: vec![0xbf71_5880_9cf4_f3c7, 0xb7e1_5162_8aed_2a6a, 2] };
         let (low, high) = exp_bounds(exponent(1, 1), 128);
         assert!(low <= digits && digits < high);
-        // Each of about 35 terms is rounded once: the bounds are close as well as right.
+        // Each of about 35 terms is rounded once, so the two bounds are also close together.
         let mut near = low.clone();
         near.add(&Natural::from(200));
         assert!(high <= near);

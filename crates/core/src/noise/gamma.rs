@@ -8,7 +8,7 @@ pub(crate) fn gamma<N: Noise + ?Sized>(shape: f64, noise: &mut N) -> f64 {
     if shape < 1.0 {
         // Gamma(a) = Gamma(a + 1) U^(1/a).
         let boosted = gamma(shape + 1.0, noise);
-        return boosted * (-noise.exponential() / shape).exp();
+        return boosted * libm::exp(-noise.exponential() / shape);
     }
     let d = shape - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
@@ -19,7 +19,7 @@ pub(crate) fn gamma<N: Noise + ?Sized>(shape: f64, noise: &mut N) -> f64 {
             continue;
         }
         let cube = root * root * root;
-        if noise.uniform().ln() < 0.5 * x * x + d * (1.0 - cube + cube.ln()) {
+        if libm::log(noise.uniform()) < 0.5 * x * x + d * (1.0 - cube + libm::log(cube)) {
             return d * cube;
         }
     }

@@ -1,18 +1,15 @@
 //! Rounding of continuous outputs to a dyadic grid.
 //!
-//! Mechanisms with real-valued noise are proved private in real arithmetic. A double that leaves as it is
-//! tells more: which low-order bits can occur depends on the value before the noise (Mironov 2012).
-//! Everything continuous in this crate therefore leaves as a multiple of a power of two, chosen from public
-//! parameters only, about `2^-30` of the noise scale.
+//! Mechanisms with real-valued noise are proved private in real arithmetic. A double released as computed reveals more: which low-order
+//! bits can occur depends on the value before the noise (Mironov 2012). Every continuous output of this crate is therefore rounded to a
+//! multiple of a power of two, about `2^-30` of the noise scale, chosen from public parameters only.
 //!
 //! **What this gives.** Rounding is post-processing, so the rounded real-arithmetic mechanism keeps its
-//! guarantee exactly, and it moves a report by less than a billionth of its noise. What remains is that the
-//! computed real is off by about `2^-50` of its size before it is rounded. For reports of up to `2^10` noise
-//! scales that is `2^-10` of a cell, and the probability of a cell is wrong by that relative amount at most,
-//! on a law that is all but constant across neighbouring cells. So the guarantees of the mechanisms that use
-//! this are those of real arithmetic, up to that error; sampling in doubles is not a proof. Where a proof to
-//! the last bit is wanted, use [`DiscreteGaussian`](super::DiscreteGaussian) or
-//! [`DiscreteLaplace`](super::DiscreteLaplace), which are exact.
+//! guarantee exactly, and it moves a report by less than a billionth of its noise. One error remains: the computed real has a relative
+//! error of about `2^-50` before it is rounded. For reports of up to `2^10` noise scales that is `2^-10` of a cell, and the probability of
+//! a cell is wrong by that relative amount at most, on a law that is all but constant across neighbouring cells. So the guarantees of the
+//! mechanisms that use this are those of real arithmetic, up to that error; sampling in doubles is not a proof. Where a proof to the last
+//! bit is wanted, use [`DiscreteGaussian`](super::DiscreteGaussian) or [`DiscreteLaplace`](super::DiscreteLaplace), which are exact.
 
 use crate::{Error, Result};
 

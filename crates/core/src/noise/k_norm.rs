@@ -6,7 +6,7 @@
 //! (shape the dimension, scale `2 bound / epsilon`), the direction uniform, hence
 //! `E||z||^2 = 4 d (d + 1) bound^2 / epsilon^2`, against `8 d^2` for coordinatewise Laplace. The law is symmetric.
 //!
-//! Reports are rounded to a dyadic grid; [`grid`](super::grid) says what that leaves open.
+//! Reports are rounded to a dyadic grid; [`grid`](super::grid) says which error remains.
 
 use super::{Noise, gamma::gamma, grid::Grid, sphere::uniform_direction};
 use crate::{
@@ -49,7 +49,7 @@ impl KNorm {
     pub fn randomize<N: Noise + ?Sized>(&self, vector: &[f64], noise: &mut N) -> Result<Vec<f64>> {
         finite_vector("vector", vector, self.dimension)?;
         let norm = euclidean_norm(vector);
-        // A clipped vector may stick out by a rounding error; it is pulled back, not trusted.
+        // A clipped vector may exceed the bound by a rounding error; it is scaled back to the bound.
         if norm > self.bound * (1.0 + 1e-9) {
             let remedy = format!("clip it to norm {} first", self.bound);
             return Err(Error::invalid("norm of vector", norm, remedy));
@@ -67,7 +67,7 @@ impl KNorm {
         d * (d + 1.0) * (2.0 * self.bound / self.epsilon).powi(2)
     }
 
-    /// What one report tells the accountant.
+    /// The event of one report, for the accountant.
     pub fn event(&self) -> Event {
         Event::Pure { epsilon: self.epsilon }
     }
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_vector_far_beyond_a_tiny_bound_is_not_mistaken_for_a_short_one() {
-        // Its squares underflow: a plain norm would be zero, and the vector would leave in the clear.
+        // The squares underflow: a plain norm would be zero, and the vector would be reported without protection.
         let law = KNorm::new(2, 1.0, 1e-190).unwrap();
         assert!(law.randomize(&[1e-165, 1e-165], &mut SecureNoise::seeded(1)).is_err());
     }

@@ -8,16 +8,15 @@
 //! | `secure.rs` | [`SecureNoise`]: ChaCha20 keyed by the operating system | |
 //! | `discrete_gaussian.rs` | [`DiscreteGaussian`]: `exp(-z^2 / 2 sigma^2)` on the integers | exact |
 //! | `discrete_laplace.rs` | [`DiscreteLaplace`]: `exp(-abs(z) / b)` on the integers | exact |
-//! | `bernoulli.rs` | [`Bernoulli`], and the coin both laws accept with | exact |
-//! | `exact_exp.rs` | integers that settle what doubles leave too close to call | exact |
+//! | `bernoulli.rs` | [`Bernoulli`], and the acceptance coin of both discrete laws | exact |
+//! | `exact_exp.rs` | the same decision by integer arithmetic, where doubles are not accurate enough | exact |
 //! | `k_norm.rs` | [`KNorm`]: pure privacy for vectors in a ball | doubles, rounded to a grid |
 //! | `staircase.rs` | [`Staircase`]: pure privacy for one number | doubles, rounded to a grid |
 //! | `wishart.rs` | [`Wishart`]: positive semidefinite matrices | doubles, rounded to a grid |
 //! | `sphere.rs` | [`uniform_direction`], [`SphericalCap`] | doubles |
-//! | `gamma.rs`, `grid.rs` | radii and chi-squares; the rounding, and what it leaves open | |
+//! | `gamma.rs`, `grid.rs` | radii and chi-squares; rounding to a grid, and the error that remains | |
 //!
-//! Seeded noise for simulations implements the same trait in `reticent-lab`, where nothing deployed can
-//! reach it.
+//! Seeded noise for simulations implements the same trait in `reticent-lab`, which deployed code does not link.
 
 mod bernoulli;
 mod discrete_gaussian;

@@ -1,9 +1,9 @@
-//! The generator that protects people: ChaCha20 (RFC 8439) keyed by the operating system.
+//! The cryptographic generator for noise that protects people: ChaCha20 (RFC 8439) keyed by the operating system.
 //!
-//! There is no constructor from a seed: whoever knows the seed can subtract the noise. **The key is never stored.** The saved form of a
-//! generator is empty, and whoever is restored from it draws under a new key of the system. A stored key would repeat the same noise on
-//! other data after a restored backup, a cloned machine or a promoted standby, and the difference of two releases would show the data; with
-//! new keys even a copy that nobody noticed costs `sqrt 2 mu` and no more (`release/stream.rs` has the proof).
+//! There is no constructor from a seed, because anybody who knows the seed can subtract the noise. **The key is never stored.** The saved
+//! form of a generator is empty, and a restored generator draws under a new key from the operating system. A stored key would repeat the
+//! same noise on other data after a restored backup, a cloned machine or a promoted standby, and the difference of two releases would show
+//! the data; with new keys even an unnoticed copy costs at most `sqrt 2 mu` (`release/stream.rs` has the proof).
 
 use chacha20::{
     ChaCha20Rng,
@@ -63,7 +63,7 @@ impl Noise for SecureNoise {
     }
 }
 
-/// Prints no key: a log line must not undo the noise.
+/// Prints no key, because the key in a log would let its readers subtract the noise.
 impl std::fmt::Debug for SecureNoise {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("SecureNoise").finish_non_exhaustive()
@@ -77,7 +77,7 @@ impl Serialize for SecureNoise {
     }
 }
 
-/// A new key of the system.
+/// Takes a new key from the operating system.
 impl<'de> Deserialize<'de> for SecureNoise {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         <()>::deserialize(deserializer)?;
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn no_saved_form_holds_a_key_and_whoever_is_restored_has_a_new_one() {
+    fn a_saved_generator_holds_no_key_and_a_restored_one_has_a_new_key() {
         let (mut one, mut other) = (SecureNoise::seeded(3), SecureNoise::seeded(4));
         assert_eq!(serde_json::to_string(&one).unwrap(), "null");
         let bytes = crate::wire::save("noise", &one);

@@ -1,4 +1,4 @@
-//! Where the random bits come from, and the draws every mechanism builds on.
+//! The source of random bits, and the draws that every mechanism uses.
 
 use super::{DiscreteGaussian, DiscreteLaplace};
 
@@ -20,7 +20,7 @@ pub trait Noise {
     /// Whether draws are unpredictable to an adversary. Guarantees are only given when this is true.
     const PROTECTS_PEOPLE: bool;
 
-    /// Written into saved states, so that one source's state is never taken for another's.
+    /// A name that is written into saved states, so that a state saved with one source is not loaded with another.
     const NAME: &'static str;
 
     /// 64 independent uniform bits.
@@ -29,15 +29,15 @@ pub trait Noise {
     /// Forgets everything that could repeat earlier draws, those of a copy of this generator included.
     fn refresh(&mut self) -> crate::Result<()>;
 
-    /// Called before every release: noise that protects people is drawn under a new key, so that a cloned process or machine draws
-    /// other noise than its original; simulation noise goes on, so that a run can be repeated.
+    /// Called by learners and persons' halves before every release, and to be called before a randomiser is used by hand: noise that protects people is drawn under a new key, so that a cloned process or machine draws
+    /// different noise from its original; simulation noise continues unchanged, so that a run can be repeated.
     #[inline]
     fn rekey(&mut self) -> crate::Result<()> {
         if Self::PROTECTS_PEOPLE { self.refresh() } else { Ok(()) }
     }
 
-    /// Another source, independent of this one: for randomness that is shown to people, which never comes from the generator that
-    /// protects them.
+    /// Another source, independent of this one, for random numbers that are published: these must not come from the generator of the
+    /// protecting noise.
     fn split(&mut self) -> crate::Result<Self>
     where
         Self: Sized;
@@ -60,7 +60,7 @@ pub trait Noise {
         loop {
             let product = u128::from(self.bits()) * u128::from(bound);
             let low = product as u64;
-            // The remainder is only worth a division when `low` is small enough to be refused.
+            // The division is needed only when `low` is small enough that the word may be rejected.
             if low >= bound || low >= bound.wrapping_neg().checked_rem(bound).unwrap_or(0) {
                 return (product >> 64) as u64;
             }
@@ -80,11 +80,11 @@ pub trait Noise {
         }
     }
 
-    /// A uniform real, rounded down to a double: strictly between 0 and 1, with all 53 bits however close
-    /// to 0 it falls, so that no logarithm of it has a cut tail.
+    /// A uniform real, rounded down to a double: strictly between 0 and 1, with 53 significant bits however close to 0 it is, so that its
+    /// logarithm has the full tail.
     #[inline]
     fn uniform(&mut self) -> f64 {
-        // 2^-run brackets the real between powers of two; below 2^-1000 nothing is ever seen.
+        // 2^-run brackets the real between powers of two; a value below 2^-1000 never occurs in practice.
         let run = self.coin_run().min(1000);
         let mantissa = (1 << 52) | (self.bits() >> 12);
         mantissa as f64 * f64::from_bits((1023 - 53 - run) << 52)
@@ -93,18 +93,18 @@ pub trait Noise {
     /// A standard exponential, in floating point.
     #[inline]
     fn exponential(&mut self) -> f64 {
-        -self.uniform().ln()
+        -libm::log(self.uniform())
     }
 
-    /// A standard normal, in floating point (Marsaglia's polar method): for directions and for matrices,
-    /// never for a release by itself. What leaves is a [`DiscreteGaussian`].
+    /// A standard normal, in floating point (Marsaglia's polar method): for directions and matrices that are rounded to a grid later, never
+    /// added to a release directly: that noise is a [`DiscreteGaussian`].
     #[inline]
     fn standard_normal(&mut self) -> f64 {
         loop {
             let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
             let square = x * x + y * y;
             if square < 1.0 && square > 0.0 {
-                return x * (-2.0 * square.ln() / square).sqrt();
+                return x * (-2.0 * libm::log(square) / square).sqrt();
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Uniform points on the unit sphere, on a spherical cap `{v : <v, centre> >= threshold}` and off it.
+//! Uniform points on the unit sphere, on a spherical cap `{v : <v, centre> >= threshold}` and outside it.
 //!
 //! The correlation `t = <v, centre>` of a uniform `v` has density `f(t) = (1 - t^2)^((d-3)/2) / B(1/2, (d-1)/2)`;
 //! given `t`, the rest of `v` is uniform on a sphere of radius `sqrt(1 - t^2)` orthogonal to the centre.
@@ -102,7 +102,7 @@ impl SphericalCap {
                 "give 2 or above; a sphere in 1 dimension is two points, use randomised response";
             return Err(Error::invalid("dimension", dimension, remedy));
         }
-        // The continued fraction behind the probability is only known to converge up to there.
+        // The continued fraction of the probability is known to converge only up to this dimension.
         if dimension > SphericalCap::LARGEST_DIMENSION {
             return Err(Error::invalid("dimension", dimension, "give at most 1000000"));
         }
@@ -131,8 +131,9 @@ impl SphericalCap {
     pub fn first_moment(&self) -> f64 {
         let half = 0.5 * (self.dimension as f64 - 1.0);
         let y = self.threshold().powi(2);
-        let ln_x = if y < 0.5 { (-y).ln_1p() } else { (self.height * (2.0 - self.height)).ln() };
-        (half * ln_x - ln_beta(0.5, half)).exp() / (2.0 * half)
+        let ln_x =
+            if y < 0.5 { libm::log1p(-y) } else { libm::log(self.height * (2.0 - self.height)) };
+        libm::exp(half * ln_x - ln_beta(0.5, half)) / (2.0 * half)
     }
 
     /// `E[t^2; t >= threshold]` for a uniform direction (not divided by the probability).
@@ -216,8 +217,8 @@ impl SphericalCap {
             }
         }
         if self.dimension == 2 {
-            let half_angle = (0.5 * height).sqrt().asin() * noise.uniform();
-            return 2.0 * half_angle.sin().powi(2);
+            let half_angle = libm::asin((0.5 * height).sqrt()) * noise.uniform();
+            return 2.0 * libm::sin(half_angle).powi(2);
         }
         let power = 0.5 * (d - 3.0);
         if power == 0.0 {
@@ -229,8 +230,8 @@ impl SphericalCap {
         loop {
             // An exponential modulo 1 is an exponential truncated to [0, 1).
             let y = (noise.exponential() / slope).fract();
-            let ln_ratio = power * ((-y).ln_1p() + (y * widening).ln_1p()) + slope * y;
-            if noise.uniform().ln() < ln_ratio {
+            let ln_ratio = power * (libm::log1p(-y) + libm::log1p(y * widening)) + slope * y;
+            if libm::log(noise.uniform()) < ln_ratio {
                 return height * (1.0 - y);
             }
         }

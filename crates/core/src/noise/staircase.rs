@@ -6,7 +6,7 @@
 //! `sensitivity` goes down one stair at most: pure `epsilon`-DP. `g = 1 / (1 + e^(epsilon/2))` minimises the
 //! mean size, then `E|z| = sensitivity e^(epsilon/2) / (e^epsilon - 1)`. The law is symmetric.
 //!
-//! Reports are rounded to a dyadic grid; [`grid`](super::grid) says what that leaves open.
+//! Reports are rounded to a dyadic grid; [`grid`](super::grid) says which error remains.
 
 use super::{Noise, grid::Grid};
 use crate::{Error, Result, error::positive, privacy::Event};
@@ -30,12 +30,12 @@ pub struct Staircase {
 
 impl Staircase {
     /// Noise for a number that changes by at most `sensitivity` when one person's data is replaced;
-    /// `epsilon` up to 30, where the noise is still wide enough for doubles to hide in.
+    /// `epsilon` up to 30, where the noise is still wide compared with the rounding of doubles.
     pub fn new(epsilon: f64, sensitivity: f64) -> Result<Self> {
         positive("epsilon", epsilon)?;
         positive("sensitivity", sensitivity)?;
         if epsilon > 30.0 {
-            let remedy = "give at most 30; such a report is as good as the truth";
+            let remedy = "give at most 30; a larger epsilon adds almost no noise";
             return Err(Error::invalid("epsilon", epsilon, remedy));
         }
         let mut mechanism = Staircase { epsilon, sensitivity, grid: Grid::for_noise_scale(1.0)? };
@@ -45,12 +45,12 @@ impl Staircase {
 
     /// The part of each stair's width that belongs to the higher stair: `1 / (1 + e^(epsilon/2))`.
     fn split(&self) -> f64 {
-        1.0 / (1.0 + (0.5 * self.epsilon).exp())
+        1.0 / (1.0 + libm::exp(0.5 * self.epsilon))
     }
 
     /// The mean of `|z|`: `sensitivity e^(epsilon/2) / (e^epsilon - 1)`.
     pub fn mean_size(&self) -> f64 {
-        0.5 * self.sensitivity / (0.5 * self.epsilon).sinh()
+        0.5 * self.sensitivity / libm::sinh(0.5 * self.epsilon)
     }
 
     /// `value` plus noise.
@@ -66,7 +66,7 @@ impl Staircase {
         // floor(E / epsilon) is geometric with ratio e^-epsilon.
         let stair = (noise.exponential() / self.epsilon).floor();
         // A higher stair of width g and height 1, beside a lower one of width 1 - g and height b.
-        let (split, ratio) = (self.split(), (-self.epsilon).exp());
+        let (split, ratio) = (self.split(), libm::exp(-self.epsilon));
         let higher = split / (split + (1.0 - split) * ratio);
         let position = if noise.uniform() < higher {
             split * noise.uniform()
@@ -76,7 +76,7 @@ impl Staircase {
         if noise.bits() & 1 == 0 { stair + position } else { -(stair + position) }
     }
 
-    /// What one report tells the accountant.
+    /// The event of one report, for the accountant.
     pub fn event(&self) -> Event {
         Event::Pure { epsilon: self.epsilon }
     }

@@ -6,7 +6,7 @@
 //!
 //! The noisy matrix is rounded to a dyadic grid (see [`grid`](super::grid)) of about `2^-30` of `scale^2
 //! sqrt(degrees)`, the size of its off-diagonal entries; it stays positive semidefinite up to that.
-//! There is no `event` here: what a Wishart release costs is the concern of the mechanism that adds it.
+//! There is no `event` here: the mechanism that adds Wishart noise states its cost.
 
 use super::{Noise, gamma::chi_square, grid::Grid};
 use crate::{
@@ -54,8 +54,8 @@ impl Wishart {
         self.grid.unit()
     }
 
-    /// A symmetric `matrix`, row by row, plus one draw. The sum is rounded, not the draw: what of the data lies below a
-    /// grid unit would otherwise leave in the clear.
+    /// A symmetric `matrix`, row by row, plus one draw. The sum is rounded, not the draw; otherwise the digits of the data below a grid
+    /// unit would be released without noise.
     pub fn randomize<N: Noise + ?Sized>(&self, matrix: &[f64], noise: &mut N) -> Result<Vec<f64>> {
         let d = self.dimension;
         finite_vector("matrix", matrix, d * d)?;

@@ -1,12 +1,12 @@
-//! Regret bounds: the number to report, and the theorems as printed and as they hold.
+//! Regret bounds: the numeric bound, and the theorems as printed and as corrected.
 //!
 //! Lemma 5: the expected regret of Algorithm 1 against u is at most `E[F*_T(u)]`, `F*_T(u) = sup_L u L - F_T(L; V_T)`, where `V_T` is the sum of
 //! squared gradients, noise included. [`conjugate`] computes it: `w = dF/dL` is increasing, so the supremum is where `w(L) = u`. It is 1.5 to 3.5 times smaller
 //! than the theorems, which bound it by formulas.
 //!
-//! **What is wrong in print.** In Theorem 10 the proof takes `eta = (5 - sqrt 5)/(50 G)`, `mu = 1/2` and 11 G, where `eta = (5 - sqrt 5)/(25 G)`, `mu = 1/(5G)` and
-//! 12.5 G are right; the bound itself was never seen to fail. In Theorem 12 the proof forgets the negative half of the prior and the part above the peak:
-//! the printed bound fails for small |u| and large V, by up to a third.
+//! **Errors in the publication.** In Theorem 10 the proof takes `eta = (5 - sqrt 5)/(50 G)`, `mu = 1/2` and 11 G, where `eta = (5 - sqrt
+//! 5)/(25 G)`, `mu = 1/(5G)` and 12.5 G are right; the bound itself was never seen to fail. In Theorem 12 the proof omits the negative half
+//! of the prior and the part above the peak: the printed bound fails for small |u| and large V, by up to a third.
 //!
 //! **Corrected Theorem 10.** With `B = b + V` and `Z <= sqrt(pi/b)`:
 //! - `L <= sqrt(2B)`: `F >= -1` gives `|u| sqrt(2B) + 1`.
@@ -48,13 +48,13 @@ pub fn conjugate(potential: &Potential, competitor: f64, squares: f64) -> Result
         return Ok(-potential.value(0.0, squares)?);
     }
     let slope = |sum: f64| potential.slope(sum, squares).ln();
-    let target = u.ln();
+    let target = libm::log(u);
     // w(0) = 0 and w grows at least like L: bracket, then halve. Near L = 0 the gain u L is what counts, so the bracket may be absolute.
     let mut high = potential.gradient_bound();
     while slope(high) < target {
         high *= 2.0;
         if high > 1e150 * potential.gradient_bound() {
-            let remedy = "give a competitor that some sum of gradients could have";
+            let remedy = "give a smaller competitor: no sum of gradients leads to this one";
             return Err(Error::invalid("competitor", competitor, remedy));
         }
     }
@@ -91,9 +91,9 @@ pub fn printed_theorem_10(gradient_bound: f64, b: f64, u: f64, squares: f64) -> 
     let root_pi = std::f64::consts::PI.sqrt();
     let first = 11.0
         * g
-        * ((u * 11.0 * g).ln() - 1.0 + (5f64.sqrt() * g * root_pi / (4.0 * b.sqrt())).ln());
-    let inner = 16.0 * u * u * total.powf(1.5) * root_pi / b.sqrt();
-    let second = (8.0 * total * inner.ln_1p()).sqrt();
+        * (libm::log(u * 11.0 * g) - 1.0 + libm::log(5f64.sqrt() * g * root_pi / (4.0 * b.sqrt())));
+    let inner = 16.0 * u * u * libm::pow(total, 1.5) * root_pi / b.sqrt();
+    let second = (8.0 * total * libm::log1p(inner)).sqrt();
     1.0 + u * first.max(second)
 }
 
@@ -105,40 +105,40 @@ pub fn corrected_theorem_10(gradient_bound: f64, b: f64, u: f64, squares: f64) -
         return 1.0;
     }
     let near = u * (2.0 * total).sqrt();
-    let middle = u * (2.0 * total * (4.0 * PI * E * u * u * total * (total / b)).ln_1p()).sqrt();
+    let middle = u * (2.0 * total * libm::log1p(4.0 * PI * E * u * u * total * (total / b))).sqrt();
     let rate = 12.5 * g;
-    let far = rate * u * ((rate * u * 5.0 * 5f64.sqrt() * g * (PI / b).sqrt()).ln() - 1.0);
+    let far = rate * u * (libm::log(rate * u * 5.0 * 5f64.sqrt() * g * (PI / b).sqrt()) - 1.0);
     1.0 + near.max(middle).max(far)
 }
 
 /// Theorem 12 as printed, at one value of `V_T`. It does not hold: see the head of this file.
 pub fn printed_theorem_12(gradient_bound: f64, u: f64, squares: f64) -> f64 {
     let (g, u, v) = (gradient_bound, u.abs(), squares);
-    let first = u * (8.0 * v).sqrt() * ((8.0 * u * u * v).ln_1p().sqrt() + 1.0);
+    let first = u * (8.0 * v).sqrt() * (libm::log1p(8.0 * u * u * v).sqrt() + 1.0);
     let ln_2 = std::f64::consts::LN_2;
     let second =
-        if u > 0.0 { u * 11.0 * g * ((u * 11.0 * g * ln_2).ln() - 1.0) + ln_2 } else { ln_2 };
+        if u > 0.0 { u * 11.0 * g * (libm::log(u * 11.0 * g * ln_2) - 1.0) + ln_2 } else { ln_2 };
     let root = (2.0 * v).sqrt();
-    let third = u * root + 1.0 + (2.0 * root).ln_1p();
+    let third = u * root + 1.0 + libm::log1p(2.0 * root);
     first.max(second).max(third)
 }
 
-/// Theorem 12 with the negative half of the prior and the part above the peak paid for: see the head of this file.
+/// Theorem 12 corrected for the negative half of the prior and the part above the peak: see the head of this file.
 pub fn corrected_theorem_12(gradient_bound: f64, u: f64, squares: f64) -> f64 {
     let (g, u, v) = (gradient_bound, u.abs(), squares);
     let c = 0.2 / g;
     let root = u * (2.0 * v).sqrt();
     let near = root + ein(c * c * v);
-    let above_the_peak = (c * (0.5 * v).sqrt()).ln().max(0.0);
-    let middle = root * (1.0 + (2.0 * u * u * v).ln_1p().sqrt())
+    let above_the_peak = libm::log(c * (0.5 * v).sqrt()).max(0.0);
+    let middle = root * (1.0 + libm::log1p(2.0 * u * u * v).sqrt())
         + 1.0
         + above_the_peak
         + ein(3.0 * c * c * v);
-    let (rate, k) = (12.5 * g, (5.0 / (5.0 - 5f64.sqrt())).ln());
-    // The tangent at what would be best without H, or at the regime's beginning.
-    let tangent = (rate * (rate * u / k).ln()).max(2.0 * c * v).max(g);
+    let (rate, k) = (12.5 * g, libm::log(5.0 / (5.0 - 5f64.sqrt())));
+    // The tangent at the optimum without H, or at the start of the regime.
+    let tangent = (rate * libm::log(rate * u / k)).max(2.0 * c * v).max(g);
     let p = u + 1.0 / tangent;
-    let far = rate * p * ((rate * p / k).ln() - 1.0) + k + ein(1.5 * c * tangent) - 1.0;
+    let far = rate * p * (libm::log(rate * p / k) - 1.0) + k + ein(1.5 * c * tangent) - 1.0;
     near.max(middle).max(far)
 }
 
@@ -177,7 +177,7 @@ mod tests {
                         .map(|k| gain(scale * 1.1f64.powi(k - 95)))
                         .fold(-potential.value(0.0, squares).unwrap(), f64::max);
                     assert!(best <= bound + 1e-11 * (1.0 + bound.abs()), "{prior:?} {u} {squares}");
-                    // A grid this fine comes close, so half the bound would be too small.
+                    // The grid is fine enough to nearly attain the bound, so a smaller bound would fail here.
                     assert!(best >= 0.9 * bound - 0.1, "{prior:?} {u} {squares}: {best} {bound}");
                 }
             }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn corrected_theorems_hold_and_the_printed_twelfth_fails_where_it_fails() {
+    fn corrected_theorems_hold_and_theorem_12_as_printed_fails_for_small_competitors() {
         let (mut failures, mut points, mut worst) = (0, 0, 1.0_f64);
         for g in [0.1, 1.0, 10.0] {
             let improper = Potential::new(Prior::Improper, g).unwrap();

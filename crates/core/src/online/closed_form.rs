@@ -16,36 +16,36 @@ use crate::special::{erf, erfcx};
 
 const SQRT_PI: f64 = 1.772_453_850_905_516;
 
-/// `ln(|w| B Z)` for the conjugate and the uniform prior, or nothing so far beyond the edge that its two terms cancel.
+/// `ln(|w| B Z)` for the conjugate and the uniform prior, or `None` so far beyond the edge that its two terms cancel.
 pub(super) fn proper_slope(a: f64, c: f64) -> Option<f64> {
     if a > 100.0 * c {
         return None;
     }
     let product = a * c;
-    let decay = (-4.0 * product).exp_m1();
+    let decay = libm::expm1(-4.0 * product);
     Some(if a <= c {
-        let edge = (-(c - a) * (c - a)).exp();
-        a * a + (0.5 * SQRT_PI * a * (erf(c + a) + erf(c - a)) + 0.5 * edge * decay).ln()
+        let edge = libm::exp(-(c - a) * (c - a));
+        a * a + libm::log(0.5 * SQRT_PI * a * (erf(c + a) + erf(c - a)) + 0.5 * edge * decay)
     } else {
         let tails = erfcx(a - c) - (decay + 1.0) * erfcx(a + c);
-        c * (2.0 * a - c) + (0.5 * SQRT_PI * a * tails + 0.5 * decay).ln()
+        c * (2.0 * a - c) + libm::log(0.5 * SQRT_PI * a * tails + 0.5 * decay)
     })
 }
 
-/// `ln(|w| sqrt B)` for the improper prior, or nothing where differences of error functions would cancel.
+/// `ln(|w| sqrt B)` for the improper prior, or `None` where differences of error functions would cancel.
 pub(super) fn improper_slope(a: f64, c: f64) -> Option<f64> {
-    let half = (0.5 * SQRT_PI).ln();
+    let half = libm::log(0.5 * SQRT_PI);
     if a > c {
         // All three terms relative to the first exponential.
         let top = c * (2.0 * a - c);
-        let rest =
-            erfcx(a - c) - 2.0 * (-top).exp() * erfcx(a) + (-4.0 * a * c).exp() * erfcx(a + c);
-        return Some(half + top + rest.ln());
+        let rest = erfcx(a - c) - 2.0 * libm::exp(-top) * erfcx(a)
+            + libm::exp(-4.0 * a * c) * erfcx(a + c);
+        return Some(half + top + libm::log(rest));
     }
-    // Where c > 6.2 both edges are 1 to the last bit, and what is lost is below e^-38 of the result.
+    // Where c > 6.2 both edges are 1 to the last bit, and the error is below e^-38 of the result.
     if a < 0.03 && c < 6.2 {
         return None;
     }
     let middle = if c - a > 6.2 { 2.0 * erf(a) } else { 2.0 * erf(a) - erf(a + c) + erf(c - a) };
-    Some(half + a * a + middle.ln())
+    Some(half + a * a + libm::log(middle))
 }

@@ -1,8 +1,8 @@
 //! Algorithm 3: one instance of Algorithm 1 per coordinate.
 //!
 //! Theorem 11: the regret is the sum over coordinates of Algorithm 1's, so a coordinate that is never needed costs at most 1, and
-//! noise on one attribute does not slow the others down. A gradient touches the coordinates it names and no others; predictions
-//! are kept, and made anew only where a gradient came.
+//! noise on one attribute does not slow the others down. A gradient changes only the coordinates it contains; predictions are stored, and
+//! recomputed only for those coordinates.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::randomize::Gradient;
 pub(super) struct Coordinatewise {
     potential: Potential,
     statistics: Vec<Statistics>,
-    /// A function of the statistics, so it is not saved.
+    /// Computed from the statistics, so it is not saved.
     weights: Vec<f64>,
 }
 
@@ -52,7 +52,7 @@ impl Coordinatewise {
         self.statistics[index]
     }
 
-    /// Takes a checked gradient in.
+    /// Absorbs a checked gradient.
     pub(super) fn absorb(&mut self, gradient: Gradient<'_>) -> Option<BoundBroken> {
         let streams = self.statistics.len();
         let mut broken = None;
@@ -69,7 +69,7 @@ impl Coordinatewise {
         broken
     }
 
-    /// Whether a run of this learner could have left it so.
+    /// Whether a run of this learner could have produced this state.
     pub(super) fn is_sound(&self, potential: &Potential, dimension: usize) -> bool {
         self.potential == *potential
             && self.statistics.len() == dimension

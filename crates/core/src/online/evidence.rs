@@ -1,27 +1,27 @@
-//! Evidence that a stream breaks its gradient bound, however noisy it is.
+//! A test whether a stream breaks its gradient bound, valid under any symmetric noise.
 //!
-//! Everything the potential promises rests on `|E g_t| <= G`, and nobody sees `E g_t`. But Lemma 7 says more than the paper
-//! uses: for `0 < v <= 1/(5G)`, symmetric noise and a mean of at most G,
+//! The regret bound of the potential assumes `|E g_t| <= G`, and `E g_t` is not observed. But Lemma 7 implies more than the paper uses: for
+//! `0 < v <= 1/(5G)`, symmetric noise and a mean of at most G,
 //!
 //! ```text
 //! E[exp(-v g - v^2 g^2)] <= 1 - v E g <= 1 + v G
 //! ```
 //!
 //! so `M_t(v) = exp(v L - v^2 V) / (1 + v G)^n`, n the number of gradients, is a supermartingale that starts at 1, and so it is with
-//! the sign of L turned. By Ville's inequality it ever exceeds `1/alpha` with probability at most alpha: at any time, under any
-//! noise, whatever was not told. A rate v that is best for a mean of `k G` is `1/(2 k G)`; a few of them share alpha.
+//! the sign of L turned. By Ville's inequality it ever exceeds `1/alpha` with probability at most alpha: at any time, under any symmetric
+//! noise of unknown level. A rate v that is best for a mean of `k G` is `1/(2 k G)`; a few of them share alpha.
 //!
-//! A gradient of exactly zero is taken for a person who has nothing to say there, and not counted: noise that hits zero with positive
+//! A gradient of exactly zero is taken for a person who sends nothing there, and is not counted: noise that is zero with positive
 //! probability (a coin between 0 and 2G) is not covered, noise on a fine grid is.
 //!
-//! A stream whose mean stays at 1.3 G or more is found out within some hundred noiseless gradients; single gradients above G cannot be told
-//! from noise by anybody. Where gradients are known to be free of noise, the learner checks each.
+//! A stream whose mean stays at 1.3 G or more is detected within some hundred noiseless gradients; single gradients above G cannot be
+//! distinguished from noise. Where gradients are known to be free of noise, the learner checks each.
 
 use serde::{Deserialize, Serialize};
 
 use super::Statistics;
 
-/// The chance of ever accusing a stream that keeps its bound.
+/// The probability of ever reporting a stream that keeps its bound.
 pub const FALSE_ALARM: f64 = 1e-6;
 
 /// Rates in units of 1/G.
@@ -30,11 +30,11 @@ const RATES: [f64; 8] = [0.2, 0.14, 0.1, 0.05, 0.02, 0.01, 0.003, 0.001];
 /// A gradient bound that the data contradict.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BoundBroken {
-    /// The coordinate whose gradients broke it, or `None` where gradients along the played direction did.
+    /// The coordinate whose gradients broke the bound; `None` if gradients along the played direction did.
     pub coordinate: Option<usize>,
     /// `ln M`: the data are `e^evidence` times likelier than the bound allows.
     pub evidence: f64,
-    /// The round in which it came out, counted from 1.
+    /// The round in which it was detected, counted from 1.
     pub round: u64,
 }
 
@@ -52,7 +52,7 @@ impl std::fmt::Display for BoundBroken {
     }
 }
 
-/// The largest `ln M` over rates and signs if it is beyond what chance explains among `streams` streams.
+/// The largest `ln M` over rates and signs if it exceeds the threshold for `streams` streams.
 #[inline]
 pub(super) fn against(statistics: &Statistics, gradient_bound: f64, streams: usize) -> Option<f64> {
     let (sum, squares) = (
@@ -64,10 +64,10 @@ pub(super) fn against(statistics: &Statistics, gradient_bound: f64, streams: usi
     if sum <= count {
         return None;
     }
-    let threshold = (2.0 * RATES.len() as f64 * streams as f64 / FALSE_ALARM).ln();
+    let threshold = libm::log(2.0 * RATES.len() as f64 * streams as f64 / FALSE_ALARM);
     let evidence = RATES
         .iter()
-        .map(|&rate| rate * sum - rate * rate * squares - count * rate.ln_1p())
+        .map(|&rate| rate * sum - rate * rate * squares - count * libm::log1p(rate))
         .fold(f64::NEG_INFINITY, f64::max);
     (evidence > threshold).then_some(evidence)
 }
@@ -95,7 +95,7 @@ mod tests {
         assert!(alarm(2.0, 1.0, 1000, 2).is_some());
         assert!(alarm(3.0, 5.0, 5000, 3).is_some());
         assert!(alarm(5.0, 20.0, 20_000, 4).is_some());
-        // 3000 honest streams at the very bound: a wrong threshold would ring, a right one does with probability 3e-3.
+        // 3000 honest streams exactly at the bound: a wrong threshold raises an alarm, the right one with probability 3e-3.
         for seed in 0..1000 {
             for scale in [0.0, 0.5, 10.0] {
                 assert_eq!(alarm(1.0, scale, 300, 1000 + seed), None);

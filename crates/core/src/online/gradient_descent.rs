@@ -76,7 +76,7 @@ pub struct GradientDescentParams {
 }
 
 impl GradientDescentParams {
-    /// A learner at zero, or the parameter that stands in the way.
+    /// A learner at zero; the error names the parameter to change.
     pub fn check(&self) -> Result<GradientDescent> {
         const MOST: usize = 1 << 28;
         if !(1..=MOST).contains(&self.dimension) {
@@ -94,7 +94,7 @@ impl GradientDescentParams {
     }
 }
 
-/// Gradient descent that has seen some rounds.
+/// The state of gradient descent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GradientDescent {
     params: GradientDescentParams,
@@ -133,8 +133,8 @@ impl GradientDescent {
         self.rounds
     }
 
-    /// What the regret against any u of at most this length cannot exceed so far, if the losses are convex. It is computed
-    /// from the gradients that came, without any bound on them.
+    /// An upper bound on the regret so far against any u of at most this length, if the losses are convex. It is computed from the
+    /// gradients received and assumes no bound on them.
     pub fn regret_bound(&self, length: f64) -> f64 {
         let Step::Constant(step) = self.params.step else {
             let diameter = self.params.radius + length.min(self.params.radius);
@@ -156,7 +156,7 @@ impl GradientDescent {
         Ok(saved)
     }
 
-    /// Refuses a state that no run could have left.
+    /// Refuses a state that no run could have produced.
     pub(crate) fn validate(&self) -> Result<()> {
         self.params.check()?;
         finite_vector("saved prediction", &self.prediction, self.params.dimension)?;
@@ -193,7 +193,7 @@ mod tests {
             learner.absorb(&g).unwrap();
             assert!(dot(learner.prediction(), learner.prediction()) <= 1.0 + 1e-12);
         }
-        // The best point is the unit vector against the sum.
+        // The best point is the unit vector opposite to the sum.
         loss + dot(&sum, &sum).sqrt()
     }
 

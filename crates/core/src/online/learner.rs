@@ -1,7 +1,7 @@
-//! The front of this room: predict, take a possibly noisy gradient in, save, resume.
+//! The learner that callers use: predict, absorb a possibly noisy gradient, save, resume.
 //!
-//! The learner sees only what people send. It is told a bound on the gradients' means and nothing about anybody's noise: people
-//! choose their own level, for every attribute, or send nothing.
+//! The learner sees only what people send. It knows a bound on the means of the gradients but not the level of the noise: people choose
+//! their own level for every attribute, or send nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::{
 
 const KIND: &str = "online learner 1";
 
-/// Which algorithm learns.
+/// The learning algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Method {
@@ -27,27 +27,27 @@ pub enum Method {
     Reduction {
         /// The prior of the length.
         prior: Prior,
-        /// Where directions live.
+        /// The set of directions.
         geometry: Geometry,
         /// The direction learner's step, 1 in the paper.
         step: f64,
     },
-    /// Algorithm 3: every coordinate by itself.
+    /// Algorithm 3: every coordinate separately.
     Coordinatewise {
         /// The prior of every coordinate.
         prior: Prior,
     },
-    /// The sum of both iterates: as good as the better of the two, up to a constant.
+    /// The sum of the iterates of Algorithms 2 and 3: its regret is that of the better one, up to a constant.
     Sum {
         /// The prior of the length and of every coordinate.
         prior: Prior,
-        /// Where directions live.
+        /// The set of directions.
         geometry: Geometry,
         /// The direction learner's step.
         step: f64,
     },
-    /// A baseline in the manner of Jun and Orabona (2019): Algorithm 2, told the largest noise of anybody and counting on it in
-    /// every round.
+    /// A baseline in the manner of Jun and Orabona (2019): Algorithm 2 that is given the noise level of the noisiest person and assumes it
+    /// in every round.
     KnownNoise {
         /// `sqrt(E||xi||^2)` of the noisiest person.
         deviation: f64,
@@ -96,7 +96,7 @@ impl OnlineParams {
         OnlineParams { dimension, gradient_bound, method }
     }
 
-    /// Refuses what no learner can be built on.
+    /// Refuses parameters outside their ranges.
     pub fn check(&self) -> Result<OnlinePlan> {
         const LARGEST: usize = 1 << 28;
         if !(1..=LARGEST).contains(&self.dimension) {
@@ -142,7 +142,7 @@ pub struct OnlinePlan {
 }
 
 impl OnlinePlan {
-    /// A learner that has seen nothing and plays 0.
+    /// A learner without data, which plays 0.
     pub fn start(&self) -> OnlineLearner {
         let OnlineParams { dimension, gradient_bound, method } = self.params;
         let potential =
@@ -174,7 +174,7 @@ impl OnlinePlan {
     }
 }
 
-/// What became of a gradient.
+/// The result of absorbing a gradient.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[must_use = "a broken gradient bound voids the regret bound"]
 pub struct Absorbed {
@@ -182,20 +182,20 @@ pub struct Absorbed {
     pub bound_broken: Option<BoundBroken>,
 }
 
-/// A learner without a bound on the competitor, fed by gradients of unknown noise.
+/// A learner from gradients of unknown noise that needs no bound on the competitor.
 ///
-/// It holds no noise: people draw their own, so a resumed learner cannot repeat any.
+/// It draws no noise itself: people draw their own, so a resumed learner cannot repeat noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "RawLearner")]
 pub struct OnlineLearner {
     params: OnlineParams,
     machine: Machine,
     rounds: u64,
-    /// The first time the bound was found broken.
+    /// The first detection of a broken bound.
     broken: Option<BoundBroken>,
 }
 
-/// A learner before it is checked.
+/// A deserialised learner before it is checked.
 #[derive(Deserialize)]
 struct RawLearner {
     params: OnlineParams,
@@ -252,17 +252,17 @@ enum Machine {
 }
 
 impl OnlineLearner {
-    /// What the learner was built from.
+    /// The parameters.
     pub fn params(&self) -> &OnlineParams {
         &self.params
     }
 
-    /// Rounds so far, those in which nothing was sent included.
+    /// Rounds so far, including those in which nothing was sent.
     pub fn rounds(&self) -> u64 {
         self.rounds
     }
 
-    /// One coordinate of the iterate, without touching the others.
+    /// One coordinate of the iterate, without computing the others.
     pub fn weight(&self, index: usize) -> Result<f64> {
         if index >= self.params.dimension {
             let remedy = format!("give an index below dimension = {}", self.params.dimension);
@@ -288,12 +288,12 @@ impl OnlineLearner {
         (0..self.params.dimension).map(|index| self.weight_at(index)).collect()
     }
 
-    /// `<w_t, x>`, touching only the features that are not zero.
+    /// `<w_t, x>`, computed from the nonzero features only.
     pub fn score<'a>(&self, features: impl Into<Gradient<'a>>) -> Result<f64> {
         let features = features.into();
         features.check("features", self.params.dimension)?;
         let score = features.dot(|index| self.weight_at(index));
-        // Saturated weights times large features may leave the doubles.
+        // Saturated weights times large features may overflow.
         Ok(if score.is_nan() { 0.0 } else { score.clamp(-f64::MAX, f64::MAX) })
     }
 
@@ -305,7 +305,7 @@ impl OnlineLearner {
         }
     }
 
-    /// Takes in what a person sent: a subgradient at the iterate, plus symmetric noise of their own choice. An error changes nothing.
+    /// Absorbs a person's report: a subgradient at the iterate, plus symmetric noise of their own choice. An error changes nothing.
     pub fn absorb<'a>(&mut self, gradient: impl Into<Gradient<'a>>) -> Result<Absorbed> {
         let gradient = gradient.into();
         self.check_gradient(gradient)?;
@@ -357,7 +357,7 @@ impl OnlineLearner {
         }
     }
 
-    /// A person who sends nothing: the round counts, and nothing is learnt.
+    /// A round in which a person sends nothing: it is counted, and nothing is learnt.
     pub fn skip(&mut self) -> Absorbed {
         self.rounds += 1;
         Absorbed { bound_broken: self.broken }
@@ -379,8 +379,8 @@ impl OnlineLearner {
         self.broken
     }
 
-    /// The numeric regret bound against `competitor` at the gradients seen so far, whose mean over the noise bounds the expected
-    /// regret: `F*(u)` of [`bounds`], and what the direction learner may lose. Nothing for the baselines, whose guarantees rest on more.
+    /// The numeric regret bound against `competitor` at the gradients seen so far, whose mean over the noise bounds the expected regret:
+    /// `F*(u)` of [`bounds`] plus the bound of the direction learner. `None` for the baselines, whose bounds need further assumptions.
     pub fn regret_bound(&self, competitor: &[f64]) -> Result<Option<f64>> {
         crate::error::finite_vector("competitor", competitor, self.params.dimension)?;
         let coordinates = |learner: &Coordinatewise, u: &dyn Fn(usize) -> f64| {
@@ -397,7 +397,7 @@ impl OnlineLearner {
                 Some(coordinates(learner, &|index| competitor[index])?)
             }
             Machine::Sum(reduction, learner) => {
-                // Against u = u + 0 either part may be the one that competes, while the other stays near zero.
+                // The sum competes with u if one part competes with u and the other with 0; either assignment gives a bound.
                 let still = vec![0.0; self.params.dimension];
                 let (moving, resting) =
                     (reduction.regret_bound(competitor)?, reduction.regret_bound(&still)?);

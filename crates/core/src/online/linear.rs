@@ -4,7 +4,7 @@
 //! the model is public -> a person computes the gradient of their loss -> clips it -> randomises it -> sends it -> the model moves
 //! ```
 //!
-//! Everything about a person that leaves their device is one report; what the randomiser says of it is the whole guarantee.
+//! One report is all that leaves a person's device, so the guarantee of the randomiser is the whole guarantee.
 
 use super::{BoundBroken, Loss, OnlineLearner};
 use crate::{
@@ -24,8 +24,8 @@ const KIND: &str = "linear model 1";
 /// let mut model = LinearModel::new(learner, Loss::Logistic);
 /// let mut noise = SecureNoise::from_system()?;
 /// let careful = KNormRandomizer::new(2, 4.0, 1.0)?; // this person wants epsilon = 4
-/// model.learn(&[0.6, -0.8], 1.0)?;
-/// model.learn_privately(&[0.8, 0.6], -1.0, &careful, &mut noise)?;
+/// model.observe(&[0.6, -0.8], 1.0)?;
+/// model.observe_privately(&[0.8, 0.6], -1.0, &careful, &mut noise)?;
 /// assert!(model.score(&[0.6, -0.8])?.is_finite());
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -35,7 +35,7 @@ pub struct LinearModel {
     loss: Loss,
 }
 
-/// What became of one example. Score, loss and clipping are the person's own: they are for their device, not for the server.
+/// The result of learning from one example. Score, loss and clipping are private: they are for the person's device, not for the server.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Lesson {
     /// The prediction made before learning.
@@ -48,7 +48,7 @@ pub struct Lesson {
     pub bound_broken: Option<BoundBroken>,
 }
 
-/// The person's own numbers are not printed.
+/// Does not print the private numbers.
 impl std::fmt::Debug for Lesson {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut lesson = formatter.debug_struct("Lesson");
@@ -77,7 +77,7 @@ impl LinearModel {
         self.learner.score(features)
     }
 
-    /// What a person computes at home: the gradient of their loss at the public model, clipped to the learner's bound.
+    /// The computation on a person's device: the gradient of their loss at the public model, clipped to the learner's bound.
     pub fn gradient<'a>(
         &self,
         features: impl Into<Gradient<'a>>,
@@ -102,15 +102,15 @@ impl LinearModel {
         Ok((entries, Lesson { score, loss, clipped, bound_broken: self.learner.bound_broken() }))
     }
 
-    /// Learns from a person who does not mind. An error changes nothing.
-    pub fn learn<'a>(&mut self, features: impl Into<Gradient<'a>>, label: f64) -> Result<Lesson> {
+    /// Learns from an example without privacy. An error changes nothing.
+    pub fn observe<'a>(&mut self, features: impl Into<Gradient<'a>>, label: f64) -> Result<Lesson> {
         let (gradient, step) = self.gradient(features, label)?;
         let absorbed = self.learner.absorb_exact(&gradient)?;
         Ok(Lesson { bound_broken: absorbed.bound_broken, ..step })
     }
 
     /// Learns from a person through their own randomiser. An error changes nothing.
-    pub fn learn_privately<'a, R: Randomizer, N: Noise + ?Sized>(
+    pub fn observe_privately<'a, R: Randomizer, N: Noise + ?Sized>(
         &mut self,
         features: impl Into<Gradient<'a>>,
         label: f64,
@@ -119,16 +119,16 @@ impl LinearModel {
     ) -> Result<Lesson> {
         let (gradient, step) = self.gradient(features, label)?;
         let report = randomizer.report(Gradient::from(&gradient), noise)?;
-        let absorbed = self.receive(&report)?;
+        let absorbed = self.absorb(&report)?;
         Ok(Lesson { bound_broken: absorbed, ..step })
     }
 
-    /// The server's half: takes a report in.
-    pub fn receive(&mut self, report: &GradientReport) -> Result<Option<BoundBroken>> {
+    /// The server's part: absorbs a report.
+    pub fn absorb(&mut self, report: &GradientReport) -> Result<Option<BoundBroken>> {
         Ok(self.learner.absorb(report)?.bound_broken)
     }
 
-    /// A person who sends nothing.
+    /// A round in which a person sends nothing.
     pub fn skip(&mut self) {
         let _ = self.learner.skip();
     }
@@ -141,14 +141,15 @@ impl LinearModel {
     ) -> Result<(f64, u64)> {
         let (mut total, mut count) = (0.0, 0);
         for (features, label) in examples {
-            total += self.learn(features, label)?.loss;
+            total += self.observe(features, label)?.loss;
             count += 1;
         }
         Ok((total / count.max(1) as f64, count))
     }
 
     /// One pass over people who all use one randomiser: a private model of everything the iterator gives. Stops at the first
-    /// example that cannot be used. Returns how many there were; how well the predictions did is not told, for nobody protects it.
+    /// example that cannot be used. Returns the number of examples, but not the loss of the predictions, which would be released without
+    /// noise.
     ///
     /// ```
     /// use reticent::{noise::SecureNoise, online::{LinearModel, Loss, OnlineParams}, randomize::{KNormRandomizer, Randomizer}};
@@ -168,7 +169,7 @@ impl LinearModel {
     ) -> Result<u64> {
         let mut count = 0;
         for (features, label) in examples {
-            self.learn_privately(features, label, randomizer, noise)?;
+            self.observe_privately(features, label, randomizer, noise)?;
             count += 1;
         }
         Ok(count)

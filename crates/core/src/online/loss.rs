@@ -31,12 +31,12 @@ impl Loss {
     pub fn value(&self, score: f64, label: f64) -> Result<f64> {
         self.check(score, label)?;
         Ok(match self {
-            // Saturated, as predictions are.
+            // Saturated like predictions.
             Loss::Squared => (0.5 * (score - label).powi(2)).min(f64::MAX),
             Loss::Absolute => (score - label).abs().min(f64::MAX),
             Loss::Logistic => {
                 let margin = label * score;
-                (-margin.abs()).exp().ln_1p() + (-margin).max(0.0)
+                libm::log1p(libm::exp(-margin.abs())) + (-margin).max(0.0)
             }
             Loss::Hinge => (1.0 - label * score).max(0.0),
         })
@@ -49,7 +49,7 @@ impl Loss {
             Loss::Squared => (score - label).clamp(-f64::MAX, f64::MAX),
             Loss::Absolute if score == label => 0.0,
             Loss::Absolute => (score - label).signum(),
-            Loss::Logistic => -label / (1.0 + (label * score).exp()),
+            Loss::Logistic => -label / (1.0 + libm::exp(label * score)),
             Loss::Hinge if label * score < 1.0 => -label,
             Loss::Hinge => 0.0,
         })

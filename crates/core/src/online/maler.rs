@@ -1,4 +1,4 @@
-//! Maler: one learner that is good on convex, exp-concave and strongly convex losses without being told which.
+//! Maler: a learner with good regret on convex, exp-concave and strongly convex losses that does not need to know the type.
 //!
 //! ```text
 //! theta_t = sum_e w_e eta_e theta_e / sum_e w_e eta_e,    w_e <- w_e exp(-surrogate loss of e)
@@ -17,7 +17,7 @@
 //! sum <g_t, e_t> <= 3 sqrt(V (A + 1 + ln T)) + 20 G D (A + 1 + ln T),     V = G^2 sum ||e_t||^2.
 //! ```
 //!
-//! Gradients longer than G are shortened to G; the guarantee is then about the shortened ones. [`Maler::shortened`] counts.
+//! Gradients longer than G are shortened to G; the guarantee is then about the shortened ones. [`Maler::shortened`] counts them.
 
 mod experts;
 mod projection;
@@ -63,9 +63,9 @@ pub struct MalerParams {
     pub radius: f64,
     /// Gradients are shortened to this length, G.
     pub gradient_bound: f64,
-    /// Rounds the rates are chosen for, T; there are no more.
+    /// Largest number of rounds, T, for which the rates are chosen.
     pub horizon: u64,
-    /// Whether there are experts for exp-concave losses; without them a comparison shows what they are worth.
+    /// Whether there are experts for exp-concave losses; false is for comparisons.
     #[serde(default = "yes")]
     pub exp_concave: bool,
     /// Whether there are experts for strongly convex losses.
@@ -90,7 +90,7 @@ impl MalerParams {
         }
     }
 
-    /// A learner at zero, or the parameter that stands in the way.
+    /// A learner at zero; the error names the parameter to change.
     pub fn check(&self) -> Result<Maler> {
         const MOST: usize = 1 << 12;
         if !(1..=MOST).contains(&self.dimension) {
@@ -117,7 +117,7 @@ impl MalerParams {
             convex: Convex { log_weight: libm::log(1.0 / 3.0), point: zero.clone() },
             tiles: grid.chunks(LANES).map(tile).collect(),
             prediction: zero.clone(),
-            room: Room { gradient: zero, workspace: Workspace::new(self.dimension) },
+            scratch: Scratch { gradient: zero, workspace: Workspace::new(self.dimension) },
         })
     }
 
@@ -139,7 +139,7 @@ impl MalerParams {
         0.25 / (self.gradient_bound * self.radius * (self.horizon as f64).sqrt())
     }
 
-    /// `A = 2 ln(sqrt 3 (log2(T)/2 + 3))`: what not knowing the best expert costs.
+    /// `A = 2 ln(sqrt 3 (log2(T)/2 + 3))`: the regret for not knowing the best expert.
     pub fn mixing_cost(&self) -> f64 {
         2.0 * libm::log(3_f64.sqrt() * (0.5 * libm::log2(self.horizon as f64) + 3.0))
     }
@@ -178,9 +178,9 @@ impl Convex {
     }
 }
 
-/// Room for a round, so that none is asked for.
+/// Scratch space, so that a round allocates nothing.
 #[derive(Debug, Clone, Default)]
-struct Room {
+struct Scratch {
     gradient: Vec<f64>,
     workspace: Workspace,
 }
@@ -195,10 +195,10 @@ pub struct Maler {
     tiles: Vec<Tile>,
     prediction: Vec<f64>,
     #[serde(skip)]
-    room: Room,
+    scratch: Scratch,
 }
 
-/// Equal as far as anything to come depends on it.
+/// Equality of everything that later rounds depend on; scratch space is ignored.
 impl PartialEq for Maler {
     fn eq(&self, other: &Self) -> bool {
         self.save() == other.save()
@@ -238,10 +238,10 @@ impl Maler {
             return Err(Error::HorizonExceeded { round: self.rounds + 1, horizon });
         }
         self.rounds += 1;
-        self.room.gradient.copy_from_slice(gradient);
+        self.scratch.gradient.copy_from_slice(gradient);
         if dot(gradient, gradient) > gradient_bound * gradient_bound {
             self.shortened += 1;
-            into_ball(&mut self.room.gradient, gradient_bound);
+            into_ball(&mut self.scratch.gradient, gradient_bound);
         }
         arch.dispatch(Step(self));
         Ok(())
@@ -259,12 +259,12 @@ impl Maler {
         Ok(saved)
     }
 
-    /// Makes a deserialised learner whole, or refuses a state that no run could have left.
+    /// Completes a deserialised learner, or refuses a state that no run could have produced.
     pub(crate) fn revive(&mut self) -> Result<()> {
         let fresh = self.params.check()?;
         let d = self.params.dimension;
         if self.rounds > self.params.horizon || self.shortened > self.rounds {
-            let remedy = "the state is not one that a run leaves; restore another copy";
+            let remedy = "no run produces such a state; restore another copy";
             return Err(Error::invalid("saved rounds", self.rounds, remedy));
         }
         finite_vector("saved convex weight", &[self.convex.log_weight], 1)?;
@@ -298,12 +298,12 @@ impl Maler {
                 }
             }
         }
-        self.room = fresh.room;
+        self.scratch = fresh.scratch;
         Ok(())
     }
 }
 
-/// One round, compiled for the instruction set at hand. Plain products and sums: the set decides the speed and no bit.
+/// One round, compiled for the selected instruction set. Plain products and sums, so that the result does not depend on the instruction set.
 struct Step<'a>(&'a mut Maler);
 
 impl WithSimd for Step<'_> {
@@ -326,9 +326,9 @@ impl WithSimd for Step<'_> {
 impl Step<'_> {
     #[inline(always)]
     fn run(self, dimension: usize) {
-        let Maler { params, rounds, convex, tiles, prediction, room, .. } = self.0;
+        let Maler { params, rounds, convex, tiles, prediction, scratch, .. } = self.0;
         let round = Round {
-            gradient: &room.gradient[..dimension],
+            gradient: &scratch.gradient[..dimension],
             prediction: &prediction[..dimension],
             number: *rounds as f64,
             gradient_bound: params.gradient_bound,
@@ -340,7 +340,7 @@ impl Step<'_> {
                 tile.step_strongly_convex(dimension, round);
             }
             if params.exp_concave {
-                tile.step_exp_concave(dimension, round, &mut room.workspace);
+                tile.step_exp_concave(dimension, round, &mut scratch.workspace);
             }
         }
         predict(params.convex_rate(), convex, tiles, &mut prediction[..dimension]);

@@ -7,12 +7,12 @@
 //!
 //! Orabona and Pal, "Scale-Free Online Learning" (2018): regret `O(radius sqrt(sum ||g||^2))` on the ball, whatever the
 //! scale of the gradients. The box is AdaGrad (Duchi, Hazan and Singer 2011) with a bound on every coordinate.
-//! With a radius other than 1 the two are baselines that must be told how long the competitor is.
+//! With a radius other than 1 the two are baselines that need a bound on the competitor.
 //!
 //! **Step.** The standard bound is `(2/step + step) radius sqrt(sum ||g||^2)`: `2 sqrt(2)` at `step = sqrt 2`, 3 at the paper's 1.
 //!
-//! A sparse gradient touches only its own coordinates: on the ball a projection is one number, `scale`, and the norm is
-//! followed by increments; it is taken anew once as many coordinates were touched as there are.
+//! A sparse gradient touches only its own coordinates: on the ball a projection only changes one number, `scale`, and the norm is updated
+//! by increments; it is recomputed after as many coordinate updates as there are coordinates.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub enum Geometry {
 }
 
 impl Geometry {
-    /// The norm dual to the set's, in which the gradient bound is meant.
+    /// The dual norm of the set, in which gradients are bounded.
     pub fn dual_norm(&self, gradient: Gradient<'_>) -> f64 {
         match self {
             // Scaled, so that the squares of a large gradient do not overflow.
@@ -61,11 +61,11 @@ enum State {
         /// `z = scale * point`.
         point: Vec<f64>,
         scale: f64,
-        /// `||z||^2`, followed by increments.
+        /// `||z||^2`, updated by increments.
         squared_norm: f64,
         /// `sum ||g||^2`.
         squares: f64,
-        /// Coordinates touched since the norm was taken anew.
+        /// Coordinate updates since the norm was recomputed.
         touched: usize,
     },
     Box {
@@ -95,7 +95,7 @@ impl MirrorDescent {
         }
     }
 
-    /// Takes a checked gradient in.
+    /// Absorbs a checked gradient.
     pub(super) fn absorb(&mut self, gradient: Gradient<'_>) {
         let reach = self.radius * self.step;
         match &mut self.state {
@@ -114,7 +114,7 @@ impl MirrorDescent {
                 *squared_norm += rate * (rate * squared - 2.0 * along);
                 if *touched >= point.len() {
                     *touched = 0;
-                    // The scale goes into the point, and the norm is what it is.
+                    // Multiply the scale into the point and recompute the norm.
                     let mut sum = 0.0;
                     for entry in point.iter_mut() {
                         *entry *= *scale;
@@ -146,7 +146,7 @@ impl MirrorDescent {
         }
     }
 
-    /// Regret on the gradients so far against any point of the set, at most.
+    /// An upper bound on the regret on the gradients so far against any point of the set.
     pub(super) fn regret_bound(&self) -> f64 {
         let squares: f64 = match &self.state {
             State::Ball { squares, .. } => squares.sqrt(),
@@ -155,7 +155,7 @@ impl MirrorDescent {
         self.radius * (2.0 / self.step + self.step) * squares
     }
 
-    /// Whether a run of this learner could have left it so.
+    /// Whether a run of this learner could have produced this state.
     pub(super) fn is_sound(
         &self,
         geometry: Geometry,
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
     use crate::{noise::Noise, release::testing::Seeded};
 
-    /// The textbook form: dense, projected, every norm taken anew.
+    /// The textbook form: dense, projected, every norm recomputed.
     fn textbook(gradients: &[Vec<f64>], step: f64) -> Vec<f64> {
         let mut z = vec![0.0; gradients[0].len()];
         let mut squares = 0.0;

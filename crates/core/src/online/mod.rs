@@ -1,11 +1,11 @@
-//! Online convex optimisation: learners that are fed one gradient at a time.
+//! Online convex optimisation: learners that receive one gradient at a time.
 //!
 //! ```text
 //! weights -> loss of one person -> gradient -> clip -> randomiser -> learner -> weights
 //! ```
 //!
-//! Van der Hoeven, "User-Specified Local Differential Privacy in Unconstrained Adaptive Online Learning" (2019): every person picks
-//! their own noise and tells nobody how much; the learner needs no tuning and no bound on the competitor.
+//! Van der Hoeven, "User-Specified Local Differential Privacy in Unconstrained Adaptive Online Learning" (2019): every person chooses their
+//! own noise level and does not disclose it; the learner needs no tuning and no bound on the competitor.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -13,13 +13,13 @@
 //! | `quadrature`, `closed_form`, `signed_log` | its stable evaluation |
 //! | `mirror_descent` | directions on a ball or a box, and the baselines built on them |
 //! | `reduction` | Algorithm 2: a direction and a length |
-//! | `coordinatewise` | Algorithm 3: every coordinate by itself |
-//! | `learner` | the front: either of them or their sum, saved and resumed |
-//! | `evidence` | a gradient bound that the stream breaks, found under any noise |
+//! | `coordinatewise` | Algorithm 3: every coordinate separately |
+//! | `learner` | the learner that callers use: Algorithm 2, 3 or their sum, saved and resumed |
+//! | `evidence` | detection of a broken gradient bound under any noise |
 //! | `loss`, `linear` | losses, and linear models in one pass |
 //! | `gradient_descent` | projected gradient descent on a ball of known radius |
 //! | `maler` | Maler: one learner for convex, exp-concave and strongly convex losses on a ball |
-//! | [`bounds`] | what may be said of regret: numeric, corrected, as printed |
+//! | [`bounds`] | regret bounds: numeric, corrected, as printed |
 
 pub mod bounds;
 mod closed_form;
@@ -50,7 +50,7 @@ use crate::Result;
 
 /// A learner that predicts a point of a ball and is told the loss's gradient there.
 ///
-/// Two learners plug into [`OnlineUcb`](crate::bandit): that is what the trait is for.
+/// [`OnlineUcb`](crate::bandit) works with any such learner.
 pub trait BallLearner {
     /// The point the next gradient is to be taken at.
     fn prediction(&self) -> &[f64];

@@ -13,8 +13,8 @@
 //! value, then for every competitor u the expected regret is at most `E[F*_T(u)]`, whatever the noise: see
 //! [`bounds`](super::bounds). G is the only parameter.
 //!
-//! All priors share one stable evaluation, `quadrature.rs`; for three of them a closed form serves where it is
-//! accurate, `closed_form.rs`. Both return `ln|w|` with a relative error below 1e-12 for any L and V.
+//! All priors share one stable evaluation, `quadrature.rs`; for three of them a closed form is used where it is accurate, `closed_form.rs`.
+//! Both return `ln|w|` with a relative error below 1e-12 for any L and V.
 
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,7 @@ pub struct Potential {
     gradient_bound: f64,
     /// C.
     pub(super) reach: f64,
-    /// What the integral over `u = v/C` is multiplied by, for w, in logarithms.
+    /// The logarithm of the factor of the integral over `u = v/C` in w.
     ln_factor: f64,
     /// `ln Z`; 0 for the improper prior.
     ln_mass: f64,
@@ -102,9 +102,10 @@ impl Potential {
                     return Err(Error::invalid("precision", precision, remedy));
                 }
                 // Z = sqrt(pi/b) erf(C sqrt b)
-                0.5 * (std::f64::consts::PI / precision).ln() + erf(reach * precision.sqrt()).ln()
+                0.5 * libm::log(std::f64::consts::PI / precision)
+                    + libm::log(erf(reach * precision.sqrt()))
             }
-            Prior::Uniform => (2.0 * reach).ln(),
+            Prior::Uniform => libm::log(2.0 * reach),
             Prior::Improper => 0.0,
             Prior::ChernovVovk => std::f64::consts::LN_2,
         };
@@ -113,7 +114,7 @@ impl Potential {
             Prior::Conjugate { .. } | Prior::Uniform => 2.0,
             Prior::Improper | Prior::ChernovVovk => 1.0,
         };
-        let ln_factor = powers * reach.ln() - ln_mass;
+        let ln_factor = powers * libm::log(reach) - ln_mass;
         Ok(Potential { prior, gradient_bound, reach, ln_factor, ln_mass })
     }
 
@@ -134,7 +135,7 @@ impl Potential {
         Ok(self.slope(sum, squares))
     }
 
-    /// As [`Potential::play`], for numbers known to be sound.
+    /// As [`Potential::play`], for numbers known to be valid.
     #[inline]
     pub(super) fn slope(&self, sum: f64, squares: f64) -> SignedLog {
         let total = self.total(squares);
@@ -146,10 +147,10 @@ impl Potential {
         let (a, c) = (0.5 * sum.abs() / root, self.reach * root);
         let closed = match self.prior {
             Prior::Conjugate { .. } | Prior::Uniform if c >= 1.0 => {
-                closed_form::proper_slope(a, c).map(|ln| ln - total.ln() - self.ln_mass)
+                closed_form::proper_slope(a, c).map(|ln| ln - libm::log(total) - self.ln_mass)
             }
             Prior::Improper if c >= 1.0 => {
-                closed_form::improper_slope(a, c).map(|ln| ln - root.ln())
+                closed_form::improper_slope(a, c).map(|ln| ln - libm::log(root))
             }
             _ => None,
         };
@@ -172,17 +173,19 @@ impl Potential {
         let c = self.reach * self.total(squares).sqrt();
         let exponent = Exponent::new(self.reach * sum.abs(), c * c);
         // E[exp(vL - v^2 V)] = E[exp(-v^2 V)] + E[(exp(vL/2) - exp(-vL/2))^2 exp(-v^2 V)] on the positive half.
-        let grown = |ln_integral: f64| (ln_integral + self.ln_factor - self.reach.ln()).exp();
+        let grown =
+            |ln_integral: f64| libm::exp(ln_integral + self.ln_factor - libm::log(self.reach));
         Ok(match self.prior {
             Prior::Conjugate { .. } | Prior::Uniform => {
                 // int exp(-v^2 B) dv = sqrt(pi/B) erf(c)
                 let at_zero = if c > 1e-8 {
-                    (2.0 * self.reach).ln() + (0.5 * std::f64::consts::PI.sqrt() * erf(c) / c).ln()
+                    libm::log(2.0 * self.reach)
+                        + libm::log(0.5 * std::f64::consts::PI.sqrt() * erf(c) / c)
                 } else {
-                    (2.0 * self.reach).ln()
+                    libm::log(2.0 * self.reach)
                 };
-                (at_zero - self.ln_mass).exp_m1()
-                    + (exponent.ln_growth(|_| 1.0) + self.reach.ln() - self.ln_mass).exp()
+                libm::expm1(at_zero - self.ln_mass)
+                    + libm::exp(exponent.ln_growth(|_| 1.0) + libm::log(self.reach) - self.ln_mass)
             }
             Prior::Improper => grown(exponent.ln_growth(|u| 1.0 / u)) - ein(c * c),
             Prior::ChernovVovk => {
@@ -200,7 +203,7 @@ impl Potential {
     }
 }
 
-/// What one instance of Algorithm 1 remembers.
+/// The statistics that one instance of Algorithm 1 keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Statistics {
     /// `L = -sum g`.
@@ -212,12 +215,12 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Whether gradients could have left it so.
+    /// Whether some gradients could have produced these numbers.
     pub(super) fn is_sound(&self) -> bool {
         self.sum.is_finite() && self.squares.is_finite() && self.squares >= 0.0
     }
 
-    /// Takes a gradient in.
+    /// Adds a gradient.
     #[inline]
     pub(super) fn absorb(&mut self, gradient: f64) {
         if gradient != 0.0 {
@@ -341,7 +344,7 @@ mod tests {
                     assert!(w.value() >= 0.0 && w.value().is_finite());
                 }
             }
-            // Gradients of -1 for ever: the prediction passes every double and keeps its logarithm.
+            // With gradients of -1 in every round the prediction exceeds the range of doubles; its logarithm stays correct.
             let w = potential.play(1e5, 1e5).unwrap();
             assert!(w.ln() > 15_000.0 && w.value() == crate::online::LARGEST_PREDICTION);
             for bad in [f64::NAN, f64::INFINITY] {

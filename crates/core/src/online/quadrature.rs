@@ -6,8 +6,8 @@
 //! w = sgn(L) factor e^{top} int_0^1 density(u) u e^{phi(u) - top} (1 - e^{-2uA}) du,   top = max phi
 //! ```
 //!
-//! Every factor under the integral is positive, so nothing cancels; `e^{top}` is only ever used by its logarithm. The
-//! integral is taken over the window where `top - phi < 37`: what is left out is below `e^-37` of what is kept.
+//! Every factor under the integral is positive, so nothing cancels; only the logarithm of `e^{top}` is used. The
+//! integral is taken over the window where `top - phi < 37`: the omitted part is below `e^-37` of the rest.
 //! `phi - top` is formed from the distance to the peak, not as a difference of large numbers.
 
 use crate::special::{
@@ -67,7 +67,7 @@ impl Exponent {
         } else {
             LONG.integrate(low, high, integrand)
         };
-        self.top + integral.ln() + unit.ln()
+        self.top + libm::log(integral) + libm::log(unit)
     }
 
     /// `(-2A, 1)`; a tiny A is replaced by 1e-200 and put back as a factor, for there `1 - e^{-2uA}` is `2uA`.
@@ -76,23 +76,23 @@ impl Exponent {
     }
 
     /// As [`Exponent::ln_slope`] for the Chernov-Vovk prior, whose weight is `1/(1 - ln u)^2`. Where the window comes near 0,
-    /// `u = scale y^2`: the logarithm's singularity is met by `y^3`, and one panel in y does.
+    /// `u = scale y^2`: the singularity of the logarithm is multiplied by `y^3`, and one panel in y suffices.
     pub(super) fn ln_slope_stretched(&self) -> f64 {
         let (rate, unit) = self.odd_part();
         let (low, high) = self.window();
-        // In two loops each, for the compiler makes vector code of the second only.
+        // Two loops, because the compiler vectorises only the second.
         let integral = if self.peak + low > 0.5 * self.peak {
             let nodes = LONG.nodes(low, high);
-            let weights = nodes.map(|x| 1.0 / (1.0 - (self.peak + x).ln()).powi(2));
+            let weights = nodes.map(|x| 1.0 / (1.0 - libm::log(self.peak + x)).powi(2));
             LONG.sum(low, high, &nodes, &weights, |x| {
                 let below = exp_of_nonpositive(self.below_top(x));
                 below * -exp_m1_of_nonpositive(rate * (self.peak + x))
             })
         } else {
             let (from, scale) = self.root_window();
-            let ln_scale = scale.ln();
+            let ln_scale = libm::log(scale);
             let nodes = LONG.nodes(from, 1.0);
-            let weights = nodes.map(|y| 2.0 * y / (1.0 - ln_scale - 2.0 * y.ln()).powi(2));
+            let weights = nodes.map(|y| 2.0 * y / (1.0 - ln_scale - 2.0 * libm::log(y)).powi(2));
             scale
                 * LONG.sum(from, 1.0, &nodes, &weights, |y| {
                     let u = scale * y * y;
@@ -100,7 +100,7 @@ impl Exponent {
                     below * -exp_m1_of_nonpositive(rate * u)
                 })
         };
-        self.top + integral.ln() + unit.ln()
+        self.top + libm::log(integral) + libm::log(unit)
     }
 
     /// The window in y, which ends at 1, and the u that y = 1 stands for.
@@ -110,34 +110,34 @@ impl Exponent {
         (((self.peak + low) / scale).max(0.0).sqrt(), scale)
     }
 
-    /// `ln int weight(u) e^{phi} (1 - e^{-uA})^2 du`: what the potential has above its value at L = 0.
+    /// `ln int weight(u) e^{phi} (1 - e^{-uA})^2 du`: the potential minus its value at L = 0.
     pub(super) fn ln_growth(&self, weight: impl Fn(f64) -> f64) -> f64 {
         let (low, high) = self.window();
         let integrand = |x: f64| {
             let u = self.peak + x;
-            weight(u) * self.below_top(x).exp() * (-u * self.a).exp_m1().powi(2)
+            weight(u) * libm::exp(self.below_top(x)) * libm::expm1(-u * self.a).powi(2)
         };
-        self.top + composite(16, low, high, integrand).ln()
+        self.top + libm::log(composite(16, low, high, integrand))
     }
 
     /// As [`Exponent::ln_growth`] for the Chernov-Vovk prior.
     pub(super) fn ln_growth_stretched(&self) -> f64 {
         let (low, _) = self.window();
         if self.peak + low > 0.5 * self.peak {
-            return self.ln_growth(|u| 1.0 / (u * (1.0 - u.ln()).powi(2)));
+            return self.ln_growth(|u| 1.0 / (u * (1.0 - libm::log(u)).powi(2)));
         }
         let (from, scale) = self.root_window();
         let integral = composite(32, from, 1.0, |y| {
             let u = scale * y * y;
-            let weight = 2.0 / (y * (1.0 - u.ln()).powi(2));
-            weight * self.below_top(u - self.peak).exp() * (-u * self.a).exp_m1().powi(2)
+            let weight = 2.0 / (y * (1.0 - libm::log(u)).powi(2));
+            weight * libm::exp(self.below_top(u - self.peak)) * libm::expm1(-u * self.a).powi(2)
         });
-        self.top + integral.ln()
+        self.top + libm::log(integral)
     }
 
-    /// `int_0^1 (1 - e^{-u(s)^2 Q}) ds`: what staying at zero costs under the Chernov-Vovk prior.
+    /// `int_0^1 (1 - e^{-u(s)^2 Q}) ds`: the cost of staying at zero under the Chernov-Vovk prior.
     pub(super) fn loss_at_zero_stretched(&self) -> f64 {
-        composite(256, 0.0, 1.0, |s| -(-(2.0 - 2.0 / s).exp() * self.q).exp_m1())
+        composite(256, 0.0, 1.0, |s| -libm::expm1(-libm::exp(2.0 - 2.0 / s) * self.q))
     }
 }
 

@@ -22,9 +22,9 @@ pub(super) struct Reduction {
     potential: Potential,
     direction: MirrorDescent,
     statistics: Statistics,
-    /// What a learner that knows the noise takes for `E g^2` in every round, in place of the squares it sees.
+    /// The value of `E g^2` that a learner with known noise assumes in every round, instead of the observed squares.
     known_square: Option<f64>,
-    /// Gradients that came, for the learner that counts them.
+    /// The number of gradients received.
     rounds: u64,
     length: SignedLog,
 }
@@ -57,7 +57,7 @@ impl Reduction {
         self.length
     }
 
-    /// Takes a checked gradient in.
+    /// Absorbs a checked gradient.
     pub(super) fn absorb(&mut self, gradient: Gradient<'_>) -> Option<BoundBroken> {
         self.statistics.absorb(gradient.dot(|index| self.direction.coordinate(index)));
         self.direction.absorb(gradient);
@@ -71,7 +71,8 @@ impl Reduction {
         Some(BoundBroken { coordinate: None, evidence, round: 0 })
     }
 
-    /// Lemma 9: `F*(||u||)` and `||u||` times the direction learner's bound. Nothing where the squares are not those seen.
+    /// Lemma 9: `F*(||u||)` and `||u||` times the direction learner's bound. `None` if the learner assumes a noise level instead of the
+    /// observed squares.
     pub(super) fn regret_bound(&self, competitor: &[f64]) -> Result<Option<f64>> {
         if self.known_square.is_some() {
             return Ok(None);
@@ -81,7 +82,7 @@ impl Reduction {
         Ok(Some(length + norm * self.direction.regret_bound()))
     }
 
-    /// Whether a run of this learner could have left it so.
+    /// Whether a run of this learner could have produced this state.
     pub(super) fn is_sound(
         &self,
         potential: &Potential,

@@ -1,12 +1,12 @@
 //! A number kept as its sign and the logarithm of its size.
 //!
-//! Predictions of the potential grow like `exp(L^2 / 4B)` and may legitimately pass the largest double: gradients of -1
-//! for ever give `e^{0.16 t}`. They are kept as `(sign, ln|w|)` and become a double at the edge, where they saturate.
+//! Predictions of the potential grow like `exp(L^2 / 4B)` and may exceed the largest double: gradients of -1 in every round give `e^{0.16
+//! t}`. They are kept as `(sign, ln|w|)` and are converted to a double, saturated, only when they are used.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a prediction saturates when it becomes a double: far beyond any use, and sums and products of many such
-/// numbers with data still do not overflow.
+/// The size at which a prediction saturates when it becomes a double: larger than any useful prediction, and small enough that sums and
+/// products of many such numbers with data do not overflow.
 pub const LARGEST_PREDICTION: f64 = 1e200;
 
 /// `sign * exp(ln)`.
@@ -48,7 +48,7 @@ impl SignedLog {
 
     /// The number itself, saturated at [`LARGEST_PREDICTION`].
     pub fn value(&self) -> f64 {
-        let size = self.ln.exp().min(LARGEST_PREDICTION);
+        let size = libm::exp(self.ln).min(LARGEST_PREDICTION);
         if self.negative { -size } else { size }
     }
 }

@@ -1,7 +1,7 @@
-//! What it costs: events in, a privacy curve out.
+//! The accountant: takes events, returns the privacy curve of their composition.
 //!
 //! Gaussian releases compose exactly by adding mu^2; everything else goes through privacy-loss distributions
-//! whose rounding is always upwards. What neither can bound is refused, never guessed.
+//! whose rounding is always upwards. An event that neither can bound is refused.
 
 use crate::{Error, Result};
 
@@ -9,7 +9,7 @@ use super::{
     Curve, Event, PrivacyLossDistribution, Tightness, curve::Base, gaussian, grid::GridNoise,
 };
 
-/// Adds up what one person's data went into.
+/// Records every event that one person's data went into, and prices their composition.
 ///
 /// ```
 /// use reticent::privacy::{Accountant, Event};
@@ -28,7 +28,7 @@ pub struct Accountant {
 }
 
 impl Accountant {
-    /// Nothing spent yet.
+    /// An accountant without events.
     pub fn new() -> Self {
         Self::default()
     }
@@ -64,7 +64,7 @@ impl Accountant {
 struct Bill {
     mu_squared: f64,
     grid: Option<GridNoise>,
-    /// Everything that is not Gaussian, each with how often it happens.
+    /// Every event that is not Gaussian, with the number of times it happens.
     others: Vec<(Event, u64)>,
     /// Some part is a bound, or not known to be attained together with the others.
     bounded: bool,

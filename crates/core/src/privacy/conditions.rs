@@ -1,4 +1,4 @@
-//! What has to be true in the world before a price means anything.
+//! The conditions under which the price of an event holds, and the check of an event against a trust model.
 
 use super::{Event, TrustModel};
 use crate::{Error, Result};
@@ -31,7 +31,7 @@ fn secure_sum(people: u64) -> String {
     )
 }
 
-/// What an event needs to be true in the world before its price means anything.
+/// The conditions under which the price of an event holds.
 pub(super) fn conditions_of(event: &Event) -> Vec<String> {
     fn visit(event: &Event, conditions: &mut Vec<String>) {
         let clipped = "data clipped to the declared bounds before noise";

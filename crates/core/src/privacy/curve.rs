@@ -1,4 +1,4 @@
-//! The whole privacy curve epsilon -> delta of a composition, as the accountant found it.
+//! The whole privacy curve epsilon -> delta of a composition, as the accountant computed it.
 
 use crate::{
     Result,
@@ -49,8 +49,8 @@ impl Curve {
         let slack = grid.slack(tau);
         // Below epsilon = 0: (P - e^-c Q)+ <= (P - Q)+ + (1 - e^-c) Q.
         let missing = (slack.shift - epsilon).max(0.0);
-        let shifted = self.base.delta((epsilon - slack.shift).max(0.0))? - (-missing).exp_m1();
-        Ok((slack.factor.exp() * shifted + tau).min(1.0))
+        let shifted = self.base.delta((epsilon - slack.shift).max(0.0))? - libm::expm1(-missing);
+        Ok((libm::exp(slack.factor) * shifted + tau).min(1.0))
     }
 
     /// The epsilon that holds with this delta.
@@ -59,8 +59,8 @@ impl Curve {
         let Some(grid) = self.grid else { return self.base.epsilon(delta) };
         let tau = (TAIL_SHARE * delta).max(f64::MIN_POSITIVE);
         let slack = grid.slack(tau);
-        let left = (delta - tau) * (-slack.factor).exp();
-        // So coarse a grid, or so small a delta, that the theorem promises nothing.
+        let left = (delta - tau) * libm::exp(-slack.factor);
+        // The grid is too coarse, or delta too small, for the theorem to give a finite epsilon.
         if left.is_nan() || left < f64::MIN_POSITIVE {
             return Ok(f64::INFINITY);
         }
@@ -75,8 +75,8 @@ impl Curve {
         }
     }
 
-    /// Whether the curve is attained or an upper bound. The events say it, not the curve's shape: a Gaussian curve is attained only if a pair
-    /// of neighbours attains the sensitivity it was priced with.
+    /// Whether the curve is attained or an upper bound. This follows from the events, not from the curve's shape: a Gaussian curve is
+    /// attained only if a pair of neighbours attains the sensitivity that was priced.
     pub fn tightness(&self) -> Tightness {
         self.tightness
     }

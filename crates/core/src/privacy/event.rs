@@ -1,4 +1,4 @@
-//! What happened: the vocabulary in which a mechanism tells the accountant what it released.
+//! Events: the description of a release that a mechanism gives to the accountant.
 //!
 //! An event says nothing about cost. [`Accountant`](super::Accountant) prices events and refuses what it
 //! does not know. Sensitivities are for replacing one person's data (replace-one neighbours).
@@ -22,11 +22,12 @@ use crate::{
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Event {
-    /// Nothing that depends on the person leaves.
+    /// Nothing that depends on the person is released.
     Nothing,
     /// Gaussian noise of standard deviation `sigma` on something of l2 sensitivity `sensitivity`.
     Gaussian {
-        /// Largest l2 distance between neighbouring values, which some pair has; a bound goes into [`Event::AtMost`].
+        /// Largest l2 distance between neighbouring values, attained by some pair; if only an upper bound is known, wrap the event in
+        /// [`Event::AtMost`].
         sensitivity: f64,
         /// Standard deviation of the noise in every coordinate.
         sigma: f64,
@@ -40,7 +41,7 @@ pub enum Event {
         /// How many noise coordinates are drawn in all.
         coordinates: f64,
     },
-    /// The same from `people` people, of which only the sum is seen, coordinate by coordinate.
+    /// As `GridGaussian`, but `people` people add such noise to their reports and only the sum is seen, coordinate by coordinate.
     GridSum {
         /// Largest l2 distance between neighbouring reports before noise, each coordinate in units of its own sigma.
         mu: f64,
@@ -110,19 +111,19 @@ pub enum Event {
     },
     /// `people` Gaussian reports of which only the sum is seen.
     SecureSum {
-        /// Largest l2 distance between neighbouring reports before noise, which some pair has.
+        /// Largest l2 distance between neighbouring reports before noise, attained by some pair.
         sensitivity: f64,
         /// Standard deviation of the noise each person adds.
         sigma: f64,
         /// How many people add their noise honestly.
         people: u64,
     },
-    /// No more than this event: its sensitivity is a bound that no pair of neighbours is known to attain.
+    /// A release that costs at most as much as this event: the sensitivity is an upper bound that no pair of neighbours is known to attain.
     AtMost {
-        /// What bounds it.
+        /// The event that is an upper bound.
         event: Box<Event>,
     },
-    /// All of these happen to the same person, each possibly chosen after seeing the ones before.
+    /// All of these happen to the same person, each possibly chosen after seeing the earlier ones.
     Composed {
         /// The parts.
         events: Vec<Event>,
@@ -140,7 +141,7 @@ pub enum Event {
 const MOST_NESTING: u32 = 64;
 
 impl Event {
-    /// Refuses parameters that describe no mechanism, by field and value.
+    /// Refuses parameters that describe no mechanism; the error names field and value.
     pub fn check(&self) -> Result<()> {
         self.check_within(MOST_NESTING)
     }
@@ -165,7 +166,7 @@ impl Event {
             Event::GridSum { mu, sigma, coordinates, people } => {
                 at_least("people", people, 1)?;
                 if sigma < super::grid::LEAST_SUMMED {
-                    let remedy = "sums of so coarse a noise are not priced: choose a finer grid";
+                    let remedy = "sums of noise this coarse are not priced: choose a finer grid";
                     return Err(Error::invalid("sigma", sigma, remedy));
                 }
                 Event::GridGaussian { mu, sigma, coordinates }.check()
@@ -228,14 +229,14 @@ impl Event {
         }
     }
 
-    /// The epsilon with which this single event holds at delta = 0, if there is one.
+    /// The epsilon of this single event at delta = 0, if it is finite.
     pub(super) fn pure_epsilon(&self) -> Option<f64> {
         match *self {
             Event::Nothing => Some(0.0),
             Event::Laplace { sensitivity, scale } => Some(sensitivity / scale),
             Event::DiscreteLaplace { sensitivity, scale } => Some(sensitivity as f64 / scale),
             Event::PrivUnit { cap, inside } => {
-                Some((inside * (1.0 - cap) / ((1.0 - inside) * cap)).ln())
+                Some(libm::log(inside * (1.0 - cap) / ((1.0 - inside) * cap)))
             }
             Event::RandomizedResponse { epsilon, .. }
             | Event::Pure { epsilon }
@@ -245,7 +246,7 @@ impl Event {
         }
     }
 
-    /// The epsilon with which everything that happened holds at delta = 0, if there is one: pure epsilons add up.
+    /// The epsilon of the whole event at delta = 0, if it is finite: the sum of the epsilons of its parts.
     pub(crate) fn total_pure_epsilon(&self) -> Option<f64> {
         match self {
             Event::Composed { events } => events.iter().map(Event::total_pure_epsilon).sum(),

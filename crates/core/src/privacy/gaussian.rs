@@ -53,13 +53,13 @@ pub fn epsilon(delta: f64, mu: f64) -> Result<f64> {
         return Ok(0.0);
     }
     // delta <= exp(-a^2/2) for a >= 0 gives the upper end.
-    let upper = mu * (0.5 * mu + (-2.0 * delta.ln()).sqrt());
+    let upper = mu * (0.5 * mu + (-2.0 * libm::log(delta)).sqrt());
     if upper.is_infinite() {
         return Ok(f64::INFINITY);
     }
     let root = newton(0.5 * upper, 0.0, upper, Monotone::Falling, |epsilon| {
         let profile = Profile::at(epsilon, mu);
-        (profile.ln_delta() - delta.ln(), -profile.slope_in_epsilon())
+        (profile.ln_delta() - libm::log(delta), -profile.slope_in_epsilon())
     });
     Ok(refine_small_epsilon(root, delta, mu))
 }
@@ -74,25 +74,21 @@ pub fn epsilon(delta: f64, mu: f64) -> Result<f64> {
 pub fn mu(epsilon: f64, delta: f64) -> Result<f64> {
     not_negative("epsilon", epsilon)?;
     if epsilon > 1e300 {
-        return Err(Error::invalid(
-            "epsilon",
-            epsilon,
-            "above 1e300 nothing is protected; give less",
-        ));
+        return Err(Error::invalid("epsilon", epsilon, "give at most 1e300"));
     }
     probability("delta", delta)?;
     // delta <= exp(-a^2/2) and delta <= mu/sqrt(2 pi) bound mu from below, and closely;
     // at a = -40 delta is 1 to the last bit.
-    let tail = (-2.0 * delta.ln()).sqrt();
+    let tail = (-2.0 * libm::log(delta)).sqrt();
     let lower = 2.0 * epsilon / ((tail * tail + 2.0 * epsilon).sqrt() + tail);
-    let lower = lower.max(SQRT_2 * PI.sqrt() * delta).max(1e-310).ln();
-    let upper = (40.0 + (1600.0 + 2.0 * epsilon).sqrt()).ln();
+    let lower = libm::log(lower.max(SQRT_2 * PI.sqrt() * delta).max(1e-310));
+    let upper = libm::log(40.0 + (1600.0 + 2.0 * epsilon).sqrt());
     let log_mu = newton(lower, lower, upper, Monotone::Rising, |log_mu| {
-        let mu = log_mu.exp();
+        let mu = libm::exp(log_mu);
         let profile = Profile::at(epsilon, mu);
-        (profile.ln_delta() - delta.ln(), mu * profile.slope_in_mu())
+        (profile.ln_delta() - libm::log(delta), mu * profile.slope_in_mu())
     });
-    Ok(log_mu.exp())
+    Ok(libm::exp(log_mu))
 }
 
 /// The noise that makes a release of sensitivity `sensitivity`, made `times` times, (epsilon, delta)-DP.
@@ -129,7 +125,7 @@ pub fn classic_sigma(epsilon: f64, delta: f64, sensitivity: f64, mode: Mode) -> 
     }
     probability("delta", delta)?;
     positive("sensitivity", sensitivity)?;
-    Ok(sensitivity * (2.0 * (1.25 / delta).ln()).sqrt() / epsilon)
+    Ok(sensitivity * (2.0 * libm::log(1.25 / delta)).sqrt() / epsilon)
 }
 
 fn check_times(times: u64) -> Result<u64> {
@@ -175,21 +171,21 @@ impl Profile {
 
     fn delta(&self) -> f64 {
         match self.difference {
-            Some(difference) => 0.5 * (-0.5 * self.a * self.a).exp() * difference,
+            Some(difference) => 0.5 * libm::exp(-0.5 * self.a * self.a) * difference,
             None => normal_cdf(-self.a) - self.tail(),
         }
     }
 
     fn ln_delta(&self) -> f64 {
         match self.difference {
-            Some(difference) => (0.5 * difference).ln() - 0.5 * self.a * self.a,
-            None => self.delta().ln(),
+            Some(difference) => libm::log(0.5 * difference) - 0.5 * self.a * self.a,
+            None => libm::log(self.delta()),
         }
     }
 
     /// `e^epsilon Phi(-b)`, the rate at which delta falls with epsilon.
     fn tail(&self) -> f64 {
-        0.5 * (-0.5 * self.a * self.a).exp() * erfcx(self.b * FRAC_1_SQRT_2)
+        0.5 * libm::exp(-0.5 * self.a * self.a) * erfcx(self.b * FRAC_1_SQRT_2)
     }
 
     /// `-d ln delta / d epsilon`.
@@ -205,7 +201,7 @@ impl Profile {
         let sqrt_2_over_pi = SQRT_2 / PI.sqrt();
         match self.difference {
             Some(difference) => sqrt_2_over_pi / difference,
-            None => 0.5 * sqrt_2_over_pi * (-0.5 * self.a * self.a).exp() / self.delta(),
+            None => 0.5 * sqrt_2_over_pi * libm::exp(-0.5 * self.a * self.a) / self.delta(),
         }
     }
 }
@@ -235,7 +231,7 @@ fn total_variation_minus(mu: f64, delta: f64) -> f64 {
     }
 }
 
-/// Mends epsilon where it is a small difference of large numbers: there
+/// Corrects epsilon where it is a small difference of large numbers: there
 /// `TV - delta = integral_0^epsilon e^t Phi(-b(t)) dt`, whose left side is known to thirty digits and whose
 /// right side has no cancellation.
 fn refine_small_epsilon(root: f64, delta: f64, mu: f64) -> f64 {
@@ -253,7 +249,7 @@ fn refine_small_epsilon(root: f64, delta: f64, mu: f64) -> f64 {
     epsilon
 }
 
-/// Which way a function goes.
+/// Whether a function rises or falls.
 #[derive(PartialEq)]
 enum Monotone {
     Rising,
@@ -327,7 +323,7 @@ mod tests {
         assert!(classic_sigma(1.0, 1e-5, 1.0, Mode::Exact).is_err());
         let sigma = classic_sigma(0.5, 1e-5, 1.0, Mode::Exact).unwrap();
         assert!(delta(0.5, 1.0 / sigma).unwrap() < 1e-5);
-        // What `paper` mode reproduces is false indeed.
+        // The formula that `paper` mode reproduces does not give the epsilon it claims.
         let sigma = classic_sigma(10.0, 0.1, 1.0, Mode::Paper).unwrap();
         assert!(delta(10.0, 1.0 / sigma).unwrap() > 0.1);
     }

@@ -1,4 +1,4 @@
-//! What the grid costs: discrete Gaussians against the real ones the curve is written for.
+//! The cost of the grid: discrete Gaussian noise compared with the continuous Gaussian of the privacy curve.
 //!
 //! **Theorem.** Let `P` add independent discrete Gaussians of parameter `sigma` (grid units) to an integer
 //! vector of `N` coordinates, possibly chosen adaptively, and let neighbouring vectors differ by an integer
@@ -25,7 +25,7 @@
 //! so the sum is priced as that one discrete Gaussian.
 //!
 //! At the sigma of 2^44 grid units that the running sums use, a and b are below 1e-15 for a billion draws:
-//! the price is nothing, but it is paid.
+//! a negligible cost, which is charged nevertheless.
 
 use serde::Serialize;
 
@@ -56,27 +56,27 @@ pub(crate) struct GridNoise {
 pub(crate) struct Slack {
     /// ln of the factor on delta.
     pub(crate) factor: f64,
-    /// What is added to epsilon: a + b.
+    /// The term added to epsilon: a + b.
     pub(crate) shift: f64,
 }
 
 impl GridNoise {
-    /// Two compositions in one; the coarser grid stands for both.
+    /// The composition of two, priced with the coarser grid.
     pub(crate) fn join(self, other: Self) -> Self {
         GridNoise {
             coordinates: self.coordinates + other.coordinates,
             sigma: self.sigma.min(other.sigma),
-            mu: self.mu.hypot(other.mu),
+            mu: libm::hypot(self.mu, other.mu),
         }
     }
 
-    /// Everything `times` times.
+    /// The composition of `times` copies.
     pub(crate) fn repeat(self, times: u64) -> Self {
         let times = times as f64;
         GridNoise { coordinates: self.coordinates * times, mu: self.mu * times.sqrt(), ..self }
     }
 
-    /// What is left to see of `people` such reports if only their sum is.
+    /// The noise of the sum of `people` such reports.
     pub(crate) fn summed(self, people: u64) -> Self {
         let root = (people as f64).sqrt();
         GridNoise { sigma: self.sigma * root, mu: self.mu / root, ..self }
@@ -84,7 +84,7 @@ impl GridNoise {
 
     pub(crate) fn slack(&self, tau: f64) -> Slack {
         let unit = 1.0 / (24.0 * self.sigma * self.sigma);
-        let x = -tau.ln();
+        let x = -libm::log(tau);
         let radius =
             self.mu + (self.coordinates + 2.0 * (self.coordinates * x).sqrt() + 2.0 * x).sqrt();
         let factor = self.coordinates * unit * (1.0 + unit);
@@ -102,7 +102,7 @@ pub(crate) fn largest_mu(epsilon: f64, delta: f64, coordinates: f64, sigma: f64)
         let remedy = format!("the grid alone costs {:e}: give more than that", slack.shift);
         return Err(Error::invalid("epsilon", epsilon, remedy));
     }
-    gaussian::mu(epsilon - slack.shift, (delta - tau) * (-slack.factor).exp())
+    gaussian::mu(epsilon - slack.shift, (delta - tau) * libm::exp(-slack.factor))
 }
 
 #[cfg(test)]

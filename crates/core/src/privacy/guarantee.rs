@@ -1,24 +1,24 @@
-//! What may be promised: one sentence for a person, one table for legal, one JSON for a machine.
+//! The privacy guarantee, as one sentence, as a table and as JSON.
 //!
-//! A guarantee is made from a priced [`Curve`], never from a claim: in `paper` mode the claim stands beside
-//! the number that really holds. It is the price of an event. Whether some code really does what the event says is known only of code
-//! that owns the aggregator or randomiser which stated the event; of any other code a guarantee is [`Guarantee::stated`], and every
-//! form of it says "stated, not checked".
+//! A guarantee is computed from a priced [`Curve`], never from a claim: in `paper` mode it shows the publication's claim beside the number
+//! that holds. It is the price of an event. Only code that owns the aggregator or randomiser which stated the event is known to do what the
+//! event describes; the guarantee of any other code is [`Guarantee::stated`], and every form of it says "stated, not checked".
 
 use std::fmt;
 
 use serde::Serialize;
 
 use super::{
-    Accountant, Claim, Curve, Event, Mode, Neighbours, Provenance, Tightness, TrustModel, Unit,
+    Accountant, CheckedClaim, Claim, Curve, Event, Mode, Neighbours, Provenance, Tightness,
+    TrustModel, Unit,
     conditions::{check_model, conditions_of},
 };
-use crate::{
-    Result,
-    error::{not_negative, probability},
-};
+use crate::{Result, error::probability};
 
-/// A privacy guarantee with everything it rests on.
+/// The delta at which a pure guarantee is stated, since every guarantee has one.
+pub(crate) const PURE_DELTA: f64 = 1e-12;
+
+/// A privacy guarantee with its conditions and warnings.
 ///
 /// ```
 /// use reticent::privacy::{Event, Guarantee, TrustModel};
@@ -37,12 +37,12 @@ pub struct Guarantee {
     neighbours: Neighbours,
     unit: Unit,
     mode: Mode,
-    claimed: Option<Claim>,
+    claimed: Option<CheckedClaim>,
     tightness: Tightness,
     /// The epsilon that holds with delta = 0, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pure_epsilon: Option<f64>,
-    /// The run used noise that protects nobody.
+    /// The run used seeded noise, which protects nobody.
     simulated: bool,
     conditions: Vec<String>,
     warnings: Vec<String>,
@@ -54,7 +54,8 @@ pub struct Guarantee {
 }
 
 impl Guarantee {
-    /// Prices `event`, all that one interaction goes into, and states the smallest epsilon that holds with `delta`.
+    /// Prices `event`, which describes everything that is released from one interaction, and states the smallest epsilon that holds with
+    /// `delta`.
     pub fn of(event: &Event, model: TrustModel, delta: f64) -> Result<Self> {
         probability("delta", delta)?;
         check_model(event, model)?;
@@ -70,7 +71,7 @@ impl Guarantee {
             mode: Mode::Exact,
             claimed: None,
             tightness: curve.tightness(),
-            // An infinite one says nothing.
+            // An infinite epsilon is not worth reporting.
             pure_epsilon: event.total_pure_epsilon().filter(|epsilon| epsilon.is_finite()),
             simulated: false,
             conditions: conditions_of(event),
@@ -99,7 +100,7 @@ impl Guarantee {
         Self::of_mixture(&[(event.clone(), at_most)], model, delta)
     }
 
-    /// As [`Guarantee::of`] for a person who takes part with each of these events so many times at most.
+    /// As [`Guarantee::of`] for a person who takes part at most the given number of times with each of these events.
     pub fn of_mixture(parts: &[(Event, u64)], model: TrustModel, delta: f64) -> Result<Self> {
         let repeated = |(event, times): &(Event, u64)| Event::Repeated {
             event: Box::new(event.clone()),
@@ -119,7 +120,7 @@ impl Guarantee {
         self
     }
 
-    /// One more thing the guarantee rests on, said once.
+    /// Adds a condition of the guarantee, unless it is listed already.
     pub fn with_condition(mut self, condition: impl Into<String>) -> Self {
         let condition = condition.into();
         if !self.conditions.contains(&condition) {
@@ -128,7 +129,7 @@ impl Guarantee {
         self
     }
 
-    /// How many people there are, so that a delta above one in that many is warned of.
+    /// Adds a warning if delta exceeds `1 / people`.
     pub fn with_people(mut self, people: u64) -> Self {
         if self.delta * people as f64 > 1.0 {
             self.warnings.push(format!(
@@ -140,23 +141,25 @@ impl Guarantee {
         self
     }
 
-    /// Marks the guarantee as that of a publication's constants, beside what the publication claims.
-    pub fn with_claim(
-        mut self,
-        epsilon: f64,
-        delta: f64,
-        source: impl Into<String>,
-    ) -> Result<Self> {
-        not_negative("claimed epsilon", epsilon)?;
-        probability("claimed delta", delta)?;
-        let true_delta = self.curve.delta(epsilon)?;
+    /// Puts what somebody claims of the mechanism beside what holds, and marks the guarantee as that of their constants.
+    pub fn with_claim(mut self, claim: &Claim) -> Result<Self> {
+        claim.check()?;
+        let Claim { epsilon, delta, source } = claim.clone();
+        let (true_delta, tightness) = (self.curve.delta(epsilon)?, self.tightness);
         self.mode = Mode::Paper;
-        let (source, tightness) = (source.into(), self.tightness);
-        self.claimed = Some(Claim { epsilon, delta, source, true_delta, tightness });
+        self.claimed = Some(CheckedClaim { epsilon, delta, source, true_delta, tightness });
         Ok(self)
     }
 
-    /// Marks a guarantee that somebody states of code of their own, which the accountant has not seen. Nothing takes the mark off again.
+    /// The same beside a claim, if there is one.
+    pub(crate) fn beside(self, claim: Option<&Claim>) -> Result<Self> {
+        match claim {
+            Some(claim) => self.with_claim(claim),
+            None => Ok(self),
+        }
+    }
+
+    /// Marks a guarantee that a user states about code of their own, which the accountant has not seen. The mark cannot be removed.
     pub fn stated(mut self) -> Self {
         if self.provenance != Provenance::Stated {
             self.provenance = Provenance::Stated;
@@ -167,12 +170,12 @@ impl Guarantee {
         self
     }
 
-    /// Where it comes from.
+    /// Whether the guarantee was computed or stated.
     pub fn provenance(&self) -> Provenance {
         self.provenance
     }
 
-    /// Marks a run on simulation noise: the numbers are those of the same run on secure noise.
+    /// Marks a run on simulation noise: its numbers are those that the same run on secure noise would have.
     pub fn simulated(mut self) -> Self {
         self.simulated = true;
         self.warnings.push(
@@ -219,8 +222,8 @@ impl Guarantee {
         self.mode
     }
 
-    /// The publication's claim, in `paper` mode.
-    pub fn claimed(&self) -> Option<&Claim> {
+    /// The claim that was put beside it, in `paper` mode.
+    pub fn claimed(&self) -> Option<&CheckedClaim> {
         self.claimed.as_ref()
     }
 
@@ -229,12 +232,12 @@ impl Guarantee {
         &self.curve
     }
 
-    /// What the guarantee rests on.
+    /// The conditions under which the guarantee holds.
     pub fn conditions(&self) -> &[String] {
         &self.conditions
     }
 
-    /// What a careful reader should be told.
+    /// Warnings for the reader.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -247,7 +250,7 @@ impl Guarantee {
         }
         rows.extend([
             ("trust model", self.model.to_string()),
-            // A number below what anybody would call private needs no thirty digits.
+            // A tiny epsilon is rounded up to four digits; larger ones are printed in full.
             (
                 "epsilon",
                 if self.epsilon < 1e-4 {
@@ -268,13 +271,13 @@ impl Guarantee {
                 .to_string(),
             ),
         ]);
-        // How tight the price of a stated event is says nothing of the code.
+        // For a stated guarantee, tightness of the price says nothing about the code.
         if self.provenance == Provenance::Computed {
-            let words = match self.tightness {
+            let text = match self.tightness {
                 Tightness::Exact => "exact: attained, no smaller number is true",
                 Tightness::UpperBound => "upper bound",
             };
-            rows.push(("tightness", words.to_string()));
+            rows.push(("tightness", text.to_string()));
         }
         if let Some(claim) = &self.claimed {
             rows.push(("claimed", claim.to_string()));
@@ -298,14 +301,14 @@ impl Guarantee {
     }
 }
 
-/// `value` rounded up to four digits; what exceeds a digit by less than 1e-9 is rounding, not privacy.
+/// `value` rounded up to four digits; an excess of less than 1e-9 over a digit is taken for rounding error.
 fn rounded_up(value: f64) -> String {
     if !value.is_finite() || value >= 1e9 {
         return value.to_string();
     }
     if value > 0.0 && value < 1e-3 {
         // Three digits after the point of the mantissa, upwards.
-        let unit = 10f64.powf(value.log10().floor() - 3.0);
+        let unit = libm::pow(10f64, libm::log10(value).floor() - 3.0);
         return format!("{:.3e}", ((value - 1e-9 * value) / unit).ceil() * unit);
     }
     format!("{:.4}", (((value - 1e-9) * 1e4).ceil() / 1e4).max(0.0))
@@ -388,9 +391,9 @@ mod tests {
         assert_eq!(pure(&both), Some(4.5));
         let with_gaussian = Event::Composed { events: vec![laplace, gaussian(4.0)] };
         assert_eq!(pure(&with_gaussian), None);
-        let words = Guarantee::of(&both, TrustModel::Local, 1e-9).unwrap();
-        assert!(words.to_string().contains("(1.5000, 0) in real arithmetic"), "{words}");
-        assert!(words.table().contains("(1.5000, 0)"), "{}", words.table());
+        let guarantee = Guarantee::of(&both, TrustModel::Local, 1e-9).unwrap();
+        assert!(guarantee.to_string().contains("(1.5000, 0) in real arithmetic"), "{guarantee}");
+        assert!(guarantee.table().contains("(1.5000, 0)"), "{}", guarantee.table());
     }
 
     #[test]
@@ -401,7 +404,7 @@ mod tests {
         let event = Event::Gaussian { sensitivity: 2.0 * 2f64.sqrt(), sigma };
         let guarantee = Guarantee::of(&event, TrustModel::Local, 0.1)
             .unwrap()
-            .with_claim(10.0, 0.1, "paper 0")
+            .with_claim(&Claim::new(10.0, 0.1, "paper 0"))
             .unwrap();
         let claim = guarantee.claimed().unwrap();
         assert!(!claim.holds());
@@ -411,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn words_never_promise_more_than_numbers() {
+    fn the_printed_epsilon_is_never_below_the_number() {
         let text = |sigma: f64, delta| {
             Guarantee::of(&gaussian(sigma), TrustModel::Joint, delta).unwrap().epsilon_text()
         };
@@ -439,9 +442,9 @@ mod tests {
         assert!(stated.table().contains("stated, not checked"));
         assert!(!stated.table().contains("attained"));
         assert!(stated.epsilon_text().ends_with("(stated, not checked)"));
-        // Whatever is done to it later.
+        // The mark stays after later changes.
         let later = stated.stated().with_condition("x").with_people(5).simulated();
-        let later = later.with_claim(1.0, 1e-6, "somebody").unwrap();
+        let later = later.with_claim(&Claim::new(1.0, 1e-6, "somebody")).unwrap();
         assert_eq!(later.provenance(), Provenance::Stated);
         assert_eq!(later.warnings().iter().filter(|w| w.contains("not checked")).count(), 1);
     }

@@ -1,4 +1,4 @@
-//! What happened, what it costs, what may be promised.
+//! Privacy accounting: events, their cost, and the guarantee.
 //!
 //! ```text
 //! Event -> Accountant -> Curve -> Guarantee
@@ -6,13 +6,13 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `event` | the vocabulary in which mechanisms say what they released |
+//! | `event` | the description of a release that a mechanism gives to the accountant |
 //! | [`gaussian`] | the Gaussian mechanism, exactly |
-//! | `grid` | what discrete Gaussians cost above real ones: the proof, and the number |
+//! | `grid` | what discrete Gaussians cost above real ones: proof and computation |
 //! | `loss_distribution` | everything else: privacy-loss distributions, rounded upwards |
 //! | [`shuffle`] | amplification by shuffling |
 //! | `accountant`, `curve` | composition |
-//! | `guarantee`, `terms`, `conditions` | the promise, in words, as a table, as JSON |
+//! | `guarantee`, `terms`, `conditions` | the guarantee as a sentence, as a table, as JSON |
 
 mod accountant;
 mod conditions;
@@ -29,5 +29,7 @@ pub use accountant::Accountant;
 pub use curve::{Curve, Tightness};
 pub use event::Event;
 pub use guarantee::Guarantee;
+pub(crate) use guarantee::PURE_DELTA;
 pub use loss_distribution::PrivacyLossDistribution;
-pub use terms::{Claim, Mode, Neighbours, Provenance, TrustModel, Unit};
+pub(crate) use terms::check_delta;
+pub use terms::{CheckedClaim, Claim, Mode, Neighbours, Provenance, TrustModel, Unit};

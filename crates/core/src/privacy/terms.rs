@@ -1,10 +1,14 @@
-//! The words a guarantee is made of: who is trusted, what is protected, whose constants, what was claimed.
+//! The terms of a guarantee: trust model, unit of protection, mode, provenance, and a publication's claim.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::Tightness;
+use crate::{
+    Error, Result,
+    error::{not_negative, probability, requested_delta},
+};
 
 /// Who is trusted with what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +52,7 @@ pub enum Mode {
     /// Calibrated by the accountant: what is requested is what holds.
     #[default]
     Exact,
-    /// The publication's constants, for reproduction.
+    /// Constants given by somebody who makes a [`Claim`] for them, as a publication does; for reproduction.
     Paper,
 }
 
@@ -56,16 +60,56 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provenance {
-    /// The accountant priced the event of the aggregator or randomiser that the learner owns.
+    /// Computed: the accountant priced the event of the aggregator or randomiser that the learner owns.
     #[default]
     Computed,
-    /// Somebody says so of code that the accountant knows nothing of.
+    /// Stated by a user about code that the accountant has not seen.
     Stated,
 }
 
-/// What a publication says its constants give.
+/// A guarantee that a publication or a user claims. It changes no guarantee: it is printed beside what the accountant finds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Claim {
+    /// The epsilon claimed.
+    pub epsilon: f64,
+    /// The delta claimed.
+    pub delta: f64,
+    /// Where it is claimed.
+    pub source: String,
+}
+
+impl Claim {
+    /// A claim of (epsilon, delta), and where it stands.
+    pub fn new(epsilon: f64, delta: f64, source: impl Into<String>) -> Self {
+        Claim { epsilon, delta, source: source.into() }
+    }
+
+    /// Refuses numbers that claim nothing.
+    pub fn check(&self) -> Result<()> {
+        not_negative("claimed epsilon", self.epsilon)?;
+        probability("claimed delta", self.delta)?;
+        // It is printed in certificates, and may come from somebody else's message.
+        if self.source.len() > 200 || self.source.chars().any(char::is_control) {
+            let remedy = "give one line of at most 200 bytes";
+            return Err(Error::invalid("source of the claim", self.source.len(), remedy));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a delta that nobody may ask for. Noise that is given with a claim is priced at whatever delta the claim is made for.
+pub(crate) fn check_delta(delta: f64, noise_is_given: bool, claim: Option<&Claim>) -> Result<()> {
+    claim.map_or(Ok(()), Claim::check)?;
+    match noise_is_given && claim.is_some() {
+        true => probability("delta", delta).map(drop),
+        false => requested_delta(delta).map(drop),
+    }
+}
+
+/// A [`Claim`] beside what the accountant finds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CheckedClaim {
     /// The epsilon claimed.
     pub epsilon: f64,
     /// The delta claimed.
@@ -78,8 +122,8 @@ pub struct Claim {
     pub tightness: Tightness,
 }
 
-impl Claim {
-    /// Whether the accountant proves the claim of the mechanism as built.
+impl CheckedClaim {
+    /// Whether the accountant proves the claim for the mechanism as implemented.
     pub fn holds(&self) -> bool {
         self.true_delta <= self.delta
     }
@@ -125,7 +169,7 @@ impl fmt::Display for Unit {
     }
 }
 
-impl fmt::Display for Claim {
+impl fmt::Display for CheckedClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

@@ -8,21 +8,20 @@
 //! difference of two coordinates of the message would be free of noise.
 //!
 //! **Guarantee.** The message is one Gaussian release of the pair, whose two values differ by at most
-//! `sqrt((2L)^2 + (high - low)^2)` together: sqrt 8 for rewards in [-1, 1], sqrt 5 for rewards in [0, 1]. In `exact` mode sigma is
-//! calibrated to that. In `paper` mode it is the printed `2 sqrt(2 ln(1.25/delta))/epsilon`, which counts the two parts as if only
-//! one of them were sent and uses the classic formula beyond epsilon = 1; the guarantee says what holds.
+//! `sqrt((2L)^2 + (high - low)^2)` together: sqrt 8 for rewards in [-1, 1], sqrt 5 for rewards in [0, 1]. Sigma is calibrated to
+//! that, unless it is given; the guarantee is that of the noise in either case.
 //!
-//! It is [`AdditivePair`] in the units of the data: the pair is divided by L and centred, and put back after the noise, which is
-//! post-processing.
+//! It is [`AdditivePair`] in the units of the data. Rewards are always measured from the middle of their range, since a public constant
+//! can be taken off before the noise and put back after it, which is post-processing.
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdditivePair, Bounds, Interaction};
+use super::{AdditivePair, Bounds, CONDITIONS};
 use crate::{
     Error, Result,
-    error::{finite_vector, positive},
+    error::requested_epsilon,
     noise::Noise,
-    privacy::{Event, Guarantee, Mode, TrustModel, gaussian},
+    privacy::{Claim, Event, Guarantee, TrustModel, check_delta},
     release::Calibration,
 };
 
@@ -32,139 +31,82 @@ const SCALES: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 /// Public parameters of [`FeatureReward`].
 ///
 /// ```
-/// use reticent::{noise::SecureNoise, randomize::FeatureRewardParams};
-/// let randomizer = FeatureRewardParams::new(2, 1.0, 1e-6).check()?;
-/// let report = randomizer.randomize(&[0.6, 0.8], 1.0, &mut SecureNoise::from_system()?)?;
-/// assert_eq!(report.features.len(), 2);
+/// use reticent::{noise::SecureNoise, randomize::{Bounds, FeatureRewardParams}};
+/// let randomizer = FeatureRewardParams::new(Bounds::unit(2), 1.0, 1e-6).check()?;
+/// let report = randomizer.report(&[0.6, 0.8], 1.0, &mut SecureNoise::from_system()?)?;
+/// assert_eq!(report.len(), 3); // two features, then the reward
 /// println!("{}", randomizer.guarantee()?);
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureRewardParams {
-    /// Features of an arm, d.
-    pub dimension: usize,
-    /// L: longer features are shortened to this.
-    pub feature_bound: f64,
-    /// Rewards below are raised to this.
-    pub lowest_reward: f64,
-    /// Rewards above are lowered to this.
-    pub highest_reward: f64,
+    /// What features and rewards are clipped to.
+    pub bounds: Bounds,
     /// Requested epsilon.
     pub epsilon: f64,
     /// Requested delta.
     pub delta: f64,
-    /// Exact calibration, or the printed sigma.
+    /// Noise of this size, in the units of the data, in place of what the budget needs; the guarantee is that of the noise.
     #[serde(default)]
-    pub mode: Mode,
+    pub calibration: Option<Calibration>,
+    /// What the guarantee is to be compared with: `paper` mode.
+    #[serde(default)]
+    pub claim: Option<Claim>,
 }
 
 impl FeatureRewardParams {
-    /// Unit features, rewards in [-1, 1], exact calibration.
-    pub fn new(dimension: usize, epsilon: f64, delta: f64) -> Self {
-        FeatureRewardParams {
-            dimension,
-            feature_bound: 1.0,
-            lowest_reward: -1.0,
-            highest_reward: 1.0,
-            epsilon,
-            delta,
-            mode: Mode::Exact,
-        }
-    }
-
-    /// The printed sigma.
-    pub fn published(self) -> Self {
-        FeatureRewardParams { mode: Mode::Paper, ..self }
-    }
-
-    /// Rewards in [0, 1].
-    pub fn with_unit_rewards(self) -> Self {
-        FeatureRewardParams { lowest_reward: 0.0, highest_reward: 1.0, ..self }
+    /// Exact calibration.
+    pub fn new(bounds: Bounds, epsilon: f64, delta: f64) -> Self {
+        FeatureRewardParams { bounds, epsilon, delta, calibration: None, claim: None }
     }
 
     /// The randomiser, or the parameter that stands in the way.
     pub fn check(&self) -> Result<FeatureReward> {
         const MOST: usize = 1 << 10;
-        if !(1..=MOST).contains(&self.dimension) {
-            return Err(Error::invalid("dimension", self.dimension, format!("give 1 to {MOST}")));
+        let bounds = self.bounds;
+        bounds.check()?;
+        if bounds.dimension > MOST {
+            return Err(Error::invalid("dimension", bounds.dimension, format!("give 1 to {MOST}")));
         }
-        positive("feature_bound", self.feature_bound)?;
-        finite_vector("lowest_reward", &[self.lowest_reward], 1)?;
-        finite_vector("highest_reward", &[self.highest_reward], 1)?;
-        if self.lowest_reward >= self.highest_reward {
-            let remedy = format!("give more than lowest_reward = {}", self.lowest_reward);
-            return Err(Error::invalid("highest_reward", self.highest_reward, remedy));
-        }
-        self.bounds().check()?;
-        let scale = self.half_range() / self.feature_bound;
+        let (low, high) = bounds.rewards;
+        let half = 0.5 * (high - low);
+        let scale = half / bounds.feature_bound;
         if !SCALES.contains(&scale) {
             let remedy = format!(
                 "half the range of rewards is {scale:e} times feature_bound: choose other units, so that it lies between {:e} and {:e}",
                 SCALES.start(),
                 SCALES.end()
             );
-            return Err(Error::invalid("highest_reward", self.highest_reward, remedy));
+            return Err(Error::invalid("rewards", format!("({low}, {high})"), remedy));
         }
-        let FeatureRewardParams { epsilon, delta, .. } = *self;
-        let calibration = match self.mode {
-            Mode::Exact => Calibration::Budget { epsilon, delta },
-            Mode::Paper => {
-                let one_part = self.feature_diameter().max(self.reward_range());
-                let sigma = gaussian::classic_sigma(epsilon, delta, one_part, Mode::Paper)?;
-                Calibration::Sigma(sigma / self.feature_bound)
-            }
+        let (epsilon, delta) = (requested_epsilon(self.epsilon)?, self.delta);
+        check_delta(delta, self.calibration.is_some(), self.claim.as_ref())?;
+        let calibration = match self.calibration {
+            None => Calibration::Budget { epsilon, delta },
+            // The pair is divided by L.
+            Some(Calibration::Sigma(sigma)) => Calibration::Sigma(sigma / bounds.feature_bound),
+            Some(other) => other,
         };
-        let pair = AdditivePair::new(self.dimension, scale, calibration)?;
-        Ok(FeatureReward { params: *self, pair })
-    }
-
-    fn feature_diameter(&self) -> f64 {
-        2.0 * self.feature_bound
-    }
-
-    fn reward_range(&self) -> f64 {
-        self.highest_reward - self.lowest_reward
+        let pair = AdditivePair::new(bounds.dimension, scale, calibration)?;
+        let centred = Bounds { rewards: (-half, half), ..bounds };
+        Ok(FeatureReward { params: self.clone(), centred, centre: low + half, pair })
     }
 
     /// How far two people's pairs can be apart: the two parts leave together and count together.
     pub fn sensitivity(&self) -> f64 {
-        self.feature_diameter().hypot(self.reward_range())
+        let (low, high) = self.bounds.rewards;
+        libm::hypot(2.0 * self.bounds.feature_bound, high - low)
     }
-
-    fn half_range(&self) -> f64 {
-        0.5 * self.reward_range()
-    }
-
-    fn centre(&self) -> f64 {
-        self.lowest_reward + self.half_range()
-    }
-
-    /// What the pair is clipped to; rewards are centred before.
-    fn bounds(&self) -> Bounds {
-        let half = self.half_range();
-        Bounds {
-            feature_bound: self.feature_bound,
-            rewards: (-half, half),
-            ..Bounds::unit(self.dimension)
-        }
-    }
-}
-
-/// What one person sends.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FeatureRewardReport {
-    /// `x~`: the features plus noise.
-    pub features: Vec<f64>,
-    /// `y~`: the reward plus noise.
-    pub reward: f64,
 }
 
 /// The person's half: a calibrated randomiser of features and reward.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeatureReward {
     params: FeatureRewardParams,
+    /// The bounds with rewards measured from `centre`, the middle of their range.
+    centred: Bounds,
+    centre: f64,
     pair: AdditivePair,
 }
 
@@ -176,7 +118,7 @@ impl FeatureReward {
 
     /// sigma: the standard deviation of the noise in every coordinate.
     pub fn deviation(&self) -> f64 {
-        self.pair.sigma() * self.params.feature_bound
+        self.pair.sigma() * self.centred.feature_bound
     }
 
     /// What one report tells the accountant.
@@ -186,86 +128,72 @@ impl FeatureReward {
 
     /// The largest absolute number an honest report contains.
     pub(crate) fn largest_entry(&self) -> f64 {
-        self.pair.largest_entry() * self.params.feature_bound + self.params.centre().abs()
+        self.pair.largest_entry() * self.centred.feature_bound + self.centre.abs()
     }
 
-    /// What may be promised to the person who sends one report; in `paper` mode beside what the paper claims.
+    /// What may be promised to the person who sends one report, beside the claim.
     pub fn guarantee(&self) -> Result<Guarantee> {
-        let FeatureRewardParams { epsilon, delta, mode, .. } = self.params;
-        let guarantee = Guarantee::of(&self.event(), TrustModel::Local, delta)?;
-        match mode {
-            Mode::Exact => Ok(guarantee),
-            Mode::Paper => guarantee.with_claim(epsilon, delta, "paper 0, Theorem 3.2"),
-        }
+        let guarantee = Guarantee::of(&self.event(), TrustModel::Local, self.params.delta)?;
+        let guarantee =
+            CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c)).with_condition(
+                "a person reports once: a device that is started anew is told that it has reported",
+            );
+        guarantee.beside(self.params.claim.as_ref())
     }
 
-    /// A private report. Features and reward outside their bounds are clipped to them.
-    pub fn randomize<N: Noise>(
+    /// A private report: `x~`, then `y~`. Features and reward outside their bounds are clipped to them.
+    pub fn report<N: Noise>(
         &self,
         features: &[f64],
         reward: f64,
         noise: &mut N,
-    ) -> Result<FeatureRewardReport> {
-        self.randomize_clipped(&self.clip(features, reward)?, noise)
-    }
-
-    /// Features and reward, clipped; the reward centred.
-    pub(crate) fn clip(&self, features: &[f64], reward: f64) -> Result<Interaction> {
-        finite_vector("reward", &[reward], 1)?;
-        let FeatureRewardParams { lowest_reward, highest_reward, .. } = self.params;
-        let within = reward.clamp(lowest_reward, highest_reward);
-        let interaction = self.params.bounds().clip(features, within - self.params.centre())?;
-        Ok(if within == reward { interaction } else { interaction.changed() })
-    }
-
-    /// A private report of what was clipped.
-    pub(crate) fn randomize_clipped<N: Noise>(
-        &self,
-        interaction: &Interaction,
-        noise: &mut N,
-    ) -> Result<FeatureRewardReport> {
-        let mut features = self.pair.randomize(interaction, noise)?;
+    ) -> Result<Vec<f64>> {
+        let interaction = self.centred.clip(features, reward - self.centre)?;
+        let mut report = self.pair.randomize(&interaction, noise)?;
         // From here on, post-processing.
-        features.iter_mut().for_each(|entry| *entry *= self.params.feature_bound);
-        let reward = features.pop().unwrap_or_default() + self.params.centre();
-        Ok(FeatureRewardReport { features, reward })
+        report.iter_mut().for_each(|entry| *entry *= self.centred.feature_bound);
+        report[self.centred.dimension] += self.centre;
+        Ok(report)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::noise::{SecureNoise, check};
+    use crate::{
+        noise::{SecureNoise, check},
+        privacy::gaussian,
+    };
+
+    /// A given sigma, with a claim that may be false, at a delta of one's own.
+    fn given(sigma: f64, delta: f64) -> FeatureRewardParams {
+        let bounds = Bounds { feature_bound: 2.0, ..Bounds::unit(3) };
+        FeatureRewardParams {
+            calibration: Some(Calibration::Sigma(sigma)),
+            claim: Some(Claim::new(1.0, 0.1, "somebody")),
+            ..FeatureRewardParams::new(bounds, 1.0, delta)
+        }
+    }
 
     #[test]
-    fn the_printed_sigma_gives_the_deltas_of_the_table() {
-        // Deltas by scipy at the claimed epsilon, for rewards in [-1, 1] and in [0, 1].
-        let cases = [
-            (0.2, 0.1, 3.310472583884e-3, 9.073248828557e-4),
-            (1.0, 0.1, 2.384566302575e-2, 6.611525124468e-3),
-            (10.0, 0.1, 9.161706151880e-1, 6.075837743104e-1),
-            (1.0, 1e-5, 3.736055128939e-5, 5.859136575500e-7),
-            (10.0, 1e-5, 1.326022993332e-2, 2.879072556333e-4),
-        ];
-        for (epsilon, delta, wide, narrow) in cases {
-            let params = FeatureRewardParams::new(5, epsilon, delta).published();
-            let expected_sigma = 2.0 * (2.0 * (1.25 / delta).ln()).sqrt() / epsilon;
-            for (params, expected) in [(params, wide), (params.with_unit_rewards(), narrow)] {
-                let randomizer = params.check().unwrap();
-                assert!((randomizer.deviation() / expected_sigma - 1.0).abs() < 1e-12);
-                let guarantee = randomizer.guarantee().unwrap();
-                let found = guarantee.claimed().unwrap().true_delta;
-                // A margin of 1e-9 on mu is charged for rounding: up to 22 times that of these deltas, and never below the truth.
-                let excess = found / expected - 1.0;
-                assert!((-1e-12..3e-8).contains(&excess), "{found} {expected}");
-            }
+    fn a_given_sigma_has_its_own_guarantee_beside_the_claim() {
+        for (sigma, holds) in [(3.0, false), (30.0, true)] {
+            let randomizer = given(sigma, 0.5).check().unwrap();
+            assert!((randomizer.deviation() / sigma - 1.0).abs() < 1e-9);
+            let guarantee = randomizer.guarantee().unwrap();
+            // |x - x'| up to 4 and |y - y'| up to 2.
+            let exact = gaussian::delta(1.0, 20_f64.sqrt() / sigma).unwrap();
+            let claim = guarantee.claimed().unwrap();
+            assert!((claim.true_delta / exact - 1.0).abs() < 1e-6, "{claim}");
+            assert_eq!((claim.holds(), guarantee.delta()), (holds, 0.5));
         }
     }
 
     #[test]
     fn exact_mode_gives_what_is_asked_and_ignoring_the_joint_sensitivity_does_not() {
         for (epsilon, delta) in [(0.2, 0.1), (1.0, 1e-5), (10.0, 1e-6)] {
-            let randomizer = FeatureRewardParams::new(5, epsilon, delta).check().unwrap();
+            let randomizer =
+                FeatureRewardParams::new(Bounds::unit(5), epsilon, delta).check().unwrap();
             let guarantee = randomizer.guarantee().unwrap();
             assert!(guarantee.epsilon() <= epsilon * (1.0 + 1e-9));
             assert!(guarantee.epsilon() > epsilon * (1.0 - 1e-6));
@@ -292,16 +220,13 @@ mod tests {
 
     #[test]
     fn every_coordinate_has_noise_of_its_own_and_a_shared_draw_is_noticed() {
-        let randomizer = FeatureRewardParams::new(3, 1.0, 1e-5).check().unwrap();
+        let randomizer = FeatureRewardParams::new(Bounds::unit(3), 1.0, 1e-5).check().unwrap();
         let mut source = SecureNoise::seeded(51);
         let (x, y) = ([0.6, -0.8, 0.0], 0.25);
         let noises: Vec<Vec<f64>> = (0..40_000)
             .map(|_| {
-                let report = randomizer.randomize(&x, y, &mut source).unwrap();
-                let mut noise: Vec<f64> =
-                    report.features.iter().zip(&x).map(|(r, x)| r - x).collect();
-                noise.push(report.reward - y);
-                noise
+                let report = randomizer.report(&x, y, &mut source).unwrap();
+                report.iter().zip(x.iter().chain([&y])).map(|(r, x)| r - x).collect()
             })
             .collect();
         let deviation = randomizer.deviation();
@@ -317,24 +242,16 @@ mod tests {
 
     #[test]
     fn whatever_comes_is_clipped_into_the_stated_sensitivity() {
-        let params = FeatureRewardParams {
-            feature_bound: 0.7,
-            lowest_reward: -0.3,
-            highest_reward: 1.1,
-            ..FeatureRewardParams::new(3, 2.0, 1e-6)
-        };
+        let bounds = Bounds { feature_bound: 0.7, rewards: (-0.3, 1.1), ..Bounds::unit(3) };
+        let params = FeatureRewardParams::new(bounds, 2.0, 1e-6);
         let randomizer = params.check().unwrap();
         // The same noise on two people: their reports differ by what they put in.
-        let report = |x: &[f64], y: f64| {
-            let report = randomizer.randomize(x, y, &mut SecureNoise::seeded(3)).unwrap();
-            let mut all = report.features;
-            all.push(report.reward);
-            all
-        };
+        let report =
+            |x: &[f64], y: f64| randomizer.report(x, y, &mut SecureNoise::seeded(3)).unwrap();
         // One of them overflows when it is divided by L.
         let far = [[1.7e308, 5.0, -3.0], [-1e300, 0.0, 1e299], [0.5, 0.5, 0.5], [-0.4, 0.4, 0.4]];
         let mut largest: f64 = 0.0;
-        for (a, y) in far.iter().zip([1e9, 0.3, 1.1, 0.0]) {
+        for (a, y) in far.iter().zip([f64::MAX, 0.3, 1.1, 0.0]) {
             for (b, z) in far.iter().zip([1e9, -1e9, -0.3, 2.0]) {
                 let (one, two) = (report(a, y), report(b, z));
                 let square: f64 = one.iter().zip(&two).map(|(a, b)| (a - b).powi(2)).sum();
@@ -353,15 +270,22 @@ mod tests {
 
     #[test]
     fn bad_input_is_named_and_changes_nothing() {
-        let good = FeatureRewardParams::new(3, 1.0, 1e-6);
+        let good = FeatureRewardParams::new(Bounds::unit(3), 1.0, 1e-6);
+        let with = |bounds: Bounds| FeatureRewardParams { bounds, ..good.clone() };
         for (params, field) in [
-            (FeatureRewardParams { dimension: 0, ..good }, "dimension is 0"),
-            (FeatureRewardParams { feature_bound: -1.0, ..good }, "feature_bound is -1"),
-            (FeatureRewardParams { highest_reward: -1.0, ..good }, "highest_reward is -1"),
-            (FeatureRewardParams { lowest_reward: f64::NAN, ..good }, "lowest_reward is NaN"),
-            (FeatureRewardParams { epsilon: 0.0, ..good }, "epsilon is 0"),
-            (FeatureRewardParams { epsilon: -1.0, mode: Mode::Paper, ..good }, "epsilon is -1"),
-            (FeatureRewardParams { delta: 1.0, ..good }, "delta is 1"),
+            (with(Bounds::unit(0)), "dimension is 0"),
+            (with(Bounds::unit(1025)), "dimension is 1025"),
+            (with(Bounds { feature_bound: -1.0, ..good.bounds }), "feature_bound is -1"),
+            (with(Bounds { rewards: (-1.0, -1.0), ..good.bounds }), "rewards is (-1, -1)"),
+            (with(Bounds { rewards: (f64::NAN, 1.0), ..good.bounds }), "rewards is NaN"),
+            (with(Bounds { rewards: (0.0, 1e7), ..good.bounds }), "rewards is (0, 10000000)"),
+            (FeatureRewardParams { epsilon: 0.0, ..good.clone() }, "epsilon is 0"),
+            (FeatureRewardParams { epsilon: -1.0, ..given(1.0, 0.1) }, "epsilon is -1"),
+            (given(-1.0, 0.1), "sigma is -0.5"),
+            (given(1.0, 0.0), "delta is 0"),
+            (FeatureRewardParams { claim: None, ..given(1.0, 0.5) }, "delta is 0.5"),
+            (FeatureRewardParams { calibration: None, ..given(1.0, 0.5) }, "delta is 0.5"),
+            (FeatureRewardParams { delta: 1.0, ..good.clone() }, "delta is 1"),
         ] {
             let message = params.check().unwrap_err().to_string();
             assert!(message.starts_with(field), "{message}");
@@ -369,10 +293,12 @@ mod tests {
         let randomizer = good.check().unwrap();
         let mut noise = SecureNoise::seeded(1);
         for (x, y) in [(&[0.1; 2][..], 0.0), (&[f64::NAN; 3], 0.0), (&[0.1; 3], f64::INFINITY)] {
-            assert!(randomizer.randomize(x, y, &mut noise).is_err());
+            assert!(randomizer.report(x, y, &mut noise).is_err());
         }
+        let conditions = randomizer.guarantee().unwrap().conditions().join("; ");
+        assert!(conditions.contains("reports once") && conditions.contains("silence shows"));
         // A delta that gives people away is warned of.
-        let careless = FeatureRewardParams::new(3, 1.0, 0.1).check().unwrap();
+        let careless = FeatureRewardParams::new(Bounds::unit(3), 1.0, 0.1).check().unwrap();
         assert!(!careless.guarantee().unwrap().warnings().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Laplace noise on one number of a bounded interval, on a dyadic grid: what the Laplace randomisers share.
+//! Laplace noise on one number of a symmetric interval, on a dyadic grid: what the Laplace randomisers share.
 
 use crate::{
     Error, Result,
@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Levels that the grid can carry.
-const LEVELS: std::ops::RangeInclusive<f64> = 1e-6..=1e3;
+pub(super) const LEVELS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
 /// Integers up to `most`, which stand for the bound, plus a discrete Laplace of scale at least `2 most / level`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,7 +26,7 @@ impl GridLaplace {
             return Err(Error::invalid(
                 "level",
                 level,
-                "give 0 for nothing sent, 1e-6 to 1e3, or infinity for no noise",
+                "give 0 for nothing sent, 1e-6 to 1e6, or infinity for no noise",
             ));
         }
         if !(1e-100..=1e100).contains(&bound) {
@@ -34,7 +34,7 @@ impl GridLaplace {
             return Err(Error::invalid("bound", bound, remedy));
         }
         // The bound is 2^20 to 2^21 units, and the scale at most 2^42 of them.
-        let unit = 2f64.powi(bound.log2().floor() as i32 - 20);
+        let unit = 2f64.powi(libm::log2(bound).floor() as i32 - 20);
         let most = (bound / unit) as u64;
         Ok(GridLaplace { unit, most, law: scale_at_least(2 * most, level)? })
     }
@@ -60,7 +60,7 @@ impl GridLaplace {
 pub(super) fn scale_at_least(sensitivity: u64, level: f64) -> Result<DiscreteLaplace> {
     let scale = sensitivity as f64 / level;
     // As fine a denominator as 48 bits allow.
-    let denominator = 2f64.powi((46.0 - scale.log2()).floor().clamp(0.0, 20.0) as i32);
+    let denominator = 2f64.powi((46.0 - libm::log2(scale)).floor().clamp(0.0, 20.0) as i32);
     // One unit more pays for rounding in the product.
     DiscreteLaplace::new((scale * denominator).ceil() as u64 + 1, denominator as u64)
 }

@@ -191,12 +191,6 @@ impl Interaction {
         self.clipped
     }
 
-    /// The same, flagged as changed before it came here.
-    pub(crate) fn changed(mut self) -> Self {
-        self.clipped = true;
-        self
-    }
-
     /// x, of norm at most 1.
     pub(crate) fn features(&self) -> &[f64] {
         &self.features

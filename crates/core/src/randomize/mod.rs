@@ -1,4 +1,4 @@
-//! What a person's own device does to a report before it leaves: one file per local randomiser.
+//! What a person's own device does to a report before it leaves: one file per local randomiser, and one person's half (`person`).
 //!
 //! | file | what leaves | for | guarantee |
 //! | --- | --- | --- | --- |
@@ -14,11 +14,14 @@
 //! | `unit_moment` | PrivUnit on `x z` | exploration with a known Gram matrix | pure |
 //! | `reward_gaussian` | `z + N` | public arms | Gaussian on a grid |
 //! | `reward_response` | one bit | public arms | pure |
+//! | `value_gaussian` | `y + N` | one number of a range: an agent's response | Gaussian on a grid |
+//! | `value_laplace` | `v + Laplace` | one number of a range: the value of a loss | pure |
+//! | `value_report` | nothing: what the two above send | | |
 //! | `k_norm` | `g + K-norm noise` | a gradient in a Euclidean ball | pure |
 //! | `local_laplace` | `g_j + Laplace` for the attributes that are sent | a gradient with a level for every attribute | pure, each attribute its own |
 //! | `l1_laplace` | `g + Laplace` | a gradient with few large entries | pure |
 //! | `staircase` | `g_j + staircase noise` for the attributes that are sent | levels above 2 | pure, each attribute its own |
-//! | `randomizer` | nothing: what the four above share, and what they may promise | | |
+//! | `randomizer` | nothing: what the four randomisers of gradients share, and what they may promise | | |
 //! | `second_moment` | nothing: how reports of one round become least squares | | |
 //!
 //! Every randomiser is built once from public parameters, names its cost with `event()`, turns one clipped interaction
@@ -35,6 +38,7 @@ mod interaction;
 mod k_norm;
 mod l1_laplace;
 mod local_laplace;
+mod person;
 mod priv_unit;
 mod randomizer;
 mod reward_gaussian;
@@ -47,15 +51,20 @@ mod triangle_gaussian;
 mod unit_gram;
 mod unit_moment;
 mod unit_pair;
+mod value_gaussian;
+mod value_laplace;
+mod value_report;
 
 pub use additive_pair::AdditivePair;
-pub use feature_reward::{FeatureReward, FeatureRewardParams, FeatureRewardReport};
+pub use feature_reward::{FeatureReward, FeatureRewardParams};
 pub use gradient::{Gradient, GradientReport};
 pub use gram_gaussian::GramGaussian;
 pub use interaction::{Bounds, Interaction};
 pub use k_norm::KNormRandomizer;
 pub use l1_laplace::L1Laplace;
 pub use local_laplace::LocalLaplace;
+pub(crate) use person::{CONDITIONS, CalibratedMethod};
+pub use person::{Levels, Method, Person, Report, ReportParams, ReportPlan, Spent};
 pub use priv_unit::PrivUnit;
 pub use randomizer::Randomizer;
 pub use reward_gaussian::RewardGaussian;
@@ -67,3 +76,6 @@ pub use triangle_gaussian::TriangleGaussian;
 pub use unit_gram::UnitGram;
 pub use unit_moment::UnitMoment;
 pub use unit_pair::UnitPair;
+pub use value_gaussian::ValueGaussian;
+pub use value_laplace::ValueLaplace;
+pub use value_report::ValueReport;

@@ -57,15 +57,15 @@ impl PrivUnit {
         if !(1e-6..=256.0).contains(&epsilon) {
             return Err(Error::invalid("epsilon", epsilon, "give a number from 1e-6 to 256"));
         }
-        let fair = 1.0 / epsilon.exp_m1();
+        let fair = 1.0 / libm::expm1(epsilon);
         let best = height_where(dimension, |cap| {
             cap.threshold() * (cap.probability() + fair) < cap.first_moment()
         })?;
         let q = best.probability();
-        let outside = (1.0 - q) / ((1.0 - q) + q * epsilon.exp());
+        let outside = (1.0 - q) / ((1.0 - q) + q * libm::exp(epsilon));
         let p = 1.0 - outside.max(LEAST_OUTSIDE);
         // From here on p is exact, and q follows from it: q / (1 - q) = e^-epsilon p / (1 - p).
-        let q = p / (p + (1.0 - p) * epsilon.exp());
+        let q = p / (p + (1.0 - p) * libm::exp(epsilon));
         let cap = height_where(dimension, |cap| cap.probability() > q)?;
         PrivUnit::with_cap(dimension, cap, q, p)
     }
@@ -135,7 +135,7 @@ impl PrivUnit {
     /// density here exceeds `p/q`.
     pub(crate) fn entropy_bits(&self) -> f64 {
         let density = self.inside.probability() / self.cap_probability;
-        30.0 * (self.dimension - 1) as f64 - density.log2()
+        30.0 * (self.dimension - 1) as f64 - libm::log2(density)
     }
 
     /// What one report tells the accountant.
@@ -146,7 +146,7 @@ impl PrivUnit {
     /// The level of pure local privacy, computed from the event: `ln(p (1-q) / ((1-p) q))`.
     pub fn epsilon(&self) -> f64 {
         let (p, q) = (self.inside.probability(), self.cap_probability);
-        (p / (1.0 - p)).ln() - (q / (1.0 - q)).ln()
+        libm::log(p / (1.0 - p)) - libm::log(q / (1.0 - q))
     }
 
     /// `m = E<V, u>` for the unit vector `V` behind the report, which is `V / m`.

@@ -36,7 +36,7 @@ impl RewardResponse {
         if !(1e-6..=256.0).contains(&epsilon) {
             return Err(Error::invalid("epsilon", epsilon, "give a number from 1e-6 to 256"));
         }
-        Ok(RewardResponse { lie: Bernoulli::new(1.0 / (1.0 + epsilon.exp()))? })
+        Ok(RewardResponse { lie: Bernoulli::new(1.0 / (1.0 + libm::exp(epsilon)))? })
     }
 
     /// One sign.
@@ -65,7 +65,7 @@ impl RewardResponse {
 
     fn epsilon(&self) -> f64 {
         let q = self.lie.probability();
-        ((1.0 - q) / q).ln()
+        libm::log((1.0 - q) / q)
     }
 
     /// How reports correlate with the truth.

@@ -1,4 +1,4 @@
-//! Buffered linear Toeplitz: the square root's noise in constant memory.
+//! Buffered linear Toeplitz: about the noise of the square-root factorisation, in constant memory.
 //!
 //! ```text
 //! c_0 = 1,  c_{j+1} = sum_i omega_i theta_i^j
@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// More buffers than this are not used: they gain nothing.
+/// The largest number of buffers used: more would not reduce the noise.
 const MOST_BUFFERS: usize = 16;
 /// No rates are designed for more steps than this.
 const LONGEST_DESIGN: f64 = (1_u64 << 32) as f64;
@@ -107,7 +107,7 @@ impl Blt {
         self.decay.len()
     }
 
-    /// `1 - theta_i` as the integers have it.
+    /// `1 - theta_i`, from the integers that define theta.
     fn rates(&self) -> Vec<f64> {
         self.decay.iter().map(|theta| fixed::value(theta.wrapping_neg())).collect()
     }
@@ -182,7 +182,7 @@ impl Factorization for Blt {
     }
 }
 
-/// The factorisation at work on one coordinate.
+/// The running state of the factorisation for one coordinate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Buffers {
     /// `u_i`, fixed point.
@@ -193,7 +193,7 @@ struct Buffers {
     prefix: f64,
 }
 
-/// The factorisation at work.
+/// The running state of the factorisation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct BltSums {
     blt: Blt,
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn prefix_deviation_is_what_noise_does() {
+    fn prefix_deviation_agrees_with_simulated_noise() {
         check_deviation(Mechanism::Blt { buffers: 3 }, Mechanism::Blt { buffers: 1 });
     }
 
@@ -423,7 +423,7 @@ mod tests {
     #[test]
     fn impossible_numbers_of_buffers_are_refused() {
         assert!(Blt::new(100, 0).is_err());
-        // More than can help are accepted and not used.
+        // Numbers above the limit are accepted, and the limit is used.
         assert_eq!(Blt::new(100, 100).unwrap().buffers(), Blt::new(100, 16).unwrap().buffers());
     }
 }

@@ -34,7 +34,7 @@ fn geometric(a: f64, b: f64, terms: f64) -> (f64, f64) {
     let ratio = (1.0 - a) * (1.0 - b);
     let ln_power = terms * (libm::log1p(-a) + libm::log1p(-b));
     let sum = -libm::expm1(ln_power) / gap;
-    (sum, (sum - terms * ln_power.exp() / ratio) / gap)
+    (sum, (sum - terms * libm::exp(ln_power) / ratio) / gap)
 }
 
 /// `sum_{j<terms} (sum_i weights_i (1 - rates_i)^j)^2`.
@@ -103,7 +103,7 @@ fn differentiated(own: &[f64], other: &[f64], terms: f64) -> (f64, Vec<f64>, Vec
 
 /// `ln ||c|| + ln ||b||` and its gradient in the interleaved logits; `None` where rates do not interlace.
 fn objective(logits: &[f64], steps: f64) -> Option<(f64, Vec<f64>)> {
-    let rates: Vec<f64> = logits.iter().map(|u| 1.0 / (1.0 + (-u).exp())).collect();
+    let rates: Vec<f64> = logits.iter().map(|u| 1.0 / (1.0 + libm::exp(-u))).collect();
     let ordered = rates.windows(2).all(|pair| pair[0] < pair[1]);
     if !(ordered && rates[0] > 1e-15 && rates[rates.len() - 1] < 1.0 - 1e-9) {
         return None;
@@ -125,7 +125,7 @@ fn objective(logits: &[f64], steps: f64) -> Option<(f64, Vec<f64>)> {
             0.5 * by_rate * rates[index] * (1.0 - rates[index])
         })
         .collect();
-    let value = 0.5 * (column.ln() + row.ln());
+    let value = 0.5 * (libm::log(column) + libm::log(row));
     value.is_finite().then_some((value, gradient))
 }
 
@@ -133,15 +133,15 @@ fn objective(logits: &[f64], steps: f64) -> Option<(f64, Vec<f64>)> {
 pub(super) fn design(steps: u64, buffers: usize) -> Rates {
     let steps = steps.max(2) as f64;
     let size = 2 * buffers;
-    let (slowest, fastest) = ((0.3 / steps).ln(), 0.8_f64.ln());
+    let (slowest, fastest) = (libm::log(0.3 / steps), libm::log(0.8_f64));
     let mut logits: Vec<f64> = (0..size)
         .map(|index| {
-            let rate = (slowest + (fastest - slowest) * index as f64 / (size - 1) as f64).exp();
-            (rate / (1.0 - rate)).ln()
+            let rate = libm::exp(slowest + (fastest - slowest) * index as f64 / (size - 1) as f64);
+            libm::log(rate / (1.0 - rate))
         })
         .collect();
     minimize(&mut logits, |point| objective(point, steps));
-    let rates = logits.iter().map(|u| 1.0 / (1.0 + (-u).exp()));
+    let rates = logits.iter().map(|u| 1.0 / (1.0 + libm::exp(-u)));
     Rates { poles: rates.clone().step_by(2).collect(), zeros: rates.skip(1).step_by(2).collect() }
 }
 

@@ -1,10 +1,10 @@
-//! Calibration: how much noise, in whole grid units, buys a given mu.
+//! Calibration: the noise, in whole grid units, that gives a certain mu.
 //!
 //! ```text
 //! mu = sensitivity * person_norm / sigma + rounding * sqrt(steps * sum_c 1 / sigma_c^2)
 //! ```
 //!
-//! The first term is `||C Delta||` in units of the noise; the second pays for rounding C x to integers
+//! The first term is `||C Delta||` in units of the noise; the second is the cost of rounding C x to integers
 //! (see `fixed`; about 1e-9, and 0 for the trees). Every sigma_c is rounded up to a whole number of units,
 //! so the noise is never smaller than calibrated. A margin of 1e-9 covers floating point in the norms.
 //!
@@ -13,8 +13,8 @@
 //! it lies in one node per level. *The whole curve is that of one shift by Delta_1 on one integer.* Let delta_a(s) be
 //! the curve of a shift a: it falls in s, its loss is at most a/b, and for `s >= -a/b` its positive terms, those below
 //! half of `a - s b`, are the same as those of a longer shift with `a - s b` unchanged. Two shifts a >= c together have
-//! `E delta_a(s - loss_c) <= delta_a(s - c/b) = delta_{a+c}(s)` for s >= 0, and for s < 0 by symmetry. The rest is induction,
-//! the smallest shift last.
+//! `E delta_a(s - loss_c) <= delta_a(s - c/b) = delta_{a+c}(s)` for s >= 0, and for s < 0 by symmetry. Induction over the shifts, the
+//! smallest one last, gives the claim.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub(super) const MARGIN: f64 = 1.0 + 1e-9;
 /// Grids are chosen such that no noise is below 2^43 units.
 const LEAST_SIGMA_BITS: i32 = 43;
 
-/// What fixes the amount of noise.
+/// How the amount of noise is given.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Calibration {
@@ -49,8 +49,8 @@ pub enum Calibration {
     /// The deviation of the noise added to each entry of C x, in the units of the data; needs a horizon.
     Sigma(f64),
     /// Wishart noise on every node of a [`Mechanism::Tree`](super::Mechanism::Tree) of a regression, with exactly as many nodes in
-    /// every prefix as the tree has levels (Shariff and Sheffet 2018, section 4.1); needs a horizon. What is released is
-    /// not centred: the noise is positive semidefinite, and its mean is the learner's regulariser.
+    /// every prefix as the tree has levels (Shariff and Sheffet 2018, section 4.1); needs a horizon. Releases are not centred: the noise is
+    /// positive semidefinite, and its mean is the learner's regulariser.
     Wishart {
         /// epsilon_0 of one node, below 1.
         node_epsilon: f64,
@@ -67,9 +67,9 @@ pub enum Calibration {
 }
 
 impl Calibration {
-    /// The amount of noise over `coordinates` draws on the grid; a budget becomes the mu that it buys.
+    /// The amount of noise over `coordinates` draws on the grid; a budget becomes the largest mu that it allows.
     ///
-    /// Refuses numbers that are not finite, not above 0, or no budget.
+    /// Refuses numbers that are not finite or not above 0, and budgets out of range.
     pub(super) fn resolve(self, coordinates: f64) -> Result<Amount> {
         Ok(match self {
             Calibration::Budget { epsilon, delta } => {
@@ -90,13 +90,13 @@ impl Calibration {
 
 /// A checked calibration.
 pub(super) enum Amount {
-    /// So much privacy.
+    /// A given mu.
     Mu(f64),
-    /// So much noise.
+    /// A given standard deviation.
     Sigma(f64),
-    /// So much privacy, by Laplace noise.
+    /// A given pure epsilon, by Laplace noise.
     Pure(f64),
-    /// So much Laplace noise.
+    /// A given scale of Laplace noise.
     Scale(f64),
 }
 
@@ -170,14 +170,13 @@ impl GridNoise {
         let first = GridNoise::new(clipper, distance / mu)?;
         let left = mu - first.rounding_cost(factor);
         if left <= 0.5 * mu {
-            let remedy =
-                "the stream is so long that rounding would cost most of it: give a larger mu";
+            let remedy = "the stream is so long that most of this mu would be spent on rounding: give a larger mu";
             return Err(Error::invalid("mu", mu, remedy));
         }
         GridNoise::new(clipper, distance / left * MARGIN)
     }
 
-    /// What the mechanism costs a person who moves C x by `distance`, rounding included.
+    /// The mu of the mechanism for a person who moves C x by `distance`, rounding included.
     pub(super) fn mu(&self, factor: &dyn Factorization, distance: f64) -> f64 {
         distance / self.sigma * MARGIN + self.rounding_cost(factor)
     }
@@ -198,14 +197,14 @@ impl GridNoise {
         &self.deviations
     }
 
-    /// What one release of a value that a person moves by `distance` costs, in integers throughout.
+    /// The mu of one release of a value that a person moves by `distance`; no rounding term, because it is computed in integers throughout.
     pub(super) fn single_mu(&self, distance: f64) -> f64 {
         distance / self.sigma * MARGIN
     }
 
     /// The sum of log2 of the sigmas, in grid units.
     pub(super) fn entropy_bits(&self) -> f64 {
-        self.laws.iter().map(|law| law.size().log2()).sum()
+        self.laws.iter().map(|law| libm::log2(law.size())).sum()
     }
 
     /// The smallest sigma or scale in grid units.
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn rounding_is_paid_for() {
+    fn rounding_is_included_in_mu() {
         let domain = Domain::Symmetric { dimension: 5, bound: 1.0 };
         let blt = Mechanism::default().build(1_000_000_000).unwrap();
         let distance = blt.as_dyn().column_norm();
@@ -257,7 +256,7 @@ mod tests {
         assert!(cost > 1e-9 && cost < 1e-7, "{cost}");
         assert!(noise.mu(blt.as_dyn(), distance) <= 1.0 + 1e-12);
         assert!(distance / noise.sigma + cost <= 1.0);
-        // Forgetting either part of the cost would have given less noise than this.
+        // Without either part of the cost the noise would be smaller than this.
         assert!(noise.sigma > distance * (1.0 + 0.9 * cost));
     }
 }

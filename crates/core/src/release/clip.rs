@@ -2,8 +2,7 @@
 //!
 //! 1. x is scaled to norm at most L, if it is longer.
 //! 2. Its coordinates are multiplied by a power of two and truncated toward zero, which cannot lengthen it.
-//! 3. `sum x_i^2 <= floor(2^g L)^2` is checked in integers; were floating point to have overshot, x is
-//!    shrunk until it holds.
+//! 3. `sum x_i^2 <= floor(2^g L)^2` is checked in integers; if floating-point rounding exceeded it, x is shrunk until it holds.
 //! 4. `x x^T` and `x y` are exact integer products.
 //!
 //! So the quantised contribution is the contribution of a person of the domain, and the domain's
@@ -25,18 +24,18 @@ const NOISE_BITS: f64 = 44.0;
 const LARGEST_BITS: f64 = 62.0;
 /// Entries of a report stay below 2^52 units, so that with their noise they are whole numbers that doubles hold exactly.
 const REPORT_BITS: f64 = 52.0;
-/// A factor has at least this many bits, so that what is released still resembles the data.
+/// A factor has at least this many bits, so that quantisation keeps the data recognisable.
 const LEAST_BITS: f64 = 10.0;
 /// Powers of two far from the ends of a double.
 const LARGEST_EXPONENT: i32 = 500;
-/// Excess of a norm over its bound that is a matter of rounding, not of clipping.
+/// Relative excess of a norm over its bound that is taken for rounding error and not reported as clipping.
 const ROUNDING: f64 = 1e-12;
 /// Features of a regression fit 32 bits with their sign, so that many can wait for their rewards in little memory.
 const FEATURE_BITS: f64 = 30.999_999;
 
 /// One person's contribution, clipped and on the grid of the stream that made it.
 ///
-/// There is no other way to make one than a stream's `clip` or its [`Clipper`].
+/// Only a stream's `clip` or its [`Clipper`] makes one.
 #[derive(Clone, PartialEq)]
 pub struct Contribution {
     clipper: Clipper,
@@ -65,7 +64,7 @@ impl Contribution {
             for (row, x) in self.features.iter().enumerate() {
                 let columns = &self.features[row..];
                 let (entries, below) = rest.split_at_mut(columns.len());
-                // Fewer than 62 bits: the clipper has seen to it.
+                // Fewer than 62 bits, which the clipper checked.
                 let sums = entries.iter_mut().zip(columns);
                 sums.for_each(|(sum, column)| *sum += i128::from(x * column));
                 rest = below;
@@ -76,7 +75,7 @@ impl Contribution {
     }
 }
 
-/// Prints no entries: a log line must not show a person.
+/// Prints no entries, so that a person's data do not reach a log.
 impl std::fmt::Debug for Contribution {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
@@ -110,7 +109,7 @@ impl TryFrom<(Domain, i32, i32)> for Clipper {
     fn try_from((domain, feature_exponent, reward_exponent): (Domain, i32, i32)) -> Result<Self> {
         domain.check()?;
         let fits = |field, bound: f64, exponent: i32, most: f64| {
-            let bits = bound.log2() + f64::from(exponent);
+            let bits = libm::log2(bound) + f64::from(exponent);
             if exponent.abs() <= LARGEST_EXPONENT && (LEAST_BITS..=most).contains(&bits) {
                 return Ok(bits);
             }
@@ -150,20 +149,23 @@ impl Clipper {
     fn within(domain: Domain, sigma: f64, most: f64) -> Result<Self> {
         domain.check()?;
         if !(sigma.is_finite() && sigma > 0.0) {
-            let remedy = "noise of this deviation fits no number; choose other units or a mu between 1e-4 and 1e4";
+            let remedy = "noise of this deviation is out of the range of a double; choose other units or a mu between 1e-4 and 1e4";
             return Err(Error::invalid("calibration", sigma, remedy));
         }
-        let free = NOISE_BITS - sigma.log2();
-        // The conversions saturate, and what is out of range is refused.
+        let free = NOISE_BITS - libm::log2(sigma);
+        // The conversions saturate, and values out of range are refused.
         let exponents = match domain {
-            Domain::Vector { bound, .. } => (free.round().min((most - bound.log2()).floor()), 0.0),
+            Domain::Vector { bound, .. } => {
+                (free.round().min((most - libm::log2(bound)).floor()), 0.0)
+            }
             Domain::Symmetric { bound, .. } => {
-                ((free / 2.0).round().min((most / 2.0 - bound.log2()).floor()), 0.0)
+                ((free / 2.0).round().min((most / 2.0 - libm::log2(bound)).floor()), 0.0)
             }
             Domain::Regression { feature_bound, reward_bound, split, .. } => {
-                let (length, reward) = (feature_bound.log2(), reward_bound.log2());
+                let (length, reward) = (libm::log2(feature_bound), libm::log2(reward_bound));
                 let features = (free / 2.0).round().min((most / 2.0 - length).floor());
-                let rewards = (free - (reward - length - 0.5 * split.log2())).round() - features;
+                let rewards =
+                    (free - (reward - length - 0.5 * libm::log2(split))).round() - features;
                 (features, rewards.min((most - length - features - reward).floor()))
             }
         };
@@ -173,7 +175,7 @@ impl Clipper {
     /// The grid of about 2^22 units to each factor's bound, for noise that is never small against the data.
     pub(super) fn of_bounds(domain: Domain) -> Result<Self> {
         domain.check()?;
-        let exponent = |bound: f64| (NOISE_BITS / 2.0 - bound.log2()).round() as i32;
+        let exponent = |bound: f64| (NOISE_BITS / 2.0 - libm::log2(bound)).round() as i32;
         Clipper::try_from(match domain {
             Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => {
                 (domain, exponent(bound), 0)
@@ -217,7 +219,7 @@ impl Clipper {
             return Err(Error::invalid(
                 "features",
                 "given",
-                "this domain has no reward to wait for",
+                "this domain has no reward: call `clip`",
             ));
         };
         finite_vector("features", features, self.domain.dimension())?;
@@ -225,8 +227,8 @@ impl Clipper {
         Ok(into_ball_units(features, feature_bound, self.feature_exponent, |x| x as i32).0)
     }
 
-    /// What [`Clipper::clip_features`] returned, with its reward. Units may have been read from a file, so their norm is
-    /// checked once more.
+    /// The contribution of features that [`Clipper::clip_features`] returned, with their reward. The units may have been read from a file,
+    /// so their norm is checked again.
     pub(crate) fn contribution_of(&self, units: &[i32], reward: f64) -> Result<Contribution> {
         let Domain::Regression { dimension, feature_bound, reward_bound, .. } = self.domain else {
             return Err(Error::invalid("reward", reward, "this domain has none: call `clip`"));
@@ -270,13 +272,13 @@ impl Clipper {
     /// Largest absolute value of any entry, in units, as a power of two that is not exceeded.
     pub(super) fn entry_bits(&self) -> f64 {
         match self.domain {
-            Domain::Vector { bound, .. } => bound.log2() + f64::from(self.feature_exponent),
+            Domain::Vector { bound, .. } => libm::log2(bound) + f64::from(self.feature_exponent),
             Domain::Symmetric { bound, .. } => {
-                2.0 * (bound.log2() + f64::from(self.feature_exponent))
+                2.0 * (libm::log2(bound) + f64::from(self.feature_exponent))
             }
             Domain::Regression { feature_bound, reward_bound, .. } => {
-                let features = feature_bound.log2() + f64::from(self.feature_exponent);
-                features + features.max(reward_bound.log2() + f64::from(self.reward_exponent))
+                let features = libm::log2(feature_bound) + f64::from(self.feature_exponent);
+                features + features.max(libm::log2(reward_bound) + f64::from(self.reward_exponent))
             }
         }
     }
@@ -318,7 +320,7 @@ fn into_ball_units<T: Copy + Into<i64>>(
     }
 }
 
-/// The Euclidean norm as a product of two numbers, so that that of 1e300 does not overflow.
+/// The Euclidean norm as a product of two numbers, so that the norm of a vector with entries of 1e300 does not overflow.
 fn norm(vector: &[f64]) -> (f64, f64) {
     let square: f64 = vector.iter().map(|x| x * x).sum();
     if (1e-200..1e200).contains(&square) {

@@ -1,7 +1,7 @@
 //! Integer sums of contributions.
 //!
-//! Addition of integers is exact and has no order, so parts of a sum may be made by several machines or threads and merged as they come:
-//! the total is the same number in every order, and what a stream releases of it is the same draw.
+//! Addition of integers is exact and independent of order, so several machines or threads may make parts of a sum, which are merged in any
+//! order: the total and the release made from it are the same.
 
 use super::clip::{Clipper, Contribution, power_of_two};
 use crate::{Error, Result, error::finite_vector};
@@ -27,7 +27,7 @@ pub struct ContributionSums {
     count: u64,
 }
 
-/// Prints nothing, the count neither: how many people came may be what is protected.
+/// Prints nothing, not even the count, because the number of people may be protected too.
 impl std::fmt::Debug for ContributionSums {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("ContributionSums").finish_non_exhaustive()
@@ -57,11 +57,11 @@ impl ContributionSums {
         Ok(())
     }
 
-    /// What a simulation says that `count` people contribute, in the units of the data. Streams take it on noise that protects nobody.
+    /// The sum that a simulation computed for `count` people, in the units of the data. Streams accept it only on simulation noise.
     pub(super) fn simulated(clipper: Clipper, sums: &[f64], count: u64) -> Result<Self> {
         finite_vector("sums", sums, clipper.domain().coordinates())?;
         let units = sums.iter().zip(clipper.exponents());
-        // Sums beyond 2^120 units have no meaning; cut there, they can still be added up.
+        // Sums beyond 2^120 units have no meaning; capped there, they can still be added without overflow.
         let largest = power_of_two(120);
         let unit = |(sum, e): (&f64, i32)| sum * power_of_two(e);
         let whole = |part| unit(part).clamp(-largest, largest).round() as i128;
@@ -69,18 +69,18 @@ impl ContributionSums {
         Ok(ContributionSums { clipper, entries, count })
     }
 
-    /// Forgets all contributions: they have been absorbed.
+    /// Removes all contributions after they have been absorbed.
     pub(super) fn clear(&mut self) {
         self.entries.fill(0);
         self.count = 0;
     }
 
-    /// How many contributions are in it.
+    /// The number of contributions in the sum.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// What its contributions were made with.
+    /// The clipper that its contributions were made with.
     pub fn clipper(&self) -> &Clipper {
         &self.clipper
     }

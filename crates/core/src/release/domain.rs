@@ -1,4 +1,4 @@
-//! What one person contributes, and how far that can move a sum.
+//! The contribution of one person, and its sensitivity: how far it can move a sum.
 //!
 //! Noise has its own scale in each coordinate: `noise_ratio` times a common sigma. Measured in those
 //! ratios, replacing one person's data moves the sum by at most `sensitivity` in l2.
@@ -12,7 +12,7 @@
 //! **Proof.** Take L = B = 1, `p = |x|^2`, `q = |x'|^2`, `a = |<x, x'>|`. The weighted square of a symmetric
 //! difference is half its Frobenius square: `(p^2 + q^2)/2 - a^2 <= 1`. The vector part adds at most
 //! `r |x y - x' y'|^2 <= r (p + q + 2a)`. Together at most `1 + 2r + (2ra - a^2) <= (1 + r)^2`, attained at
-//! `a = r`, `p = q = 1`: with r <= 1 there are such unit vectors in two dimensions or more, so nothing is given away there (in
+//! `a = r`, `p = q = 1`: with r <= 1 there are such unit vectors in two dimensions or more, so the bound is tight there (in
 //! one dimension a is 0 or 1 and the truth is `2 sqrt r`). With r > 1 the bracket grows up
 //! to the largest possible a = 1, which gives `4r`, attained by `x = x'`, `y = -y' = 1`.
 //! For the vector, `|x - x'| <= 2`.
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result, error::positive};
 
-/// The split of the budget between `x x^T` and `x y` that serves linear bandits well.
+/// The default split of the budget between `x x^T` and `x y`, which gave low regret in linear bandits.
 const DEFAULT_SPLIT: f64 = 0.4;
 
 fn default_split() -> f64 {
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_sensitivities_are_attained() {
-        // So half of any of them would be wrong.
+        // So a sensitivity of half the size would be too small.
         let split: f64 = 0.4;
         let regression = Domain::regression(2, 1.0, 1.0);
         let worst = distance(&regression, unit(1.0, 0.0, 1.0), unit(1.0, split.acos(), -1.0));

@@ -1,7 +1,7 @@
 //! An unknown horizon: epochs of doubling length, and a small mechanism over epoch totals.
 //!
 //! ```text
-//! prefix(t) = outer prefix over the epochs that are over + inner prefix of the running epoch
+//! prefix(t) = outer prefix over the finished epochs + inner prefix of the running epoch
 //! ```
 //!
 //! Epoch i has `64 * 2^i` steps (until the inner mechanism's longest) and its own factorisation; the exact
@@ -39,7 +39,7 @@ const SPLIT_FOR: u64 = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Epochs {
     mechanism: Mechanism,
-    /// What one contribution may cost, and how far it moves the sum.
+    /// The mu that one contribution may cost, and how far it moves the sum.
     mu: f64,
     sensitivity: f64,
     /// p, the outer mechanism's share of mu^2.
@@ -100,7 +100,7 @@ impl Epochs {
         Ok((factor, noise))
     }
 
-    /// Deviation of prefix `step` per unit of `sensitivity / mu`, calibration's rounding aside.
+    /// Deviation of prefix `step` per unit of `sensitivity / mu`, without the rounding term of the calibration.
     pub(super) fn prefix_deviation(&self, step: u64) -> Result<f64> {
         let (epoch, within) = self.locate(step);
         let (outer, inner) = (Toeplitz::new(EPOCHS), self.mechanism.build(self.length(epoch))?);
@@ -122,7 +122,7 @@ impl Epochs {
     }
 }
 
-/// A stream of unknown length at work.
+/// The running state of a stream of unknown length.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Doubling {
     epochs: Epochs,
@@ -134,7 +134,7 @@ pub(super) struct Doubling {
     total: Vec<i128>,
     outer: Running,
     outer_noise: GridNoise,
-    /// Estimated total of the epochs that are over.
+    /// Estimated total of the finished epochs.
     before: Vec<f64>,
 }
 
@@ -172,8 +172,8 @@ impl Doubling {
             && self.outer_noise.deviations().len() == coordinates
     }
 
-    /// The next step: sums in grid units, and their deviations in those of the data. An error, which the
-    /// constructor has ruled out, would change nothing.
+    /// The next step: sums in grid units, and their deviations in those of the data. The constructor rules errors out; an error would
+    /// change nothing.
     pub(super) fn step(
         &mut self,
         entries: &[i128],
@@ -201,7 +201,7 @@ impl Doubling {
     fn combine(&self, epoch: u64, inner: &GridNoise, inside: f64) -> Vec<f64> {
         let before = self.outer.factor().prefix_deviation(epoch);
         let parts = inner.deviations().iter().zip(self.outer_noise.deviations());
-        parts.map(|(inner, outer)| (inner * inside).hypot(outer * before)).collect()
+        parts.map(|(inner, outer)| libm::hypot(inner * inside, outer * before)).collect()
     }
 
     /// Deviation of every coordinate in prefix `step`.
@@ -211,7 +211,7 @@ impl Doubling {
         Ok(self.combine(epoch, &inner_noise, inner.as_dyn().prefix_deviation(within)))
     }
 
-    /// What one contribution costs, in whichever epoch.
+    /// The mu of one contribution, the same in every epoch.
     pub(super) fn mu(&self) -> f64 {
         self.epochs.mu
     }

@@ -21,7 +21,7 @@ use crate::{Error, Result};
 /// Buffers of the default mechanism.
 pub(super) const DEFAULT_BUFFERS: usize = 8;
 
-/// What a factorisation says about itself; nothing here depends on data.
+/// Properties of a factorisation; none depends on data.
 pub trait Factorization {
     /// How many steps the factorisation was built for.
     fn steps(&self) -> u64;
@@ -38,7 +38,7 @@ pub trait Factorization {
     /// How much rounding can add to the difference of two streams in one entry of y; 0 when C is integral.
     fn rounding(&self) -> f64;
 
-    /// `max ||C e_t||`: what one contribution costs.
+    /// `max ||C e_t||`: the mu of one contribution, per unit of `Delta / sigma`.
     fn column_norm(&self) -> f64 {
         self.person_norm(1)
     }
@@ -60,10 +60,10 @@ pub trait Factorization {
 pub enum Mechanism {
     /// Binary tree: every prefix is a sum of at most `log2 n + 1` noisy nodes.
     Tree {
-        /// Levels to pay for; `None` for those that can complete within the horizon.
+        /// Levels that the calibration counts; `None` for those that can complete within the horizon.
         levels: Option<u32>,
     },
-    /// Binary tree whose nodes are averaged with their children's: less noise, same privacy.
+    /// Binary tree whose nodes are averaged with the sums of their children: less noise at the same privacy.
     Honaker,
     /// Square-root Toeplitz: near-optimal, memory and time per step linear in the step.
     SquareRootToeplitz,
@@ -119,7 +119,7 @@ impl Mechanism {
         let instead = match self {
             Mechanism::SquareRootToeplitz => "use BLT, which needs constant memory",
             Mechanism::Blt { .. } => "release less often",
-            _ => "no stream is that long",
+            _ => "give a smaller number",
         };
         format!("this mechanism takes {} releases at most: {instead}", self.longest())
     }
@@ -139,7 +139,7 @@ pub(super) enum Factor {
 }
 
 impl Factor {
-    /// The properties they share.
+    /// The properties that all factorisations share.
     pub(super) fn as_dyn(&self) -> &dyn Factorization {
         match self {
             Factor::Tree(factor) => factor,
@@ -162,7 +162,7 @@ impl Factor {
 /// Draws the noise of one coordinate.
 pub(super) type Draw<'a> = &'a mut dyn FnMut(usize) -> i64;
 
-/// A factorisation at work on a stream.
+/// The running state of a factorisation on a stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Running {
     Tree(TreeSums),

@@ -3,10 +3,9 @@
 //! A value carries [`FRACTION_BITS`] bits behind the point in an `i128`; a coefficient in [0, 1) is a
 //! `u64` over 2^64. Both are exact: the factor C of a mechanism is *defined* by these coefficients.
 //!
-//! **Rounding.** Let `f(x)` be an exact entry of `Cx` and `e(x)` in `[0, E)` what the floors below have
-//! taken from it. The mechanism adds noise to `round(f(x) - e(x)) = f(x) - e(x) + rho(x)` with `|rho| <=
-//! 1/2`, so for two streams the noiseless entries differ from `f(x) - f(x')` by at most `1 + E`. Over N
-//! noisy entries the l2 distance grows by at most `(1 + E) sqrt N`, which calibration adds to mu.
+//! **Rounding.** Let `f(x)` be an exact entry of `Cx` and `e(x)` in `[0, E)` the total removed from it by rounding down. The mechanism adds
+//! noise to `round(f(x) - e(x)) = f(x) - e(x) + rho(x)` with `|rho| <= 1/2`, so for two streams the noiseless entries differ from `f(x) -
+//! f(x')` by at most `1 + E`. Over N noisy entries the l2 distance grows by at most `(1 + E) sqrt N`, which calibration adds to mu.
 
 /// Bits behind the point.
 const FRACTION_BITS: u32 = 40;
@@ -28,7 +27,7 @@ pub(super) fn round(value: i128) -> i128 {
 pub(super) fn scale(value: i128, coefficient: u64) -> i128 {
     let coefficient = i128::from(coefficient);
     let (high, low) = (value >> 64, value & i128::from(u64::MAX));
-    // low * coefficient < 2^128 does not fit a signed word, an unsigned one it does.
+    // low * coefficient < 2^128 fits an unsigned word but not a signed one.
     high * coefficient + ((low as u128 * coefficient as u128) >> 64) as i128
 }
 

@@ -1,4 +1,4 @@
-//! Honaker's estimator: the binary tree's nodes, each averaged with what its children say.
+//! Honaker's estimator: the nodes of the binary tree, each averaged with the sum of its children.
 //!
 //! A node at height h is observed twice: by its own noise (variance 1) and by the sum of its children's
 //! estimates (variance `2 v_{h-1}`). Weighting by inverse variances,
@@ -59,7 +59,7 @@ impl Factorization for Honaker {
     }
 }
 
-/// Honaker's tree at work: per level the node that the current prefix uses, exact and estimated.
+/// The running state of Honaker's tree: per level the node that the current prefix uses, exact and estimated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct HonakerSums {
     tree: Honaker,
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn prefix_deviation_is_what_noise_does() {
+    fn prefix_deviation_agrees_with_simulated_noise() {
         check_deviation(Mechanism::Honaker, Mechanism::Tree { levels: None });
     }
 

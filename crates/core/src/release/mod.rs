@@ -5,19 +5,19 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `domain` | what a person contributes, and the sensitivity of each kind, proven |
+//! | `domain` | the kinds of contribution, with proofs of their sensitivity |
 //! | `clip` | numbers to integers that provably keep their bound |
-//! | `calibration` | how much noise buys which mu, rounding included |
-//! | `schedule` | when to release |
-//! | `factorization` | what every mechanism says about itself |
+//! | `calibration` | the noise for a given mu, rounding included |
+//! | `schedule` | the rounds of the releases |
+//! | `factorization` | properties and state that all mechanisms share |
 //! | `tree`, `honaker` | binary trees: whole numbers, logarithmically many nodes |
 //! | `wishart` | a binary tree with positive semidefinite noise, as published |
 //! | `toeplitz` | the square root of A: near-optimal, linear memory |
 //! | `blt`, `blt_design` | buffered linear Toeplitz: as good in constant memory; the default |
 //! | `doubling` | an unknown horizon |
 //! | `forgetting` | sums that forget by half-lives: no horizon, one calibration |
-//! | `params`, `stream`, `released` | the front: parameters, the running sum, what leaves it |
-//! | `table` | all of them at equal privacy |
+//! | `params`, `stream`, `released` | the parameters, the running sum, its releases |
+//! | `table` | comparison of all mechanisms at equal privacy |
 //! | `single` | one noisy contribution: what a local randomiser sends |
 //!
 //! Start at [`PrivateSumParams`] and [`PrivateSum`].

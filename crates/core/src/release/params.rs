@@ -1,4 +1,4 @@
-//! What a private running sum is built from, and the check that turns it into a plan.
+//! The parameters of a private running sum, and the check that turns them into a plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,8 +47,8 @@ const UNKNOWN_DRAWS: u64 = 1 << 42;
 pub struct PrivateSumParams {
     /// What a person contributes.
     pub domain: Domain,
-    /// Rounds the stream may last; `None` runs on in doubling epochs, with 30 to 50 % more noise. Sums that forget need none: without it
-    /// they run for 2^32 releases, and with it they have the same noise.
+    /// Rounds the stream may last; `None` for an unknown horizon: epochs of doubling length, with 30 to 50 % more noise. Sums that forget need
+    /// none: without it they run for 2^32 releases, and with it they have the same noise.
     pub horizon: Option<u64>,
     /// How noise is correlated over time.
     #[serde(default)]
@@ -110,7 +110,7 @@ impl PrivateSumParams {
         self.forget.map_or(Ok(1.0), |forget| Ok(half_life(forget)?.kept_after(1)))
     }
 
-    /// Builds and calibrates the mechanism, or says which parameter stands in the way.
+    /// Builds and calibrates the mechanism, or returns an error that names the parameter to change.
     pub fn check(&self) -> Result<PrivateSumPlan> {
         self.domain.check()?;
         self.schedule.check()?;
@@ -173,13 +173,13 @@ impl PrivateSumParams {
             let (epsilon, delta) = level_budget(node_epsilon, node_delta, contributions)?;
             let price = Price::Nodes { epsilon, delta, levels: tree.levels() };
             let clipper = *sums.clipper();
-            fits(&clipper, "horizon", horizon)?;
+            self.check_size(&clipper, horizon)?;
             return Ok(self.plan(horizon, clipper, price, Engine::Wishart(Box::new(sums))));
         }
         self.factorized(horizon, horizon, self.mechanism.build(steps)?, contributions)
     }
 
-    /// The stream by this factorisation, of whose contributions so many are summed at full weight at most.
+    /// The stream by this factorisation, whose sums hold at most `summed` contributions at full weight.
     fn factorized(
         &self,
         horizon: u64,
@@ -187,7 +187,7 @@ impl PrivateSumParams {
         factor: Factor,
         contributions: u64,
     ) -> Result<Plan> {
-        // Between two releases contributions share a column: then they simply add up.
+        // Contributions between the same two releases share a column, so their norms add up.
         let norm = if self.schedule.batches() {
             contributions as f64 * factor.as_dyn().column_norm()
         } else {
@@ -225,14 +225,31 @@ impl PrivateSumParams {
             Amount::Pure(_) | Amount::Scale(_) => {
                 let units =
                     self.absolute_distance(factor.as_dyn())? * power_of_two(clipper.exponents()[0]);
-                // The margin covers floating point in the norms; the conversion saturates, and so much is no promise.
+                // The margin covers floating point in the norms; the conversion saturates, and a saturated value promises nothing.
                 let sensitivity = (units * (1.0 + 1e-9)).ceil() as u64;
                 Price::Laplace { sensitivity, scale: noise.smallest() }
             }
         };
-        fits(&clipper, if self.forget.is_some() { "forget" } else { "horizon" }, summed)?;
+        self.check_size(&clipper, summed)?;
         let running = factor.start(self.domain.coordinates());
         Ok(self.plan(horizon, clipper, price, Engine::Known { running, noise }))
+    }
+
+    /// Refuses sums of more contributions than 128 bits hold.
+    fn check_size(&self, clipper: &Clipper, summed: u64) -> Result<()> {
+        let most = longest(clipper);
+        if summed > most {
+            let field = if self.forget.is_some() { "forget" } else { "horizon" };
+            let remedy = format!("128-bit sums hold {most} rounds of this size");
+            return Err(Error::invalid(field, summed, remedy));
+        }
+        if self.schedule == Schedule::Clock && most < MOST_BY_THE_CLOCK {
+            let remedy = format!(
+                "128-bit sums would hold {most} contributions of this size: ask for more noise"
+            );
+            return Err(Error::invalid("schedule", "clock", remedy));
+        }
+        Ok(())
     }
 
     fn plan(&self, horizon: u64, clipper: Clipper, price: Price, engine: Engine) -> Plan {
@@ -251,7 +268,8 @@ impl PrivateSumParams {
             return Err(Error::invalid("calibration", "pure", remedy));
         };
         if !matches!(self.mechanism, Mechanism::Tree { .. } | Mechanism::Honaker) {
-            let remedy = "Laplace noise is for trees: a dense C is too long in l1";
+            let remedy =
+                "Laplace noise is for trees: the columns of a dense C have a large l1 norm";
             return Err(Error::invalid("mechanism", format!("{:?}", self.mechanism), remedy));
         }
         // A column of a tree's C holds a 1 for each level.
@@ -262,7 +280,7 @@ impl PrivateSumParams {
 
     fn check_unknown(&self) -> Result<Plan> {
         if self.schedule == Schedule::Clock {
-            let remedy = "a clock's ticks are counted: give how many there will be at most";
+            let remedy = "a release by the clock needs a horizon: give the largest number of ticks";
             return Err(Error::invalid("horizon", "unknown", remedy));
         }
         let coordinates = self.domain.coordinates() as f64;
@@ -289,20 +307,14 @@ impl PrivateSumParams {
     }
 }
 
-/// Refuses sums of more rounds than 128 bits hold.
-fn fits(clipper: &Clipper, field: &'static str, rounds: u64) -> Result<()> {
-    let most = longest(clipper);
-    if rounds <= most {
-        return Ok(());
-    }
-    let remedy = format!("128-bit sums hold {most} rounds of this size");
-    Err(Error::invalid(field, rounds, remedy))
-}
+/// Contributions that a stream by the clock has room for at least, since nobody counts them: a month of the fastest service. With the noise of
+/// epsilon = 1 there is room for 2^43.
+const MOST_BY_THE_CLOCK: u64 = 1 << 36;
 
 /// Rounds whose sums fit 128 bits, fraction included.
 fn longest(clipper: &Clipper) -> u64 {
     // The conversion saturates.
-    (HEADROOM_BITS - clipper.entry_bits()).exp2() as u64
+    libm::exp2(HEADROOM_BITS - clipper.entry_bits()) as u64
 }
 
 /// Parameters that have been checked, with the calibrated mechanism.
@@ -315,17 +327,17 @@ impl PrivateSumPlan {
         PrivateSum::start(self.0, noise)
     }
 
-    /// What the whole stream will have told about one person.
+    /// The event of the whole stream for one person.
     pub fn event(&self) -> Event {
         self.0.promise.after(0)
     }
 
-    /// What may be promised of the whole stream, at this delta.
+    /// The guarantee of the whole stream, at this delta.
     pub fn guarantee(&self, delta: f64) -> Result<Guarantee> {
         self.0.promise.guarantee(0, delta, self.0.people())
     }
 
-    /// What turns numbers into contributions to this stream.
+    /// The clipper that turns numbers into contributions to this stream.
     pub fn clipper(&self) -> &Clipper {
         &self.0.clipper
     }
@@ -340,7 +352,7 @@ impl PrivateSumPlan {
     }
 }
 
-/// What a stream carries; only a saved stream is ever deserialised into one.
+/// The part of a plan that a stream keeps and saves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub(super) schedule: Schedule,
@@ -352,10 +364,11 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// How many people there are at most, for all that is known: one a round, or at least one.
+    /// The number of people for the warning about delta: one a round with a known horizon; 1, which gives no warning, if their number is
+    /// unknown.
     pub(super) fn people(&self) -> u64 {
         match self.engine {
-            // A tick has any number of people.
+            // A tick may have any number of people.
             _ if self.promise.by_the_clock => 1,
             Engine::Known { running: Running::Blt(ref sums), .. } if sums.factor().forgets() => 1,
             Engine::Known { .. } | Engine::Wishart(_) => self.horizon,
@@ -364,12 +377,12 @@ impl Plan {
     }
 }
 
-/// What the stream costs one person, and how often that person takes part.
+/// The cost of the stream for one person, and how often that person takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Promise {
     price: Price,
     contributions_per_person: u64,
-    /// Visits may be replaced by others at other ticks, or by none.
+    /// Whether neighbours may also differ in the ticks and the number of a person's visits.
     by_the_clock: bool,
 }
 
@@ -385,7 +398,7 @@ enum Price {
 }
 
 impl Promise {
-    /// What may be promised after so many replays.
+    /// The guarantee after this number of replays.
     pub(super) fn guarantee(&self, replays: u64, delta: f64, people: u64) -> Result<Guarantee> {
         let guarantee = Guarantee::of(&self.after(replays), TrustModel::Joint, delta)?
             .with_unit(Unit::Person { at_most: self.contributions_per_person })
@@ -393,7 +406,7 @@ impl Promise {
             .with_condition("saved states resumed with the true number of releases made, by one process at a time");
         let guarantee = match self.by_the_clock {
             true => guarantee.with_condition(format!(
-                "a person's at most {} visits may be replaced by any others, at any times, or by none; when the clock ticks depends on nobody's data",
+                "a person's at most {} visits may be replaced by any others, at any times, or by none; the times of the ticks do not depend on the data",
                 self.contributions_per_person
             )),
             false => guarantee,
@@ -411,7 +424,7 @@ impl Promise {
         })
     }
 
-    /// The event after so many replays: each repeats at most every release, with noise of its own.
+    /// The event after this number of replays: each repeats at most every release, with independent noise.
     pub(crate) fn after(&self, replays: u64) -> Event {
         match self.price {
             Price::Gaussian { mu, sigma, coordinates } => {

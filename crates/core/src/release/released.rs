@@ -1,4 +1,4 @@
-//! What leaves a stream: the only numbers a learner ever sees.
+//! A release of a stream: the only numbers that a learner sees.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::{
     noise::Noise,
 };
 
-/// A private estimate of a running sum. Only a stream makes one, or a simulation that says so.
+/// A private estimate of a running sum. Made by a stream, or by [`Release::simulated`] in a simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Release {
     domain: Domain,
@@ -30,9 +30,9 @@ impl Release {
         Release { domain, round, index, sums, deviations }
     }
 
-    /// What a simulation pretends was released: exact sums plus noise that it drew itself.
+    /// A release for simulations, from exact sums plus noise that the simulation drew itself.
     ///
-    /// Only for a source of noise that protects nobody; with another one this does not compile.
+    /// Compiles only for simulation noise ([`Noise::PROTECTS_PEOPLE`] is false).
     pub fn simulated<N: Noise>(
         domain: Domain,
         round: u64,
@@ -47,7 +47,7 @@ impl Release {
         Ok(Release { domain, round, index, sums, deviations })
     }
 
-    /// Refuses a release that was read and could not have been made.
+    /// Refuses a deserialised release that no stream could have made.
     pub(crate) fn check(&self) -> Result<()> {
         self.domain.check()?;
         finite_vector("released sums", &self.sums, self.domain.coordinates())?;
@@ -55,7 +55,7 @@ impl Release {
         self.deviations.iter().try_for_each(|d| not_negative("released deviations", *d).map(drop))
     }
 
-    /// The same sums under another number.
+    /// The same sums with another release number.
     pub(crate) fn numbered(&self, index: u64) -> Release {
         Release { index, ..self.clone() }
     }
@@ -66,21 +66,21 @@ impl Release {
         Release { sums: times(&self.sums), deviations: times(&self.deviations), ..self.clone() }
     }
 
-    /// Both sums as one, under this number. The noises are independent, so variances add.
+    /// The sum of two releases, with this release number. The noises are independent, so variances add.
     pub(crate) fn plus(&self, other: &Release, index: u64) -> Release {
         let sums = self.sums.iter().zip(&other.sums).map(|(a, b)| a + b).collect();
         let deviations = self.deviations.iter().zip(&other.deviations);
-        let deviations = deviations.map(|(a, b)| a.hypot(*b)).collect();
+        let deviations = deviations.map(|(a, b)| libm::hypot(*a, *b)).collect();
         let round = self.round.saturating_add(other.round);
         Release { domain: self.domain, round, index, sums, deviations }
     }
 
-    /// What was summed.
+    /// The domain of the contributions.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }
 
-    /// How many contributions are in the sum, those that it has nearly forgotten included; by the clock, how many ticks.
+    /// How many contributions are in the sum, those of little weight included where it forgets; by the clock, its tick.
     pub fn round(&self) -> u64 {
         self.round
     }

@@ -1,4 +1,4 @@
-//! When to release: round numbers fixed before any data is seen.
+//! The schedule of releases: round numbers fixed before any data are seen.
 //!
 //! ```text
 //! t_1 = first,   t_{i+1} = t_i + min(max(least, floor(rate t_i)), most)
@@ -10,10 +10,10 @@
 //!
 //! **Guarantee.** The times depend on the parameters only, so they reveal nothing.
 //!
-//! **By the clock.** [`Schedule::Clock`] counts no contributions: one step a tick of the caller's clock, empty ticks included, and the horizon
-//! counts ticks. Were steps counted in contributions, taking one person's contribution away would move every later person across a release.
-//! With ticks, neighbours may be as strong as people expect: *a person's at most k visits replaced by any others, at any ticks, or by
-//! none*, and nothing else moves.
+//! **By the clock.** [`Schedule::Clock`] counts no contributions: there is one step per tick of the caller's clock, empty ticks included,
+//! and the horizon counts ticks. If steps were counted in contributions, removing one person's contribution would shift every later
+//! contribution, some of them across a release. With ticks, neighbours may differ in more than values: *a person's at most k visits are
+//! replaced by any others, at any ticks, or by none*, and other people's contributions stay where they are.
 //!
 //! **Lemma.** For columns `c_i, c_j` of a factor C with entries of 0 or more, contributions v, v' of a domain with sensitivity Delta, or zero:
 //! `||c_i v - c_j v'|| <= max ||c|| Delta`. So a person costs `k max ||c|| Delta`, as when visits fall between the same two releases (the norm
@@ -24,7 +24,7 @@
 //! `0 <= <c_i, c_j> <= |c|^2`, where |c| is the largest norm:
 //! `||c_i v - c_j v'||^2 = |c_i|^2 |v|^2 + |c_j|^2 |v'|^2 - 2 <c_i, c_j> <v, v'> <= |c|^2 (1 + 2r) + |c|^2 r^2 = |c|^2 (1 + r)^2`, and beyond
 //! r = 1 `|c|^2 (1 + 2r + 2r - 1) = 4 r |c|^2`: Delta squared in both cases. A symmetric domain has `|v|^2 <= 1/2` and `<v, v'> >= 0`, which gives
-//! `|c|^2`; a vector has `|v| <= 1` and `-<v, v'> <= 1`, which gives `4 |c|^2`. With v' = 0 the first term alone is left. Pair a person's
+//! `|c|^2`; a vector has `|v| <= 1` and `-<v, v'> <= 1`, which gives `4 |c|^2`. With v' = 0 only the first term remains. Pair a person's
 //! visits with those that replace them, pad with zeros, and add up. QED
 
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ pub enum Schedule {
         /// Longest gap.
         most: u64,
     },
-    /// Gaps grow in proportion to the round, without end.
+    /// Gaps grow in proportion to the round, without a cap.
     Geometric {
         /// Round of the first release.
         first: u64,
@@ -66,7 +66,7 @@ pub enum Schedule {
     },
 }
 
-/// The one form of all schedules: gaps of about `rate` times the round.
+/// The common form of all schedules: gaps of about `rate` times the round.
 struct Gaps {
     first: u64,
     least: u64,
@@ -86,14 +86,15 @@ impl Schedule {
         Schedule::CappedGeometric { first: gap, least: gap, rate: 0.0, most: gap }
     }
 
-    /// The default for sums that forget with this half-life, in rounds: 64 releases in a half-life, and no gap above 1024.
+    /// The default for sums that forget with this half-life, in rounds: 64 releases in a half-life, and no gap above 64, so that the first
+    /// release is as early as that of the default schedule however long the half-life is.
     ///
     /// ```
     /// use reticent::release::Schedule;
-    /// assert_eq!(Schedule::for_half_life(5000.0), Schedule::constant(78));
+    /// assert_eq!(Schedule::for_half_life(640.0), Schedule::constant(10));
     /// ```
     pub fn for_half_life(half_life: f64) -> Self {
-        Schedule::constant(((half_life / 64.0) as u64).clamp(1, 1024))
+        Schedule::constant(((half_life / 64.0) as u64).clamp(1, 64))
     }
 
     /// The gap between two releases, if it is always the same.
@@ -151,14 +152,14 @@ impl Schedule {
 
     /// How many releases happen in rounds 1 to `horizon`.
     ///
-    /// Runs of equal gaps are counted at once: about `1/rate` operations whatever the horizon.
+    /// Runs of equal gaps are counted at once: about `1/rate` operations for any horizon.
     pub fn releases(&self, horizon: u64) -> u64 {
         let Gaps { first, rate, most, .. } = self.gaps();
         let (mut round, mut count) = (first, 0);
         while round <= horizon {
             let gap = self.next(round) - round;
             if gap == 0 {
-                return count + 1; // `round` is the last number there is
+                return count + 1; // `round` is the largest u64
             }
             // The gap is the same up to the round where rate * round reaches the next whole number.
             let change = if gap >= most || rate == 0.0 {
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(late.times().take(3).collect::<Vec<_>>(), [500, 550, 600]);
         assert_eq!(Schedule::constant(7).times().take(3).collect::<Vec<_>>(), [7, 14, 21]);
         assert_eq!(Schedule::for_half_life(0.5), Schedule::constant(1));
-        assert_eq!(Schedule::for_half_life(1e9), Schedule::constant(1024));
+        assert_eq!(Schedule::for_half_life(1e9), Schedule::constant(64));
     }
 
     #[test]

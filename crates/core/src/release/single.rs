@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A report is whole grid units below 2^53 whatever was clipped and drawn (`Clipper::for_reports`), so a double carries it exactly, sums of
-//! reports can be taken in integers, and no reader has an honest report to refuse.
+//! reports can be taken in integers, and a receiver never has to refuse an honest report for its size.
 //!
 //! `sensitivity` is the largest distance of two contributions, each coordinate in units of its ratio. The clipped integers
 //! are those of a person of the domain (`clip`), so quantisation adds nothing to it; every sigma is rounded up.
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{Error, Result, noise::Noise, privacy::Event};
 
-/// The least sigma in grid units: finer than any noise that a sum or a composition of reports could tell from the real line.
+/// The least sigma in grid units: so fine that neither sums nor compositions of reports differ measurably from continuous noise.
 const LEAST_UNITS: f64 = 1024.0;
 
 /// A calibrated Gaussian mechanism for one contribution.
@@ -92,21 +92,22 @@ impl SingleRelease {
             .collect()
     }
 
-    /// What one report tells the accountant.
+    /// The event of one report, for the accountant.
     pub(crate) fn event(&self) -> Event {
         let coordinates = self.clipper.domain().coordinates() as f64;
         Event::GridGaussian { mu: self.mu, sigma: self.noise.smallest(), coordinates }
     }
 
-    /// What `reports` reports of one person tell that are seen only in sums of `people` reports, all of them in one at worst.
+    /// The event of `reports` reports of one person that are seen only in sums of `people` reports; the worst case is all of them in one
+    /// sum.
     pub(crate) fn summed_event(&self, reports: u64, people: u64) -> Event {
-        // Spread over batches there are as many sums, each with its own draws.
+        // If they are spread over batches, there are `reports` sums with independent draws.
         let coordinates = self.clipper.domain().coordinates() as f64 * reports as f64;
         let mu = self.mu * reports as f64;
         Event::GridSum { mu, sigma: self.noise.smallest(), coordinates, people }
     }
 
-    /// A report takes any one value with a chance of at most 2^-bits: a discrete Gaussian does with at most `1/sigma`.
+    /// No value of a report has a probability above 2^-bits: each coordinate takes any value with probability at most `1/sigma`.
     pub(crate) fn entropy_bits(&self) -> f64 {
         self.noise.entropy_bits()
     }

@@ -1,4 +1,4 @@
-//! A private running sum: contributions in, releases out.
+//! A private running sum: takes contributions, returns releases.
 //!
 //! ```text
 //! numbers -> clip -> Contribution -> absorb -> (when the schedule says so) Release
@@ -7,13 +7,13 @@
 //! **Guarantee.** Everything released over the whole horizon, to an adversary who chooses later contributions
 //! after seeing earlier releases, is [`PrivateSum::event`] for one person's replaced data.
 //!
-//! **Rollback.** No key is saved, and every release is drawn under a new key of the system, so that no noise is ever added twice. But what
-//! was released before a state was restored from an older copy tells of the same people once more. So `resume` is told how many
-//! releases have left and refuses an older state; `resume_charged` accepts it, with a larger mu.
-//! *Proof of the charge.* Releases up to the saved state are the same numbers in every replay. After it, each
-//! replay draws independently of the others, and one person moves its values by at most a full `||C Delta||`
-//! in units of the noise. The squares of 1 + replays independent parts add up: `mu sqrt(1 + replays)`. Under Wishart noise
-//! each replay is one more tree, of whose nodes that person touches one a level: the events of all of them compose.
+//! **Rollback.** No key is saved, and every release is drawn under a new key of the system, so that no noise is ever added twice. But a
+//! stream restored from an older copy releases sums about the same people a second time. So the caller tells `resume` how many releases
+//! have been made, and `resume` refuses an older state; `resume_charged` accepts it, with a larger mu. *Proof of the charge.* Releases up
+//! to the saved state are the same numbers in every replay. After it, each replay draws independently of the others, and one person moves
+//! its values by at most a full `||C Delta||` in units of the noise. The squares of 1 + replays independent parts add up: `mu sqrt(1 +
+//! replays)`. Under Wishart noise each replay is one more tree, of whose nodes that person touches one a level: the events of all of them
+//! compose.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -29,7 +29,8 @@ use crate::{
     wire,
 };
 
-/// The name under which a state is saved holds that of its noise, so that simulation noise cannot be resumed as secure.
+/// The kind of a saved state contains the name of its noise source, so that a stream on simulation noise cannot be resumed as one on secure
+/// noise.
 fn kind<N: Noise>() -> String {
     format!("private sum on {} 1", N::NAME)
 }
@@ -60,7 +61,7 @@ pub struct PrivateSum<N> {
     state: State<N>,
 }
 
-/// Prints no sums: a log line must not undo the noise.
+/// Prints no sums, because exact sums in a log would bypass the noise.
 impl<N> std::fmt::Debug for PrivateSum<N> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
@@ -71,7 +72,7 @@ impl<N> std::fmt::Debug for PrivateSum<N> {
     }
 }
 
-/// All there is to save. Private, so that a stream only comes back through `resume`.
+/// Everything that is saved. Private, so that a stream is restored only through `resume`.
 #[derive(Serialize, Deserialize)]
 struct State<N> {
     plan: Plan,
@@ -81,7 +82,7 @@ struct State<N> {
     step: u64,
     /// Round of the next release.
     next: u64,
-    /// Releases that have left, those of abandoned branches included.
+    /// Releases made, those of abandoned branches included.
     released: u64,
     replays: u64,
     /// Exact sum since the last release.
@@ -98,14 +99,14 @@ impl<N: Noise> PrivateSum<N> {
         }
     }
 
-    /// Adds one contribution, and releases the sum if the schedule says so; by the clock at the next [`PrivateSum::tick`]. An error
-    /// changes nothing.
+    /// Adds one contribution, and releases the sum if the schedule says so. With [`Schedule::Clock`] the release is made by the next
+    /// [`PrivateSum::tick`]. An error changes nothing.
     pub fn absorb(&mut self, contribution: &Contribution) -> Result<Option<Release>> {
         self.absorb_with(contribution.clipper(), 1, |sums| contribution.add_to(sums))
     }
 
     /// Adds many contributions, up to the next release and not beyond it ([`PrivateSum::until_release`]): the same numbers as if they
-    /// had come one by one. They are then taken out of `sums`, so that nobody is counted twice. An error changes nothing.
+    /// had come one by one. `sums` is then emptied, so that no contribution is counted twice. An error changes nothing.
     pub fn absorb_sums(&mut self, sums: &mut ContributionSums) -> Result<Option<Release>> {
         let count = sums.count();
         if count == 0 {
@@ -116,9 +117,10 @@ impl<N: Noise> PrivateSum<N> {
         Ok(release)
     }
 
-    /// Adds what a simulation says that `count` people contribute, in the units of the data: the upper triangle by rows, then the vector.
+    /// Adds the contributions of `count` people that a simulation summed itself, in the units of the data: the upper triangle by rows, then
+    /// the vector.
     ///
-    /// Only on a source of noise that protects nobody; with another one this does not compile.
+    /// Compiles only for simulation noise ([`Noise::PROTECTS_PEOPLE`] is false).
     pub fn absorb_simulated(&mut self, sums: &[f64], count: u64) -> Result<Option<Release>> {
         const { assert!(!N::PROTECTS_PEOPLE, "people's contributions are clipped one by one") };
         let mut sums = ContributionSums::simulated(self.state.plan.clipper, sums, count)?;
@@ -147,13 +149,13 @@ impl<N: Noise> PrivateSum<N> {
         let due = round == state.next;
         let exhausted = state.step == state.plan.engine.capacity();
         if round > state.plan.horizon || (round >= state.next && exhausted) {
-            // The last round taken was the last one there is.
+            // The horizon has been reached.
             return Err(Error::HorizonExceeded { round, horizon: state.round });
         }
         if round > state.next {
             let most = state.next - state.round;
             let remedy =
-                format!("the next release comes after {most}: give at most so many at once");
+                format!("the next release comes after {most}: give at most that many at once");
             return Err(Error::invalid("contributions", count, remedy));
         }
         if !due {
@@ -166,10 +168,10 @@ impl<N: Noise> PrivateSum<N> {
         self.step(&entries, round).map(Some)
     }
 
-    /// A tick of the caller's clock: adds these contributions to those absorbed since the last one, none if there are none, and releases the
-    /// sum. They are then taken out of `sums`, which is empty for the next tick. An error changes nothing.
+    /// A tick of the caller's clock: adds these contributions (possibly none) to those absorbed since the last tick, and releases the sum.
+    /// `sums` is then emptied. An error changes nothing.
     ///
-    /// Times, the number of releases and [`Release::round`], which counts ticks, say nothing of how many contributions there were.
+    /// Times, the number of releases and [`Release::round`], which counts ticks, do not depend on how many contributions there were.
     ///
     /// ```
     /// use reticent::{noise::SecureNoise, release::{Calibration, Domain, ContributionSums, PrivateSumParams, Schedule}};
@@ -192,7 +194,7 @@ impl<N: Noise> PrivateSum<N> {
         let State { plan, round, .. } = &self.state;
         if plan.schedule != Schedule::Clock {
             let remedy =
-                "this stream counts contributions: give them to `absorb`, or take Schedule::Clock";
+                "this stream counts contributions: call `absorb`, or build it with Schedule::Clock";
             return Err(Error::invalid("schedule", format!("{:?}", plan.schedule), remedy));
         }
         let round = round + 1;
@@ -214,7 +216,7 @@ impl<N: Noise> PrivateSum<N> {
         Err(Error::invalid("contribution", "another stream's", remedy))
     }
 
-    /// Releases the sum at `round`; `entries` is what came since the last release.
+    /// Releases the sum at `round`; `entries` is the sum of the contributions since the last release.
     fn step(&mut self, entries: &[i128], round: u64) -> Result<Release> {
         let state = &mut self.state;
         let step = state.step + 1;
@@ -231,15 +233,15 @@ impl<N: Noise> PrivateSum<N> {
         Ok(Release::new(domain, round, step, sums, deviations))
     }
 
-    /// How many contributions there are up to the next release, that of the last one included; `None` if no number of them brings one.
+    /// How many more contributions trigger the next release; `None` if no number of them does.
     pub fn until_release(&self) -> Option<u64> {
         let State { next, round, plan, .. } = &self.state;
         let counted = plan.schedule != Schedule::Clock;
         (counted && !self.is_exhausted() && *next <= plan.horizon).then(|| next - round)
     }
 
-    /// Forgets all contributions and begins a stream by this plan, on the same source of noise. Releases and replays are counted on,
-    /// so that `resume` notices a state from before.
+    /// Forgets all contributions and starts a new stream with this plan, on the same source of noise. The counts of releases and replays
+    /// continue, so that `resume` detects an older state.
     pub(crate) fn restart(&mut self, plan: PrivateSumPlan) {
         let plan = plan.into_inner();
         let state = &mut self.state;
@@ -258,23 +260,23 @@ impl<N: Noise> PrivateSum<N> {
         self.state.plan.clipper.clip_with_reward(features, reward)
     }
 
-    /// What turns numbers into contributions to this stream, to hand to whoever holds the numbers.
+    /// The clipper that turns numbers into contributions to this stream, for code that clips elsewhere.
     pub fn clipper(&self) -> &Clipper {
         &self.state.plan.clipper
     }
 
-    /// The generator, for a learner's public randomness: one source, one saved state.
+    /// The generator, from which a learner also draws its public randomness, so that one state is saved.
     pub(crate) fn source(&mut self) -> &mut N {
         &mut self.state.noise
     }
 
-    /// Gives the generator back when the stream is over.
+    /// Returns the generator when the stream is over.
     pub(crate) fn into_source(self) -> N {
         self.state.noise
     }
 
-    /// From here on this state is one of several that go on from the same releases, as after a fork of the process: one more replay is
-    /// charged, by the proof above, and simulation noise moves to another stream. `replays` branches were counted before.
+    /// Marks this state as one of several that continue from the same releases, as after a fork of the process: one more replay is charged,
+    /// by the proof above, and simulation noise moves to another stream. `replays` is the number of branches counted before.
     pub fn branch(&mut self) -> Result<()> {
         self.state.noise.refresh()?;
         self.state.replays = self.state.replays.saturating_add(1);
@@ -286,7 +288,7 @@ impl<N: Noise> PrivateSum<N> {
         self.state.round
     }
 
-    /// Releases that have left so far, those before a charged replay included: what `resume` asks for.
+    /// The number of releases made so far, those before a charged replay included. `resume` needs this number.
     pub fn releases(&self) -> u64 {
         self.state.released
     }
@@ -296,7 +298,7 @@ impl<N: Noise> PrivateSum<N> {
         self.state.round >= self.state.plan.horizon
     }
 
-    /// Whether no release will come any more, which may be some rounds before the horizon.
+    /// Whether no further release is scheduled, which may be some rounds before the horizon.
     pub fn is_exhausted(&self) -> bool {
         self.is_over() || self.state.step == self.state.plan.engine.capacity()
     }
@@ -306,17 +308,17 @@ impl<N: Noise> PrivateSum<N> {
         self.state.replays
     }
 
-    /// What the stream costs one person, replays aside.
+    /// The cost of the stream for one person, without replays.
     pub(crate) fn promise(&self) -> &Promise {
         &self.state.plan.promise
     }
 
-    /// What the stream will have told about one person when its horizon is reached.
+    /// The event of the whole stream for one person, up to its horizon.
     pub fn event(&self) -> Event {
         self.state.plan.promise.after(self.state.replays)
     }
 
-    /// What may be promised of the whole stream, at this delta; on simulation noise it says so.
+    /// The guarantee of the whole stream, at this delta; marked as simulated on simulation noise.
     pub fn guarantee(&self, delta: f64) -> Result<Guarantee> {
         let guarantee = {
             let State { plan, replays, .. } = &self.state;
@@ -345,21 +347,21 @@ impl<N: Noise + DeserializeOwned> State<N> {
         }
         Err(Error::CorruptState {
             size: bytes.len(),
-            reason: "its parts do not fit each other".into(),
+            reason: "its parts are inconsistent".into(),
             remedy: "restore another copy, or start a new stream with a new budget".into(),
         })
     }
 }
 
 impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
-    /// The whole state, people's data included: protect these bytes as the data itself. No key of the noise is in it.
+    /// The whole state, people's data included: protect these bytes like the data. They contain no key of the noise.
     pub fn save(&self) -> Vec<u8> {
         wire::save(&kind::<N>(), &self.state)
     }
 
-    /// Continues from saved bytes, on simulation noise bit for bit, if no release has left since they were saved.
+    /// Continues from saved bytes (on simulation noise bit for bit), if no release has been made since they were saved.
     ///
-    /// `releases_made` is the number of releases that have left so far, from the caller's own log.
+    /// `releases_made` is the number of releases made so far, from the caller's own log.
     pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
         let state = State::load(bytes)?;
         if state.released < releases_made {
@@ -368,10 +370,10 @@ impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
         Ok(PrivateSum { state })
     }
 
-    /// Continues from a state that is older than `releases_made`, and pays for the replay.
+    /// Continues from a state that is older than `releases_made`, and charges the replay to the guarantee.
     ///
     /// `charged_before` is how many replays this stream had been charged for before this call, from the caller's log
-    /// ([`PrivateSum::replays`] says it): the old bytes cannot know of those that came after them. A stale state is charged for one
+    /// (see [`PrivateSum::replays`]), because the old bytes do not contain later charges. A stale state is charged for one
     /// more; a state that is not stale is resumed as by [`PrivateSum::resume`] and adds nothing to the count.
     pub fn resume_charged(bytes: &[u8], releases_made: u64, charged_before: u64) -> Result<Self> {
         let mut state: State<N> = State::load(bytes)?;

@@ -1,4 +1,4 @@
-//! The price list: worst prefix deviation of every mechanism at equal exact privacy.
+//! Worst prefix deviation of every mechanism at equal exact privacy.
 //!
 //! In the units of Shariff and Sheffet: contributions `x x^T` with `|x|^2 <= 2`, so a weighted sensitivity
 //! of 2, released after each of n rounds. A factorisation costs `2 ||C||_col ||B||_row / mu`. Below all of
@@ -36,7 +36,7 @@ pub struct PrefixDeviations {
     pub doubling: f64,
     /// The default: BLT over the capped geometric schedule.
     pub capped: f64,
-    /// No factorisation that releases after every round does better.
+    /// Lower bound for every factorisation that releases after every round.
     pub lower_bound: f64,
 }
 
@@ -72,21 +72,21 @@ pub fn prefix_deviations(mu: f64, rounds: u64) -> Result<PrefixDeviations> {
     })
 }
 
-/// What the paper's own constants give: `4 sqrt(m) L^2 ln(4/delta) / epsilon` per node, m nodes in a prefix.
+/// The deviation with the paper's own constants: `4 sqrt(m) L^2 ln(4/delta) / epsilon` per node, m nodes in a prefix.
 pub fn paper_tree_deviation(epsilon: f64, delta: f64, rounds: u64) -> f64 {
     let levels = f64::from(paper_levels(rounds));
-    4.0 * levels * SENSITIVITY * (4.0 / delta).ln() / epsilon
+    4.0 * levels * SENSITIVITY * libm::log(4.0 / delta) / epsilon
 }
 
 /// Sum of the singular values `1 / (2 sin((2j - 1) pi / (4n + 2)))` of the n x n all-ones triangle.
 fn nuclear_norm(rounds: u64) -> f64 {
     let width = PI / (4.0 * rounds as f64 + 2.0);
-    let term = |j: f64| 0.5 / ((2.0 * j - 1.0) * width).sin();
+    let term = |j: f64| 0.5 / libm::sin((2.0 * j - 1.0) * width);
     let direct = rounds.min(100_000);
     let head: f64 = (1..=direct).map(|j| term(j as f64)).sum();
     // The rest is a midpoint rule of step 2 width for the integral of 1 / (2 sin), ln tan(x/2) / 2; at
     // these j its relative error is below 1e-11.
-    let integral = |j: f64| (0.5 * (2.0 * j) * width).tan().ln() / (4.0 * width);
+    let integral = |j: f64| libm::log(libm::tan(0.5 * (2.0 * j) * width)) / (4.0 * width);
     if direct == rounds { head } else { head + integral(rounds as f64) - integral(direct as f64) }
 }
 
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn rounds_out_of_range_are_refused() {
         assert!(prefix_deviations(0.0, 1000).is_err());
         assert!(prefix_deviations(1.0, 0).is_err());
     }

@@ -1,4 +1,4 @@
-//! Noise for this room's tests, and the two tests every factorisation must pass.
+//! Noise for the tests of this module, and the two tests that every factorisation must pass.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::{
     noise::{DiscreteGaussian, Noise},
 };
 
-/// No noise at all: what is left is arithmetic.
+/// A source without noise, to test the arithmetic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Silent;
 
@@ -58,8 +58,8 @@ impl Noise for Seeded {
     }
 }
 
-/// Without noise, every prefix is the exact prefix sum up to `tolerance` of post-processing, and noise is drawn
-/// as often as announced.
+/// Without noise, every prefix is the exact prefix sum up to `tolerance` of post-processing, and the number of noise draws is
+/// `Factorization::draws`.
 pub(super) fn check_exactness(mechanism: Mechanism, tolerance: f64) {
     for steps in [1_u64, 2, 3, 17, 300] {
         let factor = mechanism.build(steps).unwrap();
@@ -82,7 +82,7 @@ pub(super) fn check_exactness(mechanism: Mechanism, tolerance: f64) {
                 assert!((got - want as f64).abs() <= allowed, "{got} against {want} of {steps}");
             }
         }
-        // A draw more would be noise met twice.
+        // One more draw would mean that a node got noise twice.
         assert_eq!(f64::from(draws), 2.0 * factor.as_dyn().draws());
     }
 }
@@ -117,7 +117,7 @@ fn alarm(variances: &[f64], claim: &dyn Factorization) -> bool {
 }
 
 /// The noise of every prefix is as large as `prefix_deviation` says; one draw used for all steps, noise 5 %
-/// too small, and the claim of the `wrong` mechanism are found out.
+/// too small, and the deviations of the `wrong` mechanism are all detected.
 pub(super) fn check_deviation(mechanism: Mechanism, wrong: Mechanism) {
     let [factor, wrong] = [mechanism, wrong].map(|mechanism| mechanism.build(31).unwrap());
     check_factor_deviation(&factor, &wrong);
@@ -155,7 +155,7 @@ pub(super) fn columns(factor: &Factor, kept: f64, steps: usize, count: usize) ->
     (0..count).map(column).collect()
 }
 
-/// What the running code protects: the norms of C's columns.
+/// Checks `person_norm` against the columns of C that the running code has.
 pub(super) fn check_privacy(mechanism: Mechanism) {
     const STEPS: usize = 24;
     let factor = mechanism.build(STEPS as u64).unwrap();

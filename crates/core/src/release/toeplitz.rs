@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Column norm times last row norm is that sum itself, within an additive constant of the best
-//! factorisation. The price is memory: the whole stream is kept and each step costs its index.
+//! factorisation. Its disadvantage is memory and time: the whole stream is kept, and step t takes time proportional to t.
 //!
 //! **Several contributions.** The coefficients are nonnegative and nonincreasing, so the inner product of
 //! columns s < t, `sum_{j < n-t} c_j c_{j+t-s}`, grows when t falls and when t - s falls. The first k
@@ -29,7 +29,7 @@ use super::{
 #[serde(from = "u64", into = "u64")]
 pub struct Toeplitz {
     steps: u64,
-    /// `c_0, ..., c_{n-1}` as they define C: c_1 onwards are multiples of 2^-64.
+    /// `c_0, ..., c_{n-1}`, which define C; from c_1 on they are multiples of 2^-64.
     coefficients: Vec<f64>,
 }
 
@@ -68,7 +68,7 @@ pub fn square_root_product(steps: u64) -> f64 {
     }
     let n = steps as f64;
     // The first omitted term is of order n^-3.
-    (n.ln() + EULER + 4.0 * LN_2 - 1.0 / (4.0 * n) + 5.0 / (192.0 * n * n)) / PI
+    (libm::log(n) + EULER + 4.0 * LN_2 - 1.0 / (4.0 * n) + 5.0 / (192.0 * n * n)) / PI
 }
 
 impl Factorization for Toeplitz {
@@ -103,7 +103,7 @@ impl Factorization for Toeplitz {
     }
 }
 
-/// The factorisation at work: the stream so far, exact and noisy, per coordinate.
+/// The running state of the factorisation: the stream so far, exact and noisy, per coordinate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ToeplitzSums {
     toeplitz: Toeplitz,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn prefix_deviation_is_what_noise_does() {
+    fn prefix_deviation_agrees_with_simulated_noise() {
         check_deviation(Mechanism::SquareRootToeplitz, Mechanism::Blt { buffers: 1 });
     }
 
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn too_long_a_horizon_is_referred_to_blt() {
+    fn the_error_for_too_long_a_horizon_recommends_blt() {
         let error = Mechanism::SquareRootToeplitz.build((1 << 17) + 1).unwrap_err();
         assert!(error.to_string().contains("use BLT"), "{error}");
     }

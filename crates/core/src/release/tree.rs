@@ -12,7 +12,7 @@
 //! squared counts by filling nodes: `floor(k / 2^l) 4^l + (k mod 2^l)^2`. An aligned block of k steps does
 //! so on all levels at once; as not every node is drawn, this is an upper bound here and exact for Honaker's.
 //!
-//! **Noise** meets a node once, when the node completes; later prefixes reuse the noisy node. Of the nodes
+//! **Noise** is added to a node once, when the node completes; later prefixes reuse the noisy node. Of the nodes
 //! that complete at one step only the largest can serve a prefix, so only it is drawn.
 //!
 //! Reference: Chan, Shi, Song (2011); Dwork, Naor, Pitassi, Rothblum (2010).
@@ -30,7 +30,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree over `steps >= 1` steps that pays for `levels` levels, by default those that can complete.
+    /// A tree over `steps >= 1` steps that is calibrated for `levels` levels, by default those that can complete.
     pub(super) fn new(steps: u64, levels: Option<u32>) -> Result<Self> {
         let least = completing_levels(steps);
         match levels {
@@ -44,13 +44,13 @@ impl Tree {
         }
     }
 
-    /// Levels paid for.
+    /// Levels that the calibration counts.
     pub(super) fn levels(&self) -> u32 {
         self.levels
     }
 }
 
-/// Levels of which a node completes within `steps >= 1` steps.
+/// Number of levels on which a node completes within `steps >= 1` steps.
 pub(super) fn completing_levels(steps: u64) -> u32 {
     steps.ilog2() + 1
 }
@@ -115,7 +115,7 @@ pub(super) fn complete(
     below + entry
 }
 
-/// A tree at work: per level the node that the current prefix uses, exact and noisy.
+/// The running state of a tree: per level the node that the current prefix uses, exact and noisy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct TreeSums {
     tree: Tree,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn prefix_deviation_is_what_noise_does() {
+    fn prefix_deviation_agrees_with_simulated_noise() {
         check_deviation(Mechanism::Tree { levels: None }, Mechanism::Honaker);
     }
 

@@ -5,15 +5,15 @@
 //! ```
 //!
 //! A node sums the matrices `a a^T` of rows `a = [x; y]`. Their corner `y^2` is never released; dropping it is
-//! post-processing, so it may as well be zero before the noise.
+//! post-processing, so it is set to zero before the noise is added.
 //!
-//! **Exactly m nodes.** On a level where a prefix has no node stands a dummy: noise without data. The paper does not say how
+//! **Exactly m nodes.** A level without a node of the prefix has a dummy: noise without data. The paper does not say how
 //! long a dummy stays; here as long as a node of its level would, until the level's binary digit changes. So the noise of
 //! every prefix is `Wishart(L~^2 I, m k)`. Its mean `m k L~^2 I` stays in the release: it is the learner's regulariser.
 //!
 //! **Guarantee.** Theorem 8 (Sheffet 2015, Theorem 4.1): with `epsilon_0 < 1`, `delta_0 < 1/e` and
 //! `k >= d + 1 + 28 epsilon_0^-2 ln(4/delta_0)`, a noisy node is (epsilon_0, delta_0)-DP for replacing one row of norm at most
-//! L~. (`oracles/test_wishart.py` confirms it from the exact chi-square law, with much to spare.) A row lies in one node a
+//! L~. (`oracles/test_wishart.py` confirms it from the exact chi-square law, with a wide margin.) A row lies in one node a
 //! level at most, every node has noise of its own, and dummies hold no data. Given everything released before, neighbours
 //! differ in that one row: m events compose, also for streams chosen adaptively.
 //!
@@ -48,21 +48,22 @@ const MOST_BITS: f64 = 110.0;
 /// Theorem 8: degrees of freedom that make a node of `dimension` features and a reward (`epsilon`, `delta`)-DP,
 /// `k = d + 1 + ceil(28 epsilon^-2 ln(4/delta))`.
 pub fn wishart_degrees(dimension: usize, epsilon: f64, delta: f64) -> f64 {
-    (dimension + 1) as f64 + (28.0 / (epsilon * epsilon) * (4.0 / delta).ln()).ceil()
+    (dimension + 1) as f64 + (28.0 / (epsilon * epsilon) * libm::log(4.0 / delta)).ceil()
 }
 
-/// `(j epsilon, delta_j)`: what one level costs a person with j contributions.
+/// `(j epsilon, delta_j)`: the cost of one level for a person with j contributions.
 pub(super) fn level_budget(epsilon: f64, delta: f64, contributions: u64) -> Result<(f64, f64)> {
     let group = contributions as f64 * epsilon;
-    let lost = if contributions == 1 { delta } else { delta * group.exp_m1() / epsilon.exp_m1() };
+    let lost =
+        if contributions == 1 { delta } else { delta * libm::expm1(group) / libm::expm1(epsilon) };
     if lost < 1.0 {
         return Ok((group, lost));
     }
-    let remedy = "so many changed rows leave no promise under Wishart noise: give fewer, or ask for a smaller delta";
+    let remedy = "with this many contributions Wishart noise gives no guarantee: give fewer, or ask for a smaller delta";
     Err(Error::invalid("contributions_per_person", contributions, remedy))
 }
 
-/// A tree with Wishart noise at work.
+/// The running state of a tree with Wishart noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct WishartSums {
     tree: Tree,
@@ -89,15 +90,16 @@ impl WishartSums {
             let remedy = "Theorem 8 needs a number above 0 and below 1: ask for a smaller epsilon";
             return Err(Error::invalid("node_epsilon", epsilon, remedy));
         }
-        if !(delta > 0.0 && delta < (-1f64).exp()) {
+        if !(delta > 0.0 && delta < libm::exp(-1f64)) {
             let remedy = "Theorem 8 needs a number above 0 and below 1/e: ask for a smaller delta";
             return Err(Error::invalid("node_delta", delta, remedy));
         }
-        let (clipper, scale) = (Clipper::of_bounds(domain)?, feature_bound.hypot(reward_bound));
+        let (clipper, scale) =
+            (Clipper::of_bounds(domain)?, libm::hypot(feature_bound, reward_bound));
         let degrees = wishart_degrees(dimension, epsilon, delta);
         let largest = f64::from(tree.levels()) * degrees * scale * scale;
         let finest = clipper.exponents().into_iter().max().unwrap_or(0);
-        if largest.log2() + f64::from(finest) >= MOST_BITS {
+        if libm::log2(largest) + f64::from(finest) >= MOST_BITS {
             let remedy = "its noise does not fit 128 bits beside data of these bounds: ask for a larger \
                           epsilon, or choose units in which feature and reward bound are closer";
             return Err(Error::invalid("node_epsilon", epsilon, remedy));
@@ -127,7 +129,7 @@ impl WishartSums {
             && self.law().is_ok()
     }
 
-    /// The next prefix, in grid units. The law was checked at the start: an error, which changes nothing, does not come.
+    /// The next prefix, in grid units. The law was checked at the start, so no error is expected; an error would change nothing.
     pub(super) fn step(&mut self, entries: &[i128], source: &mut impl Noise) -> Result<Vec<f64>> {
         let law = self.law()?;
         self.step += 1;
@@ -137,7 +139,7 @@ impl WishartSums {
             .enumerate()
             .map(|(coordinate, &entry)| complete(&mut self.exact, level, coordinate, entry))
             .collect();
-        // Digits below the one that has just become 1 are 0 again; before the first step no level has anything.
+        // Digits below the one that has just become 1 are 0 again; before the first step every level is empty.
         let changed = if self.step == 1 { self.noisy.len() } else { level + 1 };
         let dummy = vec![0; node.len()];
         for index in 0..changed {
@@ -158,7 +160,7 @@ impl WishartSums {
         Wishart::new(self.clipper.domain().dimension() + 1, self.degrees, self.scale)
     }
 
-    /// Where each coordinate stands in the matrix of `[x; y]`.
+    /// The row and column of each coordinate in the matrix of `[x; y]`.
     fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let d = self.clipper.domain().dimension();
         (0..d)
@@ -166,7 +168,7 @@ impl WishartSums {
             .chain((0..d).map(move |row| (row, d)))
     }
 
-    /// A node plus a draw of its own, rounded to the noise's grid.
+    /// A node plus an independent draw, rounded to the grid of the noise.
     fn randomize(
         &self,
         law: &Wishart,
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_exact_under_the_noise_and_nothing_lies_below_its_grid() {
+    fn sums_minus_noise_are_exact_and_releases_lie_on_the_noise_grid() {
         let (mut with, mut without) = (start(), start());
         let (mut noise, mut same) = (Seeded(3), Seeded(3));
         let mut exact = [0_i128; 5];
@@ -285,7 +287,7 @@ mod tests {
 
     /// False alarm: 6 deviations of a mean of 4000 squares in 5 places, 1e-8.
     #[test]
-    fn deviations_are_what_the_noise_does() {
+    fn deviations_agree_with_simulated_noise() {
         const TRIALS: usize = 4000;
         let mean = f64::from(LEVELS) * start().degrees * SQUARED;
         let mut squares = [0.0; 5];
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_theorem_8_does_not_cover_is_refused() {
+    fn parameters_outside_theorem_8_are_refused() {
         let tree = Tree::new(40, None).unwrap();
         let refused = |domain, epsilon, delta| match WishartSums::new(domain, tree, epsilon, delta)
         {

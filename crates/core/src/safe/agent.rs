@@ -1,7 +1,7 @@
 //! The agent's half: an observed response is clipped, randomised on a grid, and only then leaves.
 //!
 //! ```text
-//! response y -> clip to [lower, upper] -> round to the grid -> + discrete Gaussian -> report u
+//! response y -> clip to [lower, upper], discrete Gaussian on a grid (ValueGaussian) -> report u
 //! ```
 //!
 //! **Guarantee.** One report has sensitivity `upper - lower` and is priced by the accountant as a Gaussian on a grid: local privacy of
@@ -19,8 +19,9 @@ use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
     geometry::Polytope,
-    noise::{DiscreteGaussian, Noise},
-    privacy::{Event, Guarantee, Mode, TrustModel, gaussian, grid},
+    noise::Noise,
+    privacy::{Claim, Event, Guarantee, TrustModel, check_delta},
+    randomize::{ValueGaussian, ValueReport},
     wire,
 };
 
@@ -31,15 +32,9 @@ fn kind<N: Noise>() -> String {
 
 /// No bound, weight or inverse of one is larger: products of a few of them stay finite.
 pub(super) const LARGEST: f64 = 1e100;
-/// Log2 of the noise in grid units.
-const NOISE_BITS: f64 = 44.0;
-/// The delta at which the exact guarantee of published constants is stated.
-const CERTIFICATE_DELTA: f64 = 1e-5;
-/// Covers floating point in the ratio of range and noise.
-const MARGIN: f64 = 1.0 + 1e-9;
 
 /// How an agent's responses are protected.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ResponsePrivacy {
     /// Reports are the clipped responses.
@@ -54,21 +49,20 @@ pub enum ResponsePrivacy {
         #[serde(default)]
         responses: Option<u64>,
     },
-    /// The paper's `sigma_m = level sensitivity sqrt(2 ln(1.25/delta)) / epsilon`, claimed to be `(epsilon / level, delta)`.
-    Published {
-        /// The base epsilon.
-        epsilon: f64,
-        /// The delta.
+    /// Noise of this deviation on every answer; the guarantee is that of the noise.
+    Sigma {
+        /// The deviation.
+        sigma: f64,
+        /// The delta that the guarantee is stated at.
         delta: f64,
-        /// The sensitivity assumed: 2 in section III, 1 in Appendix E.
-        sensitivity: f64,
-        /// alpha_m of (8).
-        level: f64,
+        /// What the guarantee of one answer is to be compared with: `paper` mode.
+        #[serde(default)]
+        claim: Option<Claim>,
     },
 }
 
 /// What is publicly known of one agent.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentParams {
     /// d: how many coordinates an action has.
@@ -124,29 +118,21 @@ impl AgentParams {
             let remedy = format!("give a number below upper = {}", self.upper);
             return Err(Error::invalid("lower", self.lower, remedy));
         }
-        Ok(AgentPlan { params: *self, randomizer: self.randomizer()? })
+        Ok(AgentPlan { params: self.clone(), randomizer: self.randomizer()? })
     }
 
-    fn randomizer(&self) -> Result<Option<Randomizer>> {
-        let range = self.upper - self.lower;
-        let sigma = match self.privacy {
-            ResponsePrivacy::None => return Ok(None),
+    fn randomizer(&self) -> Result<Option<ValueGaussian>> {
+        let AgentParams { lower, upper, .. } = *self;
+        match self.privacy {
+            ResponsePrivacy::None => Ok(None),
             ResponsePrivacy::Budget { epsilon, delta, responses } => {
-                let answers = responses.unwrap_or(1);
-                if answers == 0 {
-                    return Err(Error::invalid("responses", 0, "give a whole number above 0"));
-                }
-                let answers = answers as f64;
-                let floor = (NOISE_BITS - 1.0).exp2();
-                let mu = grid::largest_mu(epsilon, delta, answers, floor)?;
-                range * answers.sqrt() / mu * MARGIN
+                ValueGaussian::new(lower, upper, epsilon, delta, responses.unwrap_or(1)).map(Some)
             }
-            ResponsePrivacy::Published { epsilon, delta, sensitivity, level } => {
-                positive("level", level)?
-                    * gaussian::classic_sigma(epsilon, delta, sensitivity, Mode::Paper)?
+            ResponsePrivacy::Sigma { sigma, delta, ref claim } => {
+                check_delta(delta, true, claim.as_ref())?;
+                ValueGaussian::with_deviation(lower, upper, sigma).map(Some)
             }
-        };
-        Randomizer::new(self.lower, self.upper, sigma).map(Some)
+        }
     }
 }
 
@@ -159,62 +145,12 @@ pub(super) fn within_reason(field: &'static str, value: f64) -> Result<f64> {
     Err(Error::invalid(field, value, "choose units in which it lies between 1e-100 and 1e100"))
 }
 
-/// Clipping and noise in whole grid units.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Randomizer {
-    /// One unit is `2^-exponent`.
-    exponent: i32,
-    low: i64,
-    high: i64,
-    law: DiscreteGaussian,
-}
-
-impl Randomizer {
-    fn new(lower: f64, upper: f64, sigma: f64) -> Result<Self> {
-        let exponent = (NOISE_BITS - positive("sigma", sigma)?.log2()).round();
-        let scale = exponent.exp2();
-        let largest = lower.abs().max(upper.abs()) * scale;
-        if exponent.abs() > 500.0 || largest > (1_u64 << 60) as f64 {
-            let remedy = "noise and range are too many orders of magnitude apart for 64-bit integers; choose a budget nearer to the range";
-            return Err(Error::invalid(
-                "epsilon",
-                format!("sigma {sigma} on {lower}..{upper}"),
-                remedy,
-            ));
-        }
-        let (low, high) = ((lower * scale).ceil() as i64, (upper * scale).floor() as i64);
-        let law = DiscreteGaussian::new((sigma * scale).ceil() as u64)?;
-        Ok(Randomizer { exponent: exponent as i32, low, high: high.max(low), law })
-    }
-
-    fn unit(&self) -> f64 {
-        f64::from(-self.exponent).exp2()
-    }
-
-    /// The deviation of the noise in the units of the response.
-    fn deviation(&self) -> f64 {
-        self.law.sigma() as f64 * self.unit()
-    }
-
-    fn event(&self) -> Event {
-        let sigma = self.law.sigma() as f64;
-        Event::GridGaussian { mu: (self.high - self.low) as f64 / sigma, sigma, coordinates: 1.0 }
-    }
-
-    fn randomize(&self, response: f64, noise: &mut impl Noise) -> f64 {
-        // The cast saturates; clipping comes first in any case.
-        let units = (response / self.unit()).round_ties_even() as i64;
-        let units = units.clamp(self.low, self.high) + noise.discrete_gaussian(&self.law);
-        units as f64 * self.unit()
-    }
-}
-
 /// A checked agent: what both halves agree on. Written down as its parameters, and checked again when it is read.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "AgentParams", into = "AgentParams")]
 pub struct AgentPlan {
     params: AgentParams,
-    randomizer: Option<Randomizer>,
+    randomizer: Option<ValueGaussian>,
 }
 
 impl TryFrom<AgentParams> for AgentPlan {
@@ -233,8 +169,8 @@ impl From<AgentPlan> for AgentParams {
 
 impl AgentPlan {
     /// Starts the agent's half on a source of noise.
-    pub fn start<N: Noise>(self, index: usize, noise: N) -> Agent<N> {
-        Agent { state: State { plan: self, index, answered: 0, clipped: 0, noise } }
+    pub fn start<N: Noise>(&self, index: usize, noise: N) -> Agent<N> {
+        Agent { state: State { plan: self.clone(), index, answered: 0, clipped: 0, noise } }
     }
 
     /// The parameters.
@@ -249,7 +185,7 @@ impl AgentPlan {
 
     /// `R' = sqrt(R^2 + sigma_m^2)`: how noisy a report is (Lemma 3).
     pub fn report_noise(&self) -> f64 {
-        self.params.response_noise.hypot(self.deviation())
+        libm::hypot(self.params.response_noise, self.deviation())
     }
 
     /// The largest absolute number in an honest report: draws end at 32 deviations.
@@ -266,8 +202,9 @@ impl AgentPlan {
     pub(super) fn delta(&self) -> Option<f64> {
         match self.params.privacy {
             ResponsePrivacy::None => None,
-            ResponsePrivacy::Budget { delta, .. } => Some(delta),
-            ResponsePrivacy::Published { .. } => Some(CERTIFICATE_DELTA),
+            ResponsePrivacy::Budget { delta, .. } | ResponsePrivacy::Sigma { delta, .. } => {
+                Some(delta)
+            }
         }
     }
 
@@ -283,8 +220,8 @@ impl AgentPlan {
 
     /// The same at another delta.
     pub(super) fn guarantee_at(&self, responses: u64, delta: f64) -> Result<Option<Guarantee>> {
-        let AgentParams { lower, upper, privacy, .. } = self.params;
-        if privacy == ResponsePrivacy::None {
+        let AgentParams { lower, upper, privacy, .. } = &self.params;
+        if *privacy == ResponsePrivacy::None {
             return Ok(None);
         }
         let guarantee = match responses {
@@ -296,10 +233,9 @@ impl AgentPlan {
             .with_condition("whether and when a report is sent does not depend on the response")
             .with_condition("a saved agent resumed with the true number of answers given, by one process at a time");
         match privacy {
-            // The paper speaks of one response: its claim is measured by the curve of one.
-            ResponsePrivacy::Published { epsilon, delta, level, .. } if responses == 1 => {
-                let source = "Zibaie, Hutchinson, Pedarsani and Alizadeh, Fact 1, for one response";
-                guarantee.with_claim(epsilon / level, delta, source).map(Some)
+            // A claim about one response is measured by the curve of one.
+            ResponsePrivacy::Sigma { claim, .. } if responses == 1 => {
+                guarantee.beside(claim.as_ref()).map(Some)
             }
             _ => Ok(Some(guarantee)),
         }
@@ -314,16 +250,16 @@ impl AgentPlan {
     }
 }
 
-/// What leaves the agent.
+/// What leaves the agent: which decision is answered, by whom, and the randomised response.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Report {
+pub struct AgentReport {
     /// The decision that is answered.
     pub ticket: Ticket,
     /// Who answers.
     pub agent: usize,
-    /// The randomised response u.
-    pub value: f64,
+    /// u: the randomised response; the clipped one without privacy.
+    pub value: ValueReport,
 }
 
 /// The agent's half, with its own noise.
@@ -336,8 +272,8 @@ pub struct Report {
 ///     lower: 0.0, upper: 1.0, privacy,
 /// };
 /// let mut agent = params.check()?.start(0, SecureNoise::from_system()?);
-/// let report = agent.respond(Ticket::first(), 0.4)?;
-/// assert!((report.value - 0.4).abs() < 20.0 * agent.plan().deviation());
+/// let report = agent.report(Ticket::first(), 0.4)?;
+/// assert!((report.value.value() - 0.4).abs() < 20.0 * agent.plan().deviation());
 /// println!("{}", agent.guarantee_so_far()?.expect("a private agent"));
 /// # Ok::<(), reticent::Error>(())
 /// ```
@@ -370,7 +306,7 @@ impl<N> std::fmt::Debug for Agent<N> {
 
 impl<N: Noise> Agent<N> {
     /// Randomises the response to a decision. An error changes nothing.
-    pub fn respond(&mut self, ticket: Ticket, response: f64) -> Result<Report> {
+    pub fn report(&mut self, ticket: Ticket, response: f64) -> Result<AgentReport> {
         finite_vector("response", &[response], 1)?;
         let state = &mut self.state;
         if let Some(answers) = state.plan.answers().filter(|answers| state.answered >= *answers) {
@@ -379,15 +315,15 @@ impl<N: Noise> Agent<N> {
         let AgentParams { lower, upper, .. } = state.plan.params;
         let clipped = response.clamp(lower, upper);
         let value = match &state.plan.randomizer {
-            None => clipped,
+            None => ValueReport::new(clipped),
             Some(randomizer) => {
                 state.noise.rekey()?;
-                randomizer.randomize(clipped, &mut state.noise)
+                randomizer.report(clipped, &mut state.noise)?
             }
         };
         state.answered += 1;
         state.clipped += u64::from(clipped != response);
-        Ok(Report { ticket, agent: state.index, value })
+        Ok(AgentReport { ticket, agent: state.index, value })
     }
 
     /// What was agreed on.

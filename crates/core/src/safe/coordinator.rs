@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    AgentParams, AgentPlan, Estimate, Objective, Report, SafetyCertificate, agent::refuse_older,
-    directional::Target, estimate::WidthRule, exploration, optimum::Optimizer, reach::Reach,
+    AgentParams, AgentPlan, AgentReport, Estimate, Objective, SafetyCertificate,
+    agent::refuse_older, directional::Target, estimate::WidthRule, exploration, optimum::Optimizer,
+    reach::Reach,
 };
 use crate::{
     Error, Result,
@@ -240,8 +241,9 @@ impl<N: Noise> Coordinator<N> {
     }
 
     /// Learns from one agent's report, once per decision. An error changes nothing.
-    pub fn observe(&mut self, report: &Report) -> Result<()> {
-        let &Report { ticket, agent, value } = report;
+    pub fn absorb(&mut self, report: &AgentReport) -> Result<()> {
+        let &AgentReport { ticket, agent, value } = report;
+        let value = value.value();
         finite_vector("report", &[value], 1)?;
         if agent >= self.agents.len() {
             let remedy = format!("give an agent below {}", self.agents.len());

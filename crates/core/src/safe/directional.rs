@@ -30,7 +30,7 @@ pub(super) struct Aim {
 
 /// The best point of Y, and what proves it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Target {
+pub struct Target {
     responses: Vec<f64>,
     value: f64,
     upper: f64,
@@ -38,7 +38,7 @@ pub(super) struct Target {
 
 impl Target {
     /// The best y with `|y_m| <= limits_m`.
-    pub(super) fn new(polytope: &Polytope, objective: &Objective, limits: &[f64]) -> Self {
+    pub fn new(polytope: &Polytope, objective: &Objective, limits: &[f64]) -> Self {
         let own: Vec<(f64, f64)> = (0..limits.len()).map(|m| polytope.own_limits(m)).collect();
         Self::within(polytope, objective, limits, &own)
     }
@@ -63,11 +63,13 @@ impl Target {
         Target { responses, value, upper: upper.max(value) }
     }
 
-    pub(super) fn value(&self) -> f64 {
+    /// f there.
+    pub fn value(&self) -> f64 {
         self.value
     }
 
-    pub(super) fn responses(&self) -> &[f64] {
+    /// y.
+    pub fn responses(&self) -> &[f64] {
         &self.responses
     }
 

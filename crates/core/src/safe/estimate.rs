@@ -74,22 +74,22 @@ impl WidthRule {
     /// beta after `reports` reports with `ln det(G/nu) = ln_growth`.
     pub(super) fn width(&self, dimension: usize, reports: u64, ln_growth: f64) -> f64 {
         let bias = self.parameter_bound * self.regularizer.sqrt();
-        let tight = self.noise * (ln_growth + 2.0 * self.odds.ln()).max(0.0).sqrt() + bias;
+        let tight = self.noise * (ln_growth + 2.0 * libm::log(self.odds)).max(0.0).sqrt() + bias;
         match self.confidence {
             Confidence::Tight => tight,
             Confidence::Scaled(factor) => factor * tight,
             Confidence::Paper => {
                 let rounds = (reports + 1) as f64;
                 let grown = 1.0 + rounds * self.action_bound.powi(2) / self.regularizer;
-                self.noise * published_logarithm(dimension, grown, self.odds).sqrt() + bias
+                self.noise * dimension_logarithm(dimension, grown, self.odds).sqrt() + bias
             }
         }
     }
 }
 
 /// `d ln(1 + t K^2/nu) + max(d, 2) ln(M/delta')`: what stands under the root of (12), and for d = 1 what should.
-pub(super) fn published_logarithm(dimension: usize, grown: f64, odds: f64) -> f64 {
-    dimension as f64 * grown.ln() + dimension.max(2) as f64 * odds.ln()
+pub fn dimension_logarithm(dimension: usize, grown: f64, odds: f64) -> f64 {
+    dimension as f64 * libm::log(grown) + dimension.max(2) as f64 * libm::log(odds)
 }
 
 /// Ridge regression on one agent's reports.
@@ -192,13 +192,13 @@ mod tests {
                 regularizer: 0.1,
                 odds: 300.0,
             };
-            let published = WidthRule { confidence: Confidence::Paper, ..rule };
+            let looser = WidthRule { confidence: Confidence::Paper, ..rule };
             let mut first = vec![0.0; dimension];
             first[0] = 1.0;
             let mut estimate = Estimate::new(0.1, first);
             for reports in 0..300 {
                 let width = |rule: &WidthRule| rule.width(dimension, reports, estimate.ln_growth());
-                assert!(width(&published) >= width(&rule), "{dimension} {reports}");
+                assert!(width(&looser) >= width(&rule), "{dimension} {reports}");
                 let mut x: Vec<f64> = (0..dimension).map(|_| noise.standard_normal()).collect();
                 let norm = dot(&x, &x).sqrt();
                 x.iter_mut().for_each(|x| *x *= 2.0 / norm);

@@ -92,7 +92,7 @@ mod tests {
         for unit in [1.0, 1e-14, 1e14] {
             let reaches = [1.0, 0.25, 0.5].map(|c| c * unit);
             let polytope = Simplex::new(&reaches).unwrap().polytope().unwrap();
-            let radii = radii(&polytope, &[agent(unit); 3]).unwrap();
+            let radii = radii(&polytope, &vec![agent(unit); 3]).unwrap();
             assert!(radii.iter().all(|rho| (7.0 * rho - 1.0).abs() < 1e-9), "{unit}: {radii:?}");
         }
     }

@@ -7,7 +7,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `sharpness`, `projection`, [`Simplex`] | how much of Y uncertainty takes away, with closed forms for the paper's simplex |
-//! | `agent` | the agent's half: clip, randomise on a grid, report |
+//! | `agent` | the agent's half: a randomiser, a count of answers, reports |
 //! | `estimate` | the coordinator's knowledge of one agent, and the confidence widths |
 //! | `reach`, `trust_region` | what an action can be, as estimate and uncertainty |
 //! | `optimum`, `columns` | the exact optimistic choice, with a certificate |
@@ -16,7 +16,6 @@
 //! | `coordinator` | the coordinator's half |
 //! | `certificate` | what may be promised of safety, and what stands against it |
 //! | `monitor` | true safety, in a simulation |
-//! | `planner`, [`Published`] | what safety and privacy cost before anything runs; the paper's bounds, Theorem 3 |
 
 mod agent;
 mod certificate;
@@ -28,24 +27,21 @@ mod exploration;
 mod monitor;
 mod objective;
 mod optimum;
-mod planner;
 mod projection;
-mod published;
 mod reach;
 mod sharpness;
 mod simplex;
 mod trust_region;
 
-pub use agent::{Agent, AgentParams, AgentPlan, Report, ResponsePrivacy};
+pub use agent::{Agent, AgentParams, AgentPlan, AgentReport, ResponsePrivacy};
 pub use certificate::SafetyCertificate;
 pub use coordinator::{
     Coordinator, CoordinatorParams, CoordinatorPlan, Decision, Rule, Safety, Ticket,
 };
-pub use estimate::Confidence;
+pub use directional::Target;
+pub use estimate::{Confidence, dimension_logarithm};
 pub use monitor::Monitor;
 pub use objective::Objective;
-pub use planner::{AgentPrivacy, Plan, PlanParams, SimplexPlan, UnilateralChange};
-pub use published::{Published, RegretBound, joint_ball_eigenvalue};
 pub use simplex::Simplex;
 
 use estimate::Estimate;

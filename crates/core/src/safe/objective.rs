@@ -108,9 +108,9 @@ impl Term {
             Term::Fair { weight, reserve } => {
                 let share = 1.0 + y / reserve;
                 if share >= FAIR_EDGE {
-                    weight * share.ln()
+                    weight * libm::log(share)
                 } else {
-                    weight * (FAIR_EDGE.ln() + (share - FAIR_EDGE) / FAIR_EDGE)
+                    weight * (libm::log(FAIR_EDGE) + (share - FAIR_EDGE) / FAIR_EDGE)
                 }
             }
         }

@@ -395,7 +395,7 @@ impl Reach<'_> {
             .collect();
         let mut x = vec![0.0; far.len()];
         let place = |ln_z: f64, x: &mut Vec<f64>| {
-            let z = ln_z.exp();
+            let z = libm::exp(ln_z);
             for ((x, root), (numerator, near)) in x.iter_mut().zip(&eigen.roots).zip(&ends) {
                 let tip = (root / top).powi(2);
                 *x = numerator / (near - z * (near - tip)).max(1e-300);

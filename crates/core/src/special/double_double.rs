@@ -1,4 +1,4 @@
-//! Thirty digits where sixteen are not enough: the error function in double-double arithmetic.
+//! The error function in double-double arithmetic (thirty digits).
 //!
 //! `epsilon(delta, mu)` at tiny epsilon is the small difference of two numbers near `erf(mu / sqrt 8)`; its
 //! relative error is that of `erf` magnified a million times. A number is the unevaluated sum of two

@@ -1,14 +1,14 @@
-//! Saved state: an envelope that refuses damaged, truncated and foreign bytes before it looks at what they hold.
+//! Saved state: an envelope that refuses damaged, truncated and foreign bytes before it decodes them.
 //!
 //! ```text
 //! "RETICENT" | format version u16 | kind length u8 | kind | payload length u64 | payload | checksum u64
 //! ```
 //!
-//! A kind is a name and the version of that kind, "linucb 1". Whoever changes what is saved under a kind gives it the next version;
-//! `vectors/states` holds the bytes of every kind, which a test compares.
+//! A kind is a name and the version of that kind, "linucb 1". A change of what is saved under a kind raises its version;
+//! `vectors/wire` holds the bytes of every kind, which a test compares.
 //!
-//! The checksum ([`hash`] of everything before it) finds accidents, not attackers: whoever can write
-//! the state can also read the noise in it, so the file needs the protection the raw data would need.
+//! The checksum ([`hash`] of everything before it) detects accidents, not attackers. Anybody who can read a state can read the noise in it,
+//! so the file needs the same protection as the raw data.
 
 use serde::{Serialize, de::DeserializeOwned};
 

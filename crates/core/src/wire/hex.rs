@@ -1,8 +1,8 @@
-//! 64-bit numbers as 16 hexadecimal digits where the format is text, and as they are where it is not.
+//! 64-bit numbers as 16 hexadecimal digits in text formats, and as plain integers in binary formats.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// Numbers that are written this way.
+/// Types that are written this way.
 pub(crate) trait Words: Sized + Copy {
     fn words(&self) -> Vec<u64>;
     fn of(words: &[u64]) -> Option<Self>;
@@ -72,7 +72,7 @@ mod tests {
         let value = Named { one: u64::MAX - 1, two: [(1 << 53) + 1, 3] };
         let text = serde_json::to_string(&value).unwrap();
         assert_eq!(text, r#"{"one":"fffffffffffffffe","two":"00200000000000010000000000000003"}"#);
-        // Read and written by something whose numbers are doubles.
+        // Read and written by a program whose numbers are doubles, such as JavaScript.
         let through: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(serde_json::from_value::<Named>(through).unwrap(), value);
         let bytes = postcard::to_stdvec(&value).unwrap();

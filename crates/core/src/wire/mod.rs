@@ -1,14 +1,17 @@
-//! What travels and what is stored: versions, and refusal of everything foreign.
+//! Formats of messages and saved states, with versions; bytes of another kind or version are refused.
 //!
 //! | file | what it is |
 //! | --- | --- |
 //! | `envelope` | saved states: kind, version, payload, checksum |
+//! | `message` | the version of messages |
 //! | `hex` | 64-bit numbers in messages: as text where a reader may be JavaScript, whose numbers have 53 bits |
 //!
-//! Messages ([`Report`](crate::bandit::Report), [`Model`](crate::bandit::Model), [`Batch`](crate::bandit::Batch)) begin with their version, which is
-//! read first: nothing behind another one is looked at.
+//! Messages ([`Report`](crate::randomize::Report), [`Model`](crate::bandit::Model), [`Batch`](crate::bandit::Batch)) begin with their version,
+//! which is read first; a message of another version is refused before the rest is decoded.
 
 mod envelope;
 pub(crate) mod hex;
+mod message;
 
 pub(crate) use envelope::{load, save};
+pub(crate) use message::{MESSAGE_VERSION, current_message};

@@ -80,7 +80,7 @@ fn an_older_copy_of_the_state_is_refused_or_charged_each_time() {
         assert!(bandit.guarantee().unwrap().epsilon() > alone);
         step(&mut bandit);
         drop(bandit);
-        // From its own newest state it goes on without another charge.
+        // Its newest state can be resumed without another charge.
         let again = DurableBandit::open(&folder.0, &params(), &charge).unwrap();
         assert_eq!(again.learner().replays(), replays);
         drop(again);
@@ -114,7 +114,22 @@ fn a_disk_that_fails_is_reported_and_no_release_is_used_meanwhile() {
 }
 
 #[test]
-fn a_stop_in_order_keeps_open_decisions_and_a_crash_does_not_book_them_on_others() {
+fn a_tick_is_on_disk_before_it_is_used() {
+    let folder = Folder::new("tick");
+    let ticking = JointParams { schedule: Schedule::Clock, ..params() };
+    let open = || DurableBandit::open(&folder.0, &ticking, &Options::default()).unwrap();
+    let mut bandit = open();
+    let ticket = bandit.decide(&arms()).unwrap().ticket;
+    assert!(!bandit.observe(ticket, 1.0).unwrap().released);
+    bandit.tick().unwrap();
+    let policy = bandit.learner().policy().clone();
+    drop(bandit);
+    let bandit = open();
+    assert_eq!((bandit.learner().releases(), bandit.learner().policy()), (1, &policy));
+}
+
+#[test]
+fn close_keeps_open_decisions_and_after_a_crash_their_tickets_are_unknown() {
     let folder = Folder::new("open");
     let windowed = JointParams { window: Some(RewardWindow::Clock), ..params() };
     let open = || DurableBandit::open(&folder.0, &windowed, &Options::default()).unwrap();
@@ -125,7 +140,7 @@ fn a_stop_in_order_keeps_open_decisions_and_a_crash_does_not_book_them_on_others
     assert!(!bandit.observe(kept, 1.0).unwrap().late);
     let lost = bandit.decide_at(&arms(), 6).unwrap().ticket;
     assert_eq!(bandit.close_before(6).unwrap(), Closed { decisions: 1, releases: 1 });
-    assert!(bandit.observe(kept, 1.0).is_err(), "closed, and of an earlier life");
+    assert!(bandit.observe(kept, 1.0).is_err(), "a closed decision of an earlier process");
     drop(bandit);
     let mut bandit = open();
     let other = bandit.decide_at(&arms(), 7).unwrap().ticket;
@@ -145,13 +160,13 @@ fn a_folder_is_locked_although_its_log_is_elsewhere_and_was_copied() {
     let mut bandit = with(&log).unwrap();
     step(&mut bandit);
     fs::copy(&log, &copy).unwrap();
-    // The copy is of the same stream and nobody has it open: only the folder's own lock stands in the way.
-    let refused = with(&copy).err().expect("two learners go on from the same state").to_string();
+    // The copied log belongs to the same stream and is not open: only the lock of the folder prevents a second process.
+    let refused = with(&copy).err().expect("two learners continue from the same state").to_string();
     assert!(refused.contains("folder is") && refused.contains("another process"), "{refused}");
     step(&mut bandit);
     drop(bandit);
     drop(with(&log).unwrap());
-    // A lock is not left behind by a kill; the copy is behind the state by now, and takes no harm.
+    // A kill releases the lock; the copied log is now behind the state, which is allowed.
     assert_eq!(with(&copy).unwrap().learner().releases(), 2);
 }
 

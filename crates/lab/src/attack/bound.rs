@@ -1,4 +1,4 @@
-//! From scores to a bound: what two samples prove about a promise.
+//! From the scores of two samples to a bound on epsilon and a verdict on a guarantee.
 //!
 //! An adversary who must tell two neighbouring worlds apart says "second" when a score exceeds a threshold. Whatever the
 //! score, the two error rates of that rule
@@ -11,13 +11,13 @@
 //! `1 - alpha <= e^epsilon beta + delta` (Wasserman and Zhou 2010), and a promise is a whole curve `epsilon -> delta`. So
 //!
 //! * **refuted**: upper confidence bounds on alpha and beta (Clopper and Pearson 1934) break one of these inequalities for some
-//!   epsilon of the curve. Nothing is assumed of the mechanism.
-//! * **epsilon by Clopper-Pearson**: the largest epsilon that the two bounds prove at the stated delta; nothing is assumed either. With
+//!   epsilon of the curve. No assumption is made about the mechanism.
+//! * **epsilon by Clopper-Pearson**: the largest epsilon that the two bounds prove at the stated delta; again without assumptions. With
 //!   n samples it cannot exceed about `ln(n/4)`, and at a small delta it falls far short for Gaussian noise.
 //! * **epsilon by the Gaussian trade-off**: if the mechanism's worst trade-off is that of two normals mu apart (what the accountant
 //!   says of every Gaussian release, with a mu to be tested), then `mu >= z(1 - alpha) + z(1 - beta)` (Dong, Roth and Su 2022), and the
-//!   exact conversion of `privacy::gaussian` says which epsilon that is at the stated delta. The number rests on the shape, the verdict
-//!   does not.
+//!   exact conversion of `privacy::gaussian` says which epsilon that is at the stated delta. The number assumes this shape of the noise;
+//!   the verdict does not.
 //!
 //! **Honest confidence.** Score and threshold are chosen on other samples than those that the bound is computed from. The two
 //! error rates share the failure probability equally.
@@ -29,7 +29,7 @@ use reticent::{
 
 use crate::Result;
 
-/// How often two worlds were taken for each other.
+/// The numbers of classification errors in the two worlds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Errors {
     /// Runs of each world.
@@ -82,7 +82,7 @@ impl Rates {
         if most.is_nan() { 0.0 } else { most.max(0.0) }
     }
 
-    /// The epsilon that they prove at `delta`, and whether that rests on the Gaussian shape of `curve`.
+    /// The epsilon that they prove at `delta`, and whether it assumes the Gaussian shape of `curve`.
     pub fn epsilon_of(&self, curve: &Curve, delta: f64) -> Result<f64> {
         let any = self.epsilon(delta);
         Ok(match curve.mu() {
@@ -98,7 +98,7 @@ impl Rates {
         broken(self.beta, self.alpha) || broken(self.alpha, self.beta)
     }
 
-    /// Whether the promise is broken anywhere along its curve, up to twice `epsilon` and a little more.
+    /// Whether the guarantee is refuted at some point of its curve, up to slightly more than twice `epsilon`.
     pub fn refute_curve(&self, curve: &Curve, epsilon: f64) -> Result<bool> {
         const STEPS: u32 = 64;
         let most = if epsilon.is_finite() { 2.0 * epsilon + 1.0 } else { 64.0 };
@@ -112,14 +112,14 @@ impl Rates {
     }
 }
 
-/// What a threshold is chosen for.
+/// The objective by which a threshold is chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Aim {
     /// The largest mu.
     Mu,
     /// The largest epsilon at this delta.
     Epsilon(f64),
-    /// The clearest break of this epsilon and delta.
+    /// The clearest refutation of this epsilon and delta.
     Break(f64, f64),
 }
 
@@ -137,8 +137,8 @@ impl Aim {
     }
 }
 
-/// The threshold that serves the aim best if the scores of both worlds are normal, with the means and deviations found here: the tails of a
-/// small sample do not show where it lies.
+/// The best threshold for the aim if the scores of both worlds are normal with the means and deviations found here; the tails of a small
+/// sample are too short to choose it directly.
 pub fn choose_normal(
     first: &[f64],
     second: &[f64],
@@ -170,12 +170,12 @@ pub fn choose_normal(
     best
 }
 
-/// The threshold that serves the aim best on these scores, as if the bound were computed from `runs` runs, and how well.
+/// The best threshold for the aim on these scores, as if the bound were computed from `runs` runs, and the value of the aim there.
 pub fn choose(first: &[f64], second: &[f64], aim: Aim, runs: u64, confidence: f64) -> (f64, f64) {
     let mut order: Vec<(f64, bool)> = first.iter().map(|score| (*score, false)).collect();
     order.extend(second.iter().map(|score| (*score, true)));
     order.sort_by(|one, two| one.0.total_cmp(&two.0));
-    // Every place among the ends, and some hundred in between; equal scores are one place.
+    // Candidates: every score near both ends, and some hundred in between; equal scores count once.
     let stride = (order.len() / 400).max(1);
     let share = 0.5 * (1.0 - confidence);
     let deviations = -normal_quantile(share);
@@ -208,7 +208,7 @@ pub fn choose(first: &[f64], second: &[f64], aim: Aim, runs: u64, confidence: f6
     best
 }
 
-/// Wilson's upper limit: near enough to choose a threshold by, and fast.
+/// Wilson's upper limit: accurate enough to choose a threshold, and fast.
 fn wilson(rate: f64, runs: f64, z: f64) -> f64 {
     let square = z * z / runs;
     let centre = rate + 0.5 * square;
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_true_gaussian_promise_stands_and_a_false_one_falls() {
+    fn a_true_gaussian_guarantee_is_not_refuted_and_a_false_one_is() {
         // False alarms: 1e-6 on each.
         for mu in [0.268, 1.0, 3.0] {
             let (found, violated) = normals(mu, mu, 150_000, 1.0 - 1e-6);

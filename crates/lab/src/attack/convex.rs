@@ -1,16 +1,15 @@
 //! Losses of paper 4: the running sum of gradient estimates, a value protected where it arises, and the points that are played.
 //!
 //! Under a curator the releases of the learner's running sum are attacked by `sums`, on a stream built from the plan's own public numbers
-//! (sensitivity, batch, horizon, mechanism); an attack is only made if the accountant gives that stream the very curve of the plan. The
-//! second adversary plays the learner that a trial plays and sees the points only: the first loss highest against lowest.
+//! (sensitivity, batch, horizon, mechanism); the attack is made only if the accountant gives that stream the same curve as the plan. The
+//! second adversary runs the learner of a trial and sees only the points that it plays; the first loss is the highest in one world and the
+//! lowest in the other.
 
 use reticent::{
-    convex::{
-        AnySet, DecisionSet, LinearOracle, LocalValue, PrivateBanditParams, Protection,
-        PublishedBandit,
-    },
+    convex::{AnySet, DecisionSet, LinearOracle, PrivateBanditParams, Protection},
     noise::Noise,
-    privacy::{Guarantee, Mode},
+    privacy::Guarantee,
+    randomize::ValueLaplace,
     release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
 };
 
@@ -20,7 +19,7 @@ use crate::Result;
 /// Runs of each world.
 const SAMPLES: u64 = 100_000;
 
-/// Attacks on the promise of a bandit on a set.
+/// Attacks on the guarantee of a bandit on a set.
 pub fn attacks(
     params: &PrivateBanditParams,
     set: AnySet,
@@ -49,28 +48,19 @@ fn stream<O: LinearOracle>(
     params: &PrivateBanditParams,
     set: DecisionSet<O>,
 ) -> Result<PrivateSumParams> {
-    let (dimension, hull) = (set.shape().dimension(), set.shape().hull().dimension());
-    let paper =
-        PublishedBandit::new(params.horizon, hull, params.lipschitz, set.shape().diameter())?;
+    let dimension = set.shape().dimension();
     let plan = params.check(set)?;
     let batch = plan.tuning().batch;
-    let tree = Mechanism::Tree { levels: None };
-    let (mechanism, calibration) = match (params.protection, params.mode) {
-        (Protection::Central { epsilon, delta, mechanism }, Mode::Exact) => {
+    let (mechanism, budget) = match params.protection {
+        Protection::Central { epsilon, delta, mechanism } => {
             (mechanism, Calibration::Budget { epsilon, delta })
         }
-        (Protection::Central { epsilon, delta, .. }, Mode::Paper) => {
-            (tree, Calibration::Sigma(paper.gaussian_deviation(epsilon, delta)))
+        Protection::CentralPure { epsilon } => {
+            (Mechanism::Tree { levels: None }, Calibration::Pure { epsilon })
         }
-        (Protection::CentralPure { epsilon }, Mode::Paper) => {
-            (tree, Calibration::Scale(paper.laplace_scale(epsilon)))
-        }
-        (Protection::CentralPure { epsilon } | Protection::Local { epsilon }, _) => {
-            (tree, Calibration::Pure { epsilon })
-        }
-        (Protection::None, _) => {
+        Protection::None | Protection::Local { .. } => {
             let remedy = "there is no private sum to attack";
-            return Err(reticent::Error::invalid("protection", "none", remedy).into());
+            return Err(reticent::Error::invalid("protection", "no curator", remedy).into());
         }
     };
     Ok(PrivateSumParams {
@@ -80,12 +70,12 @@ fn stream<O: LinearOracle>(
         ..PrivateSumParams::new(
             Domain::Vector { dimension, bound: 0.5 * plan.sensitivity() },
             Some(params.horizon),
-            calibration,
+            params.calibration.unwrap_or(budget),
         )
     })
 }
 
-/// Batches that are played, and coordinates of a point that are looked at, at most.
+/// The largest numbers of batches that are played and of coordinates of a point that are examined.
 pub const BATCHES: u64 = 4;
 /// See [`BATCHES`].
 pub const COORDINATES: usize = 8;
@@ -113,12 +103,12 @@ fn local(range: (f64, f64), epsilon: f64, reports: u64, guarantee: &Guarantee) -
         "the server sees {reports} protected value(s); the highest loss against the lowest; likelihood ratio"
     );
     Attack::new(adversary, guarantee, SAMPLES, move || {
-        let value = LocalValue::new(range.0, range.1, epsilon)?;
+        let value = ValueLaplace::new(range.0, range.1, epsilon)?;
         let view: View = Box::new(move |world, mut noise| {
             let loss = *world.pick((&range.0, &range.1));
             let mut score = 0.0;
             for _ in 0..reports {
-                let seen = value.estimate(value.report(loss, &mut noise)?);
+                let seen = value.report(loss, &mut noise)?.value();
                 score += (seen - range.0).abs() - (seen - range.1).abs();
             }
             Ok(vec![score])

@@ -1,30 +1,31 @@
-//! The joint learner, of which only actions are seen.
+//! Attacks on the joint learner by an adversary who sees only actions.
 //!
-//! Between two releases the policy stands still, and whoever may ask for decisions may ask often: a decision that no reward answers changes
-//! nothing. With arms `e_1` and `-c e_1` the learner shows whether `theta_1 + w > c (w - theta_1)`, and a dozen such questions find
-//! `theta_1 / w` to three digits. So the adversary who sees actions only learns nearly what the release said of `x y` in the direction of the
-//! attacked person; a reward of B against -B is what moves it most.
+//! Between two releases the policy is constant, and an adversary may request many decisions: a decision without a reward changes nothing.
+//! With arms `e_1` and `-c e_1` the learner shows whether `theta_1 + w > c (w - theta_1)`, and a dozen such questions find `theta_1 / w` to
+//! three digits. So an adversary who sees only actions learns almost what the release contains of `x y` in the direction of the attacked
+//! person; rewards of B and -B differ most.
 
 use reticent::{
     bandit::{Arms, JointLinUcb, JointParams},
     noise::Noise,
     privacy::Guarantee,
+    randomize::Bounds,
 };
 
 use super::{Attack, Test, View, neighbours::axis};
 use crate::Result;
 
-/// Releases whose policy is questioned, and rounds that are waited for, at most.
+/// The largest numbers of releases whose policy is queried and of rounds that are played.
 const MOST_RELEASES: usize = 16;
 const MOST_ROUNDS: u64 = 1024;
-/// Questions to one policy.
+/// Queries to one policy.
 const QUESTIONS: u32 = 12;
 /// Runs of each world.
 const SAMPLES: u64 = 20_000;
 
-/// The attack by questions on a learner as it is deployed.
+/// The attack by queries on the deployed learner.
 pub fn attacks(params: &JointParams, guarantee: &Guarantee) -> Vec<Attack> {
-    let params = *params;
+    let params = params.clone();
     let horizon = params.horizon.unwrap_or(u64::MAX).min(MOST_ROUNDS);
     let times = params.schedule.times().take(MOST_RELEASES).take_while(|time| *time <= horizon);
     let times: Vec<u64> = times.collect();
@@ -35,11 +36,11 @@ pub fn attacks(params: &JointParams, guarantee: &Guarantee) -> Vec<Attack> {
     );
     let samples = (SAMPLES * 64 / rounds).clamp(8000, SAMPLES);
     let attack = Attack::new(adversary, guarantee, samples, move || {
-        let plan = params.check()?;
+        let (plan, bounds) = (params.check()?, params.bounds);
         let view: View = Box::new(move |world, noise| {
-            let (low, high) = params.bounds.rewards;
+            let (low, high) = bounds.rewards;
             let reward = *world.pick((&high, &low));
-            actions(plan.clone().start(noise), &params, rounds, reward)
+            actions(plan.clone().start(noise), &bounds, rounds, reward)
         });
         Ok((view, Test::Linear { difference: None }))
     });
@@ -48,12 +49,11 @@ pub fn attacks(params: &JointParams, guarantee: &Guarantee) -> Vec<Attack> {
 
 fn actions<N: Noise>(
     mut learner: JointLinUcb<N>,
-    params: &JointParams,
+    bounds: &Bounds,
     rounds: u64,
     reward: f64,
 ) -> Result<Vec<f64>> {
-    let d = params.bounds.dimension;
-    let bound = params.bounds.feature_bound;
+    let (d, bound) = (bounds.dimension, bounds.feature_bound);
     let person = Arms::from_rows(d, &[axis(d, bound)])?;
     let nobody = Arms::from_rows(d, &[axis(d, 0.0)])?;
     let mut seen = Vec::new();
@@ -79,7 +79,7 @@ fn question<N: Noise>(learner: &mut JointLinUcb<N>, d: usize, bound: f64) -> Res
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 1..QUESTIONS {
         let middle = 0.5 * (low + high);
-        // The arm that lost, against a part of the one that won.
+        // The losing arm against a fraction of the winning one.
         if prefers(-sign, sign * middle)? { low = middle } else { high = middle }
     }
     let ratio = 0.5 * (low + high);

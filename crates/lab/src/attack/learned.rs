@@ -1,31 +1,31 @@
-//! Learned tests: from what an adversary sees to a score.
+//! Learned tests: scores computed from what an adversary sees.
 //!
 //! For two normals of one covariance `Sigma` whose means differ by `Delta`, the likelihood ratio is a function of `<Sigma^-1 Delta, v>`
-//! (Fisher 1936; Neyman and Pearson 1933). Sigma is learned from runs of its own, so the adversary need not know how noise is correlated
-//! over time, and a mechanism whose noise is not what it says cannot hide behind its description. Where the adversary knows Delta
-//! (they chose the neighbours), it is given; else it is learned too.
+//! (Fisher 1936; Neyman and Pearson 1933). Sigma is learned from separate runs, so the adversary need not know how the noise is correlated
+//! over time, and noise that differs from its description is attacked as it is. If the adversary knows Delta, because they chose the
+//! neighbours, it is given; otherwise it is learned too.
 //!
-//! What a player does is no normal vector but a row of choices. Two likelihood ratios are learned from counts: one as if choices were
-//! independent (naive Bayes), which needs few runs, and one of whole rows, which sees any dependence where rows repeat, as those of a
-//! player without noise do.
+//! The actions of a player are not a normal vector but a sequence of choices. Two likelihood ratios are learned from counts: one as if
+//! choices were independent (naive Bayes), which needs few runs, and one of whole sequences, which captures any dependence if sequences
+//! repeat, as those of a player without noise do.
 
 use std::collections::HashMap;
 
 use reticent::linalg::Cholesky;
 
-/// How a view becomes scores.
+/// How scores are computed from a view.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
-    /// Every number of the view is a score; the best one is chosen on samples of its own.
+    /// Every number of the view is a score; the best one is chosen on separate samples.
     Scores,
-    /// A direction learned from runs of its own; the difference of means may be known.
+    /// A direction learned from separate runs; the difference of means may be known.
     Linear {
-        /// Delta, the second world's mean less the first's.
+        /// Delta, the mean of the second world minus that of the first.
         difference: Option<Vec<f64>>,
     },
-    /// Likelihood ratios of choices, learned from counts, and a learned direction in the numbers behind them.
+    /// Likelihood ratios of choices, learned from counts, and a learned direction in the numbers that follow them in the view.
     Transcript {
-        /// So many choices, as whole numbers, come first in the view.
+        /// The number of choices, which come first in the view as whole numbers.
         choices: usize,
     },
 }
@@ -33,7 +33,7 @@ pub enum Test {
 /// A test that has been learned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Learned {
-    /// `None`: the view as it is.
+    /// `None`: the numbers of the view are the scores.
     directions: Option<Vec<Vec<f64>>>,
     transcript: Option<Transcript>,
 }
@@ -42,14 +42,14 @@ pub struct Learned {
 #[derive(Debug, Clone, PartialEq)]
 struct Transcript {
     choices: usize,
-    /// Of each choice at each place.
+    /// For each choice at each position.
     places: Vec<HashMap<i64, f64>>,
-    /// Of whole rows.
+    /// For whole sequences.
     rows: HashMap<Vec<i64>, f64>,
 }
 
 impl Test {
-    /// Whether runs are needed to learn from.
+    /// Whether the test needs training runs.
     pub fn learns(&self) -> bool {
         *self != Test::Scores
     }
@@ -70,7 +70,7 @@ impl Test {
             directions.push(direction);
         }
         if difference.is_none() {
-            // Nearness to one of the two means is what tells apart where noise is a cap of the sphere.
+            // If noise is a cap of the sphere, the distance to each of the two means separates the worlds.
             directions.push(found);
             directions.push(two);
             directions.push(one.iter().map(|x| -x).collect());
@@ -81,12 +81,12 @@ impl Test {
         Learned { directions: Some(directions), transcript: None }
     }
 
-    /// Runs of each world to learn from, for a view of so many numbers and a bound from so many runs.
+    /// The number of training runs of each world, for a view of `numbers` numbers and a bound from `samples` runs.
     pub fn training(&self, samples: u64, numbers: usize) -> u64 {
         match self {
             Test::Scores => 0,
             Test::Linear { .. } => (samples / 4).max(2000).max(40 * numbers as u64).min(20_000),
-            // Choices are few and counts settle soon; a direction needs more than numbers to learn from.
+            // Counts of choices need few runs; a direction needs more runs than the view has numbers.
             Test::Transcript { choices } => {
                 (samples / 4).max(200).max(10 * (numbers - choices.min(&numbers)) as u64).min(5000)
             }
@@ -114,7 +114,7 @@ impl Transcript {
         Learned { directions, transcript: Some(Transcript { choices, places, rows }) }
     }
 
-    /// As if choices were independent, and of the whole row; unseen choices tell nothing.
+    /// The two log-ratios: as if choices were independent, and of the whole sequence; unseen choices count 0.
     fn scores(&self, view: &[f64]) -> [f64; 2] {
         let row = symbols(view, self.choices);
         let places = self.places.iter().zip(&row);
@@ -157,7 +157,7 @@ impl Learned {
     }
 }
 
-/// `sqrt(Delta^T Sigma^-1 Delta)`: how far apart two samples of views are, by Fisher's test.
+/// `sqrt(Delta^T Sigma^-1 Delta)`: the distance of two samples of views in Fisher's test.
 pub fn separation(first: &[Vec<f64>], second: &[Vec<f64>]) -> f64 {
     let (one, two) = (mean(first), mean(second));
     let delta: Vec<f64> = two.iter().zip(&one).map(|(b, a)| b - a).collect();
@@ -204,7 +204,7 @@ fn pooled_covariance(
     sum
 }
 
-/// `Sigma^-1 Delta`, with a ridge where noise leaves a direction free.
+/// `Sigma^-1 Delta`, with a ridge for directions without noise.
 fn solve(covariance: &[f64], delta: &[f64]) -> Option<Vec<f64>> {
     let dimension = delta.len();
     let mut at = 0;
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn the_learned_direction_is_that_of_the_likelihood_ratio() {
         let mut noise = FastNoise::seeded(3);
-        // Correlated noise: v = (a, a + b/10), means (0, 0) and (0, 0.1): only the difference of the two tells.
+        // Correlated noise: v = (a, a + b/10), means (0, 0) and (0, 0.1): only the difference of the two separates the worlds.
         let mut draw = |shift: f64| -> Vec<Vec<f64>> {
             (0..20_000)
                 .map(|_| {
@@ -247,9 +247,9 @@ mod tests {
         }
     }
 
-    /// Each choice alone is a fair coin in both worlds; only the two together tell.
+    /// Each choice alone is a fair coin in both worlds; only their combination differs.
     #[test]
-    fn whole_rows_show_what_no_single_choice_does() {
+    fn whole_sequences_separate_worlds_that_single_choices_do_not() {
         let mut noise = FastNoise::seeded(4);
         let mut draw = |flip: f64| -> Vec<Vec<f64>> {
             (0..1000)

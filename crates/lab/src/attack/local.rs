@@ -1,12 +1,12 @@
 //! Reports of the local protocol and of OnlineUCB: the server is the adversary and sees the message.
 //!
-//! Which two people are hardest to hide depends on the randomiser. A pool of candidates, the corners of what people may be, is tried in
-//! a pilot of its own, and the pair that Fisher's test separates best is attacked.
+//! The pair of people that is easiest to distinguish depends on the randomiser. Candidates at the extremes of the permitted data are
+//! compared in a separate pilot, and the pair that Fisher's test separates best is attacked.
 
 use reticent::{
-    bandit::{LocalPlan, Method, Model},
+    bandit::{LocalPlan, Model},
     privacy::Guarantee,
-    randomize::{Bounds, FeatureRewardParams},
+    randomize::{Bounds, FeatureRewardParams, Method},
 };
 
 use super::{
@@ -19,7 +19,7 @@ const SAMPLES: u64 = 200_000;
 /// Reports of each world in the pilot.
 const PILOT: u64 = 1000;
 
-/// Attacks on one person's reports at this level; `people` says who there may be, where that is less than what the randomiser takes.
+/// Attacks on one person's reports at this level; `people` restricts who may take part, if that is less than the randomiser accepts.
 pub fn attacks(
     plan: &LocalPlan,
     level: usize,
@@ -58,7 +58,7 @@ fn name(method: &Method) -> &'static str {
     }
 }
 
-/// All of one person's reports, added up.
+/// The sum of all reports of one person.
 fn report(
     plan: &LocalPlan,
     level: usize,
@@ -91,7 +91,7 @@ pub(super) fn worst(
                 })
                 .collect::<Result<Vec<_>>>()
         };
-        // What breaks the declared form is refused by the device, and nobody such takes part.
+        // The device refuses data outside the declared form, so such people do not take part.
         let (Ok(one), Ok(two)) = (draw(&pair.0, 0), draw(&pair.1, 1)) else { continue };
         let apart = separation(&one, &two);
         if best.as_ref().is_none_or(|(most, _)| apart > *most) {
@@ -104,7 +104,7 @@ pub(super) fn worst(
     })
 }
 
-/// Corners of what people may be.
+/// Extreme points of the permitted data.
 fn pool(people: &Bounds, public_arms: bool) -> Vec<(Datum, Datum)> {
     let Bounds { dimension: d, feature_bound, rewards, intercept, unit_arms } = *people;
     let constant = intercept.unwrap_or(0.0);
@@ -132,7 +132,7 @@ fn pool(people: &Bounds, public_arms: bool) -> Vec<(Datum, Datum)> {
         for &(one, two) in &others {
             for theirs in [rewards.0, rewards.1] {
                 let (x, y) = (features(1.0, 0.0), features(one, two));
-                // Where arms are public, neighbours differ in the reward only.
+                // If arms are public, neighbours differ in the reward only.
                 if (x == y && mine == theirs) || (public_arms && x != y) {
                     continue;
                 }
@@ -148,19 +148,19 @@ fn pool(people: &Bounds, public_arms: bool) -> Vec<(Datum, Datum)> {
 
 /// Attacks on OnlineUCB's message `(x + N, y + N)`.
 pub fn feature_reward(params: &FeatureRewardParams, guarantee: &Guarantee) -> Vec<Attack> {
-    let params = *params;
+    let params = params.clone();
+    let Bounds { dimension, feature_bound, rewards: (low, high), .. } = params.bounds;
     let adversary = "the server sees OnlineUCB's report; x against -x, highest against lowest reward; likelihood ratio";
     let attack = Attack::new(adversary, guarantee, SAMPLES, move || {
         let randomizer = params.check()?;
         let view: View = Box::new(move |world, mut noise| {
             let sign = *world.pick((&1.0, &-1.0));
-            let mut features = vec![0.0; params.dimension];
-            features[0] = sign * params.feature_bound;
-            let reward = if sign > 0.0 { params.highest_reward } else { params.lowest_reward };
-            let report = randomizer.randomize(&features, reward, &mut noise)?;
+            let mut features = vec![0.0; dimension];
+            features[0] = sign * feature_bound;
+            let reward = if sign > 0.0 { high } else { low };
+            let report = randomizer.report(&features, reward, &mut noise)?;
             // Equal noise everywhere: the difference itself is the direction.
-            let range = params.highest_reward - params.lowest_reward;
-            Ok(vec![-2.0 * params.feature_bound * report.features[0] - range * report.reward])
+            Ok(vec![-2.0 * feature_bound * report[0] - (high - low) * report[dimension]])
         });
         Ok((view, Test::Scores))
     });

@@ -1,23 +1,23 @@
-//! Attacks on a promise of privacy: the deployed code is run many times, and a verdict says what the runs prove.
+//! Attacks on privacy guarantees: the deployed code is run many times, and a verdict says what the runs prove.
 //!
-//! An [`Attack`] is two neighbouring worlds, what an adversary sees of a run in each, and how they tell them apart. The mechanism is run many
-//! times in both worlds; error rates of the best test give a lower confidence bound on epsilon, or refute the promise.
-//! [`audit`](crate::audit) runs all attacks on an experiment.
+//! An [`Attack`] consists of two neighbouring worlds, the adversary's view of a run in each, and a test that distinguishes them. The
+//! mechanism is run many times in both worlds; the error rates of the best test give a lower confidence bound on epsilon, or refute the
+//! guarantee. [`audit`](crate::audit) runs all attacks on an experiment.
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `bound` | from error rates to a bound: Clopper-Pearson, Gaussian trade-off, and which is which |
-//! | `learned` | from what is seen to a score: the likelihood-ratio direction, learned |
-//! | `neighbours` | the pairs of people, and of streams, that are hardest to hide |
-//! | `source` | the noise of an audit: seeded, or that of a deployment |
+//! | `bound` | from error rates to a bound: Clopper-Pearson or Gaussian trade-off |
+//! | `learned` | from a view to a score: the likelihood-ratio direction, learned |
+//! | `neighbours` | the pairs of people, and of streams, that are easiest to distinguish |
+//! | `source` | the noise of an audit: seeded or secure |
 //! | `sums` | continual sums: every release seen, others adaptive; Gaussian, Laplace and Wishart noise |
-//! | [`player`] | the player that a trial runs, whatever is promised for it |
-//! | `joint` | the joint learner, of which only actions are seen |
+//! | [`player`] | the player that a trial runs, whatever its guarantee |
+//! | `joint` | the joint learner, attacked through its actions |
 //! | `local`, `shuffle` | reports of the local protocol and of OnlineUCB; batches behind a shuffler |
 //! | `online`, `safe`, `convex` | randomisers of gradients; an agent's answers; losses of paper 4 |
 //!
-//! **What a verdict means.** `violated`: with the stated confidence the promise is false. `consistent`: this attack, with so many runs, does
-//! not refute it; the lower bound says how near it came. No number of audits proves a promise: the accountant does.
+//! **What a verdict means.** `violated`: with the stated confidence the guarantee is false. `consistent`: this attack, with this number of
+//! runs, does not refute it; the lower bound says how close it came. Audits cannot prove a guarantee; the accountant does.
 
 pub mod bound;
 pub mod convex;
@@ -48,10 +48,10 @@ use crate::{
     trial::{mix, name_hash},
 };
 
-/// How often a true certificate is called violated, at most.
+/// The largest probability that a true certificate is called violated.
 const CONFIRMED_FALSE_ALARM: f64 = 1e-6;
 
-/// Runs that are drawn by one job.
+/// Runs per job.
 const CHUNK: u64 = 256;
 
 /// One of two neighbouring worlds.
@@ -59,12 +59,12 @@ const CHUNK: u64 = 256;
 pub enum World {
     /// The attacked person has the first data.
     First,
-    /// They have the other.
+    /// The attacked person has the second data.
     Second,
 }
 
 impl World {
-    /// What belongs to this world.
+    /// The one of the two values that belongs to this world.
     pub fn pick<'a, T: ?Sized>(self, pair: (&'a T, &'a T)) -> &'a T {
         match self {
             World::First => pair.0,
@@ -76,17 +76,17 @@ impl World {
 /// One run of the mechanism in a world, as the adversary sees it.
 pub type View = Box<dyn Fn(World, AuditNoise) -> Result<Vec<f64>> + Send + Sync>;
 
-/// A way to attack a promise.
+/// An attack on a guarantee.
 pub struct Attack {
-    /// Who attacks, and what they see.
+    /// The adversary and what they see.
     pub adversary: String,
-    /// The promise.
+    /// The guarantee attacked.
     pub guarantee: Guarantee,
-    /// Runs of each world that the bound is computed from, unless told otherwise.
+    /// Default number of runs of each world that the bound is computed from.
     pub samples: u64,
-    /// Runs of each world, at least and at most, whatever is asked for.
+    /// Smallest and largest number of runs of each world, for any option.
     range: (u64, u64),
-    /// Nothing is certified of what is attacked; `guarantee` is there for the claim of a publication beside it.
+    /// What is attacked has no certificate; `guarantee` only carries the claim of a publication.
     claim_only: bool,
     prepare: Box<dyn Fn() -> Result<(View, Test)> + Send + Sync>,
 }
@@ -98,7 +98,7 @@ impl std::fmt::Debug for Attack {
 }
 
 impl Attack {
-    /// An attack whose mechanism is built when it begins.
+    /// An attack whose mechanism is built when the attack is run.
     pub fn new(
         adversary: impl Into<String>,
         guarantee: &Guarantee,
@@ -110,13 +110,13 @@ impl Attack {
         Attack { adversary, guarantee, samples, range, claim_only, prepare }
     }
 
-    /// The same with so many runs of each world at least and at most, where one run is long.
+    /// The same with limits on the number of runs of each world, if one run is long.
     pub fn between(mut self, least: u64, most: u64) -> Self {
         self.range = (least, most);
         self
     }
 
-    /// The same against a publication's claim, where what is played has no certificate.
+    /// The same against a publication's claim only, if the player has no certificate.
     pub fn on_the_claim_only(mut self) -> Self {
         self.claim_only = true;
         self
@@ -130,9 +130,9 @@ pub struct AuditOptions {
     pub samples: Option<u64>,
     /// Multiplies each attack's own number.
     pub scale: f64,
-    /// Everything random follows from it, unless noise is secure.
+    /// The seed of all randomness, unless noise is secure.
     pub seed: u64,
-    /// Of each audit by itself.
+    /// The confidence of each single audit.
     pub confidence: f64,
     /// The noise that the attacked code draws.
     pub noise: NoiseKind,
@@ -151,7 +151,7 @@ impl Default for AuditOptions {
 }
 
 impl AuditOptions {
-    /// Refuses a confidence that is none, and so few runs that nothing can be learned.
+    /// Refuses a confidence out of range, and too few runs to learn from.
     pub fn check(&self) -> Result<()> {
         if !(0.5..1.0).contains(&self.confidence) {
             let remedy = "give a number from 0.5 to below 1, such as 0.95";
@@ -167,27 +167,27 @@ impl AuditOptions {
     }
 }
 
-/// Whether an attack refuted a promise.
+/// Whether an attack refuted a guarantee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The attack does not refute it.
     Consistent,
-    /// With the stated confidence, it is false.
+    /// With the stated confidence, the guarantee is false.
     Violated,
 }
 
-/// What is attacked.
+/// The guarantee that is attacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Against {
-    /// What the accountant says, as a whole curve.
+    /// The accountant's, as a whole curve.
     Certificate,
-    /// What a publication says of its own constants.
+    /// The claim of a publication for its own constants.
     Claim,
 }
 
-/// A promise at one delta.
+/// A guarantee at one delta.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Promise {
     /// Epsilon.
@@ -196,37 +196,37 @@ pub struct Promise {
     pub delta: f64,
 }
 
-/// What came of an attack.
+/// The result of an attack.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Audit {
     /// The algorithm attacked.
     pub algorithm: String,
-    /// Who promised.
+    /// Whose guarantee was attacked.
     pub against: Against,
-    /// Where the certificate comes from: computed from what the learner owns, or stated by hand and not checked.
+    /// Where the certificate comes from: computed from the mechanism that the learner owns, or stated by a user and not checked.
     pub provenance: Provenance,
-    /// What is promised; by the accountant, or, where `against` is `claim`, by a publication.
+    /// The guarantee of the accountant or, if `against` is `claim`, of a publication.
     pub certified: Promise,
     /// No smaller epsilon can be true at that delta, with the stated confidence.
     pub epsilon_lower_bound: f64,
-    /// How it was computed: `gaussian_trade_off` rests on the shape of the noise, `clopper_pearson` on nothing.
+    /// How it was computed: `gaussian_trade_off` assumes the shape of the noise, `clopper_pearson` assumes nothing.
     pub bound: &'static str,
-    /// Of the bound and the verdict.
+    /// The confidence of the bound and the verdict.
     pub confidence: f64,
-    /// Whether the promise stands.
+    /// Whether the guarantee was refuted.
     pub verdict: Verdict,
-    /// Who attacked, and what they saw.
+    /// The adversary, and what they saw.
     pub attack: String,
     /// Runs of each world that the bound was computed from.
     pub samples: u64,
     /// Time, for all runs.
     pub seconds: f64,
-    /// The lower bound over what is promised; null if nothing finite is promised.
+    /// The lower bound divided by the guaranteed epsilon; null if that is infinite.
     pub ratio: Option<f64>,
 }
 
 impl Audit {
-    /// What stands before the numbers: whether the accountant, somebody's hand or a publication wrote them.
+    /// The words before the numbers: whether the accountant computed them, a user stated them or a publication claims them.
     pub(crate) fn whose(&self) -> &'static str {
         match (self.against, self.provenance) {
             (Against::Claim, _) => "claimed",
@@ -326,8 +326,8 @@ impl Attack {
 }
 
 impl Attack {
-    /// As [`Attack::run`]; a certificate that falls is attacked once more, with other noise and a false-alarm rate of 1e-6, and only if it
-    /// falls again is it called violated. Among a hundred audits at 95 % some would fall by chance.
+    /// As [`Attack::run`]; a refuted certificate is attacked again, with other noise and a false-alarm rate of 1e-6, and is called violated
+    /// only if it is refuted again. Among a hundred audits at 95 % some would be refuted by chance.
     pub fn run_confirmed(&self, algorithm: &str, options: &AuditOptions) -> Result<Vec<Audit>> {
         let fell = |audit: &Audit| {
             audit.against == Against::Certificate && audit.verdict == Verdict::Violated
@@ -342,8 +342,8 @@ impl Attack {
     }
 }
 
-/// Chooses score and threshold on one part, and bounds the error rates on the other. The threshold is chosen twice, as the scores are and as
-/// if they were normal; the two pairs of bounds hold together.
+/// Chooses score and threshold on one part, and bounds the error rates on the other. The threshold is chosen twice, from the scores
+/// themselves and as if they were normal; both pairs of bounds hold at the same time.
 fn rates(
     choosing: &(Vec<Vec<f64>>, Vec<Vec<f64>>),
     bounding: &(Vec<Vec<f64>>, Vec<Vec<f64>>),
@@ -355,7 +355,7 @@ fn rates(
         |runs: &[Vec<f64>], index: usize| runs.iter().map(|run| run[index]).collect::<Vec<f64>>();
     let count = choosing.0.first().map_or(0, Vec::len);
     let each = 0.5 * (1.0 + confidence);
-    // What a small sample shows of its tails is not believed beyond its size.
+    // A small sample is not trusted about tails that are thinner than its size resolves.
     let believed = match aim {
         Aim::Break(..) => samples,
         _ => samples.min(choosing.0.len() as u64),
@@ -377,5 +377,5 @@ fn rates(
     choices.into_iter().map(choose).collect()
 }
 
-/// Scores of both worlds, what for, runs and confidence of the bound -> threshold and what it promises.
+/// A choice of threshold: scores of both worlds, aim, runs and confidence of the bound -> threshold and the value of the aim.
 type Chooser = fn(&[f64], &[f64], Aim, u64, f64) -> (f64, f64);

@@ -1,4 +1,4 @@
-//! The neighbours that are hardest to hide: where the sensitivities of the core are attained.
+//! The neighbours that are easiest to distinguish: pairs that attain the sensitivities of the core.
 //!
 //! | what is released | the two people | distance |
 //! | --- | --- | --- |
@@ -7,24 +7,24 @@
 //! | `x x^T` | `e_1` and `e_2` | `L^2` in units of GOE noise |
 //! | `x x^T` and `x y`, split r | `(e_1, B)` and `(r e_1 + sqrt(1 - r^2) e_2, -B)` | `L^2 (1 + r)` |
 //!
-//! A stream of neighbours has the person first: seen by every later release, the longest column of every factorisation here. What
-//! others do is arbitrary, and may depend on what was released: see [`Others`].
+//! In a pair of streams the person comes first: every later release depends on them, and the first column is the longest of every
+//! factorisation here. The contributions of others are arbitrary, and may depend on earlier releases: see [`Others`].
 
 use reticent::{
     Result,
     release::{Clipper, Contribution, Domain},
 };
 
-/// What everybody but the attacked person does.
+/// The contributions of everybody except the attacked person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Others {
-    /// Contributes nothing.
+    /// They contribute nothing.
     Silent,
-    /// Contributes as much as anybody may, in a direction that depends on the last release.
+    /// They contribute vectors of the largest norm, in a direction that depends on the last release.
     Adaptive,
 }
 
-/// What somebody contributes: features, and a reward where the domain has one.
+/// One contribution: features, and a reward if the domain has one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Datum {
     /// x.
@@ -34,7 +34,7 @@ pub struct Datum {
 }
 
 impl Datum {
-    /// Clipped for a stream.
+    /// The contribution, clipped for a stream.
     pub fn clip(&self, clipper: &Clipper) -> Result<Contribution> {
         match clipper.domain() {
             Domain::Regression { .. } => clipper.clip_with_reward(&self.features, self.reward),
@@ -42,7 +42,7 @@ impl Datum {
         }
     }
 
-    /// What it adds to a sum: the upper triangle by rows, then the vector.
+    /// The entries it adds to a sum: the upper triangle by rows, then the vector.
     pub fn entries(&self, domain: &Domain) -> Vec<f64> {
         let mut entries = Vec::new();
         if domain.matrix_coordinates() > 0 {

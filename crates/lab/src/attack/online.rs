@@ -1,7 +1,7 @@
-//! Randomisers of gradients (paper 2): the server is the adversary and sees what a device sends.
+//! Randomisers of gradients (paper 2): the server is the adversary and sees the report of a device.
 //!
 //! Noise of density `exp(-c ||z||)` has the log-likelihood ratio `c (||r - g|| - ||r - g'||)` in the same norm: Euclidean for K-norm noise,
-//! l1 for Laplace and, up to its steps, staircase noise. Gradients at opposite ends of what is clipped to are furthest apart.
+//! l1 for Laplace and, up to its steps, staircase noise. Opposite gradients of the largest norm are furthest apart.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{Attack, AuditNoise, Test, View};
 /// Runs of each world.
 const SAMPLES: u64 = 100_000;
 
-/// What a device sends for a gradient.
+/// The report of a device for a gradient.
 pub type Device =
     Arc<dyn Fn(Gradient<'_>, &mut AuditNoise) -> reticent::Result<GradientReport> + Send + Sync>;
 

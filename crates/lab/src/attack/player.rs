@@ -1,18 +1,18 @@
-//! The player itself: the object that a trial would run is played in two neighbouring worlds, whatever certificate comes with it.
+//! Attacks on a player: the object that a trial would run is played in two neighbouring worlds, whatever its certificate.
 //!
-//! The other attacks of this room run a mechanism from its parameters. They say nothing of code that is given a certificate and does something
-//! else with people's data. Here one person's features and reward are replaced, everybody else is the same in both worlds, and the
-//! adversary sees what joint privacy protects: the choices made for everybody after that person, that the player stopped if it did,
-//! and what devices or a shuffler [`sent`](Player::sent) where the trust model distrusts those who receive it.
+//! The other attacks of this module run a mechanism built from its parameters. They do not test code that has a certificate but does
+//! something else with people's data. Here one person's features and reward are replaced, everybody else is the same in both worlds, and
+//! the adversary sees what joint privacy protects: the choices made for everybody after that person, that the player stopped if it did, and
+//! what devices or a shuffler [`sent`](Player::sent) where the trust model distrusts those who receive it.
 //!
 //! | script | others | what it is for |
 //! | --- | --- | --- |
 //! | questions | bring features that are orthogonal to the person's and rewards in the middle of their range, so that the person alone decides the sign of `theta_1`; between them somebody chooses between opposite arms and never answers | noise that is missing or too small, data that are shown, stops |
 //! | its environment | decision sets and rewards that the environment drew once | players that understand the arms of their own environment only |
 //!
-//! Which two people, and when they come, is found in a pilot of its own: leaks of rewards, of features and after a delay differ in what shows
-//! them. Honest noise hides the person, so that the bound stays below the promise; an attack by actions is weak where noise is
-//! right, and strong where it is missing.
+//! The pair of people and their round are chosen in a separate pilot, because leaks of rewards, of features and after a delay need
+//! different pairs. Correct noise hides the person, so that the bound stays below the guarantee; an attack through actions is weak if the
+//! noise is right, and strong if it is missing.
 
 use std::sync::Arc;
 
@@ -29,24 +29,24 @@ use crate::{Result, simulate::Player, trial::mix};
 /// Makes the player of one run from the seed of its noise.
 pub type Maker = Arc<dyn Fn(u64) -> Result<Box<dyn Player>> + Send + Sync>;
 
-/// Rounds of a script, questions included, at most: the default schedule releases after 64 rewards, and then every 16.
+/// The largest number of rounds of a script, questions included: the default schedule releases after 64 rewards, and then every 16.
 pub const MOST_STEPS: u64 = 160;
-/// The same for players whose mechanism is attacked from its parameters too: just beyond the first release.
+/// The same for players whose mechanism is also attacked from its parameters: slightly more than one release.
 const FEW_STEPS: u64 = 84;
-/// A question follows each of the first people after the attacked one, and then every so many.
+/// A question follows each of the first people after the attacked one, and later every few people.
 const EAGER: usize = 4;
 const EVERY: usize = 12;
 /// Runs of each world for the bound.
 const FEW_SAMPLES: u64 = 2000;
 const MOST_SAMPLES: u64 = 100_000;
-/// Runs of each world in the pilot, to learn from and again to compare.
+/// Runs of each world in the pilot: this many to learn from, and as many to compare.
 const PILOT: u64 = 12;
 
-/// What a choice is recorded as when there is none: the player refused to choose, or refused the reward before.
+/// The recorded symbol if there is no choice: the player refused to choose, or had refused a reward.
 const REFUSED_TO_CHOOSE: f64 = -1.0;
 const REFUSED_A_REWARD: f64 = -2.0;
 
-/// One person of a script: a decision set, and the reward of whatever is chosen; without one, it never comes.
+/// One person of a script: a decision set, and the reward of any choice; `None` if no reward comes.
 #[derive(Debug, Clone)]
 pub struct Step {
     /// The decision set.
@@ -55,25 +55,25 @@ pub struct Step {
     pub reward: Option<f64>,
 }
 
-/// Everybody in both worlds.
+/// The people of both worlds.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// Everybody, in order; whoever stands at `person` is replaced.
+    /// Everybody, in order; the entry at `person` is replaced.
     pub steps: Vec<Step>,
-    /// The place of the attacked person.
+    /// The index of the attacked person.
     pub person: usize,
-    /// Who they are in the first world and in the second.
+    /// The attacked person's data in the first and in the second world.
     pub pair: (Step, Step),
 }
 
-/// What an audit must know to play somebody.
+/// What an audit must know to run a player.
 #[derive(Debug, Clone)]
 pub struct Stage {
-    /// Who people may be.
+    /// The bounds on people's data.
     pub bounds: Bounds,
-    /// Arms of a decision set, at most.
+    /// The largest number of arms of a decision set.
     pub arms: usize,
-    /// Rounds that the player is made for.
+    /// The number of rounds that the player is built for.
     pub rounds: u64,
     /// Features are public: neighbours differ in the reward only.
     pub public_arms: bool,
@@ -122,22 +122,22 @@ fn attack(
         });
         Ok((view, Test::Transcript { choices }))
     });
-    // One run is a hundred rounds and more.
+    // One run takes a hundred rounds or more.
     attack.between(least, 4 * samples)
 }
 
-/// What one run shows.
+/// The view of one run.
 struct Seen {
-    /// Choices of everybody after the person; what it is recorded as that there are none.
+    /// Choices for everybody after the person, or the symbol for no choice.
     choices: Vec<f64>,
-    /// What was sent first, from the person on.
+    /// The first messages sent, from the person's round on.
     sent: Vec<f64>,
     /// Why the player stopped, if it did.
     stopped: Option<crate::Error>,
 }
 
 impl Seen {
-    /// Choices, how many numbers were sent, and `numbers` of them.
+    /// The choices, the count of numbers sent, and the first `numbers` of them.
     fn view(self, numbers: usize) -> Vec<f64> {
         let mut view = self.choices;
         view.push(self.sent.len() as f64);
@@ -200,7 +200,7 @@ impl Script {
     }
 }
 
-/// The choice, and a refusal with what it is recorded as.
+/// The choice; a refusal is recorded by its symbol.
 fn one_round(
     player: &mut dyn Player,
     step: &Step,
@@ -211,7 +211,8 @@ fn one_round(
         Err(error) => return (REFUSED_TO_CHOOSE, Some((REFUSED_TO_CHOOSE, error))),
     };
     if arm >= step.arms.count() {
-        let remedy = format!("the player chose it, and there are {} arms", step.arms.count());
+        let remedy =
+            format!("the player chose this arm, but there are only {} arms", step.arms.count());
         let error = reticent::Error::invalid("arm", arm, remedy).into();
         return (REFUSED_TO_CHOOSE, Some((REFUSED_TO_CHOOSE, error)));
     }
@@ -227,12 +228,12 @@ fn one_round(
     }
 }
 
-/// The script whose worlds a pilot tells apart most often, and how many numbers are sent in it.
+/// The script whose worlds the pilot separates best, and the count of numbers sent in it.
 fn worst(scripts: Vec<Script>, make: &Maker) -> Result<(Script, usize)> {
     let mut best: Option<(f64, Script, usize)> = None;
     let mut refusal = None;
     for (index, script) in scripts.into_iter().enumerate() {
-        // A player that cannot play at all is not one that hides its data well.
+        // A player that fails in every script must not be called private.
         let probe = |world| script.run(world, make, mix(0x504c_4159, index as u64));
         let (first, second) = (probe(World::First)?, probe(World::Second)?);
         if first.stopped.is_some() && second.stopped.is_some() && first.choices == second.choices {
@@ -256,7 +257,7 @@ fn worst(scripts: Vec<Script>, make: &Maker) -> Result<(Script, usize)> {
     }
     best.map(|(_, script, numbers)| (script, numbers)).ok_or_else(|| {
         refusal.unwrap_or_else(|| {
-            let remedy = "there is nobody to replace: give more rounds, or wider bounds";
+            let remedy = "there is no person to replace: give more rounds, or wider bounds";
             reticent::Error::invalid("people", "none", remedy).into()
         })
     })
@@ -271,7 +272,7 @@ fn advantage(learned: &Learned, one: &[Vec<f64>], two: &[Vec<f64>]) -> f64 {
     let count = one.first().map_or(0, Vec::len);
     let mut best: f64 = 0.0;
     for index in 0..count {
-        // The middle of the two means is as good as zero, and right for numbers too.
+        // The midpoint of the two means serves as the threshold, also for numbers that are not log-ratios.
         let mean =
             |runs: &[Vec<f64>]| runs.iter().map(|run| run[index]).sum::<f64>() / runs.len() as f64;
         let middle = 0.5 * (mean(&one) + mean(&two));
@@ -283,8 +284,8 @@ fn advantage(learned: &Learned, one: &[Vec<f64>], two: &[Vec<f64>]) -> f64 {
     best
 }
 
-/// Everybody's features orthogonal to the person's, where there is room; questions in between. More pairs and longer scripts where nothing is
-/// known of the code.
+/// Everybody's features are orthogonal to the person's, if the dimension permits; questions in between. More pairs and longer scripts for
+/// code without a computed certificate.
 fn questions(stage: &Stage, stated: bool) -> Result<Vec<Script>> {
     let Bounds { dimension: d, rewards: (low, high), .. } = stage.bounds;
     let corners = Corners(&stage.bounds);
@@ -327,11 +328,11 @@ fn questions(stage: &Stage, stated: bool) -> Result<Vec<Script>> {
     Ok(scripts)
 }
 
-/// Features at the ends of what they may be.
+/// Extreme points of the permitted features.
 struct Corners<'a>(&'a Bounds);
 
 impl Corners<'_> {
-    /// Coordinates beside the constant one.
+    /// Coordinates other than the constant one.
     fn free(&self) -> usize {
         self.0.dimension - usize::from(self.0.intercept.is_some())
     }

@@ -1,6 +1,6 @@
 //! Answers of an agent (paper 3): the coordinator is the adversary and sees the report.
 //!
-//! A response at one end of its range against one at the other; an agent that answers often is attacked by the sum of its answers.
+//! The worlds have responses at opposite ends of the range; an agent that answers often is attacked through the sum of its answers.
 
 use reticent::{
     privacy::Guarantee,
@@ -12,10 +12,10 @@ use crate::Result;
 
 /// Runs of each world.
 const SAMPLES: u64 = 100_000;
-/// Answers that are looked at, at most.
+/// The largest number of answers examined.
 const MOST_ANSWERS: u64 = 64;
 
-/// Attacks on the agent with the weakest promise: one answer, and several.
+/// Attacks on the agent with the weakest guarantee: one answer, and several.
 pub fn attacks(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Attack>> {
     let mut weakest: Option<(usize, Guarantee)> = None;
     for (index, agent) in plan.agents().iter().enumerate() {
@@ -25,7 +25,7 @@ pub fn attacks(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Attack>> {
         }
     }
     let Some((index, guarantee)) = weakest else { return Ok(Vec::new()) };
-    let agent = plan.agents()[index];
+    let agent = &plan.agents()[index];
     let mut all = vec![attack(index, agent, 1, &guarantee)];
     let answers = rounds.min(MOST_ANSWERS).min(agent.answers().unwrap_or(u64::MAX));
     if answers > 1
@@ -36,20 +36,22 @@ pub fn attacks(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Attack>> {
     Ok(all)
 }
 
-fn attack(index: usize, agent: AgentPlan, answers: u64, guarantee: &Guarantee) -> Attack {
+fn attack(index: usize, agent: &AgentPlan, answers: u64, guarantee: &Guarantee) -> Attack {
     debug_assert!(agent.params().privacy != ResponsePrivacy::None);
     let times = if answers == 1 { "one answer".into() } else { format!("{answers} answers") };
     let adversary = format!(
         "the coordinator sees {times} of agent {index}; the highest response against the lowest; likelihood ratio"
     );
+    let agent = agent.clone();
     Attack::new(adversary, guarantee, SAMPLES / answers.min(5), move || {
+        let agent = agent.clone();
         let view: View = Box::new(move |world, noise| {
             let params = agent.params();
             let response = *world.pick((&params.lower, &params.upper));
             let mut agent = agent.start(index, noise);
             let mut sum = 0.0;
             for _ in 0..answers {
-                sum += agent.respond(Ticket::first(), response)?.value;
+                sum += agent.report(Ticket::first(), response)?.value.value();
             }
             Ok(vec![sum])
         });

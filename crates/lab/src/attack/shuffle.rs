@@ -1,27 +1,27 @@
-//! Batches behind a shuffler: the server is the adversary and sees what the shuffler hands on.
+//! Batches behind a shuffler: the server is the adversary and sees the output of the shuffler.
 //!
-//! | adversary | sees | promise |
+//! | adversary | sees | guarantee |
 //! | --- | --- | --- |
 //! | of sums | the sum of a batch | the vector sum's |
-//! | of permuted reports | all of them, in the order in which they leave; statistics of the whole batch, and of its first and last slot | the amplified one |
-//! | with the shuffler in their hands | the report itself | the local one, by `local` |
+//! | of permuted reports | all reports in their output order; statistics of the whole batch, and of its first and last slot | the amplified one |
+//! | in control of the shuffler | the report itself | the local one, by `local` |
 //!
 //! Everybody else in the batch holds the data of the first world.
 
 use reticent::{
-    bandit::{Aggregation, Batch, Model, Report, ShufflePlan},
+    bandit::{Aggregation, Batch, Model, ShufflePlan},
     noise::Noise,
     privacy::Guarantee,
-    randomize::Bounds,
+    randomize::{Bounds, Report},
 };
 
 use super::{Attack, AuditNoise, NoiseKind, Test, View, World, local, neighbours::Datum};
 use crate::{Result, trial::mix};
 
-/// Reports that all runs of one world may take.
+/// The largest number of reports in all runs of one world.
 const REPORTS: u64 = 1_000_000;
 
-/// Attacks on the batches of a plan, and on its reports if the shuffler cannot be trusted.
+/// Attacks on the batches of a plan, and on its reports in case the shuffler is not trusted.
 pub fn attacks(
     plan: &ShufflePlan,
     aggregation: Aggregation,
@@ -36,9 +36,9 @@ pub fn attacks(
             let adversary = format!("sees the sum of a batch of {batch}; learned test");
             let (plan, people) = (plan.clone(), *people);
             all.push(Attack::new(adversary, guarantee, samples, move || {
-                let room = Room::new(&plan, &people, batch)?;
+                let worlds = Worlds::new(&plan, &people, batch)?;
                 let view: View = Box::new(move |world, noise| {
-                    Ok(room.closed(world, noise)?.contents()[0].values.clone())
+                    Ok(worlds.closed(world, noise)?.contents()[0].values.clone())
                 });
                 Ok((view, Test::Linear { difference: None }))
             }));
@@ -51,10 +51,10 @@ pub fn attacks(
                 );
                 let (plan, people) = (plan.clone(), *people);
                 all.push(Attack::new(adversary, guarantee, samples, move || {
-                    let room = Room::new(&plan, &people, batch)?;
-                    let near = Nearness::learn(&room)?;
+                    let worlds = Worlds::new(&plan, &people, batch)?;
+                    let near = Nearness::learn(&worlds)?;
                     let view: View = Box::new(move |world, noise| {
-                        let batch = room.closed(world, noise)?;
+                        let batch = worlds.closed(world, noise)?;
                         Ok(if slots { near.of_slots(&batch) } else { near.of_batch(&batch) })
                     });
                     let test = if slots { Test::Scores } else { Test::Linear { difference: None } };
@@ -67,34 +67,34 @@ pub fn attacks(
 }
 
 /// A batch in two worlds.
-struct Room {
+struct Worlds {
     plan: ShufflePlan,
     model: Model,
     pair: (Datum, Datum),
     batch: u64,
 }
 
-impl Room {
+impl Worlds {
     fn new(plan: &ShufflePlan, people: &Bounds, batch: u64) -> Result<Self> {
         let model = plan.server().publish()?;
         let pair = local::worst(people, false, &|datum: &Datum, noise: AuditNoise| {
             let mut person = plan.person(noise)?;
             Ok(person.report(&model, &datum.features, datum.reward)?.values().to_vec())
         })?;
-        Ok(Room { plan: plan.clone(), model, pair, batch })
+        Ok(Worlds { plan: plan.clone(), model, pair, batch })
     }
 
     fn report(&self, datum: &Datum, noise: AuditNoise) -> Result<Report> {
         Ok(self.plan.person(noise)?.report(&self.model, &datum.features, datum.reward)?)
     }
 
-    /// One batch: the attacked person last to come.
+    /// One batch; the attacked person reports last.
     fn closed(&self, world: World, mut noise: AuditNoise) -> Result<Batch> {
         let mut shuffler = self.plan.shuffler(noise.split()?)?;
         for seat in 1..=self.batch {
             let first = &self.pair.0;
             let datum = if seat == self.batch { world.pick((first, &self.pair.1)) } else { first };
-            if let Some(batch) = shuffler.take(&self.report(datum, noise.split()?)?)? {
+            if let Some(batch) = shuffler.absorb(&self.report(datum, noise.split()?)?)? {
                 return Ok(batch);
             }
         }
@@ -102,26 +102,26 @@ impl Room {
     }
 }
 
-/// How near a report is to the mean reports of the two people.
+/// The similarity of a report to the mean reports of the two people.
 struct Nearness {
     means: [Vec<f64>; 2],
-    /// Levels of nearness that are counted.
+    /// Similarity levels that are counted.
     levels: [Vec<f64>; 2],
 }
 
 impl Nearness {
-    fn learn(room: &Room) -> Result<Self> {
+    fn learn(worlds: &Worlds) -> Result<Self> {
         const RUNS: u64 = 4000;
         let draw = |datum: &Datum, world: u64| {
             (0..RUNS)
                 .map(|run| {
                     let seed = mix(0x4e45_4152, 2 * run + world);
                     let noise = AuditNoise::new(NoiseKind::Fast, seed)?;
-                    Ok(room.report(datum, noise)?.values().to_vec())
+                    Ok(worlds.report(datum, noise)?.values().to_vec())
                 })
                 .collect::<Result<Vec<Vec<f64>>>>()
         };
-        let samples = [draw(&room.pair.0, 0)?, draw(&room.pair.1, 1)?];
+        let samples = [draw(&worlds.pair.0, 0)?, draw(&worlds.pair.1, 1)?];
         let mean = |sample: &Vec<Vec<f64>>| {
             let mut mean = vec![0.0; sample[0].len()];
             for report in sample {
@@ -138,7 +138,7 @@ impl Nearness {
         Ok(Nearness { means, levels })
     }
 
-    /// For each person and level, how many reports are at least so near; and the sums.
+    /// For each person and level, the number of reports with at least that similarity; and the sums.
     fn of_batch(&self, batch: &Batch) -> Vec<f64> {
         let mut features = Vec::new();
         for (mean, levels) in self.means.iter().zip(&self.levels) {

@@ -1,4 +1,4 @@
-//! The noise of an audit: seeded, so that a verdict can be repeated, or that of a deployment.
+//! The noise of an audit: seeded, so that a verdict can be repeated, or the secure noise of a deployment.
 
 use reticent::{
     Result,
@@ -13,11 +13,11 @@ pub enum NoiseKind {
     /// Seeded and fast; the same code draws from it.
     #[default]
     Fast,
-    /// What is deployed: exact laws, keyed by the operating system, different in every run.
+    /// Secure noise as deployed: exact laws, keyed by the operating system, different in every run.
     Secure,
 }
 
-/// A source of either kind. An audit protects nobody, whatever it draws.
+/// A source of either kind. An audit protects nobody, whichever source it uses.
 pub enum AuditNoise {
     /// Seeded.
     Fast(FastNoise),

@@ -1,12 +1,12 @@
-//! Continual sums, every release seen: tree, Honaker, Toeplitz and BLT; Gaussian, Laplace and Wishart noise.
+//! Attacks on continual sums by an adversary who sees every release: tree, Honaker, Toeplitz and BLT; Gaussian, Laplace and Wishart noise.
 //!
-//! The person comes first and is in every release after that. The adversary projects each release on the difference of the two people
-//! in units of the noise, which leaves one number a release, and learns from runs of their own how those numbers are correlated: what they
-//! then compute is the likelihood ratio of everything released (`learned`). Nothing of the factorisation is read from the code.
+//! The person comes first and is part of every release. The adversary projects each release on the difference of the two people
+//! in units of the noise, which leaves one number a release, and learns from separate runs how those numbers are correlated; the resulting
+//! score is the likelihood ratio of all releases (`learned`). The attack does not read the factorisation.
 //!
-//! Sums that forget are attacked in the same way: the first release after the person holds them at full weight, later ones at g, g^2 and so on.
+//! Sums that forget are attacked in the same way: the first release after the person has them at full weight, later ones at g, g^2 and so on.
 //!
-//! Long streams are attacked by their first releases: the noise is that of the whole horizon, and the adversary leaves before the end.
+//! Long streams are attacked through their first releases: the noise is that of the whole horizon, and the adversary stops early.
 
 use reticent::{
     noise::Noise,
@@ -20,10 +20,10 @@ use super::{
 };
 use crate::Result;
 
-/// Releases that are looked at, and rounds that are waited for, at most.
+/// The largest numbers of releases examined and of rounds played.
 const MOST_RELEASES: usize = 64;
 const MOST_ROUNDS: u64 = 1024;
-/// Runs of each world, and rounds of all of them, at most.
+/// The largest numbers of runs of each world, and of rounds in all of them.
 const SAMPLES: u64 = 30_000;
 const ROUNDS: u64 = 16_000_000;
 
@@ -32,7 +32,7 @@ pub fn attacks(params: &PrivateSumParams, guarantee: &Guarantee) -> Vec<Attack> 
     attacks_on(params, None, guarantee)
 }
 
-/// The same on two given people, where a promise is for some only.
+/// The same on two given people, if a guarantee covers only some people.
 pub fn attacks_on(
     params: &PrivateSumParams,
     people: Option<(Datum, Datum)>,
@@ -52,7 +52,7 @@ pub fn attacks_on(
 fn extent(params: &PrivateSumParams) -> (u64, usize) {
     let horizon = params.horizon.unwrap_or(u64::MAX).min(MOST_ROUNDS);
     let times = params.schedule.times().take(MOST_RELEASES).take_while(|time| *time <= horizon);
-    // Where the first release comes late, it is waited for.
+    // If the first release is late, enough rounds are played to reach it.
     let times: Vec<u64> = times.collect();
     match times.last() {
         Some(last) => (*last, times.len()),
@@ -115,10 +115,10 @@ pub struct Stream {
     pair: (Contribution, Contribution),
     /// `Delta / deviation^2` in every coordinate.
     weights: Vec<f64>,
-    /// What the difference of the two people projects to, in one round.
+    /// The projection of the difference of the two people, in one round.
     distance: f64,
     others: Others,
-    /// What others may contribute: nothing, or either of the two.
+    /// The contributions that others may make: none, or that of either person.
     silent: Contribution,
     extremes: [(Contribution, f64); 2],
 }
@@ -162,7 +162,7 @@ impl Stream {
         })
     }
 
-    /// What is seen of one run: a number for every release, less what others are known to have contributed.
+    /// The view of one run: a number for every release, minus the known contributions of others.
     pub fn run<N: Noise>(&self, world: World, noise: N) -> Result<Vec<f64>> {
         let person = world.pick((&self.pair.0, &self.pair.1));
         let mut sum = self.plan.clone().start(noise);

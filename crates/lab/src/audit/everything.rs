@@ -1,6 +1,6 @@
-//! `reticent audit` without a file: every promise attacked, every known mistake caught, every confidence set counted.
+//! `reticent audit` without a file: attacks on every guarantee, detection of known mistakes, coverage of every confidence set.
 //!
-//! The promises are those of `audits/` of this crate, one file a paper, so that each can be audited by itself as well.
+//! The guarantees are those of `audits/` of this crate, one file per paper, so that each can also be audited separately.
 
 use std::{fmt::Write, time::Instant};
 
@@ -16,7 +16,7 @@ use crate::{
     attack::{Against, Audit, AuditOptions, Verdict},
 };
 
-/// The promises of each paper.
+/// The experiments of each paper.
 pub const PROMISES: [(&str, &str); 5] = [
     ("paper 0", include_str!("../../audits/paper0.toml")),
     ("paper 1", include_str!("../../audits/paper1.toml")),
@@ -25,7 +25,7 @@ pub const PROMISES: [(&str, &str); 5] = [
     ("paper 4", include_str!("../../audits/paper4.toml")),
 ];
 
-/// Claims of publications that the accountant finds false, and the audit must.
+/// Claims of publications that the accountant finds false, so the audit must refute them.
 const FALSE_CLAIMS: [&str; 5] = [
     "OnlineUCB as published, y in [-1, 1], epsilon = 10.0",
     "OnlineUCB as published, y in [0, 1]",
@@ -34,25 +34,25 @@ const FALSE_CLAIMS: [&str; 5] = [
     "public code: SDP-amp",
 ];
 
-/// False alarms of mistakes and safety are rarer than this.
+/// False-alarm rate of the checks of mistakes and safety.
 const ZOO_CONFIDENCE: f64 = 1.0 - 1e-6;
 
-/// Everything that was found.
+/// All results.
 #[derive(Debug, Serialize)]
 pub struct Everything {
-    /// Promises.
+    /// Attacks on guarantees.
     #[serde(flatten)]
     pub findings: Findings,
     /// Known mistakes.
     pub mistakes: Vec<Specimen>,
     /// Safety and confidence sets.
     pub safety: Vec<Check>,
-    /// All of it.
+    /// The time of everything.
     pub seconds: f64,
 }
 
-/// Attacks everything; `quick` with a fifth of the runs. Mistakes and safety are judged with false alarms below 1e-6 each, and so
-/// are certificates that fall.
+/// Attacks everything; `quick` with a fifth of the runs. Mistakes and safety are judged with false-alarm rates below 1e-6 each, and so are
+/// refuted certificates.
 pub fn run(
     options: &AuditOptions,
     quick: bool,
@@ -78,7 +78,7 @@ pub fn run(
                 .map(|n| super::NotAudited { algorithm: named(&n.algorithm), ..n }),
         );
     }
-    // Mistakes are gross: few runs are enough, but not a fifth of them.
+    // The mistakes are large: few runs are enough, but a fifth of them would not be.
     let strict = AuditOptions { confidence: ZOO_CONFIDENCE, scale: 1.0, ..options };
     let mut mistakes = Vec::new();
     for entry in zoo::entries()? {
@@ -92,7 +92,7 @@ pub fn run(
 }
 
 impl Everything {
-    /// What must not be: a certificate that fell, a false claim that stood, a mistake that was missed, a right way that was accused.
+    /// The failures: refuted certificates, false claims not refuted, mistakes not detected, correct variants reported as mistakes.
     pub fn failures(&self) -> Vec<String> {
         let fallen = self.findings.violations();
         let mut all: Vec<String> =
@@ -126,7 +126,7 @@ impl Everything {
         all
     }
 
-    /// Claims against attacks, for a person and for the page in the docs: Markdown.
+    /// All results as Markdown, for the reader and for the documentation page.
     pub fn table(&self) -> String {
         let mut text = String::from(
             "## Promises\n\n| promise | adversary | promised | at least | share | verdict |\n| --- | --- | --- | --- | --- | --- |\n",

@@ -1,4 +1,4 @@
-//! What came of all attacks on an experiment.
+//! The results of all attacks on an experiment.
 
 use std::fmt::Write;
 
@@ -14,28 +14,28 @@ use crate::{
 pub struct NotAudited {
     /// The algorithm.
     pub algorithm: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 /// All audits of an experiment.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Findings {
-    /// What was attacked.
+    /// Results of attacks.
     pub audits: Vec<Audit>,
-    /// What was not.
+    /// Algorithms that were not attacked.
     pub not_audited: Vec<NotAudited>,
 }
 
 impl Findings {
-    /// Certificates that fell: faults of ours.
+    /// Refuted certificates, which are faults of this library.
     pub fn violations(&self) -> impl Iterator<Item = &Audit> {
         self.audits.iter().filter(|audit| {
             audit.against == Against::Certificate && audit.verdict == Verdict::Violated
         })
     }
 
-    /// For a person to read.
+    /// The results as text.
     pub fn table(&self) -> String {
         let mut text = String::new();
         let mut last = "";
@@ -77,7 +77,7 @@ pub(super) fn short(epsilon: f64) -> String {
     if epsilon.is_finite() { format!("{epsilon:.4}") } else { "infinite".into() }
 }
 
-/// Attacks every algorithm of an experiment; `progress` hears of every attack before it begins.
+/// Attacks every algorithm of an experiment; `progress` is called before every attack.
 pub fn audit(
     experiment: &Experiment,
     options: &AuditOptions,
@@ -105,17 +105,17 @@ pub fn audit(
     Ok(findings)
 }
 
-/// Why nothing is attacked of who promises nothing.
+/// The reason why an algorithm without a guarantee is not attacked.
 pub const NOTHING_PROMISED: &str = "nothing is promised, so there is nothing to refute";
 
 impl Findings {
-    /// Notes that an algorithm was not attacked.
+    /// Records that an algorithm was not attacked.
     pub fn not_audited(&mut self, algorithm: &str, reason: &str) {
         let (algorithm, reason) = (algorithm.to_string(), reason.to_string());
         self.not_audited.push(NotAudited { algorithm, reason });
     }
 
-    /// Attacks that play somebody's player. One that cannot play is noted as such: it is not called consistent.
+    /// Attacks that run a player. A player that fails is recorded as not audited, not as consistent.
     pub fn play(
         &mut self,
         algorithm: &str,

@@ -1,11 +1,11 @@
-//! Audits: every attack on the promises of an experiment, every known mistake, every confidence set.
+//! Audits: attacks on the guarantees of an experiment, known mistakes, and confidence sets.
 //!
 //! | file | what it is |
 //! | --- | --- |
 //! | `findings` | all attacks on an experiment, as a table and as JSON |
-//! | [`zoo`] | known mistakes, each beside the right way, and what catches it |
+//! | [`zoo`] | known mistakes, each beside its correct variant and the attack that detects it |
 //! | [`safety`] | the safe coordinator against adversarial parameters; coverage of every confidence set |
-//! | [`everything`] | all of it, as `reticent audit` without a file runs it |
+//! | [`everything`] | all of the above, as run by `reticent audit` without a file |
 //!
 //! What an attack is, and how each mechanism is attacked, is in [`attack`](crate::attack).
 

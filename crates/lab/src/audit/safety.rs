@@ -1,15 +1,16 @@
-//! Safety and confidence, attacked: every set is held against the truth at its stated level, and a set made too small is found out.
+//! Tests of safety and confidence sets: every set is compared with the true parameters at its stated level, and a shrunk set must be
+//! detected.
 //!
 //! | claim | attack | false alarm |
 //! | --- | --- | --- |
-//! | a confidence set holds theta* in all rounds with probability 1 - alpha (joint tight, Proposition 4, OnlineUCB, safe) | theta* as long as allowed, rewards of plus or minus 1; how many histories are missed | 1e-6, binomial tail |
-//! | no parameter in the sets makes a decision unsafe | the worst parameters in the sets, row by row, for every decision | none: no chance is in it |
+//! | a confidence set holds theta* in all rounds with probability 1 - alpha (joint tight, Proposition 4, OnlineUCB, safe) | theta* of the largest norm, rewards of plus or minus 1; the number of histories in which the set misses theta* | 1e-6, binomial tail |
+//! | no parameter in the sets makes a decision unsafe | the worst parameters in the sets, row by row, for every decision | none: deterministic |
 //! | decisions are unsafe in a share delta' of histories at most | true parameters at their bound, in random directions; noise of plus or minus R | 1e-6, binomial tail |
 //!
-//! Each attack is run once more on widths that were shrunk by hand, which must be caught.
+//! Each attack is run again on shrunk widths, which must be detected.
 
 use reticent::{
-    bandit::{self, Arms, Assumptions, JointParams, OnlineUcbParams, Policy, Problem, Width},
+    bandit::{self, Arms, Assumptions, JointParams, Policy, Width},
     geometry::Polytope,
     linalg::Cholesky,
     noise::{Noise, uniform_direction},
@@ -23,25 +24,34 @@ use reticent::{
 };
 use serde::Serialize;
 
-use crate::{FastNoise, Result, parallel::in_parallel, trial::mix};
+use crate::{
+    FastNoise, Result,
+    constants::{
+        Problem,
+        joint::{Published, PublishedNoise},
+        online_ucb,
+    },
+    parallel::in_parallel,
+    trial::mix,
+};
 
-/// Alarms ring on a true claim with at most this probability.
+/// The largest probability of an alarm on a true claim.
 const FALSE_ALARM: f64 = 1e-6;
-/// What sets are allowed to miss, so that misses can be counted.
+/// The failure probability of the sets, large enough that misses can be counted.
 const ALPHA: f64 = 0.1;
 
-/// What came of an attack on safety or on a confidence set.
+/// The result of an attack on safety or on a confidence set.
 #[derive(Debug, Clone, Serialize)]
 pub struct Check {
-    /// What is claimed.
+    /// The claim.
     pub claim: String,
-    /// How it was attacked.
+    /// The attack.
     pub attack: String,
-    /// What was found, of the right way and of the one made too small.
+    /// The results for the original width and for the shrunk one.
     pub found: String,
-    /// The claim stands.
+    /// Whether the claim was not refuted.
     pub held: bool,
-    /// The shrunk width was found out.
+    /// Whether the shrunk width was detected.
     pub caught: bool,
 }
 
@@ -55,10 +65,8 @@ pub fn checks(scale: f64, seed: u64) -> Result<Vec<Check>> {
         schedule: Schedule::EveryRound,
         ..JointParams::new(Bounds::unit(2), 8.0, 1e-2, Some(60))
     };
-    let published = JointParams {
-        rule: bandit::Rule::CERTIFIED.with_failure_probability(ALPHA),
-        ..JointParams::published(Problem::unit(2), 8.0, 1e-2, 60)
-    };
+    let published =
+        Published::new(Problem::unit(2), 8.0, 1e-2, ALPHA, 60)?.params(PublishedNoise::Gaussian)?;
     let mut all = vec![
         coverage("the joint learner's tight set", trials, seed, 0.1, joint(exact))?,
         coverage("the set of Proposition 4 of paper 1", trials, seed, 0.02, joint(published))?,
@@ -70,7 +78,7 @@ pub fn checks(scale: f64, seed: u64) -> Result<Vec<Check>> {
     Ok(all)
 }
 
-/// Counts histories in which the set misses theta* at least once, of the set as it is and as it is shrunk.
+/// Counts histories in which the set misses theta* at least once, for the original set and for the shrunk one.
 fn coverage(
     set: &str,
     trials: u64,
@@ -93,13 +101,13 @@ fn coverage(
     })
 }
 
-/// Whether so many failures or more have probability below 1e-6 if each has at most `rate`.
+/// Whether this many failures or more have probability below 1e-6 if each has at most `rate`.
 fn too_many(failures: u64, trials: u64, rate: f64) -> bool {
     failures > 0
         && incomplete_beta(failures as f64, (trials - failures) as f64 + 1.0, rate) < FALSE_ALARM
 }
 
-/// Whether a policy, its bonus shrunk, puts some direction's reward above what it calls possible.
+/// Whether a policy, its bonus multiplied by `shrink`, has an upper confidence bound below the true reward in some direction.
 fn misses(policy: &Policy, theta: &[f64], shrink: f64) -> Result<bool> {
     let policy = Policy::from_parts(
         policy.theta().to_vec(),
@@ -146,9 +154,9 @@ fn online_history(seed: u64, shrink: f64) -> Result<bool> {
     const ROUNDS: u64 = 200;
     let mut noise = FastNoise::seeded(seed);
     let theta = uniform_direction(2, &mut noise);
-    let randomizer = FeatureRewardParams::new(2, 8.0, 1e-2);
+    let randomizer = FeatureRewardParams::new(Bounds::unit(2), 8.0, 1e-2);
     // Fresh arms on the circle: E x x^T = I/2 given any history that plays them uniformly, as here.
-    let mut params = OnlineUcbParams::literal(randomizer, ROUNDS, 0.5)?;
+    let mut params = online_ucb::literal(randomizer, ROUNDS, 0.5)?;
     if let Width::Proved(assumptions) = params.width {
         params.width = Width::Proved(Assumptions { alpha: ALPHA / 6.0, ..assumptions });
     }
@@ -157,7 +165,7 @@ fn online_history(seed: u64, shrink: f64) -> Result<bool> {
         let x = uniform_direction(2, &mut noise);
         let mean: f64 = x.iter().zip(&theta).map(|(x, t)| x * t).sum();
         let reward = plus_or_minus(mean.clamp(-1.0, 1.0), &mut noise);
-        let report = server.randomizer().randomize(&x, reward, &mut noise)?;
+        let report = server.randomizer().report(&x, reward, &mut noise)?;
         server.absorb(&report)?;
         if misses(server.policy(), &theta, shrink)? {
             return Ok(true);
@@ -166,7 +174,7 @@ fn online_history(seed: u64, shrink: f64) -> Result<bool> {
     Ok(false)
 }
 
-/// Three agents, two coordinates each, true parameters at their bound: what the coordinator is told, and what is true.
+/// Three agents, two coordinates each, true parameters at their bound: the coordinator's information, and the true parameters.
 struct Grid {
     polytope: Polytope,
     thetas: Vec<Vec<f64>>,
@@ -187,7 +195,7 @@ impl Grid {
         let agents = (0..3)
             .map(|axis| {
                 let known = (PARAMETER_BOUND, 2.0, RESPONSE_NOISE);
-                AgentParams::on_axis(&polytope, axis, 2, known, privacy)
+                AgentParams::on_axis(&polytope, axis, 2, known, privacy.clone())
             })
             .collect::<reticent::Result<Vec<_>>>()?;
         let objective = Objective::Linear { weights: vec![1.0, 0.7, 0.9] };
@@ -209,7 +217,7 @@ impl Grid {
         Ok(Grid { polytope, thetas, coordinator, agents, gram: vec![[nu, 0.0, nu]; 3], noise })
     }
 
-    /// One round; the actions that left and the true mean responses.
+    /// One round; returns the actions and the true mean responses.
     fn round(&mut self) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
         let decision = self.coordinator.decide()?;
         let means: Vec<f64> =
@@ -217,7 +225,7 @@ impl Grid {
         for (m, agent) in self.agents.iter_mut().enumerate() {
             let sign = if self.noise.bits() & 1 == 0 { 1.0 } else { -1.0 };
             let response = means[m] + sign * RESPONSE_NOISE;
-            self.coordinator.observe(&agent.respond(decision.ticket, response)?)?;
+            self.coordinator.absorb(&agent.report(decision.ticket, response)?)?;
             let x = &decision.actions[m];
             self.gram[m][0] += x[0] * x[0];
             self.gram[m][1] += x[0] * x[1];
@@ -256,7 +264,7 @@ fn safe_history(seed: u64, shrink: f64) -> Result<bool> {
     Ok(false)
 }
 
-/// For every decision and every row, the parameters of the sets (and of the ball, where the check relies on it) that use most of the row.
+/// For every decision and every row, the parameters of the sets (and of the ball, if the check relies on it) that use most of the row.
 fn worst_parameters(seed: u64) -> Result<Check> {
     let (mut decisions, mut worst, mut shrunk) = (0_u64, f64::NEG_INFINITY, f64::NEG_INFINITY);
     for (rule, trial) in [(Rule::Ofu, 0), (Rule::Roful, 1), (Rule::Ofu, 2), (Rule::Roful, 3)] {
@@ -267,7 +275,7 @@ fn worst_parameters(seed: u64) -> Result<Check> {
             decisions += 1;
             let ball = (rule == Rule::Roful).then_some(PARAMETER_BOUND);
             worst = worst.max(excess(&grid.polytope, &sets, &actions, ball, 1.0));
-            // A check that had believed sets a quarter narrower would have let these pass, were they wider.
+            // A check with sets a quarter narrower would accept decisions that violate the rows in these wider sets.
             shrunk = shrunk.max(excess(&grid.polytope, &sets, &actions, None, 1.25));
         }
     }
@@ -298,7 +306,7 @@ fn excess(
                 let Ok(white) = factor.forward(x) else { return 0.0 };
                 let reach = widen * width * dot(&white, &white).sqrt();
                 let most = a * dot(theta, x) + a.abs() * reach;
-                // In the intersection with the ball nothing exceeds either.
+                // The excess over the intersection with the ball is at most the smaller of the two.
                 ball.map_or(most, |s| most.min(a.abs() * s * dot(x, x).sqrt()))
             })
             .sum();
@@ -308,7 +316,7 @@ fn excess(
     rows.map(row_excess).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Histories in which true mean responses leave the safe set at least once.
+/// The number of histories in which true mean responses leave the safe set at least once.
 fn violations(trials: u64, seed: u64) -> Result<Check> {
     let count = |confidence: Confidence| -> Result<u64> {
         let jobs: Vec<u64> = (0..trials).collect();
@@ -354,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_alarm_rings_at_its_level() {
+    fn the_alarm_has_its_false_alarm_rate() {
         // scipy.stats.binom.sf(k - 1, 400, 0.1): 71 -> 1.5e-6, 73 -> 3.6e-7.
         assert!(!too_many(40, 400, 0.1) && !too_many(0, 400, 0.1));
         assert!(too_many(80, 400, 0.1));

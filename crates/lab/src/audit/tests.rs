@@ -1,4 +1,4 @@
-//! The audit is strong enough to mean something, and its verdicts are right where the truth is known.
+//! Tests that the audit has power, and that its verdicts are right where the truth is known.
 
 use super::*;
 use crate::{
@@ -11,10 +11,10 @@ fn audits(text: &str, options: &AuditOptions) -> Vec<Audit> {
     audit(&experiment, options, |_, _| {}).unwrap().audits
 }
 
-/// At (1, 1e-5): 70 % of epsilon for whoever sees every release, silent or adaptive; half of it from the learner's actions alone is not asked,
-/// but must be something.
+/// At (1, 1e-5): an adversary who sees every release must prove 70 % of epsilon, with silent or adaptive others; one who sees only the
+/// learner's actions must prove something.
 #[test]
-fn gaussian_sums_and_the_joint_learner_give_most_of_what_is_certified_away() {
+fn attacks_on_gaussian_sums_and_the_joint_learner_prove_most_of_the_certified_epsilon() {
     let text = r#"
         name = "strength"
         rounds = 32
@@ -73,7 +73,7 @@ fn sums_that_forget_give_most_of_what_is_certified_away() {
 
 /// Exact delta 0.916 where 0.1 is claimed. False alarms: 1e-6.
 #[test]
-fn the_claim_of_paper_0_at_epsilon_10_falls_and_our_certificate_stands() {
+fn the_claim_of_paper_0_at_epsilon_10_is_refuted_and_our_certificate_is_not() {
     let text = r#"
         name = "paper 0"
         rounds = 1000
@@ -88,13 +88,13 @@ fn the_claim_of_paper_0_at_epsilon_10_falls_and_our_certificate_stands() {
     let options =
         AuditOptions { samples: Some(600_000), confidence: 1.0 - 1e-6, ..AuditOptions::default() };
     let found = audits(text, &options);
-    // The report as it is sent; behind it the player, of which fewer runs are made.
+    // First the report, then the player, which is run less often.
     let verdicts: Vec<(Against, Verdict)> = found.iter().map(|a| (a.against, a.verdict)).collect();
     let expected =
         [(Against::Certificate, Verdict::Consistent), (Against::Claim, Verdict::Violated)];
     assert_eq!(verdicts[..2], expected, "{found:?}");
     assert!(found[0].ratio.unwrap() > 0.9);
-    // What later people see of the player tells less than the reports themselves.
+    // The player's later choices reveal less than the reports.
     let by_playing = &verdicts[2..];
     assert!(!by_playing.is_empty());
     assert!(by_playing.iter().all(|(_, verdict)| *verdict == Verdict::Consistent), "{found:?}");
@@ -120,7 +120,7 @@ fn an_audit_can_be_repeated() {
     let run = |options: &AuditOptions| audit(&experiment, options, |_, _| {}).unwrap();
     let (one, two) = (run(&options), run(&options));
     assert_eq!(one.audits[0].epsilon_lower_bound, two.audits[0].epsilon_lower_bound);
-    assert_eq!(one.not_audited.len(), 1, "who plays 0 promises nothing");
+    assert_eq!(one.not_audited.len(), 1, "the algorithm that plays 0 has no guarantee");
     let other = run(&AuditOptions { seed: 2, ..options });
     assert_ne!(one.audits[0].epsilon_lower_bound, other.audits[0].epsilon_lower_bound);
     let secure = run(&AuditOptions { noise: NoiseKind::Secure, ..options });

@@ -1,7 +1,7 @@
 //! The fast simulations have the law of the learners that are deployed, whole trials long.
 
 use reticent::{
-    bandit::{Arms, JointLinUcb, JointParams, Problem, Rule, Ticket},
+    bandit::{Arms, JointLinUcb, JointParams, Rule, Ticket},
     privacy::Mode,
     release::Schedule,
 };
@@ -9,6 +9,10 @@ use reticent::{
 use super::*;
 use crate::{
     FastNoise,
+    constants::{
+        Problem,
+        joint::{self, PublishedNoise},
+    },
     environment::{GapParams, Rewards},
     simulate::{Player, play},
     summary::Estimate,
@@ -70,7 +74,7 @@ fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
         let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
         let simulated = |epsilon| {
             let rule = Some(rule);
-            let lines = JointLines { rule, ..JointLines::new(Budget { epsilon, delta: 1e-4 }) };
+            let lines = JointToml { rule, ..JointToml::new(Budget { epsilon, delta: 1e-4 }) };
             finals(&lines.blocks(&setting).unwrap(), 5)
         };
         let informed = setting.informed(rule, &setting.bounds);
@@ -87,10 +91,10 @@ fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
 fn linucb_without_the_arms_that_cannot_win_has_the_regret_of_linucb() {
     let gap = GapParams { gap: 0.1, ..GapParams::new(4, 16) };
     let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
-    let lines = LinUcbLines {
+    let lines = LinUcbToml {
         rule: Some(Rule::CERTIFIED),
         schedule: Some(Schedule::EveryRound),
-        ..LinUcbLines::named("LinUCB")
+        ..LinUcbToml::named("LinUCB")
     };
     let pruned = finals(&*lines.contestant(&setting).unwrap(), 5);
     let stepped = |gap| {
@@ -108,19 +112,20 @@ fn linucb_without_the_arms_that_cannot_win_has_the_regret_of_linucb() {
 #[test]
 fn a_simulated_wishart_learner_states_the_guarantee_of_the_deployed_one() {
     let setting = Setting::new(&GapParams::new(3, 6).into(), ROUNDS).unwrap();
-    for (mechanism, shifted) in
-        [(MechanismName::Wishart, true), (MechanismName::WishartUnshifted, false)]
-    {
+    for (mechanism, noise) in [
+        (MechanismName::Wishart, PublishedNoise::Wishart),
+        (MechanismName::WishartUnshifted, PublishedNoise::WishartUnshifted),
+    ] {
         let privacy = Budget { epsilon: 1.0, delta: 1e-4 };
-        let lines = JointLines { mode: Mode::Paper, mechanism, ..JointLines::new(privacy) };
+        let lines = JointToml { mode: Mode::Paper, mechanism, ..JointToml::new(privacy) };
         let learner = lines.blocks(&setting).unwrap();
         let stated = learner.guarantee().unwrap();
-        let published = JointParams::published_wishart(setting.problem, 1.0, 1e-4, ROUNDS, shifted);
+        let published = joint::params(setting.problem, noise, 1.0, 1e-4, ROUNDS).unwrap();
         let real = published.check().unwrap().guarantee().unwrap();
         assert_eq!(stated.epsilon(), real.epsilon());
         assert!(stated.claimed().unwrap().holds() && stated.to_string().contains("SIMULATION"));
         // Theorem 8 says nothing of an epsilon of 50: neither does the laboratory.
-        let loose = JointLines { privacy: Budget { epsilon: 50.0, ..privacy }, ..lines };
+        let loose = JointToml { privacy: Budget { epsilon: 50.0, ..privacy }, ..lines };
         assert!(loose.blocks(&setting).is_err());
     }
 }
@@ -133,15 +138,15 @@ fn the_default_is_far_below_the_published_constants_at_the_same_budget() {
     for (fresh_arms, ratio) in [(true, 15.0), (false, 15.0)] {
         let gap = GapParams { fresh_arms, ..GapParams::new(5, 25) };
         let setting = Setting::new(&gap.into(), LONG).unwrap();
-        let regret = |lines: JointLines| {
+        let regret = |lines: JointToml| {
             let learner = lines.blocks(&setting).unwrap();
             (0..4).map(|t| learner.trial(3, t, &[LONG]).unwrap().curve[0].regret).sum::<f64>()
         };
-        let default = regret(JointLines::new(budget));
-        let published = regret(JointLines {
+        let default = regret(JointToml::new(budget));
+        let published = regret(JointToml {
             mode: reticent::privacy::Mode::Paper,
             mechanism: MechanismName::GaussianTree,
-            ..JointLines::new(budget)
+            ..JointToml::new(budget)
         });
         assert!(published > ratio * default, "fresh {fresh_arms}: {published} {default}");
     }

@@ -8,9 +8,7 @@
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{
-        Curator, JointPlan, LinUcb, LinUcbParams, Policy, Regularizer, Rule, RulePlan, bounds,
-    },
+    bandit::{Curator, JointPlan, LinUcb, LinUcbParams, Policy, Regularizer, Rule, RulePlan},
     noise::Noise,
     privacy::Guarantee,
     release::{Domain, Release, Schedule},
@@ -20,6 +18,7 @@ use super::{Setting, trial_seeds, width_remark};
 use crate::{
     FastNoise, Result,
     attack::{Attack, AuditNoise, Test, View, neighbours::axis},
+    constants::regret,
     contest::{Bound, Contestant, Side},
     environment::GapParams,
     simulate::{Blocks, NodeNoise, Sums, TreeNoise},
@@ -224,20 +223,20 @@ impl Contestant for BlockPlayed {
         let (alpha, gap) = (self.setting.alpha(), self.gap.gap);
         let mut all = Vec::new();
         if let Some((regularizer, [five, six])) = self.learner.regularizer() {
-            let value = bounds::regret(problem, &regularizer, alpha, rounds);
+            let value = regret::regret(problem, &regularizer, alpha, rounds);
             all.push(bound(five, Side::Upper, value));
             if gap > 0.0 {
-                let value = bounds::gap_regret(problem, &regularizer, alpha, rounds, gap);
+                let value = regret::gap_regret(problem, &regularizer, alpha, rounds, gap);
                 all.push(bound(six, Side::Upper, value));
             }
         }
         if let Some(epsilon) = self.epsilon {
-            let value = bounds::private_lower_bound(epsilon, self.gap.arms as u64, rounds);
+            let value = regret::private_lower_bound(epsilon, self.gap.arms as u64, rounds);
             let theorem = "Corollary 15, the price of epsilon in the worst case";
             all.push(bound(theorem, Side::Lower, value));
             if gap > 0.0 && epsilon < std::f64::consts::LN_2 {
                 let delta = self.guarantee.as_ref().map_or(0.0, Guarantee::delta);
-                let value = bounds::ordinary_privacy_lower_bound(epsilon, delta, gap, rounds);
+                let value = regret::ordinary_privacy_lower_bound(epsilon, delta, gap, rounds);
                 let theorem =
                     "Claim 13, if actions too had to be private from the person they are for";
                 all.push(bound(theorem, Side::Lower, value));

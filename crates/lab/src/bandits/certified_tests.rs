@@ -1,7 +1,7 @@
 //! What is certified is what is played, and nobody certifies a player of their own by hand.
 
 use reticent::{
-    bandit::{Arms, JointParams, Policy, Problem},
+    bandit::{Arms, JointParams, Policy},
     noise::Noise,
     privacy::{Event, Guarantee, Provenance, TrustModel},
     randomize::Bounds,
@@ -9,7 +9,7 @@ use reticent::{
 };
 
 use super::{
-    Algorithm, Budget, JointLines, MechanismName, Setting, Stepped,
+    Algorithm, Budget, JointToml, MechanismName, Setting, Stepped,
     blocks::{Learner, TreePlan},
 };
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     attack::{Against, Audit, AuditOptions, Verdict},
     audit::{audit, zoo::LastReward},
     certify::certify,
+    constants::Problem,
     contest::Contestant,
     environment::{Environment, GapParams, Rewards},
     simulate::{Player, TreeNoise},
@@ -298,9 +299,9 @@ fn a_saved_learner_carries_the_mark() {
     let mut own = Stepped::new("own".into(), &shop(), |_| Ok(Box::new(Sums))).promising(promise());
     own.save = Some(folder.clone());
     own.trial(1, 0, &[100]).unwrap();
-    let lines = JointLines {
+    let lines = JointToml {
         warm_start: Some(folder.clone()),
-        ..JointLines::new(Budget { epsilon: 1.0, delta: 1e-6 })
+        ..JointToml::new(Budget { epsilon: 1.0, delta: 1e-6 })
     };
     let warm = Algorithm::Joint(lines).contestant(&shop()).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
@@ -316,9 +317,9 @@ fn blocks_play_the_noise_they_are_certified_for() {
         let gap = GapParams { rewards, ..GapParams::new(2, 4) };
         let setting = Setting::new(&gap.into(), 100).unwrap();
         let Problem { feature_bound, reward_bound, .. } = setting.problem;
-        let lines = JointLines {
+        let lines = JointToml {
             mechanism: MechanismName::GaussianTree,
-            ..JointLines::new(Budget { epsilon: 1.0, delta: 1e-6 })
+            ..JointToml::new(Budget { epsilon: 1.0, delta: 1e-6 })
         };
         let learner = lines.blocks(&setting).unwrap();
         let Learner::Tree(TreePlan { node, .. }) = &learner.learner else { panic!("a tree") };

@@ -36,7 +36,7 @@ pub enum Missing {
 
 /// What an experiment says about columns.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ColumnLines<'a> {
+pub(super) struct ColumnsToml<'a> {
     pub(super) features: Option<&'a [String]>,
     pub(super) ranges: &'a BTreeMap<String, (f64, f64)>,
     pub(super) categories: &'a BTreeMap<String, Vec<String>>,
@@ -77,7 +77,7 @@ impl Columns {
     pub(super) fn new(
         rows: &Rows,
         path: &Path,
-        lines: ColumnLines,
+        lines: ColumnsToml,
         besides: &[&str],
     ) -> Result<Self> {
         let all = rows.names().iter().filter(|name| !besides.contains(&name.as_str()));
@@ -135,7 +135,7 @@ impl Columns {
     }
 
     /// Refuses ranges and words of columns that no file has.
-    pub(super) fn all_known(files: &[&Columns], lines: ColumnLines) -> Result<()> {
+    pub(super) fn all_known(files: &[&Columns], lines: ColumnsToml) -> Result<()> {
         let known = |name: &String| {
             files.iter().any(|file| {
                 file.columns.iter().any(|column| column.name == *name)

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::{
         Experiment,
-        bandits::{BanditLines, Setting},
+        bandits::{EnvironmentToml, Setting},
     };
 
     /// Counts the lessons of each line, which its feature names.
@@ -116,7 +116,7 @@ mod tests {
     fn a_line_that_returns_is_answered_and_learnt_from_so_often_and_no_more() {
         let path = file("lines");
         for order in ["drawn", "file"] {
-            let lines: BanditLines = toml::from_str(&environment(&path, order)).unwrap();
+            let lines: EnvironmentToml = toml::from_str(&environment(&path, order)).unwrap();
             let setting = Setting::new(&lines, ROUNDS).unwrap();
             let mut everything = Pupil::default();
             setting.world.trial(1, 0, &mut everything, &[ROUNDS]).unwrap();

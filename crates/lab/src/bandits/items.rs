@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Circumstances, Missing, Setting,
-    columns::{ColumnLines, Columns, scale},
+    columns::{Columns, ColumnsToml, scale},
     setting::{NOT_COVERED, Played, World},
 };
 use crate::{
@@ -41,7 +41,7 @@ use crate::{
 /// What `kind = "items"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ItemsLines {
+pub struct ItemsToml {
     /// The items: a column with their names, all others features unless some are named.
     pub items: PathBuf,
     /// The ratings: a person, an item and a rating a line.
@@ -95,7 +95,7 @@ pub(super) struct Named {
 
 impl Named {
     /// Reads a file with a column of names.
-    pub(super) fn read(path: &Path, name: &str, lines: ColumnLines) -> Result<Self> {
+    pub(super) fn read(path: &Path, name: &str, lines: ColumnsToml) -> Result<Self> {
         let mut rows = Rows::open(path)?;
         let place = rows.column(name)?;
         let mut columns = Columns::new(&rows, path, lines, &[name])?;
@@ -138,9 +138,9 @@ struct Catalogue {
     dimension: usize,
 }
 
-impl ItemsLines {
-    fn columns<'a>(&'a self, features: Option<&'a [String]>) -> ColumnLines<'a> {
-        ColumnLines {
+impl ItemsToml {
+    fn columns<'a>(&'a self, features: Option<&'a [String]>) -> ColumnsToml<'a> {
+        ColumnsToml {
             features,
             ranges: &self.ranges,
             categories: &self.categories,

@@ -6,10 +6,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use reticent::{
-    bandit::{
-        Arms, Curator, JointParams, JointPlan, Legacy, Published, PublishedMechanism,
-        PublishedNoise, Rule,
-    },
+    bandit::{Arms, Curator, JointParams, JointPlan, Legacy, Rule},
     privacy::{Mode, TrustModel},
     randomize::Bounds,
     release::{Mechanism, Schedule},
@@ -26,6 +23,10 @@ use super::{
 };
 use crate::{
     FastNoise, Result, attack,
+    constants::{
+        joint::{self, Published, PublishedNoise},
+        local::PublishedMechanism,
+    },
     contest::Contestant,
     simulate::{Knowledge, Player},
 };
@@ -33,7 +34,7 @@ use crate::{
 /// What `kind = "joint"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct JointLines {
+pub struct JointToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -109,10 +110,10 @@ pub enum ConfidenceName {
     Paper,
 }
 
-impl JointLines {
+impl JointToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        JointLines {
+        JointToml {
             name: None,
             privacy,
             mode: Mode::default(),
@@ -279,10 +280,10 @@ impl JointLines {
             ("save", self.save.is_some(), why),
         ])?;
         let Budget { epsilon, delta } = self.privacy;
+        let noise = self.mechanism.published().unwrap_or_default();
         let params = JointParams {
-            published: self.mechanism.published().unwrap_or_default(),
             schedule: self.schedule,
-            ..JointParams::published(setting.problem, epsilon, delta, setting.rounds)
+            ..joint::params(setting.problem, noise, epsilon, delta, setting.rounds)?
         };
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();
@@ -332,7 +333,7 @@ impl JointLines {
 
 impl MechanismName {
     /// The publication's noise, if it is one of its trees.
-    fn published(self) -> Option<PublishedNoise> {
+    pub(super) fn published(self) -> Option<PublishedNoise> {
         match self {
             MechanismName::GaussianTree => Some(PublishedNoise::Gaussian),
             MechanismName::Wishart => Some(PublishedNoise::Wishart),

@@ -3,26 +3,27 @@
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{JointParams, Problem, Published, Regularizer, Rule},
+    bandit::{JointParams, Regularizer, Rule},
     privacy::{Guarantee, Mode},
-    release::{Calibration, Domain, Mechanism, PrivateSumParams, Schedule},
+    release::Domain,
 };
 
 use super::{
-    BlockPlayed, Budget, JointLines, MechanismName, Setting,
+    BlockPlayed, JointToml, MechanismName, Setting,
     blocks::{Learner, TreePlan},
     nothing_is_ignored,
 };
 use crate::{
     Result,
     attack::{self, Attack},
+    constants::joint::{Published, PublishedNoise},
     environment::GapParams,
     simulate::NodeNoise,
 };
 
 /// Everything a joint learner is made from.
 pub(super) struct Builder<'a> {
-    pub(super) lines: &'a JointLines,
+    pub(super) lines: &'a JointToml,
     pub(super) setting: &'a Setting,
     pub(super) gap: GapParams,
     pub(super) published: Published,
@@ -33,24 +34,20 @@ impl Builder<'_> {
     pub(super) fn blocks(&self) -> Result<BlockPlayed> {
         self.lines.schedule.check()?;
         self.nothing_is_ignored()?;
-        match (self.lines.mechanism, self.lines.mode) {
-            (MechanismName::Wishart | MechanismName::WishartUnshifted, Mode::Exact) => {
-                Err(self.refuse("Wishart noise exists in `paper` mode only"))
-            }
-            (MechanismName::Wishart | MechanismName::WishartUnshifted, Mode::Paper) => {
-                self.wishart()
-            }
-            (MechanismName::GaussianTree, _) => self.gaussian_tree(),
-            (_, Mode::Paper) => {
+        match (self.lines.mechanism.published(), self.lines.mode) {
+            (Some(PublishedNoise::Gaussian), _) => self.gaussian_tree(),
+            (Some(_), Mode::Exact) => Err(self.refuse("Wishart noise exists in `paper` mode only")),
+            (Some(noise), Mode::Paper) => self.wishart(noise),
+            (None, Mode::Paper) => {
                 Err(self.refuse("the paper has gaussian_tree, wishart and wishart_unshifted"))
             }
-            (_, Mode::Exact) => self.stream(),
+            (None, Mode::Exact) => self.stream(),
         }
     }
 
     /// A key that would have no effect is refused, not passed over.
     fn nothing_is_ignored(&self) -> Result<()> {
-        let JointLines { mechanism, mode, minimum, fresh_dummies, rule, confidence, .. } =
+        let JointToml { mechanism, mode, minimum, fresh_dummies, rule, confidence, .. } =
             self.lines;
         let wishart = matches!(mechanism, MechanismName::Wishart | MechanismName::WishartUnshifted);
         let published = wishart || *mechanism == MechanismName::GaussianTree;
@@ -93,23 +90,15 @@ impl Builder<'_> {
 
     /// A binary tree over rounds with the same noise on matrix and vector, published or exactly calibrated.
     fn gaussian_tree(&self) -> Result<BlockPlayed> {
-        let Problem { dimension, feature_bound, reward_bound, .. } = self.setting.problem;
-        let split = (reward_bound / feature_bound).powi(2);
-        let domain = Domain::Regression { dimension, feature_bound, reward_bound, split };
-        let levels = self.published.levels();
-        let Budget { epsilon, delta } = self.lines.privacy;
-        let calibration = match self.lines.mode {
-            Mode::Paper => Calibration::Sigma(self.published.gaussian_deviation()),
-            Mode::Exact => Calibration::Budget { epsilon, delta },
+        let published = self.published.params(PublishedNoise::Gaussian)?;
+        let deployed = match self.lines.mode {
+            Mode::Paper => published,
+            Mode::Exact => JointParams { calibration: None, claim: None, ..published },
         };
-        let params = PrivateSumParams {
-            mechanism: Mechanism::Tree { levels: Some(levels) },
-            schedule: Schedule::EveryRound,
-            ..PrivateSumParams::new(domain, Some(self.setting.rounds), calibration)
-        };
+        let plan = deployed.check()?;
+        let guarantee = plan.guarantee()?;
         // What is played is one node of the sums that are certified: the first release has just one, on the vector as it is.
-        let deviation = params.check()?.deviations(1)?.last().copied().unwrap_or(0.0);
-        let guarantee = self.claim(params.check()?.guarantee(delta)?)?;
+        let deviation = plan.sums().check()?.deviations(1)?.last().copied().unwrap_or(0.0);
         let rule = match (self.lines.confidence, self.lines.mode) {
             (None, Mode::Exact) => {
                 let rule = self.lines.rule.unwrap_or_default();
@@ -117,26 +106,22 @@ impl Builder<'_> {
             }
             _ => self.regularized(self.published.gaussian_regularizer(deviation)),
         };
-        let deployed =
-            JointParams::published(self.setting.problem, epsilon, delta, self.setting.rounds);
-        let mut attacks = attack::sums::attacks(&params, &guarantee);
+        let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
         if self.lines.mode == Mode::Paper {
             attacks.extend(attack::joint::attacks(&deployed, &guarantee));
         }
-        self.tree(NodeNoise::Gaussian { deviation }, domain, rule, guarantee, attacks)
+        let node = NodeNoise::Gaussian { deviation };
+        self.tree(node, plan.sums().domain, rule, guarantee, attacks)
     }
 
     /// The paper's Wishart tree, with the guarantee of the learner that is deployed.
-    fn wishart(&self) -> Result<BlockPlayed> {
-        let shifted = self.lines.mechanism == MechanismName::Wishart;
-        let regularizer = if shifted {
+    fn wishart(&self, noise: PublishedNoise) -> Result<BlockPlayed> {
+        let regularizer = if noise == PublishedNoise::Wishart {
             self.published.shifted_wishart_regularizer()
         } else {
             self.published.wishart_regularizer()
         };
-        let Setting { problem, rounds, .. } = self.setting.clone();
-        let Budget { epsilon, delta } = self.lines.privacy;
-        let deployed = JointParams::published_wishart(problem, epsilon, delta, rounds, shifted);
+        let deployed = self.published.params(noise)?;
         let plan = deployed.check()?;
         let guarantee = plan.guarantee()?;
         let node = NodeNoise::Wishart {
@@ -147,32 +132,16 @@ impl Builder<'_> {
         };
         let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
         attacks.extend(attack::joint::attacks(&deployed, &guarantee));
-        self.tree(node, problem.domain(), self.regularized(regularizer), guarantee, attacks)
-    }
-
-    fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
-        let Budget { epsilon, delta } = self.lines.privacy;
-        Ok(match self.lines.mode {
-            Mode::Exact => guarantee,
-            Mode::Paper => {
-                guarantee.with_claim(epsilon, delta, "Shariff and Sheffet (2018), section 4.2")?
-            }
-        })
+        let rule = self.regularized(regularizer);
+        self.tree(node, plan.sums().domain, rule, guarantee, attacks)
     }
 
     /// Proposition 4 with these bounds.
     fn regularized(&self, regularizer: Regularizer) -> Rule {
-        let Problem { feature_bound, reward_bound, parameter_bound, noise, .. } =
-            self.setting.problem;
-        Rule::Regularized {
-            regularizer: match self.lines.minimum {
-                Some(minimum) => regularizer.shifted_to(minimum),
-                None => regularizer,
-            },
-            failure_probability: Some(self.setting.alpha()),
-            parameter_bound: parameter_bound * (feature_bound / reward_bound),
-            reward_noise: noise / reward_bound,
-        }
+        self.published.rule(match self.lines.minimum {
+            Some(minimum) => regularizer.shifted_to(minimum),
+            None => regularizer,
+        })
     }
 
     fn tree(

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use reticent::{
-    bandit::{Arms, LinUcb, LinUcbParams, PublishedLocal, Regularizer, Rule, bounds},
+    bandit::{Arms, LinUcb, LinUcbParams, Regularizer, Rule},
     privacy::Mode,
     randomize::Bounds,
     release::Schedule,
@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     Result,
+    constants::{local::PublishedLocal, regret},
     contest::{Bound, Contestant, Side},
     environment::GapParams,
     simulate::{GapSteps, Knowledge, Player, largest_variance},
@@ -26,7 +27,7 @@ use crate::{
 /// What `kind = "linucb"` takes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LinUcbLines {
+pub struct LinUcbToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -57,10 +58,10 @@ pub struct LinUcbLines {
     pub save: Option<PathBuf>,
 }
 
-impl LinUcbLines {
+impl LinUcbToml {
     /// The defaults, under a name.
     pub fn named(name: &str) -> Self {
-        LinUcbLines { name: Some(name.into()), ..LinUcbLines::default() }
+        LinUcbToml { name: Some(name.into()), ..LinUcbToml::default() }
     }
 
     /// The learner, or what stands in its way.
@@ -233,10 +234,10 @@ impl Contestant for EveryRound {
             trivial: 2.0 * rounds as f64,
         };
         let mut all =
-            vec![bound("Theorem 5", bounds::regret(problem, &regularizer, alpha, rounds))];
+            vec![bound("Theorem 5", regret::regret(problem, &regularizer, alpha, rounds))];
         let gap = self.gap.gap;
         if gap > 0.0 {
-            let value = bounds::gap_regret(problem, &regularizer, alpha, rounds, gap);
+            let value = regret::gap_regret(problem, &regularizer, alpha, rounds, gap);
             all.push(bound("Theorem 6", value));
         }
         all

@@ -3,13 +3,10 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use reticent::{
-    bandit::{
-        Arms, Levels, LocalParams, LocalPlan, Method, Model, Person, PublishedMechanism, Rule,
-        Server,
-    },
+    bandit::{Arms, LocalParams, LocalPlan, Model, Rule, Server},
     noise::Noise,
     privacy::{Mode, TrustModel},
-    randomize::Bounds,
+    randomize::{Bounds, Levels, Method, Person},
 };
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +17,7 @@ use super::{
 };
 use crate::{
     FastNoise, Result, attack,
+    constants::local::PublishedMechanism,
     contest::Certificate,
     simulate::{Knowledge, Player},
 };
@@ -31,7 +29,7 @@ const EVERY: u64 = 20;
 /// What `kind = "local"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LocalLines {
+pub struct LocalToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -72,10 +70,10 @@ pub struct LocalLines {
     pub save: Option<PathBuf>,
 }
 
-impl LocalLines {
+impl LocalToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        LocalLines {
+        LocalToml {
             name: None,
             privacy,
             levels: None,
@@ -241,7 +239,7 @@ pub enum Constants {
 /// What `kind = "ldp_linucb"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LdpLines {
+pub struct LdpToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -258,10 +256,10 @@ pub struct LdpLines {
     pub rule: Rule,
 }
 
-impl LdpLines {
+impl LdpToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        LdpLines {
+        LdpToml {
             name: None,
             privacy,
             mode: Mode::Exact,
@@ -298,7 +296,7 @@ impl LdpLines {
                     Constants::Zheng => PublishedMechanism::Zheng,
                 };
                 let constants = setting.published(mechanism, self.privacy, 1);
-                let params = LocalParams::published(bounds, epsilon, constants)?;
+                let params = constants.local_params(bounds, epsilon)?;
                 let guarantee =
                     setting.published_guarantee(&constants, epsilon, TrustModel::Local)?;
                 (params, guarantee, Vec::new())

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use self::log::{Log, number};
 use super::{
     Circumstances, Missing, Setting, World,
-    columns::{ColumnLines, Columns},
+    columns::{Columns, ColumnsToml},
     items::Named,
 };
 use crate::{
@@ -51,7 +51,7 @@ const MOST_ACTIONS: usize = 100;
 /// What `kind = "logged"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LoggedLines {
+pub struct LoggedToml {
     /// The file, CSV with a line of names; relative to where the command is run.
     pub file: PathBuf,
     /// The column of the action that was taken.
@@ -118,7 +118,7 @@ fn unit() -> (f64, f64) {
     (0.0, 1.0)
 }
 
-impl LoggedLines {
+impl LoggedToml {
     /// What algorithms are told of the log, or what is wrong with it by line and column.
     pub(super) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
         if !circumstances.is_calm() {
@@ -167,7 +167,7 @@ impl LoggedLines {
             let remedy = "action, propensity and reward are three columns: name each once";
             return Err(CoreError::invalid("action", names.join(", "), remedy).into());
         }
-        let lines = |features| ColumnLines {
+        let lines = |features| ColumnsToml {
             features,
             ranges: &self.ranges,
             categories: &self.categories,

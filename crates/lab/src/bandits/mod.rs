@@ -23,7 +23,7 @@
 //!
 //! All run the learners of core, person by person and message by message, on simulation noise; `blocks` hands them the sums of many people
 //! at once. A new algorithm is one variant of
-//! [`Algorithm`] and one file beside these; a new world is one variant of [`WorldLines`] and one file.
+//! [`Algorithm`] and one file beside these; a new world is one variant of [`WorldToml`] and one file.
 
 #[cfg(test)]
 mod block_tests;
@@ -63,18 +63,18 @@ pub use blocks::BlockPlayed;
 pub use circumstances::Circumstances;
 pub use columns::Missing;
 pub(crate) use columns::clipped_remark;
-pub use items::ItemsLines;
-pub use joint::{ConfidenceName, JointLines, MechanismName};
-pub use linucb::LinUcbLines;
-pub use local::{Constants, LdpLines, LocalLines};
-pub use logged::LoggedLines;
-pub use online::{LearnerName, OnlineLinUcbLines, OnlineLines};
-pub use setting::{BanditLines, Setting, World, WorldLines};
-pub use shuffle::ShuffleLines;
+pub use items::ItemsToml;
+pub use joint::{ConfidenceName, JointToml, MechanismName};
+pub use linucb::LinUcbToml;
+pub use local::{Constants, LdpToml, LocalToml};
+pub use logged::LoggedToml;
+pub use online::{LearnerName, OnlineLinUcbToml, OnlineToml};
+pub use setting::{EnvironmentToml, Setting, World, WorldToml};
+pub use shuffle::ShuffleToml;
 pub use stepped::{Start, Stepped, trial_seeds};
-pub use table::{Order, TableLines};
+pub use table::{Order, TableToml};
 
-/// Environments [`BanditLines`]; algorithms [`Algorithm`].
+/// Environments [`EnvironmentToml`]; algorithms [`Algorithm`].
 #[derive(Debug)]
 pub enum Bandits {}
 
@@ -94,23 +94,23 @@ pub struct Budget {
 #[non_exhaustive]
 pub enum Algorithm {
     /// LinUCB without privacy (Abbasi-Yadkori, Pal and Szepesvari 2011).
-    Linucb(LinUcbLines),
+    Linucb(LinUcbToml),
     /// A trusted curator: LinUCB under joint differential privacy (Shariff and Sheffet 2018, and beyond).
-    Joint(JointLines),
+    Joint(JointToml),
     /// The local protocol with the best randomiser, or a named one.
-    Local(LocalLines),
+    Local(LocalToml),
     /// A trusted shuffler.
-    Shuffle(ShuffleLines),
+    Shuffle(ShuffleToml),
     /// LDP-LinUCB (Zheng et al. 2020).
-    LdpLinucb(LdpLines),
+    LdpLinucb(LdpToml),
     /// OnlineUCB (paper 0, Algorithm 1).
-    OnlineUcb(OnlineLines),
+    OnlineUcb(OnlineToml),
     /// OnlineUCB without a horizon (paper 0, Algorithm 9).
-    Anytime(OnlineLines),
+    Anytime(OnlineToml),
     /// OnlineUCB over guesses of the least eigenvalue (paper 0, Algorithm 2).
-    Combiner(OnlineLines),
+    Combiner(OnlineToml),
     /// Online LinUCB, not private (paper 0, Algorithm 4).
-    OnlineLinucb(OnlineLinUcbLines),
+    OnlineLinucb(OnlineLinUcbToml),
 }
 
 impl Algorithm {
@@ -131,12 +131,12 @@ impl Algorithm {
 }
 
 impl Family for Bandits {
-    type Environment = BanditLines;
+    type Environment = EnvironmentToml;
     type Algorithm = Algorithm;
 
     type Setting = Setting;
 
-    fn setting(rounds: u64, environment: &BanditLines) -> Result<Setting> {
+    fn setting(rounds: u64, environment: &EnvironmentToml) -> Result<Setting> {
         Setting::new(environment, rounds)
     }
 

@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 
 use reticent::{
     bandit::{
-        AnytimeParams, Arms, CombinerParams, LearnerParams, OnlineEngine, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineUcbParams, Problem, Width,
+        Anytime, AnytimeParams, Arms, Combiner, CombinerParams, LearnerParams, OnlineLinUcb,
+        OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, Policy, Width,
     },
     online::Step,
     privacy::{Guarantee, Mode},
-    randomize::FeatureRewardParams,
+    randomize::{Bounds, FeatureReward, FeatureRewardParams},
 };
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped};
-use crate::{FastNoise, Result, attack, simulate::Player};
+use crate::{
+    FastNoise, Result, attack,
+    constants::{Problem, online_ucb},
+    simulate::Player,
+};
 
 /// Which online learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -39,7 +43,7 @@ impl LearnerName {
 /// What `kind = "online_ucb"`, `"anytime"` and `"combiner"` take.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OnlineLines {
+pub struct OnlineToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -75,10 +79,10 @@ fn yes() -> bool {
     true
 }
 
-impl OnlineLines {
+impl OnlineToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        OnlineLines {
+        OnlineToml {
             name: None,
             privacy,
             mode: Mode::Exact,
@@ -95,11 +99,11 @@ impl OnlineLines {
     /// Algorithm 1.
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let params = self.params(setting)?;
-        let server = params.check()?;
-        let start = move || Ok(params.check()?);
-        let mut stepping =
-            self.stepping("OnlineUCB", params.randomizer, server.guarantee()?, setting, start);
-        if let Width::Proved(_) = params.width {
+        let (server, proved) = (params.check()?, matches!(params.width, Width::Proved(_)));
+        let (randomizer, guarantee) = (params.randomizer.clone(), server.guarantee()?);
+        let start = move || Ok(Server::Known(Box::new(params.check()?)));
+        let mut stepping = self.stepping("OnlineUCB", randomizer, guarantee, setting, start);
+        if proved {
             let width = server.policy().width();
             stepping.remarks.push(format!("the proved width of the confidence set is {width:.1}"));
         }
@@ -108,21 +112,20 @@ impl OnlineLines {
 
     /// Algorithm 9.
     pub(super) fn anytime(&self, setting: &Setting) -> Result<Stepped> {
-        let base = self.params(setting)?;
-        let params = AnytimeParams::new(base);
-        let guarantee = params.check()?.guarantee()?;
-        let start = move || Ok(params.check()?);
-        Ok(self.stepping("anytime OnlineUCB", base.randomizer, guarantee, setting, start))
+        let params = AnytimeParams::new(self.params(setting)?);
+        let (randomizer, guarantee) =
+            (params.base.randomizer.clone(), params.check()?.guarantee()?);
+        let start = move || Ok(Server::Anytime(Box::new(params.check()?)));
+        Ok(self.stepping("anytime OnlineUCB", randomizer, guarantee, setting, start))
     }
 
     /// Algorithm 2.
     pub(super) fn combiner(&self, setting: &Setting) -> Result<Stepped> {
-        let base = self.params(setting)?;
-        let params = CombinerParams::new(base);
-        let combiner = params.check()?;
-        let start = move || Ok(params.check()?);
+        let params = CombinerParams::new(self.params(setting)?);
+        let (combiner, randomizer) = (params.check()?, params.base.randomizer.clone());
+        let start = move || Ok(Server::Combiner(Box::new(params.check()?)));
         let mut stepping =
-            self.stepping("combiner", base.randomizer, combiner.guarantee()?, setting, start);
+            self.stepping("combiner", randomizer, combiner.guarantee()?, setting, start);
         if combiner.is_vacuous() {
             let remark = "Theorem 4.1 is vacuous at this horizon: every R_i exceeds the worst regret there is";
             stepping.remarks.push(remark.into());
@@ -153,20 +156,20 @@ impl OnlineLines {
             let value = format!("[{lowest_reward}, {highest_reward}]");
             return Err(reticent::Error::invalid("rewards", value, remedy).into());
         }
-        let mut randomizer = FeatureRewardParams {
+        let bounds = Bounds {
             feature_bound: setting.bounds.feature_bound,
-            lowest_reward,
-            highest_reward,
-            ..FeatureRewardParams::new(setting.bounds.dimension, epsilon, delta)
+            rewards: (lowest_reward, highest_reward),
+            ..Bounds::unit(setting.bounds.dimension)
         };
+        let mut randomizer = FeatureRewardParams::new(bounds, epsilon, delta);
         if self.mode == Mode::Paper {
-            randomizer = randomizer.published();
+            randomizer = online_ucb::printed_noise(randomizer)?;
         }
         let mut params = match (self.literal, self.learner) {
-            (true, _) => OnlineUcbParams::literal(randomizer, setting.rounds, 0.0)?,
-            (false, LearnerName::Maler) => OnlineUcbParams::tuned(randomizer, setting.rounds),
+            (true, _) => online_ucb::literal(randomizer, setting.rounds, 0.0)?,
+            (false, LearnerName::Maler) => online_ucb::tuned(randomizer, setting.rounds),
             (false, LearnerName::GradientDescent) => {
-                OnlineUcbParams::tuned_descent(randomizer, setting.rounds)
+                online_ucb::tuned_descent(randomizer, setting.rounds)
             }
         };
         if let Some(width) = self.width {
@@ -184,13 +187,13 @@ impl OnlineLines {
         Ok(params)
     }
 
-    fn stepping<E: OnlineEngine + 'static>(
+    fn stepping(
         &self,
         what: &str,
         randomizer: FeatureRewardParams,
         guarantee: Guarantee,
         setting: &Setting,
-        engine: impl Fn() -> Result<E> + Send + Sync + 'static,
+        start: impl Fn() -> Result<Server> + Send + Sync + 'static,
     ) -> Stepped {
         let Budget { epsilon, delta } = self.privacy;
         let name = self.name.clone().unwrap_or_else(|| {
@@ -204,8 +207,8 @@ impl OnlineLines {
         });
         let attacks = attack::local::feature_reward(&randomizer, &guarantee);
         let start = move |seed| {
-            let (engine, noise) = (engine()?, FastNoise::seeded(seed));
-            let player = Protocol { engine, noise, bases: BTreeMap::new(), sent: None };
+            let (server, noise) = (start()?, FastNoise::seeded(seed));
+            let player = Protocol { server, noise, bases: BTreeMap::new(), sent: None };
             Ok(Box::new(player) as Box<dyn Player>)
         };
         let certified = self.literal && self.width.is_none();
@@ -217,9 +220,43 @@ impl OnlineLines {
     }
 }
 
+/// The three servers of paper 0.
+enum Server {
+    Known(Box<OnlineUcb>),
+    Anytime(Box<Anytime>),
+    Combiner(Box<Combiner>),
+}
+
+impl Server {
+    fn randomizer(&self) -> &FeatureReward {
+        match self {
+            Server::Known(server) => server.randomizer(),
+            Server::Anytime(server) => server.randomizer(),
+            Server::Combiner(server) => server.randomizer(),
+        }
+    }
+
+    /// What is published, and whose policy it is where there are several.
+    fn policy(&self) -> (&Policy, usize) {
+        match self {
+            Server::Known(server) => (server.policy(), 0),
+            Server::Anytime(server) => (server.policy(), 0),
+            Server::Combiner(server) => (server.policy(), server.current()),
+        }
+    }
+
+    fn absorb(&mut self, base: usize, report: &[f64]) -> reticent::Result<()> {
+        match self {
+            Server::Known(server) => server.absorb(report),
+            Server::Anytime(server) => server.absorb(report),
+            Server::Combiner(server) => server.absorb(base, report),
+        }
+    }
+}
+
 /// People and server of one trial, without messages between them.
-struct Protocol<E> {
-    engine: E,
+struct Protocol {
+    server: Server,
     noise: FastNoise,
     /// Whose policy was followed in the rounds whose reward has not come.
     bases: BTreeMap<u64, usize>,
@@ -227,10 +264,11 @@ struct Protocol<E> {
     sent: Option<Vec<f64>>,
 }
 
-impl<E: OnlineEngine> Player for Protocol<E> {
+impl Player for Protocol {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
-        let arm = self.engine.policy().choose(arms, round)?;
-        self.bases.insert(round, self.engine.base());
+        let (policy, base) = self.server.policy();
+        let arm = policy.choose(arms, round)?;
+        self.bases.insert(round, base);
         Ok(arm)
     }
 
@@ -240,9 +278,10 @@ impl<E: OnlineEngine> Player for Protocol<E> {
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
         let Some(base) = self.bases.remove(&round) else { return Ok(()) };
-        let report = self.engine.randomizer().randomize(features, reward, &mut self.noise)?;
-        self.sent = Some(report.features.iter().copied().chain([report.reward]).collect());
-        Ok(self.engine.learn(base, &report)?)
+        let report = self.server.randomizer().report(features, reward, &mut self.noise)?;
+        self.server.absorb(base, &report)?;
+        self.sent = Some(report);
+        Ok(())
     }
 
     fn sent(&mut self) -> Option<Vec<f64>> {
@@ -253,7 +292,7 @@ impl<E: OnlineEngine> Player for Protocol<E> {
 /// What `kind = "online_linucb"` takes: Algorithm 4, not private.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OnlineLinUcbLines {
+pub struct OnlineLinUcbToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -268,7 +307,7 @@ pub struct OnlineLinUcbLines {
     pub step: Option<f64>,
 }
 
-impl OnlineLinUcbLines {
+impl OnlineLinUcbToml {
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Problem { dimension, feature_bound, reward_bound, parameter_bound, noise } =
             setting.problem;
@@ -311,6 +350,6 @@ impl Player for Open {
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
         // A Gaussian reward has no bound: as for everybody else, it is cut off where all of them together seldom get.
         let bound = self.0.params().reward_bound;
-        Ok(self.0.update(features, reward.clamp(-bound, bound))?)
+        Ok(self.0.observe(features, reward.clamp(-bound, bound))?)
     }
 }

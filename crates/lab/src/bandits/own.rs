@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use reticent::{bandit::Problem, randomize::Bounds};
+use reticent::randomize::Bounds;
 
 use super::{Circumstances, Setting, setting::Played};
-use crate::{Result, environment::Environment};
+use crate::{Result, constants::Problem, environment::Environment};
 
 impl Setting {
     /// What algorithms are told of an environment of your own: how long features and how large rewards may be, how many arms there

@@ -5,7 +5,7 @@
 //! holds.
 
 use reticent::{
-    bandit::{Arms, Policy, PublishedLocal, RulePlan},
+    bandit::{Arms, Policy, RulePlan},
     noise::Noise,
     privacy::Guarantee,
     randomize::Bounds,
@@ -16,6 +16,7 @@ use super::Setting;
 use crate::{
     FastNoise, Result,
     attack::{Attack, AuditNoise, Test, View, neighbours::axis},
+    constants::local::PublishedLocal,
     simulate::Player,
 };
 

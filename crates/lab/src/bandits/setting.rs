@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{Arms, Problem, PublishedLocal, PublishedMechanism, Rule},
+    bandit::{Arms, Rule},
     privacy::{Guarantee, TrustModel},
     randomize::Bounds,
 };
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-use super::{Budget, Circumstances, ItemsLines, LoggedLines, TableLines};
+use super::{Budget, Circumstances, ItemsToml, LoggedToml, TableToml};
 use crate::{
     Result,
+    constants::{
+        Problem,
+        local::{PublishedLocal, PublishedMechanism},
+    },
     environment::{Environment, GapParams, SphereParams},
     simulate::{Player, play_with},
     trial::{Measure, Trial, mix},
@@ -19,10 +23,10 @@ use crate::{
 
 /// The `[environment]` table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BanditLines {
+pub struct EnvironmentToml {
     /// Where arms and rewards come from.
     #[serde(flatten)]
-    pub world: WorldLines,
+    pub world: WorldToml,
     /// What real life does to them.
     #[serde(skip_serializing_if = "Circumstances::is_calm")]
     pub circumstances: Circumstances,
@@ -32,39 +36,39 @@ pub struct BanditLines {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum WorldLines {
+pub enum WorldToml {
     /// Appendix D of Shariff and Sheffet (paper 1).
     Gap(GapParams),
     /// Section 5 of paper 0.
     Sphere(SphereParams),
     /// A file of people and their classes.
-    Table(TableLines),
+    Table(TableToml),
     /// Items with features, and people's ratings of them.
-    Items(ItemsLines),
+    Items(ItemsToml),
     /// A log of decisions with propensities.
-    Logged(LoggedLines),
+    Logged(LoggedToml),
 }
 
-impl From<GapParams> for BanditLines {
+impl From<GapParams> for EnvironmentToml {
     fn from(gap: GapParams) -> Self {
-        WorldLines::Gap(gap).into()
+        WorldToml::Gap(gap).into()
     }
 }
 
-impl From<SphereParams> for BanditLines {
+impl From<SphereParams> for EnvironmentToml {
     fn from(sphere: SphereParams) -> Self {
-        WorldLines::Sphere(sphere).into()
+        WorldToml::Sphere(sphere).into()
     }
 }
 
-impl From<WorldLines> for BanditLines {
-    fn from(world: WorldLines) -> Self {
-        BanditLines { world, circumstances: Circumstances::default() }
+impl From<WorldToml> for EnvironmentToml {
+    fn from(world: WorldToml) -> Self {
+        EnvironmentToml { world, circumstances: Circumstances::default() }
     }
 }
 
 /// Circumstances are the same key in every world, so they are taken out first: each world can then refuse keys it does not know.
-impl<'de> Deserialize<'de> for BanditLines {
+impl<'de> Deserialize<'de> for EnvironmentToml {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let mut table = toml::Table::deserialize(deserializer)?;
         let words = |error: toml::de::Error| D::Error::custom(error.message());
@@ -73,7 +77,7 @@ impl<'de> Deserialize<'de> for BanditLines {
             None => Circumstances::default(),
         };
         let world = toml::Value::Table(table).try_into().map_err(words)?;
-        Ok(BanditLines { world, circumstances })
+        Ok(EnvironmentToml { world, circumstances })
     }
 }
 
@@ -224,15 +228,15 @@ impl World for Played {
 
 impl Setting {
     /// The environment with what may be known of it, or what is wrong with it.
-    pub fn new(lines: &BanditLines, rounds: u64) -> Result<Self> {
+    pub fn new(lines: &EnvironmentToml, rounds: u64) -> Result<Self> {
         let circumstances = lines.circumstances;
         circumstances.check()?;
         let setting = match &lines.world {
-            WorldLines::Gap(gap) => Self::gap(*gap, rounds, circumstances)?,
-            WorldLines::Sphere(sphere) => Self::sphere(*sphere, rounds, circumstances)?,
-            WorldLines::Table(lines) => lines.setting(rounds, circumstances)?,
-            WorldLines::Items(lines) => lines.setting(rounds, circumstances)?,
-            WorldLines::Logged(lines) => lines.setting(rounds, circumstances)?,
+            WorldToml::Gap(gap) => Self::gap(*gap, rounds, circumstances)?,
+            WorldToml::Sphere(sphere) => Self::sphere(*sphere, rounds, circumstances)?,
+            WorldToml::Table(lines) => lines.setting(rounds, circumstances)?,
+            WorldToml::Items(lines) => lines.setting(rounds, circumstances)?,
+            WorldToml::Logged(lines) => lines.setting(rounds, circumstances)?,
         };
         setting.problem.check()?;
         setting.bounds.check()?;
@@ -380,10 +384,7 @@ impl Setting {
         let domain =
             "arms (v, c) with |v| = c = L/sqrt 2 and rewards in [0, 1], as in this environment";
         Ok(self.conditions(
-            guarantee
-                .with_condition(domain)
-                .with_claim(epsilon, constants.delta, constants.mechanism.source())?
-                .simulated(),
+            guarantee.with_condition(domain).with_claim(&constants.claim(epsilon))?.simulated(),
         ))
     }
 

@@ -3,23 +3,20 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use reticent::{
-    bandit::{
-        Aggregation, Arms, Model, Person, PublishedMechanism, Rule, ShuffleParams, ShufflePlan,
-        ShuffleServer, Shuffler,
-    },
+    bandit::{Aggregation, Arms, Model, Rule, ShuffleParams, ShufflePlan, ShuffleServer, Shuffler},
     noise::Noise,
     privacy::{Guarantee, Mode, TrustModel},
-    randomize::Bounds,
+    randomize::{Bounds, Person},
 };
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped, width_remark};
-use crate::{FastNoise, Result, attack, simulate::Player};
+use crate::{FastNoise, Result, attack, constants::local::PublishedMechanism, simulate::Player};
 
 /// What `kind = "shuffle"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ShuffleLines {
+pub struct ShuffleToml {
     /// What the report calls it.
     #[serde(default)]
     pub name: Option<String>,
@@ -50,10 +47,10 @@ fn twenty() -> u64 {
     20
 }
 
-impl ShuffleLines {
+impl ShuffleToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        ShuffleLines {
+        ShuffleToml {
             name: None,
             privacy,
             mode: Mode::Exact,
@@ -114,9 +111,8 @@ impl ShuffleLines {
                 let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
                 let remark = "played and priced by the batch-sum view: the shuffler shows the sum of a batch only, which that code's does not; binomial noise as a Gaussian of its variance";
                 // Vector sums at another norm than 1 can be priced but not run, which is said before any trial starts.
-                let params = match ShuffleParams::published(bounds, epsilon, constants) {
-                    Ok(params) if constants.method().is_ok() => params,
-                    _ => return Ok(priced_only(name, guarantee, remark, setting)),
+                let Ok(params) = constants.shuffle_params(bounds, epsilon) else {
+                    return Ok(priced_only(name, guarantee, remark, setting));
                 };
                 (params, guarantee, vec![remark.into()])
             }
@@ -183,7 +179,7 @@ impl Player for Protocol {
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
         let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
         let report = person.report(&model, features, reward)?;
-        if let Some(batch) = self.shuffler.take(&report)? {
+        if let Some(batch) = self.shuffler.absorb(&report)? {
             let mut sum = vec![0.0; report.values().len()];
             for content in batch.contents() {
                 sum.iter_mut().zip(&content.values).for_each(|(sum, value)| *sum += value);

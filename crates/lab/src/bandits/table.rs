@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Circumstances, Missing, Setting,
-    columns::{ColumnLines, Columns},
+    columns::{Columns, ColumnsToml},
     setting::{NOT_COVERED, Played, World},
 };
 use crate::{
@@ -35,7 +35,7 @@ const MOST_CLASSES: usize = 100;
 /// What `kind = "table"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TableLines {
+pub struct TableToml {
     /// The file, CSV with a line of names; relative to where the command is run.
     pub file: PathBuf,
     /// The column that holds the class; the last by default.
@@ -82,7 +82,7 @@ struct TableBandit {
     labels: Vec<u8>,
 }
 
-impl TableLines {
+impl TableToml {
     /// What algorithms are told of the file, or what is wrong with it by line and column.
     pub(super) fn setting(&self, rounds: u64, circumstances: Circumstances) -> Result<Setting> {
         circumstances.of_a_file()?;
@@ -91,7 +91,7 @@ impl TableLines {
         let last = rows.names().last().cloned().unwrap_or_default();
         let label = self.label.clone().unwrap_or(last);
         let place = rows.column(&label)?;
-        let lines = ColumnLines {
+        let lines = ColumnsToml {
             features: self.features.as_deref(),
             ranges: &self.ranges,
             categories: &self.categories,
@@ -382,7 +382,7 @@ mod tests {
             BTreeMap::from([("colour".to_string(), vec!["red".to_string(), "blue".to_string()])]),
         );
         let features = ["x".to_string(), "colour".to_string()];
-        let lines = ColumnLines {
+        let lines = ColumnsToml {
             features: Some(&features),
             ranges: &ranges,
             categories: &categories,

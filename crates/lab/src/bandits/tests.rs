@@ -2,7 +2,7 @@
 
 use reticent::bandit::{JointParams, Rule};
 
-use super::{Budget, JointLines, Setting, block_tests::Deployed};
+use super::{Budget, JointToml, Setting, block_tests::Deployed};
 use crate::{
     Experiment, FastNoise,
     contest::Contestant,
@@ -431,10 +431,10 @@ fn promises_and_people_are_inherited() {
 #[test]
 fn a_person_who_is_passed_over_leaves_the_times_of_releases_as_they_are() {
     let setting = Setting::new(&SphereParams::published().into(), 2000).unwrap();
-    let lines = JointLines {
+    let lines = JointToml {
         // A restart that never comes: stepped, and not in blocks.
         restart_every: Some(2000),
-        ..JointLines::new(Budget { epsilon: 1.0, delta: 1e-5 })
+        ..JointToml::new(Budget { epsilon: 1.0, delta: 1e-5 })
     };
     let plan = lines.params(&setting).unwrap().check().unwrap();
     let learnt_at = |skipped: u64| -> Vec<u64> {

@@ -16,7 +16,7 @@ const SIZES: [(usize, usize, u32, f64, f64); 4] = [
     (32, 100, 1_000, 6.0, 4.0),
     (64, 4096, 8, 700.0, 500.0),
 ];
-/// Decision sets taken in turn, so that the processor cannot learn the choice by heart.
+/// Decision sets taken in turn, so that branch prediction cannot memorise the choices.
 const SETS: usize = 8;
 
 pub fn figures() -> Result<Vec<Figure>> {

@@ -26,9 +26,9 @@ fn sets() -> Vec<(&'static str, SetToml, Option<f64>)> {
     ]
 }
 
-/// What the learner is built for; its own batches have 1000 rounds.
+/// The horizon of the learner; its batches have 1000 rounds.
 const HORIZON: u64 = 1_000_000;
-/// Rounds before the stopwatch starts, so that the learner is under way.
+/// Rounds before the stopwatch starts, so that the learner has left its first batches.
 const BEFORE: u32 = 100_000;
 /// Rounds in one batch of the stopwatch: five of the learner's, and short enough to be interrupted seldom.
 const ROUNDS: u32 = 5_000;

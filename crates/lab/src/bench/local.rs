@@ -1,9 +1,9 @@
-//! The local protocol as deployed: a person chooses among 100 arms and reports, on exact noise; the server takes it in.
+//! The local protocol as deployed: a person chooses among 100 arms and reports, on exact noise; the server absorbs the report.
 
 use reticent::{
-    bandit::{LocalParams, Method},
+    bandit::LocalParams,
     noise::{Noise, SecureNoise},
-    randomize::GramGaussian,
+    randomize::{GramGaussian, Method},
 };
 
 use super::{Figure, stopwatch::nanoseconds};
@@ -28,7 +28,7 @@ pub fn figures() -> Result<Vec<Figure>> {
         let params = LocalParams {
             method: Some(method),
             public_arms,
-            // One device that reports over and over; what it costs is not what is measured.
+            // One device reports repeatedly; its privacy cost does not matter here.
             contributions_per_person: 1 << 20,
             ..LocalParams::new(world.bounds(), 1e6, 1e-5)
         };

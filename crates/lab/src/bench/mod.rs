@@ -70,9 +70,9 @@ impl Figure {
 /// A group of figures.
 #[derive(Debug, Serialize)]
 pub struct Section {
-    /// The word that asks for it.
+    /// The name by which it is selected.
     pub name: &'static str,
-    /// What they are about.
+    /// The title.
     pub title: &'static str,
     /// The figures.
     pub figures: Vec<Figure>,
@@ -80,7 +80,7 @@ pub struct Section {
 
 type Measure = fn() -> Result<Vec<Figure>>;
 
-/// What can be measured: the word that asks for it, its title, and how.
+/// All sections: name, title, and function.
 const SECTIONS: &[(&str, &str, Measure)] = &[
     ("noise", "Noise", noise::figures),
     ("accounting", "Accounting", accounting::figures),
@@ -100,7 +100,7 @@ const SECTIONS: &[(&str, &str, Measure)] = &[
     ("safe", "Safe coordinators", safe::figures),
 ];
 
-/// Measures the sections of these names, or all without any, telling `progress` what it is at.
+/// Measures the sections of these names, or all if none is given; `progress` is called with each.
 pub fn run(names: &[String], progress: impl Fn(&str)) -> Result<Vec<Section>> {
     for name in names {
         if !SECTIONS.iter().any(|section| section.0 == name) {

@@ -17,7 +17,7 @@ const PRIORS: [(&str, Prior); 4] = [
     ("Chernov-Vovk", Prior::ChernovVovk),
 ];
 
-/// Where it is evaluated: `V`, `L`.
+/// The points of evaluation: `V`, `L`.
 const POINTS: [(&str, f64, f64); 4] = [
     ("V = 3, L = 1", 3.0, 1.0),
     ("V = 10, L = 30", 10.0, 30.0),
@@ -81,7 +81,7 @@ pub fn figures() -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// A hundred entries each, some coordinates often and most hardly ever.
+/// Gradients of a hundred entries each; a few coordinates occur often, most rarely.
 fn sparse_gradients() -> Vec<Vec<(usize, f64)>> {
     let mut noise = FastNoise::seeded(5);
     (0..1024)

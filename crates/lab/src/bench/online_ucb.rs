@@ -1,14 +1,14 @@
 //! One round of OnlineUCB with the arms in memory: choose among 100, randomise on fast noise, absorb the report.
 
 use reticent::{
-    bandit::OnlineUcbParams,
     online::{BallLearner, MalerParams},
-    randomize::FeatureRewardParams,
+    randomize::{Bounds, FeatureRewardParams},
 };
 
 use super::{Figure, stopwatch::nanoseconds};
 use crate::{
     FastNoise, Result,
+    constants::online_ucb::{printed_noise, tuned, tuned_descent},
     environment::{Environment, SphereParams},
 };
 
@@ -19,10 +19,11 @@ const WARM: u32 = 4_000;
 
 pub fn figures() -> Result<Vec<Figure>> {
     let horizon = 20_000;
-    let randomizer = FeatureRewardParams::new(5, 10.0, 0.1).with_unit_rewards().published();
+    let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
+    let randomizer = printed_noise(FeatureRewardParams::new(bounds, 10.0, 0.1))?;
     let learners = [
-        ("Maler", OnlineUcbParams::tuned(randomizer, horizon), 3.0),
-        ("gradient descent", OnlineUcbParams::tuned_descent(randomizer, horizon), 1.5),
+        ("Maler", tuned(randomizer.clone(), horizon), 3.0),
+        ("gradient descent", tuned_descent(randomizer, horizon), 1.5),
     ];
     let mut figures = Vec::new();
     for (name, params, required) in learners {
@@ -36,7 +37,7 @@ pub fn figures() -> Result<Vec<Figure>> {
             people += 1;
             let arm = server.policy().choose(&arms, people)?;
             let reward = environment.reward(arm);
-            server.absorb(&randomizer.randomize(&features[arm], reward, &mut noise)?)
+            server.absorb(&randomizer.report(&features[arm], reward, &mut noise)?)
         };
         (0..WARM).try_for_each(|_| round())?;
         let time = nanoseconds(BATCH, round);

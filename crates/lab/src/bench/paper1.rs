@@ -7,7 +7,7 @@ use reticent::{bandit::Rule, privacy::Mode, release::Schedule};
 use super::Figure;
 use crate::{
     Result,
-    bandits::{Algorithm, Budget, JointLines, LinUcbLines, MechanismName, Setting},
+    bandits::{Algorithm, Budget, JointToml, LinUcbToml, MechanismName, Setting},
     environment::GapParams,
 };
 
@@ -19,13 +19,13 @@ const DIMENSIONS: [usize; 9] = [4, 6, 8, 11, 16, 23, 32, 45, 64];
 pub fn figures() -> Result<Vec<Figure>> {
     let budget = Budget { epsilon: 1.0, delta: 0.1 };
     let published =
-        |mechanism| JointLines { mode: Mode::Paper, mechanism, ..JointLines::new(budget) };
+        |mechanism| JointToml { mode: Mode::Paper, mechanism, ..JointToml::new(budget) };
     let certified = Some(Rule::CERTIFIED);
-    let linucb = |name: &str| LinUcbLines { rule: certified, ..LinUcbLines::named(name) };
+    let linucb = |name: &str| LinUcbToml { rule: certified, ..LinUcbToml::named(name) };
     let variants = [
         ("NonPrivate", Algorithm::Linucb(linucb("NonPrivate"))),
-        ("certified", Algorithm::Joint(JointLines { rule: certified, ..JointLines::new(budget) })),
-        ("the default", Algorithm::Joint(JointLines::new(budget))),
+        ("certified", Algorithm::Joint(JointToml { rule: certified, ..JointToml::new(budget) })),
+        ("the default", Algorithm::Joint(JointToml::new(budget))),
         ("Gaussian", Algorithm::Joint(published(MechanismName::GaussianTree))),
         ("Wishart", Algorithm::Joint(published(MechanismName::Wishart))),
         ("WishartUnshifted", Algorithm::Joint(published(MechanismName::WishartUnshifted))),
@@ -37,7 +37,7 @@ pub fn figures() -> Result<Vec<Figure>> {
         let time = 1e9 * seconds / ROUNDS as f64;
         figures.push(Figure::new(what, time, "ns").beside(100.0, "required, at most; goal 20"));
     }
-    let linucb = LinUcbLines { schedule: Some(Schedule::EveryRound), ..linucb("LinUCB") };
+    let linucb = LinUcbToml { schedule: Some(Schedule::EveryRound), ..linucb("LinUCB") };
     let mut total = 0.0;
     for dimension in DIMENSIONS {
         let gap = GapParams { gap: 0.1, ..GapParams::new(dimension, dimension * dimension) };

@@ -1,4 +1,4 @@
-//! Running sums: how long they take, and how much noise they carry.
+//! Running sums: time and noise.
 
 use reticent::{
     noise::SecureNoise,

@@ -44,7 +44,7 @@ impl Run {
         let means = self.setting.means(&decision.actions);
         for (agent, mean) in self.agents.iter_mut().zip(&means) {
             let response = mean + self.setting.response_noise * self.noise.standard_normal();
-            self.coordinator.observe(&agent.respond(decision.ticket, response)?)?;
+            self.coordinator.absorb(&agent.report(decision.ticket, response)?)?;
         }
         for (gram, x) in self.grams.iter_mut().zip(&decision.actions) {
             for (row, a) in gram.iter_mut().zip(x) {
@@ -82,7 +82,7 @@ fn setup(setting: &Setting, rule: Rule) -> Result<CoordinatorParams> {
     Ok(Learner::new(&algorithm, setting, 1)?.plan().params().clone())
 }
 
-/// Fifty agents, five dimensions: on the paper's simplex, whose walls all meet, or on a feeder.
+/// Fifty agents, five dimensions: on the paper's simplex, where all facets intersect, or on a feeder.
 fn fifty(simplex: bool) -> Result<Setting> {
     let lines = AgentsToml {
         feeder: Some(Feeder { appliances: 5, ..Feeder::default() }),

@@ -1,27 +1,27 @@
-//! An environment whose theta* moves and whose arms come and go.
+//! An environment whose theta* changes over time and whose arms are not always available.
 //!
 //! ```text
-//! change_every   theta* jumps to a direction drawn uniformly after every so many rounds
+//! change_every   theta* jumps to a uniformly drawn direction every `change_every` rounds
 //! rotate         theta*_t = cos(a t) theta*_0 + sin(a t) w,   w drawn once, orthogonal to theta*_0
-//! availability   each arm is there with this probability, each round anew; if none is, one drawn uniformly is
+//! availability   each arm is available with this probability, independently in each round; if none is, one is drawn uniformly
 //! ```
 //!
-//! Regret is against the best arm that is there, at the theta* of the round. All that moves is drawn from a seed of its own, so the people
-//! are those who would have come anyway.
+//! Regret is against the best available arm, at the theta* of the round. The changes are drawn from a separate seed, so the sequence of
+//! people does not depend on them.
 
 use reticent::{Error, Result, bandit::Arms, noise::Noise};
 
 use super::Environment;
 use crate::FastNoise;
 
-/// What moves.
+/// The changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Changes {
     /// Rounds between two jumps of theta*.
     pub change_every: Option<u64>,
     /// Radians by which theta* turns in a round.
     pub rotate: f64,
-    /// How likely an arm is there.
+    /// Probability that an arm is available.
     pub availability: f64,
 }
 
@@ -40,7 +40,7 @@ pub struct Changing {
 }
 
 impl Changing {
-    /// The environment with these changes, or why it cannot have them.
+    /// The environment with these changes; an error if it cannot have them.
     pub fn new(inner: Box<dyn Environment>, changes: Changes, seed: u64) -> Result<Self> {
         let mut noise = FastNoise::seeded(seed);
         let mut plane = [Vec::new(), Vec::new()];
@@ -51,7 +51,7 @@ impl Changing {
                 continue;
             }
             let Some(start) = inner.direction().filter(|direction| direction.len() > 1) else {
-                let remedy = "there is no theta* here that could move: leave it out";
+                let remedy = "this environment has no theta* that could change: leave it out";
                 return Err(Error::invalid(field, "given", remedy));
             };
             plane = [start.clone(), beside(&start, &mut noise)];
@@ -71,7 +71,7 @@ impl Changing {
 
     fn turn(&mut self) {
         let Changes { change_every, rotate, .. } = self.changes;
-        // Rounds are counted from 1; the first is played as the environment was drawn.
+        // Rounds are counted from 1; the first one has the initial theta*.
         let passed = self.round - 1;
         let jumps = change_every.is_some_and(|every| passed > 0 && passed.is_multiple_of(every));
         if jumps {
@@ -134,7 +134,7 @@ fn beside(start: &[f64], noise: &mut FastNoise) -> Vec<f64> {
 impl Environment for Changing {
     fn arms(&mut self) -> &Arms {
         self.round += 1;
-        // Fresh arms lie around the theta* of their round; fixed ones are judged by it.
+        // Fresh arms are drawn around the theta* of their round; for fixed arms only the means change.
         self.turn();
         if self.changes.availability >= 1.0 {
             return self.inner.arms();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn without_changes_nothing_changes() {
+    fn without_changes_the_environment_is_unchanged() {
         let (mut plain, mut wrapped) = (SphereParams::published().start(4).unwrap(), sphere(CALM));
         for _ in 0..50 {
             assert_eq!(plain.arms(), wrapped.arms());
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn arms_are_there_as_often_as_said_and_one_always_is() {
+    fn arms_are_available_with_the_given_probability_and_at_least_one_is() {
         let mut environment = sphere(Changes { availability: 0.3, ..CALM });
         let mut count = 0;
         for _ in 0..1000 {

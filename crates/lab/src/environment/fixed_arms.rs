@@ -1,7 +1,7 @@
 //! One decision set for the whole trial.
 //!
-//! The set is that of [`Gap`](super::Gap), drawn once. With fresh sets the arms themselves explore: every
-//! direction is played sooner or later whatever the policy. Here a policy that does not explore pays for ever.
+//! The set is that of [`Gap`](super::Gap), drawn once. With fresh sets every direction is played sooner or later under any policy, because
+//! the arms vary. Here a policy that does not explore has linear regret.
 
 use reticent::bandit::Arms;
 
@@ -88,7 +88,7 @@ mod tests {
         }
         let best = environment.means().iter().copied().fold(f64::MIN, f64::max);
         assert_eq!(best, environment.best_mean());
-        // Another trial, another set.
+        // Another trial has another set.
         assert_ne!(GapParams::new(3, 4).check().unwrap().fixed(6).arms(), &first);
     }
 }

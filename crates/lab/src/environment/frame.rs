@@ -4,8 +4,8 @@
 //! Q = s (I - 2 v v^T / v^T v),   v = theta* - s e_1,   s = -sign(theta*_1)
 //! ```
 //!
-//! `Q e_1 = theta*`, and Q is symmetric and its own inverse, so that one routine turns both ways. The sign
-//! makes `v` the longer of the two candidates: nothing cancels however close theta* is to the first axis.
+//! `Q e_1 = theta*`, and Q is symmetric and its own inverse, so one routine converts in both directions. The sign makes `v` the longer of
+//! the two candidates, so that nothing cancels however close theta* is to the first axis.
 
 /// The reflection `Q`.
 #[derive(Debug, Clone)]

@@ -6,19 +6,14 @@
 //! others   uniform on { |x| = 1, <x, theta*> in [-0.75, 0.75 - gap] }, independent
 //! ```
 //!
-//! Shariff and Sheffet (2018), Appendix D; a fresh set every round. The slot is random because unit arms tie
-//! before anything is learned, and a policy that then takes the first arm would seem to know the optimal one.
+//! Shariff and Sheffet (2018), Appendix D; a fresh set every round. The slot is random because unit arms tie before anything is learned: a
+//! policy that takes the first of tied arms would always find an optimal arm in slot 0.
 
-use reticent::{
-    Error, Result,
-    bandit::{Arms, Problem},
-    noise::Noise,
-    randomize::Bounds,
-};
+use reticent::{Error, Result, bandit::Arms, noise::Noise, randomize::Bounds};
 use serde::{Deserialize, Serialize};
 
 use super::{Environment, FixedArms, Frame, Rewards, Slice};
-use crate::FastNoise;
+use crate::{FastNoise, constants::Problem};
 
 /// `<x, theta*>` of the optimal arm, and minus that of the worst possible one.
 pub(crate) const BEST: f64 = 0.75;
@@ -31,7 +26,7 @@ pub struct GapParams {
     pub dimension: usize,
     /// Arms of a decision set, K.
     pub arms: usize,
-    /// How far the other arms' `<x, theta*>` stays below the optimal one's 0.75, at least.
+    /// The least distance of the other arms' `<x, theta*>` from the optimal one's 0.75.
     #[serde(default)]
     pub gap: f64,
     /// A fresh set every round, as in the paper; otherwise one set for the whole trial.
@@ -52,11 +47,10 @@ impl GapParams {
         GapParams { dimension, arms, gap: 0.0, fresh_arms: true, rewards: Rewards::Sign }
     }
 
-    /// What environments are made from, or which parameter stands in the way.
+    /// The checked plan; an error names the parameter to change.
     pub fn check(&self) -> Result<GapPlan> {
         if self.dimension < 2 {
-            let remedy =
-                "give a whole number above 1: in one dimension there is no room beside theta*";
+            let remedy = "give a whole number above 1: in one dimension no direction is orthogonal to theta*";
             return Err(Error::invalid("dimension", self.dimension, remedy));
         }
         super::check_size(self.dimension, self.arms)?;
@@ -69,7 +63,7 @@ impl GapParams {
         Ok(GapPlan { params: *self, others })
     }
 
-    /// The environment of one trial, or which parameter stands in the way.
+    /// The environment of one trial; an error names the parameter to change.
     ///
     /// ```
     /// use reticent_lab::environment::GapParams;
@@ -82,7 +76,7 @@ impl GapParams {
         Ok(if self.fresh_arms { Box::new(plan.fresh(seed)) } else { Box::new(plan.fixed(seed)) })
     }
 
-    /// What may be known in advance to a learner that plays so many rounds.
+    /// What a learner that plays this number of rounds may know in advance.
     pub fn problem(&self, rounds: u64) -> Problem {
         let problem = Problem::unit(self.dimension);
         match self.rewards {
@@ -95,7 +89,7 @@ impl GapParams {
         }
     }
 
-    /// The same as what people's data are clipped to: unit arms, no constant among their features.
+    /// The bounds that people's data are clipped to: unit arms, no constant feature.
     pub fn bounds(&self, rounds: u64) -> Bounds {
         let bound = self.problem(rounds).reward_bound;
         let rewards = if self.rewards == Rewards::Bernoulli { (0.0, 1.0) } else { (-bound, bound) };
@@ -116,7 +110,7 @@ impl GapPlan {
         &self.params
     }
 
-    /// Where the suboptimal arms lie.
+    /// The slice of the sphere that holds the suboptimal arms.
     pub(crate) fn others(&self) -> Slice {
         self.others
     }
@@ -235,7 +229,7 @@ impl Environment for Gap {
         Some(self.theta.clone())
     }
 
-    /// The arms stay; those of the next set lie around the new theta*.
+    /// The current arms stay; those of the next set are drawn around the new theta*.
     fn face(&mut self, direction: &[f64]) {
         self.theta.copy_from_slice(direction);
         self.frame = Frame::new(direction);

@@ -1,14 +1,14 @@
-//! Where arms and rewards come from.
+//! Environments: the sources of arms and rewards.
 //!
 //! | file | what it is |
 //! | --- | --- |
 //! | `gap` | the instances of Shariff and Sheffet, Appendix D: a fresh decision set every round |
-//! | `fixed_arms` | the same sets drawn once and kept: the only ones that show whether a policy explores |
+//! | `fixed_arms` | the same sets drawn once and kept, which show whether a policy explores |
 //! | `slice` | the law of `<x, theta*>` for a suboptimal arm |
 //! | `frame` | the reflection that turns theta* into the first axis |
 //! | `rewards` | sign, Gaussian and Bernoulli rewards |
 //! | `sphere` | section 5 of paper 0: arms and theta* on a sphere, means that are probabilities |
-//! | `changing` | any of them with a theta* that moves and arms that come and go |
+//! | `changing` | any of them with a changing theta* and arms that are not always available |
 
 mod changing;
 mod fixed_arms;
@@ -45,29 +45,29 @@ pub trait Environment {
     /// A reward of one arm of this round; `arm` is below the number of arms.
     fn reward(&mut self, arm: usize) -> f64;
 
-    /// The direction of theta*, of norm 1, where there is one that could turn.
+    /// The direction of theta*, of norm 1, if the environment has a theta* that can change.
     fn direction(&self) -> Option<Vec<f64>> {
         None
     }
 
-    /// From now on theta* has this direction, of norm 1. Only for environments that have a [`Environment::direction`].
+    /// Sets the direction of theta*, of norm 1. Only for environments that have a [`Environment::direction`].
     fn face(&mut self, _direction: &[f64]) {}
 
-    /// What went wrong since it was last asked for, where rounds are read from a file that may change meanwhile.
+    /// An error that occurred since the last call, for environments that read rounds from a file, which may change meanwhile.
     fn fault(&mut self) -> Option<crate::Error> {
         None
     }
 
-    /// Who this round's person is, where people return.
+    /// The person of this round, if people return.
     fn person(&self) -> Option<u64> {
         None
     }
 
-    /// From now on arms and rewards are drawn from this seed: other people of the same population.
+    /// Draws arms and rewards from this seed from now on: other people of the same population.
     fn other_people(&mut self, _seed: u64) {}
 }
 
-/// Refuses decision sets that no machine of today could hold or step through.
+/// Refuses decision sets that are too large for memory.
 fn check_size(dimension: usize, arms: usize) -> Result<()> {
     const MOST_FEATURES: usize = 1024;
     const MOST_ENTRIES: usize = 100_000_000;

@@ -7,19 +7,15 @@
 //!
 //! Section 5 of "Improved rate for locally differentially private linear bandits", after Chowdhury and Zhou, "Shuffle
 //! Private Linear Contextual Bandits" (2022): d = 5, 100 arms. There arms have norm 1; the code of the latter has the same arms at norm
-//! `sqrt 2` and theta* shorter by as much. Means are the same; what a given noise hides is not. The text leaves open whether the arms are drawn once a trial or
-//! once a round; here both exist. Only fixed arms show whether a policy explores: with fresh ones the arms themselves do.
+//! `sqrt 2` and theta* shorter by the same factor. The means are the same, but the effect of a given noise is not. The text does not say
+//! whether the arms are drawn once per trial or once per round; both are available here. Only fixed arms show whether a policy explores:
+//! fresh arms vary by themselves.
 
-use reticent::{
-    Error, Result,
-    bandit::{Arms, Problem},
-    noise::Noise,
-    randomize::Bounds,
-};
+use reticent::{Error, Result, bandit::Arms, noise::Noise, randomize::Bounds};
 use serde::{Deserialize, Serialize};
 
 use super::Environment;
-use crate::FastNoise;
+use crate::{FastNoise, constants::Problem};
 
 /// Parameters of [`Sphere`], as an experiment states them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -57,7 +53,7 @@ impl SphereParams {
         SphereParams { dimension: 5, arms: 100, fresh_arms: false, norm: 1.0 }
     }
 
-    /// Refuses what has no sphere.
+    /// Refuses parameters out of range.
     pub fn check(&self) -> Result<()> {
         if self.dimension < 2 {
             let remedy = "give a whole number above 1: one feature is the constant";
@@ -70,7 +66,7 @@ impl SphereParams {
         self.bounds().check()
     }
 
-    /// What may be known of its people in advance.
+    /// The bounds on people's data that are known in advance.
     pub fn bounds(&self) -> Bounds {
         Bounds {
             dimension: self.dimension,
@@ -81,11 +77,12 @@ impl SphereParams {
         }
     }
 
-    /// S where rewards are centred, for features of norm 1 and rewards in [-1, 1]: theta* is `(w, c)` with `|w| = c = 1/sqrt 2`, of which the
-    /// centre leaves w, and rewards are divided by 1/2.
+    /// S where rewards are centred, for features of norm 1 and rewards in [-1, 1]: theta* is `(w, c)` with `|w| = c = 1/sqrt 2`, centring
+    /// removes c, and rewards are divided by 1/2.
     pub const CENTRED_PARAMETER_BOUND: f64 = std::f64::consts::SQRT_2;
 
-    /// The same for learners with a confidence set: rewards in [0, 1] are 1/2-sub-Gaussian, and theta* is shorter by as much as arms are longer.
+    /// The same for learners with a confidence set: rewards in [0, 1] are 1/2-sub-Gaussian, and theta* is shorter by the factor by which
+    /// arms are longer.
     pub fn problem(&self) -> Problem {
         Problem {
             feature_bound: self.norm,
@@ -115,7 +112,7 @@ impl SphereParams {
         gram
     }
 
-    /// One trial, or which parameter stands in the way.
+    /// One trial; an error names the parameter to change.
     ///
     /// ```
     /// use reticent_lab::environment::{Environment, SphereParams};
@@ -167,7 +164,7 @@ pub struct Sphere {
     arms: Arms,
     means: Vec<f64>,
     best_mean: f64,
-    /// Room for one arm.
+    /// Scratch space for one arm.
     arm: Vec<f64>,
 }
 
@@ -182,7 +179,7 @@ impl Sphere {
         for slot in 0..self.params.arms {
             draw(&mut self.arm, &mut self.noise);
             let product: f64 = self.arm.iter().zip(&self.theta).map(|(x, t)| x * t).sum();
-            // Rounding may leave the unit interval by a hair.
+            // Rounding errors may leave the unit interval.
             self.means[slot] = product.clamp(0.0, 1.0);
             self.best_mean = self.best_mean.max(self.means[slot]);
             self.arm.iter_mut().for_each(|x| *x *= self.params.norm);

@@ -1,4 +1,4 @@
-//! An experiment file as text: what was overridden, and which line an error is about.
+//! An experiment file as text, with its overrides and the line numbers of errors.
 
 use serde::{Deserialize, de::DeserializeOwned};
 use toml::{Table, Value};
@@ -14,11 +14,11 @@ pub(super) struct Document {
     pub(super) header: Header,
     pub(super) environments: Vec<Table>,
     pub(super) algorithms: Vec<Table>,
-    /// Paths that were given another value than the file's.
+    /// Paths whose values were overridden.
     overridden: Vec<Vec<String>>,
 }
 
-/// What stands above the first table.
+/// The part above the first table.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
@@ -38,7 +38,7 @@ pub(super) enum Section {
     Algorithm(usize),
 }
 
-/// `--set path=value`: a key of the file with another value.
+/// `--set path=value`: another value for a key of the file.
 ///
 /// The path begins with `environment`, `algorithm` or a key of the header. One that begins with `algorithm` changes every algorithm that has
 /// the key, or every algorithm if none has it.
@@ -78,7 +78,7 @@ impl Document {
         let algorithms = tables(table.remove("algorithm"), "algorithm")?;
         let mut document = Document {
             text: text.to_string(),
-            // Replaced below, when overrides are in.
+            // Replaced below, after the overrides.
             header: Header { name: String::new(), rounds: 1, trials: 1, seed: 0 },
             environments,
             algorithms,
@@ -89,7 +89,7 @@ impl Document {
         }
         const KEYS: [&str; 6] = ["name", "rounds", "trials", "seed", "environment", "algorithm"];
         if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            // The parser of the header would not know that it stands for a whole table.
+            // The parser of the header would not recognise this key as a table.
             let known = KEYS.map(|key| format!("`{key}`")).join(", ");
             let reason = format!("unknown field `{key}`, expected one of {known}");
             let line = text.lines().position(|line| {
@@ -131,7 +131,7 @@ impl Document {
         }
     }
 
-    /// The file as run: with its overrides, and nothing else changed.
+    /// The file as run, with its overrides.
     pub(super) fn written(&self) -> Result<String> {
         let whole = |field, value: u64| {
             let remedy = "give a whole number below 2^63";
@@ -158,12 +158,12 @@ impl Document {
         toml::to_string(&lines).map_err(|error| Error::experiment(error.to_string()))
     }
 
-    /// A table as what it stands for, or the key and the line that stand in the way.
+    /// Deserialises a table; an error names the key and its line.
     pub(super) fn typed<T: DeserializeOwned>(&self, section: Section, table: &Table) -> Result<T> {
         attempt::<T>(table).map_err(|message| self.refusal::<T>(section, table, &message))
     }
 
-    /// What the parser's words mean for somebody who wrote the file.
+    /// The parser's message, in terms of the file.
     pub(super) fn refusal<T: DeserializeOwned>(
         &self,
         section: Section,
@@ -173,7 +173,7 @@ impl Document {
         let named = message.split('`').nth(1).map(String::from);
         let missing = message.starts_with("missing ");
         let key = match &named {
-            // What is unknown is the value of some key, or the name of its only entry.
+            // An unknown variant is the value of some key, or the name of its only entry.
             Some(value) if message.starts_with("unknown variant") => {
                 let has = |path: &Vec<String>| match get(table, path) {
                     Some(Value::String(text)) => text == value,
@@ -221,7 +221,7 @@ impl Document {
         error.at(line, &place)
     }
 
-    /// What was overridden to give this key its value: in the section, or else anywhere but in another algorithm.
+    /// The override that gave this key its value: in the section, or else anywhere except in another algorithm.
     fn override_of(&self, section: Section, key: &str) -> Option<&Vec<String>> {
         let room = |path: &[String]| match path {
             [first, _, ..] if first == "environment" || first == "algorithm" => first.clone(),
@@ -294,7 +294,7 @@ fn tables(value: Option<Value>, name: &'static str) -> Result<Vec<Table>> {
 fn many_contributions(algorithm: &Table) -> String {
     match algorithm.get("kind").and_then(Value::as_str) {
         Some("linucb" | "online_linucb") => {
-            "it is not private, so nobody's contributions are counted: leave it out".into()
+            "it is not private, so contributions are not counted: leave it out".into()
         }
         _ => "`joint`, `local`, `shuffle` and `private_bandit` take it".into(),
     }

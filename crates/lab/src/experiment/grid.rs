@@ -1,7 +1,7 @@
-//! A list in place of a value makes a grid.
+//! Grids: a list in place of a value runs every value of the list.
 //!
-//! Which lists are values (`levels = [1, 2]`) and which are grids (`epsilon = [1, 2]`) is up to the type that a table stands for: a grid
-//! is the smallest set of lists that must be replaced by one of their entries for the table to be readable.
+//! Which lists are values (`levels = [1, 2]`) and which are grids (`epsilon = [1, 2]`) depends on the type of the table: a grid is the
+//! smallest set of lists that must be replaced by one of their entries before the table can be deserialised.
 
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -13,9 +13,9 @@ use crate::{
     lines::{attempt, get, paths, set},
 };
 
-/// Lists in one table, at most: every subset of them may have to be tried.
+/// The largest number of lists in one table, because every subset of them may have to be tried.
 const MOST_LISTS: usize = 10;
-/// Points of one grid, at most.
+/// The largest number of points of one grid.
 const MOST_POINTS: usize = 10_000;
 
 /// One point of a grid.
@@ -73,7 +73,7 @@ fn grid_lists<T: DeserializeOwned>(
     let chosen = |subset: u32| {
         lists.iter().enumerate().filter(move |(i, _)| subset >> i & 1 == 1).map(|(_, path)| path)
     };
-    // What else is wrong, once the grids are out of the way.
+    // The error that remains after the grids are replaced.
     let mut other = None;
     for &subset in &subsets {
         let mut first = table.clone();
@@ -99,7 +99,7 @@ fn grid_lists<T: DeserializeOwned>(
     Err(document.refusal::<T>(section, &table, &message))
 }
 
-/// A value as one would say it.
+/// A value as text without quotes.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

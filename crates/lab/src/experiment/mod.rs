@@ -3,9 +3,9 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `document` | the file, its overrides, and the line an error is about |
-//! | `options` | which trials are run, and what came of them |
+//! | `options` | which trials are run, and the outcome |
 //! | `grid` | lists that stand for several values |
-//! | `parts` | every algorithm in every environment: the cells, their names and keys |
+//! | `parts` | the cells: every algorithm in every environment, with names and keys |
 //! | `store` | finished trials on disk |
 //!
 //! The folder holds `experiment.toml` (as run), `trials.log` (finished trials), `results.csv` (algorithm, trial, round, regret),
@@ -52,19 +52,19 @@ use crate::{
 pub use document::Override;
 pub use options::{Outcome, RunOptions, Shard};
 
-/// How many rounds of a trial are recorded.
+/// The number of recorded rounds of a trial.
 const CHECKPOINTS: usize = 120;
 
-/// Every trial's curve is kept.
+/// The largest number of trials: every trial's curve is kept in memory.
 const MOST_TRIALS: u64 = 100_000;
 
-/// Counts of rounds are exact as doubles up to here.
+/// The largest number of rounds: counts are exact as doubles up to here.
 const MOST_ROUNDS: u64 = 1 << 53;
 
-/// The code whose results are stored: another version's are computed again.
+/// A hash of the code, part of the key of stored results: those of another version are computed again.
 const SOURCE: &str = env!("RETICENT_SOURCE");
 
-/// An experiment that has been read and found sound.
+/// An experiment that has been read and checked.
 ///
 /// ```
 /// let experiment = reticent_lab::Experiment::parse(r#"
@@ -94,23 +94,23 @@ pub struct Experiment {
     cells: Vec<Cell>,
 }
 
-/// The lines of an experiment file, for one family of problems.
+/// The contents of an experiment file, for one family of problems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentToml<E, A> {
-    /// Stands above the report.
+    /// The title of the report.
     pub name: String,
     /// Rounds of a trial.
     pub rounds: u64,
     /// Trials of each algorithm.
     #[serde(default = "one")]
     pub trials: u64,
-    /// Everything random follows from it.
+    /// The seed of all randomness.
     #[serde(default)]
     pub seed: u64,
-    /// Where decisions and their consequences come from.
+    /// The environment.
     pub environment: E,
-    /// What is compared.
+    /// The algorithms.
     #[serde(default = "Vec::new")]
     pub algorithm: Vec<A>,
 }
@@ -120,7 +120,7 @@ fn one() -> u64 {
 }
 
 impl<E: Serialize, A: Serialize> ExperimentToml<E, A> {
-    /// The experiment, or the first thing that stands in its way.
+    /// Checks the experiment; returns the first error.
     pub fn check<F: Family<Environment = E, Algorithm = A>>(&self) -> Result<Experiment> {
         let text = toml::to_string(self).map_err(|error| Error::experiment(error.to_string()))?;
         Experiment::parse(&text)
@@ -128,7 +128,7 @@ impl<E: Serialize, A: Serialize> ExperimentToml<E, A> {
 }
 
 impl Experiment {
-    /// Reads an experiment from TOML; `environment.kind` says which family of problems it is about.
+    /// Reads an experiment from TOML; `environment.kind` selects the family of problems.
     pub fn parse(text: &str) -> Result<Self> {
         Self::parse_with(text, &[])
     }
@@ -142,7 +142,7 @@ impl Experiment {
         let mut parts = Parts::default();
         for (index, table) in document.environments.iter().enumerate() {
             let section = Section::Environment(index);
-            // A kind that is no text is shown as it is written.
+            // A kind that is not text is shown as written.
             let kind = match table.get("kind") {
                 None => "missing".to_string(),
                 Some(kind) => kind.as_str().map_or_else(|| kind.to_string(), String::from),
@@ -169,7 +169,7 @@ impl Experiment {
     /// An experiment of contestants that no file can name: your own algorithm in your own environment. Run it with
     /// [`Experiment::simulate`], and write its report with [`Summary::write`].
     ///
-    /// There are no finished trials to go on from, since nobody knows what determines them.
+    /// Its trials are not stored, because nothing identifies the code that determines them.
     pub fn of(
         name: &str,
         rounds: u64,
@@ -205,12 +205,12 @@ impl Experiment {
         Ok(Experiment { name: name.into(), rounds, trials, seed, environment, text, cells })
     }
 
-    /// What `reticent demo` runs: what privacy costs, by whom you trust.
+    /// The experiment of `reticent demo`: the cost of privacy under the different trust models.
     pub fn demo(overrides: &[Override]) -> Result<Self> {
         Self::parse_with(include_str!("../demo.toml"), overrides)
     }
 
-    /// What is compared.
+    /// Every algorithm in every environment.
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
@@ -220,20 +220,20 @@ impl Experiment {
         self.cells.iter().map(|cell| &*cell.contestant).collect()
     }
 
-    /// Runs everything on all cores without touching the disk; `progress` hears of every finished trial.
+    /// Runs everything on all cores without touching the disk; `progress` is called after every finished trial.
     pub fn simulate(&self, progress: impl Fn(usize, usize) + Sync) -> Result<Summary> {
         let jobs = self.jobs(None);
         let results = in_parallel(&jobs, progress, |&job| self.trial(job))?;
         Ok(self.summary(&jobs, results.into_iter().map(Some).collect()))
     }
 
-    /// Runs everything that `folder` has not got yet, and writes the rest of it.
+    /// Runs the trials that `folder` does not contain yet, and writes the results there.
     pub fn run(&self, folder: &Path, progress: impl Fn(usize, usize) + Sync) -> Result<Summary> {
         let outcome = self.run_with(folder, RunOptions::default(), progress)?;
         Ok(outcome.summary.expect("every trial was asked for"))
     }
 
-    /// As [`Experiment::run`], in parts or in spite of failures.
+    /// As [`Experiment::run`], with options: only a shard, or continuing after failures.
     pub fn run_with(
         &self,
         folder: &Path,
@@ -243,8 +243,8 @@ impl Experiment {
         self.run_until(folder, options, &Watch::default(), progress)
     }
 
-    /// As [`Experiment::run_with`], watched from another thread: `watch` tells how far every trial has come and can stop the run.
-    /// Finished trials are kept; those that were running are begun anew by the next run.
+    /// As [`Experiment::run_with`], with a `watch` through which another thread reads the progress of every trial and can stop the run.
+    /// Finished trials are kept; trials that were running start again in the next run.
     pub fn run_until(
         &self,
         folder: &Path,
@@ -374,8 +374,8 @@ impl Experiment {
         Ok(summary)
     }
 
-    /// Makes the folder this experiment's, unless it is another's. That it cannot be written to is found out before the work, not
-    /// after it.
+    /// Reserves the folder for this experiment; an error if it belongs to another one or cannot be written to, which is checked before any
+    /// trial runs.
     fn claim(&self, folder: &Path) -> Result<()> {
         #[derive(Deserialize)]
         struct Named {

@@ -1,11 +1,11 @@
-//! Which trials of an experiment are run, and what came of them.
+//! Which trials of an experiment are run, and the outcome.
 
 use crate::summary::Summary;
 
 /// How an experiment is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunOptions {
-    /// Only every `of`-th trial, beginning with number `index` (from 0): the rest is for other machines.
+    /// Only every `of`-th trial, beginning with number `index` (from 0): other machines run the rest.
     pub shard: Option<Shard>,
     /// A trial that fails does not stop the others.
     pub keep_going: bool,
@@ -14,9 +14,9 @@ pub struct RunOptions {
 /// A part of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which part, from 0.
+    /// The index of this part, from 0.
     pub index: usize,
-    /// Of how many.
+    /// The number of parts.
     pub of: usize,
 }
 
@@ -33,17 +33,17 @@ impl std::str::FromStr for Shard {
     }
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// All results, unless only a shard was asked for.
+    /// All results, unless only a shard was run.
     pub summary: Option<Summary>,
     /// Trials computed now.
     pub computed: usize,
     /// Trials taken over from an earlier run.
     pub resumed: usize,
-    /// Results on disk that were damaged, and were computed again.
+    /// Damaged results on disk, which were computed again.
     pub damaged: usize,
-    /// What went wrong in trials that failed, where the others went on.
+    /// Errors of failed trials, if the others continued.
     pub failures: Vec<String>,
 }

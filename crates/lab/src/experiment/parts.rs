@@ -1,4 +1,4 @@
-//! Every algorithm in every environment: what is compared, under which name, and what determines its trials.
+//! The cells of an experiment: every algorithm in every environment, with its name and the key of its stored trials.
 
 use reticent::hash::of_bytes_128;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::{
     contest::{Cell, Contestant, Family, Label},
 };
 
-/// An experiment while its environments are gone through.
+/// An experiment under construction.
 #[derive(Default)]
 pub(super) struct Parts {
     environments: Vec<Value>,
@@ -66,7 +66,7 @@ impl Parts {
                 contestants.push(contestant);
             }
         }
-        // Points of a grid whose default names say too little get their place in the grid for a name.
+        // Points of a grid whose default names coincide are named by their coordinates in the grid.
         let names: Vec<String> =
             contestants.iter().map(|contestant| contestant.name().to_string()).collect();
         for (index, name) in names.iter().enumerate() {
@@ -136,7 +136,7 @@ fn joined(labels: &[Label]) -> String {
     labels.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Names a point of a grid by its place in it.
+/// Names a point of a grid by its coordinates.
 fn rename<A: serde::de::DeserializeOwned>(
     point: &mut Point<A>,
     document: &Document,

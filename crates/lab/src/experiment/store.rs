@@ -1,9 +1,8 @@
-//! Finished trials on disk: a run that was interrupted, or that is extended, computes nothing twice.
+//! Finished trials on disk, so that a run that was interrupted or is extended computes no trial twice.
 //!
-//! `trials.log` has one line a trial: the hash of everything that determines it, its number, its time, its curve and counters, and a checksum
-//! against accidents, not against forgers.
-//! Lines are only ever appended. One that a crash cut short or a disk damaged fails its checksum, is counted, and is computed
-//! again. Numbers are written in the shortest form that reads back as the same bits.
+//! `trials.log` has one line per trial: the hash of everything that determines it, its number, its time, its curve and counters, and a
+//! checksum, which detects accidents but not forgery. Lines are only appended. A line that a crash cut short or a disk damaged fails its
+//! checksum; it is counted, and its trial is computed again. Numbers are written in the shortest form that reads back as the same bits.
 
 use std::{
     collections::HashMap,
@@ -23,7 +22,7 @@ use crate::{
 
 const FILE: &str = "trials.log";
 
-/// What determines a trial but its number.
+/// The hash of everything that determines a trial, except its number.
 pub(super) type Key = u128;
 
 /// The finished trials of a folder.
@@ -35,7 +34,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the folder's log, which nobody else may write to meanwhile.
+    /// Opens the folder's log and locks it against other writers.
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let say = |error| Error::unwritable(&path, error);
@@ -43,12 +42,12 @@ impl Store {
         let mut options = File::options();
         let mut file = options.read(true).append(true).create(true).open(&path).map_err(say)?;
         if file.try_lock().is_err() {
-            let reason = "another run is writing to it: wait for it".into();
+            let reason = "another run is writing to it: wait until it ends".into();
             return Err(Error::Unwritable { path, reason });
         }
         let (found, damaged, whole) = read(&mut file).map_err(say)?;
         if !whole {
-            // What comes next must not continue a line that was cut short.
+            // The next line must not continue one that was cut short.
             file.write_all(b"\n").map_err(say)?;
         }
         Ok(Store { path, file: Mutex::new(file), found, damaged })
@@ -66,7 +65,7 @@ impl Store {
         file.write_all(line.as_bytes()).map_err(|error| Error::unwritable(&self.path, error))
     }
 
-    /// Takes over what another folder has finished.
+    /// Copies the finished trials of another folder.
     pub(super) fn absorb(&self, folder: &Path) -> Result<usize> {
         let path = folder.join(FILE);
         let say = |error: std::io::Error| Error::Unreadable {
@@ -82,7 +81,7 @@ impl Store {
         Ok(damaged)
     }
 
-    /// How many lines were unreadable, and are computed again.
+    /// The number of unreadable lines, whose trials are computed again.
     pub(super) fn damaged(&self) -> usize {
         self.damaged
     }
@@ -90,7 +89,7 @@ impl Store {
 
 type Found = HashMap<(Key, u64), (Trial, f64)>;
 
-/// All good lines, how many bad ones, and whether the last one is whole.
+/// All valid lines, the number of invalid ones, and whether the last line is complete.
 fn read(file: &mut File) -> std::io::Result<(Found, usize, bool)> {
     let mut bytes = Vec::new();
     file.seek(std::io::SeekFrom::Start(0))?;
@@ -142,7 +141,7 @@ fn parse(line: &str) -> Option<(Key, u64, Trial, f64)> {
     Some((key, number, Trial { curve, measures }, seconds))
 }
 
-/// A counter's name for the rest of the program: there are a handful, each kept once.
+/// A counter's name with static lifetime; the few different names are leaked once each.
 fn interned(name: &str) -> &'static str {
     static NAMES: OnceLock<Mutex<Vec<&'static str>>> = OnceLock::new();
     let mut names = NAMES.get_or_init(Mutex::default).lock().expect("no holder of the lock panics");
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back_as_the_same_bits() {
+    fn trials_are_read_back_with_the_same_bits() {
         for seed in [0.0, -1.0 / 3.0, 1e300, 5e-324, f64::NEG_INFINITY] {
             let (key, number, read, seconds) =
                 parse(line(7, 3, &trial(seed), 0.25).trim_end()).unwrap();
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_cut_short_costs_one_trial_and_harms_no_other() {
+    fn a_line_cut_short_loses_only_its_own_trial() {
         let folder = std::env::temp_dir().join(format!("reticent-store-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         let store = Store::open(&folder).unwrap();

@@ -128,7 +128,7 @@ fn a_run_in_any_number_of_pieces_is_the_same_run() {
     let whole = folder.join("whole");
     experiment.run(&whole, |_, _| ()).unwrap();
     let read = |folder: &Path| std::fs::read_to_string(folder.join("results.csv")).unwrap();
-    // What a grid shows.
+    // The figures of a grid.
     for key in ["dimension", "delta"] {
         assert!(whole.join(format!("figures/regret-against-{key}.svg")).exists(), "{key}");
     }
@@ -170,7 +170,7 @@ fn a_run_in_any_number_of_pieces_is_the_same_run() {
 
 /// Every absurd value is refused when the file is read, by its own name and in plain words.
 #[test]
-fn absurd_values_are_blamed_on_their_own_key_before_anything_runs() {
+fn errors_for_absurd_values_name_their_key_before_anything_runs() {
     let base = |kind: &str, more: &str| {
         format!(
             "name = \"x\"\nrounds = 200\n[environment]\nkind = \"sphere\"\n[[algorithm]]\nkind = {kind:?}\nprivacy = {{ epsilon = 1.0, delta = 1e-6 }}\n{more}\n"
@@ -224,7 +224,7 @@ fn absurd_values_are_blamed_on_their_own_key_before_anything_runs() {
         says(&text, &["environment.arms=true"], &["`arms` must be a whole number", "not true"]);
         says(&text, &["environment.circumstances={ lost = \"a\" }"], &["`lost` must be a number"]);
     }
-    // The key that is wrong, not the one before it that would be missed.
+    // The error names the wrong key, not an earlier key that would be missing.
     let joint = base("joint", "restart_every = -1");
     says(&joint, &[], &["line 8, algorithm 1: `restart_every` must be a whole number", "not -1"]);
     says(&base("joint", "schedule = 5"), &[], &["line 8", "`schedule` must be a name", "not 5"]);
@@ -244,7 +244,7 @@ fn absurd_values_are_blamed_on_their_own_key_before_anything_runs() {
         &["line 8", "`rewards` must be a list of 2", "3"],
     );
     says(&base("local", "levels = []"), &[], &["levels is []", "at least one"]);
-    // What a trial would otherwise stumble over.
+    // Errors that would otherwise appear only in a trial.
     let ridge = "rule = { tuned = { ridge = -1.0, bonus = 0.2, width = 1.0 } }";
     let fixed = "rule = { fixed = { ridge = 0.0, width = 1.0 } }";
     for kind in ["joint", "local", "shuffle", "ldp_linucb"] {
@@ -259,11 +259,11 @@ fn absurd_values_are_blamed_on_their_own_key_before_anything_runs() {
         &[],
         &["line 7, algorithm 1: width is -1"],
     );
-    let why = "it is not private, so nobody's contributions are counted";
+    let why = "it is not private, so contributions are not counted";
     says(&format!("{linucb}contributions_per_person = 2"), &[], &["line 7", why]);
 }
 
-/// What can be certified and not run is refused before anybody's first trial.
+/// An algorithm that can be certified but not run is refused before any trial starts.
 #[test]
 fn a_trial_that_cannot_start_is_refused_before_the_others_run() {
     let text = "name = \"x\"\nrounds = 200\ntrials = 3\n[environment]\nkind = \"sphere\"\nnorm = 2.0\n[[algorithm]]\nkind = \"linucb\"\n\

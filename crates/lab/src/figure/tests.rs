@@ -17,7 +17,7 @@ fn figure(points: Vec<(f64, f64)>) -> Figure {
 }
 
 #[test]
-fn a_figure_shows_its_words_and_its_line() {
+fn a_figure_shows_its_labels_and_its_line() {
     let svg = figure(vec![(1.0, 2.0), (10.0, 3.0), (100.0, 4.0)]).svg().unwrap();
     for word in ["<svg", "noise", "round", "deviation", "tree", "polyline"] {
         assert!(svg.contains(word), "{word} is missing");
@@ -46,7 +46,7 @@ fn a_picture_has_the_same_line_in_its_colour() {
     let info = reader.next_frame(&mut pixels).unwrap();
     assert_eq!((info.width, info.height), (2 * WIDTH, 2 * (HEIGHT + LEGEND_ROW)));
     let count = |colour: [u8; 3]| pixels.chunks(3).filter(|&p| p == colour).count();
-    // The line is four points wide and crosses most of the drawing; words are dark; the rest is paper.
+    // The line is four points wide and crosses most of the drawing; text is dark; the rest is background.
     assert!(count([0, 114, 178]) > 4 * WIDTH as usize, "{}", count([0, 114, 178]));
     assert!(count([0, 0, 0]) > 500 && count([255, 255, 255]) > pixels.len() / 3 / 2);
 }
@@ -67,7 +67,7 @@ fn a_band_is_drawn_to_its_ends_and_cut_only_at_the_edge() {
     let placed = place(&drawn.series[0], drawn.x.1, drawn.y.1);
     assert_eq!(placed.len(), 3);
     assert_eq!((placed[0].2, placed[1].2), (f64::NEG_INFINITY, f64::NEG_INFINITY));
-    // 0.9 of the mean used to be the most that a band was allowed to have: this one has 0.95, as told.
+    // Bands were once limited to 0.9 of the mean; this one has 0.95 and is drawn in full.
     drawn.series[0].band = vec![(0.5, 20.0), (5.0, 200.0), (50.0, 1100.0)];
     let placed = place(&drawn.series[0], drawn.x.1, drawn.y.1);
     assert!(placed.iter().zip(points).all(|(p, (_, y))| (p.2 - (0.05 * y).log10()).abs() < 1e-12));
@@ -79,7 +79,7 @@ fn a_band_is_drawn_to_its_ends_and_cut_only_at_the_edge() {
 }
 
 #[test]
-fn values_stand_in_named_rows_and_what_belongs_to_a_line_is_not_in_the_legend() {
+fn values_are_in_named_rows_and_lines_without_a_name_are_not_in_the_legend() {
     let row = |name: &str, index: usize, value: f64| Series {
         name: name.into(),
         colour: index,
@@ -105,7 +105,7 @@ fn values_stand_in_named_rows_and_what_belongs_to_a_line_is_not_in_the_legend() 
         assert!(svg.contains(word), "{word} is missing");
     }
     assert_eq!(drawn.legend().count(), 1);
-    // Who has no value has a name.
+    // A row without a value still has its name.
     drawn.series[1].points[0].0 = f64::NAN;
     assert!(drawn.svg().unwrap().contains("two"));
 }

@@ -1,18 +1,18 @@
-//! Fuzzing of everything that is read: no bytes from outside make this program panic.
+//! Fuzzing of everything that reads external bytes: no input may cause a panic.
 //!
 //! ```text
 //! cargo xtask fuzz --minutes 10
 //! ```
 //!
 //! A mutational fuzzer over a kept corpus (`crates/lab/corpus`, and the files of `examples`): bits, bytes, numbers, lines and tokens are
-//! changed, removed, doubled and exchanged between seeds. Saved states get a new checksum after every change, those inside others too,
-//! for otherwise nothing but the checksum would be tested; a state that is accepted is used for a few rounds. An error is an answer. A
-//! panic is a finding: the input is printed, and belongs into the corpus as soon as it is mended.
+//! changed, removed, doubled and exchanged between seeds. Saved states, nested ones included, get a new checksum after every change,
+//! because otherwise only the checksum would be tested; a state that is accepted is used for a few rounds. An error is a correct result. A
+//! panic is a finding: the input is printed, and is added to the corpus when the fault is fixed.
 //!
 //! | file | what it is |
 //! | --- | --- |
 //! | `mutate` | how inputs are changed |
-//! | `targets` | everything that reads bytes |
+//! | `targets` | all readers of external bytes |
 
 mod mutate;
 mod targets;
@@ -26,17 +26,17 @@ use std::{
 use mutate::Mutator;
 use targets::{Target, all};
 
-/// Inputs that were findings once, and others worth keeping: one folder a target.
+/// Former findings and other useful inputs: one folder per target.
 fn corpus() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// Whether a target survives an input.
+/// Whether a target handles an input without a panic.
 fn survives(target: &Target, input: &[u8]) -> bool {
     catch_unwind(AssertUnwindSafe(|| (target.read)(input))).is_ok()
 }
 
-/// Fuzzes every target in turn for `time` in all; the findings, as target and input.
+/// Fuzzes every target in turn for `time` in total; returns the findings as target and input.
 fn fuzz(time: Duration, seed: u64) -> Vec<(&'static str, Vec<u8>)> {
     let targets = all();
     let share = time / targets.len() as u32;
@@ -76,8 +76,8 @@ fn every_kept_input_is_survived() {
     }
 }
 
-/// Bytes that a release has written are what the next one reads: whoever changes them gives the kind or the message its next version, keeps
-/// the old file, and writes the new one with RETICENT_WRITE_VECTORS=1.
+/// The next version must read the bytes that this one writes. If they change, give the kind or the message its next version, keep the old
+/// file, and write the new one with RETICENT_WRITE_VECTORS=1.
 #[test]
 fn states_and_messages_have_the_bytes_they_had() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire");
@@ -103,9 +103,9 @@ fn seconds_of_fuzzing_find_nothing() {
     assert!(findings.is_empty(), "{} findings", findings.len());
 }
 
-/// A reader that does panic is found out, or the two tests above would prove nothing.
+/// A reader that panics is detected; otherwise the two tests above would prove nothing.
 #[test]
-fn a_reader_that_panics_is_found_out() {
+fn a_reader_that_panics_is_detected() {
     let target = Target {
         name: "fragile",
         seeds: vec![b"size = 10".to_vec()],
@@ -121,7 +121,7 @@ fn a_reader_that_panics_is_found_out() {
     assert!(found);
 }
 
-/// Keeps what saved states and messages look like today, so that tomorrow's readers meet them.
+/// Writes the current saved states and messages to the corpus, so that later versions are tested on them.
 #[test]
 #[ignore = "writes the corpus"]
 fn write_the_corpus() {

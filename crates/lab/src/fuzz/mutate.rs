@@ -1,10 +1,10 @@
-//! How inputs are changed.
+//! Mutations of inputs.
 
 use reticent::noise::Noise;
 
 use crate::FastNoise;
 
-/// Numbers that programs trip over.
+/// Numbers that often cause faults.
 const NUMBERS: [&str; 22] = [
     "0",
     "-1",
@@ -44,7 +44,7 @@ impl Mutator {
         self.noise.below(bound.max(1) as u64) as usize
     }
 
-    /// A seed, changed in one to four places; with `sealed`, its checksums are made right again.
+    /// A seed, changed in one to four places; with `sealed`, its checksums are recomputed.
     pub(super) fn next(&mut self, sealed: bool) -> Vec<u8> {
         let which = self.below(self.seeds.len());
         let mut bytes = self.seeds[which].clone();
@@ -142,7 +142,7 @@ impl Mutator {
     }
 }
 
-/// Makes the checksum of a saved state right, those of states inside it first.
+/// Recomputes the checksum of a saved state, those of nested states first.
 pub(super) fn seal(bytes: &mut [u8]) {
     const MAGIC: &[u8] = b"RETICENT";
     let starts: Vec<usize> =
@@ -154,7 +154,7 @@ pub(super) fn seal(bytes: &mut [u8]) {
         }
         let header = 11 + usize::from(state[10]);
         let end = if start == 0 {
-            // The outermost state is all there is, whatever its length says.
+            // The outermost state extends to the end of the input, whatever its length field says.
             let payload = state.len().saturating_sub(header + 16);
             if state.len() < header + 16 {
                 continue;

@@ -1,4 +1,4 @@
-//! Everything that reads bytes from outside, in one file although it is long: a reader without a target is missing from this list.
+//! The fuzz targets: every reader of external bytes. They are in one file, although it is long, so that a missing reader is easy to notice.
 
 use std::path::Path;
 
@@ -6,17 +6,17 @@ use reticent::{
     bandit::{
         Aggregation, Anytime, AnytimeParams, Arms, Batch, Combiner, CombinerParams, JointLinUcb,
         JointParams, Legacy, LinUcb, LinUcbParams, LocalParams, Model, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineServer, OnlineUcb, OnlineUcbParams, Report, RewardWindow, Server,
-        ShuffleParams, ShuffleServer, Shuffler,
+        OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, RewardWindow, Server, ShuffleParams,
+        ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
     online::{Method, OnlineLearner, OnlineParams},
     privacy::Event,
-    randomize::{Bounds, FeatureRewardParams, FeatureRewardReport, Gradient},
+    randomize::{Bounds, FeatureRewardParams, Gradient, Report, Spent},
     release::{Calibration, ContributionSums, Domain, PrivateSum, PrivateSumParams, Schedule},
     safe::{
-        self, Agent, AgentParams, Coordinator, CoordinatorParams, Objective, ResponsePrivacy,
-        Simplex,
+        self, Agent, AgentParams, AgentReport, Coordinator, CoordinatorParams, Objective,
+        ResponsePrivacy, Simplex,
     },
 };
 
@@ -28,19 +28,19 @@ use crate::{
     safe::{PlanFile, SafeSetToml},
 };
 
-/// What is done with an input.
+/// The function that is fuzzed.
 type Reader = Box<dyn Fn(&[u8])>;
 
-/// A reader, with inputs to begin from.
+/// A reader with its seed inputs.
 pub(super) struct Target {
     pub(super) name: &'static str,
     pub(super) seeds: Vec<Vec<u8>>,
-    /// Inputs are saved states, whose checksum is to be right.
+    /// Inputs are saved states, whose checksums are recomputed after mutation.
     pub(super) sealed: bool,
     pub(super) read: Reader,
 }
 
-/// All of them.
+/// All targets.
 pub(super) fn all() -> Vec<Target> {
     let mut targets = texts();
     targets.extend(messages());
@@ -52,7 +52,7 @@ pub(super) fn all() -> Vec<Target> {
     targets
 }
 
-/// What is stored and what travels, as this build writes it: the first seed of each.
+/// Saved states and messages as this build writes them: the first seed of each target.
 pub(super) fn stored() -> Vec<(String, Vec<u8>)> {
     let named = |ending: &'static str| {
         move |mut target: Target| (format!("{}{ending}", target.name), target.seeds.swap_remove(0))
@@ -61,7 +61,7 @@ pub(super) fn stored() -> Vec<(String, Vec<u8>)> {
     messages.chain(states().into_iter().map(named(".bin"))).collect()
 }
 
-/// The files of a folder whose names end so; none if there is no folder.
+/// The files of a folder with this extension; none if the folder does not exist.
 fn files(folder: &Path, ending: &str) -> Vec<Vec<u8>> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
@@ -86,7 +86,7 @@ fn texts() -> Vec<Target> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut experiments = files(&examples, ".toml");
     experiments.extend(files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("audits"), ".toml"));
-    // Reading a large table again and again is slow and teaches nothing.
+    // Reading a large table repeatedly is slow and finds nothing new.
     experiments.retain(|text| text.len() < 6000);
     let csv = b"age,visits,label\n39, 2,1\n\"41\",3,-1\n# comment\n1e3,-0.5,1\n".to_vec();
     let rows =
@@ -142,7 +142,7 @@ fn shuffled(aggregation: Aggregation) -> ShuffleParams {
 
 fn report(plan: &reticent::bandit::LocalPlan, model: &Model, seed: u64) -> Report {
     let mut person = plan.person(0, FastNoise::seeded(seed)).expect("level 0");
-    person.report(model, &[0.6, 0.8], 0.5).expect("a sound report")
+    person.report(model, &[0.6, 0.8], 0.5).expect("a valid report")
 }
 
 fn messages() -> Vec<Target> {
@@ -159,12 +159,11 @@ fn messages() -> Vec<Target> {
             let mut shuffler = plan.shuffler(FastNoise::seeded(1)).expect("a shuffler");
             let mut last = None;
             for seed in 0..3 {
-                last = shuffler.take(&report(plan.local(), &model, seed)).expect("taken");
+                last = shuffler.absorb(&report(plan.local(), &model, seed)).expect("taken");
             }
             last.expect("three make a batch")
         })
         .to_vec();
-    let pair = FeatureRewardReport { features: vec![0.1, -0.2], reward: 0.3 };
     let (first, second) = (model.clone(), later.clone());
     let plan_of_models = plan.clone();
     vec![
@@ -176,7 +175,7 @@ fn messages() -> Vec<Target> {
                 for form in [Aggregation::Sum, Aggregation::Permute] {
                     let plan = shuffled(form).check().expect("sound");
                     let mut shuffler = plan.shuffler(FastNoise::seeded(1)).expect("a shuffler");
-                    drop(shuffler.take(&report));
+                    drop(shuffler.absorb(&report));
                 }
             }
         }),
@@ -197,9 +196,10 @@ fn messages() -> Vec<Target> {
                 }
             }
         }),
-        text_target("online_report", vec![json(&pair)], |text| {
-            if let Ok(report) = serde_json::from_str::<FeatureRewardReport>(text) {
-                let params = OnlineUcbParams::tuned(FeatureRewardParams::new(2, 2.0, 1e-5), 10);
+        text_target("online_report", vec![json(&[0.1, -0.2, 0.3])], |text| {
+            if let Ok(report) = serde_json::from_str::<Vec<f64>>(text) {
+                let params =
+                    OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5), 10);
                 drop(params.check().expect("sound").absorb(&report));
             }
         }),
@@ -207,10 +207,10 @@ fn messages() -> Vec<Target> {
             "safe_report",
             vec![br#"{"ticket":0,"agent":1,"value":0.25}"#.to_vec()],
             |text| {
-                if let Ok(report) = serde_json::from_str::<safe::Report>(text) {
+                if let Ok(report) = serde_json::from_str::<AgentReport>(text) {
                     let mut coordinator = coordinator();
                     drop(coordinator.decide());
-                    drop(coordinator.observe(&report));
+                    drop(coordinator.absorb(&report));
                     drop(coordinator.decide());
                 }
             },
@@ -240,7 +240,7 @@ fn sums() -> PrivateSumParams {
 fn coordinator() -> Coordinator<FastNoise> {
     let polytope = Simplex::new(&[1.0, 0.5]).and_then(|s| s.polytope()).expect("a simplex");
     let privacy = ResponsePrivacy::Budget { epsilon: 2.0, delta: 1e-5, responses: None };
-    let agent = |axis| AgentParams::on_axis(&polytope, axis, 2, (1.0, 2.0, 0.01), privacy);
+    let agent = |axis| AgentParams::on_axis(&polytope, axis, 2, (1.0, 2.0, 0.01), privacy.clone());
     let agents = (0..2).map(agent).collect::<Result<Vec<_>, _>>().expect("two agents");
     let objective = Objective::Linear { weights: vec![1.0, 1.0] };
     let params = CoordinatorParams::new(polytope, objective, agents);
@@ -377,10 +377,13 @@ fn local_states() -> Vec<Target> {
     let mut server = plan.server();
     let model = server.publish().expect("a model");
     server.absorb(&report(&plan, &model, 1)).expect("counted");
+    let mut person = plan.person(0, FastNoise::seeded(1)).expect("level 0");
+    person.report(&model, &[0.6, 0.8], 0.5).expect("a sound report");
+    let people = plan;
     let plan = shuffled(Aggregation::Permute).check().expect("sound");
     let model = plan.server().publish().expect("a model");
     let mut shuffler = plan.shuffler(FastNoise::seeded(1)).expect("a shuffler");
-    shuffler.take(&report(plan.local(), &model, 1)).expect("taken");
+    shuffler.absorb(&report(plan.local(), &model, 1)).expect("taken");
     let waiting = report(plan.local(), &model, 2);
     vec![
         state("local_server", server.save(), |bytes| {
@@ -395,6 +398,13 @@ fn local_states() -> Vec<Target> {
                 drop(server.publish());
             }
         }),
+        state("spent", person.spent().save(), move |bytes| {
+            if let Ok(spent) = Spent::load(bytes)
+                && let Ok(person) = people.person_after(0, &spent, FastNoise::seeded(5))
+            {
+                drop(person.guarantee());
+            }
+        }),
         state("shuffle_server", plan.server().save(), |bytes| {
             if let Ok(mut server) = ShuffleServer::load(bytes) {
                 drop(server.publish());
@@ -402,29 +412,26 @@ fn local_states() -> Vec<Target> {
         }),
         state("shuffler", shuffler.save(), move |bytes| {
             if let Ok(mut shuffler) = Shuffler::<FastNoise>::load(bytes, 0) {
-                drop(shuffler.take(&waiting));
-                drop(shuffler.take(&waiting));
+                drop(shuffler.absorb(&waiting));
+                drop(shuffler.absorb(&waiting));
             }
         }),
     ]
 }
 
 fn online_states() -> Vec<Target> {
-    let base = OnlineUcbParams::tuned(FeatureRewardParams::new(2, 2.0, 1e-5), 32);
-    let pair = FeatureRewardReport { features: vec![0.1, -0.2], reward: 0.3 };
+    let base = OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5), 32);
+    let pair = [0.1, -0.2, 0.3];
     let mut ucb = base.check().expect("sound");
     ucb.absorb(&pair).expect("learnt");
-    let mut server = OnlineServer::new(base.check().expect("sound"));
-    drop(server.publish());
-    let anytime = AnytimeParams::new(base).check().expect("sound");
+    let anytime = AnytimeParams::new(base.clone()).check().expect("sound");
     let combiner = CombinerParams::new(base).check().expect("sound");
     let mut open = OnlineLinUcbParams::new(2, 32).check().expect("sound");
-    open.update(&[0.6, 0.8], 0.5).expect("learnt");
+    open.observe(&[0.6, 0.8], 0.5).expect("learnt");
     let method = Method::Coordinatewise { prior: reticent::online::Prior::Improper };
     let params = OnlineParams { dimension: 2, gradient_bound: 1.0, method };
     let mut learner = params.check().expect("sound").start();
     let _ = learner.absorb(Gradient::from(&[0.1, -0.2])).expect("learnt");
-    let other = pair.clone();
     vec![
         state("online_ucb", ucb.save(), move |bytes| {
             if let Ok(mut ucb) = OnlineUcb::load(bytes) {
@@ -433,22 +440,22 @@ fn online_states() -> Vec<Target> {
                 drop(ucb.policy().choose(&two_arms(), 1));
             }
         }),
-        state("online_server", server.save(), |bytes| {
-            if let Ok(mut server) = OnlineServer::<OnlineUcb>::load(bytes) {
-                drop(server.publish());
-            }
-        }),
         state("anytime", anytime.save(), move |bytes| {
             if let Ok(mut anytime) = Anytime::load(bytes) {
-                drop(anytime.absorb(&other));
+                drop(anytime.absorb(&pair));
                 drop(anytime.policy().choose(&two_arms(), 0));
             }
         }),
-        state("combiner", combiner.save(), |bytes| drop(Combiner::load(bytes))),
+        state("combiner", combiner.save(), move |bytes| {
+            if let Ok(mut combiner) = Combiner::load(bytes) {
+                drop(combiner.absorb(combiner.current(), &pair));
+                drop(combiner.policy().choose(&two_arms(), 0));
+            }
+        }),
         state("online_linucb", open.save(), |bytes| {
             if let Ok(mut open) = OnlineLinUcb::load(bytes) {
                 drop(open.choose(&two_arms()));
-                drop(open.update(&[0.6, 0.8], 0.5));
+                drop(open.observe(&[0.6, 0.8], 0.5));
             }
         }),
         state("online_learner", learner.save(), |bytes| {
@@ -463,21 +470,21 @@ fn safe_states() -> Vec<Target> {
     let mut coordinator = coordinator();
     let decision = coordinator.decide().expect("actions");
     let mut agent = coordinator.agents()[0].start(0, FastNoise::seeded(2));
-    let report = agent.respond(decision.ticket, 0.1).expect("an answer");
-    coordinator.observe(&report).expect("learnt");
+    let report = agent.report(decision.ticket, 0.1).expect("an answer");
+    coordinator.absorb(&report).expect("learnt");
     vec![
         state("agent", agent.save(), |bytes| {
             if let Ok(mut agent) = Agent::<FastNoise>::resume(bytes, 0) {
-                drop(agent.respond(safe::Ticket::first(), 0.1));
+                drop(agent.report(safe::Ticket::first(), 0.1));
                 drop(agent.guarantee_so_far());
             }
         }),
-        state("coordinator", coordinator.save(), |bytes| {
+        state("coordinator", coordinator.save(), move |bytes| {
             if let Ok(mut coordinator) = Coordinator::<FastNoise>::resume(bytes, 0) {
                 for _ in 0..2 {
                     if let Ok(decision) = coordinator.decide() {
-                        let report = safe::Report { ticket: decision.ticket, agent: 0, value: 0.1 };
-                        drop(coordinator.observe(&report));
+                        let report = AgentReport { ticket: decision.ticket, ..report };
+                        drop(coordinator.absorb(&report));
                     }
                 }
             }

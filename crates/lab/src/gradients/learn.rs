@@ -1,7 +1,7 @@
-//! `reticent learn`: one pass over a file of people gives a linear model, with noise that protects them.
+//! `reticent learn`: learns a linear model in one pass over a file of people, with noise that protects them.
 //!
-//! Everything but the randomised reports stays with the people: the model is a function of the reports alone, so the guarantee of a
-//! report is the guarantee of the model, whoever sees it. Lines are taken in the file's order, each line one person.
+//! The model is a function of the randomised reports alone, so the guarantee of a report is the guarantee of the model. Lines are processed
+//! in the order of the file; each line is one person.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -29,7 +29,7 @@ use crate::{Error, Result, contest::Certificate};
 pub struct LearnFile {
     /// The people: CSV with a line of names.
     pub file: PathBuf,
-    /// Other people, to see how well the model does on them. What is measured on them is not protected.
+    /// Other people, on whom the model is tested. The test results are not protected.
     #[serde(default)]
     pub test: Option<PathBuf>,
     /// The column that holds labels; the last by default.
@@ -38,19 +38,19 @@ pub struct LearnFile {
     /// The columns that are features; all others by default.
     #[serde(default)]
     pub features: Option<Vec<String>>,
-    /// What people lose.
+    /// The loss.
     pub loss: Loss,
     /// Public ranges of columns; values beyond are clipped.
     #[serde(default)]
     pub ranges: Ranges,
-    /// What everybody asks for; nothing by default.
+    /// The privacy level of everybody; no privacy by default.
     #[serde(default)]
     pub privacy: Option<Privacy>,
-    /// The column that holds each person's own epsilon, in place of `privacy`: 0 sends nothing, inf asks for nothing.
+    /// The column that holds each person's own epsilon, in place of `privacy`: 0 sends nothing, inf sends the gradient without noise.
     #[serde(default)]
     pub epsilon_column: Option<String>,
-    /// Lines of the file that are about one person, at most; epsilons are those of one line, and certificates are for all of them,
-    /// whatever levels they have.
+    /// The largest number of lines about one person. Epsilons are given per line; certificates cover all lines of a person, whatever their
+    /// levels.
     #[serde(default = "one")]
     pub lines_per_person: u64,
 }
@@ -62,65 +62,65 @@ fn one() -> u64 {
 /// A feature and its weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Weight {
-    /// The column, and what of it becomes -1 and 1.
+    /// The column, and the values that become -1 and 1.
     #[serde(flatten)]
     pub column: Column,
-    /// What the score gains from -1 to 0, or from 0 to 1.
+    /// The change of the score when the scaled feature grows by 1.
     pub weight: f64,
 }
 
-/// What was measured on other people.
+/// Test results on other people.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Test {
-    /// How many.
+    /// The number of people.
     pub people: usize,
     /// The mean loss of the model's scores.
     pub mean_loss: f64,
     /// The same for a score of 0.
     pub mean_loss_of_zero: f64,
-    /// The share of right classes, for losses of classes.
+    /// The share of correct classes, for classification losses.
     pub accuracy: Option<f64>,
 }
 
 /// A linear model that can be used: `score = constant + sum weight * clip(scaled feature)`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Learnt {
-    /// What was lost.
+    /// The loss.
     pub loss: Loss,
     /// One weight for each feature.
     pub features: Vec<Weight>,
-    /// The constant feature's.
+    /// The weight of the constant feature.
     pub constant: f64,
-    /// What a score of -1 and 1 stands for; for classes, the class of a negative and of a positive score.
+    /// The labels that scores of -1 and 1 stand for; for classification, the class of a negative and of a positive score.
     pub label: Column,
     /// People who sent a report with noise.
     pub private: u64,
-    /// People who sent their gradient as it was.
+    /// People who sent their gradient without noise.
     pub in_the_clear: u64,
     /// People who sent nothing.
     pub silent: u64,
-    /// What the private people are promised: by level if each has one line, else what holds for whatever lines one of them has.
+    /// The guarantees of the private people: by level if each has one line, else one that holds for any lines of a person.
     pub certificates: Vec<Certificate>,
-    /// What was measured on other people, if any were given.
+    /// Test results on other people, if any were given.
     pub test: Option<Test>,
-    /// What a careful reader must know.
+    /// Warnings for the reader.
     pub warnings: Vec<String>,
-    /// What is told to whoever holds the file and is not part of the model, because no certificate covers it.
+    /// A message for the holder of the file only: no certificate covers it, so it is not part of the model.
     #[serde(skip)]
     pub for_the_holder: Vec<String>,
 }
 
-/// What a guarantee rests on where one machine plays everybody's device.
+/// Conditions of a guarantee when one machine simulates everybody's device.
 const CONDITIONS: [&str; 2] = [
     "no person has more lines than that, and the lines' order does not depend on the data",
-    "whoever runs this sees the file; people are protected from those who see the model and the reports only",
+    "the operator of this run sees the file; people are protected from those who see only the model and the reports",
 ];
 
-/// So many levels are each promised something of their own; more are promised what the least careful is.
+/// The largest number of levels with certificates of their own; with more levels, all people get the guarantee of the largest epsilon.
 const LEVELS: usize = 10;
 
 impl LearnFile {
-    /// Reads a TOML file; unknown lines are refused.
+    /// Reads a TOML file; unknown keys are refused.
     pub fn parse(text: &str) -> Result<Self> {
         crate::parse_lines(text)
     }
@@ -140,11 +140,11 @@ impl LearnFile {
     /// One pass over the people.
     pub fn learn<N: Noise>(&self, noise: &mut N) -> Result<Learnt> {
         if self.privacy.is_some() && self.epsilon_column.is_some() {
-            let remedy = "give either what everybody asks for or the column of their own levels";
+            let remedy = "give either `privacy` for everybody or `epsilon_column` with a level for each person";
             return Err(CoreError::invalid("epsilon_column", "beside privacy", remedy).into());
         }
         if let Some(Privacy { people: Some(people), .. }) = self.privacy {
-            let remedy = "leave it out: who asks for what stands in `epsilon_column`";
+            let remedy = "leave it out: the levels are in `epsilon_column`";
             return Err(CoreError::invalid("people", people, remedy).into());
         }
         if self.lines_per_person == 0 {
@@ -154,7 +154,7 @@ impl LearnFile {
         if self.privacy.is_some() || self.epsilon_column.is_some() {
             records.scaling().check_public()?;
         }
-        // One randomiser for everybody, whatever its levels, or one for each level that is asked for.
+        // One randomiser for everybody, or one for each level.
         let mut randomizers: BTreeMap<u64, (AnyRandomizer, u64)> = BTreeMap::new();
         let mut everybody = f64::INFINITY;
         if let Some(privacy) = &self.privacy {
@@ -173,10 +173,10 @@ impl LearnFile {
             }
             if level == f64::INFINITY {
                 in_the_clear += 1;
-                model.learn(features, *label)?;
+                model.observe(features, *label)?;
                 continue;
             }
-            // What the lesson says of score, loss and clipping stays with the person.
+            // The person's score, loss and clipping are not used.
             let (gradient, _) = model.gradient(features, *label)?;
             // Positive doubles are ordered as their bits are.
             let (randomizer, people) = match randomizers.entry(level.to_bits()) {
@@ -191,7 +191,7 @@ impl LearnFile {
                 }
             };
             *people += 1;
-            model.receive(&randomizer.report((&gradient).into(), noise)?)?;
+            model.absorb(&randomizer.report((&gradient).into(), noise)?)?;
         }
         let weights = model.learner().weights();
         let scaling = records.scaling();
@@ -204,14 +204,14 @@ impl LearnFile {
             warnings.push(broken.to_string());
         }
         if self.loss.derivative_bound().is_none() {
-            warnings.push("gradients longer than 1 are clipped, which draws the model to the people nearest to it".into());
+            warnings.push("gradients longer than 1 are clipped, which biases the model towards people with small losses".into());
         }
         if self.test.is_some() {
-            warnings.push("what is measured on the people of `test` is not protected".into());
+            warnings.push("the results on the people of `test` are not protected".into());
         }
         if in_the_clear > 0 {
             warnings.push(format!(
-                "{in_the_clear} people asked for no privacy: the model may show what they sent"
+                "{in_the_clear} people asked for no privacy: the model may reveal what they sent"
             ));
         }
         Ok(Learnt {
@@ -249,7 +249,7 @@ impl LearnFile {
         let records = RecordToml { features, label, besides: None, ..records }.read()?;
         let protected = self.privacy.is_some() || self.epsilon_column.is_some();
         if protected && records.people() == learnt_from.people() {
-            let remedy = "these are the people who are protected: what is measured on them would show them; give others";
+            let remedy = "these people are protected, and test results would reveal their data; give a file of other people";
             return Err(CoreError::invalid("test", file.display(), remedy).into());
         }
         let (mut loss, mut zero, mut right) = (0.0, 0.0, 0.0);
@@ -278,11 +278,11 @@ impl LearnFile {
             conditions.push("nobody in the file `test` is among these people".into());
         }
         if in_the_clear > 0 && self.lines_per_person > 1 {
-            let clear = "no line of such a person asks for no privacy (epsilon = inf): such a line is sent as it is";
+            let clear = "no line of such a person asks for no privacy (epsilon = inf): such a line is sent without noise";
             conditions.push(clear.into());
         }
         let certificate = |whom: String, sent: &[(&AnyRandomizer, u64)]| -> Result<Certificate> {
-            // One machine reads the file: it is a curator, and people trust it.
+            // One machine reads the file, so the trust model is that of a curator.
             let guarantee = AnyRandomizer::curated_guarantee(sent)?;
             let guarantee = if protects { guarantee } else { guarantee.simulated() };
             let guarantee = conditions.iter().fold(guarantee, |g, c| g.with_condition(c));
@@ -293,16 +293,18 @@ impl LearnFile {
         match randomizers.iter().next_back() {
             Some((level, (randomizer, _))) if lines == 1 && randomizers.len() > LEVELS => {
                 let below = f64::from_bits(*level);
-                let whom = format!("all {people} private people, and more to those below {below}");
+                let whom = format!(
+                    "all {people} private people; a stronger guarantee holds for those below {below}"
+                );
                 Ok(vec![certificate(whom, &[(randomizer, 1)])?])
             }
             Some((_, (randomizer, _))) if self.epsilon_column.is_none() => {
                 Ok(vec![certificate(format!("all {people} people"), &[(randomizer, lines)])?])
             }
-            // Which lines are one person's is not known: at worst the ones that ask for least.
+            // It is not known which lines belong to one person; the worst case are the lines with the largest epsilons.
             Some(_) if lines > 1 => {
                 let whom = format!(
-                    "whoever has up to {lines} of the {people} private lines, whatever levels these ask for"
+                    "a person with up to {lines} of the {people} private lines, whatever their levels"
                 );
                 Ok(vec![certificate(whom, &least_private(randomizers, lines))?])
             }

@@ -1,4 +1,4 @@
-//! From lines in a TOML file to a learner, and its trials.
+//! The learners of this family, from their TOML tables to their trials.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{
     trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
-/// The numeric regret bound is worked out up to this dimension.
+/// The numeric regret bound is computed up to this dimension.
 const MOST_BOUNDED: usize = 10_000;
 
 /// One `[[algorithm]]` of an experiment with gradients.
@@ -34,7 +34,7 @@ pub enum Algorithm {
     Coordinatewise(PotentialToml),
     /// The sum of both.
     Sum(PotentialToml),
-    /// A learner that knows the largest noise and counts on it in every round (after Jun and Orabona 2019).
+    /// A learner that knows the largest noise level and assumes it in every round (after Jun and Orabona 2019).
     KnownNoise(KnownNoiseToml),
     /// Adaptive gradient descent on a ball that must contain the competitor.
     GradientDescent(DescentToml),
@@ -44,14 +44,14 @@ pub enum Algorithm {
     Zero(KnownNoiseToml),
 }
 
-/// What the tuning-free learners take.
+/// Keys of the tuning-free learners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PotentialToml {
-    /// What the report calls it.
+    /// Its name in the report.
     #[serde(default)]
     pub name: Option<String>,
-    /// Who asks for privacy; nobody by default.
+    /// The people who ask for privacy; nobody by default.
     #[serde(default)]
     pub privacy: Option<Privacy>,
     /// The prior over learning rates.
@@ -60,7 +60,7 @@ pub struct PotentialToml {
     /// The direction learner's step.
     #[serde(default = "one")]
     pub step: f64,
-    /// Where directions live.
+    /// The set of directions.
     #[serde(default)]
     pub geometry: Geometry,
 }
@@ -77,14 +77,14 @@ impl Default for PotentialToml {
     }
 }
 
-/// What the learner that knows the noise takes.
+/// Keys of the learner that knows the noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownNoiseToml {
-    /// What the report calls it.
+    /// Its name in the report.
     #[serde(default)]
     pub name: Option<String>,
-    /// Who asks for privacy; nobody by default.
+    /// The people who ask for privacy; nobody by default.
     #[serde(default)]
     pub privacy: Option<Privacy>,
     /// The direction learner's step.
@@ -92,14 +92,14 @@ pub struct KnownNoiseToml {
     pub step: f64,
 }
 
-/// What gradient descent takes.
+/// Keys of gradient descent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DescentToml {
-    /// What the report calls it.
+    /// Its name in the report.
     #[serde(default)]
     pub name: Option<String>,
-    /// Who asks for privacy; nobody by default.
+    /// The people who ask for privacy; nobody by default.
     #[serde(default)]
     pub privacy: Option<Privacy>,
     /// D: the ball's radius, or half the box's side.
@@ -151,7 +151,7 @@ impl PriorName {
 /// A learner ready to be simulated.
 pub(super) struct Learner {
     name: String,
-    /// Nothing for the one that plays 0.
+    /// `None` for the algorithm that plays 0.
     params: Option<OnlineParams>,
     source: Arc<dyn Source>,
     private: Option<PrivatePeople>,
@@ -171,7 +171,7 @@ impl Algorithm {
         }
     }
 
-    /// A key that would have no effect is refused, not passed over.
+    /// Refuses keys that would have no effect.
     fn nothing_is_ignored(&self) -> Result<()> {
         let ignored = match self {
             Algorithm::Coordinatewise(PotentialToml { step, .. }) if *step != 1.0 => "step",
@@ -285,7 +285,7 @@ impl Contestant for Learner {
         &self.name
     }
 
-    /// Where some people ask for nothing, the weakest promise is none.
+    /// If some people ask for no privacy, there is no guarantee for all.
     fn guarantee(&self) -> Option<&Guarantee> {
         self.private
             .as_ref()
@@ -310,7 +310,7 @@ impl Contestant for Learner {
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
-        // Every contestant meets the same people in the same order; the noise is its own.
+        // Every contestant gets the same people in the same order, and different noise.
         let seed = mix(seed, trial);
         let mut noise = FastNoise::seeded(mix(seed, name_hash(&self.name)));
         let rounds = checkpoints.last().copied().unwrap_or(0);
@@ -348,7 +348,7 @@ impl Contestant for Learner {
                             }
                             None => reticent::randomize::GradientReport::Sparse(gradient),
                         };
-                        model.receive(&report)?;
+                        model.absorb(&report)?;
                     }
                 }
                 round += 1;
@@ -364,7 +364,7 @@ impl Contestant for Learner {
                 what: "gradient bound found broken, share of trials",
                 value: broken,
             });
-            // A supremum for each coordinate: with a million of them it would take longer than the trial.
+            // A supremum for each coordinate: with a million of them this would take longer than the trial.
             if crowd.held_out.is_empty()
                 && crowd.competitor.len() <= MOST_BOUNDED
                 && let Some(bound) = model.learner().regret_bound(&crowd.competitor)?

@@ -1,12 +1,13 @@
-//! The family of gradients: a linear model is played, a person answers with the gradient of their loss, noisy as they please.
+//! The family of online learning from gradients: in each round a person sends the gradient of their loss at the current linear model, with
+//! noise of their choice.
 //!
 //! | file | what it is |
 //! | --- | --- |
 //! | `world` | `kind = "gradients"`: people drawn from a law, both scenarios of section 3.4 of van der Hoeven (2019) |
 //! | `records` | `kind = "records"`: people read from a file of numbers, one pass or several |
-//! | `table`, `scaling` | such a file, read strictly; from its rows to features and labels |
-//! | `people` | who asks for privacy, how much, and by which randomiser |
-//! | `learn` | a model from such a file in one pass, with noise that protects |
+//! | `table`, `scaling` | reading such a file; converting its rows to features and labels |
+//! | `people` | the people who ask for privacy, their levels and randomisers |
+//! | `learn` | a model from such a file in one pass, with cryptographic noise |
 //! | `learner` | the algorithms: Algorithms 2 and 3, their sum, and the baselines |
 
 mod learn;
@@ -54,13 +55,13 @@ pub(crate) type Person = (Vec<(usize, f64)>, f64);
 
 /// The people of one trial, in their order.
 pub(crate) struct Crowd {
-    /// Those who teach.
+    /// The people whom the model learns from.
     pub people: Vec<Person>,
-    /// Whose turn it is in each round, as indices of `people`.
+    /// The person of each round, as an index of `people`.
     pub who: Vec<usize>,
-    /// The competitor u, and what it loses to them in each round is counted against.
+    /// The competitor u that regret is measured against.
     pub competitor: Vec<f64>,
-    /// Those who are held out to see what was learnt.
+    /// The people held out for testing.
     pub held_out: Vec<Person>,
 }
 
@@ -68,7 +69,7 @@ pub(crate) struct Crowd {
 pub(crate) trait Source: Send + Sync {
     /// d.
     fn dimension(&self) -> usize;
-    /// The loss people have.
+    /// The loss.
     fn loss(&self) -> reticent::online::Loss;
     /// The largest Euclidean norm of anybody's gradient.
     fn gradient_bound(&self) -> f64;
@@ -78,19 +79,19 @@ pub(crate) trait Source: Send + Sync {
     fn coordinate_bound(&self) -> f64;
     /// How many different people take part.
     fn population(&self, rounds: u64) -> u64;
-    /// How often one of them does, at most.
+    /// The largest number of times that one of them takes part.
     fn takes_part(&self, rounds: u64) -> u64 {
         rounds.div_ceil(self.population(rounds).max(1))
     }
-    /// What a guarantee rests on besides its randomiser.
+    /// Conditions of a guarantee besides those of its randomiser.
     fn conditions(&self) -> Vec<String> {
         Vec::new()
     }
-    /// What a careful reader must know of the people.
+    /// Remarks on the people for the reader.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Of people that were read from elsewhere.
+    /// A hash of people read from a file.
     fn data_hash(&self) -> u64 {
         0
     }
@@ -98,7 +99,7 @@ pub(crate) trait Source: Send + Sync {
     fn crowd(&self, rounds: u64, seed: u64) -> Result<Crowd>;
 }
 
-/// What all algorithms are told.
+/// What all algorithms may know.
 pub struct Setting {
     source: Arc<dyn Source>,
     rounds: u64,

@@ -1,4 +1,4 @@
-//! Who asks for privacy, how much, and by which randomiser.
+//! The people who ask for privacy, their levels, and their randomisers.
 
 use std::sync::Arc;
 
@@ -28,13 +28,13 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Privacy {
-    /// The level of everybody who asks for privacy; left out for `attributes`.
+    /// The epsilon of everybody who asks for privacy; omitted for `attributes`.
     #[serde(default)]
     pub epsilon: f64,
-    /// How many ask; everybody by default. Who they are is drawn by the trial.
+    /// How many people ask for privacy; everybody by default. The trial draws who they are.
     #[serde(default)]
     pub people: Option<u64>,
-    /// How.
+    /// The randomiser.
     #[serde(default)]
     pub randomizer: RandomizerName,
     /// For `attributes`: tau of every attribute, which together are the level; 0 sends nothing.
@@ -82,8 +82,10 @@ impl AnyRandomizer {
         let epsilon = privacy.epsilon;
         let attributes = privacy.randomizer == RandomizerName::Attributes;
         if privacy.levels.is_some() != attributes {
-            let remedy = "give levels with randomizer = \"attributes\", and only then";
-            return Err(CoreError::invalid("levels", "out of place", remedy).into());
+            let remedy = "give both levels and randomizer = \"attributes\", or neither";
+            return Err(
+                CoreError::invalid("levels", "inconsistent with `randomizer`", remedy).into()
+            );
         }
         if attributes && epsilon != 0.0 {
             let remedy = "leave it out: the levels of the attributes add up to it";
@@ -123,7 +125,7 @@ impl AnyRandomizer {
             RandomizerName::Staircase => {
                 let bound = source.coordinate_bound();
                 let randomizer = StaircaseRandomizer::new(&split, bound)?;
-                // At most that of Laplace noise of the same level.
+                // At most the second moment of Laplace noise of the same level.
                 let second_moment = 8.0 * (d as f64).powi(3) * (bound / epsilon).powi(2);
                 (AnyRandomizer::Staircase(randomizer), second_moment)
             }
@@ -152,8 +154,8 @@ impl AnyRandomizer {
         }
     }
 
-    /// What a person with so many reports by each of these may be promised by a machine that reads the data itself and shows nothing but
-    /// reports.
+    /// The guarantee of a person with the given number of reports by each of these randomisers, when one machine reads the data and
+    /// publishes only reports.
     pub(super) fn curated_guarantee(sent: &[(&Self, u64)]) -> reticent::Result<Guarantee> {
         let part = |&(randomizer, times): &(&Self, u64)| Ok((randomizer.event()?, times));
         let parts = sent.iter().map(part).collect::<reticent::Result<Vec<_>>>()?;
@@ -187,10 +189,10 @@ pub(super) struct PrivatePeople {
     pub(super) deviation: f64,
 }
 
-/// Privacy is pure; some delta must stand beside the epsilon.
+/// A delta for the guarantee, which is pure and holds with any delta.
 const DELTA: f64 = 1e-9;
 
-/// Reports of one person that an audit looks at, at most.
+/// The largest number of one person's reports that an audit examines.
 const MOST_REPORTS: u64 = 16;
 
 impl PrivatePeople {
@@ -199,7 +201,7 @@ impl PrivatePeople {
         let population = source.population(rounds);
         let count = privacy.people.unwrap_or(population);
         if count > population {
-            let remedy = format!("give at most {population}, all who take part");
+            let remedy = format!("give at most {population}, the number of people who take part");
             return Err(CoreError::invalid("people", count, remedy).into());
         }
         let guarantee = randomizer.guarantee(source.takes_part(rounds))?.simulated();
@@ -207,7 +209,7 @@ impl PrivatePeople {
         Ok(PrivatePeople { randomizer, count, guarantee, deviation: second_moment.sqrt() })
     }
 
-    /// How the promise to one of them can be attacked.
+    /// The attack on the guarantee of one of them.
     pub(super) fn attacks(
         &self,
         privacy: &Privacy,

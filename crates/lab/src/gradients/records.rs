@@ -1,10 +1,10 @@
 //! `kind = "records"`: people read from a file of numbers.
 //!
-//! One column is the label, the others are features, scaled as `scaling.rs` says, so that nobody's gradient is longer than 1 for
-//! losses of slope 1.
+//! One column is the label, the others are features, scaled as `scaling.rs` says, so that no gradient is longer than 1 for losses of slope
+//! 1.
 //!
-//! A quarter of the people is held out; the others come in an order drawn by the trial, again and again until the rounds are
-//! over. The competitor is what the same learner finds in hindsight without privacy, on many passes over the whole file.
+//! A quarter of the people is held out; the others take part in an order drawn by the trial, in repeated passes until the rounds are over.
+//! The competitor is the model that the same learner finds without privacy, in many passes over the whole file.
 
 use std::path::PathBuf;
 
@@ -20,10 +20,10 @@ use super::{
 };
 use crate::{Error, FastNoise, Result, bandits::clipped_remark, csv::Table, trial::name_hash};
 
-/// Passes the competitor in hindsight is given.
+/// Passes over the file for the competitor.
 const HINDSIGHT: usize = 40;
 
-/// What `kind = "records"` takes.
+/// Keys of `kind = "records"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordToml {
@@ -35,12 +35,13 @@ pub struct RecordToml {
     /// The columns that are features; all others by default.
     #[serde(default)]
     pub features: Option<Vec<String>>,
-    /// What people lose. For classes labels must be two numbers: the larger becomes 1, the other -1.
+    /// The loss. For classification, labels must be two numbers: the larger becomes 1, the other -1.
     pub loss: Loss,
-    /// Public ranges of columns; values beyond are clipped. The file's own by default, which the guarantee confesses.
+    /// Public ranges of columns; values beyond are clipped. By default they are taken from the file, which the guarantee states as a
+    /// condition.
     #[serde(default)]
     pub ranges: Ranges,
-    /// A column that is neither: people's own levels.
+    /// A column that is neither feature nor label: people's own levels.
     #[serde(skip)]
     pub(super) besides: Option<String>,
 }
@@ -52,16 +53,16 @@ pub(super) struct Records {
     scaling: Scaling,
     people: Vec<Person>,
     besides: Vec<f64>,
-    /// Cells beyond their ranges, for whoever holds the file.
+    /// Number of cells beyond their ranges, for the holder of the file.
     clipped: Option<String>,
-    /// Of the file's text.
+    /// The hash of the file.
     hash: u64,
-    /// Empty until it is asked for.
+    /// The competitor; empty until it is needed.
     competitor: Vec<f64>,
 }
 
 impl Records {
-    /// With the competitor that regret is counted against.
+    /// Adds the competitor that regret is measured against.
     pub(super) fn in_hindsight(mut self) -> Result<Self> {
         self.competitor = hindsight(&self.people, self.loss, self.scaling.dimension())?;
         Ok(self)
@@ -75,25 +76,26 @@ impl Records {
         &self.scaling
     }
 
-    /// How many cells lie beyond their ranges: no guarantee covers it.
+    /// The number of cells beyond their ranges; no guarantee covers this number.
     pub(super) fn clipped(&self) -> Option<&String> {
         self.clipped.as_ref()
     }
 
-    /// The column beside features and label, if one was named.
+    /// The column of people's own levels, if one was named.
     pub(super) fn besides(&self) -> &[f64] {
         &self.besides
     }
 }
 
 impl RecordToml {
-    /// Refuses more rounds than a trial's order of people has room for.
+    /// Refuses more rounds than the order of people can be stored for.
     pub(super) fn check_size(&self, rounds: u64) -> Result<()> {
         const MOST: u64 = 100_000_000;
         if rounds <= MOST {
             return Ok(());
         }
-        let remedy = format!("whose turn it is is drawn in advance: give at most {MOST}");
+        let remedy =
+            format!("the person of each round is drawn in advance and stored: give at most {MOST}");
         Err(reticent::Error::invalid("rounds", rounds, remedy).into())
     }
 
@@ -126,7 +128,7 @@ impl RecordToml {
     }
 }
 
-/// A model of everybody, without privacy.
+/// A model learnt from everybody without privacy.
 fn hindsight(people: &[Person], loss: Loss, dimension: usize) -> Result<Vec<f64>> {
     let mut model = LinearModel::new(OnlineParams::new(dimension, 1.0).check()?.start(), loss);
     let mut order: Vec<&Person> = people.iter().collect();
@@ -135,7 +137,7 @@ fn hindsight(people: &[Person], loss: Loss, dimension: usize) -> Result<Vec<f64>
     for pass in 0..HINDSIGHT {
         shuffle(&mut order, &mut noise);
         model.pass(order.iter().map(|(features, label)| (features, *label)))?;
-        // The mean of the later iterates is steadier than the last.
+        // The mean of the later iterates varies less than the last iterate.
         if pass >= HINDSIGHT / 2 {
             let share = 1.0 / (HINDSIGHT - HINDSIGHT / 2) as f64;
             let weights = model.learner().weights();
@@ -195,7 +197,7 @@ impl Source for Records {
         shuffle(&mut all, &mut noise);
         let held_out = all.split_off(all.len() - all.len() / 4);
         all.truncate(self.population(rounds) as usize);
-        // Everybody once in each pass, in an order of its own.
+        // Everybody takes part once in each pass, in a new order.
         let mut order: Vec<usize> = (0..all.len()).collect();
         let mut who = Vec::with_capacity(rounds as usize);
         while (who.len() as u64) < rounds {

@@ -1,8 +1,8 @@
-//! From a row of a file to a person: features in [-1, 1], a constant one, and a label the loss can take.
+//! Converts a row of a file to features in [-1, 1], a constant feature, and a label that the loss accepts.
 //!
-//! Ranges that are given are public, and values beyond them are clipped. Where none is given the file's own is used, which tells
-//! something about the people in it: [`Scaling::conditions`] says so. Features are divided by the square root of their number, so that
-//! nobody is longer than 1.
+//! Ranges that are given are public, and values beyond them are clipped. A range that is not given is taken from the file and reveals
+//! something about its people: [`Scaling::conditions`] says so. Features are divided by the square root of their number, so that no feature
+//! vector is longer than 1.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use crate::csv::Table;
 /// Public ranges of columns, by name.
 pub type Ranges = BTreeMap<String, (f64, f64)>;
 
-/// A column and what becomes -1 and 1.
+/// A column, and its values that become -1 and 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// Its name in the file.
     pub name: String,
-    /// What becomes -1.
+    /// The value that becomes -1.
     pub low: f64,
-    /// What becomes 1.
+    /// The value that becomes 1.
     pub high: f64,
     /// The range was given, not taken from the data.
     pub public: bool,
@@ -39,7 +39,7 @@ impl Column {
     }
 }
 
-/// How rows become people.
+/// The conversion of rows to features and labels.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Scaling {
     /// The features, in the order of the model's coordinates; the constant comes last.
@@ -91,17 +91,17 @@ impl Scaling {
         Ok(Scaling { features: (0..last).map(column).collect(), label, loss })
     }
 
-    /// Features and the constant.
+    /// The number of features, with the constant.
     pub(super) fn dimension(&self) -> usize {
         self.features.len() + 1
     }
 
-    /// What every coordinate is at most.
+    /// The largest absolute value of a coordinate.
     pub(super) fn unit(&self) -> f64 {
         1.0 / (self.dimension() as f64).sqrt()
     }
 
-    /// A row as a person: nobody is longer than 1.
+    /// The features and label of a row; the features have norm at most 1.
     pub(super) fn person(&self, row: &[f64]) -> Person {
         let unit = self.unit();
         let feature = |(index, (column, &value)): (usize, (&Column, &f64))| {
@@ -127,25 +127,25 @@ impl Scaling {
 
     /// Columns whose range was taken from the data.
     fn taken(&self) -> Vec<&str> {
-        // Classes too: that somebody is of the second one may be known of one person only.
+        // This includes classes: a class may occur for one person only.
         let columns = self.features.iter().chain([&self.label]).filter(|column| !column.public);
         columns.map(|column| column.name.as_str()).collect()
     }
 
-    /// Refuses ranges taken from people who ask for privacy: a model that tells them shows the people at either end.
+    /// Refuses ranges taken from people who ask for privacy: a published range reveals the data of the people at its ends.
     pub(super) fn check_public(&self) -> Result<()> {
         match self.taken().first() {
             None => Ok(()),
             Some(name) => {
                 let remedy = format!(
-                    "give the public range of {name}: the file's own would show its people"
+                    "give the public range of {name}: a range taken from the file would reveal its people's data"
                 );
                 Err(CoreError::invalid("ranges", "incomplete", remedy).into())
             }
         }
     }
 
-    /// What a guarantee rests on besides its randomiser.
+    /// Conditions of a guarantee besides those of its randomiser.
     pub(super) fn conditions(&self) -> Vec<String> {
         let taken = self.taken();
         if taken.is_empty() {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn given_ranges_clip_and_taken_ones_are_confessed() {
+    fn given_ranges_clip_and_ranges_taken_from_data_are_a_condition() {
         let table = table(&[[0.0, 5.0, 1.0], [10.0, 5.0, 3.0], [4.0, 5.0, 2.0]]);
         let taken = Scaling::new(&table, Loss::Absolute, &Ranges::new()).unwrap();
         assert!(taken.conditions()[0].contains("a, b, y"));

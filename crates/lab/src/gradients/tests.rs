@@ -1,4 +1,4 @@
-//! What an experiment file of this family must do.
+//! Tests of experiment files of this family.
 
 use crate::Experiment;
 
@@ -34,7 +34,7 @@ fn the_learner_beats_playing_zero_and_privacy_costs() {
 }
 
 #[test]
-fn a_few_private_people_are_promised_something_and_the_others_nothing() {
+fn only_people_who_ask_for_privacy_have_a_guarantee() {
     let algorithms = "[[algorithm]]\nkind = \"reduction\"\nprior = \"improper\"\nprivacy = { epsilon = 1.0, people = 10 }";
     let experiment = experiment(500, SPHERE, algorithms).unwrap();
     let contestant = &experiment.contestants()[0];
@@ -101,7 +101,7 @@ fn bad_lines_are_named() {
     assert!(refuse(SPHERE, "[[algorithm]]\nkind = \"adagrad\"\nradius = -3.0").contains("radius"));
 }
 
-/// A file of people in a folder of its own, with a level each.
+/// A file of people with a level each, in a separate folder.
 fn people_file(name: &str, levels: &dyn Fn(usize) -> &'static str) -> std::path::PathBuf {
     let path = std::env::temp_dir().join(format!("reticent-learn-{}-{name}", std::process::id()));
     let mut text = String::from("name,x,epsilon,y\n");
@@ -147,25 +147,29 @@ fn a_model_is_learnt_in_one_pass_and_everybody_has_their_own_level() {
         let conditions = learnt.certificates[0].guarantee.conditions().join("; ");
         assert!(conditions.contains("nobody in the file `test` is among these people"));
         let trusted = learnt.certificates[0].guarantee.model();
-        assert_eq!(trusted, reticent::privacy::TrustModel::Joint, "one machine reads the file");
+        assert_eq!(
+            trusted,
+            reticent::privacy::TrustModel::Joint,
+            "one machine reads the whole file"
+        );
         assert!(!conditions.contains("ranges of"), "{conditions}");
         assert!(learnt.warnings.iter().any(|w| w.contains("1000 people asked for no privacy")));
         // The certified people themselves are not measured.
         let same = learn(&path, &lines.replace("others.csv", "levels.csv")).unwrap_err();
-        assert!(same.to_string().contains("give others"), "{same}");
+        assert!(same.to_string().contains("give a file of other people"), "{same}");
     }
     std::fs::remove_file(path).unwrap();
     std::fs::remove_file(others).unwrap();
 }
 
 #[test]
-fn private_people_send_noise_and_a_person_on_many_lines_pays_for_each() {
+fn private_people_send_noise_and_a_person_on_many_lines_is_charged_for_each() {
     let path = people_file("noise.csv", &|_| "1");
     let weight = |privacy: &str, seed: u64| {
         let lines = format!("loss = \"hinge\"\n{privacy}[ranges]\nx = [-1, 1]\ny = [0, 1]\n");
         learn_by(&path, &lines, seed).unwrap().features[0].weight
     };
-    // In the clear the generator is not asked; with noise it decides, the more the less epsilon.
+    // Without noise the generator is not used; with noise the result depends on it, more so for smaller epsilon.
     assert_eq!(weight("", 1), weight("", 2));
     let spread = |epsilon: f64| {
         let privacy = format!("privacy = {{ epsilon = {epsilon:?} }}\n");
@@ -181,7 +185,7 @@ fn private_people_send_noise_and_a_person_on_many_lines_pays_for_each() {
 }
 
 #[test]
-fn a_person_on_lines_of_several_levels_is_promised_what_all_of_them_tell() {
+fn the_guarantee_of_a_person_on_lines_of_several_levels_covers_all_lines() {
     let lines = |count: u64| {
         format!(
             "loss = \"hinge\"\nlines_per_person = {count}\nepsilon_column = \"epsilon\"\n[ranges]\nx = [-1, 1]\ny = [0, 1]\n"
@@ -200,10 +204,13 @@ fn a_person_on_lines_of_several_levels_is_promised_what_all_of_them_tell() {
     let path = people_file("mixed.csv", &level);
     for (count, truth) in [(2, 9.0), (3, 10.0)] {
         let certificates = learn(&path, &lines(count)).unwrap().certificates;
-        assert_eq!(certificates.len(), 1, "nobody is promised the cheaper of two lines");
+        assert_eq!(certificates.len(), 1, "the guarantee covers all lines of a person");
         let guarantee = &certificates[0].guarantee;
         assert!((guarantee.epsilon() - truth).abs() < 1e-6, "{guarantee}");
-        assert!(guarantee.conditions().iter().any(|c| c.contains("sent as it is")), "{guarantee}");
+        assert!(
+            guarantee.conditions().iter().any(|c| c.contains("sent without noise")),
+            "{guarantee}"
+        );
         assert!(certificates[0].whom.contains(&format!("up to {count}")));
     }
     assert_eq!(learn(&path, &lines(1)).unwrap().certificates.len(), 2);
@@ -225,12 +232,12 @@ fn bad_learning_files_are_named() {
     let ranges = "[ranges]\nx = [-1, 1]";
     let all = "[ranges]\nx = [-1, 1]\ny = [0, 1]";
     refuse(&format!("loss = \"logistic\"\nepsilon_column = \"epsilon\"\n{all}"), "person 4");
-    // Which classes there are may be known of one person only.
+    // A class may occur for one person only.
     let own = "loss = \"logistic\"\nepsilon_column = \"epsilon\"\n";
     refuse(&format!("{own}{ranges}"), "public range of y");
     refuse(&format!("{own}label = \"epsilon\"\n{all}"), "must not depend");
     refuse(&format!("{own}lines_per_person = 0\n{all}"), "lines_per_person is 0");
-    // Ranges taken from private people would show them.
+    // Ranges taken from private people would reveal their data.
     refuse("loss = \"logistic\"\nepsilon_column = \"epsilon\"", "public range of x");
     refuse("loss = \"logistic\"\nprivacy = { epsilon = 1.0 }", "public range of x");
     refuse(
@@ -260,7 +267,7 @@ fn who_is_private_stays_private_in_every_pass() {
     let twice = experiment(6000, &environment, algorithm).unwrap();
     let certificate = &twice.contestants()[0].certificates()[0];
     assert_ne!(twice.contestants()[0].data_hash(), 0);
-    // Two reports each, and the promise is for both.
+    // Each person sends two reports, and the guarantee covers both.
     assert!(certificate.whom.contains("30 of 3000"), "{}", certificate.whom);
     assert!((certificate.guarantee.epsilon() - 2.0).abs() < 1e-6);
     assert!(certificate.guarantee.conditions().iter().any(|c| c.contains("ranges of x")));

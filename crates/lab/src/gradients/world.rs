@@ -1,10 +1,10 @@
 //! `kind = "gradients"`: people drawn from a law.
 //!
-//! A person has features x and the label `<u, x> + label_noise N(0, 1)`; the loss is absolute unless said otherwise. u is drawn by the trial,
+//! A person has features x and the label `<u, x> + label_noise N(0, 1)`; the default loss is absolute. u is drawn by the trial,
 //! `support` of its entries are not zero, and it has norm `competitor`.
 //! - `sphere`: x uniform on the unit sphere; gradients have Euclidean norm 1 (scenario 1).
 //! - `sparse`: `nonzeros` entries of x are -1 or 1, the others 0 (scenario 2). Which they are is uniform, or follows
-//!   `popularity`: entry j comes with weight `j^-popularity`, and u lives on the most popular ones.
+//!   `popularity`: entry j comes with weight `j^-popularity`, and the nonzero entries of u are the most popular ones.
 
 use reticent::{
     Error,
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::{Crowd, Person, Source};
 use crate::{FastNoise, Result};
 
-/// What `kind = "gradients"` takes.
+/// Keys of `kind = "gradients"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GradientToml {
@@ -28,7 +28,7 @@ pub struct GradientToml {
     /// How many of its entries are not zero; all by default.
     #[serde(default)]
     pub support: Option<usize>,
-    /// Where features come from.
+    /// The law of features.
     #[serde(default)]
     pub features: Features,
     /// For `sparse`: how many features are not zero; 2 by default.
@@ -40,7 +40,7 @@ pub struct GradientToml {
     /// Deviation of labels.
     #[serde(default = "tenth")]
     pub label_noise: f64,
-    /// What people lose.
+    /// The loss.
     #[serde(default = "absolute")]
     pub loss: Loss,
 }
@@ -69,7 +69,7 @@ pub enum Features {
 }
 
 impl GradientToml {
-    /// Scenario 1 in so many dimensions.
+    /// Scenario 1 in this dimension.
     pub fn sphere(dimension: usize) -> Self {
         GradientToml {
             dimension,
@@ -87,7 +87,7 @@ impl GradientToml {
         self.nonzeros.unwrap_or(2)
     }
 
-    /// Refuses more people than a machine of today remembers.
+    /// Refuses more people than fit into memory.
     pub(super) fn check_size(&self, rounds: u64) -> Result<()> {
         const MOST: f64 = 1e8;
         let each = match self.features {
@@ -98,7 +98,7 @@ impl GradientToml {
             return Ok(());
         }
         let remedy = format!(
-            "people with {each} features each are remembered, at most {MOST:e} features in all: give at most {} rounds, or features = \"sparse\"",
+            "people with {each} features each are kept in memory, at most {MOST:e} features in all: give at most {} rounds, or features = \"sparse\"",
             (MOST / each as f64) as u64
         );
         Err(Error::invalid("rounds", rounds, remedy).into())
@@ -145,7 +145,8 @@ impl GradientToml {
     fn indices(&self, cumulative: &[f64], noise: &mut FastNoise) -> Vec<usize> {
         let total = cumulative[cumulative.len() - 1];
         let mut indices = Vec::with_capacity(self.nonzeros());
-        // Few of many are found by trying; after many vain tries, by a key for every feature (Efraimidis and Spirakis 2006).
+        // A few indices among many are drawn by rejection; after many rejections, by a random key for every feature (Efraimidis and
+        // Spirakis 2006).
         for _ in 0..20 * self.nonzeros() {
             let at = noise.uniform() * total;
             let index = cumulative.partition_point(|&sum| sum < at).min(self.dimension - 1);
@@ -212,7 +213,7 @@ impl Source for GradientToml {
         let support = self.support.unwrap_or(self.dimension);
         let direction = match self.features {
             Features::Sphere => uniform_direction(support, &mut noise),
-            // Of equal size, so that trials differ less.
+            // All nonzero entries have the same size, so that trials differ less.
             Features::Sparse => {
                 let size = 1.0 / (support as f64).sqrt();
                 (0..support).map(|_| size * sign(&mut noise)).collect()

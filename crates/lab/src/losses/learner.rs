@@ -18,6 +18,7 @@ use super::{Algorithm, LossToml};
 use crate::{
     FastNoise, Result,
     attack::{self, Attack},
+    constants::projection_free,
     contest::Contestant,
     trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
@@ -193,14 +194,14 @@ impl Learner {
                     let remedy = "garber_kretzu is not private: leave it out";
                     return Err(reticent::Error::invalid("privacy", "given", remedy).into());
                 }
-                let params = PrivateBanditParams::garber_kretzu(&set, lipschitz, rounds)?;
+                let params = projection_free::garber_kretzu(&set, lipschitz, rounds)?;
                 (baseline.name.clone().unwrap_or("Garber and Kretzu".into()), params, false)
             }
             Algorithm::SmithThakurta(baseline) => {
                 let tree = Mechanism::Tree { levels: None };
                 let tree = baseline.privacy.and_then(|budget| budget.delta).map(|_| tree);
                 let protection = protection(baseline.privacy, Trust::Joint, tree)?;
-                let params = PrivateBanditParams::with_projections(lipschitz, rounds, protection);
+                let params = projection_free::smith_thakurta(lipschitz, rounds, protection);
                 (baseline.name.clone().unwrap_or("Smith and Thakurta".into()), params, false)
             }
         };
@@ -219,7 +220,10 @@ impl Learner {
             Protection::None => None,
             _ if doubling => {
                 let set = Shared(Arc::new(lines.set.build()?)).set()?;
-                Some(DoublingBandit::start(params, set, FastNoise::seeded(0))?.guarantee()?)
+                Some(
+                    DoublingBandit::start(params.clone(), set, FastNoise::seeded(0))?
+                        .guarantee()?,
+                )
             }
             _ => Some(plan.guarantee()?.simulated()),
         };
@@ -246,14 +250,14 @@ impl Learner {
 
 /// The bandit that a trial plays, and that an audit plays.
 fn start(
-    params: PrivateBanditParams,
+    params: &PrivateBanditParams,
     set: AnySet,
     doubling: bool,
     noise: FastNoise,
 ) -> Result<Box<dyn Bandit>> {
     Ok(if doubling {
         let set = Shared(Arc::new(set)).set()?;
-        Box::new(DoublingBandit::start(params, set, noise)?)
+        Box::new(DoublingBandit::start(params.clone(), set, noise)?)
     } else {
         Box::new(params.check(set)?.start(noise)?)
     })
@@ -269,13 +273,17 @@ impl BanditToml {
         let rounds = self.first_epoch.unwrap_or(rounds);
         let mut params = match self.settings {
             Settings::Published => {
-                PrivateBanditParams::published(set, lipschitz, rounds, protection, self.mode)?
+                projection_free::algorithm_1(set, lipschitz, rounds, protection)?
             }
-            Settings::Default => PrivateBanditParams {
-                mode: self.mode,
-                ..PrivateBanditParams::new(lipschitz, rounds, protection)
-            },
+            Settings::Default => PrivateBanditParams::new(lipschitz, rounds, protection),
         };
+        if self.mode == Mode::Paper {
+            if self.first_epoch.is_some() {
+                let remedy = "published noise is for a known horizon: leave it out";
+                return Err(reticent::Error::invalid("first_epoch", rounds, remedy).into());
+            }
+            params = projection_free::with_printed_noise(params, set.shape())?;
+        }
         params.play = self.play;
         params.contributions_per_person = self.contributions_per_person.unwrap_or(1);
         params.territory = self.territory.unwrap_or(params.territory);
@@ -309,15 +317,14 @@ impl Contestant for Learner {
         let Some(guarantee) = &self.guarantee else { return Ok(Vec::new()) };
         let set = self.lines.set.build()?;
         let batch = self.params.check(set)?.tuning().batch;
-        let params = self.params;
+        let params = self.params.clone();
         let rounds = (attack::convex::BATCHES * batch + 1).min(params.horizon);
         // In its first epoch, beyond which no audit goes, a learner without a horizon is this one; what takes time to start is the price
         // of its later epochs.
         let set = self.lines.set.clone();
-        let start = move |seed| start(params, set.build()?, false, FastNoise::seeded(seed));
         let range = self.range()?;
         let view = move |high: bool, seed: u64| -> Result<Vec<f64>> {
-            let mut bandit = start(seed)?;
+            let mut bandit = start(&params, set.build()?, false, FastNoise::seeded(seed))?;
             let mut points = Vec::new();
             for round in 0..rounds {
                 let decision = bandit.decide()?;
@@ -346,7 +353,7 @@ impl Contestant for Learner {
         let mut world = self.lines.world(seed)?;
         let noise = FastNoise::seeded(mix(seed, name_hash(&self.name)));
         let mirrored = self.range()?;
-        let mut bandit = start(self.params, self.lines.set.build()?, self.doubling, noise)?;
+        let mut bandit = start(&self.params, self.lines.set.build()?, self.doubling, noise)?;
         let mut curve = Vec::with_capacity(checkpoints.len());
         let (mut regret, mut round, mut clipped) = (0.0, 0, 0_u64);
         let gauge = crate::watch::Gauge::current();

@@ -22,7 +22,7 @@
 //! Reference: Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting, JRSS B 86 (2024), Theorem 3 with the predictable
 //! plug-in bets of its Section 4.2; the weighted form is the moment condition `E x (u - m*) = 0`.
 
-/// c: the share of its capital that a player may lose on one line, at most.
+/// c: the largest share of its capital that a player may lose on one line.
 const LARGEST_STAKE: f64 = 0.75;
 
 /// Halvings of [0, 1]: below 1e-14.
@@ -42,7 +42,7 @@ pub(crate) fn interval(lines: &[(f64, f64)], failure_probability: f64) -> (f64, 
         })
     };
     let end = |side: f64| {
-        // Where the player wins for certain, and where never.
+        // One end where the capital certainly grows, and one where it never does.
         let (mut wins, mut loses) = if side > 0.0 { (0.0, 1.0) } else { (1.0, 0.0) };
         if !refuted(wins, side) {
             return wins;

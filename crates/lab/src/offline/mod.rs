@@ -1,8 +1,8 @@
-//! What a policy would have earned, from a log of what another did.
+//! Estimates of the value of a policy from a log of another policy's decisions.
 //!
 //! Line i of the log has a context, the action `a_i` that was taken with probability `p_i`, and its reward, here in units in which the lowest
 //! is 0 and the highest 1. A policy that would have taken `a_i` with probability `pi_i` has the weight `w_i = pi_i / p_i`, and q is any model
-//! of rewards that was not made from these lines:
+//! of rewards that was not fitted to these lines:
 //!
 //! ```text
 //! IPS              V = mean w_i r_i
@@ -24,7 +24,7 @@
 //!
 //! They hold at any number of lines and of rewards, if the lines are independent draws of one law, the propensities are right and W is. With
 //! no reward among n matched lines of equal weight the self-normalised one ends near 4.8/n, where a normal interval would end at 0. Below an
-//! effective n of [`LEAST_EFFECTIVE_SIZE`] there is no interval: it would say next to nothing and rest on a few lines.
+//! effective n of [`LEAST_EFFECTIVE_SIZE`] there is no interval: it would be very wide and depend on a few lines.
 //!
 //! **Clipped weights.** With W below the largest weight there can be, weights above it count as W. Estimates are then biased, to either
 //! side: only `E min(w, W) r <= V` has a sign. Intervals are made for V itself. With `c = min(w, W)` and rewards in [0, 1]:
@@ -52,32 +52,32 @@ use betting::interval;
 /// Below this effective sample size no interval is stated.
 pub const LEAST_EFFECTIVE_SIZE: f64 = 30.0;
 
-/// What the report calls the effective sample size.
+/// The name of the effective sample size in the report.
 pub const EFFECTIVE_SIZE: &str = "effective sample size";
 
-/// What the report calls what the log itself earned.
+/// The name of the log's own mean reward in the report.
 pub const LOGGED: &str = "logged value";
 
-/// How often an interval may miss.
+/// The failure probability of an interval.
 const FAILURE_PROBABILITY: f64 = 0.05;
 
-/// One line of a log, as the policy that is evaluated sees it.
+/// One line of a log, with respect to the evaluated policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
-    /// How likely the policy is to take the logged action, over how likely the log was to.
+    /// The probability of the logged action under the policy divided by that under the log.
     pub weight: f64,
-    /// What was earned.
+    /// The reward.
     pub reward: f64,
-    /// What the model expects of the logged action.
+    /// The model's prediction for the logged action.
     pub predicted: f64,
-    /// What the model expects of the policy.
+    /// The model's prediction for the policy.
     pub predicted_of_policy: f64,
 }
 
 /// An estimate with an interval of 95 %, where there is one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The estimate; not a number where there is none.
+    /// The estimate; NaN if there is none.
     pub value: f64,
     /// Lower and upper end.
     pub ends: Option<(f64, f64)>,
@@ -88,14 +88,14 @@ pub struct Interval {
 pub struct Evaluation {
     rewards: (f64, f64),
     largest_weight: f64,
-    /// Larger weights than that are possible, and are clipped.
+    /// Whether larger weights are possible and are clipped.
     clips: bool,
-    /// With rewards and predictions in units of [0, 1].
+    /// The lines, with rewards and predictions scaled to [0, 1].
     lines: Vec<Line>,
 }
 
 impl Evaluation {
-    /// Nothing yet: for rewards in a range, and weights that are never above `largest_weight`, itself at least 1.
+    /// An evaluation without lines, for rewards in a range, and weights that are never above `largest_weight`, itself at least 1.
     pub fn new(rewards: (f64, f64), largest_weight: f64) -> Self {
         let largest_weight = largest_weight.max(1.0);
         Evaluation { rewards, largest_weight, clips: false, lines: Vec::new() }
@@ -106,7 +106,7 @@ impl Evaluation {
         Evaluation { clips: true, ..Evaluation::new(rewards, largest_weight) }
     }
 
-    /// One line more.
+    /// Adds a line.
     pub fn add(&mut self, line: Line) {
         let (low, high) = self.rewards;
         let unit = |value: f64| ((value - low) / (high - low)).clamp(0.0, 1.0);
@@ -118,7 +118,7 @@ impl Evaluation {
         });
     }
 
-    /// What the log itself earned.
+    /// The mean reward of the log itself.
     pub fn logged(&self) -> Interval {
         self.mean((0.0, 1.0), self.lines.len() as f64, |line| line.reward)
     }
@@ -145,7 +145,7 @@ impl Evaluation {
             line.predicted_of_policy + line.weight * (line.reward - line.predicted + more) - more
         };
         let plain = self.mean((1.0 - most, most), size, |line| term(line, 0.0));
-        // Where no line matches, it is the model's guess and no estimate.
+        // If no line matches, the value would be the model's prediction only, not an estimate.
         let value = if size > 0.0 { plain.value } else { f64::NAN };
         if !self.clips {
             return Interval { value, ..plain };
@@ -166,7 +166,7 @@ impl Evaluation {
         Interval { ends: if self.clips { self.clipped_ends() } else { plain.ends }, ..plain }
     }
 
-    /// So many lines of equal weight would say as much.
+    /// The effective sample size: the number of lines of equal weight with the same variance.
     pub fn effective_size(&self) -> f64 {
         let sums = self.lines.iter().map(|line| (line.weight, line.weight * line.weight));
         let (weight, square) = sums.fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));

@@ -89,7 +89,7 @@ fn truth(rate: f64) -> f64 {
     (0..3).map(|context| mean(rate, context, POLICY[context])).sum::<f64>() / 3.0
 }
 
-/// A log of so many lines, with the weights that `weight` makes of propensities.
+/// A log of this many lines, with weights computed from propensities by `weight`.
 fn simulated(noise: &mut FastNoise, lines: usize, rate: f64, weight: fn(f64) -> f64) -> Evaluation {
     let mut evaluation = Evaluation::new((0.0, 1.0), 5.0);
     for _ in 0..lines {
@@ -108,8 +108,8 @@ fn simulated(noise: &mut FastNoise, lines: usize, rate: f64, weight: fn(f64) -> 
     evaluation
 }
 
-/// The interval these replaced: 1.96 standard errors around IPS, around the self-normalised estimate by the delta method, and around the
-/// doubly robust one.
+/// The normal interval, for comparison: 1.96 standard errors around IPS, around the self-normalised estimate by the delta method, and
+/// around the doubly robust one.
 fn normal(evaluation: &Evaluation) -> [(f64, f64); 3] {
     let lines = &evaluation.lines;
     let n = lines.len() as f64;
@@ -137,7 +137,7 @@ fn betting(evaluation: &Evaluation) -> [(f64, f64); 3] {
     all.map(|found| found.ends.expect("an effective size above the least"))
 }
 
-/// How often each interval holds the truth in 2000 logs of 250 lines.
+/// How often each interval contains the truth in 2000 logs of 250 lines.
 fn coverage(
     rate: f64,
     weight: fn(f64) -> f64,
@@ -160,7 +160,7 @@ fn coverage(
 const LEAST_COVERAGE: f64 = 0.95 - 5.0 * 0.0049;
 
 #[test]
-fn intervals_hold_the_truth_at_every_click_rate() {
+fn intervals_contain_the_truth_at_every_click_rate() {
     for rate in [0.0038, 0.05, 0.5] {
         let found = coverage(rate, |p| 1.0 / p, betting);
         println!("click rate {rate}, betting: IPS, self-normalised, doubly robust {found:.4?}");
@@ -170,7 +170,7 @@ fn intervals_hold_the_truth_at_every_click_rate() {
 
 #[test]
 fn normal_intervals_and_wrong_weights_fail_the_same_test() {
-    // What was used before fails where clicks are rare; where they are common it is right.
+    // Normal intervals fail for rare clicks and are right for common ones.
     let found = [0.0038, 0.05, 0.5].map(|rate| coverage(rate, |p| 1.0 / p, normal));
     println!(
         "click rates 0.0038, 0.05, 0.5, normal: IPS, self-normalised, doubly robust {found:.4?}"
@@ -186,7 +186,7 @@ fn normal_intervals_and_wrong_weights_fail_the_same_test() {
 fn intervals_are_not_much_wider_than_normal_ones_where_those_are_right() {
     let evaluation = simulated(&mut FastNoise::seeded(5), 20_000, 0.5, |p| 1.0 / p);
     for (betting, normal) in betting(&evaluation).iter().zip(normal(&evaluation)) {
-        // sqrt(2 ln 40) / 1.96 = 1.39 is what a bet at the best stake would have.
+        // sqrt(2 ln 40) / 1.96 = 1.39 is the ratio for a bet at the best stake.
         let ratio = (betting.1 - betting.0) / (normal.1 - normal.0);
         assert!((1.0..1.6).contains(&ratio), "{ratio}");
     }
@@ -200,7 +200,7 @@ fn without_a_click_there_is_an_upper_end() {
     let (low, high) = evaluation.self_normalised().ends.unwrap();
     // 100 ln(1 + 3/4 m/(1 - m)) >= ln 40 from 0.0475 on; the first bets are smaller. No interval of this level can end below 1 - 0.025^(1/100).
     assert!(low == 0.0 && (0.0475..0.049).contains(&high), "{low} {high}");
-    // A log in which the policy does nothing that was logged says nothing.
+    // A log without any action of the policy gives no information.
     let mut none = Evaluation::new((0.0, 1.0), 5.0);
     (0..100).for_each(|_| none.add(Line { weight: 0.0, ..line }));
     assert!(none.effective_size() == 0.0 && none.self_normalised().value.is_nan());

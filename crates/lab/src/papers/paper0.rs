@@ -5,17 +5,17 @@
 //! seeds that are not used again), then measured on other seeds. Table 1 is in `table1`.
 
 use reticent::{
-    bandit::{Aggregation, Method, Rule},
+    bandit::{Aggregation, Rule},
     privacy::Mode,
-    randomize::GramGaussian,
+    randomize::{GramGaussian, Method},
 };
 
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
     Error, Result,
     bandits::{
-        Algorithm, BanditLines, Bandits, Budget, JointLines, LdpLines, LearnerName, LinUcbLines,
-        LocalLines, MechanismName, OnlineLines, ShuffleLines,
+        Algorithm, Bandits, Budget, EnvironmentToml, JointToml, LdpToml, LearnerName, LinUcbToml,
+        LocalToml, MechanismName, OnlineToml, ShuffleToml,
     },
     environment::SphereParams,
     experiment::ExperimentToml,
@@ -28,7 +28,7 @@ mod table1;
 
 pub use table1::table1;
 
-type Experiment = ExperimentToml<BanditLines, Algorithm>;
+type Experiment = ExperimentToml<EnvironmentToml, Algorithm>;
 
 const EPSILONS: [f64; 3] = [0.2, 1.0, 10.0];
 /// The paper's.
@@ -90,34 +90,34 @@ fn published_lines(epsilon: f64) -> Vec<Algorithm> {
     let named = |name: &str| Some(name.to_string());
     let mode = Mode::Paper;
     let online = |name: &str, learner| {
-        Algorithm::OnlineUcb(OnlineLines {
+        Algorithm::OnlineUcb(OnlineToml {
             name: named(name),
             mode,
             learner,
-            ..OnlineLines::new(privacy)
+            ..OnlineToml::new(privacy)
         })
     };
     let shuffle = |name: &str, aggregation| {
-        Algorithm::Shuffle(ShuffleLines {
+        Algorithm::Shuffle(ShuffleToml {
             name: named(name),
             mode,
             aggregation,
-            ..ShuffleLines::new(privacy)
+            ..ShuffleToml::new(privacy)
         })
     };
     vec![
-        Algorithm::Linucb(LinUcbLines { mode, ..LinUcbLines::named("LinUCB") }),
-        Algorithm::Joint(JointLines { name: named("JDP"), mode, ..JointLines::new(privacy) }),
+        Algorithm::Linucb(LinUcbToml { mode, ..LinUcbToml::named("LinUCB") }),
+        Algorithm::Joint(JointToml { name: named("JDP"), mode, ..JointToml::new(privacy) }),
         shuffle("SDP-amp", Aggregation::Permute),
         shuffle("SDP-vec", Aggregation::Sum),
-        Algorithm::LdpLinucb(LdpLines { name: named("LDP"), mode, ..LdpLines::new(privacy) }),
+        Algorithm::LdpLinucb(LdpToml { name: named("LDP"), mode, ..LdpToml::new(privacy) }),
         online("OnlineUCB", LearnerName::Maler),
         online("OnlineUCB, OGD", LearnerName::GradientDescent),
-        Algorithm::OnlineUcb(OnlineLines {
+        Algorithm::OnlineUcb(OnlineToml {
             name: named("OnlineUCB, literal"),
             mode,
             literal: true,
-            ..OnlineLines::new(privacy)
+            ..OnlineToml::new(privacy)
         }),
     ]
 }
@@ -243,10 +243,10 @@ fn tunables(privacy: Budget) -> Vec<Tunable> {
     };
     let local = |name: &'static str, method: Method| {
         summed(name, &|rule| {
-            Algorithm::Local(LocalLines {
+            Algorithm::Local(LocalToml {
                 method: Some(method.clone()),
                 rule,
-                ..LocalLines::new(privacy)
+                ..LocalToml::new(privacy)
             })
         })
     };
@@ -255,11 +255,11 @@ fn tunables(privacy: Budget) -> Vec<Tunable> {
         settings: widths()
             .into_iter()
             .map(|width| {
-                Algorithm::Local(LocalLines {
+                Algorithm::Local(LocalToml {
                     method: Some(method.clone()),
                     public_arms: true,
                     rule: Rule::Tuned { ridge: 0.0, bonus: 0.0, width },
-                    ..LocalLines::new(privacy)
+                    ..LocalToml::new(privacy)
                 })
             })
             .collect(),
@@ -267,50 +267,50 @@ fn tunables(privacy: Budget) -> Vec<Tunable> {
     let mut online = Vec::new();
     for width in [1.0, 3.0, 10.0] {
         for step in [3e-4, 1e-3, 3e-3] {
-            online.push(Algorithm::OnlineUcb(OnlineLines {
+            online.push(Algorithm::OnlineUcb(OnlineToml {
                 learner: LearnerName::GradientDescent,
                 width: Some(width),
                 step: Some(step),
-                ..OnlineLines::new(privacy)
+                ..OnlineToml::new(privacy)
             }));
         }
     }
     let mut maler = Vec::new();
     for width in [1.0, 3.0, 10.0] {
         for gradient_bound in [16.0, 48.0, 144.0] {
-            maler.push(Algorithm::OnlineUcb(OnlineLines {
+            maler.push(Algorithm::OnlineUcb(OnlineToml {
                 width: Some(width),
                 gradient_bound: Some(gradient_bound),
-                ..OnlineLines::new(privacy)
+                ..OnlineToml::new(privacy)
             }));
         }
     }
     let linucb = widths()
         .into_iter()
-        .map(|width| LinUcbLines {
+        .map(|width| LinUcbToml {
             rule: Some(Rule::Fixed { ridge: 1.0, width }),
-            ..LinUcbLines::default()
+            ..LinUcbToml::default()
         })
         .map(Algorithm::Linucb);
     let split = GramGaussian::DEFAULT_SPLIT;
     vec![
         Tunable { name: "LinUCB, not private", settings: linucb.collect() },
         summed("JDP, tree, rewards as they are", &|rule| {
-            Algorithm::Joint(JointLines {
+            Algorithm::Joint(JointToml {
                 mechanism: MechanismName::Tree,
                 centred: Some(false),
                 rule: Some(rule),
-                ..JointLines::new(privacy)
+                ..JointToml::new(privacy)
             })
         }),
         summed("JDP, BLT, rewards centred", &|rule| {
-            Algorithm::Joint(JointLines { rule: Some(rule), ..JointLines::new(privacy) })
+            Algorithm::Joint(JointToml { rule: Some(rule), ..JointToml::new(privacy) })
         }),
         summed("SDP, batch 20, secure sum", &|rule| {
-            Algorithm::Shuffle(ShuffleLines { rule, ..ShuffleLines::new(privacy) })
+            Algorithm::Shuffle(ShuffleToml { rule, ..ShuffleToml::new(privacy) })
         }),
         summed("LDP-LinUCB, exact", &|rule| {
-            Algorithm::LdpLinucb(LdpLines { rule, ..LdpLines::new(privacy) })
+            Algorithm::LdpLinucb(LdpToml { rule, ..LdpToml::new(privacy) })
         }),
         Tunable { name: ONLINE, settings: online },
         Tunable { name: "OnlineUCB, Maler", settings: maler },

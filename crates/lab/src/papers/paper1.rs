@@ -6,7 +6,7 @@ use super::{Claim, Extent, Stage, Verdict};
 use crate::{
     Result,
     bandits::{
-        Algorithm, BanditLines, Bandits, Budget, JointLines, LinUcbLines, MechanismName, Setting,
+        Algorithm, Bandits, Budget, EnvironmentToml, JointToml, LinUcbToml, MechanismName, Setting,
     },
     environment::{GapParams, Rewards},
     experiment::ExperimentToml,
@@ -16,7 +16,7 @@ use crate::{
     summary::{Estimate, Summary},
 };
 
-type Experiment = ExperimentToml<BanditLines, Algorithm>;
+type Experiment = ExperimentToml<EnvironmentToml, Algorithm>;
 
 /// The paper's budget.
 const BUDGET: Budget = Budget { epsilon: 1.0, delta: 0.1 };
@@ -36,8 +36,8 @@ fn trials(extent: Extent) -> u64 {
 }
 
 fn published(name: &str, mechanism: MechanismName, minimum: Option<f64>) -> Algorithm {
-    let lines = JointLines::new(BUDGET);
-    Algorithm::Joint(JointLines {
+    let lines = JointToml::new(BUDGET);
+    Algorithm::Joint(JointToml {
         name: Some(name.into()),
         mode: Mode::Paper,
         mechanism,
@@ -75,9 +75,9 @@ const DISTINGUISHABLE: f64 = 2.0;
 pub fn figure4(stage: &Stage) -> Result<Vec<Claim>> {
     let variants = || {
         vec![
-            Algorithm::Linucb(LinUcbLines {
+            Algorithm::Linucb(LinUcbToml {
                 rule: Some(Rule::CERTIFIED),
-                ..LinUcbLines::named("NonPrivate")
+                ..LinUcbToml::named("NonPrivate")
             }),
             published("Gaussian", MechanismName::GaussianTree, None),
             published("Wishart", MechanismName::Wishart, None),
@@ -290,10 +290,10 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
                 trials: 1,
                 seed: 1,
                 environment: gap.into(),
-                algorithm: vec![Algorithm::Linucb(LinUcbLines {
+                algorithm: vec![Algorithm::Linucb(LinUcbToml {
                     rule: Some(Rule::CERTIFIED),
                     schedule: Some(Schedule::EveryRound),
-                    ..LinUcbLines::named("LinUCB")
+                    ..LinUcbToml::named("LinUCB")
                 })],
             };
             let folder = format!("{}-d{dimension}", ["sign", "gaussian"][law]);

@@ -1,13 +1,11 @@
 //! Zibaie, Hutchinson, Pedarsani and Alizadeh, "The safety-privacy tradeoff in linear bandits", Appendix E and Theorem 3.
 
-use reticent::{
-    privacy::Mode,
-    safe::{Published, Simplex},
-};
+use reticent::{privacy::Mode, safe::Simplex};
 
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
     FastNoise, Result,
+    constants::safe::Published,
     experiment::ExperimentToml,
     figure::{Figure, Line, Scale, Series},
     safe::{

@@ -4,8 +4,8 @@ use reticent::{
     noise::Noise,
     privacy::{Guarantee, Mode},
     safe::{
-        AgentParams, Confidence, CoordinatorParams, CoordinatorPlan, Monitor, Published,
-        ResponsePrivacy, Rule, Safety,
+        AgentParams, Confidence, CoordinatorParams, CoordinatorPlan, Monitor, ResponsePrivacy,
+        Rule, Safety,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use super::{Algorithm, Setting, feeder::Readings};
 use crate::{
     FastNoise, Result,
     attack::{self, Attack},
+    constants::safe::{Published, PublishedResponse},
     contest::{Bound, Certificate, Contestant, Side},
     trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
@@ -159,7 +160,7 @@ impl LearnerToml {
                 ResponsePrivacy::Budget { epsilon: epsilon / level, delta, responses }
             }
             (Some(Budget { epsilon, delta, .. }), Mode::Paper) => {
-                ResponsePrivacy::Published { epsilon, delta, sensitivity, level }
+                PublishedResponse { epsilon, delta, sensitivity, level }.privacy()?
             }
         };
         Ok(AgentParams {
@@ -414,7 +415,7 @@ impl Contestant for Learner {
             fallbacks += u64::from(matches!(decision.safety, Safety::Fallback { .. }));
             for (agent, mean) in agents.iter_mut().zip(&means) {
                 let response = mean + self.setting.response_noise * world.standard_normal();
-                coordinator.observe(&agent.respond(decision.ticket, response)?)?;
+                coordinator.absorb(&agent.report(decision.ticket, response)?)?;
             }
             if next.next_if_eq(&round).is_some() {
                 curve.push(Checkpoint { round, regret });

@@ -6,11 +6,13 @@
 //! | `setting` | the `[environment]`: safe set, objective, true parameters; the setups of paper 3, Appendix E |
 //! | `feeder` | a low-voltage feeder with households that respond to incentives |
 //! | `learner` | `kind = "ofu"` and `kind = "roful"`, and their simulation |
+//! | `planner` | what safety and privacy cost before anything runs, by the theorems of paper 3 |
 //! | `plan` | `reticent plan`: the lines of a plan file, and the plan in words |
 
 mod feeder;
 mod learner;
 mod plan;
+mod planner;
 mod polytope;
 mod setting;
 #[cfg(test)]
@@ -26,6 +28,7 @@ use crate::{
 pub use feeder::Feeder;
 pub use learner::{Budget, ConfidenceName, Learner, LearnerToml, Sensitivity};
 pub use plan::{PlanFile, plan_text};
+pub use planner::{AgentPrivacy, Plan, PlanParams, SimplexPlan, UnilateralChange};
 pub use polytope::SafeSetToml;
 pub use setting::{AgentsToml, Setting};
 

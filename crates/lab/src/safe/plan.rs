@@ -4,11 +4,14 @@ use std::fmt::Write;
 
 use reticent::{
     privacy::{Mode, gaussian},
-    safe::{AgentPrivacy, Objective, Plan, PlanParams},
+    safe::Objective,
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Feeder, SafeSetToml};
+use super::{
+    Feeder, SafeSetToml,
+    planner::{AgentPrivacy, Plan, PlanParams},
+};
 use crate::{Error, Result};
 
 /// The lines of a plan file.

@@ -1,4 +1,4 @@
-//! How many of n independent trials succeed.
+//! Binomial draws: the number of successes in n independent trials.
 //!
 //! ```text
 //! P(k) = C(n, k) p^k (1 - p)^(n - k)
@@ -31,7 +31,7 @@ fn invert(n: u64, p: f64, noise: &mut impl Noise) -> u64 {
         probability *= (n - k) as f64 / (k + 1) as f64 * odds;
         k += 1;
         left -= probability;
-        // Rounding may leave a crumb that no term can eat.
+        // Rounding may leave a remainder that is larger than all later terms.
         if probability < 1e-300 {
             break;
         }

@@ -1,7 +1,8 @@
-//! The way of rewards back to the learner: late, in batches, or lost.
+//! Delivery of rewards to the learner: late, in batches, or lost.
 //!
-//! A reward of round t that takes D rounds is there at the end of round `t + D`; with batches of B it waits until the end of the next round
-//! that is a multiple of B. Within a round rewards come in the order of their own rounds. Those still under way at the end never come.
+//! A reward of round t with a delay of D rounds arrives at the end of round `t + D`; with batches of B it waits until the end of the next
+//! round that is a multiple of B. Rewards that arrive together are delivered in the order of their rounds. Those still outstanding at the
+//! end are never delivered.
 
 use std::collections::BTreeMap;
 
@@ -10,31 +11,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::FastNoise;
 
-/// How many rounds a reward takes.
+/// The law of the delay, in rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Delay {
-    /// Always as many.
+    /// A fixed number of rounds.
     Fixed(u64),
     /// A geometric number of rounds, 0 included, with this mean.
     Mean(f64),
 }
 
-/// The law of the way back.
+/// How rewards are delivered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Way {
-    /// How long a reward takes.
+    /// The delay.
     pub delay: Delay,
-    /// Rewards are handed over after every so many rounds.
+    /// Rewards are delivered after every multiple of this number of rounds.
     pub batch: u64,
-    /// How likely a reward is lost.
+    /// The probability that a reward is lost.
     pub lost: f64,
 }
 
-/// A reward on its way: the round it belongs to, the chosen arm's features, and the reward.
+/// An outstanding reward: its round, the chosen arm's features, and the reward.
 pub type Parcel = (u64, Vec<f64>, f64);
 
-/// Rewards under way.
+/// The outstanding rewards.
 #[derive(Debug)]
 pub struct Feedback {
     way: Way,
@@ -43,14 +44,14 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    /// Nothing under way yet.
+    /// No outstanding rewards.
     pub fn new(way: Way, seed: u64) -> Self {
         Feedback { way, noise: FastNoise::seeded(seed), under_way: BTreeMap::new() }
     }
 
-    /// Sends the reward of a round off; says whether it will ever arrive.
+    /// Sends the reward of a round; returns whether it will arrive.
     pub fn send(&mut self, (round, features, reward): Parcel) -> bool {
-        // Both coins are thrown for everybody, so that who is lost does not change how long others take.
+        // Loss and delay are both drawn for every reward, so that a lost reward does not change the delays of others.
         let (lost, uniform) = (self.noise.uniform() < self.way.lost, self.noise.uniform());
         if lost {
             return false;
@@ -60,7 +61,7 @@ impl Feedback {
             // P(D >= k) = q^k with q = mean/(1 + mean).
             Delay::Mean(mean) if mean > 0.0 => {
                 let takes = (1.0 - uniform).ln() / (mean / (1.0 + mean)).ln();
-                // Beyond any horizon there is nothing left to tell apart.
+                // Capped at a number beyond any horizon.
                 takes.min(1e18) as u64
             }
             Delay::Mean(_) => 0,
@@ -71,7 +72,7 @@ impl Feedback {
         true
     }
 
-    /// The next reward that is there at the end of this round.
+    /// The next reward that has arrived by the end of this round.
     pub fn next(&mut self, round: u64) -> Option<Parcel> {
         let first = self.under_way.first_entry()?;
         let (due, sent) = *first.key();
@@ -113,7 +114,7 @@ mod tests {
     #[test]
     fn delays_have_their_mean_and_losses_their_share() {
         let way = Way { delay: Delay::Mean(20.0), batch: 1, lost: 0.25 };
-        // What is still under way at the end would bias the mean: only rounds long before it count.
+        // Rewards outstanding at the end would bias the mean, so only much earlier rounds count.
         let all: Vec<(u64, u64)> =
             arrivals(way, 101_000).into_iter().filter(|(sent, _)| *sent <= 100_000).collect();
         let n = all.len() as f64;

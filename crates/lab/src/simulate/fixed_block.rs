@@ -11,7 +11,7 @@ use crate::environment::{BEST, Environment, FixedArms, Rewards};
 
 /// [`FixedArms`], played in blocks. Until it follows a policy, it plays the first arm.
 ///
-/// The first of equal bounds wins, as it does for whoever asks arm by arm.
+/// Among equal bounds the first arm is chosen, as in the round-by-round simulation.
 #[derive(Debug, Clone)]
 pub struct FixedBlocks {
     environment: FixedArms,
@@ -65,7 +65,7 @@ impl Blocks for FixedBlocks {
             Rewards::Gaussian if self.reward_bound == f64::INFINITY => {
                 count * mean + count.sqrt() * noise.standard_normal()
             }
-            // A sum of clipped rewards has no short law: one by one.
+            // The sum of clipped rewards has no simple law, so they are drawn one by one.
             Rewards::Gaussian => {
                 let bound = self.reward_bound;
                 (0..rounds).map(|_| (mean + noise.standard_normal()).clamp(-bound, bound)).sum()

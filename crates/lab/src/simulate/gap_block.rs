@@ -5,11 +5,11 @@
 //! 1. the optimal arm is drawn, `t = 0.75`, and its bound computed;
 //! 2. with tau such that no arm of `t <= tau` can reach that bound (`turned`), the number of the K - 1 others
 //!    above tau is binomial, and those are independent draws of the slice above tau; the rest are never drawn;
-//! 3. of those, an arm gets a direction only if its t alone does not rule it out against the best so far.
+//! 3. of those, the direction of an arm is drawn only if its t alone does not rule it out against the best so far.
 //!
-//! Every step is exact: what is skipped would have lost. 256 rounds go side by side, one arm of each at a time,
-//! and share tau. Only a policy that is the same for all unit arms makes ties; the random slot of the optimal
-//! arm then makes the choice uniform among the K arms, which is drawn as such.
+//! Every step is exact: skipped arms could not have been chosen. 256 rounds are processed together, one arm of each at a time, with the
+//! same tau. Only a policy that is the same for all unit arms makes ties; the random slot of the optimal arm then makes the choice uniform
+//! among the K arms, which is drawn as such.
 //!
 //! The work itself is in `race`.
 
@@ -50,7 +50,7 @@ pub struct GapBlocks {
     race: Race,
     /// Sums in the coordinates of theta*.
     turned: Sums,
-    /// Room for a square matrix.
+    /// Scratch space for a square matrix.
     square: Vec<f64>,
     arch: Arch,
 }
@@ -91,7 +91,7 @@ impl GapBlocks {
         }
     }
 
-    /// Turns the block's sums back and adds them.
+    /// Converts the block's sums to the original coordinates and adds them.
     fn hand_over(&mut self, sums: &mut Sums) {
         let dimension = self.dimension;
         let mut entries = self.turned.gram.iter();
@@ -126,7 +126,7 @@ impl Blocks for GapBlocks {
         for cell in 1..self.table.cells.len() {
             let (low, high) =
                 (self.table.cells[cell - 1].above.low, self.table.cells[cell].above.low);
-            reach = reach.max(self.policy.promise.between(low, high));
+            reach = reach.max(self.policy.score_bound.between(low, high));
             self.table.cells[cell].reach = reach;
         }
         Ok(())

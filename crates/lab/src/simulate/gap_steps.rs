@@ -14,8 +14,8 @@
 //! bound(x) <= <theta, c theta* + y q> + width sqrt(z^T M z + 2 r |P M z| + m r^2),   z = c theta* + y q,
 //! ```
 //!
-//! so two numbers rule out nearly all arms against the optimal one's bound; only the rest get their v, the most
-//! promising first. What is skipped would have lost: the law is that of the plain rounds.
+//! so two numbers rule out nearly all arms against the optimal one's bound; v is drawn only for the rest, those with the largest bound
+//! first. Skipped arms could not have been chosen, so the law is that of the plain rounds.
 
 #![allow(clippy::needless_range_loop)] // The inner loops index, see `lanes`.
 
@@ -35,9 +35,9 @@ use crate::{
 
 /// Arms scored at a time.
 const BATCH: usize = 16;
-/// Features that one column of normals serves.
+/// Features that are made from one column of normals.
 const FEATURES: usize = ROUNDS / BATCH;
-/// Bounds are compared with this much room for rounding.
+/// Tolerance for rounding errors when bounds are compared.
 const ROOM: f64 = 1e-9;
 
 /// The arm a policy chose.
@@ -60,7 +60,7 @@ pub struct GapSteps {
     arch: Arch,
     /// A batch of arms, feature by feature.
     features: Vec<[f64; BATCH]>,
-    hopefuls: Vec<Hopeful>,
+    candidates: Vec<Candidate>,
     columns: [Column; 2],
     arms: Arms,
     scores: Vec<f64>,
@@ -68,7 +68,7 @@ pub struct GapSteps {
 
 /// An arm that two numbers did not rule out.
 #[derive(Debug, Clone, Copy)]
-struct Hopeful {
+struct Candidate {
     bound: f64,
     product: f64,
     side: f64,
@@ -77,7 +77,7 @@ struct Hopeful {
 
 /// The bound above as a function of c and y.
 #[derive(Debug, Clone, Copy)]
-struct Promise {
+struct ScoreBound {
     /// `<theta, theta*>` and `<theta, q>`.
     mean: [f64; 2],
     /// M and `M P M` on the plane: the entries (1,1), (1,2), (2,2).
@@ -103,7 +103,7 @@ impl GapSteps {
             noise: gap.noise().clone(),
             arch: Arch::new(),
             features: vec![[0.0; BATCH]; params.dimension.next_multiple_of(FEATURES)],
-            hopefuls: Vec::new(),
+            candidates: Vec::new(),
             columns: [ZEROS; 2],
             arms: Arms::zeros(params.dimension, BATCH)?,
             scores: Vec::new(),
@@ -115,37 +115,37 @@ impl GapSteps {
         &mut self.noise
     }
 
-    /// What a policy without drift chooses from a fresh decision set. `largest` is at least the largest eigenvalue of
+    /// The choice of a policy without drift from a fresh decision set. `largest` is at least the largest eigenvalue of
     /// `V^-1`, the square of the policy's whitening; see [`largest_variance`].
     pub fn choose(&mut self, policy: &Policy, largest: f64) -> Result<Choice> {
         let plane = self.plane(policy);
         if policy.theta().iter().all(|t| *t == 0.0) && is_multiple_of_identity(policy.whitening()) {
             return Ok(self.any());
         }
-        let promise = Promise::new(policy, &self.theta, &plane, largest);
+        let score_bound = ScoreBound::new(policy, &self.theta, &plane, largest);
         let mut best = self.arm(BEST);
         let mut bound = policy.bound(&best.features);
-        self.draw(&promise, bound);
-        let mut hopefuls = std::mem::take(&mut self.hopefuls);
-        hopefuls.sort_unstable_by(|a, b| b.bound.total_cmp(&a.bound));
-        for batch in hopefuls.chunks(BATCH) {
+        self.draw(&score_bound, bound);
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.sort_unstable_by(|a, b| b.bound.total_cmp(&a.bound));
+        for batch in candidates.chunks(BATCH) {
             if batch[0].bound <= bound {
                 break;
             }
             self.complete(batch, &plane)?;
             policy.scores(&self.arms, &mut self.scores)?;
-            for (slot, hopeful) in batch.iter().enumerate() {
+            for (slot, candidate) in batch.iter().enumerate() {
                 if self.scores[slot] > bound {
                     bound = self.scores[slot];
-                    best = Choice { features: self.arms.arm(slot), product: hopeful.product };
+                    best = Choice { features: self.arms.arm(slot), product: candidate.product };
                 }
             }
         }
-        self.hopefuls = hopefuls;
+        self.candidates = candidates;
         Ok(best)
     }
 
-    /// All arms tie: the choice is uniform, because the optimal arm's slot is.
+    /// If all arms tie, the choice is uniform, because the slot of the optimal arm is.
     fn any(&mut self) -> Choice {
         if self.noise.below(self.count as u64) == 0 {
             self.arm(BEST)
@@ -155,7 +155,7 @@ impl GapSteps {
         }
     }
 
-    /// q: what of the policy's theta is orthogonal to theta*, or any such direction.
+    /// q: the direction of the policy's theta orthogonal to theta*, or any direction orthogonal to theta*.
     fn plane(&mut self, policy: &Policy) -> Vec<f64> {
         let mut q = policy.theta().to_vec();
         loop {
@@ -163,7 +163,7 @@ impl GapSteps {
             let length = dot(&q, &q).sqrt();
             if length > 1e-12 {
                 q.iter_mut().for_each(|x| *x /= length);
-                // Once more, so that rounding leaves nothing of theta*.
+                // Orthogonalise twice to remove rounding errors along theta*.
                 remove(&mut q, &self.theta);
                 return q;
             }
@@ -183,13 +183,13 @@ impl GapSteps {
         Choice { features, product }
     }
 
-    /// Gives hopefuls, at most a batch, their missing direction.
-    fn complete(&mut self, hopefuls: &[Hopeful], plane: &[f64]) -> Result<()> {
+    /// Draws the missing directions of at most a batch of candidates.
+    fn complete(&mut self, candidates: &[Candidate], plane: &[f64]) -> Result<()> {
         let mut lanes = [[0.0; BATCH]; 3];
-        for (slot, hopeful) in hopefuls.iter().enumerate() {
-            lanes[0][slot] = hopeful.product;
-            lanes[1][slot] = hopeful.side;
-            lanes[2][slot] = hopeful.rest;
+        for (slot, candidate) in candidates.iter().enumerate() {
+            lanes[0][slot] = candidate.product;
+            lanes[1][slot] = candidate.side;
+            lanes[2][slot] = candidate.rest;
         }
         self.arch.dispatch(Complete {
             noise: &mut self.lanes,
@@ -205,15 +205,15 @@ impl GapSteps {
         Ok(())
     }
 
-    /// The suboptimal arms whose promise is above `bound`.
-    fn draw(&mut self, promise: &Promise, bound: f64) {
-        self.hopefuls.clear();
+    /// The suboptimal arms whose upper bound is above `bound`.
+    fn draw(&mut self, score_bound: &ScoreBound, bound: f64) {
+        self.candidates.clear();
         let exponent = 2.0 / (self.theta.len() as f64 - 2.0);
         let mut missing = self.count - 1;
         let mut bounds = ZEROS;
         let mut rests = ZEROS;
         while missing > 0 {
-            // A quarter more than is missing, for those outside the slice.
+            // Draw a quarter more than needed, because some fall outside the slice.
             let count = (missing + missing / 4 + 4).next_multiple_of(32).min(ROUNDS);
             let [products, sides] = &mut self.columns;
             self.arch.dispatch(Sweep {
@@ -222,7 +222,7 @@ impl GapSteps {
                 sides,
                 rests: &mut rests,
                 bounds: &mut bounds,
-                promise,
+                score_bound,
                 exponent,
                 count,
             });
@@ -233,7 +233,7 @@ impl GapSteps {
                 }
                 if bounds[r] > bound {
                     let (bound, side, rest) = (bounds[r], sides[r], rests[r]);
-                    self.hopefuls.push(Hopeful { bound, product, side, rest });
+                    self.candidates.push(Candidate { bound, product, side, rest });
                 }
                 missing -= 1;
                 if missing == 0 {
@@ -244,14 +244,14 @@ impl GapSteps {
     }
 }
 
-/// Draws `count` pairs (c, y) and what they promise, on the widest vectors there are.
+/// Draws `count` pairs (c, y) and computes their upper bounds, on the widest SIMD vectors available.
 struct Sweep<'a> {
     noise: &'a mut LaneNoise,
     products: &'a mut Column,
     sides: &'a mut Column,
     rests: &'a mut Column,
     bounds: &'a mut Column,
-    promise: &'a Promise,
+    score_bound: &'a ScoreBound,
     exponent: f64,
     count: usize,
 }
@@ -261,7 +261,7 @@ impl WithSimd for Sweep<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Sweep { noise, products, sides, rests, bounds, promise, exponent, count } = self;
+        let Sweep { noise, products, sides, rests, bounds, score_bound, exponent, count } = self;
         assert!(count <= ROUNDS);
         noise.uniforms(products, count);
         noise.uniforms(sides, count);
@@ -274,7 +274,7 @@ impl WithSimd for Sweep<'_> {
             rests[r] = rest.sqrt();
         }
         for r in 0..count {
-            bounds[r] = promise.of(products[r], sides[r], rests[r]);
+            bounds[r] = score_bound.of(products[r], sides[r], rests[r]);
         }
     }
 }
@@ -346,11 +346,11 @@ impl WithSimd for Complete<'_> {
     }
 }
 
-impl Promise {
+impl ScoreBound {
     fn new(policy: &Policy, theta: &[f64], plane: &[f64], largest: f64) -> Self {
         let (one, two) = (variance_times(policy, theta), variance_times(policy, plane));
         let (a, b, c) = (dot(&one, theta), dot(&one, plane), dot(&two, plane));
-        Promise {
+        ScoreBound {
             mean: [dot(policy.theta(), theta), dot(policy.theta(), plane)],
             plane: [a, b, c],
             cross: [
@@ -374,7 +374,7 @@ impl Promise {
     }
 }
 
-/// The largest eigenvalue of `V^-1`, a little rounded up. It falls as observations come, so an earlier one serves.
+/// The largest eigenvalue of `V^-1`, rounded up a little. It decreases with more observations, so an earlier value remains valid.
 pub fn largest_variance(policy: &Policy) -> Result<f64> {
     let dimension = policy.dimension();
     let mut upper = Vec::with_capacity(dimension * (dimension + 1) / 2);
@@ -417,7 +417,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Takes out of x what lies along a unit vector.
+/// Removes from x its component along a unit vector.
 fn remove(x: &mut [f64], unit: &[f64]) {
     let along = dot(x, unit);
     x.iter_mut().zip(unit).for_each(|(x, u)| *x -= along * u);

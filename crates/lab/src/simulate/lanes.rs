@@ -1,7 +1,7 @@
 //! Uniform numbers, directions and elementary functions, many at a time.
 //!
 //! Everything works on columns: entry r belongs to round r. Loops are plain, without branches and without calls,
-//! so that the compiler makes vectors of them; they never reassociate, so every instruction set gives the same
+//! so that the compiler vectorises them; sums are never reassociated, so every instruction set gives the same
 //! bits. They index, because iterator adaptors are not inlined into functions compiled for wider vectors. Random
 //! words come from 32 interleaved xoshiro256++ streams.
 //!
@@ -18,10 +18,10 @@ use crate::{FastNoise, environment::Slice};
 
 /// Rounds that are simulated together.
 pub(super) const ROUNDS: usize = 256;
-/// Lists are filled up to a multiple of this.
+/// Lists are padded to a multiple of this.
 pub(super) const LANES: usize = 8;
 
-/// Sums are taken over a multiple of so many rounds.
+/// Sums are taken over a multiple of this number of rounds.
 pub(super) const SUMMED: usize = 32;
 
 /// Independent random streams.
@@ -34,7 +34,7 @@ pub(super) const ZEROS: Column = [0.0; ROUNDS];
 
 /// Streams of xoshiro256++, side by side.
 ///
-/// So many that the compiler keeps the loop over them and makes vectors of it.
+/// There are enough of them that the compiler keeps the loop over streams and vectorises it.
 #[derive(Debug, Clone)]
 pub(super) struct LaneNoise {
     state: [[u64; STREAMS]; 4],
@@ -268,7 +268,7 @@ pub(super) fn products(
             if filled == count {
                 return;
             }
-            // The mask tells the compiler what the line above does.
+            // The mask shows the compiler that the index is in bounds.
             products[filled % ROUNDS] = proposed[r];
             filled += usize::from(threshold[r] < density[r]);
         }

@@ -8,13 +8,13 @@
 //! | `fixed_block` | the same for fixed arms, where the block has one choice and rewards are counted |
 //! | `gap_steps` | fresh decision sets under a policy that changes every round, pruned |
 //! | `race` | the inner loops of `gap_block` |
-//! | `turned` | a policy in the coordinates of theta*, and what it can promise an arm at most |
+//! | `turned` | a policy in the coordinates of theta*, and upper bounds on its scores |
 //! | `lanes` | uniform numbers, directions and elementary functions, many at a time |
 //! | `tree_noise` | the noise of a published tree over rounds, without the sums |
-//! | `binomial` | how many of n rewards are successes |
+//! | `binomial` | binomial draws |
 //!
-//! A policy changes only at releases. Between two of them the rounds are independent and all that a learner
-//! needs are sums, so a block returns [`Sums`] and never stores a round.
+//! A policy changes only at releases. Between two of them the rounds are independent and a learner needs only sums, so a block returns
+//! [`Sums`] and does not store rounds.
 
 mod binomial;
 mod feedback;
@@ -40,7 +40,7 @@ pub use gap_steps::{Choice, GapSteps, largest_variance};
 pub use plain::{Knowledge, Player, play, play_with};
 pub use tree_noise::{NodeNoise, TreeNoise};
 
-/// What a learner keeps of many rounds.
+/// The sums over many rounds that a learner needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sums {
     /// How many rounds.
@@ -83,16 +83,16 @@ impl Sums {
 
 /// An environment that plays many rounds of one policy at a time.
 ///
-/// To read the regret at a checkpoint inside a block, advance to it and then on: the law is the same.
+/// To read the regret at a checkpoint inside a block, advance to the checkpoint first and then further: the law is the same.
 pub trait Blocks {
     /// From now on rewards enter the sums clipped to `[-bound, bound]`, as a private learner clips them; the bound is at
     /// least 1.
     fn clip_rewards(&mut self, bound: f64);
 
-    /// From now on choices are this policy's.
+    /// Uses this policy for the following rounds.
     fn follow(&mut self, policy: &Policy) -> Result<()>;
 
-    /// Plays so many rounds and adds them to the sums.
+    /// Plays this number of rounds and adds them to the sums.
     ///
     /// # Panics
     ///

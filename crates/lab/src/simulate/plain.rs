@@ -1,10 +1,10 @@
-//! Round by round: the reference every faster path is held against.
+//! Simulation round by round: the reference for every faster path.
 //!
 //! ```text
 //! arms -> choose -> reward -> observe,    regret += best mean - chosen mean
 //! ```
 //!
-//! A reward may come later than its round, or never: the round is its ticket.
+//! A reward may come later than its round, or never; it is identified by its round.
 
 use reticent::bandit::Arms;
 use serde::{Deserialize, Serialize};
@@ -12,19 +12,19 @@ use serde::{Deserialize, Serialize};
 use super::Feedback;
 use crate::{Result, environment::Environment, trial::Checkpoint, watch::Gauge};
 
-/// What a learner has learnt, in a form that another can begin with.
+/// The knowledge of a learner, in a form that another learner can start from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Knowledge {
-    /// What a curator has released.
+    /// The release of a curator.
     Releases(Vec<u8>),
-    /// A learner without privacy, in which people's data are summed as they are.
+    /// A learner without privacy, which contains sums of people's data without noise.
     Exact(Vec<u8>),
-    /// The state of a local server, in which everything is randomised already.
+    /// The state of a local server, which contains only randomised reports.
     Server(Vec<u8>),
 }
 
-/// Something that chooses arms and sees rewards.
+/// A player: chooses arms and observes rewards.
 pub trait Player {
     /// The arm for this round, counted from 1.
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize>;
@@ -32,7 +32,7 @@ pub trait Player {
     /// The reward of the arm that was chosen in `round`, once, and that arm's features. Rewards may come late, in any order, or never.
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()>;
 
-    /// Whether what this person tells in this round may be learnt from; asked once a round, where people return.
+    /// Whether this person's data of this round may be used; called once per round if people return.
     fn admits(&mut self, _person: u64) -> bool {
         true
     }
@@ -40,26 +40,26 @@ pub trait Player {
     /// The reward of this round will never come.
     fn dismiss(&mut self, _round: u64) {}
 
-    /// What the person of this round has cannot be used. That it cannot depends on their data, so a private learner must not let it show: a
-    /// curator takes a contribution of zero, which is one that a person could have made.
+    /// The data of this round's person cannot be used. Whether they can depends on the data, so a private learner must not reveal it: a
+    /// curator absorbs a contribution of zero, which a person could have made.
     fn pass(&mut self, round: u64) -> Result<()> {
         self.dismiss(round);
         Ok(())
     }
 
-    /// What people's devices, or a shuffler, sent since the last call, as those see it whom the trust model does not trust. Nothing where
-    /// people show their data to a curator: audits then see actions only.
+    /// The messages of people's devices or of a shuffler since the last call, as seen by parties that the trust model does not trust. Empty
+    /// with a curator: audits then see actions only.
     fn sent(&mut self) -> Option<Vec<f64>> {
         None
     }
 
-    /// What a learner like it could begin with, where it can be kept.
+    /// The knowledge that a similar learner could start from, if it can be saved.
     fn knowledge(&self) -> Option<Knowledge> {
         None
     }
 }
 
-/// A rule that learns nothing is a player.
+/// A function that chooses without learning is a player.
 impl<F: FnMut(&Arms, u64) -> usize> Player for F {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         Ok(self(arms, round))
@@ -87,7 +87,7 @@ pub fn play(
     play_with(environment, player, None, checkpoints)
 }
 
-/// As [`play`], with rewards that go their own way.
+/// As [`play`], with rewards that are delivered late, in batches or not at all.
 pub fn play_with(
     environment: &mut (impl Environment + ?Sized),
     player: &mut (impl Player + ?Sized),
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::{environment::GapParams, trial::checkpoints};
 
-    /// Always takes the arm that lies best along a direction, and counts what it saw.
+    /// Always chooses the arm with the largest product with a direction, and counts its observations.
     struct Along(Vec<f64>, u64);
 
     impl Player for Along {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knows_theta_has_no_regret_and_everyone_else_has() {
+    fn only_the_policy_that_knows_theta_has_no_regret() {
         let params = GapParams { gap: 0.1, ..GapParams::new(5, 25) };
         let mut environment = params.check().unwrap().fresh(2);
         let mut oracle = Along(environment.theta().to_vec(), 0);

@@ -1,7 +1,7 @@
 //! The work of `gap_block`: up to 256 rounds side by side, vectorised over rounds.
 //!
-//! `Race` holds the best arm so far of every round, by coordinate. Others challenge it, one arm of each round
-//! at a time; rounds that expect none drop out of the list, so that vectors stay full.
+//! `Race` holds the best arm so far of every round, by coordinate. Other arms are compared with it, one arm of each round at a time; rounds
+//! without further arms are removed from the list, so that SIMD vectors stay full.
 
 #![allow(clippy::needless_range_loop)] // The inner loops index, see `lanes`.
 
@@ -28,11 +28,11 @@ pub(super) struct Cell {
     pub(super) above: Slice,
     /// The probability that a suboptimal arm is among them.
     pub(super) share: f64,
-    /// At least the bound of every arm at or below tau; for the first cell there is none.
+    /// An upper bound on the scores of all arms at or below tau; none for the first cell.
     pub(super) reach: f64,
 }
 
-/// What a race must know of its environment and policy.
+/// The environment and policy of a race.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     /// Suboptimal arms of a round, K - 1.
@@ -40,19 +40,19 @@ pub(super) struct Table {
     pub(super) rewards: Rewards,
     /// Rewards are clipped to plus or minus this.
     pub(super) reward_bound: f64,
-    /// By growing tau, from all arms to none; their reach grows too.
+    /// Sorted by increasing tau, from all arms to none; `reach` increases too.
     pub(super) cells: Vec<Cell>,
 }
 
 /// A round of a race; there are exactly 256.
 type Round = u8;
 
-/// The best arm so far of each round, and those that challenge it.
+/// The best arm so far of each round, and its challengers.
 #[derive(Debug, Clone)]
 pub(super) struct Race {
     best: Side,
     other: Side,
-    /// The round of every challenger to come; a round is named as often as it has challengers.
+    /// The round of every challenger to come; a round occurs as often as it has challengers.
     waiting: Vec<Round>,
     /// The round of each challenger that may win.
     places: [Round; ROUNDS],
@@ -69,7 +69,7 @@ struct Side {
     bounds: Column,
 }
 
-/// A race with everything it reads and writes, ready for the widest vectors there are.
+/// A race with everything it reads and writes, to be run on the widest SIMD vectors available.
 pub(super) struct Run<'a> {
     race: &'a mut Race,
     table: &'a Table,
@@ -137,7 +137,7 @@ impl Race {
         policy.bounds(arms, count, &mut self.best.bounds);
     }
 
-    /// Draws how many arms challenge in each round, and returns where they lie.
+    /// Draws the number of challengers of each round, and returns their cell.
     #[inline(always)]
     fn call(
         &mut self,
@@ -150,7 +150,7 @@ impl Race {
         noise.uniforms(uniforms, count);
         self.waiting.clear();
         if policy.flat {
-            // One arm of K at random: the optimal one, or any other, which then wins whatever its bound.
+            // One arm of K at random: the optimal one, or any other, which is then chosen whatever its bound.
             let optimal = 1.0 / (table.others + 1) as f64;
             for round in 0..count {
                 self.best.bounds[round] = f64::NEG_INFINITY;
@@ -178,7 +178,7 @@ impl Race {
             }
             return table.cells[0].above;
         }
-        // P(j + 1) = P(j) (n - j)/(j + 1) p/(1 - p); the last entry stands for all that is left.
+        // P(j + 1) = P(j) (n - j)/(j + 1) p/(1 - p); the last entry takes the remaining probability.
         self.counts.clear();
         let odds = cell.share / (1.0 - cell.share);
         let (mut probability, mut sum) = (start, start);
@@ -193,7 +193,7 @@ impl Race {
         for round in 0..count {
             let u = uniforms[round];
             if u >= start {
-                // Few are above the first entries, so a walk is shorter than a search.
+                // Most draws end within the first entries, so a linear search is faster than a binary one.
                 let mut challengers = 1;
                 self.waiting.push(round as Round);
                 while challengers < self.counts.len() && self.counts[challengers] <= u {
@@ -214,13 +214,13 @@ impl Race {
         let (first, across) = other.arms.split_at_mut(1);
         let first = &mut first[0];
         products(noise, above, count, first, &mut self.scratch);
-        let [promises, lengths, _] = &mut self.scratch;
-        let promise = policy.promise;
+        let [score_bounds, lengths, _] = &mut self.scratch;
+        let score_bound = policy.score_bound;
         for r in 0..count {
             lengths[r] = ((1.0 - first[r]) * (1.0 + first[r])).sqrt();
-            promises[r] = promise.at(first[r], lengths[r]);
+            score_bounds[r] = score_bound.at(first[r], lengths[r]);
         }
-        // Those that may win close ranks, without branches.
+        // Challengers that may win are moved together, without branches.
         let mut chosen = 0;
         for r in 0..count {
             let round = waiting[r];
@@ -228,7 +228,7 @@ impl Race {
             self.places[place] = round;
             first[place] = first[r];
             lengths[place] = lengths[r];
-            chosen += usize::from(promises[r] > best.bounds[usize::from(round)]);
+            chosen += usize::from(score_bounds[r] > best.bounds[usize::from(round)]);
         }
 
         let lanes = chosen.next_multiple_of(LANES);
@@ -252,7 +252,7 @@ impl Race {
         let summed = count.next_multiple_of(SUMMED);
         assert!(summed <= ROUNDS);
         let arms = self.best.arms.as_mut_slice();
-        // Lanes beyond the last round count nothing.
+        // Lanes beyond the last round contribute 0.
         for i in 0..arms.len() {
             for r in count..summed {
                 arms[i][r] = 0.0;

@@ -1,4 +1,4 @@
-//! The block paths have the law of the plain one.
+//! Tests that the block paths have the law of the plain one.
 
 use reticent::{
     bandit::{Arms, Policy},
@@ -72,7 +72,7 @@ fn worst((means, variances): &(Vec<f64>, Vec<f64>), others: &[f64]) -> f64 {
     means.iter().zip(variances).zip(others).map(distance).fold(0.0, f64::max)
 }
 
-/// Policies that are right, wrong, ignorant and anxious.
+/// Policies with a right theta, a wrong theta, no data, and a very large width.
 fn policies(theta: &[f64]) -> Vec<(&'static str, Policy)> {
     let dimension = theta.len();
     let mut noise = FastNoise::seeded(dimension as u64);
@@ -180,7 +180,7 @@ fn planted_mistakes_are_caught() {
         let arms = gap.current().clone();
         caught(plan, &mut Stretched(gap, arms), which);
     }
-    // Other arms that begin 0.05 too low, where a few hundredths decide; and one arm forgotten.
+    // Suboptimal arms that start 0.05 too low, and one arm too few.
     let gap = GapParams { gap: 0.05, ..GapParams::new(5, 25) }.check().unwrap();
     caught(plan, &mut gap.fresh(11), 0);
     caught(plan, &mut gap.fresh(11), 3);

@@ -1,7 +1,7 @@
-//! The noise of a published tree over rounds, without the sums: what a simulation adds to exact statistics.
+//! The noise of a published tree over rounds, without the sums: added to exact statistics in a simulation.
 //!
-//! A tree is linear, so its noise does not depend on data, and its nodes are drawn when first read. That is how a simulation of 5e7
-//! rounds reads a tree at 5e4 of them.
+//! A tree is linear, so its noise does not depend on data, and its nodes are drawn when first read. A simulation of 5e7 rounds therefore
+//! needs noise only at the 5e4 rounds that it reads.
 
 use std::f64::consts::SQRT_2;
 
@@ -9,7 +9,7 @@ use reticent::noise::{Noise, Wishart};
 
 use crate::FastNoise;
 
-/// What one node of a tree adds.
+/// The noise of one node of a tree.
 #[derive(Debug, Clone, Copy)]
 pub enum NodeNoise {
     /// Symmetric Gaussian noise: this deviation off the diagonal and on the vector, sqrt 2 times it on the diagonal.
@@ -17,8 +17,8 @@ pub enum NodeNoise {
         /// Deviation of one node.
         deviation: f64,
     },
-    /// Wishart noise on the matrix of features and reward together. Every prefix has m nodes: where the binary digit of the
-    /// round is zero a dummy stands in. With fewer nodes the bounds on the eigenvalues would be wrong.
+    /// Wishart noise on the matrix of features and reward together. Every prefix has m nodes: if a binary digit of the round is zero, its
+    /// level has a dummy. With fewer nodes the bounds on the eigenvalues would be wrong.
     Wishart {
         /// Degrees of freedom of one node.
         degrees: f64,
@@ -44,19 +44,19 @@ pub struct TreeNoise {
 }
 
 impl TreeNoise {
-    /// A tree of which nothing has been read.
+    /// A tree before the first reading.
     pub fn new(dimension: usize, node: NodeNoise, noise: FastNoise) -> Self {
         TreeNoise { dimension, node, round: 0, stack: Vec::new(), noise }
     }
 
     /// Noise of prefix `round`, which is above all rounds read before.
     pub fn at(&mut self, round: u64) -> (Vec<f64>, Vec<f64>) {
-        // A node stays as long as the binary digits down to its own are the same; once gone it never returns.
+        // A node is used as long as the binary digits down to its own are the same, and never again later.
         let changed = (round ^ self.round).checked_ilog2().map_or(0, |highest| highest + 1);
         let (levels, padded) = match self.node {
             NodeNoise::Gaussian { .. } => (changed, false),
             NodeNoise::Wishart { fresh_dummies: true, .. } => (changed, false),
-            // At the first reading the levels that no round has reached yet get their dummies too.
+            // At the first reading, levels that no round has reached yet get dummies too.
             NodeNoise::Wishart { nodes, .. } if self.stack.is_empty() => (changed.max(nodes), true),
             NodeNoise::Wishart { .. } => (changed, true),
         };
@@ -131,7 +131,7 @@ mod tests {
 
     /// False alarm: 6 deviations of a mean of 4000 squares, about 1e-9 in each of 15 places.
     #[test]
-    fn deviations_are_what_the_noise_does() {
+    fn deviations_agree_with_simulated_noise() {
         const TRIALS: usize = 4000;
         let rounds = [1, 5, 7];
         let mut squares = [[0.0; 5]; 3];
@@ -149,7 +149,7 @@ mod tests {
         for (square, deviations) in squares.iter().zip(&expected) {
             for (s, d) in square.iter().zip(deviations) {
                 assert!((s / (d * d) - 1.0).abs() < alarm, "{s} against {}", d * d);
-                // Half the noise on the diagonal, or a node too few, would be seen.
+                // Half the noise on the diagonal, or a missing node, would be detected.
                 assert!((s / (0.5 * d * d) - 1.0).abs() > alarm);
             }
         }

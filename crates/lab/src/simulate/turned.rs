@@ -1,6 +1,6 @@
-//! A policy in the coordinates of theta*, and what it can promise an arm at most.
+//! A policy in the coordinates of theta*, and upper bounds on its scores.
 //!
-//! With theta* the first axis, an arm is `x = (t, s u)`, `s = sqrt(1 - t^2)`, u a unit vector across. Split
+//! With theta* the first axis, an arm is `x = (t, s u)`, `s = sqrt(1 - t^2)`, u a unit vector orthogonal to the first axis. Split
 //! `V^-1 = [[p, q^T], [q, R]]` and theta = (a, b) the same way. Then for every u
 //!
 //! ```text
@@ -18,15 +18,15 @@ use reticent::bandit::Policy;
 use super::lanes::{Column, LANES, ROUNDS};
 use crate::environment::{BEST, Frame};
 
-/// Squarings of a matrix on the way to a bound of its norm.
+/// Squarings of a matrix to bound its norm.
 const SQUARINGS: usize = 8;
-/// Bounds that differ by less than this, relative to their size, are rounding of one number.
+/// Bounds that differ by less than this, relative to their size, are taken to be equal.
 const ROUNDING: f64 = 1e-12;
 
 /// An upper bound over all arms with the same `<x, theta*>`:
 /// `mean t + across s + bonus_along t^2 + bonus_mixed |t| s + bonus_across s^2 + bonus`.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Promise {
+pub(super) struct ScoreBound {
     mean: f64,
     across: f64,
     bonus_along: f64,
@@ -35,7 +35,7 @@ pub(super) struct Promise {
     bonus: f64,
 }
 
-impl Promise {
+impl ScoreBound {
     /// Adds `factor` times the root of a positive semidefinite form, given by rows.
     fn add_root(&mut self, factor: f64, matrix: &[f64], dimension: usize) {
         let mixed = 2.0 * norm(&matrix[1..dimension]);
@@ -44,7 +44,7 @@ impl Promise {
         let (along, across) = (matrix[0], norm_bound(rest, dimension - 1));
         let (t, s) = (BEST, ((1.0 - BEST) * (1.0 + BEST)).sqrt());
         let center = (along * t * t + mixed * t * s + across * s * s).sqrt();
-        // A form that vanishes for the optimal arm vanishes everywhere.
+        // A form that is zero for the optimal arm is zero everywhere.
         if factor * center > 0.0 {
             let scale = factor / (2.0 * center);
             self.bonus_along += scale * along;
@@ -54,13 +54,13 @@ impl Promise {
         }
     }
 
-    /// At least the bound of every arm with `<x, theta*> = t`, where `s = sqrt(1 - t^2)`.
+    /// An upper bound on the scores of all arms with `<x, theta*> = t`, where `s = sqrt(1 - t^2)`.
     #[inline(always)]
     pub(super) fn at(&self, t: f64, s: f64) -> f64 {
         self.mean * t + self.at_most(t.abs(), s)
     }
 
-    /// At least the bound of every arm with `<x, theta*>` between `low` and `high`.
+    /// An upper bound on the scores of all arms with `<x, theta*>` between `low` and `high`.
     pub(super) fn between(&self, low: f64, high: f64) -> f64 {
         let (near, far) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
         let near = if low < 0.0 && high > 0.0 { 0.0 } else { near };
@@ -79,7 +79,7 @@ fn norm(vector: &[f64]) -> f64 {
     vector.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// At least the largest eigenvalue of a positive semidefinite matrix, by rows.
+/// An upper bound on the largest eigenvalue of a positive semidefinite matrix, by rows.
 fn norm_bound(mut matrix: Vec<f64>, dimension: usize) -> f64 {
     let mut bound = 1.0;
     let mut root = 1.0;
@@ -120,7 +120,7 @@ pub(super) struct Turned {
     inverse: Vec<f64>,
     width: f64,
     drift: f64,
-    pub(super) promise: Promise,
+    pub(super) score_bound: ScoreBound,
     /// All unit arms have the same bound, up to rounding.
     pub(super) flat: bool,
 }
@@ -144,11 +144,11 @@ impl Turned {
         }
         frame.turn_matrix(&mut inverse);
         let (width, drift) = (policy.width(), policy.drift());
-        let mut promise =
-            Promise { mean: theta[0], across: norm(&theta[1..]), ..Promise::default() };
-        promise.add_root(width, &inverse, dimension);
+        let mut score_bound =
+            ScoreBound { mean: theta[0], across: norm(&theta[1..]), ..ScoreBound::default() };
+        score_bound.add_root(width, &inverse, dimension);
         if drift > 0.0 {
-            promise.add_root(drift, &product(&inverse, dimension), dimension);
+            score_bound.add_root(drift, &product(&inverse, dimension), dimension);
         }
 
         let level = inverse.iter().step_by(dimension + 1).sum::<f64>() / dimension as f64;
@@ -158,7 +158,15 @@ impl Turned {
         let spread =
             norm(&theta) + width * uneven / level.sqrt().max(f64::MIN_POSITIVE) + drift * uneven;
         let size = width * level.sqrt() + drift * level;
-        Turned { promise, flat: spread <= ROUNDING * size, dimension, theta, inverse, width, drift }
+        Turned {
+            score_bound,
+            flat: spread <= ROUNDING * size,
+            dimension,
+            theta,
+            inverse,
+            width,
+            drift,
+        }
     }
 
     /// The bounds of the first `count` arms, rounded up to a multiple of [`LANES`]; a column is a feature.
@@ -184,7 +192,7 @@ impl Turned {
         let (theta, inverse) = (self.theta.as_slice(), self.inverse.as_slice());
         assert!(theta.len() == dimension && inverse.len() == dimension * dimension);
         for chunk in 0..count.div_ceil(LANES) {
-            // The remainder changes nothing; it shows the compiler that no index is out of bounds.
+            // The remainder is a no-op that shows the compiler that no index is out of bounds.
             let start = chunk * LANES % ROUNDS;
             let (mut mean, mut form, mut square) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
             for i in 0..dimension {
@@ -203,7 +211,7 @@ impl Turned {
                 }
             }
             for l in 0..LANES {
-                // Rounding may take a form of zero below it.
+                // Rounding may make a form of zero slightly negative.
                 let form = if form[l] > 0.0 { form[l] } else { 0.0 };
                 bounds[start + l] = mean[l] + self.width * form.sqrt();
             }
@@ -223,8 +231,8 @@ mod tests {
     use super::{super::lanes::ZEROS, *};
     use crate::FastNoise;
 
-    /// The largest bound minus promise over random arms, and the largest promise minus the best bound.
-    fn compare(spoil: impl Fn(&mut Promise)) -> (f64, f64) {
+    /// The largest score minus its upper bound over random arms, and the largest upper bound minus the best score.
+    fn compare(spoil: impl Fn(&mut ScoreBound)) -> (f64, f64) {
         let mut noise = FastNoise::seeded(1);
         let (mut above, mut slack) = (f64::NEG_INFINITY, 0.0_f64);
         for trial in 0..400 {
@@ -237,7 +245,7 @@ mod tests {
             let mut axis = vec![0.0; dimension];
             axis[dimension - 1] = 1.0;
             let mut turned = Turned::new(&policy, &Frame::new(&axis));
-            spoil(&mut turned.promise);
+            spoil(&mut turned.score_bound);
             // 256 arms at one t, in directions all around.
             let t = 0.75 - 1.5 * normals(1)[0].abs().fract();
             let s = (1.0 - t * t).sqrt();
@@ -252,11 +260,11 @@ mod tests {
             let mut bounds = ZEROS;
             turned.bounds(&arms, ROUNDS, &mut bounds);
             let best = bounds.iter().copied().fold(f64::MIN, f64::max);
-            let promise = turned.promise.at(t, s);
-            above = above.max(best - promise);
-            slack = slack.max((promise - best) / (1.0 + best.abs()));
-            assert!(turned.promise.between(t - 0.01, t + 0.1) >= promise);
-            // The turned bound is the policy's own.
+            let score_bound = turned.score_bound.at(t, s);
+            above = above.max(best - score_bound);
+            slack = slack.max((score_bound - best) / (1.0 + best.abs()));
+            assert!(turned.score_bound.between(t - 0.01, t + 0.1) >= score_bound);
+            // The score in these coordinates equals the policy's score.
             let mut x: Vec<f64> = arms.iter().map(|column| column[7]).collect();
             Frame::new(&axis).turn(&mut x);
             assert!((policy.bound(&x) - bounds[7]).abs() < 1e-12 * (1.0 + bounds[7].abs()));
@@ -265,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn no_arm_exceeds_what_its_policy_promises() {
+    fn no_score_exceeds_its_upper_bound() {
         let (above, slack) = compare(|_| ());
         assert!(above < 1e-12, "{above}");
-        // Not an empty promise either.
+        // The upper bound is not too loose either.
         assert!(slack < 2.0, "{slack}");
-        // Planted: forgetting what theta, or the bonus, can add across.
-        assert!(compare(|promise| promise.across = 0.0).0 > 0.1);
-        assert!(compare(|promise| promise.bonus_mixed = 0.0).0 > 0.1);
-        assert!(compare(|promise| promise.bonus *= 0.9).0 > 0.01);
+        // Planted: the contributions of theta or of the bonus orthogonal to theta* are left out.
+        assert!(compare(|score_bound| score_bound.across = 0.0).0 > 0.1);
+        assert!(compare(|score_bound| score_bound.bonus_mixed = 0.0).0 > 0.1);
+        assert!(compare(|score_bound| score_bound.bonus *= 0.9).0 > 0.01);
     }
 }

@@ -1,4 +1,4 @@
-//! A summary drawn: its figures, and the page that holds everything.
+//! The figures of a summary, and its HTML page.
 
 use reticent::privacy::Guarantee;
 
@@ -11,10 +11,10 @@ use crate::{
     report::Report,
 };
 
-/// What the regret of a log is.
+/// The description of a regret that is estimated from a log.
 const ESTIMATED: &str = " against the highest reward, estimated while learning";
 
-/// A heading begins with a capital letter.
+/// The text with a capital first letter.
 fn capital(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
@@ -32,7 +32,7 @@ impl Summary {
         figures
     }
 
-    /// The colour of an algorithm and how pale: the points of one grid are shades of one colour.
+    /// The colour of an algorithm and its paleness: the points of one grid are shades of one colour.
     fn shade(&self, summary: &AlgorithmSummary) -> (usize, f64) {
         let names = sweep::colours(&self.algorithms);
         let colour = names.iter().position(|name| *name == summary.series).unwrap_or(0);
@@ -41,7 +41,7 @@ impl Summary {
         (colour, sweep::paleness(place, alike().count()))
     }
 
-    /// What stands first in the table, with the intervals of the table: a row for each algorithm.
+    /// The headline measure with the intervals of the table: a row for each algorithm.
     fn values(&self) -> Option<Figure> {
         let what = self.headline()?;
         let mut series = Vec::new();
@@ -79,7 +79,7 @@ impl Summary {
     }
 
     /// Mean regret with the interval of the table, the median, and the 95th percentile of the last round. Trials on a log differ in the
-    /// learner's noise only: they are no sample, and have none of these.
+    /// learner's noise only and are not a sample, so they have none of these.
     fn regret(&self) -> Figure {
         let sampled = !self.is_offline();
         let mut series: Vec<Series> = Vec::new();
@@ -132,7 +132,7 @@ impl Summary {
                 format!("round{}", if sampled { sweep::EXPLAINED } else { "" }),
                 Scale::Logarithmic,
             ),
-            // Somebody who never errs has no place on a logarithmic axis.
+            // A regret of zero cannot be shown on a logarithmic axis.
             y: ("regret".into(), if nothing { Scale::Linear } else { Scale::Logarithmic }),
             series,
         }

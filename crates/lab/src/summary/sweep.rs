@@ -1,4 +1,4 @@
-//! What a grid shows: final regret against one of its keys, and against two of them at once.
+//! Figures and tables of a grid: final regret against one key, and against two keys.
 
 use super::{AlgorithmSummary, Estimate};
 use crate::{
@@ -8,11 +8,11 @@ use crate::{
     report::HeatMap,
 };
 
-/// What the lines of a figure of regret are, beside its axis.
+/// The explanation of the lines in a figure of regret, for the axis label.
 pub(crate) const EXPLAINED: &str =
     " (line and band: mean and its 95 % interval; dotted: median; triangle: 95th percentile)";
 
-/// Keys beyond this many get no figure of their own.
+/// The largest number of keys that get a figure.
 const MOST_FIGURES: usize = 6;
 
 /// One figure for each key with several numbers: the final regret against it, a line for each of the other points.
@@ -40,8 +40,7 @@ pub fn heat_maps(algorithms: &[AlgorithmSummary]) -> Vec<HeatMap> {
     maps
 }
 
-/// Final regrets as a table: a row for each algorithm, a column for each value of the grid's one key; nothing where it has more
-/// keys, or none.
+/// Final regrets as a table: a row for each algorithm, a column for each value of the grid's one key; `None` if it has more keys, or none.
 pub fn table(algorithms: &[AlgorithmSummary]) -> Option<(Vec<String>, Vec<Vec<String>>)> {
     let [key] = &keys(algorithms)[..] else { return None };
     let mut values: Vec<f64> = algorithms.iter().filter_map(|point| number(point, key)).collect();
@@ -97,7 +96,7 @@ impl HeatMap {
     }
 }
 
-/// Everything has one colour in all figures: its place in this list.
+/// The colours: an algorithm has the same colour in all figures, its index in this list.
 pub(crate) fn colours(algorithms: &[AlgorithmSummary]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for summary in algorithms {
@@ -108,7 +107,7 @@ pub(crate) fn colours(algorithms: &[AlgorithmSummary]) -> Vec<&str> {
     names
 }
 
-/// How pale the line at this place is, of so many in one colour.
+/// The paleness of line number `place` among `of` lines of one colour.
 pub(crate) fn paleness(place: usize, of: usize) -> f64 {
     0.7 * place as f64 / of.max(1) as f64
 }
@@ -193,7 +192,7 @@ fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Fig
                 band,
             };
             let band = points.iter().map(|(_, e)| e.band()).collect();
-            // Of all points of the line together; the table has them one by one.
+            // The total over all points of the line; the table has the counts of single points.
             let stuck = stuck_words(points.iter().map(|(_, e)| e));
             let name = format!("{}{stuck}", group.name);
             series.push(line(name, Line::Solid, of_trials(|e| e.mean), band));
@@ -280,7 +279,7 @@ mod tests {
         }
         let names = names(&algorithms);
         assert_eq!(names.len(), 2, "{names:?}");
-        // Of both points of the line, and of the level beside it.
+        // For both points of the line, and for the reference level.
         assert!(
             names[0].ends_with(", 2 of 6 stuck") && names[1].ends_with(", 1 of 3 stuck"),
             "{names:?}"

@@ -1,16 +1,16 @@
 """Good decisions from people's data without learning the people's data.
 
     JointBandit                         a contextual bandit with a trusted curator; JointBandit.open keeps it in files
-    LocalPlan -> Person, Server         the same with nobody trusted: two halves with messages between them
+    LocalPlan -> Person, Server         the same with nobody trusted: devices and a server with messages between them
     ShufflePlan -> Person, Shuffler, ShuffleServer      the same behind a shuffler
     LinUCB                              the same without privacy, to compare with
     SafePlan -> Agent, Coordinator      many agents inside a set of safe responses
-    OnlineLearner, LinearModel, Randomizer              learning from gradients that everybody protects as they like
-    ConvexBandit, LocalValue            slates, routes, assignments; the device's half where nobody is trusted
+    OnlineLearner, LinearModel, Randomizer              learning from gradients that people protect at their own levels
+    ConvexBandit, LocalValue            slates, routes, assignments; the device's part if nobody is trusted
     reticent.privacy                    events, accountant, calculator, noise
     reticent.lab                        experiments, papers, sweeps on a cluster
 
-Learners `decide` and `observe`; a ticket joins the two. Rewards may come late and in any order, but silence is data too: report 0 for
+Learners `decide` and `observe`; a ticket joins the two. Rewards may come late and in any order, but a missing reward is data too: report 0 for
 somebody who did nothing, or give a `window` after which the default reward counts. Every learner has a `guarantee` that an accountant
 computed. Errors are `ReticentError`, and change nothing.
 """
@@ -87,6 +87,6 @@ __all__ = [
     "privacy",
 ]
 
-# The process number finds forks by itself; this lets the parent count them, and finds a child that was given a dead ancestor's number.
+# The process id detects forks already; this also lets the parent count them, and detects a child that has the id of a dead ancestor.
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(before=_core._forking, after_in_child=_core._forked)

@@ -1,4 +1,4 @@
-"""What a pickle calls to build an object again."""
+"""The function that unpickling calls to build an object."""
 
 
 def restore(kind, method, arguments):

@@ -1,4 +1,4 @@
-"""What happened, what it costs, how much noise it takes, and the noise itself.
+"""Events, their cost, calibration of noise, and the noise itself.
 
 >>> from reticent import privacy
 >>> round(privacy.sigma(epsilon=1.0, delta=1e-5), 4)         # the smallest Gaussian noise, exactly
@@ -9,7 +9,7 @@
 >>> mixture.epsilon(delta=1e-6) < 2.0
 True
 
-Noise is exact: integers from ChaCha20 that the system keys, never a rounded floating-point number.
+Noise is exact: integers drawn with ChaCha20 under a key from the system, never rounded floating-point numbers.
 """
 
 from ._core import (

@@ -1,13 +1,17 @@
 use super::*;
-use crate::{noise::SecureNoise, randomize::FeatureRewardParams};
+use crate::{
+    noise::SecureNoise,
+    randomize::{Bounds, FeatureRewardParams},
+};
 
 fn params(horizon: u64) -> CombinerParams {
-    let randomizer = FeatureRewardParams::new(5, 10.0, 0.1).with_unit_rewards();
-    CombinerParams::new(OnlineUcbParams::tuned(randomizer, horizon))
+    let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
+    let randomizer = FeatureRewardParams::new(bounds, 10.0, 0.1);
+    CombinerParams::new(OnlineUcbParams::new(randomizer, horizon))
 }
 
-fn report(reward: f64) -> FeatureRewardReport {
-    FeatureRewardReport { features: vec![0.5, 0.5, 0.5, 0.5, 0.0], reward }
+fn report(reward: f64) -> [f64; 6] {
+    [0.5, 0.5, 0.5, 0.5, 0.0, reward]
 }
 
 #[test]
@@ -50,7 +54,7 @@ fn the_theory_is_vacuous_at_the_papers_horizon_and_one_base_is_played() {
     let first = combiner.current();
     let mut noise = SecureNoise::seeded(91);
     for _ in 0..300 {
-        let report = combiner.randomizer().randomize(&[0.5; 5], 0.0, &mut noise).unwrap();
+        let report = combiner.randomizer().report(&[0.5; 5], 0.0, &mut noise).unwrap();
         combiner.absorb(combiner.current(), &report).unwrap();
         assert_eq!(combiner.current(), first);
     }
@@ -97,14 +101,25 @@ fn the_shortfall_compares_with_the_mean_before_and_the_mean_is_of_reports() {
     assert_eq!((base.mean(), base.shortfall), (0.5, (0.0 - 1.0) + (1.0 - 0.0) + (0.5 - 0.5)));
 }
 
+/// A report that comes late was made under the policy of a base that is no longer the current one.
+#[test]
+fn a_report_teaches_the_base_whose_policy_was_followed() {
+    let mut combiner = params(2000).check().unwrap();
+    let other = (combiner.current() + 1) % combiner.bases();
+    combiner.absorb(other, &report(1.0)).unwrap();
+    let taught: Vec<bool> = combiner.counts().iter().map(|count| *count == 1).collect();
+    assert_eq!(taught, (0..combiner.bases()).map(|base| base == other).collect::<Vec<_>>());
+    assert_eq!((combiner.bases[other].mean(), combiner.rounds()), (1.0, 1));
+}
+
 #[test]
 fn bad_input_is_named_and_changes_nothing() {
     let good = params(2000);
     for (params, field) in [
-        (CombinerParams { alpha: 0.0, ..good }, "alpha is 0"),
-        (CombinerParams { anytime_constant: -1.0, ..good }, "anytime_constant is -1"),
-        (CombinerParams { base_constant: f64::NAN, ..good }, "base_constant is NaN"),
-        (CombinerParams { power: -1.0, ..good }, "power is -1"),
+        (CombinerParams { alpha: 0.0, ..good.clone() }, "alpha is 0"),
+        (CombinerParams { anytime_constant: -1.0, ..good.clone() }, "anytime_constant is -1"),
+        (CombinerParams { base_constant: f64::NAN, ..good.clone() }, "base_constant is NaN"),
+        (CombinerParams { power: -1.0, ..good.clone() }, "power is -1"),
     ] {
         assert!(params.check().unwrap_err().to_string().starts_with(field));
     }

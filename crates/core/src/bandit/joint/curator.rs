@@ -32,7 +32,7 @@ use crate::{
     bandit::{Arms, Choice, Policy, RulePlan},
     error::finite_vector,
     noise::Noise,
-    privacy::{Event, Guarantee, Mode, TrustModel, Unit},
+    privacy::{Event, Guarantee, TrustModel, Unit},
     release::{Contribution, ContributionSums, PrivateSum, PrivateSumPlan, Release},
     wire,
 };
@@ -340,11 +340,8 @@ impl<N: Noise> Curator<N> {
             return Err(Error::invalid("releases", 0, remedy));
         };
         let params = &self.state.params;
-        if params.mode == Mode::Paper {
-            let remedy = "published constants are for one run, and Wishart noise has no mean of 0: use `exact` mode";
-            return Err(Error::invalid("mode", "paper", remedy));
-        }
-        let own = params.claim(self.sum.guarantee(params.delta)?)?;
+        params.check_legacy()?;
+        let own = params.stated(self.sum.guarantee(params.delta)?)?;
         let (promise, replays) = (*self.sum.promise(), self.sum.replays());
         let learner = Earlier::new::<N>(release, promise, replays, &own, params);
         let before = self.remembered(release.index());
@@ -359,7 +356,7 @@ impl<N: Noise> Curator<N> {
     /// What may be promised of the whole run.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let State { params, legacy, .. } = &self.state;
-        let guarantee = params.claim(self.sum.guarantee(params.delta)?)?;
+        let guarantee = params.stated(self.sum.guarantee(params.delta)?)?;
         match legacy {
             None => Ok(guarantee),
             Some(legacy) => Ok(guarantee.with_condition(legacy.condition(params.delta)?)),
@@ -372,7 +369,7 @@ impl<N: Noise> Curator<N> {
         let events = vec![legacy.event(), self.sum.event()];
         let both = Guarantee::of(&Event::Composed { events }, TrustModel::Joint, params.delta)?
             .with_unit(Unit::Person { at_most: params.contributions_per_person });
-        let own = params.claim(self.sum.guarantee(params.delta)?)?;
+        let own = params.stated(self.sum.guarantee(params.delta)?)?;
         let conditions = own.conditions().iter().cloned().chain(legacy.conditions());
         let both = conditions.fold(both, Guarantee::with_condition);
         let secure = N::PROTECTS_PEOPLE && legacy.is_secure();
@@ -419,7 +416,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
         let fresh = params.restart_every.map(|_| params.check()).transpose()?.map(|plan| plan.plan);
         let domain = sum.clipper().domain();
         let fits = release.as_ref().is_none_or(|release| release.domain() == domain)
-            && params.domain()? == *domain
+            && params.domain() == *domain
             && fresh.as_ref().is_none_or(|plan| plan.clipper() == sum.clipper())
             && (!uses_legacy || legacy.is_some());
         if fits {

@@ -14,9 +14,9 @@ use super::JointParams;
 use crate::{
     Error, Result,
     noise::Noise,
-    privacy::{Event, Guarantee, Mode, TrustModel},
+    privacy::{Event, Guarantee, TrustModel},
     randomize::Bounds,
-    release::{Promise, Release},
+    release::{Promise, Release, Schedule},
     wire,
 };
 
@@ -43,8 +43,8 @@ pub(super) struct Earlier {
     replays: u64,
     /// What its guarantee rests on.
     conditions: Vec<String>,
-    /// Contributions it had summed.
-    contributions: u64,
+    /// Contributions it had summed, if it counted them.
+    contributions: Option<u64>,
     /// Whether its noise was secure; simulated people are protected by nothing.
     secure: bool,
 }
@@ -63,7 +63,7 @@ impl Earlier {
             promise,
             replays,
             conditions: guarantee.conditions().iter().cloned().chain([often]).collect(),
-            contributions: release.round(),
+            contributions: (params.schedule != Schedule::Clock).then(|| release.round()),
             secure: N::PROTECTS_PEOPLE,
         }
     }
@@ -79,7 +79,10 @@ impl Earlier {
             true => format!("protected by it, ({}, {delta:e})", guarantee.epsilon_text()),
             false => "simulated, and protected by nothing".to_string(),
         };
-        Ok(format!("the people of its {} rewards are {protected}", self.contributions))
+        Ok(match self.contributions {
+            Some(rewards) => format!("the people of its {rewards} rewards are {protected}"),
+            None => format!("its people are {protected}"),
+        })
     }
 }
 
@@ -164,12 +167,13 @@ impl Legacy {
     /// Whether a learner with these parameters may begin with it.
     pub(super) fn check(&self, params: &JointParams) -> Result<()> {
         self.check_parts()?;
-        if params.mode == Mode::Paper {
-            let remedy = "published constants are for one run: use `exact` mode";
-            return Err(Error::invalid("legacy", "given", remedy));
-        }
-        if self.bounds != params.bounds || *self.release.domain() != params.domain()? {
-            let remedy = format!("this learner's are {:?}: give both the same", params.bounds);
+        params.check_warm_start()?;
+        if self.bounds != params.bounds || *self.release.domain() != params.domain() {
+            let remedy = format!(
+                "this learner's are {:?}, over {:?}: give both the same",
+                params.bounds,
+                params.domain()
+            );
             return Err(Error::invalid(
                 "bounds of the legacy",
                 format!("{:?}", self.bounds),

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::{Curator, JointLinUcb, RewardWindow, legacy::Legacy};
 use crate::{
     Error, Result,
-    bandit::{Problem, Published, PublishedNoise, Rule, RulePlan},
-    error::finite_vector,
+    bandit::{Rule, RulePlan},
+    error::{finite_vector, requested_epsilon},
     noise::Noise,
-    privacy::{Guarantee, Mode},
+    privacy::{Claim, Guarantee, check_delta},
     randomize::Bounds,
     release::{
         Calibration, Domain, HalfLife, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule,
@@ -32,7 +32,7 @@ const FINITE: &str = "features and rewards are finite numbers, which are never r
 /// learner.observe(decision.ticket, 0.7)?;
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JointParams {
     /// What features and rewards are clipped to.
@@ -62,11 +62,15 @@ pub struct JointParams {
     /// the same rate.
     #[serde(default)]
     pub forget: Option<f64>,
-    /// Exact calibration, or the publication's tree, noise and confidence set.
-    pub mode: Mode,
-    /// In `paper` mode, which of the publication's two kinds of noise.
+    /// How the budget is split between `x x^T` and `x y`, as [`Domain::Regression`] has it; by default what serves bandits well.
     #[serde(default)]
-    pub published: PublishedNoise,
+    pub split: Option<f64>,
+    /// Noise of this size in place of what the budget needs; the guarantee is that of the noise.
+    #[serde(default)]
+    pub calibration: Option<Calibration>,
+    /// What the guarantee is to be compared with: `paper` mode.
+    #[serde(default)]
+    pub claim: Option<Claim>,
     /// When a decision closes by itself, with its reward or the default one; `None` learns rewards as they come.
     #[serde(default)]
     pub window: Option<RewardWindow>,
@@ -89,8 +93,9 @@ impl JointParams {
             schedule: Schedule::default(),
             restart_every: None,
             forget: None,
-            mode: Mode::Exact,
-            published: PublishedNoise::default(),
+            split: None,
+            calibration: None,
+            claim: None,
             window: None,
             default_reward: 0.0_f64.max(bounds.rewards.0).min(bounds.rewards.1),
         }
@@ -113,61 +118,41 @@ impl JointParams {
         }
     }
 
-    /// The constants of Shariff and Sheffet's Gaussian variant: a release after every round, their noise, their width.
-    pub fn published(problem: Problem, epsilon: f64, delta: f64, horizon: u64) -> Self {
-        JointParams {
-            schedule: Schedule::EveryRound,
-            mode: Mode::Paper,
-            rule: problem.rule(),
-            ..JointParams::new(problem.bounds(), epsilon, delta, Some(horizon))
-        }
-    }
-
-    /// The constants of their Wishart variants, `shifted` by (4) or not, with exactly m nodes in every prefix.
-    ///
-    /// ```
-    /// use reticent::{bandit::{JointParams, Problem}, noise::SecureNoise};
-    /// let params = JointParams::published_wishart(Problem::unit(2), 1.0, 1e-6, 100_000, true);
-    /// let learner = params.check()?.start(SecureNoise::from_system()?);
-    /// let guarantee = learner.guarantee()?;
-    /// assert!(guarantee.epsilon() < 1.0);
-    /// assert!(guarantee.claimed().unwrap().holds());
-    /// # Ok::<(), reticent::Error>(())
-    /// ```
-    pub fn published_wishart(
-        problem: Problem,
-        epsilon: f64,
-        delta: f64,
-        horizon: u64,
-        shifted: bool,
-    ) -> Self {
-        let published =
-            if shifted { PublishedNoise::Wishart } else { PublishedNoise::WishartUnshifted };
-        JointParams { published, ..JointParams::published(problem, epsilon, delta, horizon) }
-    }
-
     /// Calibrates noise and rule, or says which parameter stands in the way.
     pub fn check(&self) -> Result<JointPlan> {
         self.check_parts()?;
-        let (sums, rule, releases) = match self.mode {
-            Mode::Exact => self.exact()?,
-            Mode::Paper => self.paper()?,
+        let lifetime = self.restart_every.or(self.horizon);
+        let budget = Calibration::Budget { epsilon: self.epsilon, delta: self.delta };
+        let sums = PrivateSumParams {
+            mechanism: self.mechanism,
+            schedule: self.schedule,
+            forget: self.forget,
+            contributions_per_person: self.contributions_per_person,
+            ..PrivateSumParams::new(self.domain(), lifetime, self.calibration.unwrap_or(budget))
         };
+        let releases = lifetime.map(|rounds| self.schedule.releases(rounds).max(1));
         // The failure probability is for all streams of the horizon together, or for each if nobody knows how many there are.
         let streams = match (self.restart_every, self.horizon) {
             (Some(every), Some(horizon)) => horizon.div_ceil(every),
             _ => 1,
         };
         let horizon = self.horizon.or(self.restart_every);
-        let rule = rule.plan(sums.domain, horizon, releases)?.shared_by(streams);
+        let rule = self.rule.plan(sums.domain, horizon, releases)?.shared_by(streams);
         let rule = if self.forget.is_some() { rule.weighted() } else { rule };
-        Ok(JointPlan { params: *self, sums, plan: sums.check()?, rule })
+        Ok(JointPlan { params: self.clone(), sums, plan: sums.check()?, rule })
     }
 
     /// Refuses what stands in the way of a learner without calibrating one.
     pub(super) fn check_parts(&self) -> Result<()> {
         self.bounds.check()?;
         self.rule.check()?;
+        requested_epsilon(self.epsilon)?;
+        check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?;
+        let wishart = matches!(self.calibration, Some(Calibration::Wishart { .. }));
+        if wishart && matches!(self.rule, Rule::Certified { .. }) {
+            let remedy = "its set is proved for Gaussian noise: give regularized, tuned or fixed with Wishart noise";
+            return Err(Error::invalid("rule", "certified", remedy));
+        }
         self.check_window()?;
         self.check_restarts()?;
         self.half_life().map(drop)
@@ -180,9 +165,10 @@ impl JointParams {
             let remedy = "a learner forgets by half-lives or by restarts: leave one of `forget` and `restart_every` out";
             return Err(Error::invalid("forget", forget, remedy));
         }
-        if self.mode == Mode::Paper {
-            let remedy = "published constants are for sums that do not forget: leave it out";
-            return Err(Error::invalid("forget", forget, remedy));
+        if let Rule::Regularized { .. } = self.rule {
+            let remedy =
+                "its set is proved for sums that do not forget: with `forget`, give another rule";
+            return Err(Error::invalid("rule", "regularized", remedy));
         }
         HalfLife::new(forget, &self.schedule).map(Some)
     }
@@ -217,10 +203,6 @@ impl JointParams {
             let most = self.contributions_per_person;
             return Err(Error::invalid("contributions_per_person", most, remedy));
         }
-        if self.mode == Mode::Paper {
-            let remedy = "published constants are for one run: leave it out";
-            return Err(Error::invalid("restart_every", every, remedy));
-        }
         match self.horizon {
             Some(horizon) if every > horizon => {
                 let remedy = format!("the horizon of {horizon} comes first: leave one of them out");
@@ -228,11 +210,6 @@ impl JointParams {
             }
             _ => Ok(()),
         }
-    }
-
-    /// How many contributions a stream takes.
-    fn lifetime(&self) -> Option<u64> {
-        self.restart_every.or(self.horizon)
     }
 
     /// A reward cut to its bounds, less their centre; and whether it was cut.
@@ -243,87 +220,33 @@ impl JointParams {
     }
 
     /// What is summed.
-    pub(super) fn domain(&self) -> Result<Domain> {
+    pub(super) fn domain(&self) -> Domain {
         let Bounds { dimension, feature_bound, .. } = self.bounds;
         let reward_bound = self.bounds.half_range();
-        match (self.mode, self.published) {
-            (Mode::Paper, PublishedNoise::Gaussian) => self.published_domain(),
-            _ => Ok(Domain::regression(dimension, feature_bound, reward_bound)),
+        match self.split {
+            Some(split) => Domain::Regression { dimension, feature_bound, reward_bound, split },
+            None => Domain::regression(dimension, feature_bound, reward_bound),
         }
     }
 
-    fn exact(&self) -> Result<(PrivateSumParams, Rule, Option<u64>)> {
-        if self.published != PublishedNoise::Gaussian {
-            let remedy = "Wishart noise exists in `paper` mode only";
-            return Err(Error::invalid("published", format!("{:?}", self.published), remedy));
+    /// Refuses to hand sums over to a later learner that would not know their noise.
+    pub(super) fn check_legacy(&self) -> Result<()> {
+        if let Some(Calibration::Wishart { .. }) = self.calibration {
+            let remedy = "its mean is not 0, so sums of several learners have no known noise: begin anew, or take Gaussian noise";
+            return Err(Error::invalid("calibration", "Wishart noise", remedy));
         }
-        let budget = Calibration::Budget { epsilon: self.epsilon, delta: self.delta };
-        let lifetime = self.lifetime();
-        let sums = PrivateSumParams {
-            mechanism: self.mechanism,
-            schedule: self.schedule,
-            forget: self.forget,
-            contributions_per_person: self.contributions_per_person,
-            ..PrivateSumParams::new(self.domain()?, lifetime, budget)
-        };
-        let releases = lifetime.map(|rounds| self.schedule.releases(rounds).max(1));
-        Ok((sums, self.rule, releases))
+        Ok(())
     }
 
-    fn paper(&self) -> Result<(PrivateSumParams, Rule, Option<u64>)> {
-        let Some(horizon) = self.horizon else {
-            return Err(Error::invalid("horizon", "unknown", "the published constants need one"));
-        };
-        let Rule::Certified { failure_probability, parameter_bound, reward_noise, .. } = self.rule
-        else {
-            let remedy = "the publication has its own confidence set: give \"certified\", with its S and sigma";
-            return Err(Error::invalid("rule", format!("{:?}", self.rule), remedy));
-        };
-        if self.bounds.intercept.is_some() {
-            let remedy = "published constants are for rewards that are not centred: leave it out";
-            return Err(Error::invalid("intercept", "given", remedy));
+    /// Refuses to begin with the sums of an earlier learner where the rule would be wrong about their noise. Privacy does not depend on
+    /// it.
+    pub(super) fn check_warm_start(&self) -> Result<()> {
+        self.check_legacy()?;
+        if let Rule::Regularized { .. } = self.rule {
+            let remedy = "its bounds are on the noise of one run, and a warm start adds that of another: begin anew, or take another rule";
+            return Err(Error::invalid("rule", "regularized", remedy));
         }
-        let (parameter_bound, reward_noise) =
-            (parameter_bound.unwrap_or(1.0), reward_noise.unwrap_or(1.0));
-        let alpha = failure_probability.unwrap_or(1.0 / horizon.max(2) as f64);
-        let problem = Problem::of(&self.bounds, parameter_bound, reward_noise);
-        let published = Published::new(problem, self.epsilon, self.delta, alpha, horizon)?;
-        let (calibration, regularizer) = match self.published {
-            PublishedNoise::Gaussian => (
-                Calibration::Sigma(published.gaussian_deviation()),
-                published.gaussian_regularizer(published.gaussian_deviation()),
-            ),
-            PublishedNoise::Wishart => {
-                (published.wishart_calibration()?, published.shifted_wishart_regularizer())
-            }
-            PublishedNoise::WishartUnshifted => {
-                (published.wishart_calibration()?, published.wishart_regularizer())
-            }
-        };
-        let sums = PrivateSumParams {
-            mechanism: Mechanism::Tree { levels: Some(published.levels()) },
-            schedule: self.schedule,
-            contributions_per_person: self.contributions_per_person,
-            ..PrivateSumParams::new(self.domain()?, self.horizon, calibration)
-        };
-        let failure_probability = Some(alpha);
-        let rule =
-            Rule::Regularized { regularizer, failure_probability, parameter_bound, reward_noise };
-        Ok((sums, rule, None))
-    }
-
-    /// The same Gaussian noise on x y as on x x^T: that is the split (B/L)^2.
-    fn published_domain(&self) -> Result<Domain> {
-        let Bounds { dimension, feature_bound, .. } = self.bounds;
-        let reward_bound = self.bounds.half_range();
-        if reward_bound > feature_bound {
-            let remedy = format!(
-                "the published matrix noise needs at most feature_bound = {feature_bound}: rescale"
-            );
-            return Err(Error::invalid("rewards", reward_bound, remedy));
-        }
-        let split = (reward_bound / feature_bound).powi(2);
-        Ok(Domain::Regression { dimension, feature_bound, reward_bound, split })
+        Ok(())
     }
 }
 
@@ -347,8 +270,8 @@ impl JointPlan {
         Curator::new(self, noise)
     }
 
-    /// Starts with what an earlier learner has released: see [`Legacy`]. Refuses one with other bounds, and `paper` mode, whose
-    /// constants are for one run.
+    /// Starts with what an earlier learner has released: see [`Legacy`]. Refuses one with other bounds, and a learner whose sums must
+    /// not be added to others': Wishart noise, and [`Rule::Regularized`].
     pub fn start_from<N: Noise>(self, legacy: Legacy, noise: N) -> Result<JointLinUcb<N>> {
         Ok(JointLinUcb::new(self.curator_from(legacy, noise)?))
     }
@@ -370,7 +293,7 @@ impl JointPlan {
 
     /// What may be promised of the whole run.
     pub fn guarantee(&self) -> Result<Guarantee> {
-        self.params.claim(self.plan.guarantee(self.params.delta)?)
+        self.params.stated(self.plan.guarantee(self.params.delta)?)
     }
 }
 
@@ -380,8 +303,8 @@ impl JointParams {
         match self.window {
             // The lemma of `release/schedule.rs`: a contribution may move to another tick, or not come at all.
             _ if self.schedule == Schedule::Clock => {
-                "when decisions are asked for, and when the caller's clock ticks, is public and depends on nobody's data; which rewards \
-                 come, and when, need not"
+                "when decisions are asked for, closed or expired, and when the caller's clock ticks, is public and depends on nobody's data; \
+                 which rewards come, and when, need not"
                     .to_string()
             }
             // Release times count rewards: if a click is reported and silence is not, when a release comes tells who clicked.
@@ -396,8 +319,8 @@ impl JointParams {
         }
     }
 
-    /// In `paper` mode, what the publication claims beside what holds.
-    pub(super) fn claim(&self, guarantee: Guarantee) -> Result<Guarantee> {
+    /// The guarantee with what it rests on, beside the claim.
+    pub(super) fn stated(&self, guarantee: Guarantee) -> Result<Guarantee> {
         let forgets = self.restart_every.is_some() || self.forget.is_some();
         let guarantee = match self.horizon {
             Some(horizon) if forgets && self.schedule != Schedule::Clock => {
@@ -406,9 +329,6 @@ impl JointParams {
             _ => guarantee,
         };
         let guarantee = guarantee.with_condition(self.timing()).with_condition(FINITE);
-        match self.mode {
-            Mode::Exact => Ok(guarantee),
-            Mode::Paper => guarantee.with_claim(self.epsilon, self.delta, self.published.source()),
-        }
+        guarantee.beside(self.claim.as_ref())
     }
 }

@@ -3,11 +3,14 @@ use super::{
     *,
 };
 use crate::{
-    bandit::Problem,
+    bandit::{Regularizer, Rule},
     noise::SecureNoise,
-    privacy::Mode,
+    privacy::{Claim, Mode},
     randomize::Bounds,
-    release::testing::{Seeded, Silent},
+    release::{
+        Calibration, Mechanism, Schedule,
+        testing::{Seeded, Silent},
+    },
     wire,
 };
 
@@ -19,8 +22,8 @@ fn params() -> JointParams {
     JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(2000))
 }
 
-fn start(params: JointParams) -> JointLinUcb<Seeded> {
-    params.check().unwrap().start(Seeded(5))
+fn start(params: impl std::borrow::Borrow<JointParams>) -> JointLinUcb<Seeded> {
+    params.borrow().check().unwrap().start(Seeded(5))
 }
 
 fn arms() -> Arms {
@@ -36,17 +39,55 @@ fn what_is_requested_is_what_holds() {
     }
 }
 
+/// Noise of a given size is priced by the accountant, whatever is claimed for it, and the claim is shown beside the price.
 #[test]
-fn the_published_noise_is_fourteen_times_what_its_claim_needs() {
-    for (delta, exact, published) in [(0.1, 0.92091, 0.0678), (1e-6, 0.23670, 0.01645)] {
-        let params = JointParams::published(Problem::unit(5), 1.0, delta, 50_000_000);
-        let guarantee = params.check().unwrap().guarantee().unwrap();
-        let mu = guarantee.curve().mu().unwrap();
-        assert!((mu / published - 1.0).abs() < 2e-3, "{mu}");
-        assert!((exact / mu - exact / published).abs() < 0.05);
-        assert_eq!(guarantee.mode(), Mode::Paper);
-        assert!(guarantee.claimed().unwrap().holds());
+fn given_noise_has_the_guarantee_of_the_noise() {
+    let given = |sigma: f64, delta: f64| JointParams {
+        mechanism: Mechanism::Tree { levels: Some(12) },
+        schedule: Schedule::EveryRound,
+        split: Some(1.0),
+        calibration: Some(Calibration::Sigma(sigma)),
+        claim: Some(Claim::new(0.5, delta, "somebody")),
+        delta,
+        ..params()
+    };
+    let state = |params: &JointParams| params.check().unwrap().guarantee().unwrap();
+    // Twelve nodes of sensitivity 2 (split 1) and noise 100.
+    let guarantee = state(&given(100.0, 1e-6));
+    let mu = 2.0 * 12_f64.sqrt() / 100.0;
+    assert!((guarantee.curve().mu().unwrap() / mu - 1.0).abs() < 1e-6);
+    assert_eq!(guarantee.mode(), Mode::Paper);
+    assert!(guarantee.claimed().unwrap().holds());
+    let false_claim = state(&given(1.0, 1e-6));
+    assert!(!false_claim.claimed().unwrap().holds() && false_claim.epsilon() > 10.0);
+    // A delta that nobody may ask for is stated where it is claimed, and refused where it is asked for.
+    let generous = given(100.0, 0.5);
+    assert_eq!(state(&generous).delta(), 0.5);
+    for (field, bad) in [
+        ("delta", JointParams { claim: None, ..generous.clone() }),
+        ("delta", JointParams { calibration: None, ..generous.clone() }),
+        (
+            "claimed delta",
+            JointParams { claim: Some(Claim::new(1.0, 0.0, "x")), ..generous.clone() },
+        ),
+        ("claimed epsilon", JointParams { claim: Some(Claim::new(-1.0, 0.1, "x")), ..params() }),
+        ("split", JointParams { split: Some(-1.0), ..params() }),
+        ("sigma", given(f64::NAN, 1e-6)),
+        (
+            "calibration",
+            JointParams { horizon: None, mechanism: Mechanism::default(), ..given(1.0, 1e-6) },
+        ),
+    ] {
+        match bad.check() {
+            Err(Error::Invalid { field: named, .. }) => assert_eq!(named, field),
+            other => panic!("{field}: {:?}", other.map(drop)),
+        }
     }
+    // Several contributions and restarts are priced as with a budget.
+    let often = JointParams { contributions_per_person: 3, ..given(100.0, 1e-6) };
+    assert!(state(&often).curve().mu().unwrap() > 1.7 * mu);
+    let forgetful = JointParams { restart_every: Some(100), ..given(100.0, 1e-6) };
+    assert!((state(&forgetful).curve().mu().unwrap() / mu - 1.0).abs() < 1e-6);
 }
 
 #[test]
@@ -346,11 +387,11 @@ fn a_ticket_of_a_life_that_crashed_is_refused() {
 #[test]
 fn a_release_that_is_held_is_not_used_before_it_is_committed() {
     let every = JointParams { schedule: crate::release::Schedule::EveryRound, ..params() };
-    let (mut held, mut plain) = (start(every), start(every));
+    let (mut held, mut plain) = (start(&every), start(&every));
     held.hold_releases();
     let ticket = held.decide(&arms()).unwrap().ticket;
     assert!(held.observe(ticket, 1.0).unwrap().released && held.holds_release());
-    assert_eq!(*held.policy(), *start(every).policy());
+    assert_eq!(*held.policy(), *start(&every).policy());
     assert!(held.legacy().is_err());
     assert!(held.decide(&arms()).is_err() && held.observe(ticket, 1.0).is_err());
     // What is stored meanwhile is the state after the release.

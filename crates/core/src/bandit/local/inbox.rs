@@ -11,8 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::Report;
-use crate::{Error, Result};
+use crate::{Error, Result, randomize::Report};
 
 /// What became of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +29,7 @@ pub enum Absorbed {
 /// Names of counted reports, and the number of the next model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Inbox {
+pub(super) struct Inbox {
     late_models: u64,
     next: u64,
     /// Names of reports by the model they were made under.
@@ -38,35 +37,35 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    pub(crate) fn new(late_models: u64) -> Self {
+    pub(super) fn new(late_models: u64) -> Self {
         Inbox { late_models, ..Inbox::default() }
     }
 
     /// The oldest model whose reports are still taken.
-    pub(crate) fn oldest(&self) -> u64 {
+    pub(super) fn oldest(&self) -> u64 {
         self.next.saturating_sub(self.late_models.saturating_add(1))
     }
 
     /// Why a report is not to be counted, if it is not.
-    pub(crate) fn refusal(&self, report: &Report) -> Result<Option<Absorbed>> {
-        if report.model() >= self.next {
+    pub(super) fn refusal(&self, report: &Report) -> Result<Option<Absorbed>> {
+        if report.model >= self.next {
             let remedy = "no such model has been published yet";
-            return Err(Error::invalid("model", report.model(), remedy));
+            return Err(Error::invalid("model", report.model, remedy));
         }
-        if report.model() < self.oldest() {
+        if report.model < self.oldest() {
             return Ok(Some(Absorbed::TooLate));
         }
-        let known = self.seen.get(&report.model()).is_some_and(|ids| ids.contains(&report.id()));
+        let known = self.seen.get(&report.model).is_some_and(|ids| ids.contains(&report.id));
         Ok(known.then_some(Absorbed::Duplicate))
     }
 
     /// The report is counted.
-    pub(crate) fn remember(&mut self, report: &Report) {
-        self.seen.entry(report.model()).or_default().insert(report.id());
+    pub(super) fn remember(&mut self, report: &Report) {
+        self.seen.entry(report.model).or_default().insert(report.id);
     }
 
     /// The number of the model that is published now; names too old to matter are forgotten.
-    pub(crate) fn publish(&mut self) -> u64 {
+    pub(super) fn publish(&mut self) -> u64 {
         let sequence = self.next;
         self.next += 1;
         self.seen = self.seen.split_off(&self.oldest());
@@ -74,7 +73,7 @@ impl Inbox {
     }
 
     /// Names kept.
-    pub(crate) fn remembered(&self) -> usize {
+    pub(super) fn remembered(&self) -> usize {
         self.seen.values().map(BTreeSet::len).sum()
     }
 }

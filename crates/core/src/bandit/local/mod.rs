@@ -6,11 +6,9 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `params` | what both halves agree on, and how levels of epsilon are brought |
-//! | `promise` | what people may be promised |
-//! | `method`, `choice` | which randomiser, and the sentence that says why |
-//! | `messages` | [`Report`] and [`Model`]: versioned, plain, checked when read |
-//! | `person`, `spent` | the half on the device: its own generator, its own record of what it has sent at which level |
+//! | `params` | what both halves agree on |
+//! | `model` | what the server publishes |
+//! | `person` | how a person's half ([`Person`](crate::randomize::Person)) chooses by a model and reports under it |
 //! | `inbox` | every report is counted once |
 //! | `server`, `sums` | the half that sums reports and publishes models |
 //!
@@ -19,28 +17,17 @@
 //! becomes of the report: late, lost or read twice. The guarantee is per person, for the
 //! levels the person's reports were made at.
 
-mod choice;
 mod inbox;
-mod messages;
-mod method;
+mod model;
 mod params;
 mod person;
-mod promise;
 mod server;
-mod spent;
 mod sums;
 #[cfg(test)]
 mod tests;
 
 pub use inbox::Absorbed;
-pub(crate) use inbox::Inbox;
-pub use messages::{Guide, Model, Report};
-pub(crate) use messages::{VERSION, current};
-pub use method::Method;
-pub(crate) use method::Randomizer;
-pub use params::{Levels, LocalParams, LocalPlan};
-pub use person::Person;
-pub(crate) use promise::CONDITIONS;
+pub use model::{Guide, Model};
+pub use params::{LocalParams, LocalPlan};
 pub(crate) use server::Estimate;
 pub use server::Server;
-pub use spent::Spent;

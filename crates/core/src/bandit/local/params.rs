@@ -4,67 +4,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Method, Person, Randomizer, Server, Spent, choice, sums::ReportSums};
+use super::{Server, sums::ReportSums};
 use crate::{
     Error, Result,
-    bandit::{PublishedLocal, Rule, RulePlan},
-    error::{finite_vector, requested_delta, requested_epsilon},
-    hash,
-    linalg::triangle,
+    bandit::{Rule, RulePlan},
     noise::Noise,
-    privacy::Event,
-    randomize::{Bounds, Correlation, Precision},
+    privacy::{Claim, Event, Guarantee},
+    randomize::{
+        Bounds, CalibratedMethod, Correlation, Levels, Method, Person, Precision, ReportParams,
+        ReportPlan, Spent,
+    },
     release::Calibration,
 };
-
-/// Features of an arm, at most.
-const MOST_FEATURES: usize = 1 << 10;
-/// Levels of epsilon, at most.
-const MOST_LEVELS: usize = 1024;
-
-/// Which epsilon people bring.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Levels {
-    /// Each report names its level, and is weighted by its precision.
-    Public(Vec<f64>),
-    /// Nobody says which level is theirs; the server knows how common each is, and weights all reports alike. A level is not
-    /// a secret: the size and the grid of a report's noise still tell.
-    Hidden {
-        /// The levels.
-        epsilons: Vec<f64>,
-        /// How common each is; they add up to 1.
-        shares: Vec<f64>,
-    },
-}
-
-impl Levels {
-    /// The levels' epsilons.
-    pub fn epsilons(&self) -> &[f64] {
-        match self {
-            Levels::Public(epsilons) | Levels::Hidden { epsilons, .. } => epsilons,
-        }
-    }
-
-    /// Refuses no levels, levels of 0 or less, and shares that do not add up to 1.
-    pub fn check(&self) -> Result<()> {
-        let epsilons = self.epsilons();
-        if epsilons.is_empty() || epsilons.len() > MOST_LEVELS {
-            let remedy = format!("give 1 to {MOST_LEVELS} levels");
-            return Err(Error::invalid("levels", epsilons.len(), remedy));
-        }
-        epsilons.iter().try_for_each(|epsilon| requested_epsilon(*epsilon).map(drop))?;
-        if let Levels::Hidden { shares, .. } = self {
-            finite_vector("shares", shares, epsilons.len())?;
-            let total: f64 = shares.iter().sum();
-            if shares.iter().any(|share| *share < 0.0) || (total - 1.0).abs() > 1e-9 {
-                let remedy = "give shares of 0 or above that add up to 1";
-                return Err(Error::invalid("shares", format!("{shares:?}"), remedy));
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Parameters of the local protocol. Everything but bounds, epsilon and delta has a default that is right.
 ///
@@ -115,9 +66,9 @@ pub struct LocalParams {
     /// what they guarantee by themselves is stated all the same.
     #[serde(default)]
     pub calibration: Option<Calibration>,
-    /// Whose claim the guarantee is to be compared with: `paper` mode.
+    /// What the guarantee is to be compared with: `paper` mode.
     #[serde(default)]
-    pub published: Option<PublishedLocal>,
+    pub claim: Option<Claim>,
 }
 
 fn once() -> u64 {
@@ -141,84 +92,48 @@ impl LocalParams {
             rule: Rule::default(),
             late_models: window(),
             calibration: None,
-            published: None,
+            claim: None,
         }
     }
 
-    /// A publication's message, noise, regulariser and width.
-    pub fn published(bounds: Bounds, epsilon: f64, published: PublishedLocal) -> Result<Self> {
-        Ok(LocalParams {
-            method: Some(published.method()?),
-            rule: published.rule(epsilon)?,
-            calibration: Some(Calibration::Sigma(published.sigma(epsilon)?)),
-            published: Some(published),
-            ..LocalParams::new(bounds, epsilon, published.delta)
-        })
+    /// What of it a device needs to make a person's half.
+    pub fn reports(&self) -> ReportParams {
+        ReportParams {
+            bounds: self.bounds,
+            public_arms: self.public_arms,
+            levels: self.levels.clone(),
+            delta: self.delta,
+            contributions_per_person: self.contributions_per_person,
+            method: self.method.clone(),
+            calibration: self.calibration,
+            claim: self.claim.clone(),
+        }
     }
 
     /// Calibrates every level's randomiser, or says which parameter stands in the way.
     pub fn check(&self) -> Result<LocalPlan> {
-        self.bounds.check()?;
-        if self.bounds.dimension > MOST_FEATURES {
-            let remedy =
-                format!("a report has of the order of d^2 numbers: give 1 to {MOST_FEATURES}");
-            return Err(Error::invalid("dimension", self.bounds.dimension, remedy));
-        }
-        self.levels.check()?;
-        if !(0.0..1.0).contains(&self.delta) {
-            return Err(Error::invalid("delta", self.delta, "give a number from 0 to below 1"));
-        }
-        if self.delta > 0.0 && self.published.is_none() {
-            requested_delta(self.delta)?;
-        }
-        if self.contributions_per_person == 0 {
-            return Err(Error::invalid("contributions_per_person", 0, "give 1 or more"));
-        }
-        let (method, randomizers, reason) = match &self.method {
-            None => choice::best(self)?,
-            Some(method) => {
-                let reason = "chosen by the caller".to_string();
-                (method.clone(), choice::build(self, method)?, reason)
-            }
-        };
-        if method.shows_arms() && !self.public_arms {
-            let remedy = "this method sends the arm as it is: declare public_arms, or hide it";
-            return Err(Error::invalid("method", format!("{method:?}"), remedy));
-        }
-        let known = match &method {
-            Method::KnownGram { gram, reports } => {
-                if *reports == 0 {
-                    return Err(Error::invalid("reports", 0, "explore for one report or more"));
-                }
-                finite_vector("gram", gram, triangle(self.bounds.dimension))?;
+        let reports = self.reports().check()?;
+        let rule = self.rule(&reports)?;
+        let known = match reports.method() {
+            Method::KnownGram { gram, .. } => {
                 let square = self.bounds.feature_bound.powi(2);
                 Some(gram.iter().map(|entry| entry / square).collect())
             }
+            Method::AdditivePair if self.levels.epsilons().len() > 1 => {
+                let remedy = "its debiasing needs one level of epsilon: choose another method";
+                return Err(Error::invalid("method", "additive_pair", remedy));
+            }
             _ => None,
         };
-        let rule = self.rule(&method, &randomizers)?;
-        if matches!(method, Method::AdditivePair) && self.levels.epsilons().len() > 1 {
-            let remedy = "its debiasing needs one level of epsilon: choose another method";
-            return Err(Error::invalid("method", "additive_pair", remedy));
-        }
-        let protocol = fingerprint(self, &method);
-        let (weights, correlations) = weigh(&randomizers, &self.levels);
-        let inner = Arc::new(Agreement {
-            params: self.clone(),
-            method,
-            randomizers,
-            reason,
-            protocol,
-            weights,
-            correlations,
-            known,
-            rule,
-        });
+        let (weights, correlations) = weigh(reports.randomizers(), &self.levels);
+        let params = self.clone();
+        let inner = Arc::new(Agreement { params, reports, weights, correlations, known, rule });
         Ok(LocalPlan { inner })
     }
 
     /// The rule for sums of reports of this method.
-    fn rule(&self, method: &Method, randomizers: &[Randomizer]) -> Result<RulePlan> {
+    fn rule(&self, reports: &ReportPlan) -> Result<RulePlan> {
+        let method = reports.method();
         let rule = self.rule.plan(ReportSums::domain(self.bounds.dimension), None, None)?;
         let gaussian = matches!(method, Method::GramGaussian { .. });
         if matches!(self.rule, Rule::Certified { .. } | Rule::Regularized { .. }) && !gaussian {
@@ -228,7 +143,8 @@ impl LocalParams {
         if !method.shows_arms() {
             return Ok(rule);
         }
-        let best = randomizers.iter().map(|r| r.precision().vector).fold(f64::INFINITY, f64::min);
+        let vectors = reports.randomizers().iter().map(|randomizer| randomizer.precision().vector);
+        let best = vectors.fold(f64::INFINITY, f64::min);
         Ok(rule.with_reward_deviation((1.0 + best.powi(2)).sqrt()))
     }
 }
@@ -237,13 +153,13 @@ impl LocalParams {
 ///
 /// For public levels the weight is `1/(1 + s^2)`, the largest being 1: reports count by the inverse of their variance, that of the
 /// reward (at most 1) included.
-fn weigh(randomizers: &[Randomizer], levels: &Levels) -> (Vec<f64>, Vec<Correlation>) {
+fn weigh(randomizers: &[CalibratedMethod], levels: &Levels) -> (Vec<f64>, Vec<Correlation>) {
     match levels {
         Levels::Public(_) => {
-            let variance = |r: &Randomizer| 1.0 + r.precision().vector.powi(2);
+            let variance = |r: &CalibratedMethod| 1.0 + r.precision().vector.powi(2);
             let least = randomizers.iter().map(variance).fold(f64::INFINITY, f64::min);
             let weights = randomizers.iter().map(|r| least / variance(r)).collect();
-            (weights, randomizers.iter().map(Randomizer::correlation).collect())
+            (weights, randomizers.iter().map(CalibratedMethod::correlation).collect())
         }
         Levels::Hidden { shares, .. } => {
             let mean = |of: fn(Correlation) -> f64| {
@@ -253,13 +169,6 @@ fn weigh(randomizers: &[Randomizer], levels: &Levels) -> (Vec<f64>, Vec<Correlat
             (vec![1.0; randomizers.len()], vec![correlation; randomizers.len()])
         }
     }
-}
-
-/// A hash of what both halves must agree on, so that a foreign report is refused and not misread.
-fn fingerprint(params: &LocalParams, method: &Method) -> u64 {
-    let LocalParams { bounds, levels, delta, contributions_per_person, calibration, .. } = params;
-    let agreed = (bounds, levels, delta, contributions_per_person, calibration, method);
-    hash::of_params("local protocol 1", &agreed)
 }
 
 /// Checked parameters: what a person's device and the server are started from.
@@ -274,10 +183,7 @@ pub struct LocalPlan {
 #[derive(Debug, PartialEq)]
 pub(super) struct Agreement {
     pub(super) params: LocalParams,
-    pub(super) method: Method,
-    pub(super) randomizers: Vec<Randomizer>,
-    reason: String,
-    pub(super) protocol: u64,
+    pub(super) reports: ReportPlan,
     pub(super) weights: Vec<f64>,
     pub(super) correlations: Vec<Correlation>,
     /// The known Gram matrix of one report, for features divided by L.
@@ -292,19 +198,24 @@ impl LocalPlan {
         &self.inner.params
     }
 
+    /// What a device needs of it: it travels, and a person's half is made from it.
+    pub fn reports(&self) -> &ReportPlan {
+        &self.inner.reports
+    }
+
     /// The randomiser in use.
     pub fn method(&self) -> &Method {
-        &self.inner.method
+        self.reports().method()
     }
 
     /// Why this randomiser: one sentence.
     pub fn reason(&self) -> &str {
-        &self.inner.reason
+        self.reports().reason()
     }
 
     /// The half of a person who brings this level and has not reported yet.
     pub fn person<N: Noise>(&self, level: usize, noise: N) -> Result<Person<N>> {
-        self.person_after(level, &Spent::nothing(self), noise)
+        self.reports().person(level, noise)
     }
 
     /// The half of a person who has reported before, and now brings this level: `spent` is what their last half said.
@@ -314,7 +225,7 @@ impl LocalPlan {
         spent: &Spent,
         noise: N,
     ) -> Result<Person<N>> {
-        Person::new(self, self.level(level)?, spent.clone(), noise)
+        self.reports().person_after(level, spent, noise)
     }
 
     /// The server's half, before any report.
@@ -322,51 +233,23 @@ impl LocalPlan {
         Server::new(self.clone())
     }
 
-    pub(super) fn level(&self, level: usize) -> Result<usize> {
-        if level < self.inner.randomizers.len() {
-            return Ok(level);
-        }
-        let remedy = format!("there are {} levels, counted from 0", self.inner.randomizers.len());
-        Err(Error::invalid("level", level, remedy))
-    }
-
     /// What one report of this level tells the accountant.
     pub fn event(&self, level: usize) -> Result<Event> {
-        Ok(self.inner.randomizers[self.level(level)?].event())
-    }
-
-    /// What both halves and a shuffler between them agree on, in one number.
-    pub(crate) fn protocol(&self) -> u64 {
-        self.inner.protocol
-    }
-
-    /// What `reports` reports of one person tell if only sums of `people` reports are seen.
-    pub(crate) fn summed_event(&self, reports: u64, people: u64) -> Result<Event> {
-        Ok(self.inner.randomizers[0].summed()?.summed_event(reports, people))
-    }
-
-    /// A report of this level takes any one value with a chance of at most 2^-bits.
-    pub(crate) fn entropy_bits(&self, level: usize) -> Result<f64> {
-        Ok(self.inner.randomizers[self.level(level)?].entropy_bits())
-    }
-
-    /// How many values a report of this level has.
-    pub(crate) fn report_length(&self, level: usize) -> Result<usize> {
-        Ok(self.inner.randomizers[self.level(level)?].report_length())
-    }
-
-    /// The largest absolute number in an honest report of this level.
-    pub(crate) fn largest_entry(&self, level: usize) -> Result<f64> {
-        Ok(self.inner.randomizers[self.level(level)?].largest_entry())
-    }
-
-    /// The grid of reports that are summed.
-    pub(crate) fn summed_exponents(&self) -> Result<Vec<i32>> {
-        Ok(self.inner.randomizers[0].summed()?.exponents())
+        self.reports().event(level)
     }
 
     /// Deviation of one report of this level.
     pub fn precision(&self, level: usize) -> Result<Precision> {
-        Ok(self.inner.randomizers[self.level(level)?].precision())
+        self.reports().precision(level)
+    }
+
+    /// What a person who makes all their reports at this level may be promised: see [`ReportPlan::guarantee`].
+    pub fn guarantee(&self, level: usize) -> Result<Guarantee> {
+        self.reports().guarantee(level)
+    }
+
+    /// What anybody may be promised, whatever levels they mix: see [`ReportPlan::guarantee_of_anybody`].
+    pub fn guarantee_of_anybody(&self) -> Result<Guarantee> {
+        self.reports().guarantee_of_anybody()
     }
 }

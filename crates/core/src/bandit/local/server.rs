@@ -5,15 +5,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Absorbed, Guide, LocalParams, LocalPlan, Method, Model, Report, inbox::Inbox,
-    params::Agreement, params::Levels, sums::ReportSums,
+    Absorbed, Guide, LocalParams, LocalPlan, Model, inbox::Inbox, params::Agreement,
+    sums::ReportSums,
 };
 use crate::{
     Error, Result,
     bandit::Policy,
     error::finite_vector,
     linalg::triangle,
-    randomize::{Correlation, Precision},
+    randomize::{Correlation, Levels, Method, Precision, Report},
     wire,
 };
 
@@ -45,7 +45,7 @@ impl Server {
         self.expect_protocol(report.protocol)?;
         let refused = self.state.inbox.refusal(report)?;
         let estimate = self.estimate(report)?;
-        if let Method::KnownGram { reports, .. } = &self.plan.inner.method
+        if let Method::KnownGram { reports, .. } = self.plan.method()
             && self.state.reports >= *reports
         {
             // Arms are no longer drawn from the law whose Gram matrix is known.
@@ -60,7 +60,7 @@ impl Server {
     }
 
     pub(crate) fn expect_protocol(&self, protocol: u64) -> Result<()> {
-        if protocol == self.plan.inner.protocol {
+        if protocol == self.plan.reports().protocol() {
             return Ok(());
         }
         let remedy = "it was made for a protocol with other parameters: refuse its sender";
@@ -79,19 +79,20 @@ impl Server {
         values: &[f64],
     ) -> Result<Estimate> {
         let level = match (&self.plan.inner.params.levels, level) {
-            (Levels::Public(_), Some(level)) => self.plan.level(usize::from(level))?,
+            (Levels::Public(_), Some(level)) => self.plan.reports().level(usize::from(level))?,
             (Levels::Hidden { .. }, None) => 0,
             (_, level) => {
                 let remedy = "reports name their level if and only if levels are public";
                 return Err(Error::invalid("level", format!("{level:?}"), remedy));
             }
         };
-        let randomizer = &self.plan.inner.randomizers[level];
+        let randomizers = self.plan.reports().randomizers();
+        let randomizer = &randomizers[level];
         // A hidden level may be any.
         let largest = match self.plan.inner.params.levels {
             Levels::Public(_) => randomizer.largest_entry(),
             Levels::Hidden { .. } => {
-                let all = self.plan.inner.randomizers.iter().map(|r| r.largest_entry());
+                let all = randomizers.iter().map(|r| r.largest_entry());
                 all.fold(0.0, f64::max)
             }
         };
@@ -106,7 +107,7 @@ impl Server {
                 return Err(Error::invalid("features", format!("{features:?}"), remedy));
             }
         }
-        if features.is_some() != self.plan.inner.method.shows_arms() {
+        if features.is_some() != self.plan.method().shows_arms() {
             let remedy = "reports name the arm if and only if arms are public";
             return Err(Error::invalid("features", features.is_some(), remedy));
         }
@@ -121,10 +122,10 @@ impl Server {
     /// What one report of this level adds to the noise of the sums.
     fn noise(&self, level: usize) -> Precision {
         match &self.plan.inner.params.levels {
-            Levels::Public(_) => self.plan.inner.randomizers[level].precision(),
+            Levels::Public(_) => self.plan.reports().randomizers()[level].precision(),
             Levels::Hidden { shares, .. } => {
                 let mean = |of: fn(Precision) -> f64| {
-                    let parts = self.plan.inner.randomizers.iter().zip(shares);
+                    let parts = self.plan.reports().randomizers().iter().zip(shares);
                     parts.map(|(r, share)| share * of(r.precision()).powi(2)).sum::<f64>().sqrt()
                 };
                 Precision { matrix: mean(|p| p.matrix), vector: mean(|p| p.vector) }
@@ -153,11 +154,11 @@ impl Server {
     pub fn publish(&mut self) -> Result<Model> {
         let guide = self.guide()?;
         let sequence = self.state.inbox.publish();
-        Ok(Model::new(self.plan.inner.protocol, sequence, self.state.reports, guide))
+        Ok(Model::new(self.plan.reports().protocol(), sequence, self.state.reports, guide))
     }
 
     fn guide(&self) -> Result<Guide> {
-        if let Method::KnownGram { reports, .. } = &self.plan.inner.method
+        if let Method::KnownGram { reports, .. } = self.plan.method()
             && self.state.reports < *reports
         {
             return Ok(Guide::Uniform);

@@ -5,6 +5,8 @@ use crate::{
     bandit::Arms,
     linalg::triangle,
     noise::{Noise, SecureNoise},
+    privacy::Claim,
+    release::Calibration,
 };
 
 fn unit(d: usize, noise: &mut SecureNoise) -> Vec<f64> {
@@ -30,8 +32,8 @@ struct Run {
     along: f64,
 }
 
-fn run(params: OnlineUcbParams, rounds: u64, seed: u64) -> Run {
-    let d = params.randomizer.dimension;
+fn run(params: &OnlineUcbParams, rounds: u64, seed: u64) -> Run {
+    let d = params.randomizer.bounds.dimension;
     let mut noise = SecureNoise::seeded(seed);
     let truth = DVector::from_vec(unit(d, &mut noise));
     let server = params.check().unwrap();
@@ -53,13 +55,13 @@ fn run(params: OnlineUcbParams, rounds: u64, seed: u64) -> Run {
         let mean = x.dot(&truth);
         let y = if noise.uniform() < 0.5 + 0.5 * mean { 1.0 } else { -1.0 };
         let randomizer = run.server.randomizer().clone();
-        let report = randomizer.randomize(x.as_slice(), y, &mut noise).unwrap();
-        let noisy = DVector::from_column_slice(&report.features);
+        let report = randomizer.report(x.as_slice(), y, &mut noise).unwrap();
+        let noisy = DVector::from_column_slice(&report[..d]);
         let theta = DVector::from_column_slice(run.server.prediction());
         let (eta, e) = (&noisy - &x, &theta - &truth);
-        let z = report.reward - mean;
+        let z = report[d] - mean;
         let shrink = variance - params.ridge;
-        let g = &noisy * (2.0 * (noisy.dot(&theta) - report.reward)) - &theta * (2.0 * shrink);
+        let g = &noisy * (2.0 * (noisy.dot(&theta) - report[d])) - &theta * (2.0 * shrink);
         run.longest_gradient = run.longest_gradient.max(g.norm());
         run.q += noisy.dot(&e).powi(2);
         run.e += e.norm_squared();
@@ -96,15 +98,15 @@ fn run(params: OnlineUcbParams, rounds: u64, seed: u64) -> Run {
 }
 
 fn proved(d: usize, epsilon: f64, horizon: u64, ridge: f64) -> OnlineUcbParams {
-    let randomizer = FeatureRewardParams::new(d, epsilon, 1e-6);
-    OnlineUcbParams::theoretical(randomizer, horizon, 1.0 / d as f64, ridge).unwrap()
+    let randomizer = FeatureRewardParams::new(Bounds::unit(d), epsilon, 1e-6);
+    OnlineUcbParams::proved(randomizer, horizon, 1.0 / d as f64, ridge).unwrap()
 }
 
 #[test]
 fn the_theorem_is_an_identity_and_its_bounds_hold() {
     for (d, epsilon, ridge) in [(2, 10.0, 0.0), (3, 30.0, 0.1), (5, 3.0, 0.0)] {
         let params = proved(d, epsilon, 2000, ridge);
-        let run = run(params, 2000, 71);
+        let run = run(&params, 2000, 71);
         assert!((run.q - run.identity).abs() < 1e-8 * (1.0 + run.q), "{} {}", run.q, run.identity);
         assert!(run.excess <= 1e-8);
         let LearnerParams::Maler { gradient_bound, .. } = params.learner else { unreachable!() };
@@ -121,16 +123,20 @@ fn the_theorem_is_an_identity_and_its_bounds_hold() {
     }
 }
 
+fn descent(randomizer: FeatureRewardParams, horizon: u64, step: Step) -> OnlineUcbParams {
+    let learner = LearnerParams::GradientDescent { step };
+    OnlineUcbParams { learner, ..OnlineUcbParams::new(randomizer, horizon) }
+}
+
 #[test]
 fn the_negative_term_undoes_what_the_noise_does_to_the_estimate() {
-    let randomizer = FeatureRewardParams::new(3, 30.0, 1e-6);
-    let mut params = OnlineUcbParams::tuned_descent(randomizer, 4000);
-    params.learner = LearnerParams::GradientDescent { step: Step::InverseRoot(0.2) };
-    let along = |params: OnlineUcbParams| run(params, 4000, 72).along;
-    let debiased = along(params);
+    let randomizer = FeatureRewardParams::new(Bounds::unit(3), 30.0, 1e-6);
+    let params = descent(randomizer, 4000, Step::InverseRoot(0.2));
+    let along = |params: &OnlineUcbParams| run(params, 4000, 72).along;
+    let debiased = along(&params);
     // A ridge of sigma^2 takes the term away: theta shrinks to the share (1/3) / (1/3 + sigma^2).
     let variance = params.check().unwrap().randomizer().deviation().powi(2);
-    let shrunk = along(OnlineUcbParams { ridge: variance, ..params });
+    let shrunk = along(&OnlineUcbParams { ridge: variance, ..params });
     let share = 1.0 / (1.0 + 3.0 * variance);
     assert!(debiased > 0.8 && share < 0.6, "{debiased} {share}");
     assert!((shrunk - share).abs() < 0.1, "{shrunk} {share}");
@@ -138,11 +144,12 @@ fn the_negative_term_undoes_what_the_noise_does_to_the_estimate() {
 
 #[test]
 fn resumes_bit_for_bit_with_either_learner() {
-    let randomizer = FeatureRewardParams::new(3, 5.0, 1e-6);
-    for params in
-        [OnlineUcbParams::tuned(randomizer, 1500), OnlineUcbParams::tuned_descent(randomizer, 1500)]
-    {
-        let mut one = run(params, 1030, 73).server;
+    let randomizer = FeatureRewardParams::new(Bounds::unit(3), 5.0, 1e-6);
+    for params in [
+        OnlineUcbParams::new(randomizer.clone(), 1500),
+        descent(randomizer, 1500, Step::Constant(1e-3)),
+    ] {
+        let mut one = run(&params, 1030, 73).server;
         let mut two = OnlineUcb::load(&one.save()).unwrap();
         let mut noise = SecureNoise::seeded(74);
         let rows: Vec<Vec<f64>> = (0..20).map(|_| unit(3, &mut noise)).collect();
@@ -150,7 +157,7 @@ fn resumes_bit_for_bit_with_either_learner() {
         for _ in 0..100 {
             let choice = one.policy().choose(&arms, 0).unwrap();
             assert_eq!(two.policy().choose(&arms, 0).unwrap(), choice);
-            let report = one.randomizer().randomize(&rows[choice], 0.5, &mut noise).unwrap();
+            let report = one.randomizer().report(&rows[choice], 0.5, &mut noise).unwrap();
             one.absorb(&report).unwrap();
             two.absorb(&report).unwrap();
         }
@@ -169,44 +176,50 @@ fn resumes_bit_for_bit_with_either_learner() {
 
 #[test]
 fn bad_reports_and_parameters_are_named_and_change_nothing() {
-    let randomizer = FeatureRewardParams::new(2, 1.0, 1e-6);
-    let good = OnlineUcbParams::tuned(randomizer, 1);
+    let randomizer = FeatureRewardParams::new(Bounds::unit(2), 1.0, 1e-6);
+    let good = OnlineUcbParams::new(randomizer.clone(), 1);
     let mut server = good.check().unwrap();
     let before = server.save();
-    let report =
-        |features: &[f64], reward| FeatureRewardReport { features: features.to_vec(), reward };
+    let largest = server.randomizer().largest_entry();
     for bad in [
-        report(&[1.0], 0.0),
-        report(&[f64::NAN, 0.0], 0.0),
-        report(&[0.0, 0.0], f64::INFINITY),
-        report(&[1e41, 0.0], 0.0),
+        &[1.0, 0.0][..],
+        &[f64::NAN, 0.0, 0.0],
+        &[0.0, 0.0, f64::INFINITY],
+        // A forged report that no device makes would outweigh everybody else's.
+        &[1.001 * largest, 0.0, 0.0],
+        &[0.0, 0.0, -1.001 * largest],
     ] {
-        assert!(server.absorb(&bad).unwrap_err().to_string().starts_with("report"));
+        assert!(server.absorb(bad).unwrap_err().to_string().starts_with("report"));
     }
     assert_eq!(server.save(), before);
-    server.absorb(&report(&[0.5, 0.5], 0.5)).unwrap();
+    server.absorb(&[0.5; 3]).unwrap();
     let past = Err(Error::HorizonExceeded { round: 2, horizon: 1 });
-    assert_eq!(server.absorb(&report(&[0.5, 0.5], 0.5)), past);
+    assert_eq!(server.absorb(&[0.5; 3]), past);
     let weak = LearnerParams::Maler { gradient_bound: 1.0, exp_concave: true };
-    let literal = OnlineUcbParams::literal(randomizer, 1000, 0.1).unwrap();
+    let proved = OnlineUcbParams::proved(randomizer.clone(), 1000, 0.1, 0.2).unwrap();
     for (params, field) in [
-        (OnlineUcbParams { horizon: 0, ..good }, "horizon is 0"),
-        (OnlineUcbParams { radius: -1.0, ..good }, "radius is -1"),
-        (OnlineUcbParams { ridge: f64::NAN, ..good }, "ridge is NaN"),
-        (OnlineUcbParams { width: Width::Constant(-1.0), ..good }, "width is -1"),
-        (OnlineUcbParams { learner: weak, ..literal }, "gradient_bound is 1"),
-        (OnlineUcbParams { radius: 0.5, ..literal }, "parameter_bound is 1"),
+        (OnlineUcbParams { horizon: 0, ..good.clone() }, "horizon is 0"),
+        (OnlineUcbParams { radius: -1.0, ..good.clone() }, "radius is -1"),
+        (OnlineUcbParams { ridge: f64::NAN, ..good.clone() }, "ridge is NaN"),
+        (OnlineUcbParams { width: Width::Constant(-1.0), ..good.clone() }, "width is -1"),
+        (OnlineUcbParams { learner: weak, ..proved.clone() }, "gradient_bound is 1"),
+        (OnlineUcbParams { radius: 0.5, ..proved.clone() }, "parameter_bound is 1"),
     ] {
         let message = params.check().unwrap_err().to_string();
         assert!(message.starts_with(field), "{message}");
     }
-    assert!(OnlineUcbParams::literal(randomizer, 1000, -1.0).is_err());
+    assert!(OnlineUcbParams::proved(randomizer, 1000, -1.0, 0.2).is_err());
 }
 
 #[test]
-fn the_promise_is_the_randomisers_and_the_papers_claim_stands_beside_it() {
-    let published = FeatureRewardParams::new(5, 10.0, 0.1).with_unit_rewards().published();
-    let guarantee = OnlineUcbParams::tuned(published, 20_000).check().unwrap().guarantee().unwrap();
+fn the_promise_is_the_randomisers_and_a_claim_stands_beside_it() {
+    let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
+    let given = FeatureRewardParams {
+        calibration: Some(Calibration::Sigma(0.2 * (2.0 * 12.5_f64.ln()).sqrt())),
+        claim: Some(Claim::new(10.0, 0.1, "somebody")),
+        ..FeatureRewardParams::new(bounds, 10.0, 0.1)
+    };
+    let guarantee = OnlineUcbParams::new(given, 20_000).check().unwrap().guarantee().unwrap();
     let claim = guarantee.claimed().unwrap();
     assert!(!claim.holds() && (claim.true_delta - 0.6076).abs() < 1e-4);
     assert_eq!(guarantee.model(), crate::privacy::TrustModel::Local);

@@ -126,9 +126,9 @@ impl Set {
     fn bonus(&self, values: &[f64], bounds: &NoiseBounds, lambda: f64) -> (f64, f64) {
         let extra = (bounds.matrix + self.base - lambda).max(0.0);
         let kappa = 1.0 + extra / (values[0] + lambda);
-        let ln_determinant: f64 = values.iter().map(|g| (g + lambda + extra).ln()).sum();
-        let log_terms = 2.0 * (2.0 / self.failure_probability).ln() + ln_determinant
-            - values.len() as f64 * self.base.ln();
+        let ln_determinant: f64 = values.iter().map(|g| libm::log(g + lambda + extra)).sum();
+        let log_terms = 2.0 * libm::log(2.0 / self.failure_probability) + ln_determinant
+            - values.len() as f64 * libm::log(self.base);
         let width = self.reward_noise * (kappa * log_terms.max(0.0)).sqrt();
         (width, bounds.vector + lambda * self.parameter_bound)
     }
@@ -141,7 +141,7 @@ impl Set {
         // The diagonal has sqrt 2 times the deviation off it; with d = 1 there is nothing off it.
         let s_g = release.deviations()[0] / std::f64::consts::SQRT_2;
         let s_u = release.deviations()[matrix];
-        let log = -p.ln();
+        let log = -libm::log(p);
         let mean = (s_g * s_g * s * s * (d + 1.0) + s_u * s_u * d).sqrt();
         NoiseBounds {
             matrix: s_g * (2.0 * d.sqrt() + 2.0 * log.sqrt()),

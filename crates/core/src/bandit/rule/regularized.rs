@@ -78,8 +78,8 @@ impl RulePlan {
         else {
             return Ok(self.cold_policy());
         };
-        let log_terms = 2.0 * (2.0 / self.failure_probability).ln() + factor.ln_determinant()
-            - self.dimension as f64 * minimum.ln();
+        let log_terms = 2.0 * libm::log(2.0 / self.failure_probability) + factor.ln_determinant()
+            - self.dimension as f64 * libm::log(minimum);
         let (norm, reward) = (self.feature_bound, self.reward_bound);
         let beta = reward * reward_noise * log_terms.max(0.0).sqrt()
             + parameter_bound * (reward / norm) * maximum.sqrt()

@@ -17,14 +17,13 @@ use super::{
 };
 use crate::{
     Error, Result,
-    bandit::{
-        LocalParams, LocalPlan, Method, Person, PublishedLocal, PublishedMechanism, Rule, Spent,
-        local::CONDITIONS,
-    },
-    error::{probability, requested_delta, requested_epsilon},
+    bandit::{LocalParams, LocalPlan, Rule},
+    error::requested_epsilon,
     noise::Noise,
-    privacy::{Accountant, Event, Guarantee, TrustModel, Unit, gaussian, grid},
-    randomize::{Bounds, GramGaussian},
+    privacy::{Accountant, Claim, Event, Guarantee, TrustModel, Unit, check_delta, gaussian, grid},
+    randomize::{
+        Bounds, CONDITIONS, CalibratedMethod, GramGaussian, Levels, Method, Person, Spent,
+    },
     release::Calibration,
 };
 
@@ -61,9 +60,15 @@ pub struct ShuffleParams {
     pub aggregation: Aggregation,
     /// How noisy sums become a policy.
     pub rule: Rule,
-    /// A publication's constants: `paper` mode.
+    /// The randomiser; by default Gaussian noise on x x^T and x z for sums, and the best pure one for permuted reports.
     #[serde(default)]
-    pub published: Option<PublishedLocal>,
+    pub method: Option<Method>,
+    /// Noise of one report in place of what the budget needs, for sums; the guarantee is that of the noise.
+    #[serde(default)]
+    pub calibration: Option<Calibration>,
+    /// What the guarantee is to be compared with: `paper` mode.
+    #[serde(default)]
+    pub claim: Option<Claim>,
 }
 
 impl ShuffleParams {
@@ -84,37 +89,16 @@ impl ShuffleParams {
             contributions_per_person: 1,
             aggregation,
             rule: Rule::default(),
-            published: None,
+            method: None,
+            calibration: None,
+            claim: None,
         }
-    }
-
-    /// The constants of a publication, priced by the batch-sum view: only each batch's sum is seen.
-    pub fn published(bounds: Bounds, epsilon: f64, published: PublishedLocal) -> Result<Self> {
-        use PublishedMechanism::{PublicAmplified, PublicVectorSum};
-        if !matches!(published.mechanism, PublicAmplified | PublicVectorSum) {
-            let remedy = "it has no shuffler: use the local protocol";
-            return Err(Error::invalid("published", format!("{:?}", published.mechanism), remedy));
-        }
-        Ok(ShuffleParams {
-            rule: published.rule(epsilon)?,
-            published: Some(published),
-            ..ShuffleParams::new(
-                bounds,
-                epsilon,
-                published.delta,
-                published.batch,
-                Aggregation::Sum,
-            )
-        })
     }
 
     /// Calibrates, or says which parameter stands in the way.
     pub fn check(&self) -> Result<ShufflePlan> {
         requested_epsilon(self.epsilon)?;
-        match self.published {
-            Some(_) => probability("delta", self.delta)?,
-            None => requested_delta(self.delta)?,
-        };
+        check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?;
         if !(1..=1 << 24).contains(&self.batch) {
             return Err(Error::invalid("batch", self.batch, "give 1 to 16777216"));
         }
@@ -131,37 +115,39 @@ impl ShuffleParams {
                 remedy,
             ));
         }
-        if let Some(published) = &self.published
-            && (self.aggregation != Aggregation::Sum || published.batch != self.batch)
-        {
-            let remedy = format!("the constants are for sums of batches of {}", published.batch);
-            return Err(Error::invalid("batch", self.batch, remedy));
-        }
         let base = LocalParams {
             rule: self.rule,
+            method: self.method.clone(),
             contributions_per_person: self.contributions_per_person,
             ..LocalParams::new(self.bounds, self.epsilon, self.delta)
         };
-        let local = match (self.published, self.aggregation) {
-            (Some(published), _) => LocalParams {
-                method: Some(published.method()?),
-                calibration: Some(Calibration::Sigma(published.sigma(self.epsilon)?)),
-                ..base
-            },
-            (None, Aggregation::Sum) => self.summed(&base, honest)?,
+        let local = match (self.calibration, self.aggregation) {
+            (Some(calibration), Aggregation::Sum) => {
+                LocalParams { calibration: Some(calibration), ..summable(base) }
+            }
+            // Amplification is proved for pure reports.
+            (Some(calibration), Aggregation::Permute) => {
+                let remedy = "the noise of permuted reports follows from the budget: leave it out, or let the shuffler sum";
+                let value = format!("{calibration:?}");
+                return Err(Error::invalid("calibration", value, remedy));
+            }
+            (None, Aggregation::Sum) => self.summed(&summable(base), honest)?,
             (None, Aggregation::Permute) => {
                 let weakest = vec![self.weakest_local(honest)?];
-                LocalParams { levels: crate::bandit::Levels::Public(weakest), delta: 0.0, ..base }
+                LocalParams { levels: Levels::Public(weakest), delta: 0.0, ..base }
             }
         };
-        Ok(ShufflePlan { params: self.clone(), honest, local: local.check()? })
+        let plan = ShufflePlan { params: self.clone(), honest, local: local.check()? };
+        if self.aggregation == Aggregation::Sum {
+            plan.randomizer().summed()?;
+        }
+        Ok(plan)
     }
 
     /// Gaussian reports whose sums meet the budget, what the grid costs included.
     fn summed(&self, base: &LocalParams, honest: u64) -> Result<LocalParams> {
         let share = (honest as f64).sqrt() / self.contributions_per_person.max(1) as f64;
         let with = |mu: f64| LocalParams {
-            method: Some(Method::GramGaussian { split: GramGaussian::DEFAULT_SPLIT }),
             calibration: Some(Calibration::Mu(mu * share)),
             ..base.clone()
         };
@@ -199,6 +185,12 @@ impl ShuffleParams {
     }
 }
 
+/// The same with a randomiser whose reports may be summed, if none is given.
+fn summable(params: LocalParams) -> LocalParams {
+    let default = || Method::GramGaussian { split: GramGaussian::DEFAULT_SPLIT };
+    LocalParams { method: Some(params.method.unwrap_or_else(default)), ..params }
+}
+
 /// Checked parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShufflePlan {
@@ -211,6 +203,11 @@ impl ShufflePlan {
     /// What people and server agree on.
     pub fn local(&self) -> &LocalPlan {
         &self.local
+    }
+
+    /// What everybody's device does: there is one level.
+    fn randomizer(&self) -> &CalibratedMethod {
+        &self.local.reports().randomizers()[0]
     }
 
     /// A person's half: the same as without a shuffler, with weaker noise.
@@ -227,13 +224,14 @@ impl ShufflePlan {
     pub fn shuffler<N: Noise>(&self, noise: N) -> Result<Shuffler<N>> {
         let handing = match self.params.aggregation {
             Aggregation::Permute => Handing::Permute {
-                values: self.local.report_length(0)?,
-                largest: self.local.largest_entry(0)?,
+                values: self.randomizer().report_length(),
+                largest: self.randomizer().largest_entry(),
             },
-            Aggregation::Sum => Handing::Sum { exponents: self.local.summed_exponents()? },
+            Aggregation::Sum => Handing::Sum { exponents: self.randomizer().summed()?.exponents() },
         };
-        let bits = self.local.entropy_bits(0)?;
-        Ok(Shuffler::new(self.local.protocol(), self.params.batch, handing, bits, noise))
+        let protocol = self.local.reports().protocol();
+        let bits = self.randomizer().entropy_bits();
+        Ok(Shuffler::new(protocol, self.params.batch, handing, bits, noise))
     }
 
     /// The server's half.
@@ -245,7 +243,8 @@ impl ShufflePlan {
     pub fn event(&self) -> Result<Event> {
         match (self.params.aggregation, self.local.event(0)?) {
             (Aggregation::Sum, _) => {
-                self.local.summed_event(self.params.contributions_per_person, self.honest)
+                let times = self.params.contributions_per_person;
+                Ok(self.randomizer().summed()?.summed_event(times, self.honest))
             }
             (Aggregation::Permute, event) => {
                 let epsilon = Accountant::price(&event)?.epsilon(1e-300)?;
@@ -256,11 +255,11 @@ impl ShufflePlan {
 
     /// What a person may be promised, if the shuffler can be trusted.
     pub fn guarantee(&self) -> Result<Guarantee> {
-        let ShuffleParams { delta, epsilon, batch, contributions_per_person, .. } = self.params;
+        let ShuffleParams { delta, batch, contributions_per_person, .. } = self.params;
         let guarantee = Guarantee::of(&self.event()?, TrustModel::Shuffle, delta)?
             .with_unit(Unit::Person { at_most: contributions_per_person });
         let guarantee = CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c));
-        let again = match by_contents(self.local.entropy_bits(0)?) {
+        let again = match by_contents(self.randomizer().entropy_bits()) {
             true => format!(
                 "no report reaches the shuffler again after {MEMORY} others (before that it drops what has the contents of another, whatever its name)"
             ),
@@ -276,12 +275,7 @@ impl ShufflePlan {
             ))
             .with_condition(again)
             .with_condition("reports reach the shuffler unread and unchanged: against whoever reads one on its way its local guarantee holds");
-        match &self.params.published {
-            None => Ok(guarantee),
-            Some(published) => {
-                guarantee.with_claim(epsilon, published.delta, published.mechanism.source())
-            }
-        }
+        guarantee.beside(self.params.claim.as_ref())
     }
 
     /// What a person may be promised if the shuffler shows everything.

@@ -4,7 +4,7 @@
 //! be averaged less. The network may deliver a report twice, and a device that sends again may have drawn a new name for it.
 //!
 //! **By contents.** A report is recognised by what the randomiser made. Two people's honest reports are equal with a chance of at most
-//! 2^-bits ([`LocalPlan::entropy_bits`](crate::bandit::LocalPlan)), so with 2^-64 at most an honest report is dropped for one of the last
+//! 2^-bits (`CalibratedMethod::entropy_bits`), so with 2^-64 at most an honest report is dropped for one of the last
 //! [`MEMORY`] others, if bits are [`ENOUGH_BITS`] or more.
 //!
 //! **By contents and name.** Reports of few values (PrivUnit in two or three dimensions, or at a large epsilon) are often equal. To drop one of them
@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{bandit::Report, noise::Noise};
+use crate::{noise::Noise, randomize::Report};
 
 /// How many reports are remembered.
 pub(super) const MEMORY: usize = 1 << 20;
@@ -73,7 +73,7 @@ impl Repeats {
 
     /// The polynomial whose coefficients are 1 and the words of the report, from the highest power down.
     fn polynomial(&self, report: &Report, point: u64) -> u64 {
-        let name = if self.by_name { report.id().to_vec() } else { Vec::new() };
+        let name = if self.by_name { report.id.to_vec() } else { Vec::new() };
         // A zero has two signs and one meaning.
         let values = report.values().iter().map(|value| (value + 0.0).to_bits());
         let words = values.chain(name).flat_map(|word| [word >> 32, word & 0xffff_ffff]);

@@ -17,13 +17,10 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::repeats::Repeats;
 use crate::{
     Error, Result,
-    bandit::{
-        Report,
-        local::{VERSION, current},
-    },
     noise::Noise,
+    randomize::Report,
     release::power_of_two,
-    wire::{self, hex},
+    wire::{self, MESSAGE_VERSION, current_message, hex},
 };
 
 const KIND: &str = "shuffler 1";
@@ -54,7 +51,7 @@ pub struct Shuffled {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
-    #[serde(deserialize_with = "current")]
+    #[serde(deserialize_with = "current_message")]
     pub(super) version: u16,
     #[serde(with = "hex")]
     pub(super) protocol: u64,
@@ -171,14 +168,14 @@ impl<N: Noise> Shuffler<N> {
         }
     }
 
-    /// Takes a report, once, and gives a batch whenever one is full. An error changes nothing.
-    pub fn take(&mut self, report: &Report) -> Result<Option<Batch>> {
+    /// Takes a report in, once, and gives a batch whenever one is full. An error changes nothing.
+    pub fn absorb(&mut self, report: &Report) -> Result<Option<Batch>> {
         let state = &mut self.state;
-        if report.protocol() != state.protocol {
+        if report.protocol != state.protocol {
             let remedy = "it was made for a protocol with other parameters: refuse its sender";
-            return Err(Error::invalid("protocol", format!("{:x}", report.protocol()), remedy));
+            return Err(Error::invalid("protocol", format!("{:x}", report.protocol), remedy));
         }
-        state.handing.check(report.level(), report.features(), report.values())?;
+        state.handing.check(report.level, report.features.as_deref(), &report.values)?;
         if state.waiting.len() + 1 >= state.batch {
             state.noise.rekey()?;
         }
@@ -186,9 +183,9 @@ impl<N: Noise> Shuffler<N> {
             return Ok(None);
         }
         state.waiting.push(Shuffled {
-            level: report.level(),
-            features: report.features().map(<[f64]>::to_vec),
-            values: report.values().to_vec(),
+            level: report.level,
+            features: report.features.clone(),
+            values: report.values.clone(),
         });
         if state.waiting.len() < state.batch {
             return Ok(None);
@@ -224,7 +221,7 @@ impl<N: Noise> State<N> {
                 contents = vec![Shuffled { level: None, features: None, values }];
             }
         }
-        Batch { version: VERSION, protocol: self.protocol, number, people, contents }
+        Batch { version: MESSAGE_VERSION, protocol: self.protocol, number, people, contents }
     }
 }
 

@@ -1,12 +1,14 @@
 //! The shuffler and the protocol around it.
 
 use super::{shuffler::permute, *};
+
+mod repeats;
 use crate::{
-    bandit::{Absorbed, Arms, PublishedLocal, PublishedMechanism, Report},
+    bandit::{Absorbed, Arms},
     noise::{Noise, check::chi_square_alarm},
-    privacy::TrustModel,
-    randomize::Bounds,
-    release::testing::Seeded,
+    privacy::{Claim, TrustModel},
+    randomize::{Bounds, Method, Report},
+    release::{Calibration, testing::Seeded},
 };
 
 fn bounds() -> Bounds {
@@ -54,7 +56,7 @@ fn a_reports_slot_does_not_survive_the_shuffle() {
         let mut batch = None;
         for report in &reports {
             assert!(batch.is_none());
-            batch = shuffler.take(report).unwrap();
+            batch = shuffler.absorb(report).unwrap();
         }
         let batch = batch.unwrap();
         for (slot, left) in slots.iter_mut().zip(batch.contents()) {
@@ -81,12 +83,12 @@ fn names_stay_behind_and_no_small_batch_leaves() {
     let mut noise = Seeded(4);
     let reports = reports(&plan, 3, &mut noise);
     let mut shuffler = plan.shuffler(Seeded(5)).unwrap();
-    assert!(shuffler.take(&reports[0]).unwrap().is_none());
+    assert!(shuffler.absorb(&reports[0]).unwrap().is_none());
     // A repeated report does not fill the batch.
-    assert!(shuffler.take(&reports[0]).unwrap().is_none());
-    assert!(shuffler.take(&reports[1]).unwrap().is_none());
+    assert!(shuffler.absorb(&reports[0]).unwrap().is_none());
+    assert!(shuffler.absorb(&reports[1]).unwrap().is_none());
     assert_eq!(shuffler.waiting(), 2);
-    let batch = shuffler.take(&reports[2]).unwrap().unwrap();
+    let batch = shuffler.absorb(&reports[2]).unwrap().unwrap();
     assert_eq!((batch.people(), shuffler.waiting()), (3, 0));
     let text = serde_json::to_string(&batch).unwrap();
     for report in &reports {
@@ -95,7 +97,7 @@ fn names_stay_behind_and_no_small_batch_leaves() {
         assert!(!text.contains(&name));
     }
     assert!(!text.contains("model") && !text.contains("\"id\""));
-    assert!(shuffler.take(&reports[1]).unwrap().is_none());
+    assert!(shuffler.absorb(&reports[1]).unwrap().is_none());
     assert_eq!(shuffler.waiting(), 0);
 }
 
@@ -107,7 +109,7 @@ fn a_sum_is_the_sum_and_every_batch_counts_once() {
     let mut shuffler = plan.shuffler(Seeded(7)).unwrap();
     let mut batches = Vec::new();
     for report in &reports {
-        batches.extend(shuffler.take(report).unwrap());
+        batches.extend(shuffler.absorb(report).unwrap());
     }
     assert_eq!(batches.len(), 2);
     let total: f64 = reports[..5].iter().map(|r| r.values()[0]).sum();
@@ -157,7 +159,7 @@ fn a_sum_refuses_nobody_whatever_the_noise_and_the_data() {
             let mut shuffler = plan.shuffler(Seeded(32)).unwrap();
             let taken = (0..200).filter(|seed| {
                 let mut person = plan.person(Seeded(*seed)).unwrap();
-                shuffler.take(&person.report(&model, &x, 1.0).unwrap()).is_ok()
+                shuffler.absorb(&person.report(&model, &x, 1.0).unwrap()).is_ok()
             });
             assert_eq!(taken.count(), 200, "epsilon {epsilon}, batch {batch}, x {x:?}");
         }
@@ -174,17 +176,17 @@ fn one_dishonest_report_does_not_round_the_others_away() {
         serde_json::from_value::<Report>(json).unwrap()
     };
     let mut shuffler = plan.shuffler(Seeded(21)).unwrap();
-    shuffler.take(&reports[0]).unwrap();
+    shuffler.absorb(&reports[0]).unwrap();
     // Beyond what a device makes, between two grid units, and of another length.
     for value in [1e300, 2f64.powi(60), 1e-300] {
-        assert!(shuffler.take(&forged(value)).is_err(), "{value}");
+        assert!(shuffler.absorb(&forged(value)).is_err(), "{value}");
     }
     assert_eq!(shuffler.waiting(), 1);
-    shuffler.take(&reports[1]).unwrap();
+    shuffler.absorb(&reports[1]).unwrap();
     // As large as is taken: the honest part of the sum is still exact.
-    let exponent = plan.local().summed_exponents().unwrap()[0];
+    let exponent = plan.local().reports().randomizers()[0].summed().unwrap().exponents()[0];
     let large = 2f64.powi(52 - exponent);
-    let batch = shuffler.take(&forged(large)).unwrap().unwrap();
+    let batch = shuffler.absorb(&forged(large)).unwrap().unwrap();
     let unit = 2f64.powi(exponent);
     let honest = reports[..2].iter().map(|r| (r.values()[0] * unit) as i128).sum::<i128>();
     let expected = (honest + (1 << 52)) as f64 / unit;
@@ -245,45 +247,9 @@ fn a_log_line_shows_no_reports() {
     let plan = plan(3, Aggregation::Permute);
     let mut shuffler = plan.shuffler(Seeded(22)).unwrap();
     let reports = reports(&plan, 1, &mut Seeded(23));
-    shuffler.take(&reports[0]).unwrap();
+    shuffler.absorb(&reports[0]).unwrap();
     let text = format!("{shuffler:?}");
     assert!(text.contains("waiting: 1") && !text.contains(&reports[0].values()[0].to_string()));
-}
-
-#[test]
-fn a_restored_shuffler_keeps_who_waits_and_whom_it_has_seen() {
-    let plan = plan(3, Aggregation::Permute);
-    let reports = reports(&plan, 4, &mut Seeded(10));
-    let mut shuffler = plan.shuffler(Seeded(11)).unwrap();
-    shuffler.take(&reports[0]).unwrap();
-    shuffler.take(&reports[1]).unwrap();
-    let bytes = shuffler.save();
-    let mut restored = Shuffler::<Seeded>::load(&bytes, shuffler.batches()).unwrap();
-    assert_eq!(restored.waiting(), 2);
-    assert!(restored.take(&reports[1]).unwrap().is_none());
-    assert_eq!(restored.take(&reports[2]).unwrap().unwrap().people(), 3);
-    // A batch has left since: its reports must not leave again.
-    assert!(Shuffler::<Seeded>::load(&bytes, restored.batches()).is_err());
-    assert!(Shuffler::<crate::noise::SecureNoise>::load(&bytes, 0).is_err());
-    assert!(Shuffler::<Seeded>::load(&bytes[1..], 0).is_err());
-}
-
-/// Two shufflers in the same state, one of them restored or cloned, permute the same reports differently.
-#[test]
-fn no_two_copies_of_a_shuffler_permute_alike() {
-    use crate::noise::SecureNoise;
-    let plan = plan(40, Aggregation::Permute);
-    let reports = reports(&plan, 40, &mut Seeded(24));
-    let fresh = plan.shuffler(SecureNoise::from_system().unwrap()).unwrap();
-    let bytes = fresh.save();
-    let batch = |mut shuffler: Shuffler<SecureNoise>| {
-        reports.iter().find_map(|report| shuffler.take(report).unwrap()).unwrap()
-    };
-    let restored = || Shuffler::<SecureNoise>::load(&bytes, 0).unwrap();
-    // By chance once in 40! times.
-    assert_ne!(batch(restored()).contents, batch(restored()).contents);
-    let cloned = || plan.shuffler(SecureNoise::seeded(1)).unwrap();
-    assert_ne!(batch(cloned()).contents, batch(cloned()).contents);
 }
 
 #[test]
@@ -304,68 +270,6 @@ fn a_person_goes_on_counting_where_they_stopped() {
     // What was spent under another plan says nothing here.
     let other = ShuffleParams { epsilon: 2.0, ..params }.check().unwrap();
     assert!(other.person_after(person.spent(), Seeded(4)).is_err());
-}
-
-#[test]
-fn a_report_under_another_name_does_not_leave_a_second_time() {
-    for aggregation in [Aggregation::Sum, Aggregation::Permute] {
-        let plan = plan(2, aggregation);
-        let reports = reports(&plan, 4, &mut Seeded(30));
-        let edited = |change: &dyn Fn(&mut serde_json::Value)| {
-            let mut json = serde_json::to_value(&reports[0]).unwrap();
-            change(&mut json);
-            serde_json::from_value::<Report>(json).unwrap()
-        };
-        let mut shuffler = plan.shuffler(Seeded(31)).unwrap();
-        shuffler.take(&reports[0]).unwrap();
-        assert!(shuffler.take(&reports[1]).unwrap().is_some());
-        let renamed = edited(&|json| json["id"] = "00000000000000050000000000000006".into());
-        let other_model = edited(&|json| json["model"] = 9.into());
-        for copy in [&renamed, &other_model] {
-            assert!(shuffler.take(copy).unwrap().is_none());
-            assert_eq!(shuffler.waiting(), 0, "{aggregation:?}");
-        }
-        // The memory is kept with the state.
-        let bytes = shuffler.save();
-        let mut restored = Shuffler::<Seeded>::load(&bytes, shuffler.batches()).unwrap();
-        assert!(restored.take(&renamed).unwrap().is_none());
-        assert_eq!(restored.waiting(), 0);
-        // Fields that no device of this protocol writes do not make a report another one: it is refused.
-        for odd in [
-            edited(&|json| json["level"] = serde_json::Value::Null),
-            edited(&|json| json["level"] = 3.into()),
-            edited(&|json| json["features"] = serde_json::json!([0.1, 0.2])),
-        ] {
-            assert!(shuffler.take(&odd).is_err());
-        }
-        // Other people's reports are taken.
-        shuffler.take(&reports[2]).unwrap();
-        assert!(shuffler.take(&reports[3]).unwrap().is_some());
-        let conditions = plan.guarantee().unwrap().conditions().join("; ");
-        assert!(conditions.contains("whatever its name"), "{conditions}");
-    }
-}
-
-#[test]
-fn equal_reports_of_two_people_are_both_taken_where_reports_have_few_values() {
-    // On a circle, at an epsilon at which the report is the truth to the last bit but one time in 10^12.
-    let bounds = Bounds { unit_arms: true, ..Bounds::unit(1) };
-    let params = ShuffleParams::new(bounds, 200.0, 1e-3, 2, Aggregation::Permute);
-    let plan = params.check().unwrap();
-    let model = plan.server().publish().unwrap();
-    let report = |seed| {
-        let mut person = plan.person(Seeded(seed)).unwrap();
-        person.report(&model, &[1.0], 1.0).unwrap()
-    };
-    let (one, two) = (report(40), report(41));
-    assert_eq!(one.values(), two.values(), "this test needs equal reports");
-    let mut shuffler = plan.shuffler(Seeded(42)).unwrap();
-    shuffler.take(&one).unwrap();
-    shuffler.take(&one).unwrap();
-    assert_eq!(shuffler.waiting(), 1, "the same report again");
-    assert!(shuffler.take(&two).unwrap().is_some(), "another person's");
-    let conditions = plan.guarantee().unwrap().conditions().join("; ");
-    assert!(conditions.contains("under another name"), "{conditions}");
 }
 
 #[test]
@@ -452,7 +356,8 @@ fn it_learns_through_the_shuffler() {
             late[arm] += u32::from(round >= 3000);
             let x = arms.arm(arm);
             let reward = f64::from(u8::from(noise.uniform() < 0.1 * x[0] + 0.7 * x[1]));
-            if let Some(batch) = shuffler.take(&person.report(&model, &x, reward).unwrap()).unwrap()
+            if let Some(batch) =
+                shuffler.absorb(&person.report(&model, &x, reward).unwrap()).unwrap()
             {
                 server.absorb(&batch).unwrap();
                 model = server.publish().unwrap();
@@ -462,20 +367,30 @@ fn it_learns_through_the_shuffler() {
     }
 }
 
+/// Noise of a given size in every report: the sum of a batch is priced with the honest people's, and a claim stands beside the price.
 #[test]
-fn the_published_constants_do_not_give_what_they_claim() {
-    let published = PublishedLocal {
-        feature_bound: 1.0,
-        ..PublishedLocal::of_experiment(PublishedMechanism::PublicAmplified)
+fn given_noise_has_the_guarantee_of_the_noise() {
+    let given = |sigma: f64, honest: u64| ShuffleParams {
+        honest: Some(honest),
+        calibration: Some(Calibration::Sigma(sigma)),
+        claim: Some(Claim::new(1.0, 0.05, "somebody")),
+        ..ShuffleParams::new(bounds(), 1.0, 0.05, 20, Aggregation::Sum)
     };
-    let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
-    for (epsilon, holds) in [(0.2, true), (10.0, false)] {
-        let plan = ShuffleParams::published(bounds, epsilon, published).unwrap().check().unwrap();
-        let guarantee = plan.guarantee().unwrap();
-        assert_eq!(guarantee.claimed().unwrap().holds(), holds, "{guarantee}");
-    }
-    let local = PublishedLocal::of_experiment(PublishedMechanism::PublicLdp);
-    assert!(ShuffleParams::published(bounds, 1.0, local).is_err());
+    let state = |params: &ShuffleParams| params.check().unwrap().guarantee().unwrap();
+    let mu = |params: &ShuffleParams| state(params).curve().mu().unwrap();
+    let (all, few) = (mu(&given(1.0, 20)), mu(&given(1.0, 5)));
+    assert!((few / all - 2.0).abs() < 1e-6, "{few} {all}");
+    let often = ShuffleParams { contributions_per_person: 3, ..given(1.0, 20) };
+    assert!((mu(&often) / all - 3.0).abs() < 1e-6);
+    assert!(state(&given(1.0, 20)).claimed().unwrap().holds());
+    assert!(!state(&given(0.1, 20)).claimed().unwrap().holds());
+    let permuted = ShuffleParams { aggregation: Aggregation::Permute, ..given(1.0, 20) };
+    let refused = permuted.check().unwrap_err().to_string();
+    assert!(refused.starts_with("calibration is"), "{refused}");
+    // A randomiser whose reports cannot be summed.
+    let single = ShuffleParams { method: Some(Method::UnitPair), ..given(1.0, 20) };
+    let refused = single.check().unwrap_err().to_string();
+    assert!(refused.contains("method"), "{refused}");
 }
 
 #[test]
@@ -496,6 +411,6 @@ fn bad_parameters_are_refused_by_name() {
     let mut shuffler = plan.shuffler(Seeded(1)).unwrap();
     let other = ShuffleParams { epsilon: 2.0, ..good }.check().unwrap();
     let foreign = reports(&other, 1, &mut Seeded(2));
-    assert!(shuffler.take(&foreign[0]).is_err());
+    assert!(shuffler.absorb(&foreign[0]).is_err());
     assert_eq!(shuffler.waiting(), 0);
 }

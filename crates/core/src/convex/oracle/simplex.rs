@@ -38,7 +38,7 @@ impl LinearOracle for Simplex {
     /// Softmax.
     fn project_entropic(&self, log_weights: &mut [f64]) -> bool {
         let largest = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        log_weights.iter_mut().for_each(|entry| *entry = (*entry - largest).exp());
+        log_weights.iter_mut().for_each(|entry| *entry = libm::exp(*entry - largest));
         let total: f64 = log_weights.iter().sum();
         log_weights.iter_mut().for_each(|entry| *entry /= total);
         true

@@ -95,12 +95,12 @@ pub(super) fn project_to_slates_entropic(log_weights: &mut [f64], size: usize) {
             return;
         }
         let largest = log_weights[order[full]];
-        let total: f64 = order[full..].iter().map(|&i| (log_weights[i] - largest).exp()).sum();
+        let total: f64 = order[full..].iter().map(|&i| libm::exp(log_weights[i] - largest)).sum();
         let scale = (size - full) as f64 / total;
         if scale <= 1.0 {
             for (rank, &index) in order.iter().enumerate() {
                 log_weights[index] =
-                    if rank < full { 1.0 } else { scale * (log_weights[index] - largest).exp() };
+                    if rank < full { 1.0 } else { scale * libm::exp(log_weights[index] - largest) };
             }
             return;
         }

@@ -60,17 +60,12 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
         }
         // What follows from the parameters is computed again: a range that is none would break clipping.
         let PrivateBanditPlan { set, estimates, tuning, engine, .. } = state.params.check(set)?;
-        let local = if let Engine::Local(value) = &engine { Some(*value) } else { None };
+        state.local = if let Engine::Local(value) = &engine { Some(*value) } else { None };
         let follows = state.estimates.agree(&estimates)
             && state.tuning.batch == tuning.batch
             && agree(state.tuning.smoothing, tuning.smoothing)
             && agree(state.tuning.step, tuning.step)
-            && agree(state.tuning.shrink, tuning.shrink)
-            && match (state.local, local) {
-                (None, None) => true,
-                (Some(one), Some(two)) => one.agrees(&two),
-                _ => false,
-            };
+            && agree(state.tuning.shrink, tuning.shrink);
         if !follows {
             return Err(damaged(
                 "its numbers do not follow from its parameters",

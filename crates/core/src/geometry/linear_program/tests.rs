@@ -32,7 +32,7 @@ fn certify(rows: &[Vec<f64>], bounds: &[f64], objective: &[f64], outcome: &Outco
 }
 
 #[test]
-fn every_outcome_proves_itself_on_random_programs() {
+fn every_outcome_has_a_valid_certificate_on_random_programs() {
     let mut noise = Seeded(3);
     let mut seen = [0; 3];
     for case in 0..3000 {
@@ -56,7 +56,7 @@ fn every_outcome_proves_itself_on_random_programs() {
         }] += 1;
     }
     assert!(seen.iter().all(|&count| count > 300), "{seen:?}");
-    // The checker can say no.
+    // The checker rejects a wrong certificate.
     let wrong = Outcome::Optimal { value: 1.0, point: vec![1.0], multipliers: vec![0.9] };
     assert!(!certify(&[vec![1.0]], &[1.0], &[1.0], &wrong));
 }
@@ -130,7 +130,7 @@ fn ties_go_to_the_second_objective() {
     }
 }
 
-/// Phase one's variable is nobody's column: it is not visited, and columns pushed after it have the numbers they were promised.
+/// The artificial variable of phase one is not visited, and columns pushed after it get consecutive numbers.
 #[test]
 fn the_artificial_variable_leaves_no_trace() {
     // x + y >= 1 (violated at 0), x <= 2, y <= 2.
@@ -145,7 +145,7 @@ fn the_artificial_variable_leaves_no_trace() {
     let mut values = [0.0; 3];
     dictionary.for_each_value(|k, x| values[k] = x);
     assert_eq!(values, [0.0, 0.0, 1.0]);
-    // x + y >= 9 cannot be: what is left of phase one is not visited either.
+    // x + y >= 9 is infeasible: the artificial variable stays in the dictionary and is not visited either.
     dictionary.restart(&[-9.0, 2.0, 2.0]);
     dictionary.push(-1.0, 0.0, &[-1.0, 1.0, 0.0]);
     dictionary.push(-2.0, 0.0, &[-1.0, 0.0, 1.0]);

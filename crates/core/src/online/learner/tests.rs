@@ -147,7 +147,7 @@ fn a_broken_bound_is_reported_and_a_kept_one_is_not() {
         let mut learner = start(2, *method);
         let mut found = None;
         for round in 0..3000 {
-            // Always to the same side, and twice as long as promised.
+            // Gradients of constant sign and twice the declared bound.
             let absorbed = learner.absorb(&[-2.0, 0.0]).unwrap();
             if let Some(broken) = absorbed.bound_broken {
                 found = Some((round, broken));
@@ -159,7 +159,7 @@ fn a_broken_bound_is_reported_and_a_kept_one_is_not() {
         assert!(broken.to_string().contains("gradient_bound"));
         assert_eq!(learner.bound_broken(), Some(broken));
     }
-    // The same in the clear is refused at once.
+    // The same gradient, declared free of noise, is refused at once.
     let mut learner = start(2, methods()[0]);
     let error = learner.absorb_exact(&[-2.0, 0.0]).unwrap_err().to_string();
     assert!(error.contains("norm of gradient is 2") && error.contains("gradient_bound = 1"));
@@ -174,7 +174,7 @@ fn predictions_saturate_and_keep_their_logarithm() {
     assert!(learner.length().unwrap().ln() > 700.0);
     assert_eq!(learner.weights(), [LARGEST_PREDICTION]);
     assert!(learner.score(&[1e250]).unwrap().is_finite());
-    // All the way back, and it has come down again: nothing was lost to the saturation.
+    // After as many gradients in the other direction the prediction is back: saturation loses no information.
     let mut learner = start(1, Method::Coordinatewise { prior: Prior::Improper });
     for gradient in [[-1.0], [1.0]] {
         for _ in 0..5000 {
@@ -185,8 +185,8 @@ fn predictions_saturate_and_keep_their_logarithm() {
 }
 
 #[test]
-fn people_of_all_kinds_teach_one_linear_model() {
-    // Person by person: silent, in the clear, K-norm, l1, a level per attribute.
+fn one_linear_model_learns_from_people_with_different_randomisers() {
+    // People in turn send nothing, a gradient without noise, K-norm noise, l1 noise, and a level per attribute.
     let mut model =
         LinearModel::new(OnlineParams::new(3, 1.0).check().unwrap().start(), Loss::Logistic);
     let mut noise = Seeded(8);
@@ -205,10 +205,10 @@ fn people_of_all_kinds_teach_one_linear_model() {
         }
         match person % 5 {
             0 => model.skip(),
-            1 => drop(model.learn(&x, label).unwrap()),
-            2 => drop(model.learn_privately(&x, label, &k_norm, &mut noise).unwrap()),
-            3 => drop(model.learn_privately(&x, label, &l1, &mut noise).unwrap()),
-            _ => drop(model.learn_privately(&x, label, &attributes, &mut noise).unwrap()),
+            1 => drop(model.observe(&x, label).unwrap()),
+            2 => drop(model.observe_privately(&x, label, &k_norm, &mut noise).unwrap()),
+            3 => drop(model.observe_privately(&x, label, &l1, &mut noise).unwrap()),
+            _ => drop(model.observe_privately(&x, label, &attributes, &mut noise).unwrap()),
         }
     }
     assert!(late / count > 0.85, "{}", late / count);

@@ -20,7 +20,7 @@ const EXP_CONCAVITY: f64 = 0.5 * 50.0 / 56.0;
 /// The logarithm of the weight of an expert that does not exist.
 pub(super) const ABSENT: f64 = -1e300;
 
-/// What a round tells every expert.
+/// The input of a round, the same for every expert.
 #[derive(Clone, Copy)]
 pub(super) struct Round<'a> {
     /// g_t, not longer than G.
@@ -35,14 +35,14 @@ pub(super) struct Round<'a> {
     pub(super) radius: f64,
 }
 
-/// Where experts stand and what they are worth.
+/// The points of the experts and their weights.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Family {
     /// ln of the weights, up to a common summand.
     pub(super) log_weights: Row,
     /// Coordinate by coordinate.
     pub(super) points: Vec<Row>,
-    /// Room for the weights times the rates.
+    /// Scratch space for the weights times the rates.
     #[serde(skip)]
     pub(super) weights: Row,
 }

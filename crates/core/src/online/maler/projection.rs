@@ -1,17 +1,17 @@
-//! Projection onto a ball in the norm of a matrix, for many matrices at a time: a lane is an expert.
+//! Projection onto a ball in the norm of a matrix, for many matrices at a time, one expert per SIMD lane.
 //!
 //! ```text
 //! argmin_{||z|| <= D} (z - c)^T S (z - c)  =  (S + m I)^-1 S c,   the least m >= 0 that leaves ||z|| <= D
 //! ```
 //!
-//! In the eigenbasis of S that is `z_k = e_k c_k / (e_k + m)`: the length falls in m. It is found without the basis, by
+//! In the eigenbasis of S that is `z_k = e_k c_k / (e_k + m)`: the norm decreases in m. The root m is found without the basis, by
 //! Newton's method on `1/||z(m)|| = 1/D` (More and Sorensen 1983): with `S + m I = L L^T` and `q = L^-1 z`,
 //!
 //! ```text
 //! m <- m + (||z|| / ||q||)^2 (||z|| - D) / D.
 //! ```
 //!
-//! `1/||z(m)||` is concave and rises, so that the iterates climb to the root from below and never pass it. Each costs one
+//! `1/||z(m)||` is concave and increasing, so the iterates increase to the root and never pass it. Each costs one
 //! factorisation, and the first one, at m = 0, is needed anyway: it is the step that may leave the ball.
 
 /// Experts worked on together: all rates of Maler's grid up to a horizon of four million.
@@ -24,10 +24,10 @@ pub(super) const ZERO: Row = [0.0; LANES];
 
 /// Lengths this close to the radius are scaled to it.
 const CLOSE: f64 = 1.0 + 1e-12;
-/// Quadratic convergence needs a handful of steps; this many only if numbers are absurd.
+/// The largest number of steps; quadratic convergence usually needs a handful.
 const STEPS: usize = 100;
 
-/// Room for one projection.
+/// Scratch space for one projection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Workspace {
     /// `L` by rows, with the inverses of its diagonal in place of the diagonal.
@@ -231,7 +231,7 @@ mod tests {
                     let m = force.dot(&z) / z.norm_squared();
                     assert!(m >= 0.0, "{m}");
                     assert!((&force - &z * m).norm() <= 1e-7 * (force.norm() + s.norm() * 1e-3));
-                    // What the check must notice: scaling as if the norm were Euclidean.
+                    // A wrong variant that the check must detect: scaling as if the norm were Euclidean.
                     let wrong = c * (1.3 / c.norm());
                     let force = s * (c - &wrong);
                     let m = force.dot(&wrong) / wrong.norm_squared();

@@ -173,7 +173,7 @@ struct Influence {
 }
 
 impl Maler {
-    /// Whose points the prediction is made of at present.
+    /// The current influence of each family.
     fn influence(&self) -> Influence {
         let sum = |rates: &Row, logarithms: &Row| -> f64 {
             rates.iter().zip(logarithms).map(|(rate, &log)| rate * libm::exp(log)).sum()
@@ -236,7 +236,7 @@ fn squared_losses_are_learnt_at_the_exp_concave_rate_thanks_to_the_exp_concave_e
     assert!(regret <= params.exp_concave_regret_bound(1.0 / 16.0), "{regret}");
     assert!(regret < 0.2 * params.convex_regret_bound());
     assert!(influence.exp_concave > 0.6, "{influence:?}");
-    // Without them it is another matter.
+    // Without these experts the regret is larger.
     let (without, _) = squared(MalerParams { exp_concave: false, ..params }, 31);
     assert!(without > 1.5 * regret, "{without} against {regret}");
 }
@@ -279,7 +279,7 @@ fn kinked_losses_keep_the_convex_rate() {
     let params = MalerParams::new(3, 1.0, 2.0, 20_000);
     let regret = pushed_away(&mut params.check().unwrap(), 20_000);
     assert!(regret > 0.0 && regret <= params.convex_regret_bound(), "{regret}");
-    // What the bound would notice: steps that do not fall.
+    // A wrong variant that violates the bound: steps that do not fall.
     let step = crate::online::Step::Constant(0.1);
     let descent = crate::online::GradientDescentParams { dimension: 3, radius: 1.0, step };
     let regret = pushed_away(&mut descent.check().unwrap(), 20_000);

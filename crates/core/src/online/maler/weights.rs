@@ -14,8 +14,8 @@ const INVERSE: [f64; 14] = {
     inverse
 };
 
-/// `exp` of numbers up to 0, to an error of two units in the last place; below -600 they are taken to be 0,
-/// which is what 1e-261 of a weight amounts to, and no slow subnormal number arises.
+/// `exp` of numbers up to 0, to an error of two units in the last place; the exponential of numbers below -600 is taken to be 0: a weight
+/// of 1e-261 is negligible, and slow subnormal numbers are avoided.
 ///
 /// `x = k ln 2 + r` with `|r| <= ln(2)/2`, and Taylor's polynomial of degree 13 for `exp(r)`.
 #[inline(always)]
@@ -31,7 +31,7 @@ pub(super) fn exponentials(logarithms: Row) -> Row {
         let shifted = bounded * std::f64::consts::LOG2_E + ROUND;
         let k = shifted - ROUND;
         let r = bounded - k * LN_2_HIGH - k * LN_2_LOW;
-        // Pairs, pairs of pairs and so on (Estrin): a chain of thirteen would wait for each of its links.
+        // Pairs, pairs of pairs and so on (Estrin): a chain of thirteen dependent operations would be slower.
         let (r2, r4) = (r * r, (r * r) * (r * r));
         let low = (1.0 + r) + (INVERSE[2] + INVERSE[3] * r) * r2;
         let middle = (INVERSE[4] + INVERSE[5] * r) + (INVERSE[6] + INVERSE[7] * r) * r2;

@@ -26,7 +26,7 @@ use crate::{Error, Result};
 
 /// Longest transform; longer sums are taken on a coarser grid.
 const LONGEST: usize = 1 << 21;
-/// The bulk of the sum is all but `e^-BULK` of it below.
+/// The bulk of the sum is all of its mass except `e^-BULK` at the lower end.
 const BULK: f64 = 4.6;
 /// Untilting may magnify the transform's errors by `e^GROWTH` at the low end of the bulk. For a Gaussian
 /// sum this puts the centre at 3.7 standard deviations, halfway between the bulk and delta = 1e-13.
@@ -98,10 +98,10 @@ struct Moments {
 }
 
 impl Moments {
-    /// Of one part: sums from the end where the weights are largest, so nothing overflows.
+    /// The moments of one part, summed from the end with the largest weights, so that nothing overflows.
     fn of(one: &PrivacyLossDistribution, tilt: f64) -> Self {
         let (mut sum, mut first, mut second, mut weight, mut distance) = (0.0, 0.0, 0.0, 1.0, 0.0);
-        let decay = (-tilt.abs()).exp();
+        let decay = libm::exp(-tilt.abs());
         let mut add = |mass: &f64| {
             let term = mass * weight;
             sum += term;
@@ -121,13 +121,13 @@ impl Moments {
         };
         let mean = first / sum;
         Self {
-            ln: tilt * anchor + sum.ln(),
+            ln: tilt * anchor + libm::log(sum),
             mean: anchor + sign * mean,
             variance: (second / sum - mean * mean).max(0.0),
         }
     }
 
-    /// Of the whole sum.
+    /// The moments of the whole sum.
     fn of_sum(parts: &Parts, tilt: f64) -> Self {
         parts.iter().fold(Self::default(), |all, (one, times)| {
             let (part, times) = (Self::of(one, tilt), *times as f64);
@@ -165,13 +165,13 @@ impl Window {
         }
         // Chernoff: the tilted sum exceeds (ln M(t + s) - ln M(t) + TAIL)/s with probability e^-TAIL at most.
         let best = (2.0 * TAIL / centre.variance).sqrt();
-        for step in (-6..=6).map(|power| best * 2f64.powf(0.5 * f64::from(power))) {
+        for step in (-6..=6).map(|power| best * libm::pow(2f64, 0.5 * f64::from(power))) {
             let right = Moments::of_sum(parts, tilt + step).ln;
             let end = ((right - centre.ln + TAIL) / step).ceil() as i128;
             if end < window.highest {
                 let exponent = right - (tilt + step) * (end as f64 + 1.0);
                 window.highest = end;
-                window.above = exponent.exp() * (1.0 + 1e-6);
+                window.above = libm::exp(exponent) * (1.0 + 1e-6);
             }
             let left = Moments::of_sum(parts, tilt - step).ln;
             let start = ((centre.ln - left - TAIL) / step).floor() as i128;
@@ -208,7 +208,7 @@ impl Window {
                 let exponent = self.tilt * (one.lowest + i as i64) as f64 - ln;
                 largest = largest.max(exponent.abs());
                 let cell = (one.lowest + i as i64).rem_euclid(length as i64);
-                tilted[cell as usize] += mass * exponent.exp();
+                tilted[cell as usize] += mass * libm::exp(exponent);
             }
             exponents += *times as f64 * (largest + 4.0);
             let weight: f64 = tilted.iter().sum();
@@ -217,9 +217,9 @@ impl Window {
             for ((product, bound), value) in spectrum.iter_mut().zip(&mut modulus).zip(transformed)
             {
                 let size = value.norm();
-                bound.0 += *times as f64 * size.ln();
-                bound.1 += *times as f64 * (size + rounding * weight).ln();
-                // One unit below the final threshold, for what later parts may add by rounding.
+                bound.0 += *times as f64 * libm::log(size);
+                bound.1 += *times as f64 * libm::log(size + rounding * weight);
+                // One unit below the final threshold, because later parts may add rounding errors.
                 *product *= if bound.1 > -TAIL - 1.0 { power(value, *times) } else { 0.0.into() };
             }
         }
@@ -231,9 +231,9 @@ impl Window {
             .map(|(product, &(ln, ln_bound))| {
                 if ln_bound <= -TAIL {
                     *product = 0.0.into();
-                    return ln_bound.exp();
+                    return libm::exp(ln_bound);
                 }
-                (ln_bound.exp() - ln.exp()) + (powers + rounding) * ln_bound.exp()
+                (libm::exp(ln_bound) - libm::exp(ln)) + (powers + rounding) * libm::exp(ln_bound)
             })
             .sum::<f64>()
             * (2.0 / length as f64);
@@ -243,21 +243,21 @@ impl Window {
         inverse.process(&mut spectrum, &mut sums).map_err(transform_failed)?;
 
         let finite: f64 =
-            parts.iter().map(|(one, times)| *times as f64 * one.finite_mass().ln()).sum();
+            parts.iter().map(|(one, times)| *times as f64 * libm::log(one.finite_mass())).sum();
         let infinite: f64 = parts
             .iter()
-            .map(|(one, times)| *times as f64 * (one.infinity / one.finite_mass()).ln_1p())
+            .map(|(one, times)| *times as f64 * libm::log1p(one.infinity / one.finite_mass()))
             .sum();
         let reach = self.tilt * self.highest.abs().max(self.lowest.abs()) as f64;
         let up = 1.0 + 4.0 * f64::EPSILON * (exponents + normaliser.abs() + reach + count + 16.0);
-        let mut left = finite.exp() * up;
-        let infinity = (left * infinite.exp_m1() * up + self.above).min(1.0);
+        let mut left = libm::exp(finite) * up;
+        let infinity = (left * libm::expm1(infinite) * up + self.above).min(1.0);
         let mut masses = vec![0.0; cells];
         for (position, mass) in masses.iter_mut().enumerate().rev() {
             let index = self.lowest + position as i128;
             let sum = sums[index.rem_euclid(length as i128) as usize] / length as f64 + error;
             if sum > 0.0 {
-                let untilted = sum * (normaliser - self.tilt * index as f64).exp() * up;
+                let untilted = sum * libm::exp(normaliser - self.tilt * index as f64) * up;
                 *mass = untilted.min(left);
                 left -= *mass;
             }

@@ -70,12 +70,12 @@ impl Dots {
         })
     }
 
-    /// Mass that no finite loss pays for.
+    /// Adds mass at an infinite loss.
     pub fn at_infinity(&mut self, mass: f64) {
         self.distribution.infinity += mass;
     }
 
-    /// `mass` under P at one loss. Losses below the grid are raised to its foot.
+    /// `mass` under P at one loss. Losses below the grid are raised to its lowest point.
     pub fn atom(&mut self, loss: f64, mass: f64) {
         let h = self.distribution.interval;
         let rounding = 4.0 * f64::EPSILON * loss.abs();
@@ -84,7 +84,7 @@ impl Dots {
             return self.put(nearest as i64, mass);
         }
         let below = (loss / h).floor();
-        let share = (-(loss - below * h)).exp_m1() / (-h).exp_m1();
+        let share = libm::expm1(-(loss - below * h)) / libm::expm1(-h);
         let share = (share * (1.0 + 8.0 * f64::EPSILON) + rounding / h).clamp(0.0, 1.0);
         self.put(below as i64, mass * (1.0 - share));
         self.put(below as i64 + 1, mass * share);
@@ -108,8 +108,8 @@ impl Dots {
         let h = self.distribution.interval;
         let slack = slack + 8.0 * f64::EPSILON * p;
         let p = p.max(0.0) + slack;
-        let q = scaled_q * (index as f64 * h - from).exp();
-        let upper = (p - q + 4.0 * slack) / -(-h).exp_m1();
+        let q = scaled_q * libm::exp(index as f64 * h - from);
+        let upper = (p - q + 4.0 * slack) / -libm::expm1(-h);
         let upper = if upper < p { upper.max(0.0) } else { p };
         self.put(index, p - upper);
         self.put(index + 1, upper);
@@ -125,7 +125,7 @@ impl Dots {
     fn put(&mut self, index: i64, mass: f64) {
         let distribution = &mut self.distribution;
         let position = (index - distribution.lowest).max(0) as usize;
-        // Above the grid there is nothing but infinity; `new` leaves room, so this is for safety only.
+        // A loss above the grid would become infinite; `new` makes the grid large enough, so this is for safety only.
         match distribution.masses.get_mut(position) {
             Some(cell) => *cell += mass,
             None => distribution.infinity += mass,
@@ -133,8 +133,8 @@ impl Dots {
     }
 }
 
-/// Drops empty cells at both ends, and keeps at least one cell. At the top, what is next to nothing goes to
-/// infinity: tilting would have to magnify it beyond the range of a double.
+/// Drops empty cells at both ends, and keeps at least one cell. At the top, negligible mass is moved to an infinite loss: tilting would
+/// magnify it beyond the range of a double.
 pub(super) fn trim(distribution: &mut PrivacyLossDistribution) {
     let masses = &mut distribution.masses;
     let end = masses.iter().rposition(|&mass| mass > 1e-290).map_or(1, |last| last + 1);

@@ -31,7 +31,7 @@ const FEW_ATOMS: u64 = 4096;
 /// The distribution of a checked event.
 pub(super) fn discretize(event: &Event, interval: f64) -> Result<PrivacyLossDistribution> {
     let largest = largest_loss(event)?;
-    // (0, delta)-DP has no loss but the infinite one.
+    // (0, delta)-DP: the loss is 0 or infinite.
     if largest == 0.0 && !matches!(event, Event::Approximate { .. }) {
         return PrivacyLossDistribution::nothing(interval);
     }
@@ -53,22 +53,22 @@ pub(super) fn discretize(event: &Event, interval: f64) -> Result<PrivacyLossDist
         }
         Event::RandomizedResponse { categories, epsilon } => {
             // Divided by e^epsilon, so that nothing overflows.
-            let others = (categories - 1) as f64 * (-epsilon).exp();
+            let others = (categories - 1) as f64 * libm::exp(-epsilon);
             three_atoms(
                 &mut dots,
                 epsilon,
                 1.0 / (1.0 + others),
-                (-epsilon).exp() / (1.0 + others),
+                libm::exp(-epsilon) / (1.0 + others),
             );
         }
         Event::Pure { epsilon } => {
-            let lie = 1.0 / (1.0 + epsilon.exp());
-            three_atoms(&mut dots, epsilon, 1.0 / (1.0 + (-epsilon).exp()), lie);
+            let lie = 1.0 / (1.0 + libm::exp(epsilon));
+            three_atoms(&mut dots, epsilon, 1.0 / (1.0 + libm::exp(-epsilon)), lie);
         }
         Event::Approximate { epsilon, delta } => {
             dots.at_infinity(delta);
-            dots.atom(epsilon, (1.0 - delta) / (1.0 + (-epsilon).exp()));
-            dots.atom(-epsilon, (1.0 - delta) / (1.0 + epsilon.exp()));
+            dots.atom(epsilon, (1.0 - delta) / (1.0 + libm::exp(-epsilon)));
+            dots.atom(-epsilon, (1.0 - delta) / (1.0 + libm::exp(epsilon)));
         }
         Event::PrivUnit { cap, inside } => {
             let smaller = cap.min(1.0 - cap);
@@ -101,7 +101,9 @@ pub(super) fn largest_loss(event: &Event) -> Result<f64> {
         Event::RandomizedResponse { epsilon, .. }
         | Event::Pure { epsilon }
         | Event::Approximate { epsilon, .. } => epsilon,
-        Event::PrivUnit { cap, inside } => (inside / cap).ln() - (-inside).ln_1p() + (-cap).ln_1p(),
+        Event::PrivUnit { cap, inside } => {
+            libm::log(inside / cap) - libm::log1p(-inside) + libm::log1p(-cap)
+        }
         Event::Shuffled { epsilon, people, binary } => {
             shuffled::largest_loss(epsilon, people, binary)?
         }
@@ -168,14 +170,14 @@ fn gaussian_cell(mu: f64, grain: f64, from: f64, start: f64, end: f64) -> Cell {
     let (p, p_scale) = interval_mass(start - mu, end - mu);
     let p = p + lattice(end - mu, p1) - lattice(start - mu, p0);
     // e^from times the density of Q at `start` and `end`, without underflow far out.
-    let q0 = p0 * (from - mu * (start - 0.5 * mu)).exp();
-    let q1 = p1 * (from - mu * (end - 0.5 * mu)).exp();
+    let q0 = p0 * libm::exp(from - mu * (start - 0.5 * mu));
+    let q1 = p1 * libm::exp(from - mu * (end - 0.5 * mu));
     let (q, q_scale) = if start >= 0.0 {
         let (tail0, tail1) = (q0 * mills(start), q1 * mills(end));
         (tail0 - tail1, tail0)
     } else {
         let (mass, scale) = interval_mass(start, end);
-        (mass * from.exp(), scale * from.exp())
+        (mass * libm::exp(from), scale * libm::exp(from))
     };
     let scaled_q = q + lattice(end, q1) - lattice(start, q0);
     Cell { p, scaled_q, slack: 16.0 * f64::EPSILON * (p_scale + q_scale) + 1e-14 * p }
@@ -205,11 +207,11 @@ fn discrete_reach(sigma: f64) -> f64 {
 /// Integers with weights `exp(-(k - shift)^2 / (2 sigma^2))` against the same around 0, atom by atom.
 fn discrete_gaussian(dots: &mut Dots, shift: f64, sigma: f64) {
     let reach = discrete_reach(sigma) as i64;
-    let weight = |k: i64| (-0.5 * (k as f64 / sigma).powi(2)).exp();
+    let weight = |k: i64| libm::exp(-0.5 * (k as f64 / sigma).powi(2));
     // Leaving out the tails makes every probability larger.
     let total = 1.0 + 2.0 * (1..=reach).rev().map(weight).sum::<f64>();
     // One tail is at most a geometric series with the ratio of its first two terms.
-    let tail = weight(reach + 1) / (1.0 - (-(reach as f64) / (sigma * sigma)).exp()) / total;
+    let tail = weight(reach + 1) / (1.0 - libm::exp(-(reach as f64) / (sigma * sigma))) / total;
     let loss = |k: i64| (shift / sigma) * ((k as f64 + 0.5 * shift) / sigma);
     for k in -reach..=reach {
         dots.atom(loss(k), weight(k) / total * (1.0 + 8.0 * f64::EPSILON));
@@ -246,11 +248,11 @@ fn smooth_discrete_gaussian(dots: &mut Dots, shift: f64, sigma: f64) {
 /// `e^((x - epsilon)/2)/4` between.
 fn laplace(dots: &mut Dots, epsilon: f64) {
     dots.atom(epsilon, 0.5);
-    dots.atom(-epsilon, 0.5 * (-epsilon).exp());
+    dots.atom(-epsilon, 0.5 * libm::exp(-epsilon));
     dots.cells(-epsilon, epsilon, |from, to| {
-        let width = -(0.5 * (from - to)).exp_m1();
-        let p = 0.5 * (0.5 * (to - epsilon)).exp() * width;
-        let scaled_q = 0.5 * (0.5 * (from - epsilon)).exp() * width;
+        let width = -libm::expm1(0.5 * (from - to));
+        let p = 0.5 * libm::exp(0.5 * (to - epsilon)) * width;
+        let scaled_q = 0.5 * libm::exp(0.5 * (from - epsilon)) * width;
         Cell { p, scaled_q, slack: 8.0 * f64::EPSILON * p * (1.0 + epsilon) }
     });
 }
@@ -259,29 +261,29 @@ fn laplace(dots: &mut Dots, epsilon: f64) {
 /// `P(k) = (1-r)/(1+r) r^(shift-k)` between.
 fn discrete_laplace(dots: &mut Dots, shift: u64, scale: f64) {
     let epsilon = shift as f64 / scale;
-    let normaliser = 1.0 + (-1.0 / scale).exp();
+    let normaliser = 1.0 + libm::exp(-1.0 / scale);
     dots.atom(epsilon, 1.0 / normaliser);
-    dots.atom(-epsilon, (-epsilon).exp() / normaliser);
+    dots.atom(-epsilon, libm::exp(-epsilon) / normaliser);
     if shift > FEW_ATOMS {
         return discrete_laplace_inside(dots, shift as f64, scale);
     }
-    let each = -(-1.0 / scale).exp_m1() / normaliser;
+    let each = -libm::expm1(-1.0 / scale) / normaliser;
     for k in 1..shift {
         let loss = (2.0 * k as f64 - shift as f64) / scale;
-        dots.atom(loss, each * (-((shift - k) as f64) / scale).exp());
+        dots.atom(loss, each * libm::exp(-((shift - k) as f64) / scale));
     }
 }
 
 /// The integers between the two centres, cell by cell: each cell holds a piece of a geometric series.
 fn discrete_laplace_inside(dots: &mut Dots, shift: f64, scale: f64) {
     let epsilon = shift / scale;
-    let normaliser = 1.0 + (-1.0 / scale).exp();
+    let normaliser = 1.0 + libm::exp(-1.0 / scale);
     let first = |loss: f64| (0.5 * (loss * scale + shift)).ceil().clamp(1.0, shift);
     dots.cells(-epsilon, epsilon, |from, to| {
         let (start, end) = (first(from), first(to));
-        let width = -((start - end) / scale).exp_m1() / normaliser;
-        let p = ((end - 1.0 - shift) / scale).exp() * width;
-        let scaled_q = (from - start / scale).exp() * width;
+        let width = -libm::expm1((start - end) / scale) / normaliser;
+        let p = libm::exp((end - 1.0 - shift) / scale) * width;
+        let scaled_q = libm::exp(from - start / scale) * width;
         Cell { p, scaled_q, slack: 8.0 * f64::EPSILON * p * (1.0 + epsilon) }
     });
 }
@@ -366,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused() {
+    fn unknown_events_are_refused() {
         let once = Event::Pure { epsilon: 1.0 };
         let twice = Event::Repeated { event: Box::new(once), times: 2 };
         let error = PrivacyLossDistribution::of(&twice, 0.1).unwrap_err();

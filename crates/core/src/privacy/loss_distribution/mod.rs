@@ -137,7 +137,8 @@ impl PrivacyLossDistribution {
         if (total - 1.0).abs() > 1e-9 {
             return Err(Error::invalid("atoms", total, "give probabilities that sum to 1"));
         }
-        let other: f64 = atoms.iter().map(|(loss, probability)| probability * (-loss).exp()).sum();
+        let other: f64 =
+            atoms.iter().map(|(loss, probability)| probability * libm::exp(-loss)).sum();
         if other > 1.0 + 1e-9 {
             let remedy = "give losses ln(P/Q) of probabilities that sum to at most 1 under Q too";
             return Err(Error::invalid("atoms", other, remedy));
@@ -183,14 +184,14 @@ impl PrivacyLossDistribution {
         self.masses.iter().enumerate().map(|(i, &mass)| (self.loss(i), mass))
     }
 
-    /// Least `delta` with which `(epsilon, delta)`-DP is proven. Anything that is not a number gets 1.
+    /// Least `delta` with which `(epsilon, delta)`-DP is proven. NaN gives 1.
     pub fn delta(&self, epsilon: f64) -> f64 {
         if epsilon.is_nan() {
             return 1.0;
         }
         let delta = match self.steps().find(|step| step.next <= epsilon) {
             Some(step) if step.loss > epsilon => {
-                step.delta - step.slope * (epsilon - step.loss).exp_m1()
+                step.delta - step.slope * libm::expm1(epsilon - step.loss)
             }
             _ => self.infinity,
         };
@@ -216,7 +217,7 @@ impl PrivacyLossDistribution {
         for step in self.steps() {
             let share = (delta - step.delta) / step.slope;
             // Above the highest loss delta is flat, so that the first step already has delta >= step.delta.
-            epsilon = step.loss + if share < 1.0 { (-share).ln_1p() } else { f64::NEG_INFINITY };
+            epsilon = step.loss + if share < 1.0 { libm::log1p(-share) } else { f64::NEG_INFINITY };
             if epsilon >= step.next {
                 break;
             }
@@ -228,7 +229,7 @@ impl PrivacyLossDistribution {
     /// `delta(epsilon) = delta + slope (1 - e^(epsilon - loss))`; every step adds a positive number, so
     /// nothing cancels.
     fn steps(&self) -> impl Iterator<Item = Step> + '_ {
-        let (decay, rise) = ((-self.interval).exp(), -(-self.interval).exp_m1());
+        let (decay, rise) = (libm::exp(-self.interval), -libm::expm1(-self.interval));
         let (mut delta, mut slope) = (self.infinity, 0.0);
         (0..self.masses.len()).rev().filter_map(move |i| {
             delta += slope * rise;

@@ -28,7 +28,7 @@ const REACH: f64 = 12.0;
 
 fn crowd(epsilon: f64, people: u64, binary: bool) -> Result<Crowd> {
     let people = people.min(MOST_PEOPLE);
-    let clones = people as f64 * (-epsilon).exp() + 1.0;
+    let clones = people as f64 * libm::exp(-epsilon) + 1.0;
     let groups = (OUTCOMES / (REACH * clones.sqrt())).clamp(16.0, 4096.0);
     Crowd::new(epsilon, people, binary, groups as usize)
 }
@@ -39,7 +39,7 @@ pub(super) fn largest_loss(epsilon: f64, people: u64, binary: bool) -> Result<f6
     let least = crowd.groups.iter().map(|group| group.0 + 1).min().unwrap_or(1) as f64;
     let lean = ((REACH * least.sqrt() + 2.0) / least).min(1.0);
     let (more, less) = masses(epsilon, lean, 1.0 - lean);
-    Ok((more / less).ln().min(epsilon))
+    Ok(libm::log(more / less).min(epsilon))
 }
 
 /// Places the mixture over the groups.
@@ -55,7 +55,7 @@ pub(super) fn discretize(dots: &mut Dots, epsilon: f64, people: u64, binary: boo
 /// `(1 + u T, 1 - u T)` for a lean `u >= 0`, given `1 - u` too: `1 - u T = (1 - u) + u (1 - T)` does not cancel where T is
 /// all but 1.
 fn masses(epsilon: f64, lean: f64, rest: f64) -> (f64, f64) {
-    let less = rest + lean * 2.0 / (epsilon.exp() + 1.0);
+    let less = rest + lean * 2.0 / (libm::exp(epsilon) + 1.0);
     (2.0 - less, less)
 }
 
@@ -73,7 +73,7 @@ fn place(dots: &mut Dots, epsilon: f64, reports: u64, weight: f64) {
     };
     let loss = |k: u64| {
         let (p, q) = parts(k);
-        (p / q).ln().clamp(-epsilon, epsilon)
+        libm::log(p / q).clamp(-epsilon, epsilon)
     };
     let mut chance = weight * fair_binomial(reports, first);
     chance *= 1.0 + 1e-12 + 4.0 * f64::EPSILON * (last - first) as f64;
@@ -94,10 +94,10 @@ fn place(dots: &mut Dots, epsilon: f64, reports: u64, weight: f64) {
         }
         let from = index * h;
         let slack = 4.0 * f64::EPSILON * (4.0 + count) * p;
-        dots.cell(index as i64, from, Cell { p, scaled_q: q * from.exp(), slack });
+        dots.cell(index as i64, from, Cell { p, scaled_q: q * libm::exp(from), slack });
     }
     if first > 0 {
-        let beyond = 2.0 * weight * (-0.5 * REACH * REACH).exp();
+        let beyond = 2.0 * weight * libm::exp(-0.5 * REACH * REACH);
         dots.atom(loss(first), beyond);
         dots.at_infinity(beyond);
     }

@@ -1,4 +1,4 @@
-//! The truth where it is known, reference vectors, and variants that must fail.
+//! Tests against known exact values and reference vectors, with wrong variants that must fail.
 
 use proptest::prelude::*;
 
@@ -47,8 +47,7 @@ fn vectors() -> Vec<Vector> {
     .collect()
 }
 
-/// A few units in the last place of epsilon decide delta just below the largest loss; nobody can ask for
-/// less.
+/// Just below the largest loss, delta depends on the last few bits of epsilon, so the tests step that far below.
 fn a_hair_below(epsilon: f64) -> f64 {
     epsilon * (1.0 - 16.0 * f64::EPSILON)
 }
@@ -242,7 +241,7 @@ fn approximate_privacy_composes_optimally() {
                 got >= want * DIGITS && got <= 1.01 * want + 1e-13,
                 "{event:?} {i}: {got:e} against {want:e}"
             );
-            // Planted: forgetting that each part may give everything away.
+            // Planted: the deltas of the parts are left out.
             let forgetful =
                 PrivacyLossDistribution::of_composition(&[(Event::Pure { epsilon }, k as u64)]);
             assert!(delta == 0.0 || forgetful.unwrap().delta(at) < want * DIGITS);

@@ -47,7 +47,7 @@ pub fn group_binomial(trials: u64, chance: f64, most_groups: usize) -> (Vec<(u64
         .zip(terms.chunks(width))
         .map(|(least, chunk)| (least, chunk.iter().sum::<f64>() * up))
         .collect();
-    // What lies below is at most a geometric series with the first ratio left out.
+    // The mass below is at most a geometric series with the ratio of the first omitted terms.
     let first = lowest as f64;
     let ratio = first / ((n - first + 1.0) * odds);
     let rest = if lowest > 0 { NEGLIGIBLE / (1.0 - ratio) * up } else { 0.0 };
@@ -59,18 +59,18 @@ pub fn group_binomial(trials: u64, chance: f64, most_groups: usize) -> (Vec<(u64
 pub fn fair_binomial(trials: u64, successes: u64) -> f64 {
     let (n, k) = (trials as f64, successes as f64);
     if successes == 0 || successes == trials {
-        return (-n * LN_2).exp();
+        return libm::exp(-n * LN_2);
     }
     let lean = (2.0 * k - n) / n;
-    let deviance = 0.5 * n * ((-lean * lean).ln_1p() + 2.0 * lean * lean.atanh());
+    let deviance = 0.5 * n * (libm::log1p(-lean * lean) + 2.0 * lean * libm::atanh(lean));
     let correction = stirling_error(n) - stirling_error(k) - stirling_error(n - k);
-    (correction - deviance).exp() * (n / (TAU * k * (n - k))).sqrt()
+    libm::exp(correction - deviance) * (n / (TAU * k * (n - k))).sqrt()
 }
 
 /// `ln n! - ln(sqrt(2 pi n) (n/e)^n)`.
 fn stirling_error(n: f64) -> f64 {
     if n < 16.0 {
-        return ln_gamma(n + 1.0) - 0.5 * (TAU * n).ln() - n * (n.ln() - 1.0);
+        return ln_gamma(n + 1.0) - 0.5 * libm::log(TAU * n) - n * (libm::log(n) - 1.0);
     }
     let s = 1.0 / (n * n);
     (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) / n
@@ -88,15 +88,17 @@ pub fn fair_binomial_tail(trials: u64, from: u64) -> f64 {
     let (n, k) = (trials as f64, from as f64);
     let (lead, spread) = ((2.0 * k - 1.0 - n).max(0.0), 0.5 * (n - 1.0));
     let exponent = |v: f64| {
-        let square = if spread > 0.0 { spread * (-v * v).ln_1p() } else { 0.0 };
-        let linear = if lead > 0.0 { lead * v.atanh() } else { 0.0 };
+        let square = if spread > 0.0 { spread * libm::log1p(-v * v) } else { 0.0 };
+        let linear = if lead > 0.0 { lead * libm::atanh(v) } else { 0.0 };
         square - linear
     };
     // The positive root of spread v^2 + lead v = FALL, at most 1.
     let end = (2.0 * FALL / (lead + (lead * lead + 4.0 * spread * FALL).sqrt())).min(1.0);
     let panel = end / f64::from(PANELS);
     let integral: f64 = (0..PANELS)
-        .map(|i| integrate(f64::from(i) * panel, f64::from(i + 1) * panel, |v| exponent(v).exp()))
+        .map(|i| {
+            integrate(f64::from(i) * panel, f64::from(i + 1) * panel, |v| libm::exp(exponent(v)))
+        })
         .sum();
     k * fair_binomial(trials, from) * integral
 }

@@ -14,10 +14,9 @@
 //! `e^-epsilon_0 R1 <= R0 <= e^epsilon_0 R1`, there are laws `Q0`, `Q1` with `R0 = a Q0 + (1-a) Q1` and
 //! `R1 = (1-a) Q0 + a Q1`. Another person's law satisfies
 //! `R >= e^-epsilon_0 max(R0, R1) >= (e^-epsilon_0/2)(R0 + R1) = (e^-epsilon_0/2)(Q0 + Q1)`: it is a
-//! mixture that with probability `clone = e^-epsilon_0` is a fair coin between `Q0` and `Q1`. Telling who
-//! is no clone, and only the counts of `Q0` and `Q1` among the rest, gives the pair. For binary
-//! randomised response `Q0`, `Q1` are the two answers, and the fair coin has probability
-//! `2/(e^epsilon_0 + 1)`. (Taking that value for every randomiser, as Feldman, McMillan and Talwar did in
+//! mixture that with probability `clone = e^-epsilon_0` is a fair coin between `Q0` and `Q1`. Revealing who is not a clone, and only the
+//! counts of `Q0` and `Q1` among the clones and the person, gives the pair. For binary randomised response `Q0`, `Q1` are the two answers,
+//! and the fair coin has probability `2/(e^epsilon_0 + 1)`. (Taking that value for every randomiser, as Feldman, McMillan and Talwar did in
 //! 2023, is withdrawn by their erratum.)
 //!
 //! Given `N = C + 1`, the likelihood ratio of `k` first answers is monotone in `k`, so with `tau` the
@@ -108,11 +107,11 @@ pub fn closed_form(epsilon_local: f64, people: u64, delta: f64) -> Option<f64> {
     let valid = epsilon_local >= 0.0
         && delta > 0.0
         && delta < 1.0
-        && epsilon_local <= (n / (16.0 * (2.0 / delta).ln())).ln();
+        && epsilon_local <= libm::log(n / (16.0 * libm::log(2.0 / delta)));
     valid.then(|| {
-        let e = epsilon_local.exp();
-        let crowd = 8.0 * (e * (4.0 / delta).ln() / n).sqrt() + 8.0 * e / n;
-        ((0.5 * epsilon_local).tanh() * crowd).ln_1p()
+        let e = libm::exp(epsilon_local);
+        let crowd = 8.0 * (e * libm::log(4.0 / delta) / n).sqrt() + 8.0 * e / n;
+        libm::log1p(libm::tanh(0.5 * epsilon_local) * crowd)
     })
 }
 
@@ -121,7 +120,7 @@ pub(super) struct Crowd {
     epsilon_local: f64,
     /// (least clone count of the group, probability of the group).
     pub(super) groups: Vec<(u64, f64)>,
-    /// Probability of fewer clones than any group has: charged as none at all.
+    /// Probability of fewer clones than any group has; charged as if there were no clones.
     pub(super) rest: f64,
 }
 
@@ -136,7 +135,7 @@ impl Crowd {
         if people == 0 {
             return Err(Error::invalid("people", people, "give a whole number, 1 or above"));
         }
-        let lie = (-epsilon_local).exp();
+        let lie = libm::exp(-epsilon_local);
         let clone = if binary { 2.0 * lie / (1.0 + lie) } else { lie };
         let others = people.min(MOST_PEOPLE) - 1;
         let (groups, rest) = group_binomial(others, clone, most_groups);
@@ -156,36 +155,36 @@ impl Crowd {
 
 /// The hockey stick at one `epsilon` as a function of the number of clones.
 struct Curve {
-    /// `a - e^epsilon (1 - a)`, what a person without clones pays.
+    /// `a - e^epsilon (1 - a)`, the delta without clones.
     alone: f64,
     /// `e^epsilon - 1`.
     growth: f64,
-    /// The ratio exceeds `e^epsilon` where fewer than `N * share` of the N answers are the other one.
+    /// The ratio exceeds `e^epsilon` where fewer than `N * share` of the N answers are second answers.
     share: f64,
 }
 
-/// Share s of other answers at which the loss of a batch is `epsilon`:
-/// `2s = 1 - tanh(epsilon/2)/tanh(epsilon_local/2)`, written without the cancellation that would make it 0 (and the batch
-/// free) from a local epsilon of 37 on.
+/// Share s of second answers at which the loss of a batch is `epsilon`:
+/// `2s = 1 - tanh(epsilon/2)/tanh(epsilon_local/2)`, written without the cancellation that would make it 0 (and the cost of the batch 0)
+/// from a local epsilon of 37 on.
 pub(super) fn other_share(epsilon_local: f64, epsilon: f64) -> f64 {
-    let lie = (-epsilon).exp();
-    lie * -(epsilon - epsilon_local).exp_m1() / (-(-epsilon_local).exp_m1() * (1.0 + lie))
+    let lie = libm::exp(-epsilon);
+    lie * -libm::expm1(epsilon - epsilon_local) / (-libm::expm1(-epsilon_local) * (1.0 + lie))
 }
 
 impl Curve {
     fn new(epsilon_local: f64, epsilon: f64) -> Self {
-        let truth = 1.0 / (1.0 + (-epsilon_local).exp());
+        let truth = 1.0 / (1.0 + libm::exp(-epsilon_local));
         Self {
             // a - e^eps (1-a) = a (1 - e^(eps - eps0)), which does not cancel.
-            alone: -truth * (epsilon - epsilon_local).exp_m1(),
-            growth: epsilon.exp_m1(),
+            alone: -truth * libm::expm1(epsilon - epsilon_local),
+            growth: libm::expm1(epsilon),
             share: other_share(epsilon_local, epsilon),
         }
     }
 
     fn delta(&self, clones: u64) -> f64 {
         let others = (clones as f64 + 1.0) * self.share;
-        // At least one answer must be this person's, and the person's alone always counts.
+        // `others` is at least 1, so tau is at most N: with first answers only, the ratio always exceeds `e^epsilon`.
         let tau = (clones + 2).saturating_sub((others.ceil() as u64).max(1));
         let gain = self.alone * fair_binomial(clones, tau - 1) * (1.0 + SLACK);
         let loss = self.growth * fair_binomial_tail(clones, tau) * (1.0 - SLACK);

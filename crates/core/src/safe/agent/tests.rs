@@ -1,5 +1,5 @@
 use super::*;
-use crate::release::testing::Seeded;
+use crate::{privacy::Claim, release::testing::Seeded};
 
 fn params(privacy: ResponsePrivacy) -> AgentParams {
     AgentParams {
@@ -32,76 +32,65 @@ fn what_is_requested_is_what_holds_for_one_answer_and_for_many() {
     assert!((plan.deviation() - 20.0 * 1.99381).abs() < 2e-2);
 }
 
+/// Noise of this deviation, claimed to be (2, 0.9).
+fn given(sigma: f64, delta: f64) -> AgentParams {
+    let claim = Some(Claim::new(2.0, 0.9, "somebody"));
+    params(ResponsePrivacy::Sigma { sigma, delta, claim })
+}
+
 #[test]
-fn the_papers_noise_is_shown_with_what_it_gives() {
-    let published = |epsilon: f64, level: f64| {
-        let privacy = ResponsePrivacy::Published { epsilon, delta: 0.9, sensitivity: 1.0, level };
-        params(privacy).check().unwrap().guarantee().unwrap().unwrap()
-    };
-    let guarantee = published(2.0, 1.0);
-    let claim = guarantee.claimed().unwrap();
-    assert!((claim.true_delta - 0.513).abs() < 1e-3, "{}", claim.true_delta);
-    assert!((guarantee.epsilon() - 13.0).abs() < 0.05, "{}", guarantee.epsilon());
-    assert!(claim.holds());
-    // eps_m = eps / alpha_m breaks even delta = 0.9.
-    for (level, delta) in [(0.5, 0.923), (0.25, 0.99997)] {
-        let claim = published(2.0, level).claimed().unwrap().clone();
-        assert!((claim.true_delta - delta).abs() < 6e-4, "{}", claim.true_delta);
-        assert!(!claim.holds());
+fn given_noise_is_shown_with_what_it_gives() {
+    // The classic formula at (2, 0.9) for sensitivity 1, whole and halved.
+    for (sigma, true_delta, holds) in [(0.40526, 0.513, true), (0.20263, 0.9654, false)] {
+        let plan = given(sigma, 1e-5).check().unwrap();
+        assert!((plan.deviation() / sigma - 1.0).abs() < 1e-9);
+        let guarantee = plan.guarantee().unwrap().unwrap();
+        let claim = guarantee.claimed().unwrap();
+        assert!((claim.true_delta - true_delta).abs() < 1e-3, "{}", claim.true_delta);
+        assert_eq!((claim.holds(), guarantee.delta()), (holds, 1e-5));
+    }
+    assert_eq!(given(1.0, 0.5).check().unwrap().guarantee().unwrap().unwrap().delta(), 0.5);
+    for bad in [
+        given(0.0, 1e-5),
+        given(f64::NAN, 1e-5),
+        given(1.0, 0.0),
+        params(ResponsePrivacy::Sigma { sigma: 1.0, delta: 0.5, claim: None }),
+    ] {
+        assert!(bad.check().is_err(), "{bad:?}");
     }
 }
 
 #[test]
-fn reports_are_clipped_first_and_on_the_grid() {
-    let mut agent = budget(1.0, 1e-6, None).check().unwrap().start(4, Seeded(1));
-    let randomizer = agent.plan().randomizer.unwrap();
-    let deviation = agent.plan().deviation();
-    let count = 40_000;
-    let mean: f64 = (0..count)
-        .map(|_| {
-            let report = agent.respond(Ticket::first(), 1e9).unwrap();
-            let units = report.value / randomizer.unit();
-            assert_eq!(units, units.round());
-            report.value / f64::from(count)
-        })
-        .sum();
-    // The mean is that of the upper bound; 5.33 standard errors, a false alarm in 1e7.
-    assert!((mean - 0.75).abs() < 5.33 * deviation / f64::from(count).sqrt(), "{mean}");
-    assert_eq!((agent.answered(), agent.clipped()), (count as u64, count as u64));
-    // A randomiser that forgot to clip would be found: its mean is far away.
-    let unclipped = randomizer.law.sigma() as f64 * randomizer.unit();
-    assert!((1e9 - 0.75) > 5.33 * unclipped);
-}
-
-/// The histogram test of the guarantee itself: the likelihood ratio between the two ends of the range.
-#[test]
-fn halving_the_noise_breaks_the_guarantee_by_the_accountant() {
-    let plan = budget(2.0, 1e-5, None).check().unwrap();
-    let mut half = plan;
-    let law = DiscreteGaussian::new(plan.randomizer.unwrap().law.sigma() / 2).unwrap();
-    half.randomizer = Some(Randomizer { law, ..plan.randomizer.unwrap() });
-    assert!(half.guarantee().unwrap().unwrap().epsilon() > 4.0);
+fn an_agent_counts_what_it_clips() {
+    for privacy in [ResponsePrivacy::None, budget(1.0, 1e-6, None).privacy] {
+        let mut agent = params(privacy).check().unwrap().start(4, Seeded(1));
+        let report = agent.report(Ticket::first(), 1e9).unwrap();
+        assert_eq!((report.agent, agent.answered(), agent.clipped()), (4, 1, 1));
+        assert!((report.value.value() - 0.75).abs() <= 33.0 * agent.plan().deviation());
+        agent.report(Ticket::first(), 0.75).unwrap();
+        assert_eq!((agent.answered(), agent.clipped()), (2, 1));
+    }
 }
 
 #[test]
 fn a_budget_for_so_many_answers_ends_after_them() {
     let mut agent = budget(1.0, 1e-6, Some(2)).check().unwrap().start(0, Seeded(1));
-    agent.respond(Ticket::first(), 0.1).unwrap();
-    agent.respond(Ticket::first(), 0.1).unwrap();
+    agent.report(Ticket::first(), 0.1).unwrap();
+    agent.report(Ticket::first(), 0.1).unwrap();
     let before = agent.save();
-    assert!(agent.respond(Ticket::first(), 0.1).is_err());
-    assert!(agent.respond(Ticket::first(), f64::NAN).is_err());
+    assert!(agent.report(Ticket::first(), 0.1).is_err());
+    assert!(agent.report(Ticket::first(), f64::NAN).is_err());
     assert_eq!(agent.save(), before);
 }
 
 #[test]
 fn a_resumed_agent_goes_on_and_an_old_one_is_refused() {
     let mut agent = budget(1.0, 1e-6, None).check().unwrap().start(0, Seeded(9));
-    agent.respond(Ticket::first(), 0.2).unwrap();
+    agent.report(Ticket::first(), 0.2).unwrap();
     let bytes = agent.save();
     let mut resumed = Agent::<Seeded>::resume(&bytes, 1).unwrap();
-    let next = agent.respond(Ticket::first(), 0.3).unwrap();
-    assert_eq!(resumed.respond(Ticket::first(), 0.3).unwrap(), next);
+    let next = agent.report(Ticket::first(), 0.3).unwrap();
+    assert_eq!(resumed.report(Ticket::first(), 0.3).unwrap(), next);
     assert!(Agent::<Seeded>::resume(&bytes, 2).is_err());
     assert!(Agent::<Seeded>::resume(&bytes[..bytes.len() - 1], 1).is_err());
 }
@@ -122,7 +111,7 @@ fn a_plan_that_is_read_is_checked_again() {
 fn a_guarantee_says_what_it_rests_on() {
     let mut agent = budget(1.0, 1e-6, None).check().unwrap().start(0, Seeded(3));
     assert!(agent.guarantee_so_far().unwrap().is_none());
-    agent.respond(Ticket::first(), 0.1).unwrap();
+    agent.report(Ticket::first(), 0.1).unwrap();
     let guarantee = agent.guarantee_so_far().unwrap().unwrap();
     // Seeded noise protects nobody, and says so.
     assert!(guarantee.warnings().iter().any(|warning| warning.contains("simulation")));
@@ -132,9 +121,7 @@ fn a_guarantee_says_what_it_rests_on() {
     // The state names its noise.
     assert!(wire::load::<State<Seeded>>("safe agent on another", &agent.save()).is_err());
     // A claim about one response is not measured by many.
-    let privacy =
-        ResponsePrivacy::Published { epsilon: 2.0, delta: 0.9, sensitivity: 1.0, level: 1.0 };
-    let plan = params(privacy).check().unwrap();
+    let plan = given(1.0, 1e-5).check().unwrap();
     assert!(plan.guarantee().unwrap().unwrap().claimed().is_some());
     assert!(plan.guarantee_of(100).unwrap().unwrap().claimed().is_none());
 }
@@ -142,16 +129,16 @@ fn a_guarantee_says_what_it_rests_on() {
 #[test]
 fn bad_parameters_are_refused() {
     let good = budget(1.0, 1e-6, None);
-    assert!(AgentParams { lower: 0.75, ..good }.check().is_err());
-    assert!(AgentParams { lower: f64::NAN, ..good }.check().is_err());
-    assert!(AgentParams { dimension: 0, ..good }.check().is_err());
-    assert!(AgentParams { parameter_bound: 0.0, ..good }.check().is_err());
+    assert!(AgentParams { lower: 0.75, ..good.clone() }.check().is_err());
+    assert!(AgentParams { lower: f64::NAN, ..good.clone() }.check().is_err());
+    assert!(AgentParams { dimension: 0, ..good.clone() }.check().is_err());
+    assert!(AgentParams { parameter_bound: 0.0, ..good.clone() }.check().is_err());
     for enormous in [1e101, 1e-101, 1e308] {
-        assert!(AgentParams { parameter_bound: enormous, ..good }.check().is_err());
-        assert!(AgentParams { action_bound: enormous, ..good }.check().is_err());
+        assert!(AgentParams { parameter_bound: enormous, ..good.clone() }.check().is_err());
+        assert!(AgentParams { action_bound: enormous, ..good.clone() }.check().is_err());
     }
-    assert!(AgentParams { upper: 1e200, ..good }.check().is_err());
-    assert!(AgentParams { response_noise: -1.0, ..good }.check().is_err());
+    assert!(AgentParams { upper: 1e200, ..good.clone() }.check().is_err());
+    assert!(AgentParams { response_noise: -1.0, ..good.clone() }.check().is_err());
     for (epsilon, delta) in [(0.0, 1e-6), (-1.0, 1e-6), (1.0, 0.0), (1.0, 1.0), (f64::NAN, 0.1)] {
         assert!(budget(epsilon, delta, None).check().is_err());
     }

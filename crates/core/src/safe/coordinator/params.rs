@@ -33,7 +33,7 @@ pub enum Rule {
 /// let feeder = Polytope::new(&[[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], &[3.0, 1.0, 1.0])?;
 /// let privacy = ResponsePrivacy::Budget { epsilon: 2.0, delta: 1e-5, responses: None };
 /// let agents = (0..2)
-///     .map(|axis| AgentParams::on_axis(&feeder, axis, 2, (1.0, 4.0, 0.01), privacy))
+///     .map(|axis| AgentParams::on_axis(&feeder, axis, 2, (1.0, 4.0, 0.01), privacy.clone()))
 ///     .collect::<Result<Vec<_>, _>>()?;
 /// let params = CoordinatorParams::new(feeder, Objective::Linear { weights: vec![1.0, 1.0] }, agents);
 /// let plan = params.check()?;
@@ -42,7 +42,7 @@ pub enum Rule {
 ///
 /// let decision = coordinator.decide()?;
 /// let response = 0.3; // what household 0 does when it is sent decision.actions[0]
-/// coordinator.observe(&household.respond(decision.ticket, response)?)?;
+/// coordinator.absorb(&household.report(decision.ticket, response)?)?;
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,16 +81,6 @@ impl CoordinatorParams {
             failure: 0.01,
             exploration: 0,
             parameter_ball: true,
-        }
-    }
-
-    /// Algorithm 1 with the width (12), corrected, and no exploration.
-    pub fn published(polytope: Polytope, objective: Objective, agents: Vec<AgentParams>) -> Self {
-        CoordinatorParams {
-            rule: Rule::Ofu,
-            confidence: Confidence::Paper,
-            parameter_ball: false,
-            ..CoordinatorParams::new(polytope, objective, agents)
         }
     }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
     geometry::Polytope,
+    randomize::ValueReport,
     release::testing::Seeded,
     safe::{Agent, Confidence, Monitor, ResponsePrivacy, Simplex},
 };
@@ -18,8 +19,9 @@ fn setup(which: usize) -> (Polytope, Objective, Vec<Vec<f64>>) {
 fn params(which: usize, epsilon: f64) -> CoordinatorParams {
     let (polytope, objective, _) = setup(which);
     let privacy = ResponsePrivacy::Budget { epsilon, delta: 1e-5, responses: None };
-    let agent =
-        |axis| AgentParams::on_axis(&polytope, axis, 3, (0.5, 2.0, 0.001), privacy).unwrap();
+    let agent = |axis| {
+        AgentParams::on_axis(&polytope, axis, 3, (0.5, 2.0, 0.001), privacy.clone()).unwrap()
+    };
     let agents = (0..3).map(agent).collect();
     CoordinatorParams::new(polytope, objective, agents)
 }
@@ -50,8 +52,8 @@ fn play(params: &CoordinatorParams, which: usize, rounds: u64, seed: u64) -> (Mo
         gap = gap.max(decision.gap());
         for (agent, mean) in agents.iter_mut().zip(&means) {
             let response = mean + 0.001 * noise.standard_normal();
-            let report = agent.respond(decision.ticket, response).unwrap();
-            coordinator.observe(&report).unwrap();
+            let report = agent.report(decision.ticket, response).unwrap();
+            coordinator.absorb(&report).unwrap();
         }
     }
     (monitor, regret, gap)
@@ -122,27 +124,33 @@ fn reports_come_late_in_any_order_once_or_never() {
     let mut coordinator = plan.start(Seeded(1));
     let decisions: Vec<Decision> = (0..30).map(|_| coordinator.decide().unwrap()).collect();
     for decision in decisions.iter().rev().skip(10) {
-        let report = agent.respond(decision.ticket, 0.01).unwrap();
-        coordinator.observe(&report).unwrap();
+        let report = agent.report(decision.ticket, 0.01).unwrap();
+        coordinator.absorb(&report).unwrap();
     }
     assert_eq!(coordinator.open_decisions(), 30, "two agents have not answered");
     assert_eq!((coordinator.reports(0), coordinator.reports(1)), (0, 20));
     let before = coordinator.save();
-    let again = Report { ticket: decisions[0].ticket, agent: 1, value: 0.1 };
+    let again = AgentReport { ticket: decisions[0].ticket, agent: 1, value: ValueReport::new(0.1) };
     for bad in [
         again,
-        Report { ticket: Ticket(99), ..again },
-        Report { agent: 7, ..again },
-        Report { ticket: decisions[29].ticket, value: f64::NAN, ..again },
-        Report { ticket: decisions[29].ticket, value: 1e200, ..again },
+        AgentReport { ticket: Ticket(99), ..again },
+        AgentReport { agent: 7, ..again },
+        AgentReport { ticket: decisions[29].ticket, value: ValueReport::new(f64::NAN), ..again },
+        AgentReport { ticket: decisions[29].ticket, value: ValueReport::new(1e200), ..again },
     ] {
-        assert!(coordinator.observe(&bad).is_err(), "{bad:?}");
+        assert!(coordinator.absorb(&bad).is_err(), "{bad:?}");
     }
     assert_eq!(coordinator.save(), before, "an error changed the state");
     assert!(coordinator.dismiss(decisions[0].ticket) && !coordinator.dismiss(decisions[0].ticket));
-    assert!(coordinator.observe(&Report { agent: 0, ..again }).is_err());
+    assert!(coordinator.absorb(&AgentReport { agent: 0, ..again }).is_err());
     for agent in [0, 2] {
-        coordinator.observe(&Report { ticket: decisions[5].ticket, agent, value: 0.0 }).unwrap();
+        coordinator
+            .absorb(&AgentReport {
+                ticket: decisions[5].ticket,
+                agent,
+                value: ValueReport::new(0.0),
+            })
+            .unwrap();
     }
     assert_eq!(coordinator.open_decisions(), 28);
 }
@@ -163,7 +171,7 @@ fn a_resumed_coordinator_goes_on_bit_for_bit() {
             let decision = coordinator.decide().unwrap();
             assert_eq!(copy.decide().unwrap(), decision);
             for agent in &mut agents {
-                coordinator.observe(&agent.respond(decision.ticket, 0.05).unwrap()).unwrap();
+                coordinator.absorb(&agent.report(decision.ticket, 0.05).unwrap()).unwrap();
             }
         }
         let bytes = coordinator.save();

@@ -67,7 +67,7 @@ impl<'a, 'b> Slice<'a, 'b> {
             .linear
             .iter()
             .zip(&self.lambda)
-            .map(|(b, l)| b * l.max(floor).powf(-1.5))
+            .map(|(b, l)| b * libm::pow(l.max(floor), -1.5))
             .collect();
         let mut w = Vec::with_capacity(inverse.len());
         maximize_on_sphere(&inverse, &pull, square.max(floor).sqrt(), &mut w);

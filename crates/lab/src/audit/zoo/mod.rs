@@ -1,4 +1,4 @@
-//! Known mistakes, each beside the right way: the audit must catch the one and let the other pass.
+//! Known mistakes, each beside its correct variant: the audit must detect the mistake and pass the correct variant.
 //!
 //! | file | mistakes |
 //! | --- | --- |
@@ -7,8 +7,8 @@
 //! | `people` | joint sensitivity ignored; two releases, one budget; a slot that survives the shuffle |
 //! | `players` | actions that show the last reward; no noise at all; a reward that is refused |
 //!
-//! The wrong variants live here and nowhere else: nothing of them can be reached from the core. Where the right way is deployed
-//! code, it is the deployed code that is attacked, by the same adversary.
+//! The wrong variants exist only here and cannot be reached from the core. If the correct variant is deployed code, the deployed code is
+//! attacked, by the same adversary.
 //!
 //! **False alarms.** Every audit here has a confidence of 1 - 1e-6 by default.
 
@@ -29,34 +29,34 @@ use crate::{
 
 pub use players::LastReward;
 
-/// A mistake, and the same thing done right.
+/// A mistake and its correct variant.
 pub struct Entry {
-    /// What is done wrong.
+    /// The mistake.
     pub mistake: &'static str,
-    /// What makes the difference.
+    /// What the correct variant does.
     pub right: &'static str,
     wrong_way: Attack,
     right_way: Attack,
 }
 
-/// What came of an entry.
+/// The result of an entry.
 #[derive(Debug, Clone, Serialize)]
 pub struct Specimen {
-    /// What is done wrong.
+    /// The mistake.
     pub mistake: String,
-    /// The right way.
+    /// What the correct variant does.
     pub right: String,
     /// How it was attacked.
     pub attack: String,
-    /// Epsilon that is promised for both ways.
+    /// The epsilon claimed for both variants.
     pub promised: f64,
-    /// What the audit proves of the wrong way.
+    /// The epsilon proved for the mistake.
     pub wrong_lower_bound: f64,
-    /// What the audit proves of the right way.
+    /// The epsilon proved for the correct variant.
     pub right_lower_bound: f64,
-    /// The wrong way was found out.
+    /// Whether the mistake was detected.
     pub caught: bool,
-    /// The right way was not accused.
+    /// Whether the correct variant passed.
     pub passed: bool,
     /// Time for both.
     pub seconds: f64,
@@ -85,7 +85,7 @@ impl Entry {
     }
 }
 
-/// All of them.
+/// All entries.
 pub fn entries() -> Result<Vec<Entry>> {
     let mut all = noise::entries()?;
     all.extend(streams::entries()?);
@@ -94,11 +94,11 @@ pub fn entries() -> Result<Vec<Entry>> {
     Ok(all)
 }
 
-/// The budget most entries promise.
+/// The budget that most entries claim.
 const EPSILON: f64 = 1.0;
 const DELTA: f64 = 1e-5;
 
-/// The promise of a Gaussian release with this mu.
+/// The guarantee of a Gaussian release with this mu.
 fn gaussian_promise(mu: f64, delta: f64) -> Result<Guarantee> {
     let event = Event::Gaussian { sensitivity: mu, sigma: 1.0 };
     Ok(Guarantee::of(&event, TrustModel::Joint, delta)?)
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_mistake_is_caught_and_no_right_way_is_accused() {
+    fn every_mistake_is_detected_and_every_correct_variant_passes() {
         let options = AuditOptions { confidence: 1.0 - 1e-6, ..AuditOptions::default() };
         let entries = entries().unwrap();
         assert_eq!(entries.len(), 15);

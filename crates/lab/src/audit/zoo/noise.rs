@@ -16,7 +16,7 @@ pub(super) fn entries() -> Result<Vec<Entry>> {
     Ok(vec![reused_nodes()?, classic_sigma()?, floating_point()?, unseeded()?])
 }
 
-/// A binary tree over 8 rounds. Wrong: one draw a level, whichever node of the level it is for; then `r_3 - r_2 - r_1 = x_3 - x_1`.
+/// A binary tree over 8 rounds. Wrong: one draw per level, used for all nodes of that level; then `r_3 - r_2 - r_1 = x_3 - x_1`.
 fn reused_nodes() -> Result<Entry> {
     const LEVELS: usize = 4;
     let mu = gaussian::mu(EPSILON, DELTA)?;
@@ -123,7 +123,7 @@ fn last_digits(number: f64) -> Vec<f64> {
     vec![place, -place, f64::from(mantissa.trailing_zeros())]
 }
 
-/// A generator that every process starts from the same seed: whoever has the program has the noise.
+/// A generator that every process starts from the same seed: anybody who has the program can reproduce the noise.
 fn unseeded() -> Result<Entry> {
     let params = PrivateSumParams {
         schedule: Schedule::EveryRound,
@@ -144,7 +144,7 @@ fn unseeded() -> Result<Entry> {
                     let contribution = sum.clip(&[value])?;
                     Ok(sum.absorb(&contribution)?.map_or(0.0, |release| release.sums()[0]))
                 };
-                // The right way: the adversary's own process has a key of its own.
+                // Correct: the adversary's process has a different key.
                 let mut process = || FastNoise::seeded(if seeded { noise.bits() } else { 0x5eed });
                 let (theirs, mine) = (process(), process());
                 Ok(vec![released(*world.pick((&-1.0, &1.0)), theirs)? - released(0.0, mine)?])

@@ -1,4 +1,4 @@
-//! Mistakes about what a person gives away, and how often.
+//! Mistakes about the sensitivity of a person's data and the number of releases.
 
 use reticent::{
     bandit::{Aggregation, ShuffleParams},
@@ -17,7 +17,7 @@ pub(super) fn entries() -> Result<Vec<Entry>> {
     Ok(vec![joint_sensitivity()?, one_budget()?, surviving_slot()?])
 }
 
-/// `(x + N, y + N)` with noise for x alone, and for y alone: both parts leave together.
+/// `(x + N, y + N)` with noise calibrated for x alone and for y alone, although both parts are released together.
 fn joint_sensitivity() -> Result<Entry> {
     let promise = gaussian_promise(gaussian::mu(EPSILON, DELTA)?, DELTA)?;
     let sigma = gaussian::sigma(EPSILON, DELTA, 2.0, 1)?;
@@ -30,7 +30,7 @@ fn joint_sensitivity() -> Result<Entry> {
             });
             Ok((view, Test::Scores))
         });
-    let params = FeatureRewardParams::new(1, EPSILON, DELTA);
+    let params = FeatureRewardParams::new(Bounds::unit(1), EPSILON, DELTA);
     let right_way = local::feature_reward(&params, &params.check()?.guarantee()?).swap_remove(0);
     Ok(Entry {
         mistake: "features and reward each with the noise of one",

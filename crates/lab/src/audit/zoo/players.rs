@@ -1,6 +1,6 @@
-//! Mistakes of players: a promise is made for code that does something else with people's data.
+//! Mistakes of players: a guarantee is stated for code that does something else with people's data.
 //!
-//! Nothing in these players' parameters is wrong, so that only playing them shows it.
+//! The parameters of these players are correct, so only running them reveals the mistake.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
         Attack,
         player::{self, Maker, Stage},
     },
-    bandits::{Algorithm, Budget, JointLines, Setting},
+    bandits::{Algorithm, Budget, JointToml, Setting},
     environment::GapParams,
     simulate::Player,
 };
@@ -59,15 +59,15 @@ fn attack(stage: &Stage, promise: &Guarantee, make: Maker) -> Result<Attack> {
 /// The deployed curator, with the certificate of the sums it owns.
 fn curator() -> Result<Attack> {
     let setting = Setting::new(&GapParams::new(2, 2).into(), 1000)?;
-    // A restart that never comes: stepped round by round, where whole blocks would be simulated.
-    let lines = JointLines {
+    // The restart never happens, but it makes the simulation step round by round instead of in blocks.
+    let lines = JointToml {
         restart_every: Some(1000),
-        ..JointLines::new(Budget { epsilon: EPSILON, delta: DELTA })
+        ..JointToml::new(Budget { epsilon: EPSILON, delta: DELTA })
     };
     Ok(Algorithm::Joint(lines).contestant(&setting)?.player_attacks()?.swap_remove(0))
 }
 
-/// The planted leak: whoever sees an action sees the reward before it.
+/// The planted leak: each action reveals the previous reward.
 #[derive(Debug, Default)]
 pub struct LastReward(f64);
 

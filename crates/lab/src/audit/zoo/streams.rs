@@ -1,4 +1,4 @@
-//! Mistakes about streams: what goes in, when something comes out, and what a saved state may be used for.
+//! Mistakes about streams: clipping of input, the times of releases, and the use of saved states.
 
 use reticent::{
     noise::Noise,
@@ -28,7 +28,7 @@ fn params(horizon: u64) -> PrivateSumParams {
     }
 }
 
-/// Somebody sends 5 where 1 is the bound.
+/// A person sends 5, although the bound is 1.
 fn unclipped() -> Result<Entry> {
     let mu = gaussian::mu(EPSILON, DELTA)?;
     let sigma = 2.0 / mu;
@@ -58,7 +58,7 @@ fn unclipped() -> Result<Entry> {
     })
 }
 
-/// Two rounds; the state is saved after the first. In one copy the person comes second, in the other nobody does.
+/// Two rounds; the state is saved after the first. In one copy the person contributes in the second round, in the other nobody does.
 fn continued_twice() -> Result<Entry> {
     let plan = params(2).check()?;
     let promise = plan.guarantee(DELTA)?;
@@ -77,11 +77,11 @@ fn continued_twice() -> Result<Entry> {
                 let mut one = PrivateSum::<FastNoise>::resume(&bytes, 1)?;
                 let person = second_release(&mut one, *world.pick((&-1.0, &1.0)))?;
                 let mut two = if charged {
-                    // The log says that a second release has left: without paying there is no going on.
+                    // The log records a second release, so the old state cannot be resumed without a charge.
                     debug_assert!(PrivateSum::<FastNoise>::resume(&bytes, 2).is_err());
                     PrivateSum::<FastNoise>::resume_charged(&bytes, 2, 0)?
                 } else {
-                    // A log that forgets, or a process that was forked.
+                    // A log that lost an entry, or a forked process.
                     PrivateSum::<FastNoise>::resume(&bytes, 1)?
                 };
                 Ok(vec![person - second_release(&mut two, 0.0)?, person])
@@ -109,7 +109,7 @@ fn second_release(sum: &mut PrivateSum<FastNoise>, value: f64) -> Result<f64> {
     Ok(sum.absorb(&contribution)?.map_or(0.0, |release| release.sums()[0]))
 }
 
-/// The same release drawn nine times with fresh noise. Wrong: nobody pays for it.
+/// The same release drawn nine times with fresh noise. Wrong: the replays are not charged.
 fn drawn_again() -> Result<Entry> {
     const REPLAYS: u64 = 8;
     let plan = params(2).check()?;
@@ -148,7 +148,7 @@ fn drawn_again() -> Result<Entry> {
     })
 }
 
-/// Wrong: sums are released when the true sum has moved enough. When is then a function of the data, and no noise is on it.
+/// Wrong: sums are released when the true sum has moved enough. The time of the release is then a function of the data without noise.
 fn looking_schedule() -> Result<Entry> {
     let plan = params(8).check()?;
     let promise = plan.guarantee(DELTA)?;

@@ -60,7 +60,7 @@ fn a_policy_of_known_value_is_given_that_value() {
     let path = file("known.csv", &log(30_000, 3));
     let linucb = "[[algorithm]]\nkind = \"linucb\"";
     experiment(&path, 10_000, PUBLIC, linucb).unwrap();
-    let lines: LoggedLines = toml::from_str(&format!("file = {path:?}\n{PUBLIC}")).unwrap();
+    let lines: LoggedToml = toml::from_str(&format!("file = {path:?}\n{PUBLIC}")).unwrap();
     let setting = lines.setting(10_000, Circumstances::default()).unwrap();
     let trial = setting.world.trial(1, 0, &mut Best, &[100, 10_000]).unwrap();
     // E max(|u|, v) for uniform |u| in [0, 1] and v in [-1, 1]: 1/2 (1/2) + 1/2 (2/3) = 7/12.
@@ -158,7 +158,7 @@ impl Player for Seen {
 }
 
 fn world(text: &str, rounds: u64) -> Result<Setting> {
-    toml::from_str::<LoggedLines>(text).unwrap().setting(rounds, Circumstances::default())
+    toml::from_str::<LoggedToml>(text).unwrap().setting(rounds, Circumstances::default())
 }
 
 #[test]

@@ -16,9 +16,9 @@ True
 | --- | --- |
 | `experiment` | an experiment from a file, a text or a dictionary: run, certify, reproduce, plan |
 | `engines` | its shards on this machine, on Ray or on Dask |
-| `results` | what came of it: arrays, data frame, figure |
+| `results` | its results: arrays, data frame, figure |
 | `own` | your own environments and policies in the same loop and the same audit; a data set of classes as a bandit |
-| `progress` | how far it is, in a notebook or on a terminal |
+| `progress` | progress display in a notebook or on a terminal |
 """
 
 from .._core import Environment, SimulatedBandit, trial_seeds

@@ -1,10 +1,10 @@
 """The shards of a sweep on a cluster.
 
-Shard i of n is every n-th trial beginning with number i, as `reticent run --shard` takes it. A worker gets the experiment's text and what
-is known of its shard, computes the rest, and sends the finished trials back: it need not see the caller's disk. What comes
-back is stored beside the results, by the hash of what determines it, so a sweep that was interrupted goes on where it stopped, and
-the merged folder holds the same bytes as a local run's but for times. A worker that dies takes its shard with it; the
-cluster gives it to another.
+Shard i of n is every n-th trial beginning with number i, as `reticent run --shard` takes it. A worker gets the experiment's text and the
+finished trials of its shard, computes the rest, and sends all of them back: it needs no access to the caller's disk. They
+are stored beside the results, under the hash of what determines them, so an interrupted sweep continues where it stopped, and
+the merged folder has the same bytes as a local run, except for times. If a worker dies, the cluster gives its
+shard to another one.
 """
 
 import pathlib
@@ -61,7 +61,7 @@ ENGINES = {"dask": _dask, "ray": _ray}
 
 
 def run(engine, text, folder, overrides, shards, client, keep_going, tell):
-    """Spreads the shards, keeps what comes back, and joins it in `folder`."""
+    """Distributes the shards, stores the trials that come back, and merges them in `folder`."""
     if engine not in ENGINES:
         raise _core.ReticentError(f'engine is {engine!r}: give "local", "ray" or "dask"')
     shards = 8 if shards is None else shards

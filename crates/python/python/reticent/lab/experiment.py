@@ -20,13 +20,13 @@ Path = Union[str, os.PathLike]
 
 
 def _text(config, folder=None):
-    """The experiment file, whatever it was given as."""
+    """The text of the experiment file."""
     if isinstance(config, dict):
         config = dict(config)
         environment = config.get("environment")
         if isinstance(environment, Classification):
             if folder is None:
-                raise _core.ReticentError("folder is None: a data set is written beside it for the runner; give one")
+                raise _core.ReticentError("folder is None: the runner needs the data set as a file beside the results; give a folder")
             config["environment"] = environment._table(folder)
         return _core.to_toml(config)
     if isinstance(config, os.PathLike) or "\n" not in config:
@@ -60,14 +60,14 @@ def run(
     """Runs an experiment and returns its `Results`.
 
     config      a TOML file, its text, or a dictionary; a list in place of a value makes a grid
-    folder      where results, figures and report go; what is finished there is not computed again. None keeps nothing
+    folder      where results, figures and report are written; finished trials there are not computed again. None keeps nothing
     overrides   other values for some keys, such as {"algorithm.privacy.epsilon": 0.5}
     engine      "local", "ray" or "dask": the last two spread `shards` parts over a cluster
     client      for dask, a `distributed.Client`; for ray, the address of a cluster. None starts one here
-    shard       (index, of): only this part, into `folder`; returns what was done, and `merge` joins the folders
+    shard       (index, of): only this part, into `folder`; returns the counts of trials, and `merge` joins the folders
     progress    True, False, or a function of (done, all); by default it shows in notebooks
 
-    Ctrl-C stops after the trials that have begun; the same call goes on from there.
+    Ctrl-C stops after the trials that have started; the same call continues from there.
 
     >>> from reticent import lab
     >>> text = '''
@@ -86,7 +86,7 @@ def run(
     """
     if folder is None:
         if shard is not None:
-            raise _core.ReticentError("folder is None: a shard is joined with others later; give one")
+            raise _core.ReticentError("folder is None: the results of a shard are needed for `merge`; give a folder")
         with tempfile.TemporaryDirectory(prefix="reticent-") as temporary:
             results = run(
                 config,
@@ -106,7 +106,7 @@ def run(
         if engine == "local":
             outcome = _core.run(text, folder, changes, shard, keep_going, tell)
         elif shard is not None:
-            raise _core.ReticentError(f"shard is {shard}: an engine makes its own; give the number of shards")
+            raise _core.ReticentError(f"shard is {shard}: an engine makes the shards itself; give the number of `shards`")
         else:
             outcome = engines.run(engine, text, folder, changes, shards, client, keep_going, tell)
     if shard is not None:
@@ -123,7 +123,7 @@ def merge(parts: Iterable[Path], folder: Path) -> Results:
 
 
 class Certified(NamedTuple):
-    """What may be promised of an algorithm, and what else is to be known of it."""
+    """The guarantee of an algorithm, and remarks about it."""
 
     guarantee: _core.Guarantee | None
     remarks: list[str]
@@ -152,7 +152,7 @@ def reproduce(
 ) -> list[dict[str, Any]]:
     """Runs the papers' experiments, such as "paper1/figure4", and returns their claims with a verdict on each.
 
-    `full` takes the papers' own scale. Ctrl-C is heard between experiments.
+    `full` runs at the papers' own scale. Ctrl-C takes effect between experiments.
     """
     wanted = _core.paper_experiments(experiment)
     done = []
@@ -165,5 +165,5 @@ def reproduce(
 
 
 def plan(config: Config) -> dict[str, Any]:
-    """Who may have how much privacy in a safe system, and what it costs: a plan file, its text or a dictionary."""
+    """The privacy levels that a safe system can offer its agents, and their cost, from a plan file, its text or a dictionary."""
     return _core.plan_safety(_text(config))

@@ -1,4 +1,4 @@
-"""Your own environments and policies in the laboratory's loop and its audit, and data sets of classes as bandits."""
+"""Your own environments and policies in the laboratory's simulation and audit, and classification data sets as bandits."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def play(
     policies        functions of a seed that make one, by name: a learner of this package, or any object with
                     `decide(arms) -> (ticket, arm)` and `observe(ticket, reward)`, or with
                     `choose(arms, round) -> arm` and `observe(round, features, reward)`
-    delay, lost     rewards come so many rounds late in the mean, and this share of them never
+    delay, lost     rewards come `delay` rounds late on average, and a share `lost` of them never
 
-    A learner of this package brings the guarantee of what it does. A `guarantee` of any other object is shown as stated, not checked: `audit`
-    plays the policy to refute it.
+    A learner of this package has a computed guarantee. A `guarantee` of any other object is shown as stated, not checked: `audit`
+    runs the policy to refute it.
 
     >>> import reticent
     >>> from reticent import lab
@@ -59,7 +59,7 @@ def play(
     for label, policy in policies.items():
         curves, promise = [], None
         for trial in range(trials):
-            # Every trial has its own seed, and all policies meet the same environments.
+            # Every trial has its own seed, and all policies get the same environments.
             number = (seed + 1) * 1_000_003 + trial
             world = environment(number) if _makes(environment, "arms") else copy.deepcopy(environment)
             player = policy
@@ -78,16 +78,16 @@ def play(
 
 
 def _makes(value, *methods):
-    """Whether it is a function, or a class, that makes what has one of these methods."""
+    """Whether `value` is a function or a class that makes an object, not an object with one of these methods."""
     return isinstance(value, type) or (callable(value) and not any(hasattr(value, method) for method in methods))
 
 
-#: Learners that own the aggregator whose guarantee they state. They cannot be subclassed, so their type says what they do.
+#: Learners that own the aggregator whose guarantee they state. They cannot be subclassed, so their type determines their behaviour.
 _OURS = (_core.JointBandit, _core.LinUCB)
 
 
 def _promise(player):
-    """What is promised of a policy: computed of our own learners, stated of everything else."""
+    """The guarantee of a policy: computed for our own learners, stated for everything else."""
     promise = getattr(player, "guarantee", None)
     if not isinstance(promise, _core.Guarantee):
         return None
@@ -95,19 +95,19 @@ def _promise(player):
 
 
 class Findings:
-    """What an audit found; prints as a table."""
+    """The results of an audit; printed as a table."""
 
     def __init__(self, document: str, table: str) -> None:
         found = json.loads(document)
         #: One dictionary for every attack, with the fields of `reticent audit --json`.
         self.audits: list[dict[str, Any]] = found["audits"]
-        #: What was not attacked, and why.
+        #: Policies that were not attacked, with the reason.
         self.not_audited: list[dict[str, str]] = found["not_audited"]
         self._table = table
 
     @property
     def violated(self) -> list[str]:
-        """The policies whose promise is false, with the confidence that was asked for."""
+        """The policies whose guarantee was refuted, at the given confidence."""
         names = [audit["algorithm"] for audit in self.audits if audit["verdict"] == "violated"]
         return list(dict.fromkeys(names))
 
@@ -125,14 +125,14 @@ def audit(
     seed: int = 1,
     confidence: float = 0.95,
 ) -> Findings:
-    """Plays every policy many times with one person's features and reward replaced, and says whether what is promised for it can be true.
+    """Runs every policy many times with one person's features and reward replaced, and reports whether its guarantee can be true.
 
     environment     as for `play`; its people are drawn once, and are the same in every run
-    policies        functions of a seed that make one, by name, as for `play`; what they promise is their `guarantee`
-    rewards         the lowest and the highest reward: the replaced person has the one or the other
-    samples         runs of each of the two worlds; by default enough to refute what is promised
+    policies        functions of a seed that make one, by name, as for `play`; their `guarantee` is attacked
+    rewards         the lowest and the highest reward: the replaced person has one of the two
+    samples         runs of each of the two worlds; by default enough to refute the guarantee
 
-    An adversary sees the choices made for everybody after that person, and whether the policy raised something. `violated`: the promise is
+    An adversary sees the choices made for everybody after that person, and whether the policy raised an exception. `violated`: the guarantee is
     false, with a false-alarm rate of 1e-6. `consistent`: these attacks do not refute it, which proves nothing.
 
     >>> import reticent
@@ -147,7 +147,7 @@ def audit(
     >>> world = lambda seed: lab.Environment.sphere(dimension=3, arms=4, seed=seed)
     >>> lab.play(world, {"leak": lambda seed: Leak()}, rounds=100).guarantees["leak"]["provenance"]
     'stated'
-    >>> lab.audit(world, {"leak": lambda seed: Leak()}, rounds=12, samples=1000).violated       # it shows at once
+    >>> lab.audit(world, {"leak": lambda seed: Leak()}, rounds=12, samples=1000).violated       # the leak is obvious
     ['leak']
     """
     if rounds < 2:
@@ -168,14 +168,14 @@ def _record(environment, seed, rounds):
 
 
 class Classification:
-    """A data set in the manner of scikit-learn as a bandit: one arm a class, reward 1 for the right one.
+    """A scikit-learn data set as a bandit: one arm per class, reward 1 for the right one.
 
     Every round a line is drawn. The arms are those of `kind = "table"` in an experiment file: columns scaled to [-1, 1] by
     their own ranges, which must be public, in one block for each class, and a constant they share. It can be given to `play`, or as the
-    environment of `run`, where every trust model of the laboratory is there to compare.
+    environment of `run`, which can compare all trust models.
 
-    `run` reads files, so it writes the data, as they are, to `<folder>.private-data.csv`: beside the folder of results, which people
-    share, and not in it; readable by its owner only. The same call needs it again to go on; delete it when you are done.
+    `run` reads files, so it writes the data, without protection, to `<folder>.private-data.csv`: beside the folder of results, which people
+    share, and not in it; readable by its owner only. The same call needs it again to continue; delete it when you are done.
 
     >>> import numpy, reticent
     >>> from reticent import lab
@@ -197,7 +197,7 @@ class Classification:
                 f"X, y is of shapes {self.X.shape}, {labels.shape}: give one line of X for every entry of y"
             )
         if not numpy.isfinite(self.X).all():
-            raise _core.ReticentError("X is not finite everywhere: fill in what is missing, or leave the line out")
+            raise _core.ReticentError("X is not finite everywhere: fill in missing values, or leave the line out")
         self.classes, self.y = numpy.unique(labels.astype(str), return_inverse=True)
         if not 2 <= len(self.classes) <= 100:
             raise _core.ReticentError(f"y is of {len(self.classes)} different values: one arm is made of each; give 2 to 100")
@@ -212,7 +212,7 @@ class Classification:
 
     @property
     def bounds(self) -> dict:
-        """What a bandit is told of it, `reticent.JointBandit(**data.bounds, epsilon=1.0, delta=1e-6, horizon=20_000)`: arms share a constant, and
+        """The bounds for a bandit, `reticent.JointBandit(**data.bounds, epsilon=1.0, delta=1e-6, horizon=20_000)`: arms share a constant, and
         rewards are 0 or 1."""
         return {"dimension": self.dimension, "rewards": (0.0, 1.0), "intercept": float(numpy.sqrt(0.5))}
 

@@ -1,4 +1,4 @@
-"""How far a run is: a bar in a notebook, a line on a terminal, or whatever the caller does with two numbers."""
+"""Progress of a run: a bar in a notebook, a line on a terminal, or a function of the caller."""
 
 import contextlib
 import sys

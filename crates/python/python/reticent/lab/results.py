@@ -1,4 +1,4 @@
-"""What came of an experiment: arrays, a data frame, a figure."""
+"""The results of an experiment: arrays, a data frame, a figure."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from .. import _core
 
 @dataclasses.dataclass
 class Algorithm:
-    """What came of one algorithm."""
+    """The results of one algorithm."""
 
     name: str
     #: The rounds after which the regret was recorded.
     rounds: numpy.ndarray
     #: One row a trial, one column a recorded round.
     regret: numpy.ndarray
-    #: What may be promised, as in `summary.json`, or None; where `provenance` is "stated" nobody has checked it; of a run on seeded noise (`simulated`) what the same run on secure noise would.
+    # : The guarantee, as in `summary.json`, or None; not checked if `provenance` is "stated"; for a run on seeded noise (`simulated`), that
+    # of the same run on secure noise.
     guarantee: dict | None = None
     nanoseconds_per_round: float | None = None
-    #: What was counted besides, by name, as in `summary.json`: accuracy, the estimates from a log, ... with `mean` and `interval_95`.
+    #: Other measures by name, as in `summary.json`: accuracy, the estimates from a log, ... with `mean` and `interval_95`.
     measures: dict[str, dict] = dataclasses.field(default_factory=dict)
-    #: The measure that stands before the regret, if one does.
+    # : The measure that is shown before the regret, if any.
     headline: str | None = None
 
     @property
@@ -50,7 +51,7 @@ class Algorithm:
 
     @property
     def percentile_95(self) -> numpy.ndarray:
-        """95 % of the trials lost less than this."""
+        """The 95th percentile of the regret over trials."""
         return numpy.percentile(self.regret, 95, axis=0)
 
     @functools.cached_property
@@ -59,13 +60,13 @@ class Algorithm:
 
     @property
     def interval_95(self) -> tuple[numpy.ndarray, numpy.ndarray]:
-        """Lower and upper end of the interval of 95 % for the mean, as in tables and figures; not a number for a single trial."""
+        """Lower and upper end of the interval of 95 % for the mean, as in tables and figures; NaN for fewer than three trials."""
         low, high, _ = self._over_trials
         return numpy.array(low), numpy.array(high)
 
     @property
     def stuck(self) -> numpy.ndarray:
-        """Which trials stopped learning: late losses a round at least half the early ones, and twice the median loss in all."""
+        """Which trials stopped learning: late losses per round at least half the early ones, and a total loss of at least twice the median."""
         return numpy.array(self._over_trials[2], dtype=bool)
 
 
@@ -84,7 +85,7 @@ def _simulated(promise):
 
 
 class Results:
-    """What came of an experiment, whether it ran here, on a cluster or on the command line.
+    """The results of an experiment that ran here, on a cluster or on the command line.
 
     >>> from reticent import lab
     >>> class Always:
@@ -103,7 +104,7 @@ class Results:
         #: The whole of `summary.json`, where there is one.
         self.summary = summary
         self.folder = folder
-        #: How many trials were computed, resumed and damaged, where they were run.
+        #: The numbers of computed, resumed and damaged trials, if the experiment was run by this process.
         self.outcome = None
 
     @classmethod
@@ -150,7 +151,7 @@ class Results:
 
     @property
     def guarantees(self) -> dict[str, dict | None]:
-        """What may be promised, by name; None where nothing is. Where `simulated` is true the noise was seeded and protected nobody."""
+        """The guarantees by name; None for algorithms without one. If `simulated` is true, the noise was seeded and protected nobody."""
         return {algorithm.name: algorithm.guarantee for algorithm in self.algorithms}
 
     @property
@@ -160,11 +161,11 @@ class Results:
 
     @property
     def measures(self) -> dict[str, dict[str, dict]]:
-        """What was counted besides the regret, by algorithm and name."""
+        """Measures other than the regret, by algorithm and name."""
         return {algorithm.name: algorithm.measures for algorithm in self.algorithms}
 
     def table(self):
-        """One line for every algorithm: what stands first, the regret over trials, the guarantee; needs pandas."""
+        """One line for every algorithm: the headline measure, the regret over trials, the guarantee; needs pandas."""
         import pandas
 
         def line(algorithm):
@@ -186,7 +187,7 @@ class Results:
                 "trials": len(algorithm.regret),
                 "epsilon": promise.get("epsilon"),
                 "delta": promise.get("delta"),
-                # "computed" by the accountant, or "stated" by somebody and not checked.
+                # "computed" by the accountant, or "stated" by a user and not checked.
                 "certificate": promise.get("provenance"),
                 "simulated": promise.get("simulated"),
             }
@@ -234,7 +235,7 @@ class Results:
 
     @property
     def _headline(self):
-        """What stands first, if it is the same for all."""
+        """The headline measure, if it is the same for all algorithms."""
         first = {algorithm.headline for algorithm in self.algorithms}
         return first.pop() if len(first) == 1 else None
 
@@ -262,7 +263,7 @@ class Results:
 
     @property
     def _note(self):
-        """What the marks say, where there are any."""
+        """The explanation of the marks, if there are any."""
         promises = self.guarantees.values()
         notes = [note for note, marked in ((_SIMULATION, _simulated), (_STATED, _stated)) if any(map(marked, promises))]
         return "\n".join(notes)

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    bandit::Rule,
+    bandit::{Regularizer, Rule},
     release::{Mechanism, Schedule},
 };
 
@@ -121,20 +121,23 @@ fn a_warm_start_is_forgotten_at_the_same_rate() {
 #[test]
 fn what_does_not_go_with_half_lives_is_refused() {
     let good = forgetful(640.0);
-    let paper = JointParams {
-        forget: Some(640.0),
-        ..JointParams::published(Problem::unit(2), 1.0, 1e-6, 500)
+    let regularizer = Regularizer { shift: 0.0, minimum: 1.0, maximum: 2.0, vector: 1.0 };
+    let regularized = Rule::Regularized {
+        regularizer,
+        failure_probability: None,
+        parameter_bound: 1.0,
+        reward_noise: 1.0,
     };
     for (field, params) in [
-        ("forget", JointParams { forget: Some(0.0), ..good }),
-        ("forget", JointParams { forget: Some(-5.0), ..good }),
-        ("forget", JointParams { forget: Some(f64::NAN), ..good }),
-        ("forget", JointParams { forget: Some(f64::INFINITY), ..good }),
-        ("forget", JointParams { forget: Some(5.0), ..good }),
-        ("restart_every", JointParams { restart_every: Some(300), ..good }),
-        ("schedule", JointParams { schedule: Schedule::default(), ..good }),
-        ("mechanism", JointParams { mechanism: Mechanism::Honaker, ..good }),
-        ("forget", paper),
+        ("forget", JointParams { forget: Some(0.0), ..good.clone() }),
+        ("forget", JointParams { forget: Some(-5.0), ..good.clone() }),
+        ("forget", JointParams { forget: Some(f64::NAN), ..good.clone() }),
+        ("forget", JointParams { forget: Some(f64::INFINITY), ..good.clone() }),
+        ("forget", JointParams { forget: Some(5.0), ..good.clone() }),
+        ("restart_every", JointParams { restart_every: Some(300), ..good.clone() }),
+        ("schedule", JointParams { schedule: Schedule::default(), ..good.clone() }),
+        ("mechanism", JointParams { mechanism: Mechanism::Honaker, ..good.clone() }),
+        ("rule", JointParams { rule: regularized, ..good.clone() }),
     ] {
         let error = params.check().unwrap_err().to_string();
         assert!(error.contains(field), "{field}: {error}");

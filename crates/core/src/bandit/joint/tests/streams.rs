@@ -1,7 +1,6 @@
 //! Blocks of contributions, restarts and warm starts.
 
 use super::*;
-use crate::release::Schedule;
 
 /// Features and rewards that people of a simulated world bring, one after another.
 fn person(number: u64) -> ([f64; 2], f64) {
@@ -85,7 +84,7 @@ fn a_curator_that_restarts_forgets_and_goes_on_at_the_same_price() {
     let each = seen.windows(2).take_while(|pair| pair[0] < pair[1]).count() + 1;
     assert_eq!(seen[..each], seen[each..2 * each], "every stream has the same times");
     assert!(!learner.is_over() && !learner.is_frozen());
-    let twice = JointParams { contributions_per_person: 2, ..forgetful };
+    let twice = JointParams { contributions_per_person: 2, ..forgetful.clone() };
     assert!(twice.check().unwrap_err().to_string().contains("contributions_per_person"));
     let never = JointParams { restart_every: Some(5), ..forgetful };
     assert!(never.check().unwrap_err().to_string().contains("restart_every"));
@@ -102,13 +101,13 @@ fn a_warm_start_knows_what_the_earlier_learner_released_and_both_are_certified()
             errors + u32::from(decision.arm == 1)
         })
     };
-    let mut earlier = start(strong);
+    let mut earlier = start(&strong);
     assert!(earlier.legacy().is_err());
     play(&mut earlier, 20_000);
     let legacy = Legacy::load(&earlier.legacy().unwrap().save()).unwrap();
     let plan = strong.check().unwrap();
     let mut warm = plan.clone().start_from(legacy.clone(), Seeded(9)).unwrap();
-    let (cold, warm_errors) = (play(&mut start(strong), 500), play(&mut warm, 500));
+    let (cold, warm_errors) = (play(&mut start(&strong), 500), play(&mut warm, 500));
     assert!(warm_errors * 2 < cold, "{warm_errors} against {cold}");
     let guarantee = warm.guarantee().unwrap();
     assert!((guarantee.epsilon() - 8.0).abs() < 1e-6);
@@ -123,12 +122,20 @@ fn a_warm_start_knows_what_the_earlier_learner_released_and_both_are_certified()
     let saved = JointLinUcb::<Seeded>::resume(&warm.save(), warm.releases()).unwrap();
     assert_eq!(saved.policy(), warm.policy());
     assert!(saved.guarantee_of_both().unwrap().is_some());
-    assert!(start(strong).guarantee_of_both().unwrap().is_none());
+    assert!(start(&strong).guarantee_of_both().unwrap().is_none());
     let other =
         JointParams::new(Bounds { rewards: (-2.0, 2.0), ..Bounds::unit(2) }, 8.0, 1e-6, Some(200));
     assert!(other.check().unwrap().start_from(legacy.clone(), Seeded(1)).is_err());
-    let paper = JointParams::published(Problem::unit(2), 8.0, 1e-6, 200);
-    assert!(paper.check().unwrap().start_from(legacy, Seeded(1)).is_err());
+    // Bounds on a regulariser were proved for the noise of one run.
+    let rule = Rule::Regularized {
+        regularizer: Regularizer::constant(100.0),
+        failure_probability: None,
+        parameter_bound: 1.0,
+        reward_noise: 1.0,
+    };
+    let bounded = JointParams { rule, ..strong };
+    let refused = bounded.check().unwrap().start_from(legacy, Seeded(1)).unwrap_err();
+    assert!(refused.to_string().contains("one run"), "{refused}");
 }
 
 /// Three learners, each beginning with what the one before released: sums and costs of all of them, and a restart forgets sums only.
@@ -147,7 +154,7 @@ fn a_chain_of_warm_starts_adds_sums_and_costs() {
     let mut second =
         params.check().unwrap().curator_from(first.legacy().unwrap(), Seeded(2)).unwrap();
     observe(&mut second, 64);
-    let forgetful = JointParams { restart_every: Some(100), ..params };
+    let forgetful = JointParams { restart_every: Some(100), ..params.clone() };
     let mut third =
         forgetful.check().unwrap().curator_from(second.legacy().unwrap(), Seeded(3)).unwrap();
     assert_eq!(second.legacy().unwrap().release().round(), 128);
@@ -163,10 +170,13 @@ fn a_chain_of_warm_starts_adds_sums_and_costs() {
     assert!(conditions.contains("an earlier one"), "{conditions}");
     observe(&mut third, 63);
     assert_eq!(third.legacy().unwrap().release().round(), 64, "the sums are forgotten");
-    let published = JointParams::published(Problem::unit(2), 1.0, 1e-6, 300);
-    let mut published = published.check().unwrap().curator(Seeded(4));
-    observe(&mut published, 3);
-    assert!(published.legacy().unwrap_err().to_string().contains("one run"));
+    // Noise of a given size is handed over with its deviations and its price.
+    let given = JointParams { calibration: Some(Calibration::Sigma(200.0)), ..params.clone() };
+    let mut given = given.check().unwrap().curator(Seeded(4));
+    observe(&mut given, 64);
+    let alone = mu(&given.guarantee().unwrap());
+    let after = params.check().unwrap().curator_from(given.legacy().unwrap(), Seeded(5)).unwrap();
+    assert!((mu(&both(&after)) / alone.hypot(own) - 1.0).abs() < 1e-6);
 }
 
 /// By the clock neither the number nor the times of rewards move a release, whoever takes part; what is learnt is the same.
@@ -175,7 +185,7 @@ fn a_curator_by_the_clock_releases_when_it_is_told() {
     let params = JointParams { schedule: Schedule::Clock, horizon: Some(40), ..params() };
     let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.6, 0.8]]).unwrap();
     let releases = |come: &dyn Fn(u64) -> bool| {
-        let mut learner = start(params);
+        let mut learner = start(params.clone());
         (0..40)
             .map(|tick| {
                 for person in 0..5 {
@@ -190,7 +200,7 @@ fn a_curator_by_the_clock_releases_when_it_is_told() {
             .collect::<Vec<_>>()
     };
     assert_eq!(releases(&|_| true), releases(&|person| person % 7 == 3));
-    let mut learner = start(params);
+    let mut learner = start(params.clone());
     assert!(learner.guarantee().unwrap().conditions().iter().any(|c| c.contains("clock ticks")));
     // Ticket by ticket or as sums: the same policy.
     let mut curator = params.check().unwrap().curator(Seeded(5));
@@ -206,8 +216,22 @@ fn a_curator_by_the_clock_releases_when_it_is_told() {
     assert_eq!(learner.policy(), curator.policy());
     (1..40).for_each(|_| learner.tick().unwrap());
     assert!(learner.tick().is_err() && learner.is_frozen());
-    let restarts = JointParams { restart_every: Some(80), ..params };
+    let restarts = JointParams { restart_every: Some(80), ..params.clone() };
     assert!(restarts.check().unwrap_err().to_string().contains("clock"));
     let counted = JointParams { schedule: Schedule::EveryRound, ..params };
     assert!(start(counted).tick().unwrap_err().to_string().contains("absorb"));
+}
+
+/// The certified set is proved for noise of mean 0.
+#[test]
+fn wishart_noise_has_no_certified_rule() {
+    let wishart = JointParams {
+        calibration: Some(Calibration::Wishart { node_epsilon: 0.9, node_delta: 1e-3 }),
+        mechanism: Mechanism::Tree { levels: Some(12) },
+        schedule: Schedule::EveryRound,
+        ..params()
+    };
+    assert!(wishart.check().is_ok());
+    let error = JointParams { rule: Rule::CERTIFIED, ..wishart }.check().unwrap_err().to_string();
+    assert!(error.contains("Gaussian"), "{error}");
 }

@@ -7,7 +7,7 @@ fn windowed(window: RewardWindow) -> JointParams {
 }
 
 /// At which decision releases are made if people answer as `reward` says; `None` is silence.
-fn released(params: JointParams, reward: impl Fn(u64) -> Option<f64>) -> Vec<u64> {
+fn released(params: &JointParams, reward: impl Fn(u64) -> Option<f64>) -> Vec<u64> {
     let mut learner = start(params);
     let mut times = Vec::new();
     for person in 0..400 {
@@ -34,15 +34,15 @@ fn with_a_window_nobody_sees_who_clicked_and_without_one_everybody_does() {
     };
     for window in [RewardWindow::Decisions(25), RewardWindow::Clock] {
         let params = windowed(window);
-        let times = released(params, clicks);
+        let times = released(&params, clicks);
         assert!(times.len() > 5);
         // Everybody in turn, so that a difference which lasts for one decision meets a release.
         for who in 30..160 {
-            assert_eq!(times, released(params, flipped(who)), "{window:?}, person {who}");
+            assert_eq!(times, released(&params, flipped(who)), "{window:?}, person {who}");
         }
     }
     // The known-bad way: a click is a contribution, and silence is none.
-    assert_ne!(released(params(), clicks), released(params(), flipped(100)));
+    assert_ne!(released(&params(), clicks), released(&params(), flipped(100)));
 }
 
 #[test]
@@ -136,4 +136,43 @@ fn after_the_horizon_decisions_go_on_by_a_frozen_model() {
         }
         assert!(learner.is_frozen() && learner.rounds() == 20 && learner.open_decisions() == 0);
     }
+}
+
+/// Noise that protects people needs a new key of the system before each release; this one has none while it is told so.
+struct Dry<'a>(Seeded, &'a std::cell::Cell<bool>);
+
+impl Noise for Dry<'_> {
+    const PROTECTS_PEOPLE: bool = true;
+    const NAME: &'static str = "test without entropy";
+
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+
+    fn refresh(&mut self) -> Result<()> {
+        match self.1.get() {
+            true => Err(Error::Entropy { reason: "told so".into() }),
+            false => Ok(()),
+        }
+    }
+
+    fn split(&mut self) -> Result<Self> {
+        Ok(Dry(self.0.split()?, self.1))
+    }
+}
+
+/// A caller who retries after an error must not have the same person counted twice.
+#[test]
+fn a_decision_that_fails_is_not_counted() {
+    let dry = std::cell::Cell::new(false);
+    let params =
+        JointParams { schedule: Schedule::EveryRound, ..windowed(RewardWindow::Decisions(1)) };
+    let mut learner = params.check().unwrap().start(Dry(Seeded(1), &dry));
+    learner.decide(&arms()).unwrap();
+    dry.set(true);
+    assert!(learner.decide(&arms()).is_err());
+    assert_eq!((learner.decisions(), learner.open_decisions(), learner.rounds()), (1, 1, 0));
+    dry.set(false);
+    learner.decide(&arms()).unwrap();
+    assert_eq!((learner.decisions(), learner.open_decisions(), learner.rounds()), (2, 1, 1));
 }

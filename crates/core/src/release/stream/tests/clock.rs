@@ -1,4 +1,4 @@
-//! Releases by the clock: what a tick says, and the lemma that prices it.
+//! Releases by the clock: a tick reveals no counts, and the lemma of `schedule` bounds its cost.
 
 use super::*;
 use crate::release::{Factor, HalfLife, blt::Blt, testing::columns};
@@ -13,7 +13,7 @@ fn clocked(mechanism: Mechanism, contributions_per_person: u64) -> PrivateSumPar
 }
 
 #[test]
-fn a_tick_says_nothing_of_how_many_came() {
+fn a_tick_does_not_reveal_the_number_of_contributions() {
     let run = |people: &dyn Fn(u64) -> usize| {
         let mut sum = start(&clocked(Mechanism::default(), 3), Seeded(4));
         let mut seen = Vec::new();
@@ -51,8 +51,8 @@ fn ticks_are_for_clocks_and_parts_may_come_in_any_order() {
     };
     let (mut forward, mut backward) = (sums(&|n| n), sums(&|n| 19 - n));
     assert_eq!(clock.tick(&mut forward).unwrap(), again.tick(&mut backward).unwrap());
-    assert_eq!(forward.count(), 0, "nobody is in two ticks");
-    // What is absorbed one by one waits for the tick, and nothing shows that it does.
+    assert_eq!(forward.count(), 0, "no contribution is in two ticks");
+    // Contributions absorbed one by one wait for the tick, and no public number shows them.
     let mut nobody = ContributionSums::new(clipper);
     for visit in &visits {
         assert!(clock.absorb(visit).unwrap().is_none());
@@ -62,6 +62,15 @@ fn ticks_are_for_clocks_and_parts_may_come_in_any_order() {
     let mut counted = start(&vector(10), Seeded(1));
     let mut nothing = ContributionSums::new(*counted.clipper());
     assert!(counted.tick(&mut nothing).unwrap_err().to_string().contains("absorb"));
+    // Nobody counts contributions, so the sums have room for all that could ever come.
+    let refusal = |sigma: f64| {
+        let calibration = Calibration::Sigma(sigma);
+        let fine = PrivateSumParams { calibration, ..clocked(Mechanism::default(), 1) };
+        fine.check().err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert_eq!(refusal(1e-1), "");
+    let refusals: Vec<String> = (2..=6).map(|power| refusal(10_f64.powi(-power))).collect();
+    assert!(refusals.iter().any(|refusal| refusal.contains("128-bit")), "{refusals:?}");
     let unknown = PrivateSumParams { horizon: None, ..clocked(Mechanism::default(), 1) };
     assert!(unknown.check().unwrap_err().to_string().contains("horizon"));
 }
@@ -116,7 +125,7 @@ fn a_visit_at_another_tick_moves_no_more_than_one_at_the_same() {
             }
             let most = norm * domain.sensitivity();
             assert!(worst.sqrt() <= most * (1.0 + 1e-9), "{mechanism:?} {split}");
-            // Nothing is given away: with equal ticks it is nearly reached.
+            // The bound is tight: with equal ticks it is nearly attained.
             assert!(worst.sqrt() > 0.98 * most && apart < worst, "{mechanism:?} {split}");
         }
         if forget.is_some() {
@@ -124,7 +133,8 @@ fn a_visit_at_another_tick_moves_no_more_than_one_at_the_same() {
             assert_eq!(2.0 * norm, factor.as_dyn().person_norm(2));
             continue;
         }
-        // Two visits in one tick move more than two in different ones, by which streams that count contributions are priced.
+        // Two visits in one tick move the sum more than two in different ticks, the case by which streams that count contributions are
+        // priced.
         assert!(2.0 * norm > 1.05 * factor.as_dyn().person_norm(2));
         let mu = |schedule| {
             let params = PrivateSumParams {

@@ -1,26 +1,28 @@
 //! The published Wishart variants, deployed.
 
-use super::*;
-use crate::{
-    bandit::Problem,
+use reticent::{
+    bandit::{Arms, JointLinUcb},
     linalg::SymmetricEigen,
-    privacy::{Event, Mode},
-    release::{Mechanism, PrivateSumParams, Schedule, testing::Seeded},
+    privacy::Event,
+    release::PrivateSumParams,
 };
 
+use super::*;
+use crate::FastNoise;
+
+fn noise(shifted: bool) -> PublishedNoise {
+    if shifted { PublishedNoise::Wishart } else { PublishedNoise::WishartUnshifted }
+}
+
 fn wishart(epsilon: f64, delta: f64, horizon: u64, shifted: bool) -> JointParams {
-    JointParams::published_wishart(Problem::unit(2), epsilon, delta, horizon, shifted)
+    params(Problem::unit(2), noise(shifted), epsilon, delta, horizon).unwrap()
 }
 
-fn with_alpha(alpha: f64, params: JointParams) -> JointParams {
-    JointParams { rule: params.rule.with_failure_probability(alpha), ..params }
+fn start(params: JointParams) -> JointLinUcb<FastNoise> {
+    params.check().unwrap().start(FastNoise::seeded(5))
 }
 
-fn start(params: JointParams) -> JointLinUcb<Seeded> {
-    params.check().unwrap().start(Seeded(5))
-}
-
-fn step(learner: &mut JointLinUcb<Seeded>, count: u64) {
+fn step(learner: &mut JointLinUcb<FastNoise>, count: u64) {
     let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0], [-0.6, 0.8]]).unwrap();
     for _ in 0..count {
         let decision = learner.decide(&arms).unwrap();
@@ -32,17 +34,16 @@ fn step(learner: &mut JointLinUcb<Seeded>, count: u64) {
 fn the_guarantee_is_the_composition_of_m_nodes_and_the_claim_holds() {
     for (delta, shifted) in [(0.1, true), (0.1, false), (1e-6, true)] {
         let problem = Problem::unit(5);
-        let plan = JointParams::published_wishart(problem, 1.0, delta, 50_000_000, shifted);
-        let plan = plan.check().unwrap();
+        let plan =
+            params(problem, noise(shifted), 1.0, delta, 50_000_000).unwrap().check().unwrap();
         let guarantee = plan.guarantee().unwrap();
         let claim = guarantee.claimed().unwrap();
         assert!(claim.holds() && claim.source.ends_with("section 4.1"), "{claim}");
         assert!(guarantee.epsilon() < 1.0, "{guarantee}");
         assert!(guarantee.conditions().iter().any(|condition| condition.contains("Theorem 4.1")));
         let node_epsilon = 1.0 / (8.0 * 27.0 * (2.0 / delta).ln()).sqrt();
-        let Event::Repeated { event, times: 27 } = plan.plan.event() else {
-            panic!("{:?}", plan.plan.event())
-        };
+        let told = plan.sums().check().unwrap().event();
+        let Event::Repeated { event, times: 27 } = told else { panic!("{told:?}") };
         let Event::Approximate { epsilon, delta: node_delta } = *event else { panic!("{event:?}") };
         assert!((epsilon / node_epsilon - 1.0).abs() < 1e-12);
         assert!((node_delta / (delta / 54.0) - 1.0).abs() < 1e-12);
@@ -53,10 +54,10 @@ fn the_guarantee_is_the_composition_of_m_nodes_and_the_claim_holds() {
 #[test]
 fn the_regularizer_holds_with_the_shift_once_and_not_per_node() {
     for shifted in [true, false] {
-        let params = with_alpha(1e-7, wishart(8.0, 1e-6, 100, shifted));
-        let plan = params.check().unwrap();
+        let published = Published::new(Problem::unit(2), 8.0, 1e-6, 1e-7, 100).unwrap();
+        let plan = published.params(noise(shifted)).unwrap().check().unwrap();
         let regularizer = *plan.rule().regularizer().unwrap();
-        let mut sum = plan.sums().check().unwrap().start(Seeded(6));
+        let mut sum = plan.sums().check().unwrap().start(FastNoise::seeded(6));
         let nothing = sum.clip_with_reward(&[0.0, 0.0], 0.0).unwrap();
         for _ in 0..100 {
             let release = sum.absorb(&nothing).unwrap().unwrap();
@@ -78,25 +79,25 @@ fn a_saved_learner_goes_on_bit_for_bit_and_a_replay_is_one_more_tree() {
     let mut one = start(wishart(1.0, 1e-4, 2000, true));
     step(&mut one, 150);
     let saved = one.save();
-    let mut two = JointLinUcb::<Seeded>::resume(&saved, one.releases()).unwrap();
+    let mut two = JointLinUcb::<FastNoise>::resume(&saved, one.releases()).unwrap();
     step(&mut one, 100);
     step(&mut two, 100);
     assert_eq!(one.save(), two.save());
     assert!(matches!(
-        JointLinUcb::<Seeded>::resume(&saved, one.releases()),
+        JointLinUcb::<FastNoise>::resume(&saved, one.releases()),
         Err(Error::StaleState { .. })
     ));
-    let times = |learner: &JointLinUcb<Seeded>| match learner.curator.event() {
+    let times = |learner: &JointLinUcb<FastNoise>| match learner.curator().event() {
         Event::Repeated { times, .. } => times,
         other => panic!("{other:?}"),
     };
-    let charged = JointLinUcb::<Seeded>::resume_charged(&saved, one.releases(), 0).unwrap();
+    let charged = JointLinUcb::<FastNoise>::resume_charged(&saved, one.releases(), 0).unwrap();
     assert_eq!((times(&one), times(&charged)), (12, 24));
     let (before, paid) = (one.guarantee().unwrap(), charged.guarantee().unwrap());
     assert!(paid.epsilon() > 1.3 * before.epsilon(), "{before} {paid}");
     assert!(before.claimed().unwrap().holds());
     // A third tree gives more than delta = 1e-4 away outright: that is said, not hidden.
-    let again = JointLinUcb::<Seeded>::resume_charged(&saved, one.releases(), 1).unwrap();
+    let again = JointLinUcb::<FastNoise>::resume_charged(&saved, one.releases(), 1).unwrap();
     assert_eq!(again.guarantee().unwrap().epsilon(), f64::INFINITY);
 }
 
@@ -137,22 +138,27 @@ fn it_learns_and_without_feedback_it_does_not() {
 
 #[test]
 fn what_the_publication_does_not_cover_is_named() {
+    let made = |epsilon, delta, alpha, horizon| {
+        Published::new(Problem::unit(2), epsilon, delta, alpha, horizon)?
+            .params(PublishedNoise::Wishart)?
+            .check()
+    };
     let good = wishart(1.0, 1e-4, 2000, true);
     assert!(good.check().is_ok());
-    for (field, bad) in [
-        ("node_epsilon", JointParams { epsilon: 40.0, ..good }),
-        ("node_delta", JointParams { delta: 0.9, horizon: Some(1), ..good }),
-        ("epsilon", JointParams { epsilon: f64::NAN, ..good }),
-        ("delta", JointParams { delta: 0.0, ..good }),
-        ("horizon", JointParams { horizon: None, ..good }),
+    let exact = JointParams { rule: Rule::CERTIFIED, horizon: None, ..wishart_free() };
+    for (field, refused) in [
+        ("node_epsilon", made(40.0, 1e-4, 5e-4, 2000)),
+        ("node_delta", made(1.0, 0.9, 0.5, 1)),
+        ("epsilon", made(f64::NAN, 1e-4, 5e-4, 2000)),
+        ("delta", made(1.0, 0.0, 5e-4, 2000)),
+        ("horizon", in_place_of(exact, PublishedNoise::Wishart).and_then(|params| params.check())),
+        ("alpha", made(1.4, 0.7, 1e-300, 1)),
         (
-            "alpha",
-            with_alpha(1e-300, JointParams { epsilon: 1.4, delta: 0.7, horizon: Some(1), ..good }),
+            "contributions_per_person",
+            JointParams { contributions_per_person: 2000, ..good.clone() }.check(),
         ),
-        ("published", JointParams { mode: Mode::Exact, ..good }),
-        ("contributions_per_person", JointParams { contributions_per_person: 2000, ..good }),
     ] {
-        match bad.check() {
+        match refused {
             Err(Error::Invalid { field: named, .. }) => assert_eq!(named, field),
             other => panic!("{field}: {:?}", other.map(drop)),
         }
@@ -165,4 +171,23 @@ fn what_the_publication_does_not_cover_is_named() {
         let refused = bad.check().unwrap_err();
         assert!(matches!(refused, Error::Invalid { field: "calibration", .. }), "{refused}");
     }
+}
+
+fn wishart_free() -> JointParams {
+    JointParams::new(Bounds::unit(2), 1.0, 1e-4, Some(2000))
+}
+
+/// Sums under noise whose mean is not 0 are nobody's to add to.
+#[test]
+fn wishart_sums_are_not_handed_over() {
+    let plain = JointParams { schedule: Schedule::EveryRound, ..wishart_free() };
+    let mut earlier = plain.check().unwrap().curator(FastNoise::seeded(1));
+    earlier.observe(&[1.0, 0.0], 1.0).unwrap();
+    let legacy = earlier.legacy().unwrap();
+    let plan = wishart(1.0, 1e-4, 2000, true).check().unwrap();
+    let refused = plan.clone().curator_from(legacy, FastNoise::seeded(2)).unwrap_err();
+    assert!(refused.to_string().contains("mean is not 0"), "{refused}");
+    let mut later = plan.curator(FastNoise::seeded(3));
+    later.observe(&[1.0, 0.0], 1.0).unwrap();
+    assert!(later.legacy().unwrap_err().to_string().contains("mean is not 0"));
 }

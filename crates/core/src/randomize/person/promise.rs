@@ -1,24 +1,22 @@
 //! What people who report under a plan may be promised: at one level, at whatever levels they mix, and after what they have sent.
 
-use super::{LocalPlan, Randomizer, Spent, params::Levels};
+use super::{CalibratedMethod, Levels, ReportPlan, Spent};
 use crate::{
     Result,
-    privacy::{Event, Guarantee, TrustModel},
+    privacy::{Event, Guarantee, PURE_DELTA, TrustModel},
 };
 
-/// Pure methods are asked for no delta; their guarantee is stated at this one.
-const PURE_DELTA: f64 = 1e-12;
 /// What every guarantee of reports rests on, with a shuffler behind them or without.
 pub(crate) const CONDITIONS: [&str; 2] = [
     "that and when a person reports, and which model they saw, is public: who reports only some rewards shows which",
     "features and reward are finite numbers, which are never refused; others are an error on the device, and silence shows",
 ];
 
-impl LocalPlan {
+impl ReportPlan {
     /// What a person who makes all their reports at this level may be promised. For people who mix levels there are
-    /// [`Person::guarantee`](super::Person::guarantee), of what was really sent, and [`LocalPlan::guarantee_of_anybody`].
+    /// [`Person::guarantee`](super::Person::guarantee), of what was really sent, and [`ReportPlan::guarantee_of_anybody`].
     pub fn guarantee(&self, level: usize) -> Result<Guarantee> {
-        let times = self.inner.params.contributions_per_person;
+        let times = self.params().contributions_per_person;
         let guarantee = self.promise(&[(self.level(level)?, times)])?;
         Ok(match self.can_mix() {
             true => guarantee.with_condition("all reports of this person are made at this level"),
@@ -33,14 +31,13 @@ impl LocalPlan {
     /// Reports that are epsilon-DP by themselves cost no more than as many of the largest epsilon, of which nothing else is known
     /// (Kairouz, Oh and Viswanath 2015).
     pub fn guarantee_of_anybody(&self) -> Result<Guarantee> {
-        if self.inner.randomizers.len() == 1 {
+        if self.randomizers().len() == 1 {
             return self.guarantee(0);
         }
-        let events = self.inner.randomizers.iter().map(Randomizer::event);
+        let events = self.randomizers().iter().map(CalibratedMethod::event);
         let worst = events.reduce(dominating).unwrap_or(Event::Nothing);
-        let times = self.inner.params.contributions_per_person;
-        let largest = self.inner.params.levels.epsilons().iter().copied().fold(0.0, f64::max);
-        self.state(&[(worst, times)], largest)
+        let times = self.params().contributions_per_person;
+        self.state(&[(worst, times)])
     }
 
     /// What a person may be promised who has sent `spent` and sends `left` more reports at `level`.
@@ -60,27 +57,26 @@ impl LocalPlan {
     }
 
     fn can_mix(&self) -> bool {
-        self.inner.randomizers.len() > 1 && self.inner.params.contributions_per_person > 1
+        self.randomizers().len() > 1 && self.params().contributions_per_person > 1
     }
 
     /// What so many reports at these levels may be promised together.
     fn promise(&self, reports: &[(usize, u64)]) -> Result<Guarantee> {
         let part = |&(level, times): &(usize, u64)| Ok((self.event(level)?, times));
         let parts = reports.iter().map(part).collect::<Result<Vec<(Event, u64)>>>()?;
-        let epsilon = |&(level, _): &(usize, u64)| self.inner.params.levels.epsilons()[level];
-        self.state(&parts, reports.iter().map(epsilon).fold(0.0, f64::max))
+        self.state(&parts)
     }
 
-    /// The guarantee of all that one person sends, beside what a publication claims for `epsilon`.
-    fn state(&self, parts: &[(Event, u64)], epsilon: f64) -> Result<Guarantee> {
-        let params = &self.inner.params;
+    /// The guarantee of all that one person sends, beside the claim.
+    fn state(&self, parts: &[(Event, u64)]) -> Result<Guarantee> {
+        let params = self.params();
         let delta = if params.delta > 0.0 { params.delta } else { PURE_DELTA };
         let guarantee = Guarantee::of_mixture(parts, TrustModel::Local, delta)?;
         let mut guarantee = CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c));
         if params.levels.epsilons().len() > 1 {
             guarantee = guarantee.with_condition("levels do not depend on the data");
         }
-        if self.inner.method.shows_arms() {
+        if self.method().shows_arms() {
             guarantee = guarantee
                 .with_condition("the arms played are public: only the reward is protected");
         }
@@ -88,12 +84,7 @@ impl LocalPlan {
             guarantee = guarantee
                 .with_condition("it protects features and reward, not the level of epsilon itself");
         }
-        match &params.published {
-            None => Ok(guarantee),
-            Some(published) => {
-                guarantee.with_claim(epsilon, published.delta, published.mechanism.source())
-            }
-        }
+        guarantee.beside(params.claim.as_ref())
     }
 }
 

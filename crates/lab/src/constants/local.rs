@@ -28,15 +28,16 @@
 //! experiment. OnlineUCB and Zheng et al. are stated for the whole unit ball. The batch-sum view takes each batch's sum to
 //! be all that is seen, and binomial noise to be Gaussian of its variance: kinder than the truth, and still not enough.
 
+use reticent::{
+    Error, Result,
+    bandit::{Aggregation, LocalParams, Rule, ShuffleParams},
+    privacy::{Accountant, Claim, Event},
+    randomize::{AdditivePair, Bounds, Method, TriangleGaussian},
+    release::Calibration,
+};
 use serde::{Deserialize, Serialize};
 
-use super::{Rule, local::Method};
-use crate::{
-    Error, Result,
-    error::{positive, probability, requested_epsilon},
-    privacy::{Accountant, Event},
-    randomize::{AdditivePair, TriangleGaussian},
-};
+use super::check::{positive, probability};
 
 /// A published mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,7 +88,7 @@ impl PublishedMechanism {
 /// Everything the published constants depend on.
 ///
 /// ```
-/// use reticent::bandit::{PublishedLocal, PublishedMechanism};
+/// use reticent_lab::constants::local::{PublishedLocal, PublishedMechanism};
 /// let published = PublishedLocal::of_experiment(PublishedMechanism::OnlineUcb);
 /// // Claimed: delta = 0.1.
 /// assert!((published.exact_delta(10.0)? - 0.916).abs() < 5e-4);
@@ -146,7 +147,7 @@ impl PublishedLocal {
     /// The deviation of one person's noise (of one node's, for the tree), in the units of the publication.
     pub fn noise(&self, epsilon: f64) -> Result<f64> {
         self.check()?;
-        requested_epsilon(epsilon)?;
+        positive("epsilon", epsilon)?;
         let (delta, n, batch) = (self.delta, self.horizon as f64, self.batch as f64);
         Ok(match self.mechanism {
             PublishedMechanism::OnlineUcb | PublishedMechanism::OnlineUcbUnitRewards => {
@@ -242,6 +243,38 @@ impl PublishedLocal {
         })
     }
 
+    /// What is claimed of it.
+    pub fn claim(&self, epsilon: f64) -> Claim {
+        Claim::new(epsilon, self.delta, self.mechanism.source())
+    }
+
+    /// Core's local protocol with the publication's message, noise, regulariser and width.
+    pub fn local_params(&self, bounds: Bounds, epsilon: f64) -> Result<LocalParams> {
+        Ok(LocalParams {
+            method: Some(self.method()?),
+            rule: self.rule(epsilon)?,
+            calibration: Some(Calibration::Sigma(self.sigma(epsilon)?)),
+            claim: Some(self.claim(epsilon)),
+            ..LocalParams::new(bounds, epsilon, self.delta)
+        })
+    }
+
+    /// Core's shuffle protocol with the same, priced by the batch-sum view: only each batch's sum is seen.
+    pub fn shuffle_params(&self, bounds: Bounds, epsilon: f64) -> Result<ShuffleParams> {
+        use PublishedMechanism::{PublicAmplified, PublicVectorSum};
+        if !matches!(self.mechanism, PublicAmplified | PublicVectorSum) {
+            let remedy = "it has no shuffler: use the local protocol";
+            return Err(Error::invalid("published", format!("{:?}", self.mechanism), remedy));
+        }
+        Ok(ShuffleParams {
+            method: Some(self.method()?),
+            rule: self.rule(epsilon)?,
+            calibration: Some(Calibration::Sigma(self.sigma(epsilon)?)),
+            claim: Some(self.claim(epsilon)),
+            ..ShuffleParams::new(bounds, epsilon, self.delta, self.batch, Aggregation::Sum)
+        })
+    }
+
     /// Levels of a binary tree over the horizon: every reward is in at most one node of each.
     pub fn tree_levels(&self) -> u64 {
         u64::from(self.horizon.max(1).ilog2()) + 1
@@ -291,7 +324,13 @@ impl PublishedLocal {
 
 #[cfg(test)]
 mod tests {
+    use reticent::{
+        bandit::{Absorbed, Arms},
+        noise::Noise,
+    };
+
     use super::*;
+    use crate::FastNoise;
 
     /// By mpmath, with sensitivities from a search over pairs of people.
     const VECTORS: &str = include_str!("../../../../vectors/published_local.csv");
@@ -347,6 +386,47 @@ mod tests {
         let sigma = published.noise(1.0).unwrap();
         let apart = Event::Gaussian { sensitivity: 2.0, sigma };
         assert!(Accountant::price(&apart).unwrap().delta(1.0).unwrap() < 1e-5);
+    }
+
+    #[test]
+    fn published_noise_is_shown_with_what_it_gives() {
+        let published = PublishedLocal {
+            feature_bound: 1.0,
+            dimension: 2,
+            ..PublishedLocal::of_experiment(PublishedMechanism::PublicLdp)
+        };
+        let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) };
+        let plan = published.local_params(bounds, 1.0).unwrap().check().unwrap();
+        let guarantee = plan.guarantee(0).unwrap();
+        let claim = guarantee.claimed().unwrap();
+        // The whole unit ball: sensitivity sqrt 4.5 in units of the noise; delta(1, 1.18237) by mpmath.
+        assert!((claim.true_delta - 0.194_658).abs() < 1e-5, "{}", claim.true_delta);
+        assert!(!claim.holds());
+        let (mut server, mut noise) = (plan.server(), FastNoise::seeded(16));
+        for _ in 0..100 {
+            let model = server.publish().unwrap();
+            let mut person = plan.person(0, FastNoise::seeded(noise.bits())).unwrap();
+            let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
+            let arm = person.choose(&model, &arms).unwrap();
+            let report = person.report(&model, &arms.arm(arm), [0.1, 0.7][arm]).unwrap();
+            assert_eq!(server.absorb(&report).unwrap(), Absorbed::Counted);
+        }
+    }
+
+    #[test]
+    fn the_published_constants_do_not_give_what_they_claim() {
+        let published = PublishedLocal {
+            feature_bound: 1.0,
+            ..PublishedLocal::of_experiment(PublishedMechanism::PublicAmplified)
+        };
+        let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(5) };
+        for (epsilon, holds) in [(0.2, true), (10.0, false)] {
+            let plan = published.shuffle_params(bounds, epsilon).unwrap().check().unwrap();
+            let guarantee = plan.guarantee().unwrap();
+            assert_eq!(guarantee.claimed().unwrap().holds(), holds, "{guarantee}");
+        }
+        let local = PublishedLocal::of_experiment(PublishedMechanism::PublicLdp);
+        assert!(local.shuffle_params(bounds, 1.0).is_err());
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! What is known of a linear bandit before it starts.
+//! What the theorems on a linear bandit speak of: its bounds, and what is known of theta* and of the noise in rewards.
 
+use reticent::{Result, bandit::Rule, randomize::Bounds, release::Domain};
 use serde::{Deserialize, Serialize};
 
-use super::Rule;
-use crate::{Result, error::positive, randomize::Bounds, release::Domain};
+use super::check::positive;
 
 /// Rewards are `y = <theta*, x> + noise`; these are the bounds everything rests on.
 ///
 /// ```
-/// use reticent::bandit::Problem;
+/// use reticent_lab::constants::Problem;
 /// let problem = Problem::unit(5);
 /// assert!(problem.check().is_ok());
 /// ```
@@ -49,15 +49,13 @@ impl Problem {
 
     /// Refuses bounds that bound nothing.
     pub fn check(&self) -> Result<()> {
-        crate::linalg::check_dimension(self.dimension)?;
-        positive("feature_bound", self.feature_bound)?;
-        positive("reward_bound", self.reward_bound)?;
+        self.bounds().check()?;
         positive("parameter_bound", self.parameter_bound)?;
         positive("noise", self.noise).map(drop)
     }
 
     /// The problem that bounds and a certified rule speak of; S and sigma are for features of norm 1 and rewards in [-1, 1].
-    pub(super) fn of(bounds: &Bounds, parameter_bound: f64, reward_noise: f64) -> Self {
+    pub fn of(bounds: &Bounds, parameter_bound: f64, reward_noise: f64) -> Self {
         let (feature_bound, reward_bound) = (bounds.feature_bound, bounds.half_range());
         Problem {
             dimension: bounds.dimension,

@@ -4,16 +4,17 @@
 //! where doing nothing is better), and on the paper's simplex the rate r(a), the unimprovable vector a* of Theorem 3 for a regret
 //! budget, the epsilon each agent then really has, and what every unilateral change would cost.
 
-use serde::{Deserialize, Serialize};
-
-use super::{
-    Objective, Published, RegretBound, Simplex, certificate::DEVIATIONS, directional::Target,
-};
-use crate::{
+use reticent::{
     Error, Result,
-    error::{positive, probability},
     geometry::Polytope,
     privacy::gaussian,
+    safe::{AgentParams, CoordinatorParams, Objective, ResponsePrivacy, Simplex, Target},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::constants::{
+    check::{positive, probability},
+    safe::{Published, RegretBound, joint_ball_eigenvalue},
 };
 
 /// What is to be planned.
@@ -186,8 +187,7 @@ impl PlanParams {
         let vacuous = regret.is_some_and(|bound| {
             bound.exploration_exceeds_horizon || bound.total >= regret_of_doing_nothing
         });
-        let simplex =
-            simplex.map(|simplex| self.on_simplex(&published, &simplex, &ranges)).transpose()?;
+        let simplex = simplex.map(|simplex| self.on_simplex(&published, &simplex)).transpose()?;
         Ok(Plan {
             agents,
             rows: self.polytope.rows().len(),
@@ -198,7 +198,7 @@ impl PlanParams {
             best_responses: target.responses().to_vec(),
             best_value: target.value(),
             exploration_eigenvalue: eigenvalue,
-            joint_ball_eigenvalue: super::published::joint_ball_eigenvalue(
+            joint_ball_eigenvalue: joint_ball_eigenvalue(
                 &self.polytope,
                 self.dimension,
                 self.parameter_bound,
@@ -207,17 +207,12 @@ impl PlanParams {
             regret,
             regret_of_doing_nothing,
             vacuous,
-            given: self.privacy(&self.levels, &ranges)?,
+            given: self.privacy(&self.levels)?,
             simplex,
         })
     }
 
-    fn on_simplex(
-        &self,
-        published: &Published,
-        simplex: &Simplex,
-        ranges: &[(f64, f64)],
-    ) -> Result<SimplexPlan> {
+    fn on_simplex(&self, published: &Published, simplex: &Simplex) -> Result<SimplexPlan> {
         let rate = published.rate(simplex, &self.levels)?;
         let budget = self.budget.unwrap_or(rate);
         let levels = published.unimprovable(simplex, budget)?;
@@ -226,7 +221,7 @@ impl PlanParams {
                 let mut raised = levels.clone();
                 // A level of 0 has nothing to grow from.
                 raised[agent] = if raised[agent] > 0.0 { 1.1 * raised[agent] } else { 0.1 };
-                let privacy = self.privacy(&raised, ranges)?;
+                let privacy = self.privacy(&raised)?;
                 let after = published.rate(simplex, &raised)?;
                 Ok(UnilateralChange {
                     agent,
@@ -246,17 +241,17 @@ impl PlanParams {
             },
             budget,
             smallest_budget: published.smallest_budget(simplex)?,
-            unimprovable: self.privacy(&levels, ranges)?,
+            unimprovable: self.privacy(&levels)?,
             unimprovable_rate: published.rate(simplex, &levels)?,
             unilateral,
         })
     }
 
     /// Exact epsilons: Gaussian noise on a response of known range.
-    fn privacy(&self, levels: &[f64], ranges: &[(f64, f64)]) -> Result<Vec<AgentPrivacy>> {
-        let wider = 2.0 * DEVIATIONS * self.response_noise;
-        let of = |(&level, (low, high)): (&f64, &(f64, f64))| {
-            let (sigma, sensitivity) = (level * self.sigma, high - low + wider);
+    fn privacy(&self, levels: &[f64]) -> Result<Vec<AgentPrivacy>> {
+        let of = |(axis, &level): (usize, &f64)| {
+            let AgentParams { lower, upper, .. } = self.agent(axis)?;
+            let (sigma, sensitivity) = (level * self.sigma, upper - lower);
             let epsilon = |times: u64| {
                 if sigma == 0.0 {
                     return Ok(f64::INFINITY);
@@ -271,29 +266,33 @@ impl PlanParams {
                 epsilon_all_rounds: epsilon(self.horizon)?,
             })
         };
-        levels.iter().zip(ranges).map(of).collect()
+        levels.iter().enumerate().map(of).collect()
     }
 
     fn exploration_eigenvalue(&self) -> Result<f64> {
-        let agent = super::AgentParams {
-            dimension: self.dimension.max(1),
-            parameter_bound: positive("parameter_bound", self.parameter_bound)?,
-            action_bound: positive("action_bound", self.action_bound)?,
-            response_noise: self.response_noise,
-            lower: -1.0,
-            upper: 1.0,
-            privacy: super::ResponsePrivacy::None,
-        };
-        let agents = vec![agent; self.polytope.dimension()];
-        let radii = super::exploration::radii(&self.polytope, &agents)?;
-        Ok(super::exploration::smallest_eigenvalue(&radii, &agents))
+        // How far an agent may be sent does not depend on what it clips to.
+        let agent = |axis| Ok(AgentParams { lower: -1.0, upper: 1.0, ..self.agent(axis)? });
+        let agents = (0..self.polytope.dimension()).map(agent).collect::<Result<Vec<_>>>()?;
+        let params = CoordinatorParams::new(self.polytope.clone(), self.objective.clone(), agents);
+        Ok(params.check()?.exploration_eigenvalue())
+    }
+
+    /// An agent that clips as one that is deployed, without its noise.
+    fn agent(&self, axis: usize) -> Result<AgentParams> {
+        let sizes = (self.parameter_bound, self.action_bound, self.response_noise);
+        AgentParams::on_axis(
+            &self.polytope,
+            axis,
+            self.dimension.max(1),
+            sizes,
+            ResponsePrivacy::None,
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::safe::{AgentParams, ResponsePrivacy};
 
     fn params() -> PlanParams {
         PlanParams {

@@ -1,16 +1,48 @@
-//! The constants and bounds of paper 3, corrected: `paper` mode is these numbers and nothing else.
+//! The constants and bounds of paper 3 (Zibaie, Hutchinson, Pedarsani and Alizadeh), corrected.
 //!
 //! Theorem 2 (without its stray n), Lemmas 8, 10 and 13, (66) to (68) and Theorem 3. `sigma_m = alpha_m sigma` is the noise of agent m,
 //! alpha the privacy vector, lambda the smallest eigenvalue of exploration.
 
+use reticent::{
+    Error, Result,
+    geometry::Polytope,
+    privacy::{Claim, Mode, gaussian},
+    safe::{ResponsePrivacy, Simplex, dimension_logarithm},
+};
 use serde::{Deserialize, Serialize};
 
-use super::{Simplex, estimate::published_logarithm};
-use crate::{
-    Error, Result,
-    error::{finite_vector, not_negative, positive, probability},
-    geometry::Polytope,
-};
+use super::check::{not_negative, positive, probability};
+
+/// The delta at which the exact guarantee of the published noise is stated.
+const CERTIFICATE_DELTA: f64 = 1e-5;
+
+/// The noise of one agent: `sigma_m = level sensitivity sqrt(2 ln(1.25/delta)) / epsilon`, claimed to be `(epsilon / level, delta)`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedResponse {
+    /// The base epsilon.
+    pub epsilon: f64,
+    /// The delta.
+    pub delta: f64,
+    /// The sensitivity assumed: 2 in section III, 1 in Appendix E.
+    pub sensitivity: f64,
+    /// alpha_m of (8).
+    pub level: f64,
+}
+
+impl PublishedResponse {
+    /// What core's agent is told.
+    pub fn privacy(&self) -> Result<ResponsePrivacy> {
+        let PublishedResponse { epsilon, delta, sensitivity, level } = *self;
+        let classic = gaussian::classic_sigma(epsilon, delta, sensitivity, Mode::Paper)?;
+        let source = "Zibaie, Hutchinson, Pedarsani and Alizadeh, Fact 1, for one response";
+        Ok(ResponsePrivacy::Sigma {
+            sigma: positive("level", level)? * classic,
+            delta: CERTIFICATE_DELTA,
+            claim: Some(Claim::new(epsilon / level, delta, source)),
+        })
+    }
+}
 
 /// Everything the published bounds depend on beside the safe set and the privacy vector.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -74,7 +106,10 @@ impl Published {
 
     fn check_levels(&self, levels: &[f64], agents: usize) -> Result<()> {
         self.check()?;
-        finite_vector("levels", levels, agents)?;
+        if levels.len() != agents {
+            let found = levels.len();
+            return Err(Error::Dimension { field: "levels", expected: agents, found });
+        }
         levels.iter().try_for_each(|&level| not_negative("levels", level).map(drop))?;
         if levels.iter().any(|&level| self.noise(level) == 0.0) {
             let remedy =
@@ -89,7 +124,7 @@ impl Published {
         self.check_levels(levels, levels.len())?;
         let agents = levels.len() as f64;
         let grown = 1.0 + horizon as f64 * self.action_bound.powi(2) / self.regularizer;
-        let log = published_logarithm(self.dimension, grown, agents / self.failure);
+        let log = dimension_logarithm(self.dimension, grown, agents / self.failure);
         let bias = self.parameter_bound * self.regularizer.sqrt();
         let width = |&level: &f64| self.noise(level) * log.sqrt() + bias;
         Ok(levels.iter().map(width).collect())
@@ -226,8 +261,10 @@ pub fn joint_ball_eigenvalue(
 
 #[cfg(test)]
 mod tests {
+    use reticent::{noise::Noise, privacy::Guarantee, safe::AgentParams};
+
     use super::*;
-    use crate::{noise::Noise, release::testing::Seeded};
+    use crate::FastNoise;
 
     fn setting() -> (Published, Simplex) {
         let simplex = Simplex::new(&[1.0, 0.25, 0.5]).unwrap();
@@ -243,6 +280,45 @@ mod tests {
             failure: 0.01,
         };
         (published, simplex)
+    }
+
+    /// What one response under the noise of Appendix E may be promised: sensitivity 1, an agent that clips to a range of 1.
+    fn promise(epsilon: f64, level: f64) -> Guarantee {
+        let noise = PublishedResponse { epsilon, delta: 0.9, sensitivity: 1.0, level };
+        let agent = AgentParams {
+            dimension: 3,
+            parameter_bound: 0.5,
+            action_bound: 2.0,
+            response_noise: 0.001,
+            lower: -0.25,
+            upper: 0.75,
+            privacy: noise.privacy().unwrap(),
+        };
+        agent.check().unwrap().guarantee().unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_papers_noise_is_shown_with_what_it_gives() {
+        let guarantee = promise(2.0, 1.0);
+        let claim = guarantee.claimed().unwrap();
+        assert!((claim.true_delta - 0.513).abs() < 1e-3, "{}", claim.true_delta);
+        assert!((guarantee.epsilon() - 13.0).abs() < 0.05, "{}", guarantee.epsilon());
+        assert!(claim.holds());
+        // eps_m = eps / alpha_m breaks even delta = 0.9.
+        for (level, delta) in [(0.5, 0.923), (0.25, 0.99997)] {
+            let claim = promise(2.0, level).claimed().unwrap().clone();
+            assert!((claim.true_delta - delta).abs() < 6e-4, "{}", claim.true_delta);
+            assert!(!claim.holds());
+        }
+        let good = PublishedResponse { epsilon: 2.0, delta: 0.9, sensitivity: 1.0, level: 1.0 };
+        for bad in [
+            PublishedResponse { epsilon: 0.0, ..good },
+            PublishedResponse { delta: 1.0, ..good },
+            PublishedResponse { sensitivity: f64::NAN, ..good },
+            PublishedResponse { level: -1.0, ..good },
+        ] {
+            assert!(bad.privacy().is_err(), "{bad:?}");
+        }
     }
 
     #[test]
@@ -265,7 +341,7 @@ mod tests {
 
     #[test]
     fn theorem_3_on_random_instances() {
-        let mut noise = Seeded(12);
+        let mut noise = FastNoise::seeded(12);
         let mut worst: f64 = 0.0;
         for _ in 0..500 {
             let agents = 1 + noise.below(6) as usize;

@@ -1,4 +1,4 @@
-//! Which randomiser people use: one name for each file of [`crate::randomize`], and all of them behind one face.
+//! Which randomiser people use: one name for each that reports features and rewards, and all of them behind one interface.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,9 +68,9 @@ pub(crate) enum Amount {
     Given(Calibration),
 }
 
-/// A randomiser built for one level of epsilon.
+/// A method calibrated for one level of epsilon.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Randomizer {
+pub(crate) enum CalibratedMethod {
     GramGaussian(GramGaussian),
     TriangleGaussian(TriangleGaussian),
     AdditivePair(AdditivePair),
@@ -81,31 +81,49 @@ pub(crate) enum Randomizer {
     UnitMoment(UnitMoment),
 }
 
-impl Randomizer {
+/// The same call on whichever randomiser it is.
+macro_rules! each {
+    ($method:expr, $randomizer:ident => $call:expr) => {
+        match $method {
+            CalibratedMethod::GramGaussian($randomizer) => $call,
+            CalibratedMethod::TriangleGaussian($randomizer) => $call,
+            CalibratedMethod::AdditivePair($randomizer) => $call,
+            CalibratedMethod::UnitGram($randomizer) => $call,
+            CalibratedMethod::UnitPair($randomizer) => $call,
+            CalibratedMethod::RewardGaussian($randomizer) => $call,
+            CalibratedMethod::RewardResponse($randomizer) => $call,
+            CalibratedMethod::UnitMoment($randomizer) => $call,
+        }
+    };
+}
+
+impl CalibratedMethod {
     pub(crate) fn new(method: &Method, bounds: &Bounds, amount: Amount) -> Result<Self> {
         bounds.check()?;
         let d = bounds.dimension;
         Ok(match method {
             Method::GramGaussian { split } => {
-                Randomizer::GramGaussian(GramGaussian::new(d, *split, amount.calibration()?)?)
+                CalibratedMethod::GramGaussian(GramGaussian::new(d, *split, amount.calibration()?)?)
             }
             Method::TriangleGaussian => {
-                Randomizer::TriangleGaussian(TriangleGaussian::new(d, amount.calibration()?)?)
+                CalibratedMethod::TriangleGaussian(TriangleGaussian::new(d, amount.calibration()?)?)
             }
             Method::AdditivePair => {
                 // The message is (x/L, y/L), the reward centred where it can be.
                 let scale = bounds.half_range() / bounds.feature_bound;
-                Randomizer::AdditivePair(AdditivePair::new(d, scale, amount.calibration()?)?)
+                CalibratedMethod::AdditivePair(AdditivePair::new(d, scale, amount.calibration()?)?)
             }
-            Method::UnitGram => Randomizer::UnitGram(UnitGram::new(d, amount.pure()?)?),
-            Method::UnitPair => Randomizer::UnitPair(UnitPair::new(bounds, amount.pure()?)?),
+            Method::UnitGram => CalibratedMethod::UnitGram(UnitGram::new(d, amount.pure()?)?),
+            Method::UnitPair => CalibratedMethod::UnitPair(UnitPair::new(bounds, amount.pure()?)?),
             Method::RewardGaussian => {
-                Randomizer::RewardGaussian(RewardGaussian::new(amount.calibration()?)?)
+                CalibratedMethod::RewardGaussian(RewardGaussian::new(amount.calibration()?)?)
             }
             Method::RewardResponse => {
-                Randomizer::RewardResponse(RewardResponse::new(amount.pure()?)?)
+                CalibratedMethod::RewardResponse(RewardResponse::new(amount.pure()?)?)
             }
-            Method::KnownGram { .. } => Randomizer::UnitMoment(UnitMoment::new(d, amount.pure()?)?),
+            Method::KnownGram { .. } => {
+                CalibratedMethod::UnitMoment(UnitMoment::new(d, amount.pure()?)?)
+            }
         })
     }
 
@@ -114,16 +132,7 @@ impl Randomizer {
         interaction: &Interaction,
         noise: &mut N,
     ) -> Result<Vec<f64>> {
-        match self {
-            Randomizer::GramGaussian(randomizer) => randomizer.randomize(interaction, noise),
-            Randomizer::TriangleGaussian(randomizer) => randomizer.randomize(interaction, noise),
-            Randomizer::AdditivePair(randomizer) => randomizer.randomize(interaction, noise),
-            Randomizer::UnitGram(randomizer) => randomizer.randomize(interaction, noise),
-            Randomizer::UnitPair(randomizer) => randomizer.randomize(interaction, noise),
-            Randomizer::RewardGaussian(randomizer) => randomizer.randomize(interaction, noise),
-            Randomizer::RewardResponse(randomizer) => randomizer.randomize(interaction, noise),
-            Randomizer::UnitMoment(randomizer) => randomizer.randomize(interaction, noise),
-        }
+        each!(self, randomizer => randomizer.randomize(interaction, noise))
     }
 
     /// What a report says of the upper triangle of `x x^T` and of `x z`; `features` are the public ones, in the unit ball.
@@ -140,16 +149,18 @@ impl Randomizer {
             Ok(crate::randomize::exact_sums(features, z))
         };
         match self {
-            Randomizer::GramGaussian(randomizer) => randomizer.estimate(report),
-            Randomizer::TriangleGaussian(randomizer) => randomizer.estimate(report),
-            Randomizer::AdditivePair(randomizer) => randomizer.estimate(report),
-            Randomizer::UnitGram(randomizer) => randomizer.estimate(report, correlation),
-            Randomizer::UnitPair(randomizer) => randomizer.estimate(report, correlation),
-            Randomizer::RewardGaussian(randomizer) => with_reward(randomizer.estimate(report)?),
-            Randomizer::RewardResponse(randomizer) => {
+            CalibratedMethod::GramGaussian(randomizer) => randomizer.estimate(report),
+            CalibratedMethod::TriangleGaussian(randomizer) => randomizer.estimate(report),
+            CalibratedMethod::AdditivePair(randomizer) => randomizer.estimate(report),
+            CalibratedMethod::UnitGram(randomizer) => randomizer.estimate(report, correlation),
+            CalibratedMethod::UnitPair(randomizer) => randomizer.estimate(report, correlation),
+            CalibratedMethod::RewardGaussian(randomizer) => {
+                with_reward(randomizer.estimate(report)?)
+            }
+            CalibratedMethod::RewardResponse(randomizer) => {
                 with_reward(randomizer.estimate(report, correlation)?)
             }
-            Randomizer::UnitMoment(randomizer) => {
+            CalibratedMethod::UnitMoment(randomizer) => {
                 // The matrix is known, and added by the server.
                 let moment = randomizer.estimate(report, correlation)?;
                 let mut sums = vec![0.0; triangle(moment.len())];
@@ -160,23 +171,14 @@ impl Randomizer {
     }
 
     pub(crate) fn event(&self) -> Event {
-        match self {
-            Randomizer::GramGaussian(randomizer) => randomizer.event(),
-            Randomizer::TriangleGaussian(randomizer) => randomizer.event(),
-            Randomizer::AdditivePair(randomizer) => randomizer.event(),
-            Randomizer::UnitGram(randomizer) => randomizer.event(),
-            Randomizer::UnitPair(randomizer) => randomizer.event(),
-            Randomizer::RewardGaussian(randomizer) => randomizer.event(),
-            Randomizer::RewardResponse(randomizer) => randomizer.event(),
-            Randomizer::UnitMoment(randomizer) => randomizer.event(),
-        }
+        each!(self, randomizer => randomizer.event())
     }
 
     /// The mechanism of reports that may be summed.
     pub(crate) fn summed(&self) -> Result<&SingleRelease> {
         match self {
-            Randomizer::GramGaussian(randomizer) => Ok(randomizer.mechanism()),
-            Randomizer::TriangleGaussian(randomizer) => Ok(randomizer.mechanism()),
+            CalibratedMethod::GramGaussian(randomizer) => Ok(randomizer.mechanism()),
+            CalibratedMethod::TriangleGaussian(randomizer) => Ok(randomizer.mechanism()),
             _ => Err(Error::invalid(
                 "method",
                 "not additive",
@@ -188,63 +190,56 @@ impl Randomizer {
     /// How many values a report has.
     pub(crate) fn report_length(&self) -> usize {
         match self {
-            Randomizer::GramGaussian(randomizer) => randomizer.mechanism().deviations().len(),
-            Randomizer::TriangleGaussian(randomizer) => randomizer.mechanism().deviations().len(),
-            Randomizer::AdditivePair(randomizer) => randomizer.mechanism().deviations().len(),
-            Randomizer::UnitGram(randomizer) => randomizer.unit().dimension(),
-            Randomizer::UnitPair(randomizer) => randomizer.unit().dimension(),
-            Randomizer::UnitMoment(randomizer) => randomizer.unit().dimension(),
-            Randomizer::RewardGaussian(_) | Randomizer::RewardResponse(_) => 1,
+            CalibratedMethod::GramGaussian(randomizer) => randomizer.mechanism().deviations().len(),
+            CalibratedMethod::TriangleGaussian(randomizer) => {
+                randomizer.mechanism().deviations().len()
+            }
+            CalibratedMethod::AdditivePair(randomizer) => randomizer.mechanism().deviations().len(),
+            CalibratedMethod::UnitGram(randomizer) => randomizer.unit().dimension(),
+            CalibratedMethod::UnitPair(randomizer) => randomizer.unit().dimension(),
+            CalibratedMethod::UnitMoment(randomizer) => randomizer.unit().dimension(),
+            CalibratedMethod::RewardGaussian(_) | CalibratedMethod::RewardResponse(_) => 1,
         }
     }
 
     /// A report takes any one value with a chance of at most 2^-bits, whatever the data.
     pub(crate) fn entropy_bits(&self) -> f64 {
         match self {
-            Randomizer::GramGaussian(randomizer) => randomizer.mechanism().entropy_bits(),
-            Randomizer::TriangleGaussian(randomizer) => randomizer.mechanism().entropy_bits(),
-            Randomizer::AdditivePair(randomizer) => randomizer.mechanism().entropy_bits(),
-            Randomizer::RewardGaussian(randomizer) => randomizer.mechanism().entropy_bits(),
-            Randomizer::UnitGram(randomizer) => randomizer.unit().entropy_bits(),
-            Randomizer::UnitPair(randomizer) => randomizer.unit().entropy_bits(),
-            Randomizer::UnitMoment(randomizer) => randomizer.unit().entropy_bits(),
-            Randomizer::RewardResponse(_) => 0.0,
+            CalibratedMethod::GramGaussian(randomizer) => randomizer.mechanism().entropy_bits(),
+            CalibratedMethod::TriangleGaussian(randomizer) => randomizer.mechanism().entropy_bits(),
+            CalibratedMethod::AdditivePair(randomizer) => randomizer.mechanism().entropy_bits(),
+            CalibratedMethod::RewardGaussian(randomizer) => randomizer.mechanism().entropy_bits(),
+            CalibratedMethod::UnitGram(randomizer) => randomizer.unit().entropy_bits(),
+            CalibratedMethod::UnitPair(randomizer) => randomizer.unit().entropy_bits(),
+            CalibratedMethod::UnitMoment(randomizer) => randomizer.unit().entropy_bits(),
+            CalibratedMethod::RewardResponse(_) => 0.0,
         }
     }
 
     pub(crate) fn correlation(&self) -> Correlation {
         match self {
-            Randomizer::UnitGram(randomizer) => randomizer.correlation(),
-            Randomizer::UnitPair(randomizer) => randomizer.correlation(),
-            Randomizer::RewardResponse(randomizer) => randomizer.correlation(),
-            Randomizer::UnitMoment(randomizer) => randomizer.correlation(),
+            CalibratedMethod::UnitGram(randomizer) => randomizer.correlation(),
+            CalibratedMethod::UnitPair(randomizer) => randomizer.correlation(),
+            CalibratedMethod::RewardResponse(randomizer) => randomizer.correlation(),
+            CalibratedMethod::UnitMoment(randomizer) => randomizer.correlation(),
             _ => Correlation::WHOLE,
         }
     }
 
     pub(crate) fn precision(&self) -> Precision {
-        match self {
-            Randomizer::GramGaussian(randomizer) => randomizer.precision(),
-            Randomizer::TriangleGaussian(randomizer) => randomizer.precision(),
-            Randomizer::AdditivePair(randomizer) => randomizer.precision(),
-            Randomizer::UnitGram(randomizer) => randomizer.precision(),
-            Randomizer::UnitPair(randomizer) => randomizer.precision(),
-            Randomizer::RewardGaussian(randomizer) => randomizer.precision(),
-            Randomizer::RewardResponse(randomizer) => randomizer.precision(),
-            Randomizer::UnitMoment(randomizer) => randomizer.precision(),
-        }
+        each!(self, randomizer => randomizer.precision())
     }
 
     /// The largest absolute number an honest report contains: draws end at 32 deviations, points of the sphere at 1.
     pub(crate) fn largest_entry(&self) -> f64 {
         match self {
-            Randomizer::GramGaussian(_)
-            | Randomizer::TriangleGaussian(_)
-            | Randomizer::RewardGaussian(_) => {
+            CalibratedMethod::GramGaussian(_)
+            | CalibratedMethod::TriangleGaussian(_)
+            | CalibratedMethod::RewardGaussian(_) => {
                 let Precision { matrix, vector } = self.precision();
                 1.0 + 33.0 * (matrix * std::f64::consts::SQRT_2).max(vector)
             }
-            Randomizer::AdditivePair(randomizer) => randomizer.largest_entry(),
+            CalibratedMethod::AdditivePair(randomizer) => randomizer.largest_entry(),
             _ => 1.0 + 1e-6,
         }
     }

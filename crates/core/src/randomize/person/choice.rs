@@ -1,27 +1,23 @@
 //! Which randomiser is best, by what its reports are worth, and a sentence that says why.
 //!
-//! Least squares on noisy sums errs by `V^-1 (h - N theta + ...)` (`bandit::confidence`): what counts of one report is
+//! Least squares on noisy sums errs by `V^-1 (h - N theta + ...)` (`bandit::rule`): what counts of one report is
 //! `s^2 = s_u^2 + s_G^2`, the noise of `x z` and that of `x x^T` times theta, whose norm is about 1 in these units. The method with
 //! the smallest s wins; with several levels of epsilon, the largest sum of `1/s^2`, the information of one report from each.
 //!
 //! With public arms only the reward is hidden, which always wins. A delta of 0 leaves the pure methods.
 
-use super::{
-    Method, Randomizer,
-    method::Amount,
-    params::{Levels, LocalParams},
-};
+use super::{CalibratedMethod, Levels, Method, ReportParams, method::Amount};
 use crate::{Error, Result, randomize::GramGaussian};
 
 /// The best method, its randomiser for each level, and why.
-pub(super) fn best(params: &LocalParams) -> Result<(Method, Vec<Randomizer>, String)> {
+pub(super) fn best(params: &ReportParams) -> Result<(Method, Vec<CalibratedMethod>, String)> {
     let candidates = if params.public_arms {
         vec![Method::RewardGaussian, Method::RewardResponse]
     } else {
         let split = GramGaussian::DEFAULT_SPLIT;
         vec![Method::GramGaussian { split }, Method::UnitGram, Method::UnitPair]
     };
-    let mut found: Vec<(f64, Method, Vec<Randomizer>)> = Vec::new();
+    let mut found: Vec<(f64, Method, Vec<CalibratedMethod>)> = Vec::new();
     let mut refused = None;
     for method in candidates.into_iter().filter(|method| params.delta > 0.0 || method.is_pure()) {
         match build(params, &method) {
@@ -42,7 +38,7 @@ pub(super) fn best(params: &LocalParams) -> Result<(Method, Vec<Randomizer>, Str
 }
 
 /// A randomiser for each level.
-pub(super) fn build(params: &LocalParams, method: &Method) -> Result<Vec<Randomizer>> {
+pub(super) fn build(params: &ReportParams, method: &Method) -> Result<Vec<CalibratedMethod>> {
     if !method.is_pure() && params.delta <= 0.0 && params.calibration.is_none() {
         let remedy = "Gaussian noise needs a delta above 0: give one, or a pure method";
         return Err(Error::invalid("delta", params.delta, remedy));
@@ -56,14 +52,14 @@ pub(super) fn build(params: &LocalParams, method: &Method) -> Result<Vec<Randomi
                 times: params.contributions_per_person,
             },
         };
-        Randomizer::new(method, &params.bounds, amount)
+        CalibratedMethod::new(method, &params.bounds, amount)
     };
     params.levels.epsilons().iter().map(build).collect()
 }
 
 /// `1/s^2` of a report, on average over the levels.
-fn information(randomizers: &[Randomizer], levels: &Levels) -> f64 {
-    let one = |randomizer: &Randomizer| {
+fn information(randomizers: &[CalibratedMethod], levels: &Levels) -> f64 {
+    let one = |randomizer: &CalibratedMethod| {
         let precision = randomizer.precision();
         1.0 / (precision.matrix.powi(2) + precision.vector.powi(2))
     };
@@ -78,7 +74,7 @@ fn information(randomizers: &[Randomizer], levels: &Levels) -> f64 {
 }
 
 fn sentence(
-    params: &LocalParams,
+    params: &ReportParams,
     method: &Method,
     information: f64,
     runner_up: Option<(f64, Method)>,

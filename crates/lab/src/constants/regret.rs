@@ -3,7 +3,9 @@
 //! Theorems 5 and 6, Corollaries 10 and 12 and section 5 of Shariff and Sheffet (2018). The corollaries are [`regret`] at the
 //! published regularisers, without the O(.): that is the number a curve can be compared with.
 
-use super::{Problem, Regularizer};
+use reticent::bandit::Regularizer;
+
+use super::Problem;
 
 /// Theorem 5: with probability 1 - alpha the pseudo-regret after `rounds` rounds is at most
 ///
@@ -61,7 +63,7 @@ fn potential(problem: &Problem, regularizer: &Regularizer, alpha: f64, rounds: u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bandit::Published;
+    use crate::constants::joint::Published;
 
     #[test]
     fn privacy_costs_and_a_gap_helps() {

@@ -1,0 +1,112 @@
+//! What a server publishes: plain, versioned, and checked when read.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Result,
+    bandit::{Arms, Policy},
+    error::finite_vector,
+    noise::Noise,
+    wire::{MESSAGE_VERSION, current_message, hex},
+};
+
+/// What the server publishes: how to choose. Everything in it was made from randomised reports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "RawModel")]
+pub struct Model {
+    version: u16,
+    #[serde(with = "hex")]
+    protocol: u64,
+    sequence: u64,
+    reports: u64,
+    guide: Guide,
+}
+
+/// How a person is to choose.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guide {
+    /// Any arm, uniformly: an exploration phase.
+    Uniform,
+    /// The arm with the largest upper confidence bound. Its `<theta, x>` estimates the clipped, centred reward z.
+    Follow(Policy),
+}
+
+/// A model before it is checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawModel {
+    #[serde(deserialize_with = "current_message")]
+    version: u16,
+    #[serde(with = "hex")]
+    protocol: u64,
+    sequence: u64,
+    reports: u64,
+    guide: Guide,
+}
+
+impl TryFrom<RawModel> for Model {
+    type Error = Error;
+
+    fn try_from(raw: RawModel) -> Result<Self> {
+        if let Guide::Follow(policy) = &raw.guide {
+            // A policy read as it stands could have parts of unequal size.
+            Policy::from_parts(
+                policy.theta().to_vec(),
+                policy.whitening().to_vec(),
+                policy.width(),
+                policy.drift(),
+            )?;
+            finite_vector("theta", policy.theta(), policy.dimension())?;
+        }
+        let RawModel { version, protocol, sequence, reports, guide } = raw;
+        Ok(Model { version, protocol, sequence, reports, guide })
+    }
+}
+
+impl Model {
+    pub(crate) fn new(protocol: u64, sequence: u64, reports: u64, guide: Guide) -> Self {
+        Model { version: MESSAGE_VERSION, protocol, sequence, reports, guide }
+    }
+
+    /// Which of the server's models this is, from 0.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// How many reports it was made from.
+    pub fn reports(&self) -> u64 {
+        self.reports
+    }
+
+    /// How to choose.
+    pub fn guide(&self) -> &Guide {
+        &self.guide
+    }
+
+    /// Refuses a model of another protocol.
+    pub(crate) fn expect(&self, protocol: u64) -> Result<()> {
+        if self.protocol == protocol {
+            return Ok(());
+        }
+        let remedy = "it belongs to a protocol with other parameters: fetch them anew";
+        Err(Error::invalid("model", format!("{:x}", self.protocol), remedy))
+    }
+
+    /// The arm to play.
+    pub(crate) fn choose<N: Noise>(
+        &self,
+        arms: &Arms,
+        dimension: usize,
+        noise: &mut N,
+    ) -> Result<usize> {
+        match &self.guide {
+            Guide::Follow(policy) => policy.choose(arms, noise.bits()),
+            Guide::Uniform if arms.dimension() != dimension => {
+                let found = arms.dimension();
+                Err(Error::Dimension { field: "every arm", expected: dimension, found })
+            }
+            Guide::Uniform => Ok(noise.below(arms.count() as u64) as usize),
+        }
+    }
+}

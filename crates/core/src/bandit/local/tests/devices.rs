@@ -1,0 +1,119 @@
+//! The person's half: what it counts, clips and promises.
+
+use super::*;
+
+#[test]
+fn nobody_reports_more_often_than_was_paid_for() -> Result<()> {
+    let params =
+        LocalParams { contributions_per_person: 3, ..LocalParams::new(bounds(), 2.0, 1e-5) };
+    for method in [Method::GramGaussian { split: 0.694 }, Method::UnitGram, Method::UnitPair] {
+        let plan = LocalParams { method: Some(method), ..params.clone() }.check()?;
+        let guarantee = plan.guarantee(0)?;
+        assert!(guarantee.epsilon() <= 2.0 + 1e-6, "{guarantee}");
+        assert!(guarantee.epsilon() > 1.5, "{guarantee}");
+        let model = plan.server().publish()?;
+        let mut first = plan.person(0, Seeded(10))?;
+        first.report(&model, &[0.6, 0.8], 0.5)?;
+        let mut person = plan.person_after(0, first.spent(), Seeded(11))?;
+        assert!(person.report(&model, &[0.1, f64::NAN], 0.5).is_err());
+        assert_eq!((person.reports_left(), person.spent().reports()), (2, 1));
+        person.report(&model, &[0.6, 0.8], 0.5)?;
+        person.report(&model, &[0.6, 0.8], 0.5)?;
+        let error = person.report(&model, &[0.6, 0.8], 0.5).unwrap_err().to_string();
+        assert!(error.contains("contributions_per_person"), "{error}");
+        assert_eq!(plan.person_after(0, person.spent(), Seeded(12))?.reports_left(), 0);
+    }
+    Ok(())
+}
+
+#[test]
+fn whoever_mixes_levels_is_told_what_they_spent() -> Result<()> {
+    let levels = Levels::Public(vec![1.0, 8.0]);
+    let pure = LocalParams {
+        levels: levels.clone(),
+        contributions_per_person: 2,
+        method: Some(Method::UnitGram),
+        ..LocalParams::new(bounds(), 8.0, 0.0)
+    };
+    let plan = pure.check()?;
+    let model = plan.server().publish()?;
+    let mut eager = plan.person(1, Seeded(50))?;
+    eager.report(&model, &[0.6, 0.8], 1.0)?;
+    // Half of epsilon = 8 is sent, half of epsilon = 1 may follow.
+    let careful = plan.person_after(0, eager.spent(), Seeded(51))?;
+    let stated = careful.guarantee()?;
+    assert!((stated.pure_epsilon().unwrap() - 4.5).abs() < 1e-9, "{stated}");
+    assert!((stated.epsilon() - 4.5).abs() < 1e-3, "{stated}");
+    assert!(stated.conditions().iter().any(|c| c.contains("left are all made at level 0")));
+    // Who stays has what their level says.
+    let stays = plan.person_after(1, eager.spent(), Seeded(52))?.guarantee()?;
+    assert_eq!(stays.epsilon(), plan.guarantee(1)?.epsilon());
+    let stays = plan.guarantee(0)?;
+    assert!(stays.conditions().iter().any(|c| c.contains("are made at this level")), "{stays}");
+    let anybody = plan.guarantee_of_anybody()?;
+    assert!(anybody.epsilon() >= plan.guarantee(1)?.epsilon() && anybody.epsilon() < 8.001);
+
+    let gaussian =
+        LocalParams { delta: 1e-6, method: Some(Method::GramGaussian { split: 0.694 }), ..pure };
+    let plan = gaussian.check()?;
+    let mu =
+        |level| crate::privacy::Accountant::price(&plan.event(level)?).map(|c| c.mu().unwrap());
+    let model = plan.server().publish()?;
+    let mut eager = plan.person(1, Seeded(53))?;
+    eager.report(&model, &[0.6, 0.8], 1.0)?;
+    let mixed = plan.person_after(0, eager.spent(), Seeded(54))?.guarantee()?;
+    let truth = crate::privacy::gaussian::epsilon(1e-6, mu(0)?.hypot(mu(1)?))?;
+    assert!(mixed.epsilon() >= truth && mixed.epsilon() < truth + 1e-6, "{mixed} {truth}");
+    let anybody = plan.guarantee_of_anybody()?.epsilon();
+    assert!(anybody >= mixed.epsilon() && anybody >= plan.guarantee(1)?.epsilon());
+    assert!(anybody < plan.guarantee(1)?.epsilon() + 1e-9);
+    Ok(())
+}
+
+#[test]
+fn a_device_refuses_no_finite_data_and_is_told_what_was_clipped() -> Result<()> {
+    let declared =
+        Bounds { rewards: (0.0, 1.0), intercept: Some(0.6), unit_arms: true, ..Bounds::unit(3) };
+    let methods = [
+        (Method::GramGaussian { split: 0.694 }, 1e-3, false),
+        (Method::TriangleGaussian, 1e-3, false),
+        (Method::AdditivePair, 1e-3, false),
+        (Method::UnitGram, 0.0, false),
+        (Method::UnitPair, 0.0, false),
+        (Method::RewardGaussian, 1e-3, true),
+        (Method::RewardResponse, 0.0, true),
+        (Method::KnownGram { gram: vec![1.0, 0.0, 0.0, 1.0, 0.0, 1.0], reports: 9 }, 0.0, false),
+    ];
+    for (method, delta, public_arms) in methods {
+        let params = LocalParams {
+            public_arms,
+            contributions_per_person: 9,
+            method: Some(method.clone()),
+            ..LocalParams::new(declared, 2.0, delta)
+        };
+        let plan = params.check()?;
+        let mut server = plan.server();
+        let model = server.publish()?;
+        let mut person = plan.person(0, Seeded(60))?;
+        let mut clipped = 0;
+        for (features, reward, fits) in [
+            ([0.48, 0.64, 0.6], 0.5, true),
+            ([0.48, 0.64, 0.6], 1.5, false),
+            ([0.48, 0.64, 0.7], 0.5, false),
+            ([0.3, 0.4, 0.6], 0.5, false),
+            ([0.0, 0.0, 0.6], 0.5, false),
+            ([0.0, 0.0, 0.0], 0.0, false),
+            ([f64::MAX, -f64::MAX, f64::MAX], -f64::MAX, false),
+            ([5e-324, 0.0, 0.0], 5e-324, false),
+        ] {
+            let report = person.report(&model, &features, reward)?;
+            clipped += u64::from(!fits);
+            assert_eq!(person.clipped(), clipped, "{method:?} {features:?} {reward}");
+            assert_eq!(server.absorb(&report)?, Absorbed::Counted);
+            assert!(!serde_json::to_string(&report).unwrap().contains("clipped"));
+        }
+        let conditions = plan.guarantee(0)?.conditions().join("; ");
+        assert!(!conditions.contains("declared form"), "{conditions}");
+    }
+    Ok(())
+}

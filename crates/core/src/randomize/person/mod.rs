@@ -1,0 +1,140 @@
+//! One person's half of the local and of the shuffle protocol, made from public parameters alone: clip, randomise, send, keep count.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `params` | what is publicly agreed on, and how levels of epsilon are brought |
+//! | `method`, `choice` | which randomiser, and the sentence that says why |
+//! | `promise` | what people may be promised |
+//! | `report` | the message: versioned, plain, checked when read |
+//! | `spent` | what the person has sent so far, as it is stored |
+//!
+//! How an arm is chosen belongs to the learner whose model is followed ([`bandit`](crate::bandit)).
+
+mod choice;
+mod method;
+mod params;
+mod promise;
+mod report;
+mod spent;
+
+pub(crate) use method::CalibratedMethod;
+pub use method::Method;
+pub use params::{Levels, ReportParams, ReportPlan};
+pub(crate) use promise::CONDITIONS;
+pub use report::Report;
+pub use spent::Spent;
+
+use crate::{Error, Result, noise::Noise, privacy::Guarantee};
+
+/// One person's half, with a generator of its own.
+#[derive(Debug)]
+pub struct Person<N> {
+    plan: ReportPlan,
+    level: usize,
+    spent: Spent,
+    /// Reports that may still be made.
+    left: u64,
+    /// Reports whose data were changed to fit the declared form.
+    clipped: u64,
+    noise: N,
+}
+
+impl<N: Noise> Person<N> {
+    fn new(plan: &ReportPlan, level: usize, spent: Spent, noise: N) -> Result<Self> {
+        let left = spent.left(plan)?;
+        Ok(Person { plan: plan.clone(), level, spent, left, clipped: 0, noise })
+    }
+
+    /// The report of an interaction under the model of this number.
+    pub(crate) fn report_under(
+        &mut self,
+        model: u64,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<Report> {
+        if self.left == 0 {
+            let remedy = "this person has reported as often as the guarantee allows: raise contributions_per_person";
+            return Err(Error::invalid("reports left", 0, remedy));
+        }
+        let plan = &self.plan;
+        let interaction = plan.params().bounds.clip(features, reward)?;
+        self.noise.rekey()?;
+        let values = plan.randomizers()[self.level].randomize(&interaction, &mut self.noise)?;
+        // The name of the report and choices among arms are seen by others: they are not drawn under the key of the noise.
+        self.noise.rekey()?;
+        self.left -= 1;
+        self.spent.add(self.level);
+        self.clipped += u64::from(interaction.clipped());
+        let features = plan.method().shows_arms().then(|| interaction.features().to_vec());
+        let level = match plan.params().levels {
+            Levels::Public(_) => Some(self.level as u16),
+            Levels::Hidden { .. } => None,
+        };
+        let id = [self.noise.bits(), self.noise.bits()];
+        Ok(Report::new((plan.protocol(), model, id), level, features, values))
+    }
+
+    /// What was agreed on.
+    pub fn plan(&self) -> &ReportPlan {
+        &self.plan
+    }
+
+    /// The generator, for a choice among arms.
+    pub(crate) fn noise(&mut self) -> &mut N {
+        &mut self.noise
+    }
+
+    /// Reports that may still be made.
+    pub fn reports_left(&self) -> u64 {
+        self.left
+    }
+
+    /// What was sent so far: store it before the report leaves the device, and start this half again with [`ReportPlan::person_after`].
+    pub fn spent(&self) -> &Spent {
+        &self.spent
+    }
+
+    /// How many reports of this half were made from features or a reward outside the declared bounds, which were changed to fit. The count
+    /// is for the person's own device: no report carries it, and it has no noise.
+    pub fn clipped(&self) -> u64 {
+        self.clipped
+    }
+
+    /// What this person may be promised of all their reports together: those made so far, at the levels they were made at, and those
+    /// that are left, at this half's level.
+    pub fn guarantee(&self) -> Result<Guarantee> {
+        let guarantee = self.plan.guarantee_after(&self.spent, self.level, self.left)?;
+        Ok(if N::PROTECTS_PEOPLE { guarantee } else { guarantee.simulated() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{randomize::Bounds, release::testing::Seeded};
+
+    /// A device needs the public parameters of reports and nothing of the server's: they travel as text, and give the same half.
+    #[test]
+    fn a_half_is_made_from_public_parameters_alone() -> Result<()> {
+        let params = ReportParams {
+            contributions_per_person: 2,
+            levels: Levels::Public(vec![1.0, 8.0]),
+            ..ReportParams::new(Bounds::unit(2), 1.0, 0.001)
+        };
+        let plan = params.check()?;
+        let text = serde_json::to_string(&plan).unwrap();
+        let read: ReportPlan = serde_json::from_str(&text).unwrap();
+        assert_eq!((read.protocol(), read.method()), (plan.protocol(), plan.method()));
+        let report = |plan: &ReportPlan| {
+            plan.person(1, Seeded(1))?.report_under(3, &[0.6, 0.8], 0.5).map(|report| report.values)
+        };
+        assert_eq!(report(&read)?, report(&plan)?);
+        assert_eq!(read.guarantee(1)?.epsilon(), plan.guarantee(1)?.epsilon());
+        // What a text says is checked as any parameters are.
+        for (from, to) in [("0.001", "0.7"), ("[1.0,8.0]", "[]"), ("\"delta\"", "\"other\"")] {
+            assert!(text.contains(from), "{text}");
+            assert!(serde_json::from_str::<ReportPlan>(&text.replace(from, to)).is_err());
+        }
+        Ok(())
+    }
+}

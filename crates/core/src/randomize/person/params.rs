@@ -1,0 +1,274 @@
+//! What is publicly agreed on before anybody reports: all that a device needs to make its half.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CalibratedMethod, Method, Person, Spent, choice};
+use crate::{
+    Error, Result,
+    error::{finite_vector, requested_epsilon},
+    hash,
+    linalg::triangle,
+    noise::Noise,
+    privacy::{Claim, Event, check_delta},
+    randomize::{Bounds, Precision},
+    release::Calibration,
+};
+
+/// Features of an arm, at most.
+const MOST_FEATURES: usize = 1 << 10;
+/// Levels of epsilon, at most.
+const MOST_LEVELS: usize = 1024;
+/// Entries of the reports of all levels together, at most: parameters may come from somebody else's message.
+const MOST_ENTRIES: usize = 1 << 24;
+
+/// Which epsilon people bring.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Levels {
+    /// Each report names its level, and is weighted by its precision.
+    Public(Vec<f64>),
+    /// Nobody says which level is theirs; the server knows how common each is, and weights all reports alike. A level is not
+    /// a secret: the size and the grid of a report's noise still tell.
+    Hidden {
+        /// The levels.
+        epsilons: Vec<f64>,
+        /// How common each is; they add up to 1.
+        shares: Vec<f64>,
+    },
+}
+
+impl Levels {
+    /// The levels' epsilons.
+    pub fn epsilons(&self) -> &[f64] {
+        match self {
+            Levels::Public(epsilons) | Levels::Hidden { epsilons, .. } => epsilons,
+        }
+    }
+
+    /// Refuses no levels, levels of 0 or less, and shares that do not add up to 1.
+    pub fn check(&self) -> Result<()> {
+        let epsilons = self.epsilons();
+        if epsilons.is_empty() || epsilons.len() > MOST_LEVELS {
+            let remedy = format!("give 1 to {MOST_LEVELS} levels");
+            return Err(Error::invalid("levels", epsilons.len(), remedy));
+        }
+        epsilons.iter().try_for_each(|epsilon| requested_epsilon(*epsilon).map(drop))?;
+        if let Levels::Hidden { shares, .. } = self {
+            finite_vector("shares", shares, epsilons.len())?;
+            let total: f64 = shares.iter().sum();
+            if shares.iter().any(|share| *share < 0.0) || (total - 1.0).abs() > 1e-9 {
+                let remedy = "give shares of 0 or above that add up to 1";
+                return Err(Error::invalid("shares", format!("{shares:?}"), remedy));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Public parameters of people's reports. Everything but bounds, epsilon and delta has a default that is right.
+///
+/// ```
+/// use reticent::{noise::SecureNoise, randomize::{Bounds, ReportParams, ReportPlan}};
+/// let plan = ReportParams::new(Bounds::unit(2), 1.0, 1e-6).check()?;
+/// // A device reads the plan and makes its half; it knows nothing of how the server learns.
+/// let text = serde_json::to_string(&plan).expect("plain data");
+/// let read: ReportPlan = serde_json::from_str(&text).expect("a plan");
+/// let person = read.person(0, SecureNoise::from_system()?)?;
+/// println!("{}", person.guarantee()?);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportParams {
+    /// What data are clipped to.
+    pub bounds: Bounds,
+    /// Decision sets are public: then only the reward is hidden.
+    #[serde(default)]
+    pub public_arms: bool,
+    /// Which epsilon people bring.
+    pub levels: Levels,
+    /// Requested delta; 0 asks for pure privacy.
+    pub delta: f64,
+    /// How often one person reports at most.
+    pub contributions_per_person: u64,
+    /// The randomiser; by default the best.
+    #[serde(default)]
+    pub method: Option<Method>,
+    /// Gaussian noise of this size in place of what the budget needs; what it guarantees at `delta` is stated all the same.
+    #[serde(default)]
+    pub calibration: Option<Calibration>,
+    /// What the guarantee is to be compared with: `paper` mode.
+    #[serde(default)]
+    pub claim: Option<Claim>,
+}
+
+impl ReportParams {
+    /// One level of epsilon, private arms, one report a person, the best method.
+    pub fn new(bounds: Bounds, epsilon: f64, delta: f64) -> Self {
+        ReportParams {
+            bounds,
+            public_arms: false,
+            levels: Levels::Public(vec![epsilon]),
+            delta,
+            contributions_per_person: 1,
+            method: None,
+            calibration: None,
+            claim: None,
+        }
+    }
+
+    /// Calibrates every level's randomiser, or says which parameter stands in the way.
+    pub fn check(&self) -> Result<ReportPlan> {
+        self.bounds.check()?;
+        let dimension = self.bounds.dimension;
+        if dimension > MOST_FEATURES {
+            let remedy =
+                format!("a report has of the order of d^2 numbers: give 1 to {MOST_FEATURES}");
+            return Err(Error::invalid("dimension", dimension, remedy));
+        }
+        self.levels.check()?;
+        let levels = self.levels.epsilons().len();
+        if levels.saturating_mul(triangle(dimension)) > MOST_ENTRIES {
+            let remedy = format!(
+                "with {dimension} features give at most {}",
+                MOST_ENTRIES / triangle(dimension)
+            );
+            return Err(Error::invalid("levels", levels, remedy));
+        }
+        if !(0.0..1.0).contains(&self.delta) {
+            return Err(Error::invalid("delta", self.delta, "give a number from 0 to below 1"));
+        }
+        match self.delta == 0.0 {
+            true => self.claim.as_ref().map_or(Ok(()), Claim::check)?,
+            false => check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?,
+        }
+        if self.contributions_per_person == 0 {
+            return Err(Error::invalid("contributions_per_person", 0, "give 1 or more"));
+        }
+        let (method, randomizers, reason) = match &self.method {
+            None => choice::best(self)?,
+            Some(method) => {
+                let reason = "chosen by the caller".to_string();
+                (method.clone(), choice::build(self, method)?, reason)
+            }
+        };
+        if method.shows_arms() && !self.public_arms {
+            let remedy = "this method sends the arm as it is: declare public_arms, or hide it";
+            return Err(Error::invalid("method", format!("{method:?}"), remedy));
+        }
+        if let Method::KnownGram { gram, reports } = &method {
+            if *reports == 0 {
+                return Err(Error::invalid("reports", 0, "explore for one report or more"));
+            }
+            finite_vector("gram", gram, triangle(dimension))?;
+        }
+        let protocol = fingerprint(self, &method);
+        let params = self.clone();
+        Ok(ReportPlan { inner: Arc::new(Agreed { params, method, randomizers, reason, protocol }) })
+    }
+}
+
+/// A hash of what both halves must agree on, so that a foreign report is refused and not misread.
+fn fingerprint(params: &ReportParams, method: &Method) -> u64 {
+    let ReportParams { bounds, levels, delta, contributions_per_person, calibration, .. } = params;
+    let agreed = (bounds, levels, delta, contributions_per_person, calibration, method);
+    hash::of_params("local protocol 1", &agreed)
+}
+
+/// Checked parameters of reports: what a person's half is made from. Written down as its parameters, and checked again when it is read.
+///
+/// A copy costs nothing: every person of a simulation may have one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "ReportParams", into = "ReportParams")]
+pub struct ReportPlan {
+    inner: Arc<Agreed>,
+}
+
+/// What a plan shares among its copies.
+#[derive(Debug, PartialEq)]
+struct Agreed {
+    params: ReportParams,
+    method: Method,
+    randomizers: Vec<CalibratedMethod>,
+    reason: String,
+    protocol: u64,
+}
+
+impl TryFrom<ReportParams> for ReportPlan {
+    type Error = Error;
+
+    fn try_from(params: ReportParams) -> Result<Self> {
+        params.check()
+    }
+}
+
+/// With the method that was chosen, which a device need not find again.
+impl From<ReportPlan> for ReportParams {
+    fn from(plan: ReportPlan) -> Self {
+        ReportParams { method: Some(plan.method().clone()), ..plan.params().clone() }
+    }
+}
+
+impl ReportPlan {
+    /// The parameters as given.
+    pub fn params(&self) -> &ReportParams {
+        &self.inner.params
+    }
+
+    /// The randomiser in use.
+    pub fn method(&self) -> &Method {
+        &self.inner.method
+    }
+
+    /// Why this randomiser: one sentence.
+    pub fn reason(&self) -> &str {
+        &self.inner.reason
+    }
+
+    /// The half of a person who brings this level and has not reported yet.
+    pub fn person<N: Noise>(&self, level: usize, noise: N) -> Result<Person<N>> {
+        self.person_after(level, &Spent::nothing(self), noise)
+    }
+
+    /// The half of a person who has reported before, and now brings this level: `spent` is what their last half said.
+    pub fn person_after<N: Noise>(
+        &self,
+        level: usize,
+        spent: &Spent,
+        noise: N,
+    ) -> Result<Person<N>> {
+        Person::new(self, self.level(level)?, spent.clone(), noise)
+    }
+
+    /// `level`, if there is such a level.
+    pub(crate) fn level(&self, level: usize) -> Result<usize> {
+        let levels = self.inner.randomizers.len();
+        if level < levels {
+            return Ok(level);
+        }
+        let remedy = format!("there are {levels} levels, counted from 0");
+        Err(Error::invalid("level", level, remedy))
+    }
+
+    /// The method calibrated for each level.
+    pub(crate) fn randomizers(&self) -> &[CalibratedMethod] {
+        &self.inner.randomizers
+    }
+
+    /// What both halves and a shuffler between them agree on, in one number.
+    pub(crate) fn protocol(&self) -> u64 {
+        self.inner.protocol
+    }
+
+    /// What one report of this level tells the accountant.
+    pub fn event(&self, level: usize) -> Result<Event> {
+        Ok(self.inner.randomizers[self.level(level)?].event())
+    }
+
+    /// Deviation of one report of this level.
+    pub fn precision(&self, level: usize) -> Result<Precision> {
+        Ok(self.inner.randomizers[self.level(level)?].precision())
+    }
+}
