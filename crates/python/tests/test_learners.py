@@ -234,6 +234,8 @@ def test_a_learner_that_forgets_has_no_end(arms):
             reticent.LinUCB(5, forget=wrong)
     with pytest.raises(ReticentError, match="restart_every"):
         reticent.JointBandit(5, 1.0, 1e-6, forget=640.0, restart_every=1000)
+    with pytest.raises(ReticentError, match="give `forget` too"):
+        reticent.JointBandit(5, 1.0, 1e-6, detect_changes=True)
 
 
 def test_a_warm_start_uses_the_released_model(arms):

@@ -328,6 +328,27 @@ mod tests {
         }
     }
 
+    /// The lemma of `bandit/joint/change.rs`: what came between two sums is no noisier than as many steps and what is left of the earlier sum.
+    #[test]
+    fn differences_of_sums_have_no_more_noise_than_the_lemma_says() {
+        for half_life in [2.5, 50.0, 3000.0] {
+            let blt = forgetting(half_life);
+            let (_, b) = coefficients(&blt, 3000);
+            for (steps, before) in [(1, 1), (3, 40), (100, 2000), (2000, 900)] {
+                let weight = (-(steps as f64) / half_life).exp2();
+                let new: f64 = b[..steps].iter().map(|b| b * b).sum();
+                let entry = |k: usize| b[k + steps] - weight * b[k];
+                let old: f64 = (0..before).map(|k| entry(k).powi(2)).sum();
+                let bound = blt.prefix_deviation(steps as u64).powi(2)
+                    + (weight * blt.prefix_deviation(before as u64)).powi(2);
+                assert!(new + old <= bound * (1.0 + 1e-9), "{half_life} {steps} {before}");
+                assert!((0..before).all(|k| entry(k) <= 1e-12));
+                // Planted: the noise of the new steps alone is too little.
+                assert!(steps > 100 || half_life < 50.0 || new + old > 1.01 * new);
+            }
+        }
+    }
+
     #[test]
     fn closed_forms_equal_direct_sums() {
         let steps = 3000;

@@ -66,6 +66,16 @@ impl Release {
         Release { sums: times(&self.sums), deviations: times(&self.deviations), ..self.clone() }
     }
 
+    /// The sums of what came after `earlier`, of which `weight` is left, with noise bounded by that of as many steps (`deviations`) and that of
+    /// `earlier`: for sums that forget, by the lemma of `bandit/joint/change.rs`.
+    pub(crate) fn since(&self, earlier: &Release, weight: f64, deviations: &[f64]) -> Release {
+        let sums = self.sums.iter().zip(&earlier.sums).map(|(now, then)| now - weight * then);
+        let parts = deviations.iter().zip(&earlier.deviations);
+        let deviations = parts.map(|(new, then)| libm::hypot(*new, weight * then)).collect();
+        let round = self.round.saturating_sub(earlier.round);
+        Release { domain: self.domain, round, index: self.index, sums: sums.collect(), deviations }
+    }
+
     /// The sum of two releases, with this release number. The noises are independent, so variances add.
     pub(crate) fn plus(&self, other: &Release, index: u64) -> Release {
         let sums = self.sums.iter().zip(&other.sums).map(|(a, b)| a + b).collect();

@@ -67,9 +67,13 @@ pub struct JointToml {
     /// Forget everything after every so many rewards: for a theta* that moves.
     #[serde(default)]
     pub restart_every: Option<u64>,
-    /// Half-life in decisions: what was learnt counts half after so many. `schedule` then has constant gaps, by default 64 in a half-life.
+    /// Half-life in decisions: what was learnt counts half after so many. `schedule` then has constant gaps, by default 64 in a half-life and at
+    /// most 64 decisions.
     #[serde(default)]
     pub forget: Option<f64>,
+    /// With `forget`: drop all that was learnt when newer releases contradict it.
+    #[serde(default)]
+    pub detect_changes: bool,
     /// The guarantee is for a person with at most so many contributions; where people return, later ones are not learnt from.
     #[serde(default)]
     pub contributions_per_person: Option<u64>,
@@ -126,6 +130,7 @@ impl JointToml {
             centred: None,
             restart_every: None,
             forget: None,
+            detect_changes: false,
             contributions_per_person: None,
             warm_start: None,
             save: None,
@@ -235,6 +240,7 @@ impl JointToml {
                 _ => self.schedule,
             },
             forget: self.forget,
+            detect_changes: self.detect_changes,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
             restart_every: self.restart_every.filter(|every| *every < setting.rounds),
             ..JointParams::new(bounds, epsilon, delta, Some(setting.rounds))
@@ -276,6 +282,7 @@ impl JointToml {
             ("centred", self.centred.is_some(), why),
             ("restart_every", self.restart_every.is_some(), why),
             ("forget", self.forget.is_some(), why),
+            ("detect_changes", self.detect_changes, why),
             ("warm_start", self.warm_start.is_some(), why),
             ("save", self.save.is_some(), why),
         ])?;
@@ -307,6 +314,7 @@ impl JointToml {
             ("schedule", self.schedule != Schedule::default(), why),
             ("restart_every", self.restart_every.is_some(), why),
             ("forget", self.forget.is_some(), why),
+            ("detect_changes", self.detect_changes, why),
             ("warm_start", self.warm_start.is_some(), why),
             ("save", self.save.is_some(), why),
         ])?;

@@ -62,6 +62,10 @@ pub struct JointParams {
     /// the same rate.
     #[serde(default)]
     pub forget: Option<f64>,
+    /// With `forget`, whether to drop all that was learnt when newer releases contradict it: a test on releases, which costs no privacy
+    /// (`joint/change.rs`). With it a half-life may be long.
+    #[serde(default)]
+    pub detect_changes: bool,
     /// How the budget is split between `x x^T` and `x y`, as [`Domain::Regression`] has it; by default what serves bandits well.
     #[serde(default)]
     pub split: Option<f64>,
@@ -93,6 +97,7 @@ impl JointParams {
             schedule: Schedule::default(),
             restart_every: None,
             forget: None,
+            detect_changes: false,
             split: None,
             calibration: None,
             claim: None,
@@ -155,7 +160,20 @@ impl JointParams {
         }
         self.check_window()?;
         self.check_restarts()?;
+        self.check_changes()?;
         self.half_life().map(drop)
+    }
+
+    fn check_changes(&self) -> Result<()> {
+        if self.detect_changes && self.forget.is_none() {
+            let remedy = "changes are looked for in sums that forget: give `forget` too";
+            return Err(Error::invalid("detect_changes", "true", remedy));
+        }
+        if self.detect_changes && self.rule.is_certified() {
+            let remedy = "its set is proved for releases that nobody selects: with `detect_changes`, give tuned or fixed";
+            return Err(Error::invalid("rule", format!("{:?}", self.rule), remedy));
+        }
+        Ok(())
     }
 
     /// The half-life on this schedule, if there is one.

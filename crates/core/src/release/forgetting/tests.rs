@@ -1,10 +1,13 @@
 //! What the running code of sums that forget protects, against mpmath and against planted mistakes.
 
 use super::*;
-use crate::release::{
-    Factor, Factorization,
-    blt::Blt,
-    testing::{check_factor_deviation, columns},
+use crate::{
+    noise::Noise,
+    release::{
+        Factor, Factorization,
+        blt::Blt,
+        testing::{Seeded, check_factor_deviation, columns},
+    },
 };
 
 const VECTORS: &str = include_str!("../../../../../vectors/forgetting.csv");
@@ -78,6 +81,34 @@ fn the_norm_is_that_of_the_running_code_and_planted_mistakes_are_too_cheap() {
         let unscaled = blt.clone().with_weights_times(1.0 / half_life(steps).kept_after(1));
         assert!(too_cheap(blt.column_norm(), &column(&unscaled, steps), 1.0));
     }
+}
+
+/// Visits in any steps, each for the person or against them. The planted price is that of ten different columns.
+#[test]
+fn ten_visits_in_one_step_or_in_several_move_no_more_than_ten_times_one() {
+    const VISITS: usize = 10;
+    let blt = blt(10.0);
+    let first = column(&blt, 10.0);
+    let moved = |steps: &[usize], signs: &[f64]| {
+        let entry = |row: usize| {
+            let visits = steps.iter().zip(signs);
+            visits.filter_map(|(step, sign)| Some(sign * first.get(row.checked_sub(*step)?)?)).sum()
+        };
+        norm((0..first.len() + 50).map(entry))
+    };
+    let (price, planted) = (blt.person_norm(VISITS as u64), window(&first, VISITS));
+    let mut source = Seeded(9);
+    for spread in [1_u64, 2, 5, 20, 50] {
+        let mut dearest = 0.0_f64;
+        for _ in 0..200 {
+            let steps = [(); VISITS].map(|()| source.below(spread) as usize);
+            let signs = [(); VISITS].map(|()| if source.uniform() < 0.2 { -1.0 } else { 1.0 });
+            dearest = dearest.max(moved(&steps, &signs)).max(moved(&steps, &[1.0; VISITS]));
+        }
+        assert!(dearest <= price * (1.0 + 1e-9), "{spread}: {dearest} above {price}");
+        assert_eq!(dearest > planted, spread <= 5, "{spread}: {dearest} against {planted}");
+    }
+    assert!((moved(&[0; VISITS], &[1.0; VISITS]) / price - 1.0).abs() < 1e-9);
 }
 
 /// False alarms: see `testing`.

@@ -19,6 +19,24 @@ fn who_forgets_by_half_lives_copes_with_change_too() {
     assert!(apart(regrets[2], regrets[3]) > 4.0, "{regrets:?}");
 }
 
+/// A half-life of the whole run, with a test for changes: it follows them, and costs nothing where there is none.
+#[test]
+fn who_looks_for_changes_may_have_a_long_half_life() {
+    let learner = |name: &str, keys: &str| {
+        format!(
+            "[[algorithm]]\nkind = \"joint\"\nname = \"{name}\"\nforget = 10_000.0\n{PRIVACY}{keys}\n"
+        )
+    };
+    let lines = learner("keeps", "") + &learner("looks", "detect_changes = true");
+    let environment = |every: u32| {
+        format!("kind = \"sphere\"\n[environment.circumstances]\nchange_every = {every}")
+    };
+    let regrets = under(&environment(2500), 10_000, &lines, 6);
+    assert!(regrets[1].mean < 0.5 * regrets[0].mean, "{regrets:?}");
+    let regrets = under(&environment(20_000), 10_000, &lines, 6);
+    assert!(regrets[1].mean < 1.3 * regrets[0].mean, "{regrets:?}");
+}
+
 /// In whole blocks as round by round: the certificate is what was asked for, and the certified rule is played too.
 #[test]
 fn half_lives_are_played_in_blocks() {
@@ -53,6 +71,8 @@ fn half_lives_that_make_no_sense_are_refused_with_the_reason() {
         ("forget = inf", "forget is inf"),
         ("forget = 50.0\nschedule = { geometric = { first = 8, rate = 0.1 } }", "constant gaps"),
         ("forget = 50.0\nrestart_every = 300", "leave one of `forget` and `restart_every` out"),
+        ("detect_changes = true", "give `forget` too"),
+        ("forget = 50.0\ndetect_changes = true\nrule = \"certified\"", "give tuned or fixed"),
         ("forget = 50.0\nmechanism = \"honaker\"", "made by BLT"),
         ("forget = 50.0\nmode = \"paper\"", "forget"),
         ("forget = 50.0\nmode = \"paper\"\nmechanism = \"gaussian_tree\"", "forget"),

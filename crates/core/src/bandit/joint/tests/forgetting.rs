@@ -47,6 +47,7 @@ fn a_billion_rounds_take_constant_memory() {
     const GAP: u64 = 1 << 16;
     let params = JointParams { schedule: Schedule::constant(GAP), ..forgetful(20.0 * GAP as f64) };
     let mut curator = params.check().unwrap().curator(Seeded(3));
+    let promised = format!("{:?}", curator.guarantee().unwrap());
     let block = |sign: f64| {
         let (count, mean) = (GAP as f64, 0.5 * sign);
         [count * 0.5, 0.0, count * 0.5, count * 0.5 * mean, 0.0]
@@ -67,22 +68,37 @@ fn a_billion_rounds_take_constant_memory() {
     assert!((first - 0.5).abs() < 0.01 && (second - 0.5).abs() < 0.01, "{first} {second}");
     assert!((third + 0.5).abs() < 0.01, "{third}");
     assert!(!curator.is_over() && !curator.is_frozen());
+    assert_eq!(format!("{:?}", curator.guarantee().unwrap()), promised, "one calibration");
     let resumed = Curator::<Seeded>::resume(&curator.save(), curator.releases()).unwrap();
     assert_eq!(resumed.policy(), curator.policy());
 }
 
+/// One step a tick, empty ticks included.
 #[test]
 fn a_clock_needs_no_horizon_either() {
     let params = JointParams { schedule: Schedule::Clock, ..forgetful(30.0) };
-    let mut curator = params.check().unwrap().curator(Silent);
-    for _ in 0..200 {
+    let plan = params.check().unwrap();
+    let before = plan.guarantee().unwrap();
+    let mut curator = plan.curator(Silent);
+    let kept = (-1.0_f64 / 30.0).exp2();
+    let mut weighted = 0.0;
+    for tick in 0..300_u32 {
         let mut since = curator.no_sums();
-        since.add(&curator.contribution(&[0.6, 0.8], 0.5).unwrap()).unwrap();
+        // People come in every third tick, several at once, and not at all in the last hundred.
+        let people = if tick % 3 == 0 && tick < 200 { 5 } else { 0 };
+        let contribution = curator.contribution(&[0.6, 0.8], 0.5).unwrap();
+        (0..people).for_each(|_| since.add(&contribution).unwrap());
         curator.tick(&mut since).unwrap();
+        weighted = kept * weighted + 0.36 * f64::from(people);
+        let sum = curator.release().unwrap().sums()[0];
+        assert!((sum - weighted).abs() < 1e-4, "{sum} against {weighted} at {tick}");
     }
-    let limit = 0.36 / (1.0 - (-1.0_f64 / 30.0).exp2()) * (1.0 - (-200.0_f64 / 30.0).exp2());
-    let sum = curator.release().unwrap().sums()[0];
-    assert!((sum / limit - 1.0).abs() < 1e-5, "{sum} against {limit}");
+    assert_eq!((curator.releases(), curator.is_over()), (300, false));
+    assert_eq!(curator.guarantee().unwrap().epsilon(), before.epsilon());
+    let long = JointParams { horizon: Some(1 << 32), ..params.clone() };
+    assert_eq!(long.check().unwrap().guarantee().unwrap().epsilon(), before.epsilon());
+    let longer = JointParams { horizon: Some((1 << 32) + 1), ..params };
+    assert!(longer.check().unwrap_err().to_string().contains("2^32"));
 }
 
 /// What a warm start brought is worth what a contribution of its age is worth, here and in what is handed on.
