@@ -387,6 +387,12 @@ impl JointBandit {
         self.learner.read().is_frozen()
     }
 
+    /// With `detect_changes`, how often newer releases contradicted what had been learnt.
+    #[getter]
+    fn changes(&self) -> u64 {
+        self.learner.read().changes()
+    }
+
     /// Releases made so far: what `load` may be told.
     #[getter]
     fn releases(&self) -> u64 {

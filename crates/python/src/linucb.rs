@@ -65,6 +65,7 @@ impl Open {
 impl LinUcb {
     #[new]
     #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = 1.0, restart_every = None, forget = None))]
+    #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         dimension: usize,
         feature_bound: f64,

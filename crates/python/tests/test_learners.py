@@ -227,6 +227,8 @@ def test_a_learner_that_forgets_has_no_end(arms):
         decision = bandit.decide(arms)
         bandit.observe(decision.ticket, 0.5)
     assert bandit.releases == 1 and bandit.guarantee.epsilon <= 1.0
+    looks = reticent.JointBandit(5, 1.0, 1e-6, forget=640.0, detect_changes=True)
+    assert looks.changes == 0
     for wrong in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(ReticentError, match="forget is"):
             reticent.JointBandit(5, 1.0, 1e-6, forget=wrong)

@@ -304,6 +304,11 @@ impl<N: Noise> JointLinUcb<N> {
         self.curator.releases()
     }
 
+    /// How often newer releases contradicted what had been learnt: see [`JointParams::detect_changes`].
+    pub fn changes(&self) -> u64 {
+        self.curator.changes()
+    }
+
     /// What the learner goes by; everything in it has been released.
     pub fn policy(&self) -> &Policy {
         self.curator.policy()

@@ -98,7 +98,7 @@ fn ten_visits_in_one_step_or_in_several_move_no_more_than_ten_times_one() {
     };
     let (price, planted) = (blt.person_norm(VISITS as u64), window(&first, VISITS));
     let mut source = Seeded(9);
-    for spread in [1_u64, 2, 5, 20, 50] {
+    for spread in [1_u64, 2, 5, 20] {
         let mut dearest = 0.0_f64;
         for _ in 0..200 {
             let steps = [(); VISITS].map(|()| source.below(spread) as usize);
@@ -106,8 +106,11 @@ fn ten_visits_in_one_step_or_in_several_move_no_more_than_ten_times_one() {
             dearest = dearest.max(moved(&steps, &signs)).max(moved(&steps, &[1.0; VISITS]));
         }
         assert!(dearest <= price * (1.0 + 1e-9), "{spread}: {dearest} above {price}");
-        assert_eq!(dearest > planted, spread <= 5, "{spread}: {dearest} against {planted}");
+        assert!(dearest > planted, "{spread}: {dearest} against {planted}");
     }
+    // The planted price is right for ten visits in ten steps, and for nothing else.
+    let apart: Vec<usize> = (0..VISITS).collect();
+    assert!((moved(&apart, &[1.0; VISITS]) / planted - 1.0).abs() < 1e-9);
     assert!((moved(&[0; VISITS], &[1.0; VISITS]) / price - 1.0).abs() < 1e-9);
 }
 

@@ -59,11 +59,11 @@ fn a_change_is_found_and_what_came_before_is_dropped() {
     }
 }
 
-/// Without a change, 8 runs of 312 releases: at 4 deviations of a normal law an alarm somewhere has a probability below 0.08, and the bound
-/// on the variance is far above it. Seeds are fixed. Planted: a test that does not know the noise of releases.
+/// Without a change, 8 runs of 312 releases. At 4 deviations of a normal law 0.08 alarms are expected, and more than 4 have a probability
+/// below 1e-7. Planted: a test that does not know the noise of releases.
 #[test]
 fn without_a_change_there_is_no_alarm_unless_noise_is_ignored() {
-    let mut blind_alarms = 0;
+    let (mut alarms, mut blind_alarms) = (0, 0);
     for seed in 0..8 {
         let mut curator = start(&params(1.0), 100 + seed);
         play(&mut curator, 20_000, u64::MAX, 200 + seed, |curator| {
@@ -84,9 +84,9 @@ fn without_a_change_there_is_no_alarm_unless_noise_is_ignored() {
             });
             blind_alarms += u32::from(alarm.flatten() == Some(true));
         });
-        assert_eq!(curator.changes(), 0, "seed {seed}");
+        alarms += curator.changes();
     }
-    assert!(blind_alarms > 20, "{blind_alarms}");
+    assert!(alarms <= 4 && blind_alarms > 20, "{alarms} {blind_alarms}");
 }
 
 /// After an alarm the policy is that of a learner who never saw what came before, but for noise: without noise, exactly.
