@@ -20,7 +20,7 @@ use chacha20::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Error, Result, wire};
+use crate::{Error, Result, refuse_if, wire};
 
 const KIND: &str = "open decisions 1";
 /// The place of a decision that was closed between two that are open.
@@ -387,10 +387,8 @@ impl<T: Copy + Serialize + DeserializeOwned> OpenDecisions<T> {
                 .order
                 .back()
                 .is_none_or(|(last, _)| slots.iter().all(|slot| slot.number > *last));
-        if !(grow && fits) {
-            let remedy = "they belong to another learner or to an older state of it: restore another copy, or go on without them";
-            return Err(Error::invalid("open decisions", slots.len(), remedy));
-        }
+        let remedy = "they belong to another learner or to an older state of it: restore another copy, or go on without them";
+        refuse_if(!(grow && fits), "open decisions", slots.len(), remedy)?;
         let first = self.slots.len() as u32;
         self.order.extend(slots.iter().map(|slot| slot.number).zip(first..));
         self.slots.extend(slots);

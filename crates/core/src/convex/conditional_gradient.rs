@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{DecisionSet, LinearOracle};
-use crate::{Error, Result, error::finite_vector, linalg::dot, noise::Noise};
+use crate::{Result, error::finite_vector, linalg::dot, noise::Noise, refuse_if};
 
 /// Weights below this are rounding.
 const NOTHING: f64 = 1e-14;
@@ -167,9 +167,8 @@ pub fn nearest_point<O: LinearOracle>(
 ) -> Result<Descent> {
     finite_vector("target", target, set.shape().dimension())?;
     crate::error::not_negative("tolerance", tolerance)?;
-    if !mixture.fits(target.len()) {
-        return Err(Error::invalid("mixture", "another set's", "start from a vertex of this set"));
-    }
+    let remedy = "start from a vertex of this set";
+    refuse_if(!mixture.fits(target.len()), "mixture", "another set's", remedy)?;
     Ok(descend(set.oracle(), target, mixture, 0.5 * tolerance * tolerance, most_calls))
 }
 

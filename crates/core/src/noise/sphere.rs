@@ -18,6 +18,7 @@ use super::{Noise, gamma::chi_square};
 use crate::{
     Error, Result,
     error::finite_vector,
+    refuse_if,
     special::{incomplete_beta_pair, ln_beta},
 };
 
@@ -88,10 +89,8 @@ impl SphericalCap {
     /// The cap of points whose inner product with the centre is at least `threshold`, strictly between -1
     /// and 1, in 2 dimensions or more (at most [`SphericalCap::LARGEST_DIMENSION`]).
     pub fn new(dimension: usize, threshold: f64) -> Result<Self> {
-        if !(threshold > -1.0 && threshold < 1.0) {
-            let remedy = "give a number strictly between -1 and 1";
-            return Err(Error::invalid("threshold", threshold, remedy));
-        }
+        let remedy = "give a number strictly between -1 and 1";
+        refuse_if(!(threshold > -1.0 && threshold < 1.0), "threshold", threshold, remedy)?;
         SphericalCap::of_height(dimension, 1.0 - threshold)
     }
 

@@ -12,6 +12,7 @@ use super::{Noise, gamma::chi_square, grid::Grid};
 use crate::{
     Error, Result,
     error::{finite_vector, positive},
+    refuse_if,
 };
 
 /// A Wishart law with scale matrix `scale^2 I`.
@@ -37,9 +38,7 @@ pub struct Wishart {
 impl Wishart {
     /// The law of `dimension` x `dimension` matrices with `degrees > dimension - 1` degrees of freedom.
     pub fn new(dimension: usize, degrees: f64, scale: f64) -> Result<Self> {
-        if dimension == 0 {
-            return Err(Error::invalid("dimension", dimension, "give 1 or above"));
-        }
+        refuse_if(dimension == 0, "dimension", dimension, "give 1 or above")?;
         positive("scale", scale)?;
         if !(degrees.is_finite() && degrees > dimension as f64 - 1.0) {
             let remedy = format!("give a finite number above dimension - 1 = {}", dimension - 1);

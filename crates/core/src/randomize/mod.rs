@@ -72,7 +72,6 @@ pub use reward_response::RewardResponse;
 pub(crate) use second_moment::exact as exact_sums;
 pub use second_moment::{Correlation, Precision};
 pub use staircase::StaircaseRandomizer;
-pub use triangle_gaussian::TriangleGaussian;
 pub use unit_gram::UnitGram;
 pub use unit_moment::UnitMoment;
 pub use unit_pair::UnitPair;

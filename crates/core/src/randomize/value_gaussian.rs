@@ -13,6 +13,7 @@ use crate::{
     error::{finite_vector, positive},
     noise::{DiscreteGaussian, Noise},
     privacy::{Event, grid},
+    refuse_if,
 };
 
 /// Log2 of the noise in grid units.
@@ -41,9 +42,7 @@ pub struct ValueGaussian {
 impl ValueGaussian {
     /// Numbers clipped to `[low, high]`, with (epsilon, delta) for so many reports of one person together.
     pub fn new(low: f64, high: f64, epsilon: f64, delta: f64, reports: u64) -> Result<Self> {
-        if reports == 0 {
-            return Err(Error::invalid("reports", 0, "give a whole number above 0"));
-        }
+        refuse_if(reports == 0, "reports", 0, "give a whole number above 0")?;
         let reports = reports as f64;
         let mu = grid::largest_mu(epsilon, delta, reports, libm::exp2(NOISE_BITS - 1.0))?;
         ValueGaussian::with_deviation(low, high, (high - low) * reports.sqrt() / mu * MARGIN)

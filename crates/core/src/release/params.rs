@@ -18,6 +18,7 @@ use crate::{
     Error, Result,
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel, Unit},
+    refuse_if,
 };
 
 /// Sums carry 40 fractional bits in 127: `entry * rounds` stays below 2^85.
@@ -58,17 +59,12 @@ pub struct PrivateSumParams {
     pub schedule: Schedule,
     /// Half-life in rounds, by the clock in ticks: `sum_i 2^(-(t - i) / half-life) x_i` is released in place of the sum, counted in whole
     /// releases. For BLT on a schedule of constant gaps.
-    #[serde(default)]
     pub forget: Option<f64>,
     /// In how many rounds one person may appear, at most.
-    #[serde(default = "once")]
+    #[serde(default = "crate::wire::one")]
     pub contributions_per_person: u64,
     /// How much noise.
     pub calibration: Calibration,
-}
-
-fn once() -> u64 {
-    1
 }
 
 impl PrivateSumParams {
@@ -114,10 +110,8 @@ impl PrivateSumParams {
     pub fn check(&self) -> Result<PrivateSumPlan> {
         self.domain.check()?;
         self.schedule.check()?;
-        if self.contributions_per_person == 0 {
-            let remedy = "give a whole number above 0";
-            return Err(Error::invalid("contributions_per_person", 0, remedy));
-        }
+        let remedy = "give a whole number above 0";
+        refuse_if(self.contributions_per_person == 0, "contributions_per_person", 0, remedy)?;
         let plan = match (self.forget, self.horizon) {
             (Some(forget), _) => self.check_forgetting(forget)?,
             (None, Some(horizon)) => self.check_known(horizon)?,
@@ -164,10 +158,8 @@ impl PrivateSumParams {
         if let (Mechanism::Tree { levels }, Calibration::Wishart { node_epsilon, node_delta }) =
             (self.mechanism, self.calibration)
         {
-            if self.schedule == Schedule::Clock {
-                let remedy = "Wishart noise is for one contribution a round: take another";
-                return Err(Error::invalid("calibration", "Wishart noise", remedy));
-            }
+            let remedy = "Wishart noise is for one contribution a round: take another";
+            refuse_if(self.schedule == Schedule::Clock, "calibration", "Wishart noise", remedy)?;
             let tree = Tree::new(steps, levels)?;
             let sums = WishartSums::new(self.domain, tree, node_epsilon, node_delta)?;
             let (epsilon, delta) = level_budget(node_epsilon, node_delta, contributions)?;
@@ -238,18 +230,14 @@ impl PrivateSumParams {
     /// Refuses sums of more contributions than 128 bits hold.
     fn check_size(&self, clipper: &Clipper, summed: u64) -> Result<()> {
         let most = longest(clipper);
-        if summed > most {
-            let field = if self.forget.is_some() { "forget" } else { "horizon" };
-            let remedy = format!("128-bit sums hold {most} rounds of this size");
-            return Err(Error::invalid(field, summed, remedy));
-        }
-        if self.schedule == Schedule::Clock && most < MOST_BY_THE_CLOCK {
-            let remedy = format!(
-                "128-bit sums would hold {most} contributions of this size: ask for more noise"
-            );
-            return Err(Error::invalid("schedule", "clock", remedy));
-        }
-        Ok(())
+        let field = if self.forget.is_some() { "forget" } else { "horizon" };
+        let remedy = format!("128-bit sums hold {most} rounds of this size");
+        refuse_if(summed > most, field, summed, remedy)?;
+        let refused = self.schedule == Schedule::Clock && most < MOST_BY_THE_CLOCK;
+        let remedy = format!(
+            "128-bit sums would hold {most} contributions of this size: ask for more noise"
+        );
+        refuse_if(refused, "schedule", "clock", remedy)
     }
 
     fn plan(&self, horizon: u64, clipper: Clipper, price: Price, engine: Engine) -> Plan {
@@ -279,10 +267,8 @@ impl PrivateSumParams {
     }
 
     fn check_unknown(&self) -> Result<Plan> {
-        if self.schedule == Schedule::Clock {
-            let remedy = "a release by the clock needs a horizon: give the largest number of ticks";
-            return Err(Error::invalid("horizon", "unknown", remedy));
-        }
+        let remedy = "a release by the clock needs a horizon: give the largest number of ticks, or a half-life by `forget`";
+        refuse_if(self.schedule == Schedule::Clock, "horizon", "unknown", remedy)?;
         let coordinates = self.domain.coordinates() as f64;
         let draws = coordinates * UNKNOWN_DRAWS as f64;
         let Amount::Mu(mu) = self.calibration.resolve(draws)? else {

@@ -47,7 +47,6 @@ pub struct ItemsToml {
     /// The ratings: a person, an item and a rating a line.
     pub ratings: PathBuf,
     /// The people, if anything is known of them.
-    #[serde(default)]
     pub people: Option<PathBuf>,
     /// The lowest and the highest rating, publicly known.
     pub rewards: (f64, f64),
@@ -61,7 +60,6 @@ pub struct ItemsToml {
     #[serde(default = "rating")]
     pub rating: String,
     /// The columns of items that are features; all others by default.
-    #[serde(default)]
     pub features: Option<Vec<String>>,
     /// The lowest and the highest number of a column, publicly known; by default what the file has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

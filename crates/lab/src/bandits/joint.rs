@@ -32,11 +32,10 @@ use crate::{
 };
 
 /// What `kind = "joint"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JointToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
@@ -47,13 +46,10 @@ pub struct JointToml {
     #[serde(default)]
     pub mechanism: MechanismName,
     /// How releases become policies: `tuned`, `certified` or `fixed`.
-    #[serde(default)]
     pub rule: Option<Rule>,
     /// `paper`: the publication's confidence set in place of a rule, for its Gaussian tree; it has it in `paper` mode anyway.
-    #[serde(default)]
     pub confidence: Option<ConfidenceName>,
     /// rho_min to shift the regulariser to, in place of the publication's (Experiment 3).
-    #[serde(default)]
     pub minimum: Option<f64>,
     /// Wishart only: dummy nodes drawn anew at every release, not kept as long as real ones would be.
     #[serde(default)]
@@ -62,26 +58,20 @@ pub struct JointToml {
     #[serde(default)]
     pub schedule: Schedule,
     /// Whether rewards are centred before they are summed, in `exact` mode; by default where there is a constant feature.
-    #[serde(default)]
     pub centred: Option<bool>,
     /// Forget everything after every so many rewards: for a theta* that moves.
-    #[serde(default)]
     pub restart_every: Option<u64>,
     /// Half-life in decisions: what was learnt counts half after so many. `schedule` then has constant gaps, by default 64 in a half-life and at
     /// most 64 decisions.
-    #[serde(default)]
     pub forget: Option<f64>,
     /// With `forget`: drop all that was learnt when newer releases contradict it.
     #[serde(default)]
     pub detect_changes: bool,
     /// The guarantee is for a person with at most so many contributions; where people return, later ones are not learnt from.
-    #[serde(default)]
     pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
-    #[serde(default)]
     pub warm_start: Option<PathBuf>,
     /// Folder in which each trial's learner is saved.
-    #[serde(default)]
     pub save: Option<PathBuf>,
 }
 
@@ -117,24 +107,7 @@ pub enum ConfidenceName {
 impl JointToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        JointToml {
-            name: None,
-            privacy,
-            mode: Mode::default(),
-            mechanism: MechanismName::default(),
-            rule: None,
-            confidence: None,
-            minimum: None,
-            fresh_dummies: false,
-            schedule: Schedule::default(),
-            centred: None,
-            restart_every: None,
-            forget: None,
-            detect_changes: false,
-            contributions_per_person: None,
-            warm_start: None,
-            save: None,
-        }
+        JointToml { privacy, ..JointToml::default() }
     }
 
     /// Several contributions of one person are priced for one stream of this room's own mechanisms.

@@ -18,7 +18,6 @@ use crate::{FastNoise, Result, attack, constants::local::PublishedMechanism, sim
 #[serde(deny_unknown_fields)]
 pub struct ShuffleToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested epsilon and delta, after shuffling.
     pub privacy: Budget,
@@ -35,7 +34,6 @@ pub struct ShuffleToml {
     #[serde(default)]
     pub rule: Rule,
     /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
-    #[serde(default)]
     pub contributions_per_person: Option<u64>,
 }
 
@@ -63,11 +61,9 @@ impl ShuffleToml {
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
-        if self.batch > setting.rounds {
-            let remedy =
-                format!("no batch would ever be full: give at most the {} rounds", setting.rounds);
-            return Err(reticent::Error::invalid("batch", self.batch, remedy).into());
-        }
+        let remedy =
+            format_args!("no batch would ever be full: give at most the {} rounds", setting.rounds);
+        reticent::refuse_if(self.batch > setting.rounds, "batch", self.batch, remedy)?;
         if let (Some(most), Mode::Paper) = (self.contributions_per_person, self.mode) {
             let remedy = "published constants are for one report of each person: leave it out";
             return Err(reticent::Error::invalid("contributions_per_person", most, remedy).into());

@@ -17,12 +17,11 @@ use reticent::{
     convex::{
         Baseline, DecisionSet, LinearOracle, Map, PrivateBanditParams, Protection, Shape, Territory,
     },
+    error::{positive, probability},
     privacy::Claim,
     release::{Calibration, Mechanism},
 };
 use serde::{Deserialize, Serialize};
-
-use super::check::{positive, probability};
 
 /// Everything the printed constants depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

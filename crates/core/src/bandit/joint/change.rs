@@ -27,6 +27,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Result,
     bandit::Policy,
+    error::not_negative,
+    linalg::dot,
+    refuse_if,
     release::{HalfLife, Release},
 };
 
@@ -73,16 +76,11 @@ impl Stream<'_> {
     /// e and a bound on its deviation.
     fn evidence(&self, mark: &Mark, window: &Release) -> (f64, f64) {
         let theta = mark.policy.theta();
-        let predicted: Vec<f64> = (0..theta.len())
-            .map(|row| {
-                let entry = |column| window.entry(row, column).unwrap_or(0.0);
-                theta.iter().enumerate().map(|(column, theta)| entry(column) * theta).sum()
-            })
-            .collect();
-        let surplus = window.vector().iter().zip(&predicted).map(|(u, v)| u - v);
-        let evidence = theta.iter().zip(surplus).map(|(theta, surplus)| theta * surplus).sum();
-        let rewards: f64 = theta.iter().zip(&predicted).map(|(theta, v)| theta * v).sum();
-        let length: f64 = theta.iter().map(|theta| theta * theta).sum();
+        let predicted = product(window.upper_triangle(), theta);
+        let surplus: Vec<f64> =
+            window.vector().iter().zip(&predicted).map(|(u, v)| u - v).collect();
+        let evidence = dot(theta, &surplus);
+        let (rewards, length) = (dot(theta, &predicted), dot(theta, theta));
         let (white, back) = mark.policy.norms(&predicted);
         let variance = self.reward_bound.powi(2) * (rewards.max(0.0) + white.powi(2))
             + noise(window, theta) * length
@@ -93,9 +91,22 @@ impl Stream<'_> {
 
 /// n.
 fn noise(sums: &Release, theta: &[f64]) -> f64 {
-    let length: f64 = theta.iter().map(|theta| theta * theta).sum();
     let [diagonal, .., vector] = sums.deviations() else { return 0.0 };
-    vector.powi(2) + length * diagonal.powi(2)
+    vector.powi(2) + dot(theta, theta) * diagonal.powi(2)
+}
+
+/// The symmetric matrix with this upper triangle, by rows, times x.
+fn product(mut triangle: &[f64], x: &[f64]) -> Vec<f64> {
+    let mut product = vec![0.0; x.len()];
+    for row in 0..x.len() {
+        let (entries, below) = triangle.split_at(x.len() - row);
+        triangle = below;
+        product[row] += dot(entries, &x[row..]);
+        for (entry, sum) in entries.iter().zip(&mut product[row..]).skip(1) {
+            *sum += entry * x[row];
+        }
+    }
+    product
 }
 
 impl Changes {
@@ -146,16 +157,15 @@ impl Changes {
         let releases = self.base.iter().chain(self.mark.as_ref().map(|mark| &mark.release));
         for release in releases {
             release.check()?;
-            if last.is_none_or(|last| {
+            let foreign = last.is_none_or(|last| {
                 last.domain() != release.domain() || last.index() < release.index()
-            }) {
-                let remedy = "it does not belong to this stream: resume from another state";
-                return Err(crate::Error::invalid("changes", release.index(), remedy));
-            }
+            });
+            let remedy = "it does not belong to this stream: resume from another state";
+            refuse_if(foreign, "changes", release.index(), remedy)?;
         }
         if let Some(mark) = &self.mark {
             mark.policy.check_parts(mark.release.domain().dimension())?;
-            crate::error::not_negative("changes", mark.noise)?;
+            not_negative("changes", mark.noise)?;
         }
         Ok(())
     }

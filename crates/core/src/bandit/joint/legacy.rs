@@ -16,6 +16,7 @@ use crate::{
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel},
     randomize::Bounds,
+    refuse_if,
     release::{Promise, Release, Schedule},
     wire,
 };
@@ -157,10 +158,9 @@ impl Legacy {
     fn check_parts(&self) -> Result<()> {
         self.release.check()?;
         self.bounds.check()?;
-        if !(1..=MOST).contains(&self.learners.len()) {
-            let remedy = format!("a chain of warm starts has 1 to {MOST}: begin anew");
-            return Err(Error::invalid("earlier learners", self.learners.len(), remedy));
-        }
+        let refused = !(1..=MOST).contains(&self.learners.len());
+        let remedy = format_args!("a chain of warm starts has 1 to {MOST}: begin anew");
+        refuse_if(refused, "earlier learners", self.learners.len(), remedy)?;
         self.event().check()
     }
 

@@ -3,9 +3,9 @@ use super::{
     *,
 };
 use crate::{
-    bandit::{Regularizer, Rule},
+    bandit::{Policy, Regularizer, Rule},
     noise::SecureNoise,
-    privacy::{Claim, Mode},
+    privacy::{Claim, Guarantee, Mode},
     randomize::Bounds,
     release::{
         Calibration, Mechanism, Schedule,

@@ -155,6 +155,12 @@ fn a_saved_learner_goes_on_with_its_mark_and_a_held_release_changes_nothing() {
 }
 
 #[test]
+fn a_product_with_a_triangle_is_that_with_the_matrix() {
+    let triangle = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    assert_eq!(product(&triangle, &[1.0, 10.0, 100.0]), [321.0, 542.0, 653.0]);
+}
+
+#[test]
 fn what_does_not_go_with_the_test_is_refused() {
     let good = params(1.0);
     let clock = JointParams { schedule: Schedule::Clock, ..good.clone() };
