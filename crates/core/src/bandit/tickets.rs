@@ -148,16 +148,6 @@ impl Slot {
 }
 
 /// Decisions whose reward has not been learnt, with features of type `T`.
-///
-/// ```
-/// use reticent::bandit::{Answer, OpenDecisions};
-/// let mut open = OpenDecisions::<f64>::new(2);
-/// let ticket = open.insert(0, 0, &[0.6, 0.8])?;
-/// assert_eq!(open.features(ticket)?, [0.6, 0.8]);
-/// assert!(open.remove(ticket) && !open.remove(ticket));
-/// assert!(open.was_given_out(ticket) && open.features(ticket).is_err());
-/// # Ok::<(), reticent::Error>(())
-/// ```
 pub struct OpenDecisions<T> {
     dimension: usize,
     /// Numbers in growing order, each with its place, or [`CLOSED`]. Neither end is closed, and closed ones are never more than the open

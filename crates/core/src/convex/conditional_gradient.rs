@@ -148,16 +148,6 @@ pub struct Descent {
 }
 
 /// Moves `mixture` to within `tolerance` of the point of the set nearest to `target`, in at most `most_calls` calls.
-///
-/// ```
-/// use reticent::convex::{Mixture, nearest_point, oracle::Simplex};
-/// let set = Simplex::set(3)?;
-/// let mut mixture = Mixture::vertex(&set, &[1.0, 0.0, 0.0])?;
-/// let descent = nearest_point(&set, &[0.9, 0.5, -0.3], &mut mixture, 1e-6, 1000)?;
-/// assert!(descent.converged);
-/// assert!((mixture.point()[0] - 0.7).abs() < 1e-6 && mixture.point()[2].abs() < 1e-6);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 pub fn nearest_point<O: LinearOracle>(
     set: &DecisionSet<O>,
     target: &[f64],

@@ -14,14 +14,6 @@ use crate::{Result, error::finite_vector, refuse_if};
 const SWEEPS: usize = 60;
 
 /// The eigenvalues of a symmetric matrix, smallest first, with their vectors.
-///
-/// ```
-/// use reticent::linalg::SymmetricEigen;
-/// let eigen = SymmetricEigen::of(2, &[2.0, 1.0, 2.0])?; // [[2, 1], [1, 2]]
-/// assert!((eigen.smallest() - 1.0).abs() < 1e-15);
-/// assert!((eigen.largest() - 3.0).abs() < 1e-15);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SymmetricEigen {
     values: Vec<f64>,

@@ -23,13 +23,6 @@ use crate::{
 };
 
 /// A uniform direction: a vector of Euclidean norm 1 with `dimension` entries.
-///
-/// ```
-/// use reticent::noise::{SecureNoise, uniform_direction};
-/// let v = uniform_direction(5, &mut SecureNoise::from_system()?);
-/// assert!((v.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() < 1e-12);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 pub fn uniform_direction<N: Noise + ?Sized>(dimension: usize, noise: &mut N) -> Vec<f64> {
     loop {
         let mut vector: Vec<f64> = (0..dimension).map(|_| noise.standard_normal()).collect();
@@ -66,15 +59,6 @@ pub(crate) fn unit_vector(
 }
 
 /// A cap of the unit sphere, around a centre named when sampling.
-///
-/// ```
-/// use reticent::noise::{SecureNoise, SphericalCap};
-/// let cap = SphericalCap::new(3, 0.5)?;
-/// assert!((cap.probability() - 0.25).abs() < 1e-14); // Archimedes: area is proportional to height
-/// let v = cap.sample_inside(&[1.0, 0.0, 0.0], &mut SecureNoise::from_system()?)?;
-/// assert!(v[0] >= 0.5 - 1e-12);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SphericalCap {
     dimension: usize,

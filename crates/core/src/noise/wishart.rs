@@ -16,17 +16,6 @@ use crate::{
 };
 
 /// A Wishart law with scale matrix `scale^2 I`.
-///
-/// ```
-/// use reticent::noise::{SecureNoise, Wishart};
-/// let law = Wishart::new(3, 100_000.0, 0.5)?;
-/// let matrix = law.randomize(&[0.0; 9], &mut SecureNoise::from_system()?)?;
-/// assert_eq!(matrix.len(), 9);
-/// assert_eq!(matrix[1], matrix[3]);
-/// // The mean is scale^2 degrees on the diagonal.
-/// assert!((matrix[0] / (0.25 * 100_000.0) - 1.0).abs() < 0.1);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wishart {
     dimension: usize,

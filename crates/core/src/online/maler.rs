@@ -285,13 +285,8 @@ impl Maler {
             finite_vector("saved matrices", tile.matrices.as_flattened(), matrices * LANES)?;
             for i in 0..if self.params.exp_concave { d } else { 0 } {
                 let diagonal = &tile.matrices[triangle(i) + i];
-                if let Some(entry) = diagonal.iter().find(|entry| **entry <= 0.0) {
-                    return Err(Error::invalid(
-                        "saved matrices",
-                        entry,
-                        "give a positive diagonal",
-                    ));
-                }
+                let least = diagonal.iter().copied().fold(f64::INFINITY, f64::min);
+                refuse_if(least <= 0.0, "saved matrices", least, "give a positive diagonal")?;
             }
         }
         self.scratch = fresh.scratch;

@@ -18,7 +18,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 
 use super::Mode;
 use crate::{
-    Error, Result,
+    Result,
     error::{not_negative, positive, probability},
     refuse_if,
     special::{
@@ -115,13 +115,8 @@ pub fn mu_of(sensitivity: f64, sigma: f64, times: u64) -> Result<f64> {
 /// For epsilon >= 1, where its theorem does not hold, it is refused outside [`Mode::Paper`].
 pub fn classic_sigma(epsilon: f64, delta: f64, sensitivity: f64, mode: Mode) -> Result<f64> {
     positive("epsilon", epsilon)?;
-    if epsilon >= 1.0 && mode != Mode::Paper {
-        return Err(Error::invalid(
-            "epsilon",
-            epsilon,
-            "the classic Gaussian formula is proved below 1 only; use the exact `sigma`",
-        ));
-    }
+    let remedy = "the classic Gaussian formula is proved below 1 only; use the exact `sigma`";
+    refuse_if(epsilon >= 1.0 && mode != Mode::Paper, "epsilon", epsilon, remedy)?;
     probability("delta", delta)?;
     positive("sensitivity", sensitivity)?;
     Ok(sensitivity * (2.0 * libm::log(1.25 / delta)).sqrt() / epsilon)

@@ -31,7 +31,7 @@ use super::{
     fixed,
     forgetting::HalfLife,
 };
-use crate::{Error, Result};
+use crate::{Result, refuse_if};
 
 /// The largest number of buffers used: more would not reduce the noise.
 const MOST_BUFFERS: usize = 16;
@@ -137,12 +137,10 @@ impl Blt {
 
 /// Rates for the all-ones matrix over `steps >= 1` steps.
 fn designed(steps: u64, buffers: usize) -> Result<Rates> {
-    if buffers == 0 {
-        return Err(Error::invalid("buffers", buffers, "give 1 or more; 8 serves all horizons"));
-    }
-    // Beyond 16 the square root is met to the last digit that rates in double precision can express.
+    refuse_if(buffers == 0, "buffers", buffers, "give 1 or more; 8 serves all horizons")?;
+    // With 16 buffers the square root is already matched to the accuracy of rates in double precision.
     let buffers = buffers.min(MOST_BUFFERS);
-    // More buffers than octaves have nothing left to fit.
+    // More buffers than octaves of the horizon do not improve the fit.
     Ok(design(steps, buffers.min(steps.ilog2() as usize + 1)))
 }
 

@@ -216,11 +216,8 @@ impl Clipper {
     /// Features of a [`Domain::Regression`] whose reward is not known yet, clipped and in grid units.
     pub(crate) fn clip_features(&self, features: &[f64]) -> Result<Vec<i32>> {
         let Domain::Regression { feature_bound, .. } = self.domain else {
-            return Err(Error::invalid(
-                "features",
-                "given",
-                "this domain has no reward: call `clip`",
-            ));
+            let remedy = "this domain has no reward: call `clip`";
+            return Err(Error::invalid("features", "given", remedy));
         };
         finite_vector("features", features, self.domain.dimension())?;
         // Fewer than 31 bits: see FEATURE_BITS.

@@ -36,7 +36,9 @@ pub trait Factorization {
     fn draws(&self) -> f64;
 
     /// How much rounding can add to the difference of two streams in one entry of y; 0 when C is integral.
-    fn rounding(&self) -> f64;
+    fn rounding(&self) -> f64 {
+        0.0
+    }
 
     /// `max ||C e_t||`: the mu of one contribution, per unit of `Delta / sigma`.
     fn column_norm(&self) -> f64 {

@@ -260,7 +260,6 @@ struct Shelf {
     noise: FastNoise,
     arms: Arms,
     means: Vec<f64>,
-    best_mean: f64,
     /// Whose turn it is.
     person: u64,
 }
@@ -270,7 +269,6 @@ impl Shelf {
         Ok(Shelf {
             arms: Arms::zeros(catalogue.dimension, 1)?,
             means: Vec::new(),
-            best_mean: 0.0,
             person: 0,
             noise: FastNoise::seeded(seed),
             catalogue,
@@ -291,16 +289,11 @@ impl Environment for Shelf {
         self.arms = Arms::from_rows(catalogue.dimension, &rows)
             .expect("finite features of the agreed dimension");
         self.means = rated.iter().map(|(_, rating)| *rating).collect();
-        self.best_mean = self.means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         &self.arms
     }
 
     fn means(&self) -> &[f64] {
         &self.means
-    }
-
-    fn best_mean(&self) -> f64 {
-        self.best_mean
     }
 
     fn reward(&mut self, arm: usize) -> f64 {

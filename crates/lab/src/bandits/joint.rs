@@ -113,24 +113,15 @@ impl JointToml {
     /// Several contributions of one person are priced for one stream of this room's own mechanisms.
     fn check_contributions(&self) -> Result<()> {
         let Some(most) = self.contributions_per_person else { return Ok(()) };
-        let refuse = |remedy: &str| {
-            Err(reticent::Error::invalid("contributions_per_person", most, remedy).into())
-        };
+        let field = "contributions_per_person";
         let published = matches!(
             self.mechanism,
             MechanismName::GaussianTree | MechanismName::Wishart | MechanismName::WishartUnshifted
         );
-        if published || self.mode == Mode::Paper {
-            return refuse(
-                "published constants are for one contribution of each person: leave it out, or take blt, toeplitz, honaker or tree in `exact` mode",
-            );
-        }
-        if self.restart_every.is_some() && most > 1 {
-            return refuse(
-                "with restart_every a person may be in several streams, whose costs add up: leave one of them out",
-            );
-        }
-        Ok(())
+        let remedy = "published constants are for one contribution of each person: leave it out, or take blt, toeplitz, honaker or tree in `exact` mode";
+        reticent::refuse_if(published || self.mode == Mode::Paper, field, most, remedy)?;
+        let remedy = "with restart_every a person may be in several streams, whose costs add up: leave one of them out";
+        Ok(reticent::refuse_if(self.restart_every.is_some() && most > 1, field, most, remedy)?)
     }
 
     /// The learner, or what stands in its way.

@@ -7,6 +7,7 @@ use reticent::{
     noise::Noise,
     privacy::{Mode, TrustModel},
     randomize::{Bounds, Levels, Method, Person, ReportParams},
+    refuse_if,
 };
 use serde::{Deserialize, Serialize};
 
@@ -69,42 +70,26 @@ impl LocalToml {
 
     /// A key that would have no effect, or a level that is none, is refused and not passed over.
     fn can_have_effect(&self, setting: &Setting) -> Result<()> {
-        let refuse = |field, value: &dyn std::fmt::Display, remedy: &str| {
-            Err(reticent::Error::invalid(field, value, remedy).into())
-        };
-        match &self.levels {
-            None if self.hidden_levels => {
-                refuse("hidden_levels", &true, "it is about levels: give them, or leave it out")
-            }
-            None if self.shares.is_some() => {
-                refuse("shares", &"given", "they are about levels: give them, or leave it out")
-            }
-            Some(levels) if levels.is_empty() => {
-                refuse("levels", &"[]", "give at least one epsilon, or leave it out")
-            }
-            Some(levels)
-                if levels.len() > 1
-                    && self.contributions_per_person.is_some()
-                    && setting.returns.is_some() =>
-            {
-                let remedy = "people of a file return, and a level is drawn for each round: give one level, or leave contributions_per_person out";
-                refuse("levels", &format!("{levels:?}"), remedy)
-            }
-            Some(levels) => match levels.iter().find(|level| !(level.is_finite() && **level > 0.0))
-            {
-                Some(level) => refuse("levels", level, "give epsilons above 0"),
-                None => Ok(()),
-            },
-            None => Ok(()),
-        }?;
-        match self.known_gram_reports {
-            Some(reports) if reports >= setting.rounds => refuse(
-                "known_gram_reports",
-                &reports,
-                "all rounds would be spent exploring: give fewer than there are rounds",
-            ),
-            _ => Ok(()),
+        let none = self.levels.is_none();
+        let remedy = "it is about levels: give them, or leave it out";
+        refuse_if(none && self.hidden_levels, "hidden_levels", true, remedy)?;
+        let remedy = "they are about levels: give them, or leave it out";
+        refuse_if(none && self.shares.is_some(), "shares", "given", remedy)?;
+        let levels = self.levels.as_deref().unwrap_or_default();
+        let remedy = "give at least one epsilon, or leave it out";
+        refuse_if(!none && levels.is_empty(), "levels", "[]", remedy)?;
+        let people_return = self.contributions_per_person.is_some() && setting.returns.is_some();
+        let remedy = "people of a file return, and a level is drawn for each round: give one level, or leave contributions_per_person out";
+        let value = format_args!("{levels:?}");
+        refuse_if(levels.len() > 1 && people_return, "levels", value, remedy)?;
+        for level in levels {
+            let positive = level.is_finite() && *level > 0.0;
+            refuse_if(!positive, "levels", level, "give epsilons above 0")?;
         }
+        let reports = self.known_gram_reports.unwrap_or(0);
+        let refused = self.known_gram_reports.is_some() && reports >= setting.rounds;
+        let remedy = "all rounds would be spent exploring: give fewer than there are rounds";
+        Ok(refuse_if(refused, "known_gram_reports", reports, remedy)?)
     }
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
@@ -121,7 +106,7 @@ impl LocalToml {
         }
         let refused = self.known_gram_reports.is_some() && self.method.is_some();
         let remedy = "known_gram_reports is a method by itself: leave one of them out";
-        reticent::refuse_if(refused, "method", "given twice", remedy)?;
+        refuse_if(refused, "method", "given twice", remedy)?;
         let method = match (self.known_gram_reports, &setting.uniform_gram) {
             (Some(reports), Some(gram)) => Some(Method::KnownGram { gram: gram.clone(), reports }),
             (Some(reports), None) => {
@@ -164,7 +149,7 @@ impl LocalToml {
         remarks.extend(width_remark(&self.rule));
         let name = self.name.clone().unwrap_or_else(|| format!("local ({epsilon}, {delta:e})"));
         let remedy = "give a whole number of reports above 0";
-        reticent::refuse_if(self.restart_every == Some(0), "restart_every", 0, remedy)?;
+        refuse_if(self.restart_every == Some(0), "restart_every", 0, remedy)?;
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
             resumed(&plan, warm.first())?;
@@ -193,7 +178,7 @@ fn resumed(plan: &LocalPlan, saved: &SavedLearner) -> Result<Server> {
     };
     let server = Server::load(bytes)?;
     let remedy = "it was trained with other bounds, levels, method or rule: use the same";
-    reticent::refuse_if(server.plan() != plan, "warm_start", &saved.name, remedy)?;
+    refuse_if(server.plan() != plan, "warm_start", &saved.name, remedy)?;
     Ok(server)
 }
 
@@ -241,7 +226,7 @@ impl LdpToml {
         });
         let refused = self.mode == Mode::Exact && self.constants != Constants::default();
         let remedy = "published constants need mode = \"paper\"";
-        reticent::refuse_if(refused, "constants", "zheng", remedy)?;
+        refuse_if(refused, "constants", "zheng", remedy)?;
         // Neither publication centres rewards.
         let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
         let (params, guarantee, remarks) = match self.mode {

@@ -67,11 +67,6 @@ impl PublishedBandit {
         self.diameter / (self.horizon.powf(0.75) * self.dimension.sqrt() * self.lipschitz)
     }
 
-    /// eps_cg, a distance.
-    pub fn tolerance(&self) -> f64 {
-        self.diameter / (self.batch() as f64).sqrt()
-    }
-
     /// lambda, the scale of a node's Laplace noise.
     pub fn laplace_scale(&self, epsilon: f64) -> f64 {
         self.horizon.sqrt() * self.dimension * self.lipschitz * self.horizon.ln() / epsilon
@@ -190,7 +185,6 @@ mod tests {
             oracle::{Birkhoff, L1Ball},
         },
         noise::Noise,
-        privacy::Mode,
     };
 
     use super::*;
@@ -230,7 +224,7 @@ mod tests {
             let mut paper = start(&printed, set());
             assert!(relative(&mut paper) > 1.1);
             let guarantee = paper.guarantee().unwrap();
-            assert_eq!(guarantee.mode(), Mode::Paper);
+            assert!(guarantee.claimed().is_some());
             assert!(guarantee.claimed().unwrap().holds() && guarantee.epsilon() < 0.1);
             assert!(relative(&mut start(&exact, set())) < 0.95);
         }

@@ -37,7 +37,9 @@ pub trait Environment {
     fn means(&self) -> &[f64];
 
     /// The largest of [`Environment::means`]. Pseudo-regret is this minus the chosen arm's mean.
-    fn best_mean(&self) -> f64;
+    fn best_mean(&self) -> f64 {
+        self.means().iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
 
     /// A reward of one arm of this round; `arm` is below the number of arms.
     fn reward(&mut self, arm: usize) -> f64;

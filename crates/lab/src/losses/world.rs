@@ -59,11 +59,6 @@ impl LossToml {
         LossToml { set, loss: LossKind::Distance, depth: default_depth() }
     }
 
-    /// Linear losses on a set.
-    pub fn linear(set: SetToml) -> Self {
-        LossToml { loss: LossKind::Linear, ..LossToml::distance(set) }
-    }
-
     /// What is wrong with them, if anything.
     pub fn check(&self) -> Result<()> {
         let remedy = "give a number above 0, at most 1";

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::JointParams;
 use crate::{
-    Error, Result,
+    Result,
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel},
     randomize::Bounds,
@@ -168,18 +168,10 @@ impl Legacy {
     pub(super) fn check(&self, params: &JointParams) -> Result<()> {
         self.check_parts()?;
         params.check_warm_start()?;
-        if self.bounds != params.bounds || *self.release.domain() != params.domain() {
-            let remedy = format!(
-                "this learner's are {:?}, over {:?}: give both the same",
-                params.bounds,
-                params.domain()
-            );
-            return Err(Error::invalid(
-                "bounds of the legacy",
-                format!("{:?}", self.bounds),
-                remedy,
-            ));
-        }
-        Ok(())
+        let (ours, domain) = (params.bounds, params.domain());
+        let refused = self.bounds != ours || *self.release.domain() != domain;
+        let remedy =
+            format_args!("this learner's are {ours:?}, over {domain:?}: give both the same");
+        refuse_if(refused, "bounds of the legacy", format_args!("{:?}", self.bounds), remedy)
     }
 }
