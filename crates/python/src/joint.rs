@@ -69,6 +69,9 @@ fn resumed(
 /// (drawn, with an exact `decision.probability`) or "fixed", or one of them with parameters, `{"certified": {"scale": 0.5}}`. Where all arms share a last feature, say so with `intercept`: rewards are then
 /// centred, at half the noise.
 ///
+/// With `forget=5000.0` what was learnt counts half after 5000 rewards, and no horizon is needed: the learner has no end. With
+/// `detect_changes=True` it also drops all that was learnt when newer releases contradict it.
+///
 /// Without `window` rewards are learnt as they come, and the guarantee rests on the condition that which rewards come, and when, depends on
 /// nobody's data: report 0 for somebody who did nothing, or `expire` the ticket at a time that does not depend on what they did.
 #[pyclass(module = "reticent", name = "JointBandit")]
@@ -82,7 +85,8 @@ pub(crate) struct JointBandit {
 impl JointBandit {
     #[new]
     #[pyo3(signature = (dimension, epsilon, delta, horizon = None, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None,
-        rule = None, contributions_per_person = 1, mechanism = None, schedule = None, restart_every = None, mode = None,
+        rule = None, contributions_per_person = 1, mechanism = None, schedule = None, restart_every = None, forget = None, detect_changes = false,
+        mode = None,
         published = None, window = None, default_reward = None, warm_start = None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
@@ -99,6 +103,8 @@ impl JointBandit {
         mechanism: Option<&Bound<'_, PyAny>>,
         schedule: Option<&Bound<'_, PyAny>>,
         restart_every: Option<u64>,
+        forget: Option<f64>,
+        detect_changes: bool,
         mode: Option<&Bound<'_, PyAny>>,
         published: Option<&Bound<'_, PyAny>>,
         window: Option<&Bound<'_, PyAny>>,
@@ -115,12 +121,15 @@ impl JointBandit {
                 JointParams { rule: Rule::CERTIFIED, schedule: Schedule::EveryRound, ..exact }
             }
         };
+        let gaps = forget.map_or(defaults.schedule, Schedule::for_half_life);
         let params = JointParams {
             contributions_per_person,
             restart_every,
+            forget,
+            detect_changes,
             rule: parameter_or("rule", rule, defaults.rule)?,
             mechanism: parameter_or("mechanism", mechanism, defaults.mechanism)?,
-            schedule: parameter_or("schedule", schedule, defaults.schedule)?,
+            schedule: parameter_or("schedule", schedule, gaps)?,
             window: window.map(reward_window).transpose()?,
             default_reward: default_reward.unwrap_or(defaults.default_reward),
             ..defaults
@@ -376,6 +385,12 @@ impl JointBandit {
     #[getter]
     fn frozen(&self) -> bool {
         self.learner.read().is_frozen()
+    }
+
+    /// With `detect_changes`, how often newer releases contradicted what had been learnt.
+    #[getter]
+    fn changes(&self) -> u64 {
+        self.learner.read().changes()
     }
 
     /// Releases made so far: what `load` may be told.

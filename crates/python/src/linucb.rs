@@ -9,6 +9,7 @@ use reticent::{
     bandit::{Arms, Choice, LinUcb as CoreLinUcb, LinUcbParams, OpenDecisions, Rule, Ticket},
     noise::{Noise, SecureNoise},
     randomize::Bounds,
+    release::Schedule,
 };
 
 use crate::{
@@ -71,7 +72,7 @@ impl Open {
 #[pymethods]
 impl LinUcb {
     #[new]
-    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = 1.0, restart_every = None, seed = None))]
+    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = 1.0, restart_every = None, forget = None, seed = None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         dimension: usize,
@@ -81,6 +82,7 @@ impl LinUcb {
         rule: Option<&Bound<'_, PyAny>>,
         regularizer: f64,
         restart_every: Option<u64>,
+        forget: Option<f64>,
         seed: Option<u64>,
     ) -> Answer<Self> {
         let bounds = Bounds { feature_bound, rewards, intercept, ..Bounds::unit(dimension) };
@@ -89,6 +91,8 @@ impl LinUcb {
             rule,
             regularizer,
             restart_every,
+            forget,
+            schedule: forget.map_or(Schedule::EveryRound, Schedule::for_half_life),
             seed: match seed {
                 Some(seed) => seed,
                 None if rule.draws() => SecureNoise::from_system()?.bits(),

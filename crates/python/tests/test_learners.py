@@ -221,6 +221,25 @@ def test_after_the_horizon_the_model_is_frozen(arms):
         bandit.observe_many([decision.ticket], [0.5])
 
 
+def test_a_learner_that_forgets_has_no_end(arms):
+    bandit = reticent.JointBandit(5, 1.0, 1e-6, forget=640.0)
+    for _ in range(10):
+        decision = bandit.decide(arms)
+        bandit.observe(decision.ticket, 0.5)
+    assert bandit.releases == 1 and bandit.guarantee.epsilon <= 1.0
+    looks = reticent.JointBandit(5, 1.0, 1e-6, forget=640.0, detect_changes=True)
+    assert looks.changes == 0
+    for wrong in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(ReticentError, match="forget is"):
+            reticent.JointBandit(5, 1.0, 1e-6, forget=wrong)
+        with pytest.raises(ReticentError, match="forget is"):
+            reticent.LinUCB(5, forget=wrong)
+    with pytest.raises(ReticentError, match="restart_every"):
+        reticent.JointBandit(5, 1.0, 1e-6, forget=640.0, restart_every=1000)
+    with pytest.raises(ReticentError, match="give `forget` too"):
+        reticent.JointBandit(5, 1.0, 1e-6, detect_changes=True)
+
+
 def test_a_warm_start_uses_the_released_model(arms):
     earlier = reticent.JointBandit(5, 8.0, 1e-6, 5000)
     with pytest.raises(ReticentError, match="releases is 0"):

@@ -21,8 +21,10 @@
 //! | `joint/params` | parameters and plan |
 //! | `joint/window` | when a decision closes, and why that tells nothing |
 //! | `joint/legacy` | warm starts |
+//! | `joint/change` | a test for changes, on releases |
 //! | `joint/state` | what is saved, and how a learner goes on from it |
 
+mod change;
 mod curator;
 mod legacy;
 mod params;

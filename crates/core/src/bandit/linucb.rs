@@ -12,6 +12,10 @@
 //! It is Algorithm 1 of Shariff and Sheffet (2018) with a constant regulariser.
 //!
 //! A round costs `O(d^2)`: see `regression`. On a schedule other than every round the policy is made anew at its times only.
+//!
+//! **Half-lives.** With `forget`, sums are multiplied by g whenever the policy has learnt, as those that private learners release
+//! (`release/forgetting.rs`). The certified set then holds at the i-th policy with alpha/(i (i + 1)) for alpha, for a theta* that does not move
+//! (`rule/certified.rs` has the proof).
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +27,7 @@ use crate::{
     linalg::triangle,
     randomize::Bounds,
     refuse_if,
-    release::Schedule,
+    release::{HalfLife, Schedule},
     wire,
 };
 
@@ -67,6 +71,8 @@ pub struct LinUcbParams {
     pub seed: u64,
     /// Forget everything after every so many rewards; the failure probability of a certified rule is then that of one life.
     pub restart_every: Option<u64>,
+    /// Half-life in rewards: what was learnt counts half after so many. The schedule has constant gaps then.
+    pub forget: Option<f64>,
 }
 
 fn every_round() -> Schedule {
@@ -95,6 +101,19 @@ impl LinUcbParams {
             schedule: Schedule::EveryRound,
             seed: 0,
             restart_every: None,
+            forget: None,
+        }
+    }
+
+    /// The half-life on this schedule, if there is one.
+    fn half_life(&self) -> Result<Option<HalfLife>> {
+        match (self.forget, self.restart_every) {
+            (None, _) => Ok(None),
+            (Some(forget), None) => HalfLife::new(forget, &self.schedule).map(Some),
+            (Some(forget), Some(_)) => {
+                let remedy = "a learner forgets by half-lives or by restarts: leave one of `forget` and `restart_every` out";
+                Err(Error::invalid("forget", forget, remedy))
+            }
         }
     }
 
@@ -142,7 +161,8 @@ impl LinUcbParams {
         }
         let regression = Regression::new(self.bounds.dimension, ridge, 0.0, self.rule.ensemble());
         let next = self.schedule.first();
-        let mut learner = LinUcb { params: *self, regression, next, ridge, width };
+        let kept = self.half_life()?.map(|half_life| half_life.kept_after(1));
+        let mut learner = LinUcb { params: *self, regression, next, ridge, width, kept };
         learner.widen();
         Ok(learner)
     }
@@ -159,6 +179,8 @@ pub struct LinUcb {
     next: u64,
     ridge: f64,
     width: Width,
+    /// g, if it forgets.
+    kept: Option<f64>,
 }
 
 /// A learner on disk; the rest follows.
@@ -229,7 +251,7 @@ impl LinUcb {
     }
 
     fn learn(&mut self, features: &[f64], centred: f64) {
-        if self.params.schedule == Schedule::EveryRound {
+        if self.params.schedule == Schedule::EveryRound && self.kept.is_none() {
             self.regression.observe(features, centred);
             self.widen();
         } else {
@@ -273,6 +295,9 @@ impl LinUcb {
             self.next = self.params.schedule.next(self.rounds());
             self.regression.refresh();
             self.widen();
+            if let Some(kept) = self.kept {
+                self.regression.forget(kept);
+            }
         }
     }
 
@@ -291,9 +316,17 @@ impl LinUcb {
         if self.params.rule.draws() {
             self.regression.reseed(mix(self.params.seed, self.regression.rounds()));
         }
+        let share = match self.kept {
+            None => 1.0,
+            Some(_) => {
+                let policies = self.params.schedule.releases(self.rounds()) as f64;
+                (policies * (policies + 1.0)).max(1.0)
+            }
+        };
         self.regression.set_width(match self.width {
             Width::Number(width) => width,
             Width::Ellipsoid { sigma, logarithm, prior } => {
+                let logarithm = logarithm + 2.0 * libm::log(share);
                 sigma * (logarithm + self.regression.ln_growth()).sqrt() + prior
             }
         });

@@ -128,6 +128,13 @@ impl Policy {
     /// The upper confidence bound of one arm: the plain form of what [`Policy::scores`] computes for many.
     /// Missing features count as zero, and surplus ones not at all.
     pub fn bound(&self, features: &[f64]) -> f64 {
+        let (white, back) = self.norms(features);
+        let bound = self.width.mul_add(white, fused(&self.theta, features));
+        if self.drift == 0.0 { bound } else { self.drift.mul_add(back, bound) }
+    }
+
+    /// `||x||_{V^-1}` and `||V^-1 x||_2`.
+    pub(super) fn norms(&self, features: &[f64]) -> (f64, f64) {
         // Fused in ascending order, as in `linalg::lanes`, for the same bits.
         let mut back = vec![0.0_f64; self.dimension];
         let mut white = 0.0_f64;
@@ -141,11 +148,7 @@ impl Policy {
                 *back = w.mul_add(z, *back);
             }
         }
-        let bound = self.width.mul_add(white.sqrt(), fused(&self.theta, features));
-        if self.drift == 0.0 {
-            return bound;
-        }
-        self.drift.mul_add(fused(&back, &back).sqrt(), bound)
+        (white.sqrt(), fused(&back, &back).sqrt())
     }
 }
 

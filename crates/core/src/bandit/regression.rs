@@ -51,6 +51,11 @@ impl Regression {
         self.ridge.accumulate(x, y);
     }
 
+    /// Multiplies the sums by `kept`, from 0 to 1, and leaves the policy as it is.
+    pub(super) fn forget(&mut self, kept: f64) {
+        self.ridge.forget(kept);
+    }
+
     /// Makes the policy anew from the sums.
     pub(super) fn refresh(&mut self) {
         self.ridge.refresh(&mut self.policy.theta, &mut self.policy.whitening);

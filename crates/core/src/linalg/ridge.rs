@@ -90,6 +90,11 @@ impl Ridge {
         self.rounds += 1;
     }
 
+    /// Multiplies the sums by `kept`, from 0 to 1, without a new solution.
+    pub(crate) fn forget(&mut self, kept: f64) {
+        self.gram.iter_mut().chain(&mut self.moment).for_each(|sum| *sum *= kept);
+    }
+
     /// Recomputes theta and W from the sums.
     pub(crate) fn refresh(&mut self, theta: &mut Vec<f64>, whitening: &mut Vec<f64>) {
         let dimension = self.moment.len();

@@ -18,19 +18,25 @@
 //! **Several contributions.** `c_0 > c_1 > c_2 > ... > 0`, so the first consecutive columns are the worst,
 //! as for the square root.
 //!
+//! **Sums that forget** have the same recursions with `prefix(t) = g prefix(t-1) + v_t`, rates scaled by g, and norms on a stream without end:
+//! see `forgetting`.
+//!
 //! Reference: Dvijotham, McMahan, Pillutla, Steinke, Thakurta (FOCS 2024).
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    blt_design::{design, sum_of_squares, weights},
+    blt_design::{Rates, design, sum_of_squares, weights},
     factorization::{Draw, Factorization},
     fixed,
+    forgetting::HalfLife,
 };
 use crate::{Result, refuse_if};
 
 /// The largest number of buffers used: more would not reduce the noise.
 const MOST_BUFFERS: usize = 16;
+/// No rates are designed for more steps than this.
+const LONGEST_DESIGN: f64 = (1_u64 << 32) as f64;
 /// Beyond this many contributions `person_norm` adds up blocks (triangle inequality) instead of summing.
 const LONGEST_BLOCK: u64 = 1 << 20;
 
@@ -44,26 +50,56 @@ pub struct Blt {
     weight: Vec<u64>,
     /// Rates `1 - theta` of the zeros of C: the decays of B.
     zeros: Vec<f64>,
+    /// `1 - g`: how much of the sum is forgotten at every step; 0 for sums that do not forget.
+    forgotten: f64,
 }
 
 impl Blt {
     /// The best rates for `steps >= 1` steps and 1 buffer or more, in at most a few milliseconds.
     pub(super) fn new(steps: u64, buffers: usize) -> Result<Self> {
-        refuse_if(buffers == 0, "buffers", buffers, "give 1 or more; 8 serves all horizons")?;
-        // With 16 buffers the square root is already matched to the accuracy of rates in double precision.
-        let buffers = buffers.min(MOST_BUFFERS);
-        // More buffers than octaves of the horizon do not improve the fit.
-        let rates = design(steps, buffers.min(steps.ilog2() as usize + 1));
+        Ok(Blt::of(designed(steps, buffers)?, steps, 0.0))
+    }
+
+    /// The factorisation of sums that forget: see `forgetting`.
+    pub(super) fn forgetting(steps: u64, buffers: usize, half_life: HalfLife) -> Result<Self> {
+        let forgotten = half_life.forgotten();
+        // What is older than this has lost 98 % of its weight; rates for twice or half of it are as good to five digits.
+        let remembered = (4.0 / forgotten).ceil().min(LONGEST_DESIGN) as u64;
+        let rates = designed(remembered, buffers)?;
+        // theta becomes g theta.
+        let scale = |rates: Vec<f64>| -> Vec<f64> {
+            rates.into_iter().map(|rate| forgotten + (1.0 - forgotten) * rate).collect()
+        };
+        let rates = Rates { poles: scale(rates.poles), zeros: scale(rates.zeros) };
+        Ok(Blt::of(rates, steps, forgotten))
+    }
+
+    /// Rounds the rates to the integers that define C. The weights follow from them: differences of scaled rates have one more factor g
+    /// above the line than below it, so scaled rates give scaled weights.
+    fn of(rates: Rates, steps: u64, forgotten: f64) -> Self {
         // The rate is rounded, not theta: 1 - 1e-9 has lost half the digits of 1e-9.
         let decay: Vec<u64> = rates
             .poles
             .iter()
             .map(|&rate| fixed::coefficient(rate).max(1).wrapping_neg())
             .collect();
-        let mut blt = Blt { steps, decay, weight: Vec::new(), zeros: rates.zeros };
+        let mut blt = Blt { steps, decay, weight: Vec::new(), zeros: rates.zeros, forgotten };
         blt.weight =
             weights(&blt.rates(), &blt.zeros).into_iter().map(fixed::coefficient).collect();
-        Ok(blt)
+        blt
+    }
+
+    /// A planted mistake: the weights of C times this, in the running code and nowhere else.
+    #[cfg(test)]
+    pub(super) fn with_weights_times(mut self, factor: f64) -> Self {
+        self.weight =
+            self.weights().into_iter().map(|weight| fixed::coefficient(factor * weight)).collect();
+        self
+    }
+
+    /// Whether its sums forget.
+    pub(super) fn forgets(&self) -> bool {
+        self.forgotten > 0.0
     }
 
     /// Number of buffers in use.
@@ -99,12 +135,25 @@ impl Blt {
     }
 }
 
+/// Rates for the all-ones matrix over `steps >= 1` steps.
+fn designed(steps: u64, buffers: usize) -> Result<Rates> {
+    refuse_if(buffers == 0, "buffers", buffers, "give 1 or more; 8 serves all horizons")?;
+    // With 16 buffers the square root is already matched to the accuracy of rates in double precision.
+    let buffers = buffers.min(MOST_BUFFERS);
+    // More buffers than octaves of the horizon do not improve the fit.
+    Ok(design(steps, buffers.min(steps.ilog2() as usize + 1)))
+}
+
 impl Factorization for Blt {
     fn steps(&self) -> u64 {
         self.steps
     }
 
     fn person_norm(&self, contributions: u64) -> f64 {
+        if self.forgets() {
+            let tail = sum_of_squares(&self.weights(), &self.rates(), f64::INFINITY);
+            return contributions as f64 * (1.0 + tail).sqrt();
+        }
         let contributions = contributions.min(self.steps);
         let (blocks, rest) = (contributions / LONGEST_BLOCK, contributions % LONGEST_BLOCK);
         let full = if blocks > 0 { blocks as f64 * self.block_norm(LONGEST_BLOCK) } else { 0.0 };
@@ -112,7 +161,8 @@ impl Factorization for Blt {
     }
 
     fn prefix_deviation(&self, step: u64) -> f64 {
-        let zeros: Vec<f64> = std::iter::once(0.0).chain(self.zeros.iter().copied()).collect();
+        let first = std::iter::once(self.forgotten);
+        let zeros: Vec<f64> = first.chain(self.zeros.iter().copied()).collect();
         sum_of_squares(&weights(&zeros, &self.rates()), &zeros, step as f64).sqrt()
     }
 
@@ -121,7 +171,12 @@ impl Factorization for Blt {
     }
 
     fn rounding(&self) -> f64 {
-        1.0 + (self.steps as f64 + self.buffers() as f64) * fixed::UNIT
+        let deficit = if self.forgets() {
+            self.weights().iter().zip(self.rates()).map(|(weight, rate)| weight / rate).sum()
+        } else {
+            self.steps as f64
+        };
+        1.0 + (deficit + self.buffers() as f64) * fixed::UNIT
     }
 }
 
@@ -154,6 +209,7 @@ impl BltSums {
     pub(super) fn fits(&self, coordinates: usize) -> bool {
         let size = self.blt.decay.len();
         size > 0
+            && (0.0..1.0).contains(&self.blt.forgotten)
             && (self.blt.weight.len(), self.blt.zeros.len()) == (size, size)
             && self.coordinates.len() == coordinates
             && self
@@ -179,7 +235,7 @@ impl BltSums {
             let known: f64 = buffers.noisy.iter().zip(&weights).map(|(h, omega)| h * omega).sum();
             let increment = noisy as f64 - known;
             buffers.noisy.iter_mut().zip(&rates).for_each(|(h, rate)| *h += increment - rate * *h);
-            buffers.prefix += increment;
+            buffers.prefix += increment - self.blt.forgotten * buffers.prefix;
             buffers.prefix
         };
         self.coordinates.iter_mut().enumerate().map(prefix).collect()
@@ -190,7 +246,7 @@ impl BltSums {
 mod tests {
     use super::*;
     use crate::release::{
-        Mechanism,
+        Mechanism, Schedule,
         testing::{check_deviation, check_exactness, check_privacy},
         toeplitz::square_root_product,
     };
@@ -210,7 +266,8 @@ mod tests {
     fn coefficients(blt: &Blt, terms: usize) -> (Vec<f64>, Vec<f64>) {
         let mut c = vec![1.0];
         c.extend(series(&blt.weights(), &blt.rates(), terms - 1));
-        let zeros: Vec<f64> = std::iter::once(0.0).chain(blt.zeros.iter().copied()).collect();
+        let first = std::iter::once(blt.forgotten);
+        let zeros: Vec<f64> = first.chain(blt.zeros.iter().copied()).collect();
         let b = series(&weights(&zeros, &blt.rates()), &zeros, terms);
         (c, b)
     }
@@ -229,6 +286,64 @@ mod tests {
                 );
             }
             assert!(c.windows(2).all(|pair| pair[0] > pair[1] && pair[1] > 0.0));
+        }
+    }
+
+    fn forgetting(half_life: f64) -> Blt {
+        let half_life = HalfLife::new(half_life, &Schedule::EveryRound).unwrap();
+        Blt::forgetting(1 << 32, 8, half_life).unwrap()
+    }
+
+    #[test]
+    fn the_two_factors_multiply_to_sums_that_forget() {
+        for half_life in [1.0, 2.5, 50.0, 1e4, 1e9] {
+            let blt = forgetting(half_life);
+            let (c, b) = coefficients(&blt, 2000);
+            for t in 0..2000 {
+                let entry: f64 = (0..=t).map(|j| c[j] * b[t - j]).sum();
+                let want = (-(t as f64) / half_life).exp2();
+                assert!((entry - want).abs() < 1e-8, "{half_life}: {entry} at {t}");
+            }
+            // Later ones underflow at the shortest half-life.
+            assert!(c[..500].windows(2).all(|pair| pair[0] > pair[1] && pair[1] > 0.0));
+        }
+    }
+
+    #[test]
+    fn norms_on_the_stream_without_end_are_limits_of_direct_sums() {
+        for half_life in [1.0, 30.0, 700.0] {
+            let blt = forgetting(half_life);
+            // What is left after 60 half-lives is below 2^-120 of the whole.
+            let (c, b) = coefficients(&blt, 60 * half_life as usize + 60);
+            let norm = |row: &[f64]| row.iter().map(|x| x * x).sum::<f64>().sqrt();
+            assert!((blt.column_norm() / norm(&c) - 1.0).abs() < 1e-12);
+            assert!((blt.prefix_deviation(1 << 32) / norm(&b) - 1.0).abs() < 1e-12);
+            assert!((blt.prefix_deviation(20) / norm(&b[..20]) - 1.0).abs() < 1e-12);
+            assert_eq!(blt.person_norm(7), 7.0 * blt.column_norm());
+            let deficit: f64 = c[1..].iter().sum();
+            let units = (blt.rounding() - 1.0) / fixed::UNIT;
+            assert!((units / (deficit + blt.buffers() as f64) - 1.0).abs() < 1e-3, "{units}");
+        }
+    }
+
+    /// The lemma of `bandit/joint/change.rs`: what came between two sums is no noisier than as many steps and what is left of the earlier sum.
+    #[test]
+    fn differences_of_sums_have_no_more_noise_than_the_lemma_says() {
+        for half_life in [2.5, 50.0, 3000.0] {
+            let blt = forgetting(half_life);
+            let (_, b) = coefficients(&blt, 3000);
+            for (steps, before) in [(1, 1), (3, 40), (100, 2000), (2000, 900)] {
+                let weight = (-(steps as f64) / half_life).exp2();
+                let new: f64 = b[..steps].iter().map(|b| b * b).sum();
+                let entry = |k: usize| b[k + steps] - weight * b[k];
+                let old: f64 = (0..before).map(|k| entry(k).powi(2)).sum();
+                let bound = blt.prefix_deviation(steps as u64).powi(2)
+                    + (weight * blt.prefix_deviation(before as u64)).powi(2);
+                assert!(new + old <= bound * (1.0 + 1e-9), "{half_life} {steps} {before}");
+                assert!((0..before).all(|k| entry(k) <= 1e-12));
+                // Planted: the noise of the new steps alone is too little.
+                assert!(steps > 100 || half_life < 50.0 || new + old > 1.01 * new);
+            }
         }
     }
 
@@ -302,17 +417,24 @@ mod tests {
     #[test]
     fn the_fixed_point_value_is_within_the_proven_error() {
         // Against the same recursion with 20 more fractional bits, on a long run of the largest entries.
-        let blt = Blt::new(1 << 20, 4).unwrap();
-        let mut sums = BltSums::new(blt.clone(), 1);
-        let mut fine = vec![0_i128; blt.buffers()];
-        for step in 0..20_000_i128 {
-            let entry = if step % 3 == 0 { (1 << 44) - step } else { step - (1 << 43) };
-            let coarse = sums.coordinates[0].exact.clone();
-            sums.step(&[entry], &mut |_| 0);
-            for (i, u) in fine.iter_mut().enumerate() {
-                let deficit = *u - (coarse[i] << 20);
-                assert!((0..=(step + 1) << 20).contains(&deficit), "{deficit} at {step}");
-                *u = fixed::scale(*u, blt.decay[i]) + (fixed::from_integer(entry) << 20);
+        for blt in [Blt::new(1 << 20, 4).unwrap(), forgetting(100.0)] {
+            let mut sums = BltSums::new(blt.clone(), 1);
+            let mut fine = vec![0_i128; blt.buffers()];
+            for step in 0..20_000_i128 {
+                let entry = if step % 3 == 0 { (1 << 44) - step } else { step - (1 << 43) };
+                let coarse = sums.coordinates[0].exact.clone();
+                sums.step(&[entry], &mut |_| 0);
+                for (i, u) in fine.iter_mut().enumerate() {
+                    let deficit = *u - (coarse[i] << 20);
+                    // Where sums forget it does not grow with the stream.
+                    let units = if blt.forgets() {
+                        (1.0 / blt.rates()[i]).ceil() as i128
+                    } else {
+                        step + 1
+                    };
+                    assert!((0..=units << 20).contains(&deficit), "{deficit} at {step}");
+                    *u = fixed::scale(*u, blt.decay[i]) + (fixed::from_integer(entry) << 20);
+                }
             }
         }
     }

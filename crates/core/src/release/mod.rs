@@ -15,6 +15,7 @@
 //! | `toeplitz` | the square root of A: near-optimal, linear memory |
 //! | `blt`, `blt_design` | buffered linear Toeplitz: as good in constant memory; the default |
 //! | `doubling` | an unknown horizon |
+//! | `forgetting` | sums that forget by half-lives: no horizon, one calibration |
 //! | `params`, `stream`, `released` | the parameters, the running sum, its releases |
 //! | `table` | comparison of all mechanisms at equal privacy |
 //! | `single` | one noisy contribution: what a local randomiser sends |
@@ -30,6 +31,7 @@ mod domain;
 mod doubling;
 mod factorization;
 mod fixed;
+mod forgetting;
 mod honaker;
 mod params;
 mod released;
@@ -50,6 +52,7 @@ pub use contribution_sums::ContributionSums;
 pub use domain::Domain;
 use factorization::{DEFAULT_BUFFERS, Factor};
 pub use factorization::{Factorization, Mechanism};
+pub(crate) use forgetting::HalfLife;
 
 pub(crate) use params::Promise;
 pub use params::{PrivateSumParams, PrivateSumPlan};

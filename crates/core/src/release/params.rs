@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Calibration, Domain, Mechanism, Schedule,
+    Calibration, Domain, HalfLife, Mechanism, Schedule,
+    blt::Blt,
     calibration::{Amount, GridNoise},
     clip::{Clipper, power_of_two},
     doubling::{Doubling, Epochs},
-    factorization::{Factorization, Running},
+    factorization::{Factor, Factorization, Running},
+    forgetting::STEPS,
     stream::PrivateSum,
     tree::Tree,
     wishart::{WishartSums, level_budget},
@@ -46,7 +48,8 @@ const UNKNOWN_DRAWS: u64 = 1 << 42;
 pub struct PrivateSumParams {
     /// What a person contributes.
     pub domain: Domain,
-    /// Rounds the stream may last; `None` for an unknown horizon: epochs of doubling length, with 30 to 50 % more noise.
+    /// Rounds the stream may last; `None` for an unknown horizon: epochs of doubling length, with 30 to 50 % more noise. Sums that forget need
+    /// none: without it they run for 2^32 releases, and with it they have the same noise.
     pub horizon: Option<u64>,
     /// How noise is correlated over time.
     #[serde(default)]
@@ -54,6 +57,9 @@ pub struct PrivateSumParams {
     /// When sums are released.
     #[serde(default)]
     pub schedule: Schedule,
+    /// Half-life in rounds, by the clock in ticks: `sum_i 2^(-(t - i) / half-life) x_i` is released in place of the sum, counted in whole
+    /// releases. For BLT on a schedule of constant gaps.
+    pub forget: Option<f64>,
     /// In how many rounds one person may appear, at most.
     #[serde(default = "crate::wire::one")]
     pub contributions_per_person: u64,
@@ -69,9 +75,35 @@ impl PrivateSumParams {
             horizon,
             mechanism: Mechanism::default(),
             schedule: Schedule::default(),
+            forget: None,
             contributions_per_person: 1,
             calibration,
         }
+    }
+
+    /// Sums that forget, without an end: see [`PrivateSumParams::forget`].
+    ///
+    /// ```
+    /// use reticent::release::{Calibration, Domain, PrivateSumParams};
+    /// let budget = Calibration::Budget { epsilon: 1.0, delta: 1e-6 };
+    /// let params = PrivateSumParams::forgetting(Domain::regression(5, 1.0, 1.0), 5000.0, budget);
+    /// let plan = params.check()?;
+    /// // The noise stays as it is, however many releases there are.
+    /// assert!((plan.deviations(1 << 32)?[1] / plan.deviations(10_000)?[1] - 1.0).abs() < 1e-9);
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn forgetting(domain: Domain, half_life: f64, calibration: Calibration) -> Self {
+        PrivateSumParams {
+            schedule: Schedule::for_half_life(half_life),
+            forget: Some(half_life),
+            ..PrivateSumParams::new(domain, None, calibration)
+        }
+    }
+
+    /// g: a released sum is g times the one before plus what came since; 1 for sums that do not forget.
+    pub fn kept(&self) -> Result<f64> {
+        let half_life = |forget| HalfLife::new(forget, &self.schedule);
+        self.forget.map_or(Ok(1.0), |forget| Ok(half_life(forget)?.kept_after(1)))
     }
 
     /// Builds and calibrates the mechanism, or returns an error that names the parameter to change.
@@ -80,20 +112,44 @@ impl PrivateSumParams {
         self.schedule.check()?;
         let remedy = "give a whole number above 0";
         refuse_if(self.contributions_per_person == 0, "contributions_per_person", 0, remedy)?;
-        let plan = match self.horizon {
-            Some(horizon) => self.check_known(horizon)?,
-            None => self.check_unknown()?,
+        let plan = match (self.forget, self.horizon) {
+            (Some(forget), _) => self.check_forgetting(forget)?,
+            (None, Some(horizon)) => self.check_known(horizon)?,
+            (None, None) => self.check_unknown()?,
         };
         Ok(PrivateSumPlan(plan))
     }
 
-    fn check_known(&self, horizon: u64) -> Result<Plan> {
-        let steps = self.schedule.releases(horizon);
-        if steps == 0 {
-            let first = self.schedule.first();
-            let remedy = format!("the first release is after round {first}: give at least that");
+    fn check_forgetting(&self, forget: f64) -> Result<Plan> {
+        let half_life = HalfLife::new(forget, &self.schedule)?;
+        let Mechanism::Blt { buffers } = self.mechanism else {
+            let remedy = "sums that forget are made by BLT: give that, or leave `forget` out";
+            return Err(Error::invalid("mechanism", format!("{:?}", self.mechanism), remedy));
+        };
+        let last = half_life.last_round();
+        let horizon = self.horizon.unwrap_or(last);
+        if horizon > last {
+            let remedy = format!("2^32 releases end with round {last}: give at most that, or none");
             return Err(Error::invalid("horizon", horizon, remedy));
         }
+        self.steps(horizon)?;
+        let factor = Factor::Blt(Blt::forgetting(STEPS, buffers, half_life)?);
+        self.factorized(horizon, half_life.remembered(), factor, self.contributions_per_person)
+    }
+
+    /// How many releases there are in so many rounds.
+    fn steps(&self, horizon: u64) -> Result<u64> {
+        let steps = self.schedule.releases(horizon);
+        if steps > 0 {
+            return Ok(steps);
+        }
+        let first = self.schedule.first();
+        let remedy = format!("the first release is after round {first}: give at least that");
+        Err(Error::invalid("horizon", horizon, remedy))
+    }
+
+    fn check_known(&self, horizon: u64) -> Result<Plan> {
+        let steps = self.steps(horizon)?;
         let contributions = match self.schedule {
             // Any number of visits may share a tick.
             Schedule::Clock => self.contributions_per_person,
@@ -108,9 +164,21 @@ impl PrivateSumParams {
             let sums = WishartSums::new(self.domain, tree, node_epsilon, node_delta)?;
             let (epsilon, delta) = level_budget(node_epsilon, node_delta, contributions)?;
             let price = Price::Nodes { epsilon, delta, levels: tree.levels() };
-            return self.plan(horizon, *sums.clipper(), price, Engine::Wishart(Box::new(sums)));
+            let clipper = *sums.clipper();
+            self.check_size(&clipper, horizon)?;
+            return Ok(self.plan(horizon, clipper, price, Engine::Wishart(Box::new(sums))));
         }
-        let factor = self.mechanism.build(steps)?;
+        self.factorized(horizon, horizon, self.mechanism.build(steps)?, contributions)
+    }
+
+    /// The stream by this factorisation, whose sums hold at most `summed` contributions at full weight.
+    fn factorized(
+        &self,
+        horizon: u64,
+        summed: u64,
+        factor: Factor,
+        contributions: u64,
+    ) -> Result<Plan> {
         // Contributions between the same two releases share a column, so their norms add up.
         let norm = if self.schedule.batches() {
             contributions as f64 * factor.as_dyn().column_norm()
@@ -154,28 +222,31 @@ impl PrivateSumParams {
                 Price::Laplace { sensitivity, scale: noise.smallest() }
             }
         };
+        self.check_size(&clipper, summed)?;
         let running = factor.start(self.domain.coordinates());
-        self.plan(horizon, clipper, price, Engine::Known { running, noise })
+        Ok(self.plan(horizon, clipper, price, Engine::Known { running, noise }))
     }
 
-    fn plan(&self, horizon: u64, clipper: Clipper, price: Price, engine: Engine) -> Result<Plan> {
-        if horizon > longest(&clipper) {
-            let remedy = format!("128-bit sums hold {} rounds of this size", longest(&clipper));
-            return Err(Error::invalid("horizon", horizon, remedy));
-        }
-        if self.schedule == Schedule::Clock && longest(&clipper) < MOST_BY_THE_CLOCK {
-            let remedy = format!(
-                "128-bit sums would hold {} contributions of this size: ask for more noise",
-                longest(&clipper)
-            );
-            return Err(Error::invalid("schedule", "clock", remedy));
-        }
+    /// Refuses sums of more contributions than 128 bits hold.
+    fn check_size(&self, clipper: &Clipper, summed: u64) -> Result<()> {
+        let most = longest(clipper);
+        let field = if self.forget.is_some() { "forget" } else { "horizon" };
+        let remedy = format!("128-bit sums hold {most} rounds of this size");
+        refuse_if(summed > most, field, summed, remedy)?;
+        let refused = self.schedule == Schedule::Clock && most < MOST_BY_THE_CLOCK;
+        let remedy = format!(
+            "128-bit sums would hold {most} contributions of this size: ask for more noise"
+        );
+        refuse_if(refused, "schedule", "clock", remedy)
+    }
+
+    fn plan(&self, horizon: u64, clipper: Clipper, price: Price, engine: Engine) -> Plan {
         let promise = Promise {
             price,
             contributions_per_person: self.contributions_per_person,
             by_the_clock: self.schedule == Schedule::Clock,
         };
-        Ok(Plan { schedule: self.schedule, clipper, horizon, promise, engine })
+        Plan { schedule: self.schedule, clipper, horizon, promise, engine }
     }
 
     /// Delta_1: how far one person moves all nodes of a tree together, in l1.
@@ -196,7 +267,7 @@ impl PrivateSumParams {
     }
 
     fn check_unknown(&self) -> Result<Plan> {
-        let remedy = "a release by the clock needs a horizon: give the largest number of ticks";
+        let remedy = "a release by the clock needs a horizon: give the largest number of ticks, or a half-life by `forget`";
         refuse_if(self.schedule == Schedule::Clock, "horizon", "unknown", remedy)?;
         let coordinates = self.domain.coordinates() as f64;
         let draws = coordinates * UNKNOWN_DRAWS as f64;
@@ -218,7 +289,7 @@ impl PrivateSumParams {
             coordinates: draws,
         };
         let horizon = longest(&clipper).min(UNKNOWN_ROUNDS);
-        self.plan(horizon, clipper, price, Engine::Unknown(Box::new(doubling)))
+        Ok(self.plan(horizon, clipper, price, Engine::Unknown(Box::new(doubling))))
     }
 }
 
@@ -285,6 +356,7 @@ impl Plan {
         match self.engine {
             // A tick may have any number of people.
             _ if self.promise.by_the_clock => 1,
+            Engine::Known { running: Running::Blt(ref sums), .. } if sums.factor().forgets() => 1,
             Engine::Known { .. } | Engine::Wishart(_) => self.horizon,
             Engine::Unknown(_) => 1,
         }

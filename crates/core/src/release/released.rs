@@ -60,6 +60,22 @@ impl Release {
         Release { index, ..self.clone() }
     }
 
+    /// The sums at this weight, from 0 to 1.
+    pub(crate) fn weighted(&self, weight: f64) -> Release {
+        let times = |numbers: &[f64]| numbers.iter().map(|number| weight * number).collect();
+        Release { sums: times(&self.sums), deviations: times(&self.deviations), ..self.clone() }
+    }
+
+    /// The sums of what came after `earlier`, of which `weight` is left, with noise bounded by that of as many steps (`deviations`) and that of
+    /// `earlier`: for sums that forget, by the lemma of `bandit/joint/change.rs`.
+    pub(crate) fn since(&self, earlier: &Release, weight: f64, deviations: &[f64]) -> Release {
+        let sums = self.sums.iter().zip(&earlier.sums).map(|(now, then)| now - weight * then);
+        let parts = deviations.iter().zip(&earlier.deviations);
+        let deviations = parts.map(|(new, then)| libm::hypot(*new, weight * then)).collect();
+        let round = self.round.saturating_sub(earlier.round);
+        Release { domain: self.domain, round, index: self.index, sums: sums.collect(), deviations }
+    }
+
     /// The sum of two releases, with this release number. The noises are independent, so variances add.
     pub(crate) fn plus(&self, other: &Release, index: u64) -> Release {
         let sums = self.sums.iter().zip(&other.sums).map(|(a, b)| a + b).collect();
@@ -74,7 +90,7 @@ impl Release {
         &self.domain
     }
 
-    /// How many contributions are in the sum; by the clock, its tick.
+    /// How many contributions are in the sum, those of little weight included where it forgets; by the clock, its tick.
     pub fn round(&self) -> u64 {
         self.round
     }

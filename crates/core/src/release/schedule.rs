@@ -81,6 +81,30 @@ impl Default for Schedule {
 }
 
 impl Schedule {
+    /// After every `gap` rounds.
+    pub fn constant(gap: u64) -> Self {
+        Schedule::CappedGeometric { first: gap, least: gap, rate: 0.0, most: gap }
+    }
+
+    /// The default for sums that forget with this half-life, in rounds: 64 releases in a half-life, and no gap above 64, so that the first
+    /// release is as early as that of the default schedule however long the half-life is.
+    ///
+    /// ```
+    /// use reticent::release::Schedule;
+    /// assert_eq!(Schedule::for_half_life(640.0), Schedule::constant(10));
+    /// ```
+    pub fn for_half_life(half_life: f64) -> Self {
+        Schedule::constant(((half_life / 64.0) as u64).clamp(1, 64))
+    }
+
+    /// The gap between two releases, if it is always the same.
+    pub fn constant_gap(&self) -> Option<u64> {
+        let Gaps { first, rate, most, .. } = self.gaps();
+        let gap = self.next(first) - first;
+        // Gaps never shrink, and none is above `most`.
+        (rate == 0.0 || gap == most).then_some(gap)
+    }
+
     /// Refuses schedules that never start or stand still.
     pub fn check(&self) -> Result<()> {
         let Gaps { first, least, rate, most } = self.gaps();
@@ -164,6 +188,22 @@ mod tests {
         assert_eq!(schedule.times().take_while(|&t| t <= 50_000_000).count(), 49_036);
         assert_eq!(schedule.releases(63), 0);
         assert_eq!(schedule.releases(64), 1);
+    }
+
+    #[test]
+    fn a_gap_is_constant_or_it_grows() {
+        assert_eq!(Schedule::default().constant_gap(), None);
+        assert_eq!(Schedule::Geometric { first: 3, rate: 0.5 }.constant_gap(), None);
+        assert_eq!(Schedule::Geometric { first: 3, rate: 0.0 }.constant_gap(), Some(1));
+        for clock in [Schedule::Clock, Schedule::EveryRound] {
+            assert_eq!(clock.constant_gap(), Some(1));
+        }
+        let late = Schedule::CappedGeometric { first: 500, least: 1, rate: 0.1, most: 50 };
+        assert_eq!(late.constant_gap(), Some(50));
+        assert_eq!(late.times().take(3).collect::<Vec<_>>(), [500, 550, 600]);
+        assert_eq!(Schedule::constant(7).times().take(3).collect::<Vec<_>>(), [7, 14, 21]);
+        assert_eq!(Schedule::for_half_life(0.5), Schedule::constant(1));
+        assert_eq!(Schedule::for_half_life(1e9), Schedule::constant(64));
     }
 
     #[test]

@@ -120,19 +120,23 @@ fn alarm(variances: &[f64], claim: &dyn Factorization) -> bool {
 /// too small, and the deviations of the `wrong` mechanism are all detected.
 pub(super) fn check_deviation(mechanism: Mechanism, wrong: Mechanism) {
     let [factor, wrong] = [mechanism, wrong].map(|mechanism| mechanism.build(31).unwrap());
-    let variances = prefix_variances(&factor, SIGMA, false);
+    check_factor_deviation(&factor, &wrong);
+}
+
+/// The same for a factor over 31 steps.
+pub(super) fn check_factor_deviation(factor: &Factor, wrong: &Factor) {
+    let variances = prefix_variances(factor, SIGMA, false);
     assert!(!alarm(&variances, factor.as_dyn()), "{variances:?}");
     assert!(alarm(&variances, wrong.as_dyn()), "the wrong weights went unnoticed");
-    assert!(alarm(&prefix_variances(&factor, SIGMA, true), factor.as_dyn()), "noise was reused");
-    let small = prefix_variances(&factor, SIGMA / 20 * 19, false);
+    assert!(alarm(&prefix_variances(factor, SIGMA, true), factor.as_dyn()), "noise was reused");
+    let small = prefix_variances(factor, SIGMA / 20 * 19, false);
     assert!(alarm(&small, factor.as_dyn()), "too little noise went unnoticed");
 }
 
-/// Columns of C, from what the running code does: B from its response to unit noise, `C = B^-1 A`. For factorisations with one draw per
-/// step.
-pub(super) fn columns(mechanism: Mechanism, steps: usize) -> Vec<Vec<f64>> {
+/// The first `count` columns of C, from what the running code does: B from its response to unit noise, `C = B^-1 A`. For factorisations with one draw per
+/// step, of sums that keep `kept` of themselves at each step.
+pub(super) fn columns(factor: &Factor, kept: f64, steps: usize, count: usize) -> Vec<Vec<f64>> {
     const UNIT: i64 = 1 << 50;
-    let factor = mechanism.build(steps as u64).unwrap();
     let response = |impulse: usize| -> Vec<f64> {
         let mut running = factor.clone().start(1);
         let step = |step| running.step(&[0], &mut |_| if step == impulse { UNIT } else { 0 })[0];
@@ -143,18 +147,19 @@ pub(super) fn columns(mechanism: Mechanism, steps: usize) -> Vec<Vec<f64>> {
         let mut c: Vec<f64> = Vec::new();
         for (row, impulse) in b.iter().enumerate() {
             let known: f64 = c.iter().zip(&b).map(|(c, impulse)| c * impulse[row]).sum();
-            c.push((f64::from(row >= data) - known) / impulse[row]);
+            let sum = if row < data { 0.0 } else { kept.powi((row - data) as i32) };
+            c.push((sum - known) / impulse[row]);
         }
         c
     };
-    (0..steps).map(column).collect()
+    (0..count).map(column).collect()
 }
 
 /// Checks `person_norm` against the columns of C that the running code has.
 pub(super) fn check_privacy(mechanism: Mechanism) {
     const STEPS: usize = 24;
     let factor = mechanism.build(STEPS as u64).unwrap();
-    let columns = columns(mechanism, STEPS);
+    let columns = columns(&factor, 1.0, STEPS, STEPS);
     let norm = |width: usize| -> f64 {
         let entry = |row: usize| columns[..width].iter().map(|column| column[row]).sum::<f64>();
         (0..STEPS).map(|row| entry(row).powi(2)).sum::<f64>().sqrt()

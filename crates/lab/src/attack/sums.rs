@@ -4,6 +4,8 @@
 //! in units of the noise, which leaves one number a release, and learns from separate runs how those numbers are correlated; the resulting
 //! score is the likelihood ratio of all releases (`learned`). The attack does not read the factorisation.
 //!
+//! Sums that forget are attacked in the same way: the first release after the person has them at full weight, later ones at g, g^2 and so on.
+//!
 //! Long streams are attacked through their first releases: the noise is that of the whole horizon, and the adversary stops early.
 
 use reticent::{
@@ -86,10 +88,17 @@ fn gaussian_attack(
     let samples = (ROUNDS / rounds).clamp(8000, SAMPLES);
     Attack::new(adversary, guarantee, samples, move || {
         let stream = Stream::new(&params, people.clone(), rounds, others)?;
+        // A person of several rounds is in an early release with some of them only, and sums may forget them.
+        let (mut before, mut part) = (0, 0.0);
         let times = params.schedule.times().take(seen);
-        // A person of several rounds has only some of them in an early release.
-        let part = |time: u64| time.min(stream.times) as f64 * stream.distance;
-        let difference = times.map(part).collect();
+        let difference = times
+            .map(|time| {
+                let present = time.min(stream.times);
+                part = stream.kept * part + (present - before) as f64 * stream.distance;
+                before = present;
+                part
+            })
+            .collect();
         let view: View = Box::new(move |world, noise| stream.run(world, noise));
         Ok((view, Test::Linear { difference: Some(difference) }))
     })
@@ -99,6 +108,8 @@ fn gaussian_attack(
 pub struct Stream {
     plan: PrivateSumPlan,
     rounds: u64,
+    /// g of sums that forget, else 1.
+    kept: f64,
     /// Rounds in which the person takes part: the first ones.
     times: u64,
     pair: (Contribution, Contribution),
@@ -139,6 +150,7 @@ impl Stream {
             |datum: &Datum| Ok::<_, crate::Error>((datum.clip(&clipper)?, project(datum)));
         Ok(Stream {
             rounds,
+            kept: params.kept()?,
             times,
             pair: (one.clip(&clipper)?, two.clip(&clipper)?),
             distance,
@@ -154,7 +166,7 @@ impl Stream {
     pub fn run<N: Noise>(&self, world: World, noise: N) -> Result<Vec<f64>> {
         let person = world.pick((&self.pair.0, &self.pair.1));
         let mut sum = self.plan.clone().start(noise);
-        let (mut seen, mut known) = (Vec::new(), 0.0);
+        let (mut seen, mut known, mut since) = (Vec::new(), 0.0, 0.0);
         for round in 1..=self.rounds {
             let contribution = if round <= self.times {
                 person
@@ -162,7 +174,7 @@ impl Stream {
                 match (self.others, seen.last()) {
                     (Others::Adaptive, Some(last)) => {
                         let (extreme, projection) = &self.extremes[usize::from(*last > 0.0)];
-                        known += projection;
+                        since += projection;
                         extreme
                     }
                     _ => &self.silent,
@@ -171,6 +183,8 @@ impl Stream {
             if let Some(release) = sum.absorb(contribution)? {
                 let projection: f64 =
                     release.sums().iter().zip(&self.weights).map(|(x, w)| x * w).sum();
+                known = self.kept * known + since;
+                since = 0.0;
                 seen.push(projection - known);
             }
         }

@@ -38,6 +38,39 @@ fn attacks_on_gaussian_sums_and_the_joint_learner_prove_most_of_the_certified_ep
     }
 }
 
+/// The same of sums that forget, for one visit and for three that share a release: the adversary knows by how much they forget.
+#[test]
+fn sums_that_forget_give_most_of_what_is_certified_away() {
+    let text = r#"
+        name = "strength"
+        rounds = 32
+        [environment]
+        kind = "gap"
+        dimension = 2
+        arms = 4
+        [[algorithm]]
+        kind = "joint"
+        name = "one visit"
+        forget = 6.0
+        schedule = "every_round"
+        privacy = { epsilon = 1.0, delta = 1e-5 }
+        [[algorithm]]
+        kind = "joint"
+        name = "three visits in one release"
+        forget = 16.0
+        schedule = { capped_geometric = { first = 4, least = 4, rate = 0.0, most = 4 } }
+        contributions_per_person = 3
+        privacy = { epsilon = 1.0, delta = 1e-5 }
+    "#;
+    let found = audits(text, &AuditOptions::default());
+    let sums: Vec<&Audit> = found.iter().filter(|a| a.attack.contains("running sum")).collect();
+    assert_eq!(sums.len(), 4, "silent and adaptive others, for each");
+    assert!(found.iter().all(|audit| audit.verdict == Verdict::Consistent), "{found:?}");
+    for audit in sums {
+        assert!(audit.ratio.unwrap() > 0.7, "{audit:?}");
+    }
+}
+
 /// Exact delta 0.916 where 0.1 is claimed. False alarms: 1e-6.
 #[test]
 fn the_claim_of_paper_0_at_epsilon_10_is_refuted_and_our_certificate_is_not() {

@@ -98,6 +98,7 @@ impl Learner {
                 rule: Rule::Certified { .. },
                 regularizer,
                 bounds,
+                forget: None,
                 ..
             }) => {
                 let rho = regularizer * bounds.feature_bound * bounds.feature_bound;

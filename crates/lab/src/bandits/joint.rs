@@ -61,6 +61,12 @@ pub struct JointToml {
     pub centred: Option<bool>,
     /// Forget everything after every so many rewards: for a theta* that moves.
     pub restart_every: Option<u64>,
+    /// Half-life in decisions: what was learnt counts half after so many. `schedule` then has constant gaps, by default 64 in a half-life and at
+    /// most 64 decisions.
+    pub forget: Option<f64>,
+    /// With `forget`: drop all that was learnt when newer releases contradict it.
+    #[serde(default)]
+    pub detect_changes: bool,
     /// The guarantee is for a person with at most so many contributions; where people return, later ones are not learnt from.
     pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
@@ -195,7 +201,14 @@ impl JointToml {
         Ok(JointParams {
             rule: setting.informed(self.rule.unwrap_or_default(), &bounds)?,
             mechanism: self.stream_mechanism()?,
-            schedule: self.schedule,
+            schedule: match self.forget {
+                Some(half_life) if self.schedule == Schedule::default() => {
+                    Schedule::for_half_life(half_life)
+                }
+                _ => self.schedule,
+            },
+            forget: self.forget,
+            detect_changes: self.detect_changes,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
             restart_every: self.restart_every.filter(|every| *every < setting.rounds),
             ..JointParams::new(bounds, epsilon, delta, Some(setting.rounds))
@@ -239,6 +252,8 @@ impl JointToml {
             ("rule", self.rule.is_some(), why),
             ("centred", self.centred.is_some(), why),
             ("restart_every", self.restart_every.is_some(), why),
+            ("forget", self.forget.is_some(), why),
+            ("detect_changes", self.detect_changes, why),
             ("warm_start", self.warm_start.is_some(), why),
             ("save", self.save.is_some(), why),
             ("log", self.log.is_some(), why),
@@ -270,6 +285,8 @@ impl JointToml {
             ("mechanism", self.mechanism != MechanismName::default(), why),
             ("schedule", self.schedule != Schedule::default(), why),
             ("restart_every", self.restart_every.is_some(), why),
+            ("forget", self.forget.is_some(), why),
+            ("detect_changes", self.detect_changes, why),
             ("warm_start", self.warm_start.is_some(), why),
             ("save", self.save.is_some(), why),
             ("log", self.log.is_some(), why),

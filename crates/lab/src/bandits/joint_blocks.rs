@@ -66,6 +66,11 @@ impl Builder<'_> {
                 minimum.is_some() && !set,
                 "it belongs to the regularisers of `paper` mode",
             ),
+            (
+                "forget",
+                self.lines.forget.is_some() && published,
+                "published constants are for sums that do not forget",
+            ),
             ("fresh_dummies", *fresh_dummies && !wishart, "it belongs to Wishart trees"),
         ])
     }

@@ -41,6 +41,8 @@ pub struct LinUcbToml {
     pub schedule: Option<Schedule>,
     /// Forget everything after every so many rewards: for a theta* that moves.
     pub restart_every: Option<u64>,
+    /// Half-life in rewards: what was learnt counts half after so many.
+    pub forget: Option<f64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
     pub warm_start: Option<PathBuf>,
     /// Folder in which each trial's learner is saved; its sums are people's data.
@@ -68,7 +70,11 @@ impl LinUcbToml {
         let plain = plain && self.log.is_none();
         match (setting.blocks, params.schedule) {
             (Some(gap), Schedule::EveryRound)
-                if plain && certified && gap.fresh_arms && gap.dimension >= 3 =>
+                if plain
+                    && certified
+                    && self.forget.is_none()
+                    && gap.fresh_arms
+                    && gap.dimension >= 3 =>
             {
                 let card = Card { name, ..Card::default() };
                 Ok(Box::new(EveryRound { card, setting: setting.clone(), gap, params }))
@@ -144,11 +150,13 @@ impl LinUcbToml {
             Some(_) if !published => Schedule::default(),
             _ => Schedule::EveryRound,
         };
+        let schedule = self.forget.map_or(schedule, Schedule::for_half_life);
         Ok(LinUcbParams {
             rule,
             regularizer: self.regularizer.unwrap_or(1.0),
             schedule: self.schedule.unwrap_or(schedule),
             restart_every: self.restart_every,
+            forget: self.forget,
             ..LinUcbParams::new(bounds)
         })
     }

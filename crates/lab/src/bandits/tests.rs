@@ -12,6 +12,8 @@ use crate::{
     trial::{mix, name_hash},
 };
 
+mod forgetting;
+
 fn parse(algorithms: &str) -> crate::Result<Experiment> {
     Experiment::parse(&format!(
         "name = \"test\"\nrounds = 20_000\n[environment]\nkind = \"sphere\"\n{algorithms}"

@@ -247,6 +247,10 @@ pub fn in_place_of(exact: JointParams, noise: PublishedNoise) -> Result<JointPar
         let remedy = "published constants are for one run: leave it out";
         return Err(Error::invalid("restart_every", every, remedy));
     }
+    if let Some(half_life) = exact.forget {
+        let remedy = "published constants are for sums that do not forget: leave it out";
+        return Err(Error::invalid("forget", half_life, remedy));
+    }
     let refused = exact.mechanism != Mechanism::default();
     let remedy = "the publication has its own tree: leave it out";
     reticent::refuse_if(refused, "mechanism", format_args!("{:?}", exact.mechanism), remedy)?;
@@ -337,6 +341,7 @@ mod tests {
             ("rule", JointParams { rule: Rule::default(), ..exact.clone() }),
             ("intercept", JointParams { bounds: shared, ..exact.clone() }),
             ("restart_every", JointParams { restart_every: Some(100), ..exact.clone() }),
+            ("forget", JointParams { forget: Some(100.0), ..exact.clone() }),
             ("mechanism", JointParams { mechanism: Mechanism::Honaker, ..exact.clone() }),
             ("epsilon", JointParams { epsilon: -1.0, ..exact.clone() }),
             ("delta", JointParams { delta: 1.0, ..exact.clone() }),

@@ -19,11 +19,20 @@
 //! events compose: restarts are for one contribution a person. What a warm start brought is forgotten with the first stream, but whoever
 //! took part in the earlier learner and in this one did so for ever: certificates go on naming it.
 //!
+//! **Half-lives.** A curator with `forget` has one stream without an end, of sums that forget (`release/forgetting.rs`). What a warm start
+//! brought was released before: it is added with the weight that a contribution of the same age has, which is post-processing.
+//!
+//! **Changes.** With `detect_changes` a test on releases (`change`) decides when to drop what came before.
+//!
 //! **Two phases.** A curator that [holds releases](Curator::hold_releases) makes a release without using it until [`Curator::commit`].
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{JointParams, JointPlan, Legacy, legacy::Earlier};
+use super::{
+    JointParams, JointPlan, Legacy,
+    change::{Changes, Stream},
+    legacy::Earlier,
+};
 use crate::{
     Error, Result,
     bandit::{Arms, Choice, Policy, RulePlan},
@@ -49,6 +58,7 @@ pub(super) struct State {
     pub(super) legacy: Option<Legacy>,
     /// Whether the present stream began with it too.
     pub(super) uses_legacy: bool,
+    pub(super) changes: Changes,
 }
 
 /// The running sum, the rest, and the generator of published random numbers, of which noise that protects people saves no key.
@@ -69,12 +79,12 @@ type Saved<N> = (Vec<u8>, State, Option<N>);
 /// ```
 pub struct Curator<N> {
     sum: PrivateSum<N>,
-    state: State,
+    pub(super) state: State,
     /// The sum before anything was absorbed, for restarts.
     fresh: Option<PrivateSumPlan>,
     holds_releases: bool,
     /// A release that has been made and is not used yet.
-    held: Option<(Policy, Release)>,
+    held: Option<(Policy, Release, Changes)>,
     /// Random numbers that are published, for the `thompson` rule: see [`Curator::randomness`].
     public: Option<N>,
 }
@@ -95,7 +105,8 @@ impl<N: Noise> Curator<N> {
         let JointPlan { params, plan, rule, .. } = plan;
         let fresh = params.restart_every.map(|_| plan.clone());
         let policy = rule.cold_policy();
-        let state = State { params, rule, policy, release: None, legacy: None, uses_legacy: false };
+        let (legacy, uses_legacy, changes) = (None, false, Changes::default());
+        let state = State { params, rule, policy, release: None, legacy, uses_legacy, changes };
         let mut curator = Curator::of(plan.start(noise), state, fresh, None);
         curator.state.policy = curator.reseeded(curator.state.policy.clone());
         curator
@@ -289,18 +300,64 @@ impl<N: Noise> Curator<N> {
     /// A release that has been made becomes a policy: nothing here fails.
     fn learn(&mut self, release: Option<Release>) -> bool {
         let Some(release) = release else { return false };
-        let policy = match &self.state.legacy {
-            Some(legacy) if self.state.uses_legacy => {
-                let both = release.plus(legacy.release(), release.index() + 1);
-                self.state.rule.policy_or_cold(&both)
+        let mut changes = self.state.changes.clone();
+        let policy = match self.present(&mut changes, &release) {
+            Some(present) => {
+                let policy = self.state.rule.policy_or_cold(&present);
+                if self.state.params.detect_changes {
+                    changes.mark(&release, &policy, &present);
+                }
+                policy
             }
-            _ => self.state.rule.policy_or_cold(&release),
+            None => self.state.rule.cold_policy(),
         };
-        self.held = Some((self.reseeded(policy), release));
+        self.held = Some((self.reseeded(policy), release, changes));
         if !self.holds_releases {
             self.commit();
         }
         true
+    }
+
+    /// The sums that a policy is made from: those since the last change, with what is left of a warm start; `None` at a change.
+    fn present(&self, changes: &mut Changes, release: &Release) -> Option<Release> {
+        let found = self.state.params.detect_changes
+            && self.with_stream(|stream| changes.finds(release, stream)).unwrap_or(false);
+        if found {
+            return None;
+        }
+        let present = self.since_change(changes, release)?;
+        Some(match self.remembered(release.index()) {
+            Some(legacy) => present.plus(legacy.release(), release.index() + 1),
+            None => present,
+        })
+    }
+
+    /// The sums since the last change, if anything has been released since.
+    fn since_change(&self, changes: &Changes, release: &Release) -> Option<Release> {
+        if !changes.is_cut() {
+            return Some(release.clone());
+        }
+        self.with_stream(|stream| changes.present(release, stream)).flatten()
+    }
+
+    /// Where sums forget, what is known about their stream.
+    pub(super) fn with_stream<T>(&self, use_it: impl FnOnce(&Stream<'_>) -> T) -> Option<T> {
+        // The parameters have been checked.
+        let half_life = self.state.params.half_life().ok().flatten()?;
+        let reward_bound = self.state.params.bounds.half_range();
+        let deviations = |index| self.sum.deviations(index);
+        Some(use_it(&Stream { half_life, reward_bound, deviations: &deviations }))
+    }
+
+    /// What is left at release number `index` of what the present stream began with.
+    fn remembered(&self, index: u64) -> Option<Legacy> {
+        let State { params, legacy, uses_legacy, changes, .. } = &self.state;
+        let legacy = legacy.as_ref().filter(|_| *uses_legacy && !changes.is_cut())?;
+        Some(match params.half_life() {
+            Ok(Some(half_life)) => legacy.weighted(half_life.kept_after(index)),
+            // The parameters have been checked: there is no other.
+            _ => legacy.clone(),
+        })
     }
 
     /// From here on a release that has been made is used only after [`Curator::commit`]; until then nothing is absorbed.
@@ -315,8 +372,9 @@ impl<N: Noise> Curator<N> {
 
     /// Uses the release that is held, if there is one.
     pub fn commit(&mut self) {
-        if let Some((policy, release)) = self.held.take() {
-            (self.state.policy, self.state.release) = (policy, Some(release));
+        if let Some((policy, release, changes)) = self.held.take() {
+            let state = &mut self.state;
+            (state.policy, state.release, state.changes) = (policy, Some(release), changes);
         }
     }
 
@@ -368,6 +426,11 @@ impl<N: Noise> Curator<N> {
         self.sum.replays()
     }
 
+    /// How often newer releases contradicted what had been learnt: see [`JointParams::detect_changes`].
+    pub fn changes(&self) -> u64 {
+        self.state.changes.found()
+    }
+
     /// The last release of the present stream.
     pub fn release(&self) -> Option<&Release> {
         self.state.release.as_ref()
@@ -375,17 +438,18 @@ impl<N: Noise> Curator<N> {
 
     /// What a later learner may begin with, what this one began with included; an error before the first release.
     pub fn legacy(&self) -> Result<Legacy> {
-        let Some(release) = &self.state.release else {
-            let remedy = "there is nothing to begin with before the first one";
+        let State { params, release, changes, .. } = &self.state;
+        let present = release.as_ref().and_then(|release| self.since_change(changes, release));
+        let Some(release) = &present else {
+            let remedy = "there is nothing to begin with before the first one, and the first one after a change";
             return Err(Error::invalid("releases", 0, remedy));
         };
-        let State { params, legacy, uses_legacy, .. } = &self.state;
         params.check_legacy()?;
         let own = params.stated(self.sum.guarantee(params.delta)?)?;
         let (promise, replays) = (*self.sum.promise(), self.sum.replays());
         let learner = Earlier::new::<N>(release, promise, replays, &own, params);
-        let before = legacy.as_ref().filter(|_| *uses_legacy);
-        Ok(Legacy::new(release, learner, params.bounds, before))
+        let before = self.remembered(release.index());
+        Ok(Legacy::new(release, learner, params.bounds, before.as_ref()))
     }
 
     /// What the present stream will have told about one person, replays included.
@@ -421,11 +485,11 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
     /// The state, people's data included: protect these bytes as the data itself. No key of the noise is in it. A release that is held is in it, and
     /// is in use in whatever learner is resumed from it.
     pub fn save(&self) -> Vec<u8> {
-        let Some((policy, release)) = &self.held else {
+        let Some((policy, release, changes)) = self.held.clone() else {
             return wire::save(KIND, &(self.sum.save(), &self.state, &self.public));
         };
-        let (policy, release) = (policy.clone(), Some(release.clone()));
-        let state = State { policy, release, ..self.state.clone() };
+        let release = Some(release);
+        let state = State { policy, release, changes, ..self.state.clone() };
         wire::save(KIND, &(self.sum.save(), state, &self.public))
     }
 
@@ -444,7 +508,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
 
     /// Whether the parts of a state that was read fit each other, which a checksum cannot tell.
     fn checked(sum: PrivateSum<N>, state: State, public: Option<N>) -> Result<Self> {
-        let State { params, rule, policy, release, legacy, uses_legacy } = &state;
+        let State { params, rule, policy, release, legacy, uses_legacy, changes } = &state;
         params.check_parts()?;
         let d = params.bounds.dimension;
         rule.check(d)?;
@@ -455,6 +519,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
         if let Some(legacy) = legacy {
             legacy.check(params)?;
         }
+        changes.check(release.as_ref())?;
         let fresh = params.restart_every.map(|_| params.check()).transpose()?.map(|plan| plan.plan);
         let domain = sum.clipper().domain();
         let fits = release.as_ref().is_none_or(|release| release.domain() == domain)

@@ -104,6 +104,11 @@ impl Legacy {
         Legacy { release, bounds, learners }
     }
 
+    /// The same with its sums at this weight.
+    pub(super) fn weighted(&self, weight: f64) -> Self {
+        Legacy { release: self.release.weighted(weight), ..self.clone() }
+    }
+
     /// What the earlier learners' guarantees rest on, for somebody who took part in all of them.
     pub(super) fn conditions(&self) -> Vec<String> {
         let all = self.learners.iter().flat_map(|learner| &learner.conditions);

@@ -11,7 +11,9 @@ use crate::{
     privacy::{Claim, Guarantee, check_delta},
     randomize::Bounds,
     refuse_if,
-    release::{Calibration, Domain, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule},
+    release::{
+        Calibration, Domain, HalfLife, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule,
+    },
 };
 
 /// What a curator cannot clip.
@@ -40,7 +42,8 @@ pub struct JointParams {
     pub epsilon: f64,
     /// Requested delta.
     pub delta: f64,
-    /// Rewards the learner will see at most, by the clock its ticks, or `None` if nobody knows.
+    /// Rewards the learner will see at most, by the clock its ticks, or `None` if nobody knows. A learner that forgets needs none: it learns for
+    /// 2^32 releases.
     pub horizon: Option<u64>,
     /// How often one person takes part at most.
     pub contributions_per_person: u64,
@@ -54,6 +57,14 @@ pub struct JointParams {
     /// Forget everything after every so many contributions, at no cost in privacy: for rewards whose law changes. There is no end then; a
     /// horizon is only what the failure probability of a certified rule is shared over.
     pub restart_every: Option<u64>,
+    /// Half-life in contributions, by the clock in ticks: what was learnt counts half after so many. For rewards whose law changes, and for
+    /// learners without an end; the schedule has constant gaps then ([`JointParams::forgetting`]). What a warm start brought is forgotten at
+    /// the same rate.
+    pub forget: Option<f64>,
+    /// With `forget`, whether to drop all that was learnt when newer releases contradict it: a test on releases, which costs no privacy
+    /// (`joint/change.rs`). With it a half-life may be long.
+    #[serde(default)]
+    pub detect_changes: bool,
     /// How the budget is split between `x x^T` and `x y`, as [`Domain::Regression`] has it; by default what serves bandits well.
     pub split: Option<f64>,
     /// Noise of this size in place of what the budget needs; the guarantee is that of the noise.
@@ -80,11 +91,30 @@ impl JointParams {
             mechanism: Mechanism::default(),
             schedule: Schedule::default(),
             restart_every: None,
+            forget: None,
+            detect_changes: false,
             split: None,
             calibration: None,
             claim: None,
             window: None,
             default_reward: 0.0_f64.max(bounds.rewards.0).min(bounds.rewards.1),
+        }
+    }
+
+    /// A learner without an end that forgets: a contribution counts half after `half_life` others.
+    ///
+    /// ```
+    /// use reticent::{bandit::JointParams, noise::SecureNoise, randomize::Bounds};
+    /// let params = JointParams::forgetting(Bounds::unit(2), 1.0, 1e-6, 5000.0);
+    /// let mut curator = params.check()?.curator(SecureNoise::from_system()?);
+    /// curator.observe(&[0.6, 0.8], 0.7)?;
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn forgetting(bounds: Bounds, epsilon: f64, delta: f64, half_life: f64) -> Self {
+        JointParams {
+            forget: Some(half_life),
+            schedule: Schedule::for_half_life(half_life),
+            ..JointParams::new(bounds, epsilon, delta, None)
         }
     }
 
@@ -96,6 +126,7 @@ impl JointParams {
         let sums = PrivateSumParams {
             mechanism: self.mechanism,
             schedule: self.schedule,
+            forget: self.forget,
             contributions_per_person: self.contributions_per_person,
             ..PrivateSumParams::new(self.domain(), lifetime, self.calibration.unwrap_or(budget))
         };
@@ -107,6 +138,7 @@ impl JointParams {
         };
         let horizon = self.horizon.or(self.restart_every);
         let rule = self.rule.plan(sums.domain, horizon, releases)?.shared_by(streams);
+        let rule = if self.forget.is_some() { rule.weighted() } else { rule };
         Ok(JointPlan { params: self.clone(), sums, plan: sums.check()?, rule })
     }
 
@@ -122,7 +154,34 @@ impl JointParams {
             return Err(Error::invalid("rule", "certified", remedy));
         }
         self.check_window()?;
-        self.check_restarts()
+        self.check_restarts()?;
+        self.check_changes()?;
+        self.half_life().map(drop)
+    }
+
+    fn check_changes(&self) -> Result<()> {
+        if !self.detect_changes {
+            return Ok(());
+        }
+        let remedy = "changes are looked for in sums that forget: give `forget` too";
+        refuse_if(self.forget.is_none(), "detect_changes", true, remedy)?;
+        let remedy = "its set is proved for releases that nobody selects: with `detect_changes`, give tuned or fixed";
+        refuse_if(self.rule.is_certified(), "rule", format_args!("{:?}", self.rule), remedy)
+    }
+
+    /// The half-life on this schedule, if there is one.
+    pub(super) fn half_life(&self) -> Result<Option<HalfLife>> {
+        let Some(forget) = self.forget else { return Ok(None) };
+        if self.restart_every.is_some() {
+            let remedy = "a learner forgets by half-lives or by restarts: leave one of `forget` and `restart_every` out";
+            return Err(Error::invalid("forget", forget, remedy));
+        }
+        if let Rule::Regularized { .. } = self.rule {
+            let remedy =
+                "its set is proved for sums that do not forget: with `forget`, give another rule";
+            return Err(Error::invalid("rule", "regularized", remedy));
+        }
+        HalfLife::new(forget, &self.schedule).map(Some)
     }
 
     fn check_window(&self) -> Result<()> {
@@ -266,8 +325,11 @@ impl JointParams {
 
     /// The guarantee with what it rests on, beside the claim.
     pub(super) fn stated(&self, guarantee: Guarantee) -> Result<Guarantee> {
-        let guarantee = match (self.restart_every, self.horizon) {
-            (Some(_), Some(horizon)) => guarantee.with_people(horizon),
+        let forgets = self.restart_every.is_some() || self.forget.is_some();
+        let guarantee = match self.horizon {
+            Some(horizon) if forgets && self.schedule != Schedule::Clock => {
+                guarantee.with_people(horizon)
+            }
             _ => guarantee,
         };
         let guarantee = guarantee.with_condition(self.timing()).with_condition(FINITE);

@@ -14,6 +14,7 @@ use crate::{
     wire,
 };
 
+mod forgetting;
 mod streams;
 mod thompson;
 mod window;

@@ -288,3 +288,66 @@ fn restarts_forget_everything() {
     assert_eq!(learner.policy(), fresh.policy());
     assert_eq!(learner.rounds(), 1);
 }
+
+#[test]
+fn half_lives_weigh_every_reward_by_its_age() {
+    let (d, gap) = (3, 5);
+    let mut noise = SecureNoise::seeded(31);
+    for schedule in [Schedule::constant(gap), Schedule::EveryRound] {
+        let gap = schedule.constant_gap().unwrap();
+        let rule = Rule::Fixed { ridge: 0.5, width: 1.0 };
+        let bounds = Bounds::unit(d);
+        let params =
+            LinUcbParams { rule, schedule, forget: Some(40.0), ..LinUcbParams::new(bounds) };
+        let mut learner = params.check().unwrap();
+        let mut rewards = Vec::new();
+        for round in 1..=400_u64 {
+            let (x, y) = (unit(d, &mut noise), 2.0 * noise.uniform() - 1.0);
+            learner.observe(&x, y).unwrap();
+            rewards.push((DVector::from_vec(x), y));
+            if round == 200 {
+                learner = LinUcb::load(&learner.save()).unwrap();
+            }
+            if round % gap != 0 {
+                continue;
+            }
+            let (mut gram, mut moment) = (DMatrix::identity(d, d) * 0.5, DVector::zeros(d));
+            for (number, (x, y)) in rewards.iter().enumerate() {
+                let steps = (round - 1 - number as u64) / gap;
+                let weight = (-((steps * gap) as f64) / 40.0).exp2();
+                gram += weight * x * x.transpose();
+                moment += weight * *y * x;
+            }
+            let theta = gram.cholesky().unwrap().solve(&moment);
+            for (got, want) in learner.policy().theta().iter().zip(theta.iter()) {
+                assert!((got - want).abs() < 1e-10, "{got} against {want} at {round}");
+            }
+        }
+    }
+    let good = LinUcbParams { forget: Some(40.0), ..LinUcbParams::new(Bounds::unit(2)) };
+    for (field, bad) in [
+        ("forget", LinUcbParams { forget: Some(0.0), ..good }),
+        ("forget", LinUcbParams { forget: Some(f64::NAN), ..good }),
+        ("restart_every", LinUcbParams { restart_every: Some(9), ..good }),
+        ("schedule", LinUcbParams { schedule: Schedule::default(), ..good }),
+    ] {
+        let error = bad.check().unwrap_err().to_string();
+        assert!(error.contains(field), "{field}: {error}");
+    }
+}
+
+/// The certified width of the i-th policy pays for alpha/(i (i + 1)).
+#[test]
+fn a_certified_width_that_forgets_pays_for_every_policy() {
+    let plain = certified(2, 1.0, 1.0, 1.0, 1.0, 0.05);
+    let forgets = LinUcbParams { forget: Some(1e9), ..plain };
+    let (mut plain, mut forgets) = (plain.check().unwrap(), forgets.check().unwrap());
+    for round in 1..=20_u32 {
+        plain.observe(&[0.6, 0.8], 0.5).unwrap();
+        forgets.observe(&[0.6, 0.8], 0.5).unwrap();
+        let square = |learner: &LinUcb| (learner.policy().width() - 1.0).powi(2);
+        let more = square(&forgets) - square(&plain);
+        let want = 2.0 * f64::from(round * (round + 1)).ln();
+        assert!((more - want).abs() < 1e-6, "{more} against {want}");
+    }
+}

@@ -28,6 +28,15 @@
 //! with probability 1 - alpha/2, because `det(G + rho_0 I) <= det(V + e I)`. Apply Cauchy-Schwarz to (1), the first term in the
 //! norm of `V^-1`, the rest in the Euclidean one. QED
 //!
+//! **Sums that forget** hold `G = sum w x x^T` and `u = sum w x y` with weights `w = g^age` of at most 1. The same set holds at each release, with
+//! `alpha/n` for alpha in w: that is the weighted self-normalised bound (Russac, Vernade and Cappe, NeurIPS 2019, Theorem 1) without its rate.
+//! *Proof.* At one release the weights are fixed numbers, if into which release a contribution goes does not depend on its reward. The theorem of Abbasi-Yadkori et al. for the features `w x` keeps
+//! `||sum w x eta||_{(G_2 + rho_0 I)^-1}`, `G_2 = sum w^2 x x^T`, below `sigma sqrt(2 ln(2 n/alpha) + ln det(G_2 + rho_0 I) - d ln rho_0)` with
+//! probability `1 - alpha/(2n)`. Because of `w <= 1`, `G_2 <= G`: the norm in the inverse of `G + rho_0 I` is no larger and the determinant
+//! no smaller. The weights of another release are others, so that there is a union over releases where before all rounds were covered at once. (1)
+//! and the rest stay as they are. QED. *Certified is this for a theta* that does not move*; if it moves, (1) has one more term,
+//! `V^-1 sum w x x^T (theta_i - theta*)`, and nothing is claimed of it.
+//!
 //! Neither event depends on lambda, so (2) holds for all lambda at once, and each release may choose the lambda with the
 //! smallest bonus for an average direction.
 
@@ -55,8 +64,9 @@ impl RulePlan {
         let d = self.dimension as f64;
         let index = release.index() as f64;
         let share = self.releases.map_or(index * (index + 1.0), |releases| releases as f64);
+        let releases = if self.weighted { share } else { 1.0 };
         let set = Set {
-            failure_probability: self.failure_probability,
+            failure_probability: self.failure_probability / releases,
             base: BASE_REGULARIZER * self.feature_bound * self.feature_bound,
             parameter_bound: parameter_bound * (self.reward_bound / self.feature_bound),
             reward_noise: reward_noise * self.reward_bound,
@@ -95,7 +105,7 @@ impl RulePlan {
 
 /// What (2) depends on besides the release, in the units of the sums.
 struct Set {
-    /// alpha.
+    /// alpha; for sums that forget, this release's share of it.
     failure_probability: f64,
     /// rho_0.
     base: f64,
@@ -211,6 +221,68 @@ mod tests {
         (release, theta)
     }
 
+    /// The same with rewards weighted by their age, at a half-life of 40.
+    fn weighted_history(noise: &mut Seeded, deviation: f64) -> (Release, [f64; 3]) {
+        let kept = (-1.0_f64 / 40.0).exp2();
+        let mut sums = vec![0.0; 9];
+        let theta = [0.6, -0.64, 0.48];
+        for _ in 0..400 {
+            let x = [noise.standard_normal(), noise.standard_normal(), noise.standard_normal()];
+            let norm = x.iter().map(|v| v * v).sum::<f64>().sqrt();
+            let x = x.map(|v| v / norm);
+            let mean: f64 = x.iter().zip(&theta).map(|(a, b)| a * b).sum();
+            let reward = if noise.uniform() < 0.5 * (1.0 + mean) { 1.0 } else { -1.0 };
+            let entries = (0..3).flat_map(|row| (row..3).map(move |column| x[row] * x[column]));
+            let entries = entries.chain(x.map(|x| x * reward));
+            sums.iter_mut().zip(entries).for_each(|(sum, entry)| *sum = kept * *sum + entry);
+        }
+        let diagonal = std::f64::consts::SQRT_2 * deviation;
+        let deviations = [diagonal, deviation, deviation, diagonal, deviation, diagonal];
+        let deviations: Vec<f64> = deviations.into_iter().chain([deviation; 3]).collect();
+        for (sum, deviation) in sums.iter_mut().zip(&deviations) {
+            *sum += deviation * noise.standard_normal();
+        }
+        let domain = Domain::regression(3, 1.0, 1.0);
+        (Release::simulated::<Seeded>(domain, 400, 1, sums, deviations).unwrap(), theta)
+    }
+
+    #[test]
+    fn the_set_covers_where_sums_forget_and_a_shrunk_one_does_not() {
+        let missed = |scale: f64, deviation: f64| {
+            let plan = tight(scale).plan(Domain::regression(3, 1.0, 1.0), None, Some(1)).unwrap();
+            let mut noise = Seeded(12);
+            (0..TRIALS)
+                .filter(|_| {
+                    let (release, theta) = weighted_history(&mut noise, deviation);
+                    leaves(&plan.weighted().policy(&release).unwrap(), &theta)
+                })
+                .count() as u64
+        };
+        for deviation in [0.0, 3.0] {
+            assert!(missed(1.0, deviation) <= MOST, "{}", missed(1.0, deviation));
+        }
+        assert!(missed(0.1, 3.0) > MOST);
+        // With seven releases a weighted set pays for alpha/7 where another pays for alpha.
+        let (release, _) = weighted_history(&mut Seeded(1), 0.0);
+        let rule = |alpha: f64| Rule::CERTIFIED.with_failure_probability(alpha);
+        let width = |plan: RulePlan| plan.policy(&release).unwrap().width();
+        let plan = |alpha, releases| {
+            rule(alpha).plan(Domain::regression(3, 1.0, 1.0), None, Some(releases)).unwrap()
+        };
+        assert_eq!(width(plan(0.1, 7).weighted()), width(plan(0.1 / 7.0, 1)));
+        assert!(width(plan(0.1, 7)) < width(plan(0.1, 7).weighted()));
+    }
+
+    /// Whether some coordinate direction leaves its interval.
+    fn leaves(policy: &Policy, theta: &[f64; 3]) -> bool {
+        (0..3).any(|axis| {
+            let mut x = [0.0; 3];
+            x[axis] = 1.0;
+            let bonus = policy.bound(&x) - policy.theta()[axis];
+            (policy.theta()[axis] - theta[axis]).abs() > bonus
+        })
+    }
+
     /// In how many of `trials` histories some coordinate direction leaves its interval.
     fn violations(rule: Rule, matrix: f64, vector: f64) -> u64 {
         let rule = rule.plan(Domain::regression(3, 1.0, 1.0), None, Some(1)).unwrap();
@@ -218,13 +290,7 @@ mod tests {
         (0..TRIALS)
             .filter(|_| {
                 let (release, theta) = history(&mut noise, matrix, vector);
-                let policy = rule.policy(&release).unwrap();
-                (0..3).any(|axis| {
-                    let mut x = [0.0; 3];
-                    x[axis] = 1.0;
-                    let bonus = policy.bound(&x) - policy.theta()[axis];
-                    (policy.theta()[axis] - theta[axis]).abs() > bonus
-                })
+                leaves(&rule.policy(&release).unwrap(), &theta)
             })
             .count() as u64
     }

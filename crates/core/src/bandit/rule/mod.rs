@@ -307,6 +307,7 @@ impl Rule {
             failure_probability: failure_probability.unwrap_or(default),
             releases,
             reward_deviation: 0.0,
+            weighted: false,
         })
     }
 }
@@ -336,6 +337,8 @@ pub struct RulePlan {
     releases: Option<u64>,
     /// sigma_y: the deviation of a noisy reward where only rewards are noisy, else 0; for rewards in [-1, 1].
     reward_deviation: f64,
+    /// Sums weigh contributions by their age: the certified set then pays for the rewards' noise at each release by itself.
+    weighted: bool,
 }
 
 impl RulePlan {
@@ -355,6 +358,12 @@ impl RulePlan {
     /// The same for sums of exact features and noisy rewards of this deviation.
     pub(super) fn with_reward_deviation(mut self, deviation: f64) -> Self {
         self.reward_deviation = deviation;
+        self
+    }
+
+    /// The same for sums that forget.
+    pub(super) fn weighted(mut self) -> Self {
+        self.weighted = true;
         self
     }
 

@@ -8,6 +8,7 @@ use crate::release::{
 };
 
 mod clock;
+mod forgetting;
 mod saved;
 
 const MECHANISMS: [Mechanism; 5] = [

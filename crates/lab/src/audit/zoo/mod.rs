@@ -3,7 +3,7 @@
 //! | file | mistakes |
 //! | --- | --- |
 //! | `noise` | reused node noise; the classic sigma above epsilon 1; floating-point noise; an unseeded generator |
-//! | `streams` | unclipped input; a state continued twice; noise drawn again after a restore; a schedule that looks at the data |
+//! | `streams` | unclipped input; a state continued twice; noise drawn again after a restore; a schedule that looks at the data; visits priced as if none shared a step |
 //! | `people` | joint sensitivity ignored; two releases, one budget; a slot that survives the shuffle |
 //! | `players` | actions that show the last reward; no noise at all; a reward that is refused |
 //!
@@ -112,7 +112,7 @@ mod tests {
     fn every_mistake_is_detected_and_every_correct_variant_passes() {
         let options = AuditOptions { confidence: 1.0 - 1e-6, ..AuditOptions::default() };
         let entries = entries().unwrap();
-        assert_eq!(entries.len(), 14);
+        assert_eq!(entries.len(), 15);
         for entry in entries {
             let specimen = entry.run(&options).unwrap();
             assert!(specimen.caught, "missed: {specimen:?}");

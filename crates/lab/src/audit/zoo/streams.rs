@@ -3,7 +3,7 @@
 use reticent::{
     noise::Noise,
     privacy::gaussian,
-    release::{Calibration, Domain, PrivateSum, PrivateSumParams, Schedule},
+    release::{Calibration, ContributionSums, Domain, PrivateSum, PrivateSumParams, Schedule},
 };
 
 use super::{DELTA, EPSILON, Entry, gaussian_promise};
@@ -13,7 +13,8 @@ use crate::{
 };
 
 pub(super) fn entries() -> Result<Vec<Entry>> {
-    Ok(vec![unclipped()?, continued_twice()?, drawn_again()?, looking_schedule()?])
+    let streams = vec![unclipped()?, continued_twice()?, drawn_again()?, looking_schedule()?];
+    Ok(streams.into_iter().chain([visits_apart()?]).collect())
 }
 
 fn params(horizon: u64) -> PrivateSumParams {
@@ -178,5 +179,58 @@ fn looking_schedule() -> Result<Entry> {
         right: "rounds of release fixed before any data",
         wrong_way: attack(true),
         right_way: attack(false),
+    })
+}
+
+/// Sums that forget, and a person whose visits share a tick. Wrong: visits are priced by the norm of as many different columns.
+fn visits_apart() -> Result<Entry> {
+    const VISITS: u64 = 16;
+    const TICKS: i32 = 12;
+    let right = PrivateSumParams {
+        schedule: Schedule::Clock,
+        contributions_per_person: VISITS,
+        ..PrivateSumParams::forgetting(
+            Domain::Vector { dimension: 1, bound: 1.0 },
+            1.0,
+            Calibration::Budget { epsilon: EPSILON, delta: DELTA },
+        )
+    };
+    let promise = right.check()?.guarantee(DELTA)?;
+    let kept = right.kept()?;
+    // Coefficients of (1 - g z)^(-1/2), and the norms of one column and of the sum of consecutive ones.
+    let column: Vec<f64> = (1..200)
+        .scan(1.0, |last, k| {
+            let this = *last;
+            *last *= kept * f64::from(2 * k - 1) / f64::from(2 * k);
+            Some(this)
+        })
+        .collect();
+    let norm = |width: usize| {
+        let entry = |row: usize| column[(row + 1).saturating_sub(width)..=row].iter().sum::<f64>();
+        (0..column.len()).map(|row| entry(row).powi(2)).sum::<f64>().sqrt()
+    };
+    let too_small = norm(VISITS as usize) / (VISITS as f64 * norm(1));
+    let mu = gaussian::mu(EPSILON, DELTA)? / too_small;
+    let wrong = PrivateSumParams { calibration: Calibration::Mu(mu), ..right };
+    let attack = |params: PrivateSumParams| {
+        let adversary = "sees 12 releases of sums that forget; all 16 visits in the first tick; likelihood ratio, learned";
+        Attack::new(adversary, &promise, 20_000, move || {
+            let plan = params.check()?;
+            let view: View = Box::new(move |world: World, noise: AuditNoise| {
+                let mut sum = plan.clone().start(noise);
+                let visit = sum.clip(&[*world.pick((&-1.0, &1.0))])?;
+                let mut since = ContributionSums::new(*sum.clipper());
+                (0..VISITS).try_for_each(|_| since.add(&visit))?;
+                (0..TICKS).map(|_| Ok(sum.tick(&mut since)?.sums()[0])).collect()
+            });
+            let difference = (0..TICKS).map(|tick| 2.0 * VISITS as f64 * kept.powi(tick));
+            Ok((view, Test::Linear { difference: Some(difference.collect()) }))
+        })
+    };
+    Ok(Entry {
+        mistake: "visits of sums that forget priced as if no two shared a step",
+        right: "as many times the norm of one column",
+        wrong_way: attack(wrong),
+        right_way: attack(right),
     })
 }

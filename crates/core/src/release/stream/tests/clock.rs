@@ -1,7 +1,7 @@
 //! Releases by the clock: a tick reveals no counts, and the lemma of `schedule` bounds its cost.
 
 use super::*;
-use crate::release::testing::columns;
+use crate::release::{Factor, HalfLife, blt::Blt, testing::columns};
 
 /// A stream that releases by the clock.
 fn clocked(mechanism: Mechanism, contributions_per_person: u64) -> PrivateSumParams {
@@ -79,9 +79,21 @@ fn ticks_are_for_clocks_and_parts_may_come_in_any_order() {
 #[test]
 fn a_visit_at_another_tick_moves_no_more_than_one_at_the_same() {
     const STEPS: usize = 16;
-    for mechanism in [Mechanism::SquareRootToeplitz, Mechanism::default()] {
-        let columns = columns(mechanism, STEPS);
-        let norm = mechanism.build(STEPS as u64).unwrap().as_dyn().column_norm();
+    for (mechanism, forget) in [
+        (Mechanism::SquareRootToeplitz, None),
+        (Mechanism::default(), None),
+        (Mechanism::default(), Some(2.0)),
+    ] {
+        let (factor, kept) = match forget {
+            None => (mechanism.build(STEPS as u64).unwrap(), 1.0),
+            Some(forget) => {
+                let half_life = HalfLife::new(forget, &Schedule::Clock).unwrap();
+                let blt = Blt::forgetting(STEPS as u64, 8, half_life).unwrap();
+                (Factor::Blt(blt), half_life.kept_after(1))
+            }
+        };
+        let columns = columns(&factor, kept, STEPS, STEPS);
+        let norm = factor.as_dyn().column_norm();
         let inner = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         assert!(columns.iter().flatten().all(|entry| *entry > -1e-12), "entries of 0 or more");
         for split in [0.1, 0.4, 1.0, 2.5] {
@@ -116,9 +128,13 @@ fn a_visit_at_another_tick_moves_no_more_than_one_at_the_same() {
             // The bound is tight: with equal ticks it is nearly attained.
             assert!(worst.sqrt() > 0.98 * most && apart < worst, "{mechanism:?} {split}");
         }
+        if forget.is_some() {
+            // Sums that forget price visits as if they shared a tick, always.
+            assert_eq!(2.0 * norm, factor.as_dyn().person_norm(2));
+            continue;
+        }
         // Two visits in one tick move the sum more than two in different ticks, the case by which streams that count contributions are
         // priced.
-        let factor = mechanism.build(STEPS as u64).unwrap();
         assert!(2.0 * norm > 1.05 * factor.as_dyn().person_norm(2));
         let mu = |schedule| {
             let params = PrivateSumParams {
