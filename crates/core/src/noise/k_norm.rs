@@ -6,13 +6,16 @@
 //! (shape the dimension, scale `2 bound / epsilon`), the direction uniform, hence
 //! `E||z||^2 = 4 d (d + 1) bound^2 / epsilon^2`, against `8 d^2` for coordinatewise Laplace. The law is symmetric.
 //!
+//! One report attains epsilon only far out. What several of them cost together is computed from the law of their privacy loss
+//! (`privacy/loss_distribution/k_norm.rs`).
+//!
 //! Reports are rounded to a dyadic grid; [`grid`](super::grid) says which error remains.
 
 use super::{Noise, gamma::gamma, grid::Grid, sphere::uniform_direction};
 use crate::{
     Result,
     error::{finite_vector, positive},
-    privacy::Event,
+    privacy::{Event, MOST_K_NORM_DIMENSION},
     refuse_if,
     special::euclidean_norm,
 };
@@ -57,7 +60,11 @@ impl KNorm {
 
     /// The event of one report, for the accountant.
     pub fn event(&self) -> Event {
-        Event::Pure { epsilon: self.epsilon }
+        let (dimension, epsilon) = (self.dimension as u64, self.epsilon);
+        match dimension <= MOST_K_NORM_DIMENSION {
+            true => Event::KNorm { dimension, epsilon },
+            false => Event::Pure { epsilon },
+        }
     }
 }
 
@@ -118,7 +125,7 @@ mod tests {
         let mut noise = SecureNoise::seeded(24);
         let law = KNorm::new(2, 1.0, 1.0).unwrap();
         assert_eq!(law.second_moment(), 24.0);
-        assert_eq!(law.event(), Event::Pure { epsilon: 1.0 });
+        assert_eq!(law.event(), Event::KNorm { dimension: law.dimension as u64, epsilon: 1.0 });
         assert!(law.randomize(&[1.0], &mut noise).is_err());
         assert!(law.randomize(&[f64::NAN, 0.0], &mut noise).is_err());
         assert!(law.randomize(&[1.0, 0.1], &mut noise).is_err());

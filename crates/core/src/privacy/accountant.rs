@@ -6,7 +6,11 @@
 use crate::{Error, Result};
 
 use super::{
-    Curve, Event, PrivacyLossDistribution, Tightness, curve::Base, gaussian, grid::GridNoise,
+    Curve, Event, PrivacyLossDistribution, Tightness,
+    curve::Base,
+    gaussian,
+    grid::GridNoise,
+    shuffle::{self, Crowd},
 };
 
 /// Records every event that one person's data went into, and prices their composition.
@@ -123,8 +127,10 @@ impl Bill {
         let mu = self.mu_squared.sqrt();
         let base = match self.others.as_slice() {
             [] => Base::Gaussian { mu },
-            [(Event::Shuffled { epsilon, people, binary }, 1)] if mu == 0.0 => {
-                Base::Shuffled { epsilon_local: *epsilon, people: *people, binary: *binary }
+            [(event @ (Event::Shuffled { .. } | Event::ShuffledPrivUnit { .. }), 1)]
+                if mu == 0.0 =>
+            {
+                Base::Shuffled(Box::new(Crowd::of_event(event, shuffle::GROUPS)?))
             }
             others => {
                 let pure =
@@ -274,6 +280,11 @@ mod tests {
                 Event::Approximate { epsilon: 1.0, delta: 1.0 },
                 Event::Shuffled { epsilon: bad, people: 10, binary: false },
                 Event::Shuffled { epsilon: 1.0, people: 0, binary: false },
+                Event::ShuffledPrivUnit { cap: bad, inside: 0.5, people: 10 },
+                Event::ShuffledPrivUnit { cap: 0.2, inside: 0.5, people: 0 },
+                Event::KNorm { dimension: 3, epsilon: bad },
+                Event::KNorm { dimension: 0, epsilon: 1.0 },
+                Event::KNorm { dimension: u64::MAX, epsilon: 1.0 },
                 Event::SecureSum { sensitivity: 1.0, sigma: bad, people: 10 },
                 Event::Repeated { event: Box::new(Event::Nothing), times: 0 },
                 Event::Composed { events: vec![Event::Nothing, Event::Pure { epsilon: bad }] },

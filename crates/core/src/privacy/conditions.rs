@@ -13,7 +13,9 @@ pub(super) fn check_model(event: &Event, model: TrustModel) -> Result<()> {
         (_, TrustModel::None) => {
             Err(Error::invalid("model", model, "without privacy there is nothing to guarantee"))
         }
-        (Event::Shuffled { .. }, TrustModel::Local) => needs("a shuffler"),
+        (Event::Shuffled { .. } | Event::ShuffledPrivUnit { .. }, TrustModel::Local) => {
+            needs("a shuffler")
+        }
         (Event::SecureSum { .. } | Event::GridSum { .. }, TrustModel::Local) => {
             needs("a secure sum")
         }
@@ -23,6 +25,12 @@ pub(super) fn check_model(event: &Event, model: TrustModel) -> Result<()> {
         (Event::Repeated { event, .. } | Event::AtMost { event }, _) => check_model(event, model),
         _ => Ok(()),
     }
+}
+
+fn shuffler(people: u64) -> String {
+    format!(
+        "a shuffler that nobody colludes with, and {people} people in the batch who randomise honestly"
+    )
 }
 
 fn secure_sum(people: u64) -> String {
@@ -44,10 +52,16 @@ pub(super) fn conditions_of(event: &Event) -> Vec<String> {
             Event::Nothing => {}
             Event::Composed { events } => events.iter().for_each(|event| visit(event, conditions)),
             Event::Repeated { event, .. } | Event::AtMost { event } => visit(event, conditions),
-            Event::Shuffled { people, epsilon, binary } => {
+            Event::ShuffledPrivUnit { people, .. } => {
+                add(shuffler(*people));
                 add(format!(
-                    "a shuffler that nobody colludes with, and {people} people in the batch who randomise honestly"
+                    "everybody's report is made by the same PrivUnit, {:.4}-DP by itself",
+                    event.pure_epsilon().unwrap_or(f64::INFINITY)
                 ));
+                add(format!("{clipped}; real arithmetic, outputs rounded to a public grid"));
+            }
+            Event::Shuffled { people, epsilon, binary } => {
+                add(shuffler(*people));
                 add(if *binary {
                     format!(
                         "everybody's report is binary randomised response at epsilon = {epsilon}"
@@ -68,6 +82,7 @@ pub(super) fn conditions_of(event: &Event) -> Vec<String> {
                 add(format!("{clipped}; integer arithmetic from there on"));
             }
             Event::PrivUnit { .. }
+            | Event::KNorm { .. }
             | Event::Pure { .. }
             | Event::Approximate { .. }
             | Event::Laplace { .. }

@@ -37,7 +37,7 @@ pub(super) enum Base {
     /// Anything, through its privacy-loss distribution; `pure` is what basic composition gives at delta = 0.
     Loss { distribution: Box<PrivacyLossDistribution>, pure: Option<f64> },
     /// One shuffled batch.
-    Shuffled { epsilon_local: f64, people: u64, binary: bool },
+    Shuffled(Box<shuffle::Crowd>),
 }
 
 impl Curve {
@@ -88,9 +88,7 @@ impl Base {
             Base::Gaussian { mu } => Ok(gaussian::delta_unchecked(epsilon, *mu)),
             Base::Loss { pure: Some(pure), .. } if epsilon >= *pure => Ok(0.0),
             Base::Loss { distribution, .. } => Ok(distribution.delta(epsilon)),
-            Base::Shuffled { epsilon_local, people, binary } => {
-                shuffle::delta(*epsilon_local, *people, epsilon, *binary)
-            }
+            Base::Shuffled(crowd) => Ok(crowd.delta(epsilon)),
         }
     }
 
@@ -100,9 +98,7 @@ impl Base {
             Base::Loss { distribution, pure } => {
                 Ok(distribution.epsilon(delta).min(pure.unwrap_or(f64::INFINITY)))
             }
-            Base::Shuffled { epsilon_local, people, binary } => {
-                shuffle::epsilon(*epsilon_local, *people, delta, *binary)
-            }
+            Base::Shuffled(crowd) => Ok(crowd.epsilon(delta)),
         }
     }
 }

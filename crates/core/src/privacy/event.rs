@@ -88,7 +88,14 @@ pub enum Event {
         /// Probability that the report lies in the cap around the truth.
         inside: f64,
     },
-    /// Any mechanism known to be `epsilon`-DP and nothing more (K-norm, staircase, ...).
+    /// Noise of density `~ exp(-epsilon |z| / sensitivity)`, Euclidean norm, on a vector of that l2 sensitivity.
+    KNorm {
+        /// Entries of the vector, at most 2^20.
+        dimension: u64,
+        /// The mechanism's epsilon.
+        epsilon: f64,
+    },
+    /// Any mechanism known to be `epsilon`-DP and nothing more (staircase, ...).
     Pure {
         /// The mechanism's epsilon.
         epsilon: f64,
@@ -109,6 +116,15 @@ pub enum Event {
         /// The randomiser is binary randomised response, for which a sharper analysis holds.
         #[serde(default)]
         binary: bool,
+    },
+    /// `people` reports of one PrivUnit randomiser, seen only after a uniformly random shuffle.
+    ShuffledPrivUnit {
+        /// Probability of the cap under the uniform law on the sphere.
+        cap: f64,
+        /// Probability that a report lies in the cap around the truth.
+        inside: f64,
+        /// How many people report honestly in the batch.
+        people: u64,
     },
     /// `people` Gaussian reports of which only the sum is seen.
     SecureSum {
@@ -140,6 +156,9 @@ pub enum Event {
 
 /// How deep compositions may be nested.
 const MOST_NESTING: u32 = 64;
+
+/// The largest dimension in which K-norm noise is priced by its own loss.
+pub(crate) const MOST_K_NORM_DIMENSION: u64 = 1 << 20;
 
 impl Event {
     /// Refuses parameters that describe no mechanism; the error names field and value.
@@ -194,6 +213,17 @@ impl Event {
                     Err(Error::invalid("inside", inside, format!("give at least cap = {cap}")))
                 }
             }
+            Event::KNorm { dimension, epsilon } => {
+                if !(1..=MOST_K_NORM_DIMENSION).contains(&dimension) {
+                    let remedy = format!("give 1 to {MOST_K_NORM_DIMENSION}, or a `pure` event");
+                    return Err(Error::invalid("dimension", dimension, remedy));
+                }
+                not_negative("epsilon", epsilon).map(drop)
+            }
+            Event::ShuffledPrivUnit { cap, inside, people } => {
+                at_least("people", people, 1)?;
+                Event::PrivUnit { cap, inside }.check()
+            }
             Event::Pure { epsilon } => not_negative("epsilon", epsilon).map(drop),
             Event::Approximate { epsilon, delta } => {
                 not_negative("epsilon", epsilon)?;
@@ -226,10 +256,11 @@ impl Event {
             Event::Nothing => Some(0.0),
             Event::Laplace { sensitivity, scale } => Some(sensitivity / scale),
             Event::DiscreteLaplace { sensitivity, scale } => Some(sensitivity as f64 / scale),
-            Event::PrivUnit { cap, inside } => {
+            Event::PrivUnit { cap, inside } | Event::ShuffledPrivUnit { cap, inside, .. } => {
                 Some(libm::log(inside * (1.0 - cap) / ((1.0 - inside) * cap)))
             }
             Event::RandomizedResponse { epsilon, .. }
+            | Event::KNorm { epsilon, .. }
             | Event::Pure { epsilon }
             | Event::Approximate { epsilon, delta: 0.0 }
             | Event::Shuffled { epsilon, .. } => Some(epsilon),

@@ -28,6 +28,7 @@ mod terms;
 pub use accountant::Accountant;
 pub use curve::{Curve, Tightness};
 pub use event::Event;
+pub(crate) use event::MOST_K_NORM_DIMENSION;
 pub use guarantee::Guarantee;
 pub(crate) use guarantee::PURE_DELTA;
 pub use loss_distribution::PrivacyLossDistribution;

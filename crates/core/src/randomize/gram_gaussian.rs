@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! x x^T + N,   x z + h        N: deviation s off the diagonal, sqrt 2 s on it;   h: deviation s / sqrt r
-//! s = S(r) / mu,   S(r) = 1 + r for r <= 1, 2 sqrt r from there on
+//! s = S(r) / mu,   S(r) = 1 + r for r <= 1, 2 sqrt r from there on (two dimensions or more)
 //! ```
 //!
 //! for `|x| <= 1`, `|z| <= 1` (centred rewards, see `interaction`). The share r says how the budget is split; any r > 0 will do.
@@ -11,8 +11,8 @@
 //! `D^2 = |x x^T - x' x'^T|_F^2 / 2 + r |x z - x' z'|^2`. With `p = |x|^2`, `q = |x'|^2`, `a = |<x, x'>|` the first term is
 //! `(p^2 + q^2)/2 - a^2` and the second at most `r (p + q + 2a)`, so `D^2 <= 1 + 2r + 2ra - a^2` with `a <= 1`. For r <= 1 the
 //! maximum is at a = r: `(1 + r)^2`. For r > 1 it is at a = 1: `4r`. Both are attained: by unit vectors with
-//! `<x, x'> = min(r, 1)` and opposite rewards, in two dimensions or more. In one dimension `x x' = a` of unit vectors is 1, and
-//! `4r` is the truth for r <= 1 too: `1 + r` is a bound there, and is called one.
+//! `<x, x'> = min(r, 1)` and opposite rewards, in two dimensions or more. In one dimension S is smaller, `2 sqrt r` from r = 0.1804 on:
+//! see `release/domain.rs`.
 //!
 //! The two parts alone have sensitivities 1 and `2 sqrt r`. Calibrating to the larger one, as if the parts were released about
 //! different people, is the mistake the tests below catch.
@@ -113,7 +113,9 @@ mod tests {
 
     #[test]
     fn the_stated_sensitivity_is_the_maximum_and_that_of_the_parts_is_not() {
-        for (d, split) in [(2, 0.1), (2, 0.694), (3, 1.0), (2, 2.5), (5, 0.4)] {
+        for (d, split) in
+            [(1, 0.05), (1, 0.694), (2, 0.1), (2, 0.694), (3, 1.0), (2, 2.5), (5, 0.4)]
+        {
             let mu = 0.9;
             let randomizer = GramGaussian::new(d, split, Calibration::Mu(mu)).unwrap();
             let deviations = deviations(d, randomizer.precision());
@@ -125,7 +127,7 @@ mod tests {
             let parts = f64::max(1.0, 2.0 * split.sqrt());
             let stated = if split <= 1.0 { 1.0 + split } else { 2.0 * split.sqrt() };
             let smaller: Vec<f64> = deviations.iter().map(|s| s * parts / stated).collect();
-            if split < 1.0 {
+            if split < 1.0 && d > 1 {
                 assert!(largest_distance(d, &smaller, exact) > mu * 1.01, "{d} {split}");
             }
         }

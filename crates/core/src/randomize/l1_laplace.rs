@@ -6,6 +6,10 @@
 //!
 //! **On a grid.** The clipped gradient is truncated toward zero to multiples of a power of two; that the integers' sizes sum to at
 //! most M is checked in integers, so 2M is the sensitivity, quantisation included. The noise is a discrete Laplace, exactly drawn. The law is symmetric.
+//!
+//! **Price.** However a difference of 2M is spread over the coordinates, the whole curve is at most that of one integer moved by 2M: the
+//! lemma on pure privacy in `release/calibration.rs`. A gradient with a single entry attains it. So a report is priced as one discrete
+//! Laplace, and several reports of a person cost less than the sum of their epsilons.
 
 use super::{Gradient, GradientReport, Randomizer, grid_laplace::scale_at_least};
 use crate::{
@@ -86,8 +90,7 @@ impl Randomizer for L1Laplace {
     }
 
     fn event(&self) -> Result<Event> {
-        // Known to be pure and nothing more: coordinates may differ in any way that sums to 2M.
-        Ok(Event::Pure { epsilon: 2.0 * self.most as f64 / self.law.scale() * (1.0 + 1e-15) })
+        Ok(self.law.event(2 * self.most))
     }
 }
 
@@ -132,9 +135,57 @@ mod tests {
             let randomizer = L1Laplace::new(12, epsilon, bound).unwrap();
             let sum: u64 = randomizer.quantize(Gradient::from(&gradient)).iter().map(|(_, u)| u.unsigned_abs()).sum();
             prop_assert!(sum <= randomizer.most);
-            let Event::Pure { epsilon: stated } = randomizer.event().unwrap() else { unreachable!() };
+            let stated = randomizer.event().unwrap().total_pure_epsilon().unwrap();
             prop_assert!(stated <= epsilon && stated > epsilon * (1.0 - 1e-6));
         }
+    }
+
+    /// The curve of moving three coordinates by these amounts, all noise written out.
+    fn spread_over(shifts: [i64; 3], scale: f64, epsilon: f64) -> f64 {
+        let mass = |z: i64| (-(z as f64).abs() / scale).exp() * (0.5 / scale).tanh();
+        let reach = -60..=60_i64;
+        let mut delta = 0.0;
+        for (a, b, c) in reach
+            .clone()
+            .flat_map(|a| reach.clone().map(move |b| (a, b)))
+            .flat_map(|(a, b)| reach.clone().map(move |c| (a, b, c)))
+        {
+            let p = mass(a) * mass(b) * mass(c);
+            let q = mass(a - shifts[0]) * mass(b - shifts[1]) * mass(c - shifts[2]);
+            delta += (p - epsilon.exp() * q).max(0.0);
+        }
+        delta
+    }
+
+    #[test]
+    fn no_spread_of_the_difference_costs_more_than_one_coordinate() {
+        let (total, scale) = (6, 3.0);
+        let one = Event::DiscreteLaplace { sensitivity: total as u64, scale };
+        let curve = Accountant::price(&one).unwrap();
+        for epsilon in [0.0, 0.5, 1.2, 1.9] {
+            let priced = curve.delta(epsilon).unwrap();
+            let alone = spread_over([total, 0, 0], scale, epsilon);
+            assert!(priced >= alone * (1.0 - 1e-7) && priced < 1.01 * alone, "{priced} {alone}");
+            for shifts in [[3, 3, 0], [2, 2, 2], [5, 0, -1], [4, -1, 1]] {
+                assert!(
+                    spread_over(shifts, scale, epsilon) <= priced * (1.0 + 1e-12),
+                    "{shifts:?}"
+                );
+                // Planted: the largest coordinate alone is too little.
+                let largest = shifts.iter().map(|s| s.unsigned_abs()).max().unwrap();
+                let part = Event::DiscreteLaplace { sensitivity: largest, scale };
+                let part = Accountant::price(&part).unwrap().delta(epsilon).unwrap();
+                assert!(part < spread_over(shifts, scale, epsilon), "{shifts:?} {epsilon}");
+            }
+        }
+        // Composed, a report costs less than a mechanism of which only its epsilon is known.
+        let times = |event: Event| {
+            let all = Event::Repeated { event: Box::new(event), times: 30 };
+            Accountant::price(&all).unwrap().epsilon(1e-9).unwrap()
+        };
+        let event = L1Laplace::new(5, 0.2, 1.0).unwrap().event().unwrap();
+        let pure = Event::Pure { epsilon: event.total_pure_epsilon().unwrap() };
+        assert!(times(event) < 0.9 * times(pure));
     }
 
     #[test]

@@ -6,18 +6,24 @@
 //! | domain | contribution | noise ratio | sensitivity |
 //! | --- | --- | --- | --- |
 //! | vector | `x`, `\|x\| <= L` | 1 | `2 L` |
-//! | symmetric | `x x^T` | 1 off the diagonal, `sqrt 2` on it | `L^2` |
-//! | regression | `x x^T` and `x y`, `\|y\| <= B` | the same, and `B / (L sqrt r)` | `L^2 (1 + r)`, from r = 1 on `2 L^2 sqrt r` |
+//! | symmetric | `x x^T` | 1 off the diagonal, `sqrt 2` on it | `L^2`, in one dimension `L^2 / sqrt 2` |
+//! | regression | `x x^T` and `x y`, `\|y\| <= B` | the same, and `B / (L sqrt r)` | `L^2 (1 + r)`, from r = 1 on `2 L^2 sqrt r`; one dimension: below |
 //!
 //! **Proof.** Take L = B = 1, `p = |x|^2`, `q = |x'|^2`, `a = |<x, x'>|`. The weighted square of a symmetric
 //! difference is half its Frobenius square: `(p^2 + q^2)/2 - a^2 <= 1`. The vector part adds at most
 //! `r |x y - x' y'|^2 <= r (p + q + 2a)`. Together at most `1 + 2r + (2ra - a^2) <= (1 + r)^2`, attained at
-//! `a = r`, `p = q = 1`: with r <= 1 there are such unit vectors in two dimensions or more, so the bound is tight there (in
-//! one dimension a is 0 or 1 and the truth is `2 sqrt r`). With r > 1 the bracket grows up
-//! to the largest possible a = 1, which gives `4r`, attained by `x = x'`, `y = -y' = 1`.
+//! `a = r`, `p = q = 1`: with r <= 1 there are such unit vectors in two dimensions or more, so the bound is tight there. With r > 1 the
+//! bracket grows up to the largest possible a = 1, which gives `4r`, attained by `x = x'`, `y = -y' = 1`.
 //! For the vector, `|x - x'| <= 2`.
+//!
+//! **One dimension.** With `s = |x|`, `t = |x'|` the symmetric part is `(s^2 - t^2)^2/2 <= 1/2`, and with opposite signs of the products
+//! the square is at most `(s^2 - t^2)^2/2 + r (s + t)^2 = (s + t)^2 ((s - t)^2/2 + r)`. Scaling s and t up makes it larger, so the
+//! larger of them, say s, is 1. `g(t) = (1 - t^2)^2/2 + r (1 + t)^2` has `g'(t) = 2 (1 + t) (r - t (1 - t))`: from r = 1/4 on it
+//! increases, and its maximum is `g(1) = 4r`; below, the other candidate is the smaller root of `t (1 - t) = r`, where
+//! `g = (1 + t)^3 (1 - t)/2`. The larger of the two is the square of the sensitivity: `4r` from r = 0.1804 on. Both are attained,
+//! by `(1, 1)` and `(t, -1)`.
 
-use std::f64::consts::SQRT_2;
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 use serde::{Deserialize, Serialize};
 
@@ -132,12 +138,30 @@ impl Domain {
     pub fn sensitivity(&self) -> f64 {
         match *self {
             Domain::Vector { bound, .. } => 2.0 * bound,
+            Domain::Symmetric { dimension: 1, bound } => bound * bound * FRAC_1_SQRT_2,
             Domain::Symmetric { bound, .. } => bound * bound,
-            Domain::Regression { feature_bound, split, .. } => {
-                let unit = if split <= 1.0 { 1.0 + split } else { 2.0 * split.sqrt() };
+            Domain::Regression { dimension, feature_bound, split, .. } => {
+                let unit = match dimension {
+                    1 => sensitivity_on_the_line(split),
+                    _ if split <= 1.0 => 1.0 + split,
+                    _ => 2.0 * split.sqrt(),
+                };
                 feature_bound * feature_bound * unit
             }
         }
+    }
+
+    /// The same if a contribution may also be replaced by one at another step, or by none: see the lemma in `schedule`.
+    pub(crate) fn sensitivity_across_steps(&self) -> f64 {
+        // The largest weighted norm of one contribution.
+        let norm = match *self {
+            Domain::Vector { bound, .. } => bound,
+            Domain::Symmetric { bound, .. } => bound * bound * FRAC_1_SQRT_2,
+            Domain::Regression { feature_bound, split, .. } => {
+                feature_bound * feature_bound * (0.5 + split).sqrt()
+            }
+        };
+        self.sensitivity().max(SQRT_2 * norm)
     }
 
     /// Noise of each coordinate in units of the common sigma.
@@ -158,6 +182,18 @@ impl Domain {
         ratios.extend(std::iter::repeat_n(vector_ratio, self.vector_coordinates()));
         ratios
     }
+}
+
+/// Sensitivity of a regression in one dimension with L = 1.
+fn sensitivity_on_the_line(split: f64) -> f64 {
+    // The smaller root of t (1 - t) = split, written without cancellation.
+    let inner = if split < 0.25 {
+        let t = 2.0 * split / (1.0 + (1.0 - 4.0 * split).sqrt());
+        0.5 * (1.0 + t).powi(3) * (1.0 - t)
+    } else {
+        0.0
+    };
+    inner.max(4.0 * split).sqrt()
 }
 
 #[cfg(test)]
@@ -210,6 +246,68 @@ mod tests {
                 let refused = matches!(bad.check(), Err(crate::Error::Invalid { .. }));
                 prop_assert!(refused);
             }
+        }
+    }
+
+    /// Every pair of contributions of the line on a grid, the sensitivity from above and from below.
+    #[test]
+    fn on_the_line_the_sensitivity_is_what_a_search_finds() {
+        let steps = 200;
+        let grid = |from: f64, to: f64| {
+            (0..=steps).map(move |i| from + (to - from) * f64::from(i) / f64::from(steps))
+        };
+        for split in [1e-4_f64, 0.01, 0.1, 0.18, 0.181, 0.24, 0.25, 0.4, 1.0, 3.0] {
+            let regression =
+                Domain::Regression { dimension: 1, feature_bound: 1.0, reward_bound: 1.0, split };
+            let symmetric = Domain::Symmetric { dimension: 1, bound: 1.0 };
+            let (mut joint, mut square) = (0.0_f64, 0.0_f64);
+            for x in grid(-1.0, 1.0) {
+                for z in grid(0.0, 1.0) {
+                    square = square.max((x * x - z * z).abs() / SQRT_2);
+                    for (y, w) in [(1.0, 1.0), (1.0, -1.0), (0.3, -0.8)] {
+                        let moved = ((x * x - z * z).powi(2) / 2.0
+                            + split * (x * y - z * w).powi(2))
+                        .sqrt();
+                        joint = joint.max(moved);
+                    }
+                }
+            }
+            let stated = regression.sensitivity();
+            assert!(
+                joint <= stated * (1.0 + 1e-12) && joint > 0.999 * stated,
+                "{split}: {joint} {stated}"
+            );
+            assert!((symmetric.sensitivity() - square).abs() < 1e-12);
+            // Planted: 2 sqrt r, the distance of (1, 1) and (1, -1), is not the largest where the split is small.
+            assert_eq!(joint > 2.0 * split.sqrt() * (1.0 + 1e-9), split <= 0.18, "{split}");
+            // In the plane more is possible.
+            let plane =
+                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split };
+            assert!(stated < plane.sensitivity() || split >= 1.0);
+        }
+    }
+
+    #[test]
+    fn at_steps_whose_columns_are_orthogonal_two_contributions_count_in_full() {
+        // With orthogonal unit columns the square of the distance is |v|^2 + |v'|^2, here twice that of (1, 1): 1 + 2r.
+        for split in [0.1_f64, 0.4, 0.6, 2.0] {
+            for dimension in [1, 2] {
+                let domain =
+                    Domain::Regression { dimension, feature_bound: 2.0, reward_bound: 3.0, split };
+                let moved = 4.0 * (1.0 + 2.0 * split).sqrt();
+                let across = domain.sensitivity_across_steps();
+                assert!(across >= moved * (1.0 - 1e-15), "{dimension} {split}");
+                // Planted: in one dimension the distance at one step is too small for two.
+                let too_small = domain.sensitivity() < moved * (1.0 - 1e-9);
+                assert_eq!(too_small, dimension == 1 && split < 0.5, "{dimension} {split}");
+                assert_eq!(across == domain.sensitivity(), !too_small);
+            }
+        }
+        for domain in [
+            Domain::Symmetric { dimension: 1, bound: 2.0 },
+            Domain::Vector { dimension: 1, bound: 2.0 },
+        ] {
+            assert!((domain.sensitivity_across_steps() - 4.0).abs() < 1e-12);
         }
     }
 

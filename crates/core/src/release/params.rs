@@ -185,7 +185,11 @@ impl PrivateSumParams {
         } else {
             factor.as_dyn().person_norm(contributions)
         };
-        let distance = self.domain.sensitivity() * norm;
+        let sensitivity = match self.schedule {
+            Schedule::Clock => self.domain.sensitivity_across_steps(),
+            _ => self.domain.sensitivity(),
+        };
+        let distance = sensitivity * norm;
         let draws = factor.as_dyn().draws() * self.domain.coordinates() as f64;
         let amount = self.calibration.resolve(draws)?;
         let (clipper, noise) = match amount {

@@ -15,17 +15,21 @@
 //! contribution, some of them across a release. With ticks, neighbours may differ in more than values: *a person's at most k visits are
 //! replaced by any others, at any ticks, or by none*, and other people's contributions stay where they are.
 //!
-//! **Lemma.** For columns `c_i, c_j` of a factor C with entries of 0 or more, contributions v, v' of a domain with sensitivity Delta, or zero:
-//! `||c_i v - c_j v'|| <= max ||c|| Delta`. So a person costs `k max ||c|| Delta`, as when visits fall between the same two releases (the norm
-//! of k *different* columns would be too small: visits may share a tick).
+//! **Lemma.** For columns `c_i, c_j` of a factor C with entries of 0 or more, and contributions v, v', or zero, of a domain with
+//! sensitivity Delta whose largest weighted norm is rho: `||c_i v - c_j v'|| <= max ||c|| max(Delta, sqrt 2 rho)`
+//! ([`Domain::sensitivity_across_steps`](super::Domain)). So a person costs k times that, as when visits fall between the same two
+//! releases (the norm of k *different* columns would be too small: visits may share a tick).
 //!
-//! *Proof.* Regression with L = B = 1 and split r: the weighted square of one contribution is `p^2/2 + r p y^2 <= 1/2 + r`, and
-//! `-<v, v'> = -a^2/2 - r y y' <x, x'> <= -a^2/2 + r a` with `a = |<x, x'>|`, at most `r^2/2` for r <= 1 and `r - 1/2` beyond. With
-//! `0 <= <c_i, c_j> <= |c|^2`, where |c| is the largest norm:
-//! `||c_i v - c_j v'||^2 = |c_i|^2 |v|^2 + |c_j|^2 |v'|^2 - 2 <c_i, c_j> <v, v'> <= |c|^2 (1 + 2r) + |c|^2 r^2 = |c|^2 (1 + r)^2`, and beyond
-//! r = 1 `|c|^2 (1 + 2r + 2r - 1) = 4 r |c|^2`: Delta squared in both cases. A symmetric domain has `|v|^2 <= 1/2` and `<v, v'> >= 0`, which gives
-//! `|c|^2`; a vector has `|v| <= 1` and `-<v, v'> <= 1`, which gives `4 |c|^2`. With v' = 0 only the first term remains. Pair a person's
-//! visits with those that replace them, pad with zeros, and add up. QED
+//! *Proof.* With |c| the largest norm, `0 <= <c_i, c_j> <= |c_i| |c_j|`. The square is
+//! `|c_i|^2 |v|^2 + |c_j|^2 |v'|^2 - 2 <c_i, c_j> <v, v'>`. If `<v, v'> >= 0`, the last term is at most 0 and the others are at most
+//! `2 |c|^2 rho^2`. If `<v, v'> < 0`, every term grows with `|c_i|`, `|c_j|` and `<c_i, c_j>`, all at most |c| or |c|^2, and what results is
+//! `|c|^2 |v - v'|^2 <= |c|^2 Delta^2`. With v' = 0 only `|c|^2 rho^2` remains. Pair a person's visits with those that replace them, pad with
+//! zeros, and add up. QED
+//!
+//! In two dimensions or more `sqrt 2 rho <= Delta`: a vector has rho = L and Delta = 2 L; a symmetric domain `rho = L^2/sqrt 2` and
+//! `Delta = L^2`; a regression `rho^2 = L^4 (1/2 + r)`, and `1 + 2r` is at most `(1 + r)^2`, and at most `4r` from r = 1/2 on. In one dimension
+//! two contributions are closer than that (Delta^2 = 4r at r = 0.4, against 1 + 2r), but at ticks whose columns are orthogonal both count in
+//! full: there the larger value is needed, and used by the clock only.
 
 use serde::{Deserialize, Serialize};
 

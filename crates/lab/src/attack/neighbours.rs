@@ -92,6 +92,10 @@ pub fn worst(domain: &Domain, deviations: &[f64]) -> (Datum, Datum) {
                     other[1] = feature_bound * (1.0 - cosine * cosine).max(0.0).sqrt();
                     all.push((one.clone(), datum(other, -reward_bound)));
                 }
+            } else if split < 0.25 {
+                // The smaller root of t (1 - t) = split: see the proof in `release/domain.rs`.
+                let cosine = 0.5 * (1.0 - (1.0 - 4.0 * split).sqrt());
+                all.push((one, datum(axis(d, feature_bound * cosine), -reward_bound)));
             }
             all
         }
@@ -120,6 +124,9 @@ mod tests {
             Domain::Regression { dimension: 2, feature_bound: 2.0, reward_bound: 3.0, split: 0.9 },
             Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: 4.0 },
             Domain::Regression { dimension: 1, feature_bound: 1.0, reward_bound: 1.0, split: 4.0 },
+            Domain::regression(1, 1.0, 1.0),
+            Domain::Regression { dimension: 1, feature_bound: 2.0, reward_bound: 3.0, split: 0.05 },
+            Domain::Symmetric { dimension: 1, bound: 1.5 },
         ];
         for domain in domains {
             let ratios = domain.noise_ratios();

@@ -63,7 +63,7 @@ pub enum Rule {
         /// The bonus in units of the square root of that ridge.
         #[serde(default = "tuned_bonus")]
         bonus: f64,
-        /// The bonus in units of a noisy reward's deviation, where only rewards are noisy.
+        /// The bonus in units of a reward's deviation, which is at least 1.
         #[serde(default = "tuned_width")]
         width: f64,
     },
@@ -401,7 +401,7 @@ impl RulePlan {
             // Every direction is as uncertain as S allows.
             Rule::Certified { parameter_bound, .. } => parameter_bound.unwrap_or(1.0),
             Rule::Regularized { parameter_bound, .. } => parameter_bound,
-            Rule::Tuned { bonus, width, .. } => bonus + width * self.reward_deviation,
+            Rule::Tuned { width, .. } => width * self.reward_deviation.max(1.0),
             Rule::Thompson { width, .. } => width * self.reward_deviation.max(1.0),
             Rule::Fixed { ridge, width } => width / ridge.sqrt(),
         };

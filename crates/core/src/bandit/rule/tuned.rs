@@ -3,11 +3,12 @@
 //! With `G~ = G + N` and `u~`, s the deviation of N off its diagonal, for features of norm at most 1 and rewards in [-1, 1]:
 //!
 //! ```text
-//! tuned   V = G~ + lambda I,  lambda = 1 + ridge s,   width = bonus sqrt(max(ridge s, 1)) + width sigma_y
+//! tuned   V = G~ + lambda I,  lambda = 1 + ridge s,   width^2 = bonus^2 ridge s + (width max(sigma_y, 1))^2
 //! fixed   V = G~ + ridge I,                           width
 //! ```
 //!
-//! No eigenvalue of V is below lambda/2. sigma_y is the deviation of a noisy reward where only rewards are noisy, else 0.
+//! No eigenvalue of V is below lambda/2. sigma_y is the deviation of a noisy reward where only rewards are noisy; rewards in [-1, 1] have a
+//! deviation of at most 1 of their own, which remains when the noise that protects people vanishes: without it trials settle on a wrong arm.
 
 use super::RulePlan;
 use crate::{
@@ -27,7 +28,8 @@ impl RulePlan {
     ) -> Result<Policy> {
         let deviation = release.deviations()[0] / std::f64::consts::SQRT_2;
         let accumulated = ridge * deviation / self.feature_bound.powi(2);
-        let width = bonus * accumulated.max(1.0).sqrt() + width * self.reward_deviation;
+        let width =
+            libm::hypot(bonus * accumulated.sqrt(), width * self.reward_deviation.max(1.0));
         self.fixed(release, 1.0 + accumulated, width)
     }
 

@@ -1,7 +1,8 @@
 //! Calibration through the shuffler.
 //!
 //! *Amplified.* The largest local epsilon whose reports, shuffled in batches of B of which `honest` people randomise, are
-//! (epsilon, delta)-DP by [`crate::privacy::shuffle`]; found by bisection, never above what the accountant says.
+//! (epsilon, delta)-DP by [`crate::privacy::shuffle`]; found by bisection, never above what the accountant says. It prices the reports of
+//! the randomiser that people would use at that level: PrivUnit hides better in a batch than its epsilon alone tells.
 //!
 //! *Vector sum.* The sum of a batch has the noise of `honest` people, so each takes `1/sqrt(honest)` of what one alone would need.
 //! A person's k reports may all fall into one batch, where their shifts add up against noise drawn once: `k mu / sqrt(honest)`. Spread
@@ -150,8 +151,8 @@ impl ShuffleParams {
             }
             (None, Aggregation::Sum) => self.summed(&summable(base), honest)?,
             (None, Aggregation::Permute) => {
-                let weakest = vec![self.weakest_local(honest)?];
-                ReportParams { levels: Levels::Public(weakest), delta: 0.0, ..base }
+                let base = ReportParams { delta: 0.0, ..base };
+                at_level(&base, self.weakest_local(&base, honest)?)
             }
         };
         let local = LocalParams { rule: self.rule, ..report.into() };
@@ -182,10 +183,12 @@ impl ShuffleParams {
     }
 
     /// The largest epsilon of one report that meets the budget after shuffling.
-    fn weakest_local(&self, honest: u64) -> Result<f64> {
+    fn weakest_local(&self, base: &ReportParams, honest: u64) -> Result<f64> {
         let meets = |local: f64| -> Result<bool> {
-            let event = Event::Shuffled { epsilon: local, people: honest, binary: false };
-            Ok(Accountant::price(&event)?.epsilon(self.delta)? <= self.epsilon)
+            let event = shuffled(&at_level(base, local).check()?.event(0)?, honest)?;
+            // A little less than epsilon, because the guarantee finds its own epsilon by bisection.
+            let delta = Accountant::price(&event)?.delta(self.epsilon * (1.0 - 1e-6))?;
+            Ok(delta <= self.delta)
         };
         // Without any amplification epsilon holds.
         let (mut low, mut high) = (self.epsilon, MOST_LOCAL_EPSILON);
@@ -201,6 +204,22 @@ impl ShuffleParams {
         }
         Ok(low)
     }
+}
+
+/// The same at one level of pure epsilon.
+fn at_level(params: &ReportParams, epsilon: f64) -> ReportParams {
+    ReportParams { levels: Levels::Public(vec![epsilon]), ..params.clone() }
+}
+
+/// What a permuted batch of such reports tells.
+fn shuffled(report: &Event, people: u64) -> Result<Event> {
+    Ok(match *report {
+        Event::PrivUnit { cap, inside } => Event::ShuffledPrivUnit { cap, inside, people },
+        _ => {
+            let epsilon = Accountant::price(report)?.epsilon(1e-300)?;
+            Event::Shuffled { epsilon, people, binary: false }
+        }
+    })
 }
 
 /// The same with a randomiser whose reports may be summed, if none is given.
@@ -264,10 +283,7 @@ impl ShufflePlan {
                 let times = self.params.contributions_per_person;
                 Ok(self.randomizer().summed()?.summed_event(times, self.honest))
             }
-            (Aggregation::Permute, event) => {
-                let epsilon = Accountant::price(&event)?.epsilon(1e-300)?;
-                Ok(Event::Shuffled { epsilon, people: self.honest, binary: false })
-            }
+            (Aggregation::Permute, event) => shuffled(&event, self.honest),
         }
     }
 

@@ -292,7 +292,7 @@ fn the_certificate_rests_on_what_the_local_one_rests_on() {
 
 #[test]
 fn a_sensitivity_that_nobody_attains_is_not_called_exact() {
-    // In one dimension 1 + r is priced and 2 sqrt r is the truth; and a sum on a grid is an upper bound in any dimension.
+    // A sum on a grid is an upper bound in any dimension.
     for dimension in [1, 2] {
         let params = ShuffleParams::new(Bounds::unit(dimension), 1.0, 1e-6, 20, Aggregation::Sum);
         let guarantee = params.check().unwrap().guarantee().unwrap();

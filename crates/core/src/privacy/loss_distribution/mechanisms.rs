@@ -6,14 +6,15 @@
 //! swapping the labels.
 //!
 //! Additive noise here is log-concave: the loss is monotone in the output, the best set is a half-line, and
-//! its mass difference grows with the shift, so the pair at full sensitivity dominates every smaller shift.
+//! its mass difference grows with the shift, so the pair at full sensitivity dominates every smaller shift. The same holds for vectors, line
+//! by line (`k_norm`).
 //! Binary randomised response dominates every epsilon-DP pair; with probability delta replaced by an outcome that gives
 //! everything away, every (epsilon, delta)-DP pair (Kairouz, Oh and Viswanath 2015).
 
 use super::{
     PrivacyLossDistribution,
     dots::{Cell, Dots},
-    shuffled,
+    k_norm, shuffled,
 };
 use crate::{
     Error, Result,
@@ -75,8 +76,10 @@ pub(super) fn discretize(event: &Event, interval: f64) -> Result<PrivacyLossDist
             let outside = (1.0 - inside) / (1.0 - cap) * smaller;
             three_atoms(&mut dots, largest, inside / cap * smaller, outside);
         }
-        Event::Shuffled { epsilon, people, binary } => {
-            shuffled::discretize(&mut dots, epsilon, people, binary)?;
+        Event::KNorm { dimension: 1, epsilon } => laplace(&mut dots, epsilon),
+        Event::KNorm { dimension, epsilon } => k_norm::discretize(&mut dots, dimension, epsilon),
+        Event::Shuffled { .. } | Event::ShuffledPrivUnit { .. } => {
+            shuffled::discretize(&mut dots, event)?;
         }
         _ => return Err(unsupported(event)),
     }
@@ -99,14 +102,13 @@ pub(super) fn largest_loss(event: &Event) -> Result<f64> {
         Event::Laplace { sensitivity, scale } => sensitivity / scale,
         Event::DiscreteLaplace { sensitivity, scale } => sensitivity as f64 / scale,
         Event::RandomizedResponse { epsilon, .. }
+        | Event::KNorm { epsilon, .. }
         | Event::Pure { epsilon }
         | Event::Approximate { epsilon, .. } => epsilon,
         Event::PrivUnit { cap, inside } => {
             libm::log(inside / cap) - libm::log1p(-inside) + libm::log1p(-cap)
         }
-        Event::Shuffled { epsilon, people, binary } => {
-            shuffled::largest_loss(epsilon, people, binary)?
-        }
+        Event::Shuffled { .. } | Event::ShuffledPrivUnit { .. } => shuffled::largest_loss(event)?,
         _ => return Err(unsupported(event)),
     }
     .max(0.0))
@@ -125,7 +127,9 @@ pub(super) fn lattice(event: &Event) -> f64 {
         | Event::Pure { .. }
         | Event::Approximate { .. }
         | Event::PrivUnit { .. }
-        | Event::Shuffled { .. } => largest_loss(event).unwrap_or(0.0),
+        | Event::KNorm { .. }
+        | Event::Shuffled { .. }
+        | Event::ShuffledPrivUnit { .. } => largest_loss(event).unwrap_or(0.0),
         _ => 0.0,
     }
 }
@@ -356,7 +360,11 @@ mod tests {
             Event::Approximate { epsilon: 1.2, delta: 0.03 },
             Event::PrivUnit { cap: 0.2, inside: 0.7 },
             Event::PrivUnit { cap: 0.9, inside: 0.97 },
+            Event::KNorm { dimension: 1, epsilon: 1.0 },
+            Event::KNorm { dimension: 2, epsilon: 1.0 },
+            Event::KNorm { dimension: 7, epsilon: 2.5 },
             Event::Shuffled { epsilon: 1.0, people: 50, binary: false },
+            Event::ShuffledPrivUnit { cap: 0.2, inside: 0.7, people: 50 },
         ] {
             let loss = PrivacyLossDistribution::of(&event, 0.01).unwrap();
             for x in (1..300).map(|index| f64::from(index) * 0.01) {

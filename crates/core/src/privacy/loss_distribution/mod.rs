@@ -20,6 +20,7 @@
 
 mod convolve;
 mod dots;
+mod k_norm;
 mod mechanisms;
 mod shuffled;
 #[cfg(test)]

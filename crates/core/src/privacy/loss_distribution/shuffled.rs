@@ -15,7 +15,10 @@
 use super::dots::{Cell, Dots};
 use crate::{
     Result,
-    privacy::shuffle::{Crowd, fair_binomial, other_share},
+    privacy::{
+        Event,
+        shuffle::{Crowd, fair_binomial, other_share},
+    },
 };
 
 /// Outcomes that are walked through in all, which bounds the number of groups: larger crowds vary less in
@@ -26,28 +29,47 @@ const MOST_PEOPLE: u64 = 1 << 33;
 /// Standard deviations of `k` that are walked through; beyond them lies less than 1e-30.
 const REACH: f64 = 12.0;
 
-fn crowd(epsilon: f64, people: u64, binary: bool) -> Result<Crowd> {
-    let people = people.min(MOST_PEOPLE);
-    let clones = people as f64 * libm::exp(-epsilon) + 1.0;
-    let groups = (OUTCOMES / (REACH * clones.sqrt())).clamp(16.0, 4096.0);
-    Crowd::new(epsilon, people, binary, groups as usize)
+fn crowd(event: &Event) -> Result<Crowd> {
+    let mut event = event.clone();
+    let (clones, most_groups) = match &mut event {
+        Event::Shuffled { epsilon, people, .. } => {
+            *people = MOST_PEOPLE.min(*people);
+            (*people as f64 * libm::exp(-*epsilon), 4096.0)
+        }
+        // Each group has several levels.
+        Event::ShuffledPrivUnit { inside, people, .. } => {
+            *people = MOST_PEOPLE.min(*people);
+            (*people as f64 * (1.0 - *inside), 256.0)
+        }
+        _ => (0.0, 1.0),
+    };
+    let groups = (OUTCOMES / (REACH * (clones + 1.0).sqrt())).clamp(16.0, most_groups);
+    Crowd::of_event(&event, groups as usize)
 }
 
-/// The largest loss within reach of the group with the fewest clones.
-pub(super) fn largest_loss(epsilon: f64, people: u64, binary: bool) -> Result<f64> {
-    let crowd = crowd(epsilon, people, binary)?;
-    let least = crowd.groups.iter().map(|group| group.0 + 1).min().unwrap_or(1) as f64;
-    let lean = ((REACH * least.sqrt() + 2.0) / least).min(1.0);
-    let (more, less) = masses(epsilon, lean, 1.0 - lean);
-    Ok(libm::log(more / less).min(epsilon))
+/// The largest loss within reach of any group.
+pub(super) fn largest_loss(event: &Event) -> Result<f64> {
+    let within_reach = |clones: u64, epsilon: f64| {
+        let reports = clones as f64 + 1.0;
+        let lean = ((REACH * reports.sqrt() + 2.0) / reports).min(1.0);
+        let (more, less) = masses(epsilon, lean, 1.0 - lean);
+        libm::log(more / less).min(epsilon)
+    };
+    let crowd = crowd(event)?;
+    let losses = crowd.groups.iter().map(|group| within_reach(group.clones, group.epsilon_local));
+    Ok(losses.fold(0.0, f64::max))
 }
 
 /// Places the mixture over the groups.
-pub(super) fn discretize(dots: &mut Dots, epsilon: f64, people: u64, binary: bool) -> Result<()> {
-    let crowd = crowd(epsilon, people, binary)?;
+pub(super) fn discretize(dots: &mut Dots, event: &Event) -> Result<()> {
+    let crowd = crowd(event)?;
     dots.at_infinity(crowd.rest);
-    for &(clones, weight) in &crowd.groups {
-        place(dots, epsilon, clones + 1, weight);
+    for group in &crowd.groups {
+        place(dots, group.epsilon_local, group.clones + 1, group.weight);
+    }
+    let without_loss = 1.0 - crowd.groups.iter().map(|group| group.weight).sum::<f64>();
+    if without_loss > 0.0 {
+        dots.atom(0.0, without_loss);
     }
     Ok(())
 }

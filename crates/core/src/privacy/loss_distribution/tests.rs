@@ -335,6 +335,12 @@ fn bad_input_is_refused_and_nothing_panics() {
         Event::PrivUnit { cap: 1e-300, inside: 0.5 },
         Event::Shuffled { epsilon: 50.0, people: u64::MAX, binary: true },
         Event::Shuffled { epsilon: 1e-9, people: 100, binary: false },
+        Event::ShuffledPrivUnit { cap: 1e-300, inside: 0.5, people: 100 },
+        Event::ShuffledPrivUnit { cap: 0.5, inside: 0.5, people: 100 },
+        Event::ShuffledPrivUnit { cap: 0.1, inside: 1.0 - 1e-15, people: u64::MAX },
+        Event::KNorm { dimension: 2, epsilon: 1e4 },
+        Event::KNorm { dimension: 1 << 20, epsilon: 1e-300 },
+        Event::KNorm { dimension: 1 << 20, epsilon: 3.0 },
     ] {
         let loss = PrivacyLossDistribution::of_composition(&[(event.clone(), 3)]).unwrap();
         let delta = loss.delta(0.1);

@@ -10,14 +10,25 @@ use crate::special::{integrate, ln_gamma};
 /// Counts less likely than this against the likeliest one are left to the neighbouring groups.
 const NEGLIGIBLE: f64 = 1e-22;
 
-/// `Bin(trials, chance)` in groups (least count, probability), and the probability below them.
+/// A binomial law in groups of neighbouring counts.
+pub struct Counts {
+    /// (least count, probability), from the lowest to the highest.
+    pub groups: Vec<(u64, f64)>,
+    /// How many counts a group has; the last may have fewer.
+    pub width: u64,
+    /// The probability below the groups, and above them, at most.
+    pub below: f64,
+    pub above: f64,
+}
+
+/// `Bin(trials, chance)` in groups.
 ///
 /// Terms come from ratios of neighbours outwards from the mode. Dividing by the sum of the kept ones
 /// makes every probability a little too large, which pays for the upper tail: there `delta_C` is
 /// smallest.
-pub fn group_binomial(trials: u64, chance: f64, most_groups: usize) -> (Vec<(u64, f64)>, f64) {
+pub fn group_binomial(trials: u64, chance: f64, most_groups: usize) -> Counts {
     if chance >= 1.0 || trials == 0 {
-        return (vec![(trials, 1.0)], 0.0);
+        return Counts { groups: vec![(trials, 1.0)], width: 1, below: 0.0, above: 0.0 };
     }
     let (n, odds) = (trials as f64, chance / (1.0 - chance));
     let mode = (((n + 1.0) * chance) as u64).min(trials);
@@ -47,11 +58,12 @@ pub fn group_binomial(trials: u64, chance: f64, most_groups: usize) -> (Vec<(u64
         .zip(terms.chunks(width))
         .map(|(least, chunk)| (least, chunk.iter().sum::<f64>() * up))
         .collect();
-    // The mass below is at most a geometric series with the ratio of the first omitted terms.
-    let first = lowest as f64;
-    let ratio = first / ((n - first + 1.0) * odds);
-    let rest = if lowest > 0 { NEGLIGIBLE / (1.0 - ratio) * up } else { 0.0 };
-    (groups, rest)
+    // The mass on either side is at most a geometric series with the ratio of the first omitted terms.
+    let (first, last) = (lowest as f64, (lowest + terms.len() as u64 - 1) as f64);
+    let tail = |ratio: f64| NEGLIGIBLE / (1.0 - ratio) * up;
+    let below = if first > 0.0 { tail(first / ((n - first + 1.0) * odds)) } else { 0.0 };
+    let above = if last < n { tail((n - last) / (last + 1.0) * odds) } else { 0.0 };
+    Counts { groups, width: width as u64, below, above }
 }
 
 /// `P(Bin(trials, 1/2) = successes)` by Stirling's series and the deviance, accurate for any size
@@ -125,7 +137,8 @@ mod tests {
     #[test]
     fn groups_cover_the_law() {
         for (trials, chance) in [(5, 0.3), (1000, 0.01), (1_000_000, 0.4)] {
-            let (groups, rest) = group_binomial(trials, chance, 64);
+            let Counts { groups, below: rest, above, .. } = group_binomial(trials, chance, 64);
+            assert!(above < 1e-20);
             let total: f64 = groups.iter().map(|group| group.1).sum();
             let mean: f64 = groups.iter().map(|group| group.0 as f64 * group.1).sum();
             assert!(groups.len() <= 64 && rest < 1e-20 && (1.0..1.0 + 1e-9).contains(&total));

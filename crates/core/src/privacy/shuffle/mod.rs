@@ -32,11 +32,14 @@
 //! Guarantee: an upper bound, exact for the pair above up to grouping (well below 1 % of delta); never
 //! above `epsilon_0`.
 //!
+//! For PrivUnit the law of other people is known, and with it a sharper pair: `priv_unit`.
+//!
 //! References: Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021, Theorem 3.1; for
 //! binary randomised response also "Stronger privacy amplification by shuffling", SODA 2023, arXiv
 //! 2208.04591 with erratum.
 
 mod binomial;
+mod priv_unit;
 #[cfg(test)]
 mod tests;
 
@@ -45,13 +48,14 @@ pub(super) use binomial::fair_binomial;
 use binomial::{fair_binomial_tail, group_binomial};
 
 use crate::{
-    Result,
+    Error, Result,
     error::{not_negative, probability},
+    privacy::Event,
     refuse_if,
 };
 
 /// Most groups of clone counts; a group is charged at its least count.
-const GROUPS: usize = 512;
+pub(super) const GROUPS: usize = 512;
 /// More people than this are treated as this many: fewer clones cost more, never less.
 const MOST_PEOPLE: u64 = 1 << 36;
 /// Relative error granted to the binomial probabilities, charged upwards.
@@ -80,37 +84,47 @@ pub fn delta(epsilon_local: f64, people: u64, epsilon: f64, binary: bool) -> Res
 /// ```
 pub fn epsilon(epsilon_local: f64, people: u64, delta: f64, binary: bool) -> Result<f64> {
     probability("delta", delta)?;
-    let crowd = Crowd::new(epsilon_local, people, binary, GROUPS)?;
-    if crowd.delta(0.0) <= delta {
-        return Ok(0.0);
-    }
-    // The invariant delta(high) <= delta holds from the start: at epsilon_local delta is 0.
-    let (mut low, mut high) = (0.0, epsilon_local);
-    while high - low > 1e-7 * high {
-        // Amplified values lie far below the local one, so the first steps are taken on a logarithmic scale.
-        let middle = if low > 0.0 { 0.5 * (low + high) } else { high / 16.0 };
-        if crowd.delta(middle) <= delta {
-            high = middle
-        } else {
-            low = middle
-        }
-        if high < 1e-12 * epsilon_local {
-            break;
-        }
-    }
-    Ok(high)
+    Ok(Crowd::new(epsilon_local, people, binary, GROUPS)?.epsilon(delta))
 }
 
-/// The law of the clone count, in groups, for one local level.
+/// Batches whose pair is that of `clones` clones at one local level.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Group {
+    /// The local level of the pair.
+    pub(super) epsilon_local: f64,
+    /// The least clone count of the group.
+    pub(super) clones: u64,
+    /// Probability of the group.
+    pub(super) weight: f64,
+}
+
+/// The law of the clone count, in groups. Batches that are in no group have no loss.
+#[derive(Debug, Clone)]
 pub(super) struct Crowd {
     epsilon_local: f64,
-    /// (least clone count of the group, probability of the group).
-    pub(super) groups: Vec<(u64, f64)>,
-    /// Probability of fewer clones than any group has; charged as if there were no clones.
+    pub(super) groups: Vec<Group>,
+    /// Probability of counts that no group has; charged as if there were no clones.
     pub(super) rest: f64,
 }
 
 impl Crowd {
+    /// The crowd of a shuffled event, in at most so many groups of clone counts.
+    pub(super) fn of_event(event: &Event, most_groups: usize) -> Result<Self> {
+        match *event {
+            Event::Shuffled { epsilon, people, binary } => {
+                Crowd::new(epsilon, people, binary, most_groups)
+            }
+            Event::ShuffledPrivUnit { cap, inside, people } => {
+                event.check()?;
+                Ok(Crowd::of_priv_unit(cap, inside, people, most_groups))
+            }
+            _ => Err(Error::Unsupported {
+                event: format!("{event:?} as a shuffled batch"),
+                remedy: "give a shuffled event".into(),
+            }),
+        }
+    }
+
     pub(super) fn new(
         epsilon_local: f64,
         people: u64,
@@ -122,18 +136,48 @@ impl Crowd {
         let lie = libm::exp(-epsilon_local);
         let clone = if binary { 2.0 * lie / (1.0 + lie) } else { lie };
         let others = people.min(MOST_PEOPLE) - 1;
-        let (groups, rest) = group_binomial(others, clone, most_groups);
-        Ok(Self { epsilon_local, groups, rest })
+        // What is above the groups is paid by their weights, which are a little too large.
+        let counts = group_binomial(others, clone, most_groups);
+        let group = |(clones, weight): (u64, f64)| Group { epsilon_local, clones, weight };
+        let groups = counts.groups.into_iter().map(group).collect();
+        Ok(Self { epsilon_local, groups, rest: counts.below })
     }
 
-    fn delta(&self, epsilon: f64) -> f64 {
+    /// Least `delta` with which the batch is `(epsilon, delta)`-DP.
+    pub(super) fn delta(&self, epsilon: f64) -> f64 {
         if epsilon >= self.epsilon_local {
             return 0.0;
         }
-        let curve = Curve::new(self.epsilon_local, epsilon);
-        let sum: f64 =
-            self.groups.iter().map(|&(clones, weight)| weight * curve.delta(clones)).sum();
-        (sum + self.rest * curve.alone).min(curve.alone)
+        let in_groups = self.groups.iter().filter(|group| group.epsilon_local > epsilon);
+        let sum: f64 = in_groups
+            .map(|group| {
+                group.weight * Curve::new(group.epsilon_local, epsilon).delta(group.clones)
+            })
+            .sum();
+        let alone = Curve::new(self.epsilon_local, epsilon).alone;
+        (sum + self.rest * alone).min(alone)
+    }
+
+    /// Least `epsilon` with which the batch is `(epsilon, delta)`-DP.
+    pub(super) fn epsilon(&self, delta: f64) -> f64 {
+        if self.delta(0.0) <= delta {
+            return 0.0;
+        }
+        // The invariant delta(high) <= delta holds from the start: at epsilon_local delta is 0.
+        let (mut low, mut high) = (0.0, self.epsilon_local);
+        while high - low > 1e-7 * high {
+            // Amplified values lie far below the local one, so the first steps are taken on a logarithmic scale.
+            let middle = if low > 0.0 { 0.5 * (low + high) } else { high / 16.0 };
+            if self.delta(middle) <= delta {
+                high = middle
+            } else {
+                low = middle
+            }
+            if high < 1e-12 * self.epsilon_local {
+                break;
+            }
+        }
+        high
     }
 }
 
