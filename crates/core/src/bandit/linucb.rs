@@ -135,13 +135,8 @@ impl LinUcbParams {
                 let sigma = scale * reward * sigma;
                 (self.regularizer, Width::Ellipsoid { sigma, logarithm, prior })
             }
-            rule if rule == Rule::default() => (1.0, Width::Number(reward)),
-            Rule::Tuned { .. } => {
-                let remedy = "its parameters are in units of the noise, and there is none here: give { fixed = { ridge = ..., width = ... } }";
-                return Err(Error::invalid("rule", "tuned, with parameters", remedy));
-            }
-            // Without noise the covariance is that of ridge regression.
-            Rule::Thompson { width, .. } => (1.0, Width::Number(reward * width)),
+            // Without noise that protects people the ridge is 1, and the width that of rewards.
+            Rule::Tuned { width, .. } | Rule::Thompson { width, .. } => (1.0, Width::Number(reward * width)),
             Rule::Fixed { ridge, width } => (ridge, Width::Number(reward * width)),
             Rule::Regularized { .. } => {
                 let remedy = "it is for sums with noise: give certified, tuned or fixed";

@@ -104,9 +104,7 @@ impl LinUcbToml {
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.log.clone_from(&self.log);
-        let tuned = "the width is tuned by simulation, on arms drawn once with d = 5: no confidence set is certified, and where arms stay the same some trials settle on a wrong one; `rule = { fixed = { width = 2.0 } }` is safer there";
         let remark = match params.rule {
-            Rule::Tuned { .. } => Some(tuned.to_string()),
             rule if rule.is_certified() => setting.linearity(),
             rule => width_remark(&rule),
         };
