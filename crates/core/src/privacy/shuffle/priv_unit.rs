@@ -152,3 +152,172 @@ impl Crowd {
         Crowd { epsilon_local: pair.epsilon_local, groups, rest }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::GROUPS;
+    use super::*;
+    use crate::{
+        privacy::{Accountant, Event, PrivacyLossDistribution},
+        randomize::PrivUnit,
+    };
+
+    const PAIRS: [(f64, f64); 5] = [(0.2, 0.7), (0.3, 0.9), (0.5, 0.6), (0.05, 0.9), (0.7, 0.95)];
+    const EPSILONS: [f64; 4] = [0.0, 0.2, 0.7, 1.3];
+
+    fn delta(cap: f64, inside: f64, people: u64, epsilon: f64) -> f64 {
+        Crowd::of_priv_unit(cap, inside, people, GROUPS).delta(epsilon)
+    }
+
+    /// The law of how many of independent points lie in each of four cells, by the counts of the first three.
+    fn counts(laws: &[[f64; 4]]) -> Vec<f64> {
+        let side = laws.len() + 1;
+        let place = |cell: usize| [side * side, side, 1, 0][cell];
+        let start = std::iter::once(1.0).chain(std::iter::repeat_n(0.0, side.pow(3) - 1)).collect();
+        laws.iter().fold(start, |before: Vec<f64>, law| {
+            let mut after = vec![0.0; before.len()];
+            for (at, mass) in before.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
+                (0..4).for_each(|cell| after[at + place(cell)] += mass * law[cell]);
+            }
+            after
+        })
+    }
+
+    /// The hockey stick of a person's report, by either law, in a batch with these others.
+    fn shuffled(one: [f64; 4], two: [f64; 4], others: &[[f64; 4]], epsilon: f64) -> f64 {
+        let batch = |law| counts(&[&[law], others].concat());
+        let (p, q) = (batch(one), batch(two));
+        p.iter().zip(&q).map(|(p, q)| (p - epsilon.exp() * q).max(0.0)).sum()
+    }
+
+    fn binomial(n: u64, chance: f64, k: u64) -> f64 {
+        let choose: f64 = (0..k).map(|i| (n - i) as f64 / (i + 1) as f64).product();
+        choose * chance.powi(k as i32) * (1.0 - chance).powi((n - k) as i32)
+    }
+
+    /// The person among uniform points, every outcome written out; the cells are the two differences of probability `a`, the
+    /// intersection of the caps, and the rest.
+    fn enumerated(pair: (f64, f64), a: f64, people: u64, epsilon: f64, weight: f64) -> f64 {
+        let (cap, inside) = pair;
+        let (h, l) = (inside / cap, (1.0 - inside) / (1.0 - cap));
+        let uniform = [a, a, cap - a, 1.0 - cap - a];
+        let law = |densities: [f64; 4]| [0, 1, 2, 3].map(|cell| densities[cell] * uniform[cell]);
+        let (one, two) = (law([h, l, h, l]), law([l, h, h, l]));
+        let batch = |points: u64| shuffled(one, two, &vec![uniform; points as usize], epsilon);
+        (0..people).map(|points| binomial(people - 1, weight, points) * batch(points)).sum()
+    }
+
+    #[test]
+    fn equals_the_enumerated_antipodal_pair_and_covers_every_other() {
+        for pair @ (cap, inside) in PAIRS {
+            let (most, blanket) = (cap.min(1.0 - cap), (1.0 - inside) / (1.0 - cap));
+            for (people, epsilon) in [1, 2, 5, 9].into_iter().flat_map(|n| EPSILONS.map(|e| (n, e)))
+            {
+                let got = delta(cap, inside, people, epsilon);
+                let want = enumerated(pair, most, people, epsilon, blanket);
+                let what = format!("{pair:?} {people} {epsilon}: {got:e} {want:e}");
+                // The grid of lambda costs most where counts are small and vary much.
+                assert!(got >= want * (1.0 - 1e-11) && got <= 1.003 * want + 1e-12, "{what}");
+                let mut before = 0.0;
+                for share in [0.2, 0.5, 0.8, 0.99, 1.0] {
+                    let other = enumerated(pair, share * most, people, epsilon, blanket);
+                    assert!(other >= before * (1.0 - 1e-12), "{what}: caps that differ by {share}");
+                    before = other;
+                }
+            }
+        }
+    }
+
+    /// PrivUnit itself, with three disjoint caps: the person reports about the first or the second, everybody else about the third.
+    #[test]
+    fn a_real_batch_stays_below_and_a_larger_blanket_does_not_cover_it() {
+        let mut uncovered = 0;
+        for pair @ (cap, inside) in [(0.2_f64, 0.7), (0.05, 0.9), (1.0 / 3.0, 0.8)] {
+            let outside = (1.0 - inside) / (1.0 - cap);
+            let law = |truth: usize| {
+                let rest = (1.0 - 3.0 * cap).max(0.0) * outside;
+                let cell = |cell| if cell == truth { inside } else { cap * outside };
+                [cell(0), cell(1), cell(2), rest]
+            };
+            for (people, epsilon) in
+                [2_u64, 4, 8, 14].into_iter().flat_map(|n| EPSILONS.map(|e| (n, e)))
+            {
+                let others = vec![law(2); people as usize - 1];
+                let real = shuffled(law(0), law(1), &others, epsilon);
+                let got = delta(cap, inside, people, epsilon);
+                assert!(real <= got * (1.0 + 1e-12), "{pair:?} {people} {epsilon}: {real} {got}");
+                // Planted: half as much blanket again as there is.
+                let wrong = enumerated(pair, cap, people, epsilon, (1.5 * outside).min(1.0));
+                uncovered += u32::from(real > wrong * (1.0 + 1e-9));
+            }
+        }
+        assert!(uncovered > 10, "{uncovered}");
+    }
+
+    #[test]
+    fn sharper_than_the_clones_of_any_randomiser() {
+        // Wanted: sums over all counts by numpy.
+        for (dimension, local, people, want) in
+            [(5, 2.0, 1000, 0.34957), (20, 3.0, 1000, 0.69887), (20, 4.0, 10_000, 0.36670)]
+        {
+            let Event::PrivUnit { cap, inside } = PrivUnit::new(dimension, local).unwrap().event()
+            else {
+                panic!("PrivUnit is priced as PrivUnit")
+            };
+            let event = Event::ShuffledPrivUnit { cap, inside, people };
+            let got = Accountant::price(&event).unwrap().epsilon(1e-6).unwrap();
+            assert!(got >= want * (1.0 - 1e-5) && got < 1.003 * want, "{got} {want}");
+            let generic = super::super::epsilon(local, people, 1e-6, false).unwrap();
+            println!("| {dimension}, {local}, {people} | {generic:.4} | {got:.4} |");
+            assert!(got < 0.66 * generic, "{got} {generic}");
+        }
+        for (cap, inside) in PAIRS {
+            let local = Antipodal::new(cap, inside).epsilon_local;
+            let mut before = f64::INFINITY;
+            for people in [1, 3, 100, 3000, 1_000_000, 100_000_000, u64::MAX] {
+                let got = Crowd::of_priv_unit(cap, inside, people, GROUPS).epsilon(1e-6);
+                let generic = super::super::epsilon(local, people, 1e-6, false).unwrap();
+                assert!(got <= generic * (1.0 + 1e-6), "{cap} {inside} {people}: {got} {generic}");
+                assert!(got <= before * (1.0 + 1e-6), "{cap} {inside} {people}: {got} {before}");
+                before = got;
+            }
+        }
+    }
+
+    #[test]
+    fn batches_compose() {
+        for (cap, inside, people) in [(0.2, 0.7, 4), (0.24, 0.7, 1000), (0.13, 0.75, 100_000)] {
+            let event = Event::ShuffledPrivUnit { cap, inside, people };
+            let once = PrivacyLossDistribution::of_composition(&[(event.clone(), 1)]).unwrap();
+            let direct = Crowd::of_priv_unit(cap, inside, people, GROUPS);
+            for delta in [1e-3, 1e-6, 1e-9] {
+                let (want, got) = (direct.epsilon(delta), once.epsilon(delta));
+                assert!(got >= want * 0.999 && got <= 1.02 * want + 1e-9, "{people}: {got} {want}");
+            }
+            let twice = PrivacyLossDistribution::of_composition(&[(event, 2)]).unwrap();
+            assert!(twice.epsilon(1e-6) < 1.6 * once.epsilon(1e-6) || people < 10);
+            assert!(twice.epsilon(1e-6) > 1.2 * once.epsilon(1e-6));
+        }
+        // Two batches of two people, all outcomes of the antipodal pair written out.
+        let (cap, inside) = (0.2_f64, 0.7_f64);
+        let (h, l) = (inside / cap, (1.0 - inside) / (1.0 - cap));
+        let uniform = [cap, cap, 0.0, 1.0 - 2.0 * cap];
+        let one = [h * cap, l * cap, 0.0, l * uniform[3]];
+        let two = [l * cap, h * cap, 0.0, l * uniform[3]];
+        let mut outcomes = Vec::new();
+        for (weight, others) in [(1.0 - l, vec![]), (l, vec![uniform])] {
+            let batch = |law| counts(&[&[law], &others[..]].concat());
+            let pairs = batch(one).into_iter().zip(batch(two));
+            outcomes.extend(pairs.map(|(p, q)| (weight * p, weight * q)));
+        }
+        let event = Event::ShuffledPrivUnit { cap, inside, people: 2 };
+        let loss = PrivacyLossDistribution::of_composition(&[(event, 2)]).unwrap();
+        for epsilon in [0.0_f64, 0.5, 1.0, 2.0, 3.5] {
+            let products =
+                outcomes.iter().flat_map(|a| outcomes.iter().map(move |b| (a.0 * b.0, a.1 * b.1)));
+            let want: f64 = products.map(|(p, q)| (p - epsilon.exp() * q).max(0.0)).sum();
+            let got = loss.delta(epsilon);
+            assert!(got >= want * (1.0 - 1e-9) && got <= 1.01 * want + 1e-12, "{got} {want}");
+        }
+    }
+}
