@@ -34,7 +34,7 @@ pub use regularized::Regularizer;
 ///
 /// ```
 /// use reticent::bandit::Rule;
-/// assert_eq!(Rule::default(), Rule::Tuned { ridge: 3.0, bonus: 0.2, width: 1.5 });
+/// assert_eq!(Rule::default(), Rule::Tuned { ridge: 3.0, bonus: 0.2, width: 2.5 });
 /// assert!(Rule::CERTIFIED.is_certified() && !Rule::default().is_certified());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -117,7 +117,7 @@ fn tuned_bonus() -> f64 {
 }
 
 fn tuned_width() -> f64 {
-    1.5
+    2.5
 }
 
 fn thompson_width() -> f64 {
