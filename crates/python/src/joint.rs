@@ -34,6 +34,7 @@ use crate::{
     guarantee::{Guarantee, beside},
     kept::{Files, Kept, Learner},
     mine::{Forked, Mine},
+    outlook::Outlook,
     simulated::SimulatedBandit,
 };
 
@@ -359,6 +360,12 @@ impl JointBandit {
         let learner = self.learner.enter()?;
         let (guarantee, replays) = (learner.guarantee()?, learner.replays());
         Ok(beside(guarantee, replays, self.learner.copies()).into())
+    }
+
+    /// The noise against the signal of all decisions; `None` if their number is not known.
+    #[getter]
+    fn outlook(&mut self) -> Answer<Option<Outlook>> {
+        Ok(self.learner.enter()?.params().check()?.outlook()?.map(Outlook))
     }
 
     /// After a warm start, what may be promised to somebody who took part in this bandit and in the one it began with.

@@ -11,6 +11,7 @@
 //! | `features` | one public rule from records to arms |
 //! | `guarantee`, `privacy` | guarantees; events, accountant, calculator, noise |
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
+//! | `outlook` | whether a plan can work |
 //! | `linucb`, `joint`, `kept`, `simulated` | the bandit without privacy, and with a trusted curator: in memory, in files, on simulation noise |
 //! | `local`, `shuffle` | the two halves with messages between them, and the shuffler |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
@@ -31,6 +32,7 @@ mod linucb;
 mod local;
 mod mine;
 mod online;
+mod outlook;
 mod play;
 mod privacy;
 mod safe;
@@ -56,6 +58,7 @@ mod _core {
         local::{LocalPlan, Model, Person, Report, Server},
         mine::{_forked, _forking},
         online::{LinearModel, OnlineLearner, Randomizer},
+        outlook::Outlook,
         play::{Environment, play_trial},
         privacy::{
             Accountant, Event, delta, discrete_gaussian, discrete_laplace, epsilon,

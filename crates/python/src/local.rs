@@ -23,6 +23,7 @@ use crate::{
     error::{Answer, Failure},
     guarantee::Guarantee,
     mine::{Forked, Mine},
+    outlook::Outlook,
 };
 
 /// What a server publishes: how to choose. `bytes(model)` travels, `Model(bytes)` reads it.
@@ -209,6 +210,11 @@ impl LocalPlan {
         let rule = parameter_or("rule", rule, Rule::default())?;
         let params = LocalParams { report, rule, late_models };
         Ok(LocalPlan(py.detach(|| params.check())?))
+    }
+
+    /// The noise against the signal of the reports of so many people.
+    fn outlook(&self, people: u64) -> Outlook {
+        Outlook(self.0.outlook(people))
     }
 
     /// Why this randomiser: one sentence.

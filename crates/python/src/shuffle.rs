@@ -20,6 +20,7 @@ use crate::{
     guarantee::Guarantee,
     local::{Model, Person, bounds, with_report, word},
     mine::{Forked, Mine},
+    outlook::Outlook,
 };
 
 /// A batch from the shuffler. Send `bytes(batch)`; `Batch(bytes)` decodes it.
@@ -105,6 +106,11 @@ impl ShufflePlan {
     #[getter]
     fn guarantee(&self) -> Answer<Guarantee> {
         Ok(self.0.guarantee()?.into())
+    }
+
+    /// The noise against the signal of the reports of so many people.
+    fn outlook(&self, people: u64) -> Outlook {
+        Outlook(self.0.outlook(people))
     }
 
     /// The guarantee of a person if the shuffler reveals everything.

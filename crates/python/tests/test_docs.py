@@ -1,4 +1,4 @@
-"""Every example in a docstring, in docs/python.md and in docs/features.md runs and prints the output shown."""
+"""Every example in a docstring, in docs/python.md, docs/features.md and docs/defaults.md runs and prints the output shown."""
 
 import doctest
 import inspect
@@ -54,7 +54,7 @@ def test_everything_public_is_documented():
     assert not silent
 
 
-@pytest.mark.parametrize("page, examples", [("python.md", 20), ("features.md", 6)])
+@pytest.mark.parametrize("page, examples", [("python.md", 20), ("features.md", 6), ("defaults.md", 3)])
 def test_the_guide(tmp_path, monkeypatch, page, examples):
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(DOCS / page), module_relative=False, optionflags=doctest.ELLIPSIS)
