@@ -1,4 +1,7 @@
-"""Experiments: the same results as the command line's, resumed, stopped, read back, and with Python objects inside."""
+"""Experiments: the same results as the command line's, resumed, stopped, read back, and with Python objects inside.
+
+Longer than 500 lines, because all of it is about one function, `lab.run`, and shares its fixtures.
+"""
 
 import pathlib
 import subprocess

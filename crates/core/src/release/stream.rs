@@ -269,7 +269,7 @@ impl<N: Noise> PrivateSum<N> {
         &self.state.plan.clipper
     }
 
-    /// The generator, from which a learner also draws its public randomness, so that one state is saved.
+    /// The generator of the noise.
     pub(crate) fn source(&mut self) -> &mut N {
         &mut self.state.noise
     }

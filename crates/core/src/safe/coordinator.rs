@@ -353,7 +353,7 @@ fn vet(
             (point.mean, point.spread, ball)
         })
         .collect();
-    // Comparisons with what is not a number are false, and `min` passes it over: it is looked for by itself.
+    // `f64::min` ignores NaN, so NaN is checked separately.
     let judged = |(mean, spread, ball): &(f64, f64, f64)| {
         mean.is_finite() && spread.is_finite() && !ball.is_nan()
     };

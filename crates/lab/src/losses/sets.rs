@@ -47,7 +47,7 @@ pub enum SetToml {
         /// What is shown.
         size: usize,
     },
-    /// So many out of so many, from every group.
+    /// k elements from each group (partition matroid).
     Partition {
         /// `[elements, choices]` of each group.
         groups: Vec<(usize, usize)>,

@@ -187,6 +187,14 @@ impl JointParams {
     fn check_window(&self) -> Result<()> {
         let remedy = "give a whole number of later decisions above 0";
         refuse_if(self.window == Some(RewardWindow::Decisions(0)), "window", 0, remedy)?;
+        if let (Schedule::Clock, Some(RewardWindow::Decisions(decisions))) =
+            (self.schedule, self.window)
+        {
+            // Neighbours may differ in whether somebody came. Without one decision every later one would close one decision later, some of
+            // them in another tick, and no sensitivity bounds how many.
+            let remedy = "with releases by the clock decisions must close by the clock too: give `clock`, or leave the window out";
+            return Err(Error::invalid("window", format!("{decisions} decisions"), remedy));
+        }
         finite_vector("default_reward", &[self.default_reward], 1)?;
         let (low, high) = self.bounds.rewards;
         let refused = !(low..=high).contains(&self.default_reward);

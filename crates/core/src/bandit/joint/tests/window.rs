@@ -176,3 +176,18 @@ fn a_decision_that_fails_is_not_counted() {
     learner.decide(&arms()).unwrap();
     assert_eq!((learner.decisions(), learner.open_decisions(), learner.rounds()), (2, 1, 1));
 }
+
+/// With `Decisions(w)` a visit that did not take place would move the closing of every later one, and some across a tick.
+#[test]
+fn releases_by_the_clock_refuse_windows_that_count_decisions() {
+    let by = |window| JointParams {
+        schedule: Schedule::Clock,
+        window,
+        ..JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(100))
+    };
+    let error = by(Some(RewardWindow::Decisions(2))).check().unwrap_err().to_string();
+    assert!(error.contains("window") && error.contains("2 decisions"), "{error}");
+    for window in [None, Some(RewardWindow::Clock)] {
+        assert!(by(window).check().is_ok());
+    }
+}
