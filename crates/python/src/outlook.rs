@@ -34,6 +34,8 @@ impl Outlook {
 
     fn __repr__(&self) -> String {
         let CoreOutlook { people, noise_to_signal, useful_from } = self.0;
-        format!("Outlook(people={people}, noise_to_signal={noise_to_signal:.4}, useful_from={useful_from})")
+        format!(
+            "Outlook(people={people}, noise_to_signal={noise_to_signal:.4}, useful_from={useful_from})"
+        )
     }
 }

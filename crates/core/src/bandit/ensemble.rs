@@ -30,6 +30,7 @@ use crate::{
         lanes::{Bound, arch, each_tile},
         triangle,
     },
+    refuse_if,
     wire::hex,
 };
 
@@ -80,9 +81,13 @@ impl Ensemble {
     /// Another ensemble, drawn from this seed.
     pub(super) fn reseed(&mut self, seed: u64) {
         self.seed = seed;
-        if self.drawn.get().is_some() {
-            self.drawn = Arc::default();
-        }
+        // Never those of a copy: its estimate may be another one.
+        self.redraw();
+    }
+
+    /// Forgets what was drawn, for another estimate under the same seed.
+    pub(super) fn redraw(&mut self) {
+        self.drawn = Arc::default();
     }
 
     /// M.
@@ -95,19 +100,22 @@ impl Ensemble {
         self.minimum_probability
     }
 
-    /// K f, or an error if K arms cannot all have the floor.
-    pub(super) fn uniform_share(&self, arms: usize) -> Result<f64> {
-        let share = self.minimum_probability * arms as f64;
-        if share <= 1.0 {
-            return Ok(share);
-        }
-        let remedy = format!("there are {arms} arms: give at most {}", 1.0 / arms as f64);
-        Err(Error::invalid("minimum_probability", self.minimum_probability, remedy))
+    /// The share of decisions that is uniform: K f, or all where K arms cannot all have the floor. Nobody is refused: how many arms a person has
+    /// is their data.
+    fn uniform_share(&self, arms: usize) -> f64 {
+        (self.minimum_probability * arms as f64).min(1.0)
+    }
+
+    /// An error if so many arms, a number that is public, cannot all have the floor.
+    pub(super) fn check_arms(&self, arms: usize) -> Result<()> {
+        let remedy = format_args!("there are {arms} arms: give at most {}", 1.0 / arms as f64);
+        let refused = self.minimum_probability * arms as f64 > 1.0;
+        refuse_if(refused, "minimum_probability", self.minimum_probability, remedy)
     }
 
     /// The arm that this word of randomness picks.
     pub(super) fn choose(&self, policy: &Policy, arms: &Arms, randomness: u64) -> Result<usize> {
-        let share = self.uniform_share(arms.count())?;
+        let share = self.uniform_share(arms.count());
         let unit = (mix(randomness, 1) >> 11) as f64 / (1_u64 << 53) as f64;
         if unit < share {
             let word = u128::from(mix(randomness, 2));
@@ -126,7 +134,7 @@ impl Ensemble {
 
     /// The probability of every arm, in their order.
     pub(super) fn probabilities(&self, policy: &Policy, arms: &Arms) -> Result<Vec<f64>> {
-        let share = self.uniform_share(arms.count())?;
+        let share = self.uniform_share(arms.count());
         let thetas = self.drawn.get_or_init(|| {
             (0..self.members).flat_map(|member| self.member(policy, member)).collect()
         });
@@ -135,7 +143,7 @@ impl Ensemble {
             counts[self.best(theta, member, arms)] += 1;
         }
         let of = |count: u32| f64::from(count) / f64::from(self.members);
-        let floor = self.minimum_probability;
+        let floor = share / arms.count() as f64;
         Ok(counts.into_iter().map(|count| (1.0 - share).mul_add(of(count), floor)).collect())
     }
 
@@ -263,8 +271,12 @@ mod tests {
         for floor in [-0.1, f64::NAN, 1.5] {
             assert!(Ensemble::new(64, floor).is_err());
         }
-        let error = policy(64, 0.3).choose(&arms(), 1).unwrap_err().to_string();
+        // Four arms cannot all have 0.3: nobody is refused, and every arm has a quarter.
+        let crowded = policy(64, 0.3);
+        assert_eq!(crowded.probabilities(&arms()).unwrap(), [0.25; 4]);
+        assert!((0..100).all(|word| crowded.choose(&arms(), word).unwrap() < 4));
+        // A number of arms that is public is refused before anything is asked.
+        let error = crowded.ensemble().unwrap().check_arms(4).unwrap_err().to_string();
         assert!(error.contains("minimum_probability") && error.contains("0.25"), "{error}");
-        assert!(policy(64, 0.25).choose(&arms(), 1).is_ok());
     }
 }

@@ -136,7 +136,9 @@ impl LinUcbParams {
                 (self.regularizer, Width::Ellipsoid { sigma, logarithm, prior })
             }
             // Without noise that protects people the ridge is 1, and the width that of rewards.
-            Rule::Tuned { width, .. } | Rule::Thompson { width, .. } => (1.0, Width::Number(reward * width)),
+            Rule::Tuned { width, .. } | Rule::Thompson { width, .. } => {
+                (1.0, Width::Number(reward * width))
+            }
             Rule::Fixed { ridge, width } => (ridge, Width::Number(reward * width)),
             Rule::Regularized { .. } => {
                 let remedy = "it is for sums with noise: give certified, tuned or fixed";

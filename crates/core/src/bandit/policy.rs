@@ -86,7 +86,12 @@ impl Policy {
         let scale = |values: Vec<f64>| values.iter().map(|v| v / bound).collect();
         let (theta, whitening) = (scale(self.theta), scale(self.whitening));
         let policy = Policy::from_parts(theta, whitening, self.width, self.drift / bound)?;
-        Ok(Policy { ensemble: self.ensemble, ..policy })
+        // Draws of the old estimate are not those of the new one.
+        let ensemble = self.ensemble.map(|mut ensemble| {
+            ensemble.redraw();
+            ensemble
+        });
+        Ok(Policy { ensemble, ..policy })
     }
 
     /// Refuses a policy that was read and could not have been made, or is for another dimension.

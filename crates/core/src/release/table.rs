@@ -108,7 +108,7 @@ mod tests {
         let honaker = [["23.5", "32.7", "41.9"], ["91", "127", "163"]];
         let toeplitz = [["8.68", "11.9", "14.6"], ["33.8", "46.2", "56.7"]];
         let blt = [["8.68", "11.9", "14.8"], ["33.8", "46.4", "57.7"]];
-        let capped = [["5.9", "7.2", "9.8"], ["22.9", "28.0", "38.1"]];
+        let capped = [[5.9, 7.2, 9.8], [22.9, 28.0, 38.1]];
         for (i, mu) in MUS.into_iter().enumerate() {
             for (j, rounds) in ROUNDS.into_iter().enumerate() {
                 let row = prefix_deviations(mu, rounds).unwrap();
@@ -116,7 +116,9 @@ mod tests {
                 agrees(row.honaker, honaker[i][j]);
                 agrees(row.toeplitz, toeplitz[i][j]);
                 agrees(row.blt, blt[i][j]);
-                agrees(row.capped, capped[i][j]);
+                // The notes' schedule began at round 64; ours, from round 8, has a few releases more.
+                let more = row.capped / capped[i][j];
+                assert!((0.99..1.03).contains(&more), "{mu} {rounds}: {more}");
                 // Better than the notes by a finer analysis: 13.7, 17.5, 21.4 and 7.5, 10.7, 13.4.
                 let scale = MUS[0] / mu;
                 assert!(row.doubling < [13.0, 16.2, 19.4][j] * scale);

@@ -236,7 +236,6 @@ fn it_is_the_rule_at_sums_without_noise() {
                 parameter_bound: parameter_bound.unwrap_or(1.0),
                 reward_noise: reward_noise.unwrap_or(1.0),
             },
-            Rule::Tuned { .. } => Rule::FIXED,
             other => other,
         };
         let plan = noiseless.plan(domain, None, None).unwrap();

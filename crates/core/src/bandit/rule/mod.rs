@@ -213,7 +213,7 @@ impl Rule {
 
     /// An error if so many arms cannot all have the `minimum_probability`.
     pub fn check_arms(&self, arms: usize) -> Result<()> {
-        self.ensemble().map_or(Ok(()), |ensemble| ensemble.uniform_share(arms).map(drop))
+        self.ensemble().map_or(Ok(()), |ensemble| ensemble.check_arms(arms))
     }
 
     /// How parameters are drawn, under Thompson sampling.

@@ -28,8 +28,7 @@ impl RulePlan {
     ) -> Result<Policy> {
         let deviation = release.deviations()[0] / std::f64::consts::SQRT_2;
         let accumulated = ridge * deviation / self.feature_bound.powi(2);
-        let width =
-            libm::hypot(bonus * accumulated.sqrt(), width * self.reward_deviation.max(1.0));
+        let width = libm::hypot(bonus * accumulated.sqrt(), width * self.reward_deviation.max(1.0));
         self.fixed(release, 1.0 + accumulated, width)
     }
 

@@ -278,7 +278,7 @@ proptest! {
                 domain: Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: value }, ..good
             }),
             ("horizon", PrivateSumParams { horizon: Some(0), ..good }),
-            ("horizon", PrivateSumParams { horizon: Some(63), schedule: Schedule::default(), ..good }),
+            ("horizon", PrivateSumParams { horizon: Some(7), schedule: Schedule::default(), ..good }),
             ("contributions_per_person", PrivateSumParams { contributions_per_person: 0, ..good }),
             ("buffers", PrivateSumParams { mechanism: Mechanism::Blt { buffers: 0 }, ..good }),
             ("levels", PrivateSumParams { mechanism: Mechanism::Tree { levels: Some(3) }, ..good }),

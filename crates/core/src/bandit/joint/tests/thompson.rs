@@ -133,10 +133,10 @@ fn bad_parameters_are_refused_by_name() {
     assert!(error.contains("members is 0") && error.contains("power of two"), "{error}");
     let error = refused(64, 1.5);
     assert!(error.contains("minimum_probability is 1.5"), "{error}");
-    // A floor above 1/K is seen when there are arms, and changes nothing.
+    // How many arms somebody has is their data: a floor above 1/K refuses nobody, and all arms are equally likely.
     let rule = Rule::Thompson { ridge: 3.0, width: 0.5, members: 64, minimum_probability: 0.4 };
     let mut learner = start(JointParams { rule, ..params() });
-    let error = learner.decide(&arms()).unwrap_err().to_string();
-    assert!(error.contains("minimum_probability is 0.4") && error.contains("3 arms"), "{error}");
-    assert_eq!((learner.decisions(), learner.open_decisions()), (0, 0));
+    let decision = learner.decide(&arms()).unwrap();
+    assert!((decision.probability - 1.0 / 3.0).abs() < 1e-12);
+    assert_eq!((learner.decisions(), learner.open_decisions()), (1, 1));
 }
