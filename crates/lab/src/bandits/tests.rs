@@ -131,8 +131,8 @@ fn bad_lines_are_refused() {
             "restart_every",
         ),
         (
-            "[[algorithm]]\nkind = \"joint\"\nrestart_every = 10\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
-            "restart_every is 10",
+            "[[algorithm]]\nkind = \"joint\"\nrestart_every = 5\nprivacy = { epsilon = 1.0, delta = 1e-6 }",
+            "restart_every is 5",
         ),
         ("[[algorithm]]\nkind = \"linucb\"\nregularizer = 2.0", "regularizer"),
     ] {

@@ -1,5 +1,7 @@
 //! Tests of experiment files of this family.
 
+use reticent::privacy::Guarantee;
+
 use crate::Experiment;
 
 fn experiment(rounds: u64, environment: &str, algorithms: &str) -> crate::Result<Experiment> {
@@ -11,6 +13,11 @@ fn experiment(rounds: u64, environment: &str, algorithms: &str) -> crate::Result
 
 const SPHERE: &str = "kind = \"gradients\"\ndimension = 5";
 
+/// At delta = 1e-9 K-norm noise of so many epsilons in all costs hardly less than their sum.
+fn just_below(guarantee: &Guarantee, sum: f64) -> bool {
+    (0.99 * sum..=sum).contains(&guarantee.epsilon())
+}
+
 #[test]
 fn the_learner_beats_playing_zero_and_privacy_costs() {
     let algorithms = "[[algorithm]]\nkind = \"zero\"\n[[algorithm]]\nkind = \"sum\"\n\
@@ -18,7 +25,7 @@ fn the_learner_beats_playing_zero_and_privacy_costs() {
     let experiment = experiment(3000, SPHERE, algorithms).unwrap();
     let guarantee = |index: usize| experiment.contestants()[index].guarantee();
     assert!(guarantee(1).is_none());
-    assert!((guarantee(2).unwrap().epsilon() - 8.0).abs() < 1e-6);
+    assert!(just_below(guarantee(2).unwrap(), 8.0));
     let summary = experiment.simulate(|_, _| ()).unwrap();
     let regret = |index: usize| summary.algorithms[index].final_regret.mean;
     assert!(
@@ -180,7 +187,7 @@ fn private_people_send_noise_and_a_person_on_many_lines_is_charged_for_each() {
     assert!(spread(8.0) > 0.02, "{}", spread(8.0));
     let lines = "loss = \"hinge\"\nlines_per_person = 3\nprivacy = { epsilon = 1.0 }\n[ranges]\nx = [-1, 1]\ny = [0, 1]\n";
     let guarantee = &learn(&path, lines).unwrap().certificates[0].guarantee;
-    assert!((guarantee.epsilon() - 3.0).abs() < 1e-6, "{guarantee}");
+    assert!(just_below(guarantee, 3.0), "{guarantee}");
     std::fs::remove_file(path).unwrap();
 }
 
@@ -206,7 +213,7 @@ fn the_guarantee_of_a_person_on_lines_of_several_levels_covers_all_lines() {
         let certificates = learn(&path, &lines(count)).unwrap().certificates;
         assert_eq!(certificates.len(), 1, "the guarantee covers all lines of a person");
         let guarantee = &certificates[0].guarantee;
-        assert!((guarantee.epsilon() - truth).abs() < 1e-6, "{guarantee}");
+        assert!(just_below(guarantee, truth), "{guarantee}");
         assert!(
             guarantee.conditions().iter().any(|c| c.contains("sent without noise")),
             "{guarantee}"
@@ -218,7 +225,7 @@ fn the_guarantee_of_a_person_on_lines_of_several_levels_covers_all_lines() {
     let level = |i: usize| if i.is_multiple_of(2) { "8" } else { "1" };
     let path = people_file("mixed.csv", &level);
     let certificates = learn(&path, &lines(2)).unwrap().certificates;
-    assert!((certificates[0].guarantee.epsilon() - 16.0).abs() < 1e-6);
+    assert!(just_below(&certificates[0].guarantee, 16.0));
     std::fs::remove_file(path).unwrap();
 }
 
@@ -269,7 +276,7 @@ fn who_is_private_stays_private_in_every_pass() {
     assert_ne!(twice.contestants()[0].data_hash(), 0);
     // Each person sends two reports, and the guarantee covers both.
     assert!(certificate.whom.contains("30 of 3000"), "{}", certificate.whom);
-    assert!((certificate.guarantee.epsilon() - 2.0).abs() < 1e-6);
+    assert!(just_below(&certificate.guarantee, 2.0));
     assert!(certificate.guarantee.conditions().iter().any(|c| c.contains("ranges of x")));
     let crowd = "privacy = { epsilon = 1.0, people = 3001 }";
     let error = experiment(6000, &environment, &format!("[[algorithm]]\nkind = \"sum\"\n{crowd}"));
