@@ -98,7 +98,7 @@ impl<N: Noise> JointLinUcb<N> {
     }
 
     fn of(curator: Curator<N>, state: State) -> Self {
-        let dimension = curator.params().bounds.dimension;
+        let dimension = curator.open_dimension();
         let open = if N::PROTECTS_PEOPLE {
             OpenDecisions::new(dimension)
         } else {
@@ -139,7 +139,7 @@ impl<N: Noise> JointLinUcb<N> {
         let ticket = if self.curator.is_over() {
             self.open.pass(number)?
         } else {
-            let features = self.curator.units_of(&arms.arm(arm))?;
+            let features = self.curator.units_of(arms.block(arm), &arms.arm(arm))?;
             self.open.insert(number, now.max(self.state.clock), &features)?
         };
         self.state.clock = self.state.clock.max(now);

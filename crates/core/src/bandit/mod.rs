@@ -26,6 +26,8 @@
 
 mod anytime;
 mod arms;
+#[cfg(test)]
+mod block_tests;
 mod combiner;
 mod ensemble;
 #[cfg(test)]

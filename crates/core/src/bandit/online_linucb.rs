@@ -23,6 +23,7 @@ use crate::{
     error::{finite_vector, not_negative, positive, probability},
     linalg::dot,
     online::{BallLearner, GradientDescent, GradientDescentParams, Maler, MalerParams, Step},
+    release::Structure,
     wire,
 };
 
@@ -108,7 +109,7 @@ impl OnlineLinUcbParams {
         let mut learner = OnlineLinUcb {
             params: *self,
             learner,
-            regression: Regression::new(dimension, 1.0, 0.0, None),
+            regression: Regression::new(dimension, Structure::DENSE, 1.0, 0.0, None),
             predictions: 0.0,
             decisions: 0,
             gradient: vec![0.0; dimension],
@@ -205,7 +206,7 @@ impl OnlineLinUcb {
             *entry = 2.0 * (predicted - reward) * x;
         }
         learner.absorb(&self.gradient)?;
-        self.regression.observe(features, predicted);
+        self.regression.observe(0, features, predicted);
         self.predictions += predicted * predicted;
         self.widen();
         Ok(())
@@ -256,7 +257,7 @@ impl OnlineLinUcb {
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let mut saved: Saved = wire::load(KIND, bytes)?;
         let fresh = saved.params.check()?;
-        saved.regression.revive(saved.params.dimension, 1.0)?;
+        saved.regression.revive(saved.params.dimension, Structure::DENSE, 1.0)?;
         not_negative("saved predictions", saved.predictions)?;
         let rounds = match (&mut saved.learner, &fresh.learner) {
             (Learner::Maler(maler), Learner::Maler(fresh)) if maler.params() == fresh.params() => {

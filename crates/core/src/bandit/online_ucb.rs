@@ -23,6 +23,7 @@ use crate::{
     online::{BallLearner, GradientDescent, GradientDescentParams, Maler, MalerParams, Step},
     privacy::Guarantee,
     randomize::{Bounds, FeatureReward, FeatureRewardParams},
+    release::Structure,
     wire,
 };
 
@@ -178,7 +179,7 @@ impl OnlineUcbParams {
             params: self.clone(),
             randomizer,
             learner,
-            regression: Regression::new(dimension, 1.0, width, None),
+            regression: Regression::new(dimension, Structure::DENSE, 1.0, width, None),
             gradient: vec![0.0; dimension],
         })
     }
@@ -338,7 +339,7 @@ impl OnlineUcb {
             *entry = residual * x - shrink * theta;
         }
         self.learner.get_mut().absorb(&self.gradient)?;
-        self.regression.observe(features, predicted);
+        self.regression.observe(0, features, predicted);
         Ok(())
     }
 
@@ -371,7 +372,7 @@ impl Saved {
     pub(super) fn revive(self) -> Result<OnlineUcb> {
         let Saved { params, mut learner, mut regression } = self;
         let fresh = params.check()?;
-        regression.revive(params.randomizer.bounds.dimension, 1.0)?;
+        regression.revive(params.randomizer.bounds.dimension, Structure::DENSE, 1.0)?;
         let rounds = match (&mut learner, &fresh.learner) {
             (Learner::Maler(maler), Learner::Maler(fresh)) if maler.params() == fresh.params() => {
                 maler.revive()?;

@@ -66,6 +66,7 @@ impl FeatureRewardParams {
         const MOST: usize = 1 << 10;
         let bounds = self.bounds;
         bounds.check()?;
+        bounds.structure.expect_dense("a report of (x, y)")?;
         if bounds.dimension > MOST {
             return Err(Error::invalid("dimension", bounds.dimension, format!("give 1 to {MOST}")));
         }

@@ -34,8 +34,13 @@ impl TriangleGaussian {
 
     /// The mechanism for arms of `dimension` features.
     pub fn new(dimension: usize, calibration: Calibration) -> Result<Self> {
-        let domain =
-            Domain::Regression { dimension, feature_bound: 1.0, reward_bound: 1.0, split: 1.0 };
+        let domain = Domain::Regression {
+            dimension,
+            feature_bound: 1.0,
+            reward_bound: 1.0,
+            split: 1.0,
+            structure: Default::default(),
+        };
         domain.check()?;
         let ratios = vec![1.0; domain.coordinates()];
         let mechanism = SingleRelease::new(domain, &ratios, Self::SENSITIVITY, calibration)?;
@@ -49,7 +54,7 @@ impl TriangleGaussian {
         noise: &mut N,
     ) -> Result<Vec<f64>> {
         interaction.expect(self.dimension)?;
-        self.mechanism.regression(interaction.features(), interaction.reward(), noise)
+        self.mechanism.regression(0, interaction.features(), interaction.reward(), noise)
     }
 
     /// The report is its own estimate.

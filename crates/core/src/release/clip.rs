@@ -42,6 +42,8 @@ pub struct Contribution {
     features: Vec<i64>,
     /// 0 where the domain has no reward.
     reward: i64,
+    /// Which block of parameters the features belong to.
+    block: usize,
     clipped: bool,
 }
 
@@ -55,24 +57,42 @@ impl Contribution {
         &self.clipper
     }
 
-    /// Step 4: adds the entries to a sum, the upper triangle by rows and then the vector part.
+    /// Step 4: adds the entries to a sum, the upper triangle by rows and then the vector part, to the numbers of its block and the
+    /// shared ones (`structure`).
     pub(super) fn add_to(&self, sums: &mut [i128]) {
-        let (matrix, vector) = sums.split_at_mut(self.clipper.domain.matrix_coordinates());
+        let domain = &self.clipper.domain;
+        let (matrix, vector) = sums.split_at_mut(domain.matrix_coordinates());
         let factor = if matrix.is_empty() { 1 } else { self.reward };
+        let layout = domain.layout();
+        let (own, shared) = self.features.split_at(layout.size());
         if !matrix.is_empty() {
-            let mut rest = matrix;
-            for (row, x) in self.features.iter().enumerate() {
-                let columns = &self.features[row..];
-                let (entries, below) = rest.split_at_mut(columns.len());
-                // Fewer than 62 bits, which the clipper checked.
-                let sums = entries.iter_mut().zip(columns);
-                sums.for_each(|(sum, column)| *sum += i128::from(x * column));
-                rest = below;
-            }
+            let (matrix, corner) = matrix.split_at_mut(layout.matrix_starts(0)[1]);
+            let matrix = &mut matrix[layout.matrix_starts(self.block)[0]..];
+            let below = add_rows(matrix, &self.features, own.len());
+            debug_assert_eq!(below, layout.block_entries());
+            add_rows(corner, shared, shared.len());
         }
-        let parts = vector.iter_mut().zip(&self.features);
-        parts.for_each(|(sum, x)| *sum += i128::from(x * factor));
+        let middle = layout.vector_starts(0)[1].min(vector.len());
+        let (vector, corner) = vector.split_at_mut(middle);
+        let vector = &mut vector[layout.vector_starts(self.block)[0]..];
+        for (sums, features) in [(vector, own), (corner, shared)] {
+            sums.iter_mut().zip(features).for_each(|(sum, x)| *sum += i128::from(x * factor));
+        }
     }
+}
+
+/// Adds the first `rows` rows of the upper triangle of `x x^T`; returns how many entries those are.
+fn add_rows(sums: &mut [i128], features: &[i64], rows: usize) -> usize {
+    let mut start = 0;
+    for (row, x) in features[..rows].iter().enumerate() {
+        let columns = &features[row..];
+        let entries = &mut sums[start..start + columns.len()];
+        // Fewer than 62 bits, which the clipper checked.
+        let entries = entries.iter_mut().zip(columns);
+        entries.for_each(|(sum, column)| *sum += i128::from(x * column));
+        start += columns.len();
+    }
+    start
 }
 
 /// Prints no entries, so that a person's data do not reach a log.
@@ -200,17 +220,32 @@ impl Clipper {
             }
         };
         let (features, clipped) = self.features(vector, bound)?;
-        Ok(Contribution { clipper: *self, features, reward: 0, clipped })
+        Ok(Contribution { clipper: *self, features, reward: 0, block: 0, clipped })
     }
 
-    /// Clips features and reward of a [`Domain::Regression`].
+    /// Clips features and reward of a [`Domain::Regression`] with one block.
     pub fn clip_with_reward(&self, features: &[f64], reward: f64) -> Result<Contribution> {
-        let Domain::Regression { feature_bound, reward_bound, .. } = self.domain else {
+        if !self.domain.structure().is_dense() {
+            let remedy = "name the block of parameters: call `clip_in_block`";
+            return Err(Error::invalid("block", "missing", remedy));
+        }
+        self.clip_in_block(0, features, reward)
+    }
+
+    /// Clips features and reward of a [`Domain::Regression`], which belong to this block of parameters.
+    pub fn clip_in_block(
+        &self,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<Contribution> {
+        let Domain::Regression { feature_bound, reward_bound, structure, .. } = self.domain else {
             return Err(Error::invalid("reward", reward, "this domain has none: call `clip`"));
         };
+        structure.expect(block)?;
         let (reward, high) = self.reward(reward, reward_bound)?;
         let (features, long) = self.features(features, feature_bound)?;
-        Ok(Contribution { clipper: *self, features, reward, clipped: long || high })
+        Ok(Contribution { clipper: *self, features, reward, block, clipped: long || high })
     }
 
     /// Features of a [`Domain::Regression`] whose reward is not known yet, clipped and in grid units.
@@ -229,10 +264,18 @@ impl Clipper {
 
     /// The contribution of features that [`Clipper::clip_features`] returned, with their reward. The units may have been read from a file,
     /// so their norm is checked again.
-    pub(crate) fn contribution_of(&self, units: &[i32], reward: f64) -> Result<Contribution> {
-        let Domain::Regression { dimension, feature_bound, reward_bound, .. } = self.domain else {
+    pub(crate) fn contribution_of(
+        &self,
+        block: usize,
+        units: &[i32],
+        reward: f64,
+    ) -> Result<Contribution> {
+        let Domain::Regression { dimension, feature_bound, reward_bound, structure, .. } =
+            self.domain
+        else {
             return Err(Error::invalid("reward", reward, "this domain has none: call `clip`"));
         };
+        structure.expect(block)?;
         let (reward, clipped) = self.reward(reward, reward_bound)?;
         let features: Vec<i64> = units.iter().copied().map(i64::from).collect();
         let largest = u128::from((feature_bound * power_of_two(self.feature_exponent)) as u64);
@@ -242,7 +285,7 @@ impl Clipper {
             let remedy = "they were clipped for another stream: restore another copy";
             return Err(Error::invalid("features of an open decision", "too long", remedy));
         }
-        Ok(Contribution { clipper: *self, features, reward, clipped })
+        Ok(Contribution { clipper: *self, features, reward, block, clipped })
     }
 
     /// A reward in grid units, and whether it was clipped.

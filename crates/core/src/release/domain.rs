@@ -16,12 +16,18 @@
 //! one dimension a is 0 or 1 and the truth is `2 sqrt r`). With r > 1 the bracket grows up
 //! to the largest possible a = 1, which gives `4r`, attained by `x = x'`, `y = -y' = 1`.
 //! For the vector, `|x - x'| <= 2`.
+//!
+//! **Blocks** (`structure`). A person of a block contributes the vector x with zeros outside the block and the shared part: a person of the
+//! domain, of the same norm, so the proof holds as it stands, whichever blocks x and x' are in. Entries between two blocks are zero for
+//! everybody and are left out: they add nothing to the distance. Which block a person's data went to is theirs to hide: every
+//! release has noise on the kept entries of all blocks.
 
 use std::f64::consts::SQRT_2;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, error::positive};
+use super::structure::{Layout, Structure};
+use crate::{Error, Result, error::positive, linalg::triangle};
 
 /// The default split of the budget between `x x^T` and `x y`, which gave low regret in linear bandits.
 const DEFAULT_SPLIT: f64 = 0.4;
@@ -57,7 +63,7 @@ pub enum Domain {
     },
     /// The matrix `x x^T` and the vector `x y`: what least squares needs.
     Regression {
-        /// Length of x.
+        /// Length of x, without the zeros of other blocks.
         dimension: usize,
         /// Largest Euclidean norm of x.
         feature_bound: f64,
@@ -66,13 +72,33 @@ pub enum Domain {
         /// Share r > 0 of the vector part: a larger r puts less noise on `x y`, more on `x x^T`.
         #[serde(default = "default_split")]
         split: f64,
+        /// Which parameters x belongs to.
+        #[serde(default)]
+        structure: Structure,
     },
 }
 
 impl Domain {
     /// A [`Domain::Regression`] with the default split.
     pub fn regression(dimension: usize, feature_bound: f64, reward_bound: f64) -> Self {
-        Domain::Regression { dimension, feature_bound, reward_bound, split: DEFAULT_SPLIT }
+        let (split, structure) = (DEFAULT_SPLIT, Structure::DENSE);
+        Domain::Regression { dimension, feature_bound, reward_bound, split, structure }
+    }
+
+    /// The same with another share of the vector part, where it is a regression.
+    pub(crate) fn split_as(mut self, given: f64) -> Self {
+        if let Domain::Regression { split, .. } = &mut self {
+            *split = given;
+        }
+        self
+    }
+
+    /// The same with parameters divided into blocks, where it is a regression.
+    pub fn structured(mut self, given: Structure) -> Self {
+        if let Domain::Regression { structure, .. } = &mut self {
+            *structure = given;
+        }
+        self
     }
 
     /// Refuses dimensions, bounds and splits that no guarantee can be built on.
@@ -89,7 +115,15 @@ impl Domain {
             Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => {
                 positive("bound", bound)?;
             }
-            Domain::Regression { feature_bound, reward_bound, split, .. } => {
+            Domain::Regression { dimension, feature_bound, reward_bound, split, structure } => {
+                structure.check(dimension)?;
+                if self.coordinates() > triangle(LARGEST) + LARGEST {
+                    let remedy = format!(
+                        "{} numbers would be kept: give fewer or smaller blocks",
+                        self.coordinates()
+                    );
+                    return Err(Error::invalid("blocks", structure.blocks, remedy));
+                }
                 positive("feature_bound", feature_bound)?;
                 positive("reward_bound", reward_bound)?;
                 positive("split", split)?;
@@ -110,13 +144,26 @@ impl Domain {
         }
     }
 
-    /// Numbers in the upper triangle of the matrix part, 0 if there is none.
+    /// Which parameters a contribution belongs to.
+    pub fn structure(&self) -> Structure {
+        match *self {
+            Domain::Regression { structure, .. } => structure,
+            _ => Structure::DENSE,
+        }
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        Layout::new(self.dimension(), self.structure())
+    }
+
+    /// Numbers kept of the upper triangle of the matrix part, 0 if there is none.
     pub fn matrix_coordinates(&self) -> usize {
         match *self {
             Domain::Vector { .. } => 0,
-            Domain::Symmetric { dimension, .. } | Domain::Regression { dimension, .. } => {
+            Domain::Symmetric { dimension, .. } => {
                 dimension.saturating_mul(dimension.saturating_add(1)) / 2
             }
+            Domain::Regression { .. } => self.layout().matrix(),
         }
     }
 
@@ -124,11 +171,12 @@ impl Domain {
     pub fn vector_coordinates(&self) -> usize {
         match *self {
             Domain::Symmetric { .. } => 0,
-            Domain::Vector { dimension, .. } | Domain::Regression { dimension, .. } => dimension,
+            Domain::Vector { dimension, .. } => dimension,
+            Domain::Regression { .. } => self.layout().vector(),
         }
     }
 
-    /// Numbers in one contribution: the upper triangle by rows, then the vector part.
+    /// Numbers in one contribution: the upper triangle by rows, block after block, then the vector part.
     pub fn coordinates(&self) -> usize {
         self.matrix_coordinates().saturating_add(self.vector_coordinates())
     }
@@ -155,10 +203,15 @@ impl Domain {
         };
         let mut ratios = Vec::with_capacity(self.coordinates());
         if self.matrix_coordinates() > 0 {
-            for row in 0..self.dimension() {
-                ratios.push(SQRT_2);
-                ratios.extend(std::iter::repeat_n(1.0, self.dimension() - row - 1));
-            }
+            let Structure { blocks, shared } = self.structure();
+            let mut rows = |longest: usize, shortest: usize| {
+                for length in (shortest..=longest).rev() {
+                    ratios.push(SQRT_2);
+                    ratios.extend(std::iter::repeat_n(1.0, length - 1));
+                }
+            };
+            (0..blocks).for_each(|_| rows(self.dimension(), shared + 1));
+            rows(shared, 1);
         }
         ratios.extend(std::iter::repeat_n(vector_ratio, self.vector_coordinates()));
         ratios
@@ -192,7 +245,7 @@ mod tests {
         ) {
             let (first, second) = (unit(p, 0.0, y), unit(q, angle, z));
             for domain in [
-                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split },
+                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split, structure: Structure::DENSE },
                 Domain::Symmetric { dimension: 2, bound: 1.0 },
             ] {
                 prop_assert!(distance(&domain, first, second) <= domain.sensitivity() + 1e-12);
@@ -208,8 +261,8 @@ mod tests {
                 Domain::Symmetric { dimension: 2, bound: value },
                 Domain::regression(2, value, 1.0),
                 Domain::regression(2, 1.0, value),
-                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: value },
-                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: over },
+                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: value, structure: Structure::DENSE },
+                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: over, structure: Structure::DENSE },
                 Domain::Vector { dimension: 0, bound: 1.0 },
             ] {
                 let refused = matches!(bad.check(), Err(Error::Invalid { .. }));
@@ -225,8 +278,13 @@ mod tests {
         let regression = Domain::regression(2, 1.0, 1.0);
         let worst = distance(&regression, unit(1.0, 0.0, 1.0), unit(1.0, split.acos(), -1.0));
         assert!((worst - regression.sensitivity()).abs() < 1e-12);
-        let heavy =
-            Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: 3.0 };
+        let heavy = Domain::Regression {
+            dimension: 2,
+            feature_bound: 1.0,
+            reward_bound: 1.0,
+            split: 3.0,
+            structure: Structure::DENSE,
+        };
         let worst = distance(&heavy, unit(1.0, 0.2, 1.0), unit(1.0, 0.2, -1.0));
         assert!((worst - heavy.sensitivity()).abs() < 1e-12);
         let symmetric = Domain::Symmetric { dimension: 2, bound: 1.0 };

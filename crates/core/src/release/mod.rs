@@ -6,6 +6,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `domain` | the kinds of contribution, with proofs of their sensitivity |
+//! | `structure` | which parameters an arm touches: blocks, and what all share |
 //! | `clip` | numbers to integers that provably keep their bound |
 //! | `calibration` | the noise for a given mu, rounding included |
 //! | `schedule` | the rounds of the releases |
@@ -36,6 +37,7 @@ mod released;
 mod schedule;
 mod single;
 mod stream;
+mod structure;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -57,6 +59,8 @@ pub use released::Release;
 pub use schedule::Schedule;
 pub(crate) use single::SingleRelease;
 pub use stream::PrivateSum;
+pub(crate) use structure::Layout;
+pub use structure::Structure;
 pub use table::{PrefixDeviations, paper_tree_deviation, prefix_deviations};
 pub use toeplitz::square_root_product;
 pub use tree::paper_levels;

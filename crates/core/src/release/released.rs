@@ -84,7 +84,7 @@ impl Release {
         self.index
     }
 
-    /// All sums: the upper triangle of the matrix part by rows, then the vector part.
+    /// All sums: the upper triangle of the matrix part by rows, block after block, then the vector part.
     pub fn sums(&self) -> &[f64] {
         &self.sums
     }
@@ -94,7 +94,7 @@ impl Release {
         &self.deviations
     }
 
-    /// Upper triangle by rows of the sum of `x x^T`; empty for a vector.
+    /// Upper triangle by rows of the sum of `x x^T`, block after block ([`Structure`](super::Structure)); empty for a vector.
     pub fn upper_triangle(&self) -> &[f64] {
         &self.sums[..self.domain.matrix_coordinates()]
     }
@@ -104,15 +104,20 @@ impl Release {
         &self.sums[self.domain.matrix_coordinates()..]
     }
 
-    /// Entry (row, column) of the sum of `x x^T`, if the domain has a matrix and the indices lie in it.
+    /// Entry (row, column) of the sum of `x x^T` by parameters, if the domain has a matrix and the indices lie in it; 0 between two
+    /// blocks.
     pub fn entry(&self, row: usize, column: usize) -> Option<f64> {
-        let (row, column) = (row.min(column), row.max(column));
-        let dimension = self.domain.dimension();
-        if column >= dimension {
+        let layout = self.domain.layout();
+        let triangle = self.upper_triangle();
+        if row.max(column) >= layout.vector() || triangle.is_empty() {
             return None;
         }
-        // Rows above hold dimension, dimension - 1, ... numbers.
-        let before = row * (2 * dimension - row + 1) / 2;
-        self.upper_triangle().get(before + column - row).copied()
+        Some(layout.entry(row, column).map_or(0.0, |place| triangle[place]))
+    }
+
+    /// The upper triangle by rows and the vector over the features of a block's arms, of which the shared ones are summed over all blocks.
+    pub(crate) fn block(&self, block: usize) -> (Vec<f64>, Vec<f64>) {
+        let layout = self.domain.layout();
+        (layout.gram_of(block, self.upper_triangle()), layout.vector_of(block, self.vector()))
     }
 }

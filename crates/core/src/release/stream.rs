@@ -260,6 +260,16 @@ impl<N: Noise> PrivateSum<N> {
         self.state.plan.clipper.clip_with_reward(features, reward)
     }
 
+    /// The same for features that belong to a block of parameters: see [`Clipper::clip_in_block`].
+    pub fn clip_in_block(
+        &self,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<Contribution> {
+        self.state.plan.clipper.clip_in_block(block, features, reward)
+    }
+
     /// The clipper that turns numbers into contributions to this stream, for code that clips elsewhere.
     pub fn clipper(&self) -> &Clipper {
         &self.state.plan.clipper

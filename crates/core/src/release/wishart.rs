@@ -86,6 +86,7 @@ impl WishartSums {
             let remedy = "Wishart noise is for matrices of features and reward: use a regression";
             return Err(Error::invalid("domain", format!("{domain:?}"), remedy));
         };
+        domain.structure().expect_dense("Wishart noise")?;
         if !(epsilon > 0.0 && epsilon < 1.0) {
             let remedy = "Theorem 8 needs a number above 0 and below 1: ask for a smaller epsilon";
             return Err(Error::invalid("node_epsilon", epsilon, remedy));
@@ -201,8 +202,13 @@ mod tests {
     use super::*;
     use crate::release::testing::Seeded;
 
-    const DOMAIN: Domain =
-        Domain::Regression { dimension: 2, feature_bound: 1.5, reward_bound: 2.0, split: 0.4 };
+    const DOMAIN: Domain = Domain::Regression {
+        dimension: 2,
+        feature_bound: 1.5,
+        reward_bound: 2.0,
+        split: 0.4,
+        structure: crate::release::Structure::DENSE,
+    };
     /// m, above the six levels that 40 steps complete.
     const LEVELS: u32 = 9;
     /// `L~^2`.

@@ -90,6 +90,13 @@ impl LocalToml {
         }
     }
 
+    /// Whether its reports are made for blocks of parameters.
+    pub(super) fn has_blocks(&self) -> bool {
+        self.method.as_ref().is_none_or(Method::has_blocks)
+            && !self.public_arms
+            && self.known_gram_reports.is_none()
+    }
+
     /// A key that would have no effect, or a level that is none, is refused and not passed over.
     fn can_have_effect(&self, setting: &Setting) -> Result<()> {
         let refuse = |field, value: &dyn std::fmt::Display, remedy: &str| {
@@ -367,9 +374,19 @@ impl Player for Protocol {
     }
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        self.observe_in_block(round, 0, features, reward)
+    }
+
+    fn observe_in_block(
+        &mut self,
+        round: u64,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<()> {
         let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
         // One that comes too late is refused by the server, and nothing changes.
-        let report = person.report(&model, features, reward)?;
+        let report = person.report_in_block(&model, block, features, reward)?;
         self.sent = Some(report.values().to_vec());
         self.server.absorb(&report)?;
         let reports = self.server.reports();

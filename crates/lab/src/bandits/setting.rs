@@ -6,10 +6,14 @@ use reticent::{
     bandit::{Arms, Rule},
     privacy::{Guarantee, TrustModel},
     randomize::Bounds,
+    release::Structure,
 };
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-use super::{Budget, Circumstances, ItemsToml, LoggedToml, TableToml};
+use super::{
+    Budget, Circumstances, ItemsToml, LoggedToml, TableToml,
+    parameters::{Embedded, Parameters, Shape},
+};
 use crate::{
     Result,
     constants::{
@@ -20,6 +24,10 @@ use crate::{
     simulate::{Player, play_with},
     trial::{Measure, Trial, mix},
 };
+
+/// Features of an arm for learners without blocks of parameters, and parameters in all blocks, at most.
+const MOST_FEATURES: usize = 1024;
+const MOST_PARAMETERS: usize = 1 << 15;
 
 /// The `[environment]` table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -98,6 +106,10 @@ pub struct Setting {
     pub blocks: Option<GapParams>,
     /// `E x x^T` of an arm drawn uniformly, where it is known.
     pub uniform_gram: Option<Vec<f64>>,
+    /// How arms that come in blocks of parameters are embedded for learners that know of none.
+    pub(super) embedding: Option<Structure>,
+    /// Whether players are given embedded arms.
+    pub(super) embeds: bool,
     /// What stands in the way of rewards and arms.
     pub circumstances: Circumstances,
     /// What one person is where people return, and how many there are.
@@ -253,6 +265,8 @@ impl Setting {
             arms: gap.arms,
             blocks: circumstances.is_calm().then_some(gap),
             uniform_gram: None,
+            embedding: None,
+            embeds: false,
             circumstances,
             returns: None,
             contributions_per_person: None,
@@ -276,6 +290,8 @@ impl Setting {
             arms: sphere.arms,
             blocks: None,
             uniform_gram: Some(sphere.uniform_gram()),
+            embedding: None,
+            embeds: false,
             circumstances,
             returns: None,
             contributions_per_person: None,
@@ -289,9 +305,10 @@ impl Setting {
         })
     }
 
-    /// A file whose arms were made to have the sphere's form: norm 1, and a constant they share.
+    /// A file whose arms were made to have the sphere's form: norm 1, and a constant they share, as their last feature. They have so many
+    /// features, and belong to blocks as `parameters` says.
     pub(super) fn of_a_file(
-        dimension: usize,
+        shape: Shape,
         arms: usize,
         rewards: (f64, f64),
         rounds: u64,
@@ -299,10 +316,13 @@ impl Setting {
         protected: Vec<String>,
         world: impl FnOnce(Circumstances) -> Arc<dyn World>,
     ) -> Result<Self> {
-        const MOST_FEATURES: usize = 1024;
-        if dimension > MOST_FEATURES {
+        let Shape { features, parameters, .. } = shape;
+        let (embedding, structure) = (shape.embedding(), shape.structure());
+        let dimension = embedding.map_or(features, |embedding| embedding.parameters(features));
+        let most = if structure.is_dense() { MOST_FEATURES } else { MOST_PARAMETERS };
+        if dimension > most {
             let remedy = format!(
-                "{dimension} features in all, at most {MOST_FEATURES}: name fewer columns, or give fewer words or classes"
+                "{dimension} features in all, at most {most}: name fewer columns, or give fewer words or classes"
             );
             return Err(reticent::Error::invalid("features", dimension, remedy).into());
         }
@@ -310,8 +330,8 @@ impl Setting {
         form.check()?;
         let (low, high) = rewards;
         let reward_bound = low.abs().max(high.abs());
-        Ok(Setting {
-            bounds: Bounds { rewards, ..form.bounds() },
+        let setting = Setting {
+            bounds: Bounds { rewards, dimension: features, structure, ..form.bounds() },
             problem: Problem {
                 reward_bound,
                 parameter_bound: reward_bound,
@@ -323,12 +343,51 @@ impl Setting {
             arms,
             blocks: None,
             uniform_gram: None,
+            embedding,
+            embeds: false,
             circumstances,
             returns: None,
             contributions_per_person: None,
             protected,
             world: world(circumstances),
-        })
+        };
+        match parameters {
+            Parameters::Dense => setting.dense(),
+            _ => Ok(setting),
+        }
+    }
+
+    /// What learners are told that know of no blocks of parameters: their arms have zeros for the blocks of others.
+    pub fn dense(&self) -> Result<Self> {
+        let Some(embedding) = self.embedding.filter(|_| !self.embeds) else {
+            return Ok(self.clone());
+        };
+        let bounds = Bounds { structure: embedding, ..self.bounds }.embedded();
+        if bounds.dimension > MOST_FEATURES {
+            let remedy = format!(
+                "{} features in all blocks, at most {MOST_FEATURES} for learners that know of none: name fewer columns, or take linucb, joint or local",
+                bounds.dimension
+            );
+            return Err(reticent::Error::invalid("features", bounds.dimension, remedy).into());
+        }
+        Ok(Setting { bounds, embeds: true, ..self.clone() })
+    }
+
+    /// One trial of a player on this setting's arms, embedded where they are to be.
+    pub(super) fn trial(
+        &self,
+        seed: u64,
+        trial: u64,
+        player: &mut dyn Player,
+        checkpoints: &[u64],
+    ) -> Result<Trial> {
+        match self.embedding.filter(|_| self.embeds) {
+            None => self.world.trial(seed, trial, player, checkpoints),
+            Some(structure) => {
+                let mut player = Embedded { player, structure };
+                self.world.trial(seed, trial, &mut player, checkpoints)
+            }
+        }
     }
 
     /// The rule with what this environment knows of theta* and of the noise in rewards, for learners with these bounds.

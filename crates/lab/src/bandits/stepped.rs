@@ -99,7 +99,7 @@ impl Stepped {
         rule: impl Fn(&Release) -> Result<Policy> + Send + Sync + 'static,
     ) -> Result<Self> {
         let (expected, found) = (setting.bounds.dimension, sums.domain.dimension());
-        if expected != found {
+        if expected != found || setting.bounds.structure != sums.domain.structure() {
             return Err(reticent::Error::Dimension { field: "sums", expected, found }.into());
         }
         if sums.horizon.is_some_and(|horizon| horizon < setting.rounds) {
@@ -117,10 +117,12 @@ impl Stepped {
         let guarantee = sums.check()?.guarantee(delta)?.simulated();
         let attacks = attack::sums::attacks(&sums, &guarantee);
         let (plan, rule) = (sums.check()?, Arc::new(rule));
-        let dimension = setting.bounds.dimension;
+        let (dimension, structure) = (sums.domain.dimension(), sums.domain.structure());
+        let blocks = structure.blocks;
         let player = move |seed| {
-            let whitening = vec![0.0; dimension * (dimension + 1) / 2];
-            let policy = Policy::from_parts(vec![0.0; dimension], whitening, 0.0, 0.0)?;
+            let whitening = vec![0.0; blocks * (dimension * (dimension + 1) / 2)];
+            let theta = vec![0.0; blocks * dimension];
+            let policy = Policy::in_blocks(dimension, structure, theta, whitening, 0.0, 0.0)?;
             let sum = plan.clone().start(FastNoise::seeded(seed));
             Ok(Box::new(Curated { sum, rule: rule.clone(), policy }) as Box<dyn Player>)
         };
@@ -154,7 +156,7 @@ impl Stepped {
         let rounds = self.setting.rounds.min(player::MOST_STEPS);
         let drawn = |seed: u64| -> Result<Vec<Step>> {
             let mut recorder = Recorder(Vec::new());
-            self.setting.world.trial(seed, 0, &mut recorder, &[rounds])?;
+            self.setting.trial(seed, 0, &mut recorder, &[rounds])?;
             Ok(recorder.0)
         };
         let (steps, others) = (drawn(1)?, drawn(2)?);
@@ -230,12 +232,11 @@ impl Contestant for Stepped {
         let left = self.leaves(trial);
         // Before the work, and again after it: another may have come meanwhile.
         left.iter().try_for_each(|path| SavedLearner::has_room(&self.name, path))?;
-        let world = &self.setting.world;
         let result = match self.setting.contributions_per_person {
-            None => world.trial(seed, trial, player.as_mut(), checkpoints)?,
+            None => self.setting.trial(seed, trial, player.as_mut(), checkpoints)?,
             Some(most) => {
                 let mut counted = AtMost::new(player.as_mut(), most);
-                let mut result = world.trial(seed, trial, &mut counted, checkpoints)?;
+                let mut result = self.setting.trial(seed, trial, &mut counted, checkpoints)?;
                 let returns = self.setting.returns.is_some();
                 result.measures.extend(returns.then(|| counted.measure()));
                 result
@@ -279,8 +280,18 @@ impl<R: Fn(&Release) -> Result<Policy>> Player for Curated<R> {
         Ok(self.policy.choose(arms, round)?)
     }
 
-    fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
-        let contribution = self.sum.clip_with_reward(features, reward)?;
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        self.observe_in_block(round, 0, features, reward)
+    }
+
+    fn observe_in_block(
+        &mut self,
+        _: u64,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<()> {
+        let contribution = self.sum.clip_in_block(block, features, reward)?;
         if let Some(release) = self.sum.absorb(&contribution)? {
             self.policy = (self.rule)(&release)?;
         }

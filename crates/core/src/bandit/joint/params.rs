@@ -177,11 +177,13 @@ impl JointParams {
 
     /// What is summed.
     pub(super) fn domain(&self) -> Domain {
-        let Bounds { dimension, feature_bound, .. } = self.bounds;
+        let Bounds { dimension, feature_bound, structure, .. } = self.bounds;
         let reward_bound = self.bounds.half_range();
+        let domain = Domain::regression(dimension, feature_bound, reward_bound);
+        let domain = domain.structured(structure);
         match self.split {
-            Some(split) => Domain::Regression { dimension, feature_bound, reward_bound, split },
-            None => Domain::regression(dimension, feature_bound, reward_bound),
+            Some(split) => domain.split_as(split),
+            None => domain,
         }
     }
 

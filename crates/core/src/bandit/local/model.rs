@@ -6,6 +6,7 @@ use crate::{
     Error, Result,
     bandit::{Arms, Policy},
     noise::Noise,
+    randomize::Bounds,
     wire::{MESSAGE_VERSION, current_message, hex},
 };
 
@@ -50,7 +51,7 @@ impl TryFrom<RawModel> for Model {
     fn try_from(raw: RawModel) -> Result<Self> {
         if let Guide::Follow(policy) = &raw.guide {
             // A policy read as it stands could have parts of unequal size.
-            policy.check_parts(policy.dimension())?;
+            policy.check_parts(policy.dimension(), policy.structure())?;
         }
         let RawModel { version, protocol, sequence, reports, guide } = raw;
         Ok(Model { version, protocol, sequence, reports, guide })
@@ -90,16 +91,15 @@ impl Model {
     pub(crate) fn choose<N: Noise>(
         &self,
         arms: &Arms,
-        dimension: usize,
+        bounds: &Bounds,
         noise: &mut N,
     ) -> Result<usize> {
         match &self.guide {
             Guide::Follow(policy) => policy.choose(arms, noise.bits()),
-            Guide::Uniform if arms.dimension() != dimension => {
-                let found = arms.dimension();
-                Err(Error::Dimension { field: "every arm", expected: dimension, found })
+            Guide::Uniform => {
+                arms.expect(bounds.dimension, bounds.structure)?;
+                Ok(noise.below(arms.count() as u64) as usize)
             }
-            Guide::Uniform => Ok(noise.below(arms.count() as u64) as usize),
         }
     }
 }

@@ -7,15 +7,10 @@
 //! fixed   V = G~ + ridge I,                           width
 //! ```
 //!
-//! No eigenvalue of V is below lambda/2. sigma_y is the deviation of a noisy reward where only rewards are noisy, else 0.
+//! No eigenvalue of V is below lambda/2 (`factors`). sigma_y is the deviation of a noisy reward where only rewards are noisy, else 0.
 
 use super::RulePlan;
-use crate::{
-    Error, Result,
-    bandit::Policy,
-    linalg::{Cholesky, SymmetricEigen},
-    release::Release,
-};
+use crate::{Result, bandit::Policy, release::Release};
 
 impl RulePlan {
     pub(super) fn tuned(
@@ -33,34 +28,8 @@ impl RulePlan {
 
     /// `theta = V^-1 u~`.
     pub(super) fn fixed(&self, release: &Release, ridge: f64, width: f64) -> Result<Policy> {
-        let factor = self.shifted(release, ridge)?;
-        super::certified::policy_of(&factor, release.vector(), self.reward_bound * width, 0.0)
-    }
-
-    /// V with no eigenvalue below half the ridge, which is for features of norm at most 1.
-    pub(super) fn shifted(&self, release: &Release, ridge: f64) -> Result<Cholesky> {
-        let ridge = ridge * self.feature_bound.powi(2);
-        let (d, gram) = (self.dimension, release.upper_triangle());
-        // If G~ + ridge/2 is positive definite, nothing has to be floored.
-        let factor = match Cholesky::of(d, gram, 0.5 * ridge) {
-            Some(_) => Cholesky::of(d, gram, ridge),
-            None => {
-                let eigen = SymmetricEigen::of(d, gram)?;
-                let mut floored = Vec::with_capacity(gram.len());
-                for row in 0..d {
-                    for column in row..d {
-                        let parts = eigen.values().iter().zip(eigen.vectors());
-                        let entry = |(value, vector): (&f64, &Vec<f64>)| {
-                            (value + ridge).max(0.5 * ridge) * vector[row] * vector[column]
-                        };
-                        floored.push(parts.map(entry).sum());
-                    }
-                }
-                Cholesky::of(d, &floored, 0.0)
-            }
-        };
-        factor.ok_or_else(|| {
-            Error::invalid("ridge", ridge, "it is lost in the rounding of the sums: give more")
-        })
+        let factors = self.factors(release, ridge)?;
+        let width = self.reward_bound * width;
+        Ok(self.policy_of(factors.theta(), factors.whitening(), width, 0.0))
     }
 }

@@ -4,7 +4,13 @@ use std::path::PathBuf;
 
 use reticent::bandit::Arms;
 
-use super::super::{World, columns::Columns, items::product, reward_model::RewardModel};
+use super::super::{
+    World,
+    columns::Columns,
+    items::{Arm, product},
+    parameters::{Parameters, Shape},
+    reward_model::RewardModel,
+};
 use crate::{
     Result,
     csv::{Rows, unusable},
@@ -35,6 +41,8 @@ pub(super) struct Log {
     pub(super) clips_weights: bool,
     /// Lines to train on.
     pub(super) rounds: u64,
+    /// Which parameters actions have, where it was said.
+    pub(super) parameters: Option<Parameters>,
     pub(super) remarks: Vec<String>,
     pub(super) hash: u64,
 }
@@ -79,30 +87,39 @@ impl Log {
         self.context.as_ref().map_or(0, Columns::width) + 1
     }
 
-    /// Features of an arm.
-    pub(super) fn dimension(&self) -> usize {
+    /// The form of arms: one block an action, or products with what the item is.
+    pub(super) fn shape(&self) -> Shape {
+        let blocks = self.actions.len();
         match &self.items {
-            None => self.actions.len() * self.width() + 1,
-            Some(items) => self.width() * items.first().map_or(0, Vec::len) + 1,
+            None => Shape {
+                features: self.width() + 1,
+                blocks,
+                shared: 1,
+                parameters: self.parameters.unwrap_or(Parameters::PerArm),
+            },
+            Some(items) => {
+                let item = items.first().map_or(0, Vec::len);
+                Arm::of_items(self.parameters).shape(self.width(), item, blocks)
+            }
         }
     }
 
-    /// The features of an action in a context: one block an action, or products with what the item is.
+    /// The features of an action in a context.
     fn arm(&self, x: &[f64], action: usize) -> Vec<f64> {
-        if let Some(items) = &self.items {
-            return product(x, &items[action]);
+        match &self.items {
+            None => x.iter().copied().chain([0.5_f64.sqrt()]).collect(),
+            Some(items) => Arm::of_items(self.parameters).features(x, &items[action]),
         }
-        let mut features = vec![0.0; self.dimension()];
-        features[action * x.len()..(action + 1) * x.len()].copy_from_slice(x);
-        *features.last_mut().expect("a constant at least") = 0.5_f64.sqrt();
-        features
     }
 
     /// The reward model: a regression for each action, or one for all items.
     fn model(&self) -> RewardModel {
         match &self.items {
             None => RewardModel::new(self.actions.len(), self.width(), self.rewards),
-            Some(_) => RewardModel::new(1, self.dimension(), self.rewards),
+            Some(items) => {
+                let products = self.width() * items.first().map_or(0, Vec::len) + 1;
+                RewardModel::new(1, products, self.rewards)
+            }
         }
     }
 
@@ -131,8 +148,12 @@ impl World for Log {
         checkpoints: &[u64],
     ) -> Result<Trial> {
         let mut rows = Rows::open(&self.path)?;
-        let mut arms = Arms::zeros(self.dimension(), self.actions.len())?;
-        let mut offered = Arms::zeros(self.dimension(), 1)?;
+        let Shape { features: n, blocks, .. } = self.shape();
+        let mut arms = Arms::zeros(n, self.actions.len())?;
+        let mut offered = Arms::zeros(n, 1)?;
+        if blocks > 1 {
+            arms.set_blocks(&Vec::from_iter(0..blocks))?;
+        }
         let mut model = self.model();
         let mut progressive = Progressive::default();
         let mut evaluation = match self.clips_weights {
@@ -163,8 +184,11 @@ impl World for Log {
                 // The learner is offered what was done, and learns from what came of it.
                 let features = arms.arm(action);
                 offered.set(0, &features)?;
+                if blocks > 1 {
+                    offered.set_blocks(&[action])?;
+                }
                 player.choose(&offered, round)?;
-                player.observe(round, &features, reward)?;
+                player.observe_in_block(round, arms.block(action), &features, reward)?;
                 if next.next_if(|checkpoint| **checkpoint == round).is_some() {
                     let (low, high) = self.rewards;
                     let Progressive { weight, weighted } = progressive;

@@ -85,8 +85,13 @@ fn a_visit_at_another_tick_moves_no_more_than_one_at_the_same() {
         let inner = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         assert!(columns.iter().flatten().all(|entry| *entry > -1e-12), "entries of 0 or more");
         for split in [0.1, 0.4, 1.0, 2.5] {
-            let domain =
-                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split };
+            let domain = Domain::Regression {
+                dimension: 2,
+                feature_bound: 1.0,
+                reward_bound: 1.0,
+                split,
+                structure: Default::default(),
+            };
             let ratios = domain.noise_ratios();
             let visit = |angle: f64, y: f64| -> Vec<f64> {
                 let (a, b) = (angle.cos(), angle.sin());
