@@ -1,7 +1,7 @@
-"""Made-up files for items.toml and logged.toml, with nothing but Python: python3 examples/make_logs.py [lines of the log]
+"""Made-up files for items.toml, logged.toml and the files thompson_*.toml, with nothing but Python: python3 examples/make_logs.py [lines of the log]
 
 A newspaper: articles with a length and a topic, readers with an age, how they rated what they read (1 to 5), and a log of which of three
-headlines was shown on the front page, with which probability, and whether it was clicked.
+headlines was shown on the front page, with which probability, and whether it was clicked; and which topic each of 3000 visitors likes best.
 """
 
 import random
@@ -50,4 +50,14 @@ with open(folder / "log.csv", "w") as out:
         chance = [0.4 + 0.3 * old, 0.4 - 0.3 * old, 0.35 + 0.3 * (device == "phone") * evening][shown]
         clicked = int(random.random() < chance)
         out.write(f"{age},{evening},{device},{topics[shown]},{shares[shown]},{clicked}\n")
-print(f"wrote {folder}: articles, readers, ratings, and a log of {lines} lines")
+
+with open(folder / "favourites.csv", "w") as out:
+    out.write("age,evening,device,topic\n")
+    for _ in range(3000):
+        age, evening = random.randint(18, 80), random.randint(0, 1)
+        device = random.choice(["phone", "tablet", "computer"])
+        old = (age - 49) / 31
+        likes = [old, 0.8 * (device == "phone") * evening - 0.2, -old]
+        noisy = [like + random.gauss(0, 0.4) for like in likes]
+        out.write(f"{age},{evening},{device},{topics[noisy.index(max(noisy))]}\n")
+print(f"wrote {folder}: articles, readers, ratings, favourites, and a log of {lines} lines")

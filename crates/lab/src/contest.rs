@@ -67,9 +67,9 @@ pub trait Contestant: sealed::Sealed + Send + Sync {
         0
     }
 
-    /// A file that a trial writes beside its results; if it is missing, the trial is run again.
-    fn leaves(&self, _trial: u64) -> Option<std::path::PathBuf> {
-        None
+    /// Files that a trial writes beside its results; if one is missing, the trial is run again.
+    fn leaves(&self, _trial: u64) -> Vec<std::path::PathBuf> {
+        Vec::new()
     }
 
     /// An error if this trial cannot be run; checked before any trial starts.

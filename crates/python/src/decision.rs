@@ -46,14 +46,18 @@ impl Decision {
             0 => String::new(),
             count => format!(", clipped_arms={count}"),
         };
+        let drawn = match self.probability {
+            1.0 => String::new(),
+            probability => format!(", probability={probability}"),
+        };
         let frozen = if self.frozen { ", frozen=True" } else { "" };
-        format!("Decision(ticket='{}', arm={}{clipped}{frozen})", self.ticket, self.arm)
+        format!("Decision(ticket='{}', arm={}{drawn}{clipped}{frozen})", self.ticket, self.arm)
     }
 }
 
 impl From<reticent::bandit::Decision> for Decision {
     fn from(decision: reticent::bandit::Decision) -> Self {
-        let reticent::bandit::Decision { ticket, arm, probability, clipped_arms, frozen } =
+        let reticent::bandit::Decision { ticket, arm, probability, clipped_arms, frozen, .. } =
             decision;
         Decision { ticket, arm, probability, clipped_arms, frozen }
     }

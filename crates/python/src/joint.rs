@@ -65,8 +65,8 @@ fn resumed(
 /// >>> bandit.guarantee.epsilon <= 1.0
 /// True
 ///
-/// `rule` says how releases become decisions: "tuned" (the default: chosen by simulation), "certified" (a proved confidence set) or "fixed",
-/// or one of them with parameters, `{"certified": {"scale": 0.5}}`. Where all arms share a last feature, say so with `intercept`: rewards are then
+/// `rule` says how releases become decisions: "tuned" (the default: chosen by simulation), "certified" (a proved confidence set), "thompson"
+/// (drawn, with an exact `decision.probability`) or "fixed", or one of them with parameters, `{"certified": {"scale": 0.5}}`. Where all arms share a last feature, say so with `intercept`: rewards are then
 /// centred, at half the noise.
 ///
 /// Without `window` rewards are learnt as they come, and the guarantee rests on the condition that which rewards come, and when, depends on

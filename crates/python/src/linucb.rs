@@ -7,6 +7,7 @@ use pyo3::{
 };
 use reticent::{
     bandit::{Arms, Choice, LinUcb as CoreLinUcb, LinUcbParams, OpenDecisions, Rule, Ticket},
+    noise::{Noise, SecureNoise},
     randomize::Bounds,
 };
 
@@ -27,6 +28,8 @@ use crate::{
 /// ...     _ = bandit.observe(ticket, 0.9 if arm == 1 else 0.1)
 /// >>> bool(abs(bandit.theta[1] - 0.9) < 0.01)
 /// True
+///
+/// With `rule="thompson"` decisions are drawn, and carry their probability; `seed` repeats the draws, and comes from the system by default.
 #[pyclass(module = "reticent", name = "LinUCB")]
 pub(crate) struct LinUcb {
     learner: Open,
@@ -47,10 +50,15 @@ impl Open {
     }
 
     fn decide(&mut self, arms: &Arms) -> reticent::Result<Decision> {
-        let Choice { arm, clipped_arms } = self.learner.choose(arms, self.next)?;
+        let randomness = self.learner.randomness(self.next);
+        let Choice { arm, clipped_arms } = self.learner.choose(arms, randomness)?;
+        let probability = match self.learner.policy().ensemble() {
+            Some(_) => self.learner.probabilities(arms)?[arm],
+            None => 1.0,
+        };
         let ticket = self.open.insert(self.next, 0, &arms.arm(arm))?;
         self.next += 1;
-        Ok(Decision { ticket, arm, clipped_arms, frozen: false })
+        Ok(Decision { ticket, arm, probability, clipped_arms, frozen: false })
     }
 
     fn observe(&mut self, ticket: Ticket, reward: f64) -> reticent::Result<Observation> {
@@ -63,7 +71,7 @@ impl Open {
 #[pymethods]
 impl LinUcb {
     #[new]
-    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = 1.0, restart_every = None))]
+    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = 1.0, restart_every = None, seed = None))]
     fn new(
         dimension: usize,
         feature_bound: f64,
@@ -72,12 +80,19 @@ impl LinUcb {
         rule: Option<&Bound<'_, PyAny>>,
         regularizer: f64,
         restart_every: Option<u64>,
+        seed: Option<u64>,
     ) -> Answer<Self> {
         let bounds = Bounds { feature_bound, rewards, intercept, ..Bounds::unit(dimension) };
+        let rule = parameter_or("rule", rule, Rule::default())?;
         let params = LinUcbParams {
-            rule: parameter_or("rule", rule, Rule::default())?,
+            rule,
             regularizer,
             restart_every,
+            seed: match seed {
+                Some(seed) => seed,
+                None if rule.draws() => SecureNoise::from_system()?.bits(),
+                None => 0,
+            },
             ..LinUcbParams::new(bounds)
         };
         Ok(LinUcb { learner: Open::new(params.check()?, 0), place: None })

@@ -1,5 +1,6 @@
 //! The bandit with nobody trusted: a person's half, a server's half, and the messages between them.
 
+use numpy::{PyArray1, ToPyArray};
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyTuple},
@@ -44,6 +45,17 @@ impl Model {
     #[getter]
     fn reports(&self) -> u64 {
         self.0.reports()
+    }
+
+    /// The probability with which a person with these arms plays each of them: exact under `rule="thompson"`. For the person's own use, because
+    /// it follows from their arms.
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        arms: &Bound<'py, PyAny>,
+    ) -> Answer<Bound<'py, PyArray1<f64>>> {
+        let probabilities = with_arms(arms, &mut None, |arms| self.0.probabilities(arms))?;
+        Ok(probabilities.to_pyarray(py))
     }
 
     fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -133,7 +145,7 @@ pub(crate) fn bounds(
     intercept: Option<f64>,
     unit_arms: bool,
 ) -> Bounds {
-    Bounds { dimension, feature_bound, rewards, intercept, unit_arms }
+    Bounds { feature_bound, rewards, intercept, unit_arms, ..Bounds::unit(dimension) }
 }
 
 /// What people and server agree on: bounds, levels of epsilon, and the randomiser, by default the best.

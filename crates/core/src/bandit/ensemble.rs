@@ -103,21 +103,19 @@ impl Ensemble {
         self.minimum_probability
     }
 
-    /// K f, or an error if the floor leaves less than nothing to the rest.
-    fn uniform_share(&self, arms: &Arms) -> Result<f64> {
-        let share = self.minimum_probability * arms.count() as f64;
+    /// K f, or an error if K arms cannot all have the floor.
+    pub(super) fn uniform_share(&self, arms: usize) -> Result<f64> {
+        let share = self.minimum_probability * arms as f64;
         if share <= 1.0 {
             return Ok(share);
         }
-        let remedy = format!("there are {} arms: give at most {}", arms.count(), {
-            1.0 / arms.count() as f64
-        });
+        let remedy = format!("there are {arms} arms: give at most {}", 1.0 / arms as f64);
         Err(Error::invalid("minimum_probability", self.minimum_probability, remedy))
     }
 
     /// The arm that this word of randomness picks.
     pub(super) fn choose(&self, policy: &Policy, arms: &Arms, randomness: u64) -> Result<usize> {
-        let share = self.uniform_share(arms)?;
+        let share = self.uniform_share(arms.count())?;
         let unit = (mix(randomness, 1) >> 11) as f64 / (1_u64 << 53) as f64;
         if unit < share {
             let word = u128::from(mix(randomness, 2));
@@ -136,7 +134,7 @@ impl Ensemble {
 
     /// The probability of every arm, in their order.
     pub(super) fn probabilities(&self, policy: &Policy, arms: &Arms) -> Result<Vec<f64>> {
-        let share = self.uniform_share(arms)?;
+        let share = self.uniform_share(arms.count())?;
         let thetas = self.drawn.get_or_init(|| {
             (0..self.members).flat_map(|member| self.member(policy, member)).collect()
         });

@@ -47,6 +47,8 @@ pub struct Decision {
     pub arm: usize,
     /// With which probability it was chosen: an exact count under the `thompson` rule, 1 under rules that draw nothing.
     pub probability: f64,
+    /// What [`Policy::choose`] was given: with it the decision can be repeated from the policy and the arms.
+    pub randomness: u64,
     /// How many of the arms were longer than the feature bound and were scaled to it. A property of this person's own data.
     pub clipped_arms: usize,
     /// The last release has been made: no reward changes the model any more.
@@ -124,7 +126,7 @@ impl<N: Noise> JointLinUcb<N> {
     pub fn decide_at(&mut self, arms: &Arms, now: u64) -> Result<Decision> {
         self.curator.nothing_held()?;
         let number = self.state.decisions;
-        let randomness = self.curator.randomness(number);
+        let randomness = self.curator.randomness(number)?;
         let Choice { arm, clipped_arms } = self.curator.choose(arms, randomness)?;
         let probability = match self.policy().ensemble() {
             Some(_) => self.curator.probabilities(arms)?[arm],
@@ -144,7 +146,8 @@ impl<N: Noise> JointLinUcb<N> {
         };
         self.state.clock = self.state.clock.max(now);
         self.state.decisions += 1;
-        Ok(Decision { ticket, arm, probability, clipped_arms, frozen: self.is_frozen() })
+        let frozen = self.is_frozen();
+        Ok(Decision { ticket, arm, probability, randomness, clipped_arms, frozen })
     }
 
     /// Takes the reward of an earlier decision, once. An error changes nothing.

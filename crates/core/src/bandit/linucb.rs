@@ -207,6 +207,16 @@ impl LinUcb {
         self.policy().probabilities_within(arms, self.params.bounds.feature_bound)
     }
 
+    /// Randomness for [`LinUcb::choose`] in the decision of this number: it follows from the seed where there is an ensemble, and is the number
+    /// itself where it only breaks ties.
+    pub fn randomness(&self, number: u64) -> u64 {
+        match self.policy().ensemble() {
+            // Under another key than the seeds of ensembles.
+            Some(_) => mix(mix(self.params.seed, u64::MAX), number),
+            None => number,
+        }
+    }
+
     /// Learns from the reward of an arm with these features, both clipped to their bounds; says whether either was. An error
     /// changes nothing.
     pub fn observe(&mut self, features: &[f64], reward: f64) -> Result<bool> {
@@ -322,7 +332,9 @@ impl LinUcb {
 
     /// Brings the width up to date, and draws a new ensemble where there is one.
     fn widen(&mut self) {
-        self.regression.reseed(mix(self.params.seed, self.regression.rounds()));
+        if self.params.rule.draws() {
+            self.regression.reseed(mix(self.params.seed, self.regression.rounds()));
+        }
         self.regression.set_width(match self.width {
             Width::Number(width) => width,
             Width::Ellipsoid { sigma, logarithm, prior } => {

@@ -216,6 +216,11 @@ impl<N: Noise> PrivateSum<N> {
         Err(Error::invalid("contribution", "another stream's", remedy))
     }
 
+    /// A source that is independent of the noise, for random numbers that are published.
+    pub(crate) fn split_noise(&mut self) -> Result<N> {
+        self.state.noise.split()
+    }
+
     /// Releases the sum at `round`; `entries` is the sum of the contributions since the last release.
     fn step(&mut self, entries: &[i128], round: u64) -> Result<Release> {
         let state = &mut self.state;

@@ -77,7 +77,7 @@ fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
             let lines = JointToml { rule, ..JointToml::new(Budget { epsilon, delta: 1e-4 }) };
             finals(&lines.blocks(&setting).unwrap(), 5)
         };
-        let informed = setting.informed(rule, &setting.bounds);
+        let informed = setting.informed(rule, &setting.bounds).unwrap();
         let real = deployed(gap, setting.problem, informed, 20.0);
         let same = simulated(20.0);
         assert!(apart(real, same) < LIMIT, "{gap:?}: {real:?} {same:?}");

@@ -41,6 +41,10 @@ impl Player for AtMost<'_> {
         self.inner.choose(arms, round)
     }
 
+    fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
+        self.inner.probabilities(arms)
+    }
+
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
         self.inner.observe(round, features, reward)
     }

@@ -46,7 +46,7 @@ pub struct JointToml {
     /// How noise is made.
     #[serde(default)]
     pub mechanism: MechanismName,
-    /// How releases become policies: `tuned`, `certified` or `fixed`.
+    /// How releases become policies: `tuned`, `certified`, `thompson` or `fixed`.
     #[serde(default)]
     pub rule: Option<Rule>,
     /// `paper`: the publication's confidence set in place of a rule, for its Gaussian tree; it has it in `paper` mode anyway.
@@ -76,6 +76,9 @@ pub struct JointToml {
     /// Folder in which each trial's learner is saved.
     #[serde(default)]
     pub save: Option<PathBuf>,
+    /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data.
+    #[serde(default)]
+    pub log: Option<PathBuf>,
 }
 
 /// Mechanisms by the names experiments use.
@@ -125,6 +128,7 @@ impl JointToml {
             contributions_per_person: None,
             warm_start: None,
             save: None,
+            log: None,
         }
     }
 
@@ -161,10 +165,10 @@ impl JointToml {
             self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
         // Within a block of a policy that draws, choices differ from round to round.
         let draws = self.rule.is_some_and(|rule| rule.draws());
-        if setting.blocks.is_some() && plain && !draws {
+        if setting.blocks.is_some() && plain && !draws && self.log.is_none() {
             return Ok(Box::new(self.blocks(setting)?));
         }
-        let in_blocks = "it is simulated in whole blocks only, in a gap environment without circumstances, restarts and saved learners";
+        let in_blocks = "it is simulated in whole blocks only, in a gap environment without circumstances, restarts, saved learners, logs and `thompson`";
         nothing_is_ignored(&[
             ("minimum", self.minimum.is_some(), in_blocks),
             ("fresh_dummies", self.fresh_dummies, in_blocks),
@@ -224,7 +228,7 @@ impl JointToml {
             _ => setting.bounds,
         };
         Ok(JointParams {
-            rule: setting.informed(self.rule.unwrap_or_default(), &bounds),
+            rule: setting.informed(self.rule.unwrap_or_default(), &bounds)?,
             mechanism: self.stream_mechanism()?,
             schedule: self.schedule,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
@@ -252,6 +256,7 @@ impl JointToml {
         });
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
+        stepped.log.clone_from(&self.log);
         let linearity = params.rule.is_certified().then(|| setting.linearity()).flatten();
         Ok(stepped
             .certified_by(guarantee)
@@ -269,6 +274,7 @@ impl JointToml {
             ("restart_every", self.restart_every.is_some(), why),
             ("warm_start", self.warm_start.is_some(), why),
             ("save", self.save.is_some(), why),
+            ("log", self.log.is_some(), why),
         ])?;
         let Budget { epsilon, delta } = self.privacy;
         let noise = self.mechanism.published().unwrap_or_default();
@@ -299,6 +305,7 @@ impl JointToml {
             ("restart_every", self.restart_every.is_some(), why),
             ("warm_start", self.warm_start.is_some(), why),
             ("save", self.save.is_some(), why),
+            ("log", self.log.is_some(), why),
         ])?;
         let constants = setting.published(PublishedMechanism::PublicJoint, self.privacy, 1);
         // What stands behind the claim is not what is played: its price is a remark and no certificate.
@@ -353,7 +360,13 @@ fn start(plan: &JointPlan, saved: Option<&SavedLearner>, seed: u64) -> Result<Cu
 impl Player for Curator<FastNoise> {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         // Rounds are counted from 1, tickets from 0: the same ties as with tickets.
-        Ok(Curator::choose(self, arms, round - 1)?.arm)
+        let randomness = self.randomness(round - 1)?;
+        Ok(Curator::choose(self, arms, randomness)?.arm)
+    }
+
+    fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
+        let drawn = self.policy().ensemble().map(|_| Curator::probabilities(self, arms));
+        Ok(drawn.transpose()?)
     }
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {

@@ -97,7 +97,7 @@ impl Builder<'_> {
         let rule = match (self.lines.confidence, self.lines.mode) {
             (None, Mode::Exact) => {
                 let rule = self.lines.rule.unwrap_or_default();
-                self.setting.informed(rule, &self.setting.bounds)
+                self.setting.informed(rule, &self.setting.bounds)?
             }
             _ => self.regularized(self.published.gaussian_regularizer(deviation)),
         };

@@ -34,7 +34,7 @@ pub struct LinUcbToml {
     /// `paper` has the width of the code of Chowdhury and Zhou, regulariser 1e-4.
     #[serde(default)]
     pub mode: Mode,
-    /// How sums become policies: `tuned`, `certified` or `fixed`.
+    /// How sums become policies: `tuned`, `certified`, `thompson` or `fixed`.
     #[serde(default)]
     pub rule: Option<Rule>,
     /// rho of the certified rule, by default 1.
@@ -53,6 +53,9 @@ pub struct LinUcbToml {
     /// Folder in which each trial's learner is saved; its sums are people's data.
     #[serde(default)]
     pub save: Option<PathBuf>,
+    /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data.
+    #[serde(default)]
+    pub log: Option<PathBuf>,
 }
 
 impl LinUcbToml {
@@ -71,6 +74,7 @@ impl LinUcbToml {
         nothing_is_ignored(&[("regularizer", self.regularizer.is_some() && !certified, why)])?;
         let plain =
             self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
+        let plain = plain && self.log.is_none();
         match (setting.blocks, params.schedule) {
             (Some(gap), Schedule::EveryRound)
                 if plain && certified && gap.fresh_arms && gap.dimension >= 3 =>
@@ -101,6 +105,7 @@ impl LinUcbToml {
         });
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
+        stepped.log.clone_from(&self.log);
         let tuned = "the width is tuned by simulation, on arms drawn once with d = 5: no confidence set is certified, and where arms stay the same some trials settle on a wrong one; `rule = { fixed = { width = 2.0 } }` is safer there";
         let remark = match params.rule {
             Rule::Tuned { .. } => Some(tuned.to_string()),
@@ -133,7 +138,7 @@ impl LinUcbToml {
                 width: PublishedLocal::public_width(1.0, setting.rounds, dimension, norm),
             },
             false => {
-                let rule = setting.informed(self.rule.unwrap_or_default(), &bounds);
+                let rule = setting.informed(self.rule.unwrap_or_default(), &bounds)?;
                 match rule {
                     // Proposition 4 leaves half of alpha to the privacy noise, and has it here too.
                     Rule::Certified { failure_probability: None, .. } => {
@@ -184,7 +189,12 @@ fn start(params: &LinUcbParams, saved: Option<&SavedLearner>) -> Result<LinUcb> 
 
 impl Player for LinUcb {
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
-        Ok(LinUcb::choose(self, arms, round - 1)?.arm)
+        Ok(LinUcb::choose(self, arms, self.randomness(round - 1))?.arm)
+    }
+
+    fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
+        let drawn = self.policy().ensemble().map(|_| LinUcb::probabilities(self, arms));
+        Ok(drawn.transpose()?)
     }
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {

@@ -20,6 +20,7 @@ use crate::{
     constants::local::PublishedMechanism,
     contest::Certificate,
     simulate::{Knowledge, Player},
+    trial::mix,
 };
 
 /// A model is published after each of the first reports, and then after every so many.
@@ -68,6 +69,9 @@ pub struct LocalToml {
     /// Folder in which each trial's server is saved.
     #[serde(default)]
     pub save: Option<PathBuf>,
+    /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data, which no server of this model sees.
+    #[serde(default)]
+    pub log: Option<PathBuf>,
 }
 
 impl LocalToml {
@@ -87,6 +91,7 @@ impl LocalToml {
             contributions_per_person: None,
             warm_start: None,
             save: None,
+            log: None,
         }
     }
 
@@ -172,7 +177,7 @@ impl LocalToml {
             public_arms: self.public_arms,
             levels,
             method,
-            rule: setting.informed(self.rule, &setting.bounds),
+            rule: setting.informed(self.rule, &setting.bounds)?,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
             ..LocalParams::new(setting.bounds, epsilon, delta)
         };
@@ -206,6 +211,7 @@ impl LocalToml {
         stepped.start = starter(plan, shares, warm.clone(), self.restart_every);
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
+        stepped.log.clone_from(&self.log);
         if let Some(warm) = &stepped.warm_start {
             for certificate in &mut certificates {
                 let guarantee = certificate.guarantee.clone();
@@ -291,7 +297,7 @@ impl LdpToml {
             Mode::Exact => {
                 let params = LocalParams {
                     method: Some(Method::TriangleGaussian),
-                    rule: setting.informed(self.rule, &bounds),
+                    rule: setting.informed(self.rule, &bounds)?,
                     ..LocalParams::new(bounds, epsilon, delta)
                 };
                 let guarantee = params.check()?.guarantee(0)?.simulated();
@@ -326,15 +332,19 @@ fn starter(
     restart_every: Option<u64>,
 ) -> Start {
     Arc::new(move |trial, seed| {
-        let mut server = match &warm {
+        let mut public = FastNoise::seeded(mix(seed, 1));
+        let server = match &warm {
             Some(warm) => resumed(&plan, &warm.of(trial)?)?,
             None => plan.server(),
         };
+        let mut server = server.seeded(public.bits());
         let model = Arc::new(server.publish()?);
         let (noise, waiting) = (FastNoise::seeded(seed), BTreeMap::new());
         let (plan, shares) = (plan.clone(), shares.clone());
         let sent = None;
-        Ok(Box::new(Protocol { plan, shares, server, model, noise, waiting, sent, restart_every }))
+        let player =
+            Protocol { plan, shares, server, model, noise, public, waiting, sent, restart_every };
+        Ok(Box::new(player))
     })
 }
 
@@ -346,6 +356,8 @@ struct Protocol {
     server: Server,
     model: Arc<Model>,
     noise: FastNoise,
+    /// Seeds of servers' ensembles.
+    public: FastNoise,
     /// People whose reward has not come, by round, with the model they acted on.
     waiting: BTreeMap<u64, (Person<FastNoise>, Arc<Model>)>,
     /// The last report, until somebody asks for it.
@@ -367,6 +379,11 @@ impl Player for Protocol {
         let arm = person.choose(&self.model, arms)?;
         self.waiting.insert(round, (person, self.model.clone()));
         Ok(arm)
+    }
+
+    fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
+        let drawn = self.model.draws().then(|| self.model.probabilities(arms));
+        Ok(drawn.transpose()?)
     }
 
     fn dismiss(&mut self, round: u64) {
@@ -391,7 +408,7 @@ impl Player for Protocol {
         self.server.absorb(&report)?;
         let reports = self.server.reports();
         if self.restart_every.is_some_and(|every| reports >= every) {
-            self.server = self.plan.server();
+            self.server = self.plan.server().seeded(self.public.bits());
             self.model = Arc::new(self.server.publish()?);
             // Those who acted on models of the old server have nobody to report to.
             self.waiting.clear();

@@ -6,6 +6,9 @@
 //! Where actions are items with features of their own, `items` names a file of them, and an arm is made of the context and the item as in
 //! `items`: the number of features does not grow with the number of items.
 //!
+//! With `arms_in_file` the log itself holds the features of every arm of every decision, as the `log` of a run does: columns `arm<action>_<i>`,
+//! i from 0, of norm at most 1 an arm.
+//!
 //! **Training** (the first `rounds` lines, in the file's order) is on every line: the learner is offered the logged action only, so it takes it, and
 //! sees the reward. Each line is one contribution of one person, whatever the learner would have done, so nothing about the learner decides
 //! whose data are used, and its certificate is that of as many people. A learner with a confidence set explores less here than it would
@@ -25,10 +28,13 @@ use std::{
     sync::Arc,
 };
 
-use reticent::Error as CoreError;
+use reticent::{Error as CoreError, randomize::Bounds};
 use serde::{Deserialize, Serialize};
 
-use self::log::{Log, number};
+use self::{
+    arm_columns::ArmColumns,
+    log::{Log, Offered, number},
+};
 use super::{
     Circumstances, Missing, Setting, World,
     columns::{Columns, ColumnsToml},
@@ -42,6 +48,7 @@ use crate::{
     trial::mix,
 };
 
+mod arm_columns;
 mod log;
 
 /// Propensities below this are warned of: one line may outweigh hundreds.
@@ -79,6 +86,9 @@ pub struct LoggedToml {
     /// The columns of `items` that are features; all others by default.
     #[serde(default)]
     pub item_features: Option<Vec<String>>,
+    /// Whether features of arms are columns of the log, `arm<action>_<i>`.
+    #[serde(default)]
+    pub arms_in_file: bool,
     /// The least propensity, if the logging policy promises one; by default that of the file.
     #[serde(default)]
     pub least_propensity: Option<f64>,
@@ -138,8 +148,13 @@ impl LoggedToml {
             "curves, estimates, intervals and counts are made from the lines as they are, those of the first part too, and are not covered".into(),
         ];
         protected.extend(log.context.iter().flat_map(Columns::remarks));
+        let own = matches!(log.offered, Offered::File(_));
         let world = |_| -> Arc<dyn World> { Arc::new(log) };
-        Setting::of_a_file(shape, arms, self.rewards, rounds, circumstances, protected, world)
+        let setting =
+            Setting::of_a_file(shape, arms, self.rewards, rounds, circumstances, protected, world)?;
+        // Nothing is known of arms in a file but that their norm is at most 1.
+        let bounds = Bounds { rewards: self.rewards, ..Bounds::unit(shape.features) };
+        Ok(if own { Setting { bounds, ..setting } } else { setting })
     }
 
     fn read(&self, rounds: u64) -> Result<Log> {
@@ -177,6 +192,14 @@ impl LoggedToml {
             categories: &self.categories,
             missing: self.missing,
         };
+        let given = self.features.is_some() || self.item_features.is_some() || self.items.is_some();
+        let described = !self.ranges.is_empty() || !self.categories.is_empty();
+        let why = "features are those of the arms in the log (arms_in_file)";
+        super::nothing_is_ignored(&[
+            ("features", self.arms_in_file && (given || described), why),
+            ("actions", self.arms_in_file && self.actions.is_some(), why),
+        ])?;
+        let own = self.arms_in_file.then(|| ArmColumns::of(&rows, path)).transpose()?;
         let items = match &self.items {
             Some(path) => {
                 Some(Named::read(path, &self.item, lines(self.item_features.as_deref()))?)
@@ -187,13 +210,17 @@ impl LoggedToml {
         let features = self.features.as_deref();
         let bare = features.map_or(rows.names().len() == names.len(), <[String]>::is_empty);
         let mut context = match &items {
+            _ if own.is_some() => None,
             Some(_) if bare => None,
             _ => Some(Columns::new(&rows, path, lines(features), &names)?),
         };
         let of_items = items.iter().map(|items| &items.columns);
         let files: Vec<&Columns> = of_items.chain(&context).collect();
         Columns::all_known(&files, lines(None))?;
-        let known = self.known_actions(items.as_ref())?;
+        let known = match &own {
+            Some(own) => Some(own.actions().map(String::from).collect()),
+            None => self.known_actions(items.as_ref())?,
+        };
         let bad = |line: usize, reason: String| unusable(path, format!("line {line}: {reason}"));
         let mut counts: BTreeMap<String, u64> =
             known.iter().flatten().map(|action| (action.clone(), 0)).collect();
@@ -201,6 +228,9 @@ impl LoggedToml {
         while let Some((line, cells)) = rows.next()? {
             if let Some(columns) = &mut context {
                 columns.widen(&cells, line)?;
+            }
+            if let Some(own) = &own {
+                own.features(&cells).map_err(|reason| bad(line, reason))?;
             }
             let [action, propensity, reward] = places.map(|place| cells[place].as_str());
             if action.is_empty() {
@@ -299,8 +329,13 @@ impl LoggedToml {
             path: path.to_path_buf(),
             context,
             places,
-            items: items
-                .map(|items| actions.iter().map(|action| of_item(&items, action)).collect()),
+            offered: match (items, own) {
+                (_, Some(own)) => Offered::File(own),
+                (Some(items), _) => {
+                    Offered::Items(actions.iter().map(|action| of_item(&items, action)).collect())
+                }
+                (None, None) => Offered::Blocks,
+            },
             actions,
             rewards: self.rewards,
             largest_weight: self.clip_weights.unwrap_or(f64::INFINITY).min(1.0 / least),

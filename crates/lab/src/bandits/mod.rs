@@ -7,6 +7,7 @@
 //! | `table` | `kind = "table"`: a file of people and their classes |
 //! | `items` | `kind = "items"`: items with features, and people's ratings of them |
 //! | `logged` | `kind = "logged"`: a log of decisions with propensities, for training and judging offline |
+//! | `decision_log` | `log = "folder"`: a run's own decisions, in the form that `logged` reads |
 //! | `reward_model` | what the doubly robust estimate expects of an action |
 //! | `columns` | from the cells of a line to features |
 //! | `parameters` | which parameters arms touch, and blocks for players that know of none |
@@ -34,6 +35,7 @@ mod certified_tests;
 mod circumstances;
 mod columns;
 mod contributions;
+mod decision_log;
 mod items;
 mod joint;
 mod joint_blocks;

@@ -60,6 +60,10 @@ impl Player for Embedded<'_> {
         self.player.choose(&arms.embedded(self.structure)?, round)
     }
 
+    fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
+        self.player.probabilities(&arms.embedded(self.structure)?)
+    }
+
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
         self.observe_in_block(round, 0, features, reward)
     }

@@ -390,10 +390,12 @@ impl Setting {
         }
     }
 
-    /// The rule with what this environment knows of theta* and of the noise in rewards, for learners with these bounds.
-    pub(super) fn informed(&self, rule: Rule, bounds: &Bounds) -> Rule {
+    /// The rule with what this environment knows of theta* and of the noise in rewards, for learners with these bounds; an error if it is not
+    /// for so many arms.
+    pub(super) fn informed(&self, rule: Rule, bounds: &Bounds) -> Result<Rule> {
+        rule.check_arms(self.arms)?;
         let Problem { feature_bound, reward_bound, parameter_bound, noise, .. } = self.problem;
-        match bounds.intercept {
+        Ok(match bounds.intercept {
             None => {
                 rule.knowing(parameter_bound * (feature_bound / reward_bound), noise / reward_bound)
             }
@@ -401,7 +403,7 @@ impl Setting {
                 let noise = (noise / bounds.half_range()).min(1.0);
                 rule.knowing(self.centred_parameter_bound, noise)
             }
-        }
+        })
     }
 
     /// alpha: the probability with which confidence sets may fail.

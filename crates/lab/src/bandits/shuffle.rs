@@ -1,6 +1,6 @@
 //! `kind = "shuffle"`: SDP-LinUCB through a shuffler.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use reticent::{
     bandit::{Aggregation, Arms, Model, Rule, ShuffleParams, ShufflePlan, ShuffleServer, Shuffler},
@@ -11,7 +11,9 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{Budget, Setting, Stepped, width_remark};
-use crate::{FastNoise, Result, attack, constants::local::PublishedMechanism, simulate::Player};
+use crate::{
+    FastNoise, Result, attack, constants::local::PublishedMechanism, simulate::Player, trial::mix,
+};
 
 /// What `kind = "shuffle"` takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +39,9 @@ pub struct ShuffleToml {
     /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
     #[serde(default)]
     pub contributions_per_person: Option<u64>,
+    /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data, which no server of this model sees.
+    #[serde(default)]
+    pub log: Option<PathBuf>,
 }
 
 fn sum() -> Aggregation {
@@ -58,6 +63,7 @@ impl ShuffleToml {
             batch: 20,
             rule: Rule::default(),
             contributions_per_person: None,
+            log: None,
         }
     }
 
@@ -84,7 +90,7 @@ impl ShuffleToml {
         let (params, guarantee, remarks) = match self.mode {
             Mode::Exact => {
                 let params = ShuffleParams {
-                    rule: setting.informed(self.rule, &setting.bounds),
+                    rule: setting.informed(self.rule, &setting.bounds)?,
                     contributions_per_person: self.contributions_per_person.unwrap_or(1),
                     ..ShuffleParams::new(
                         setting.bounds,
@@ -128,13 +134,14 @@ impl ShuffleToml {
         let start = move |seed| {
             let mut noise = FastNoise::seeded(seed);
             let shuffler = plan.shuffler(FastNoise::seeded(noise.bits()))?;
-            let mut server = plan.server();
+            let mut server = plan.server().seeded(mix(seed, 1));
             let (model, waiting) = (Arc::new(server.publish()?), BTreeMap::new());
             let plan = plan.clone();
             let player = Protocol { plan, server, shuffler, model, noise, waiting, sent: None };
             Ok(Box::new(player) as Box<dyn Player>)
         };
-        let stepped = Stepped::new(name, setting, start).certified_by(guarantee);
+        let mut stepped = Stepped::new(name, setting, start).certified_by(guarantee);
+        stepped.log.clone_from(&self.log);
         Ok(stepped.remarking(remarks).attacked_by(attacks))
     }
 }
@@ -170,6 +177,11 @@ impl Player for Protocol {
         let arm = person.choose(&self.model, arms)?;
         self.waiting.insert(round, (person, self.model.clone()));
         Ok(arm)
+    }
+
+    fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
+        let drawn = self.model.draws().then(|| self.model.probabilities(arms));
+        Ok(drawn.transpose()?)
     }
 
     fn dismiss(&mut self, round: u64) {

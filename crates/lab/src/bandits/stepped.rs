@@ -16,6 +16,7 @@ use reticent::{
 use super::{
     Setting,
     contributions::AtMost,
+    decision_log::{self, DecisionLog},
     saved::{self, SavedLearner, WarmStart},
 };
 use crate::{
@@ -54,6 +55,8 @@ pub struct Stepped {
     pub(super) start: Start,
     /// Folder in which each trial's learner is saved.
     pub save: Option<PathBuf>,
+    /// Folder in which each trial's decisions are logged.
+    pub log: Option<PathBuf>,
     /// How its promises can be attacked.
     pub(super) attacks: Vec<Attack>,
     /// Its promises are for rewards only: features are public.
@@ -79,6 +82,7 @@ impl Stepped {
             setting: setting.clone(),
             start: Arc::new(move |_, seed| start(seed)),
             save: None,
+            log: None,
             attacks: Vec::new(),
             public_arms: false,
             warm_start: None,
@@ -164,6 +168,22 @@ impl Stepped {
         Ok(Script::replacing(&steps, &others, rewards, self.public_arms))
     }
 
+    /// One trial of a player in this setting, which learns from as many rounds of a person as the certificate is for.
+    fn play(
+        &self,
+        player: &mut dyn Player,
+        (seed, trial): (u64, u64),
+        checkpoints: &[u64],
+    ) -> Result<Trial> {
+        let Some(most) = self.setting.contributions_per_person else {
+            return self.setting.trial(seed, trial, player, checkpoints);
+        };
+        let mut counted = AtMost::new(player, most);
+        let mut result = self.setting.trial(seed, trial, &mut counted, checkpoints)?;
+        result.measures.extend(self.setting.returns.map(|_| counted.measure()));
+        Ok(result)
+    }
+
     /// The same with more to tell.
     pub fn remarking(mut self, remarks: impl IntoIterator<Item = String>) -> Self {
         self.remarks.extend(remarks);
@@ -209,7 +229,9 @@ impl Contestant for Stepped {
             Some(_) => warm.remark(),
             None => warm.condition(),
         });
-        self.remarks.iter().cloned().chain(warm).chain(self.setting.world.remarks()).collect()
+        let logged = self.log.as_deref().map(decision_log::remark);
+        let own = self.remarks.iter().cloned().chain(warm).chain(logged);
+        own.chain(self.setting.world.remarks()).collect()
     }
 
     fn headline(&self) -> Option<&'static str> {
@@ -220,6 +242,9 @@ impl Contestant for Stepped {
         if let Some(refusal) = &self.refusal {
             return Err(refusal.clone().into());
         }
+        if let Some(folder) = &self.log {
+            decision_log::possible(folder, &self.name, &self.setting, trial)?;
+        }
         self.warm_start.as_ref().map_or(Ok(()), |warm| warm.other_people(seed, trial))
     }
 
@@ -229,16 +254,16 @@ impl Contestant for Stepped {
         if let Some(warm) = &self.warm_start {
             warm.other_people(seed, trial)?;
         }
-        let left = self.leaves(trial);
+        let left = self.save.as_ref().map(|folder| saved::file(folder, trial));
         // Before the work, and again after it: another may have come meanwhile.
         left.iter().try_for_each(|path| SavedLearner::has_room(&self.name, path))?;
-        let result = match self.setting.contributions_per_person {
-            None => self.setting.trial(seed, trial, player.as_mut(), checkpoints)?,
-            Some(most) => {
-                let mut counted = AtMost::new(player.as_mut(), most);
-                let mut result = self.setting.trial(seed, trial, &mut counted, checkpoints)?;
-                let returns = self.setting.returns.is_some();
-                result.measures.extend(returns.then(|| counted.measure()));
+        let result = match &self.log {
+            None => self.play(player.as_mut(), (seed, trial), checkpoints)?,
+            Some(folder) => {
+                let mut log =
+                    DecisionLog::begin(player.as_mut(), folder, &self.name, &self.setting, trial)?;
+                let result = self.play(&mut log, (seed, trial), checkpoints)?;
+                log.finish()?;
                 result
             }
         };
@@ -258,8 +283,10 @@ impl Contestant for Stepped {
         Ok(result)
     }
 
-    fn leaves(&self, trial: u64) -> Option<PathBuf> {
-        self.save.as_ref().map(|folder| saved::file(folder, trial))
+    fn leaves(&self, trial: u64) -> Vec<PathBuf> {
+        let learner = self.save.as_ref().map(|folder| saved::file(folder, trial));
+        let log = self.log.as_ref().map(|folder| decision_log::experiment(folder, trial));
+        learner.into_iter().chain(log).collect()
     }
 
     fn data_hash(&self) -> u64 {

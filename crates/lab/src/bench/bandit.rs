@@ -48,7 +48,34 @@ pub fn figures() -> Result<Vec<Figure>> {
             .beside(required, format!("required, at most; goal {hoped}")),
         );
     }
+    figures.extend(thompson(&mut noise)?);
     Ok(figures)
+}
+
+/// The same by Thompson sampling, with a new ensemble of 64 every round: a member is drawn for the decision, or all of them for its
+/// probability.
+fn thompson(noise: &mut FastNoise) -> Result<[Figure; 2]> {
+    let rows: Vec<Vec<f64>> = (0..25).map(|_| unit(5, noise)).collect();
+    let arms = Arms::from_rows(5, &rows)?;
+    let time = |propensity: bool| -> Result<f64> {
+        let params = LinUcbParams { rule: Rule::THOMPSON, ..LinUcbParams::new(Bounds::unit(5)) };
+        let (mut learner, mut round) = (params.check()?, 0);
+        Ok(nanoseconds(2_000, || {
+            round += 1;
+            let choice = learner.choose(&arms, learner.randomness(round))?.arm;
+            if propensity {
+                learner.probabilities(&arms)?;
+            }
+            learner.observe(&rows[choice], rows[choice][0]).map(drop)
+        }))
+    };
+    let figure = |what: &str, time: f64| {
+        Figure::new(format!("decide and learn by Thompson sampling, {what}"), 1e-3 * time, "us")
+    };
+    Ok([
+        figure("d = 5, K = 25", time(false)?),
+        figure("d = 5, K = 25, with its probability", time(true)?),
+    ])
 }
 
 fn unit<N: Noise>(dimension: usize, noise: &mut N) -> Vec<f64> {

@@ -256,7 +256,7 @@ impl Experiment {
         let store = Store::open(folder)?;
         let jobs = self.jobs(options.shard);
         let stored = |&(cell, number): &Job| {
-            let left = self.cells[cell].contestant.leaves(number).is_none_or(|file| file.exists());
+            let left = self.cells[cell].contestant.leaves(number).iter().all(|file| file.exists());
             store.get(self.cells[cell].key, number).filter(|_| left).cloned()
         };
         let mut results: Vec<Option<(Trial, f64)>> = jobs.iter().map(stored).collect();

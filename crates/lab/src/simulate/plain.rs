@@ -29,6 +29,11 @@ pub trait Player {
     /// The arm for this round, counted from 1.
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize>;
 
+    /// The probability with which [`Player::choose`] takes each arm, where choices are drawn; `None` where they follow from what was learnt.
+    fn probabilities(&self, _arms: &Arms) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+
     /// The reward of the arm that was chosen in `round`, once, and that arm's features. Rewards may come late, in any order, or never.
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()>;
 

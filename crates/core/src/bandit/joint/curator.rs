@@ -50,9 +50,10 @@ pub(super) struct State {
     pub(super) legacy: Option<Legacy>,
     /// Whether the present stream began with it too.
     pub(super) uses_legacy: bool,
-    /// What the public randomness of the `thompson` rule follows from.
-    pub(super) public_key: u64,
 }
+
+/// The running sum, the rest, and the generator of published random numbers, of which noise that protects people saves no key.
+type Saved<N> = (Vec<u8>, State, Option<N>);
 
 /// A linear bandit's learner under joint differential privacy.
 ///
@@ -75,6 +76,8 @@ pub struct Curator<N> {
     holds_releases: bool,
     /// A release that has been made and is not used yet.
     held: Option<(Policy, Release)>,
+    /// Random numbers that are published, for the `thompson` rule: see [`Curator::randomness`].
+    public: Option<N>,
 }
 
 /// Prints no sums: a log line must not undo the noise.
@@ -89,23 +92,23 @@ impl<N> std::fmt::Debug for Curator<N> {
 }
 
 impl<N: Noise> Curator<N> {
-    pub(super) fn new(plan: JointPlan, mut noise: N) -> Self {
+    pub(super) fn new(plan: JointPlan, noise: N) -> Self {
         let JointPlan { params, plan, rule, .. } = plan;
         let fresh = params.restart_every.map(|_| plan.clone());
-        let mut policy = rule.cold_policy();
-        // Noise that protects people is drawn under another key: a new one comes before every release. Other rules need no randomness.
-        let public_key = if policy.ensemble().is_some() { noise.bits() } else { 0 };
-        policy.reseed(mix(public_key, 0));
-        let state = State {
-            params,
-            rule,
-            policy,
-            release: None,
-            legacy: None,
-            uses_legacy: false,
-            public_key,
-        };
-        Curator { sum: plan.start(noise), state, fresh, holds_releases: false, held: None }
+        let policy = rule.cold_policy();
+        let state = State { params, rule, policy, release: None, legacy: None, uses_legacy: false };
+        let mut curator = Curator::of(plan.start(noise), state, fresh, None);
+        curator.state.policy = curator.reseeded(curator.state.policy.clone());
+        curator
+    }
+
+    fn of(
+        sum: PrivateSum<N>,
+        state: State,
+        fresh: Option<PrivateSumPlan>,
+        public: Option<N>,
+    ) -> Self {
+        Curator { sum, state, fresh, holds_releases: false, held: None, public }
     }
 
     /// Begins with what an earlier learner has released.
@@ -113,8 +116,8 @@ impl<N: Noise> Curator<N> {
         legacy.check(&self.state.params)?;
         // The policy that it begins with may fail too, so that alpha has one more share.
         self.state.rule = self.state.rule.with_one_more_release();
-        self.state.policy = self.state.rule.policy_or_cold(&legacy.release().numbered(1));
-        self.state.policy.reseed(mix(self.state.public_key, 0));
+        let policy = self.state.rule.policy_or_cold(&legacy.release().numbered(1));
+        self.state.policy = self.reseeded(policy);
         (self.state.legacy, self.state.uses_legacy) = (Some(legacy), true);
         Ok(self)
     }
@@ -129,13 +132,36 @@ impl<N: Noise> Curator<N> {
         self.state.policy.probabilities_within(arms, self.state.params.bounds.feature_bound)
     }
 
-    /// Randomness for the decision of this number: the number itself where it only breaks ties.
-    pub(super) fn randomness(&self, number: u64) -> u64 {
+    /// Randomness for [`Curator::choose`] in the decision of this number, to be stored with it: a new random word where there is an ensemble, and
+    /// the number itself where it only breaks ties.
+    ///
+    /// It is drawn anew for each decision, so that nobody who can choose when to ask can choose the member, and never by the generator of the
+    /// noise that protects people: whoever sees decisions sees something of it.
+    pub fn randomness(&mut self, number: u64) -> Result<u64> {
         match self.state.policy.ensemble() {
-            // Odd numbers: even ones are the seeds of ensembles.
-            Some(_) => mix(self.state.public_key, number.wrapping_mul(2) | 1),
-            None => number,
+            Some(_) => self.public_bits(),
+            None => Ok(number),
         }
+    }
+
+    /// Random bits that are published, on noise that protects people under a new key of the system.
+    fn public_bits(&mut self) -> Result<u64> {
+        let public = match &mut self.public {
+            Some(public) => public,
+            none => none.insert(self.sum.split_noise()?),
+        };
+        public.rekey()?;
+        Ok(public.bits())
+    }
+
+    /// The policy with a new seed for its ensemble, where it has one. A seed is public and needs no secret, so that nothing fails where the
+    /// system has no randomness: it then follows from the number of releases.
+    fn reseeded(&mut self, mut policy: Policy) -> Policy {
+        if policy.ensemble().is_some() {
+            let number = self.sum.releases();
+            policy.reseed(self.public_bits().unwrap_or_else(|_| mix(number, 0)));
+        }
+        policy
     }
 
     /// Learns the reward of an arm with these features, both clipped to their bounds; says whether sums were released. An error
@@ -311,8 +337,7 @@ impl<N: Noise> Curator<N> {
             && self.sum.is_over()
         {
             self.sum.restart(plan.clone());
-            self.state.policy = self.state.rule.cold_policy();
-            self.state.policy.reseed(mix(self.state.public_key, 2 * self.sum.releases()));
+            self.state.policy = self.reseeded(self.state.rule.cold_policy());
             (self.state.release, self.state.uses_legacy) = (None, false);
         }
     }
@@ -320,15 +345,14 @@ impl<N: Noise> Curator<N> {
     /// A release that has been made becomes a policy: nothing here fails.
     fn learn(&mut self, release: Option<Release>) -> bool {
         let Some(release) = release else { return false };
-        let mut policy = match &self.state.legacy {
+        let policy = match &self.state.legacy {
             Some(legacy) if self.state.uses_legacy => {
                 let both = release.plus(legacy.release(), release.index() + 1);
                 self.state.rule.policy_or_cold(&both)
             }
             _ => self.state.rule.policy_or_cold(&release),
         };
-        policy.reseed(mix(self.state.public_key, 2 * self.sum.releases()));
-        self.held = Some((policy, release));
+        self.held = Some((self.reseeded(policy), release));
         if !self.holds_releases {
             self.commit();
         }
@@ -454,27 +478,29 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
     /// is in use in whatever learner is resumed from it.
     pub fn save(&self) -> Vec<u8> {
         let Some((policy, release)) = &self.held else {
-            return wire::save(KIND, &(self.sum.save(), &self.state));
+            return wire::save(KIND, &(self.sum.save(), &self.state, &self.public));
         };
         let (policy, release) = (policy.clone(), Some(release.clone()));
-        wire::save(KIND, &(self.sum.save(), &State { policy, release, ..self.state.clone() }))
+        let state = State { policy, release, ..self.state.clone() };
+        wire::save(KIND, &(self.sum.save(), state, &self.public))
     }
 
     /// Continues from saved bytes, if no release has left since the bytes were saved: see [`PrivateSum::resume`].
     pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
-        let (sum, state): (Vec<u8>, State) = wire::load(KIND, bytes)?;
-        Curator::checked(PrivateSum::resume(&sum, releases_made)?, state)
+        let (sum, state, public): Saved<N> = wire::load(KIND, bytes)?;
+        Curator::checked(PrivateSum::resume(&sum, releases_made)?, state, public)
     }
 
     /// Continues from an older state and pays for the replay: see [`PrivateSum::resume_charged`].
     pub fn resume_charged(bytes: &[u8], releases_made: u64, charged_before: u64) -> Result<Self> {
-        let (sum, state): (Vec<u8>, State) = wire::load(KIND, bytes)?;
-        Curator::checked(PrivateSum::resume_charged(&sum, releases_made, charged_before)?, state)
+        let (sum, state, public): Saved<N> = wire::load(KIND, bytes)?;
+        let sum = PrivateSum::resume_charged(&sum, releases_made, charged_before)?;
+        Curator::checked(sum, state, public)
     }
 
     /// Whether the parts of a state that was read fit each other, which a checksum cannot tell.
-    fn checked(sum: PrivateSum<N>, state: State) -> Result<Self> {
-        let State { params, rule, policy, release, legacy, uses_legacy, .. } = &state;
+    fn checked(sum: PrivateSum<N>, state: State, public: Option<N>) -> Result<Self> {
+        let State { params, rule, policy, release, legacy, uses_legacy } = &state;
         params.check_parts()?;
         let Bounds { dimension, structure, .. } = params.bounds;
         rule.check(dimension, structure)?;
@@ -492,7 +518,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
             && fresh.as_ref().is_none_or(|plan| plan.clipper() == sum.clipper())
             && (!uses_legacy || legacy.is_some());
         if fits {
-            return Ok(Curator { sum, state, fresh, holds_releases: false, held: None });
+            return Ok(Curator::of(sum, state, fresh, public));
         }
         let remedy = "its parts belong to different learners; restore another copy";
         Err(Error::invalid("saved sums", format!("{domain:?}"), remedy))

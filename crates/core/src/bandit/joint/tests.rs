@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod streams;
+mod thompson;
 mod window;
 
 fn params() -> JointParams {
@@ -305,15 +306,15 @@ fn it_learns_and_without_feedback_it_does_not() {
 /// Found by fuzzing: a sound checksum around parts that do not belong together made `decide` panic.
 #[test]
 fn parts_of_different_learners_are_refused() {
-    type Parts = (Vec<u8>, curator::State);
+    type Parts = (Vec<u8>, curator::State, Option<Seeded>);
     let parts = |params: JointParams| -> Parts {
         wire::load(curator::KIND, &start(params).curator.save()).unwrap()
     };
     let resume = |sum: &[u8], state: &curator::State| {
-        let bytes = wire::save(curator::KIND, &(sum, state));
+        let bytes = wire::save(curator::KIND, &(sum, state, None::<Seeded>));
         Curator::<Seeded>::resume(&bytes, 0).map(drop)
     };
-    let (sum, state) = parts(params());
+    let (sum, state, _) = parts(params());
     assert!(resume(&sum, &state).is_ok());
     let again = || parts(params()).1;
     let three = || Policy::dense(vec![0.0; 3], vec![0.0; 6], 1.0, 0.0);
@@ -321,7 +322,8 @@ fn parts_of_different_learners_are_refused() {
     for policy in [three(), nan()] {
         assert!(resume(&sum, &curator::State { policy, ..again() }).is_err());
     }
-    let (other_sum, other_state) = parts(JointParams::new(Bounds::unit(3), 1.0, 1e-6, Some(2000)));
+    let (other_sum, other_state, _) =
+        parts(JointParams::new(Bounds::unit(3), 1.0, 1e-6, Some(2000)));
     assert!(resume(&other_sum, &state).is_err());
     assert!(resume(&sum, &curator::State { rule: other_state.rule, ..again() }).is_err());
     let (curator, state, _): (Vec<u8>, State, Option<Vec<u8>>) =

@@ -28,7 +28,7 @@ pub struct Model {
 pub enum Guide {
     /// Any arm, uniformly: an exploration phase.
     Uniform,
-    /// The arm with the largest upper confidence bound. Its `<theta, x>` estimates the clipped, centred reward z.
+    /// The arm with the largest upper confidence bound, or that of a member of the policy's ensemble. Its `<theta, x>` estimates the clipped, centred reward z.
     Follow(Policy),
 }
 
@@ -85,6 +85,23 @@ impl Model {
         }
         let remedy = "it belongs to a protocol with other parameters: fetch them anew";
         Err(Error::invalid("model", format!("{:x}", self.protocol), remedy))
+    }
+
+    /// Whether the arm to play is drawn at random.
+    pub fn draws(&self) -> bool {
+        match &self.guide {
+            Guide::Follow(policy) => policy.ensemble().is_some(),
+            Guide::Uniform => true,
+        }
+    }
+
+    /// The probability with which a person plays each arm: see [`Policy::probabilities`]. It is for the person's own use: which arms there
+    /// were is their data.
+    pub fn probabilities(&self, arms: &Arms) -> Result<Vec<f64>> {
+        match &self.guide {
+            Guide::Follow(policy) => policy.probabilities(arms),
+            Guide::Uniform => Ok(vec![1.0 / arms.count() as f64; arms.count()]),
+        }
     }
 
     /// The arm to play.

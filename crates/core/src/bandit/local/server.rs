@@ -13,6 +13,7 @@ use crate::{
     bandit::Policy,
     error::finite_vector,
     hash::mix,
+    noise::{Noise, SecureNoise},
     randomize::{Correlation, Levels, Method, Precision, Report},
     wire,
 };
@@ -31,20 +32,20 @@ struct State {
     sums: ReportSums,
     reports: u64,
     inbox: Inbox,
-    /// What the public randomness of the `thompson` rule follows from.
-    seed: u64,
+    /// What the public randomness of the `thompson` rule follows from; by default the first model that needs it takes it from the system.
+    seed: Option<u64>,
 }
 
 impl Server {
     pub(super) fn new(plan: LocalPlan) -> Self {
         let sums = ReportSums::new(&plan.inner.params.bounds);
         let inbox = Inbox::new(plan.inner.params.late_models);
-        Server { plan, state: State { sums, reports: 0, inbox, seed: 0 } }
+        Server { plan, state: State { sums, reports: 0, inbox, seed: None } }
     }
 
-    /// The same with its own public randomness, which the `thompson` rule draws from: give another number to every server.
+    /// The same with a seed for its ensembles under the `thompson` rule, for simulations that are repeated. By default the system gives one.
     pub fn seeded(mut self, seed: u64) -> Self {
-        self.state.seed = seed;
+        self.state.seed = Some(seed);
         self
     }
 
@@ -161,9 +162,15 @@ impl Server {
     /// The next model, made from all reports so far.
     pub fn publish(&mut self) -> Result<Model> {
         let mut guide = self.guide()?;
+        let seed = match (&guide, self.state.seed) {
+            (Guide::Follow(policy), None) if policy.ensemble().is_some() => {
+                *self.state.seed.insert(SecureNoise::from_system()?.bits())
+            }
+            (_, seed) => seed.unwrap_or(0),
+        };
         let sequence = self.state.inbox.publish();
         if let Guide::Follow(policy) = &mut guide {
-            policy.reseed(mix(self.state.seed, sequence));
+            policy.reseed(mix(seed, sequence));
         }
         Ok(Model::new(self.plan.reports().protocol(), sequence, self.state.reports, guide))
     }

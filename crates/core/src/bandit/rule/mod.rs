@@ -84,7 +84,8 @@ pub enum Rule {
         /// How many parameters are drawn with each release: a power of two.
         #[serde(default = "thompson_members")]
         members: u32,
-        /// No arm is played with less than this probability; at most 1 over the number of arms.
+        /// No arm is played with less than this probability; at most 1 over the number of arms. A larger decision set is refused before
+        /// anything is counted, so that the largest number of arms must be public.
         #[serde(default)]
         minimum_probability: f64,
     },
@@ -218,6 +219,11 @@ impl Rule {
     /// Whether decisions are drawn at random, so that two of one policy may differ.
     pub fn draws(&self) -> bool {
         matches!(self, Rule::Thompson { .. })
+    }
+
+    /// An error if so many arms cannot all have the `minimum_probability`.
+    pub fn check_arms(&self, arms: usize) -> Result<()> {
+        self.ensemble().map_or(Ok(()), |ensemble| ensemble.uniform_share(arms).map(drop))
     }
 
     /// How parameters are drawn, under Thompson sampling.

@@ -30,6 +30,11 @@ impl ShuffleServer {
         ShuffleServer { server, batch, aggregation, floor: 0, above: BTreeSet::new() }
     }
 
+    /// The same with a seed for its ensembles: see [`Server::seeded`].
+    pub fn seeded(self, seed: u64) -> Self {
+        ShuffleServer { server: self.server.seeded(seed), ..self }
+    }
+
     /// Takes a batch in, once. An error and a duplicate change nothing.
     pub fn absorb(&mut self, batch: &Batch) -> Result<Absorbed> {
         self.server.expect_protocol(batch.protocol)?;

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use reticent::bandit::Arms;
 
-use super::super::{
-    World,
-    columns::Columns,
-    items::{Arm, product},
-    parameters::{Parameters, Shape},
-    reward_model::RewardModel,
+use super::{
+    super::{
+        World,
+        columns::Columns,
+        items::{Arm, product},
+        parameters::{Parameters, Shape},
+        reward_model::RewardModel,
+    },
+    arm_columns::ArmColumns,
 };
 use crate::{
     Result,
@@ -32,8 +35,7 @@ pub(super) struct Log {
     pub(super) places: [usize; 3],
     /// Sorted.
     pub(super) actions: Vec<String>,
-    /// (item, 1) of every action, where actions are items with features.
-    pub(super) items: Option<Vec<Vec<f64>>>,
+    pub(super) offered: Offered,
     pub(super) rewards: (f64, f64),
     /// No weight is above it.
     pub(super) largest_weight: f64,
@@ -45,6 +47,17 @@ pub(super) struct Log {
     pub(super) parameters: Option<Parameters>,
     pub(super) remarks: Vec<String>,
     pub(super) hash: u64,
+}
+
+/// What the arms of a decision are made of.
+#[derive(Debug)]
+pub(super) enum Offered {
+    /// The context, in one block an action.
+    Blocks,
+    /// Products of (1, context) with (item, 1), given for every action.
+    Items(Vec<Vec<f64>>),
+    /// Columns of the log.
+    File(ArmColumns),
 }
 
 /// A line that has been understood.
@@ -67,9 +80,10 @@ impl Log {
             unusable(&self.path, reason)
         };
         let [action, propensity, reward] = self.places.map(|place| &cells[place]);
-        let x = match (&self.context, &self.items) {
-            (Some(columns), None) => columns.features(cells, line)?,
-            (Some(columns), Some(_)) => {
+        let x = match (&self.context, &self.offered) {
+            (_, Offered::File(columns)) => columns.features(cells).map_err(|_| changed())?,
+            (Some(columns), Offered::Blocks) => columns.features(cells, line)?,
+            (Some(columns), Offered::Items(_)) => {
                 std::iter::once(1.0).chain(columns.raw(cells, line)?).collect()
             }
             (None, _) => vec![1.0],
@@ -87,47 +101,59 @@ impl Log {
         self.context.as_ref().map_or(0, Columns::width) + 1
     }
 
-    /// The form of arms: one block an action, or products with what the item is.
+    /// The form of arms.
     pub(super) fn shape(&self) -> Shape {
         let blocks = self.actions.len();
-        match &self.items {
-            None => Shape {
+        match &self.offered {
+            Offered::Blocks => Shape {
                 features: self.width() + 1,
                 blocks,
                 shared: 1,
                 parameters: self.parameters.unwrap_or(Parameters::PerArm),
             },
-            Some(items) => {
+            Offered::Items(items) => {
                 let item = items.first().map_or(0, Vec::len);
                 Arm::of_items(self.parameters).shape(self.width(), item, blocks)
             }
+            Offered::File(columns) => Shape {
+                features: columns.dimension(),
+                blocks: 1,
+                shared: 0,
+                parameters: Parameters::Dense,
+            },
         }
     }
 
     /// The features of an action in a context.
     fn arm(&self, x: &[f64], action: usize) -> Vec<f64> {
-        match &self.items {
-            None => x.iter().copied().chain([0.5_f64.sqrt()]).collect(),
-            Some(items) => Arm::of_items(self.parameters).features(x, &items[action]),
+        match &self.offered {
+            Offered::Blocks => x.iter().copied().chain([0.5_f64.sqrt()]).collect(),
+            Offered::Items(items) => Arm::of_items(self.parameters).features(x, &items[action]),
+            Offered::File(columns) => {
+                let d = columns.dimension();
+                x[action * d..(action + 1) * d].to_vec()
+            }
         }
     }
 
-    /// The reward model: a regression for each action, or one for all items.
+    /// The reward model: a regression for each action, or one for all where arms have features of their own.
     fn model(&self) -> RewardModel {
-        match &self.items {
-            None => RewardModel::new(self.actions.len(), self.width(), self.rewards),
-            Some(items) => {
+        match &self.offered {
+            Offered::Blocks => RewardModel::new(self.actions.len(), self.width(), self.rewards),
+            Offered::Items(items) => {
                 let products = self.width() * items.first().map_or(0, Vec::len) + 1;
                 RewardModel::new(1, products, self.rewards)
             }
+            Offered::File(columns) => RewardModel::new(1, columns.dimension(), self.rewards),
         }
     }
 
     /// Which regression of the model an action belongs to, and its features.
     fn regressor(&self, x: &[f64], action: usize) -> (usize, Vec<f64>) {
-        match &self.items {
-            None => (action, x.to_vec()),
-            Some(items) => (0, product(x, &items[action])),
+        match &self.offered {
+            Offered::Blocks => (action, x.to_vec()),
+            Offered::Items(items) => (0, product(x, &items[action])),
+            Offered::File(_) => (0, self.arm(x, action)),
         }
     }
 }
@@ -174,8 +200,12 @@ impl World for Log {
             let choice = player.choose(&arms, round)?;
             // That question was the evaluator's: nobody acted on the answer.
             player.dismiss(round);
-            let agrees = choice == action;
-            let weight = if agrees { (1.0 / propensity).min(self.largest_weight) } else { 0.0 };
+            // The probability of every action under the policy of the moment: exact where it draws.
+            let policy = match player.probabilities(&arms)? {
+                Some(probabilities) => probabilities,
+                None => (0..arms.count()).map(|arm| f64::from(u8::from(arm == choice))).collect(),
+            };
+            let weight = (policy[action] / propensity).min(self.largest_weight);
             if round <= self.rounds {
                 progressive.weight += weight;
                 progressive.weighted += weight * reward;
@@ -207,7 +237,9 @@ impl World for Log {
                 let (regression, features) = self.regressor(&x, action);
                 rewards.predict(regression, &features)
             };
-            let (predicted, predicted_of_policy) = (predict(action), predict(choice));
+            let taken = policy.iter().enumerate().filter(|(_, probability)| **probability > 0.0);
+            let predicted_of_policy = taken.map(|(arm, p)| p * predict(arm)).sum();
+            let predicted = predict(action);
             evaluation.add(Line { weight, reward, predicted, predicted_of_policy });
         }
         // What the policy does where the evaluation lines never did: nobody can tell.

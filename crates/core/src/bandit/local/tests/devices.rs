@@ -117,3 +117,51 @@ fn a_device_refuses_no_finite_data_and_is_told_what_was_clipped() -> Result<()> 
     }
     Ok(())
 }
+
+/// Under Thompson sampling a device gets a seed, an estimate and a factor, whatever the number of members, and draws among them by itself.
+#[test]
+fn a_model_that_draws_is_as_small_as_one_that_does_not() -> Result<()> {
+    let thompson =
+        |members| Rule::Thompson { ridge: 3.0, width: 0.5, members, minimum_probability: 0.0 };
+    let plan = |rule| LocalParams { rule, ..LocalParams::new(sphere(), 2.0, 1e-6) }.check();
+    let arms = Arms::from_rows(5, &[[0.7, 0.0, 0.0, 0.0, 0.7], [0.0, 0.7, 0.0, 0.0, 0.7]])?;
+    let size = |rule: Rule| -> Result<usize> {
+        let model = plan(rule)?.server().seeded(3).publish()?;
+        // Asking for probabilities draws all members, none of which travels.
+        let probabilities = model.probabilities(&arms)?;
+        assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        let text = serde_json::to_string(&model).unwrap();
+        let read: Model = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.probabilities(&arms)?, probabilities);
+        Ok(text.len())
+    };
+    assert!(size(thompson(4096))? < size(Rule::default())? + 120);
+    let (plan, mut chosen) = (plan(thompson(64))?, [0_u64; 2]);
+    let model = plan.server().seeded(3).publish()?;
+    for seed in 0..20_000 {
+        chosen[plan.person(0, Seeded(seed))?.choose(&model, &arms)?] += 1;
+    }
+    let probabilities = model.probabilities(&arms)?;
+    assert!(!crate::noise::check::chi_square_alarm(&chosen, &probabilities), "{chosen:?}");
+    // Planted: the ensemble of another model.
+    let other = plan.server().seeded(4).publish()?.probabilities(&arms)?;
+    assert!(crate::noise::check::chi_square_alarm(&chosen, &other), "{other:?}");
+    Ok(())
+}
+
+/// A seed comes from the system unless a simulation gives one, is kept over a restart, and belongs to the server: models differ by number.
+#[test]
+fn the_system_seeds_a_server_once() -> Result<()> {
+    let params = LocalParams { rule: Rule::THOMPSON, ..LocalParams::new(bounds(), 2.0, 1e-6) };
+    let plan = params.check()?;
+    let draws = |model: &Model| model.probabilities(&arms());
+    let [mut one, mut other] = [plan.server(), plan.server()];
+    let (first, second) = (one.publish()?, one.publish()?);
+    assert_ne!(first.guide(), other.publish()?.guide());
+    assert_ne!(first.guide(), second.guide());
+    let mut loaded = Server::load(&one.save())?;
+    assert_eq!(loaded.publish()?, one.publish()?);
+    let [mut one, mut other] = [plan.server().seeded(7), plan.server().seeded(7)];
+    assert_eq!(draws(&one.publish()?)?, draws(&other.publish()?)?);
+    Ok(())
+}
