@@ -234,6 +234,16 @@ impl Arms {
         Ok(arms)
     }
 
+    /// Whether it has been said which block each arm belongs to.
+    pub fn names_blocks(&self) -> bool {
+        self.blocks.is_some()
+    }
+
+    /// From here on no arm is said to belong to a block.
+    pub fn forget_blocks(&mut self) {
+        self.blocks = None;
+    }
+
     /// The block of every arm, where they have been named.
     pub(crate) fn blocks(&self) -> Option<&[u32]> {
         self.blocks.as_deref()

@@ -18,11 +18,13 @@
 //! | --- | --- |
 //! | `joint` | a curator with tickets beside it |
 //! | `joint/curator` | the learner: private sums x rule x bounds |
+//! | `joint/contribute` | what people contribute to its sums |
 //! | `joint/params` | parameters and plan |
 //! | `joint/window` | when a decision closes, and why that tells nothing |
 //! | `joint/legacy` | warm starts |
 //! | `joint/state` | what is saved, and how a learner goes on from it |
 
+mod contribute;
 mod curator;
 mod legacy;
 mod params;

@@ -178,15 +178,15 @@ impl Regression {
                     }
                 }
             }
-            Sums::Hybrid(ridge) => {
+            Sums::Hybrid(ridge) if structure.shared > 0 => {
                 ridge.check(dimension, structure)?;
                 if ridge.regularizer() != regularizer {
                     return other(ridge.regularizer());
                 }
             }
-            Sums::Blocks(ridges) => {
+            _ => {
                 let remedy = "the parameters have others; restore another copy";
-                return Err(Error::invalid("saved blocks", ridges.len(), remedy));
+                return Err(Error::invalid("saved blocks", structure.blocks, remedy));
             }
         }
         if self.policy.drift() != 0.0 {

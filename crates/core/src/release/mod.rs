@@ -8,6 +8,7 @@
 //! | `domain` | the kinds of contribution, with proofs of their sensitivity |
 //! | `structure` | which parameters an arm touches: blocks, and what all share |
 //! | `clip` | numbers to integers that provably keep their bound |
+//! | `contribution`, `contribution_sums` | those integers, and sums of them |
 //! | `calibration` | the noise for a given mu, rounding included |
 //! | `schedule` | the rounds of the releases |
 //! | `factorization` | properties and state that all mechanisms share |
@@ -26,6 +27,7 @@ mod blt;
 mod blt_design;
 mod calibration;
 mod clip;
+mod contribution;
 mod contribution_sums;
 mod domain;
 mod doubling;
@@ -46,8 +48,9 @@ mod tree;
 mod wishart;
 
 pub use calibration::Calibration;
+pub use clip::Clipper;
 pub(crate) use clip::power_of_two;
-pub use clip::{Clipper, Contribution};
+pub use contribution::Contribution;
 pub use contribution_sums::ContributionSums;
 pub use domain::Domain;
 use factorization::{DEFAULT_BUFFERS, Factor};

@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
     ContributionSums, Release, Schedule,
-    clip::{Clipper, Contribution, power_of_two},
+    clip::{Clipper, power_of_two},
+    contribution::Contribution,
     params::{Plan, PrivateSumPlan, Promise},
 };
 use crate::{

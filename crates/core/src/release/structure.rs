@@ -164,13 +164,16 @@ impl Layout {
 
     /// Numbers of one block in the matrix part.
     pub(crate) fn block_entries(&self) -> usize {
-        triangle(self.dimension).saturating_sub(triangle(self.structure.shared))
+        // Numbers that were read and not checked yet may be large.
+        let entries = |rows: usize| rows.saturating_mul(rows.saturating_add(1)) / 2;
+        entries(self.dimension).saturating_sub(entries(self.structure.shared))
     }
 
     /// Numbers of the matrix part.
     pub(crate) fn matrix(&self) -> usize {
         let blocks = self.structure.blocks.saturating_mul(self.block_entries());
-        blocks.saturating_add(triangle(self.structure.shared))
+        let shared = self.structure.shared;
+        blocks.saturating_add(shared.saturating_mul(shared.saturating_add(1)) / 2)
     }
 
     /// Numbers of the vector part, which is also how many parameters there are.

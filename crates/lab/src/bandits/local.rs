@@ -95,11 +95,32 @@ impl LocalToml {
         }
     }
 
-    /// Whether its reports are made for blocks of parameters.
-    pub(super) fn has_blocks(&self) -> bool {
-        self.method.as_ref().is_none_or(Method::has_blocks)
-            && !self.public_arms
-            && self.known_gram_reports.is_none()
+    /// The setting with blocks of parameters where its reports are made for them. Without a method of the caller's, embedded arms are
+    /// taken where their best method has less noise, as with PrivUnit on x and z, which knows no blocks: what counts is what core's choice
+    /// goes by, the noise of one report in a direction.
+    pub(super) fn setting(&self, setting: &Setting) -> Result<Setting> {
+        if setting.bounds.structure.is_dense() {
+            return Ok(setting.clone());
+        }
+        let dense = setting.dense();
+        match &self.method {
+            Some(method) if method.has_blocks() => return Ok(setting.clone()),
+            None if !self.public_arms && self.known_gram_reports.is_none() => {}
+            _ => return dense,
+        }
+        let Budget { epsilon, delta } = self.privacy;
+        let noise = |setting: &Setting| -> Result<f64> {
+            let plan = LocalParams {
+                contributions_per_person: self.contributions_per_person.unwrap_or(1),
+                ..LocalParams::new(setting.bounds, epsilon, delta)
+            };
+            let precision = plan.check()?.precision(0)?;
+            Ok(precision.matrix.hypot(precision.vector))
+        };
+        match dense {
+            Ok(dense) if noise(&dense)? < noise(setting)? => Ok(dense),
+            _ => Ok(setting.clone()),
+        }
     }
 
     /// A key that would have no effect, or a level that is none, is refused and not passed over.

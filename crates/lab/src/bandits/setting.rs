@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
     Budget, Circumstances, ItemsToml, LoggedToml, TableToml,
-    parameters::{Embedded, Parameters, Shape},
+    parameters::{MOST_FEATURES, MOST_PARAMETERS, Parameters, Shape},
 };
 use crate::{
     Result,
@@ -24,10 +24,6 @@ use crate::{
     simulate::{Player, play_with},
     trial::{Measure, Trial, mix},
 };
-
-/// Features of an arm for learners without blocks of parameters, and parameters in all blocks, at most.
-const MOST_FEATURES: usize = 1024;
-const MOST_PARAMETERS: usize = 1 << 15;
 
 /// The `[environment]` table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -354,39 +350,6 @@ impl Setting {
         match parameters {
             Parameters::Dense => setting.dense(),
             _ => Ok(setting),
-        }
-    }
-
-    /// What learners are told that know of no blocks of parameters: their arms have zeros for the blocks of others.
-    pub fn dense(&self) -> Result<Self> {
-        let Some(embedding) = self.embedding.filter(|_| !self.embeds) else {
-            return Ok(self.clone());
-        };
-        let bounds = Bounds { structure: embedding, ..self.bounds }.embedded();
-        if bounds.dimension > MOST_FEATURES {
-            let remedy = format!(
-                "{} features in all blocks, at most {MOST_FEATURES} for learners that know of none: name fewer columns, or take linucb, joint or local",
-                bounds.dimension
-            );
-            return Err(reticent::Error::invalid("features", bounds.dimension, remedy).into());
-        }
-        Ok(Setting { bounds, embeds: true, ..self.clone() })
-    }
-
-    /// One trial of a player on this setting's arms, embedded where they are to be.
-    pub(super) fn trial(
-        &self,
-        seed: u64,
-        trial: u64,
-        player: &mut dyn Player,
-        checkpoints: &[u64],
-    ) -> Result<Trial> {
-        match self.embedding.filter(|_| self.embeds) {
-            None => self.world.trial(seed, trial, player, checkpoints),
-            Some(structure) => {
-                let mut player = Embedded { player, structure };
-                self.world.trial(seed, trial, &mut player, checkpoints)
-            }
         }
     }
 
