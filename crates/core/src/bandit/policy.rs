@@ -15,6 +15,7 @@ use super::Ensemble;
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative},
+    refuse_if,
 };
 
 /// A fixed rule for choosing arms; it holds nothing that was not released.
@@ -72,9 +73,7 @@ impl Policy {
         width: f64,
         drift: f64,
     ) -> Result<Self> {
-        if theta.is_empty() {
-            return Err(Error::invalid("theta", "empty", "give at least one entry"));
-        }
+        refuse_if(theta.is_empty(), "theta", "empty", "give at least one entry")?;
         finite_vector("theta", &theta, theta.len())?;
         finite_vector("whitening", &whitening, theta.len() * (theta.len() + 1) / 2)?;
         not_negative("width", width)?;

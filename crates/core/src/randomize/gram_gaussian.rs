@@ -21,7 +21,7 @@
 //! centred at 1/2 are `z/2`, equal noise then is r = 1/4 and 1.25; weight w on the matrix, r = 1/(4 w^2), gives `w S = w + 1/(4w)`,
 //! 1.017 at w = 0.6.
 
-use super::{Correlation, Interaction, Precision};
+use super::{Interaction, Precision};
 use crate::{
     Result,
     linalg::triangle,
@@ -43,8 +43,10 @@ use crate::{
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct GramGaussian {
-    dimension: usize,
-    mechanism: SingleRelease,
+    pub(super) dimension: usize,
+    /// The deviation off the diagonal of the matrix.
+    pub(super) off_diagonal: f64,
+    pub(super) mechanism: SingleRelease,
 }
 
 impl GramGaussian {
@@ -54,7 +56,10 @@ impl GramGaussian {
     /// The mechanism for arms of `dimension` features; `split` is r.
     pub fn new(dimension: usize, split: f64, calibration: Calibration) -> Result<Self> {
         let domain = Domain::Regression { dimension, feature_bound: 1.0, reward_bound: 1.0, split };
-        Ok(GramGaussian { dimension, mechanism: SingleRelease::of_domain(domain, calibration)? })
+        let mechanism = SingleRelease::of_domain(domain, calibration)?;
+        // The first entry lies on the diagonal.
+        let off_diagonal = mechanism.deviations()[0] / std::f64::consts::SQRT_2;
+        Ok(GramGaussian { dimension, off_diagonal, mechanism })
     }
 
     /// The noisy upper triangle by rows, then the noisy vector.
@@ -78,24 +83,10 @@ impl GramGaussian {
         self.mechanism.event()
     }
 
-    /// What adds the noise.
-    pub(crate) fn mechanism(&self) -> &SingleRelease {
-        &self.mechanism
-    }
-
-    /// Additive noise leaves the truth whole.
-    pub fn correlation(&self) -> Correlation {
-        Correlation::WHOLE
-    }
-
     /// The noise of one report.
     pub fn precision(&self) -> Precision {
-        let deviations = self.mechanism.deviations();
-        Precision {
-            // The first entry lies on the diagonal.
-            matrix: deviations[0] / std::f64::consts::SQRT_2,
-            vector: deviations[triangle(self.dimension)],
-        }
+        let vector = self.mechanism.deviations()[triangle(self.dimension)];
+        Precision { matrix: self.off_diagonal, vector }
     }
 }
 

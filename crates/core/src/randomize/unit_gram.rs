@@ -16,24 +16,17 @@ use super::{
     Correlation, Interaction, Precision, PrivUnit,
     second_moment::{exact, on_the_sphere},
 };
-use crate::{Error, Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event};
+use crate::{
+    Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event, refuse_if,
+};
 
 /// A calibrated PrivUnit report of `x x^T` and `x z`.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{Bounds, UnitGram}};
-/// let randomizer = UnitGram::new(2, 1.0)?;
-/// let clipped = Bounds::unit(2).clip(&[0.6, 0.8], 1.0)?;
-/// let report = randomizer.randomize(&clipped, &mut SecureNoise::from_system()?)?;
-/// assert_eq!(randomizer.estimate(&report, randomizer.correlation())?.len(), 3 + 2);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitGram {
     dimension: usize,
     /// a; b follows.
     matrix_weight: f64,
-    unit: PrivUnit,
+    pub(super) unit: PrivUnit,
 }
 
 impl UnitGram {
@@ -47,9 +40,7 @@ impl UnitGram {
 
     /// The same with another weight a on the matrix, strictly between 0 and 1.
     pub fn with_weight(dimension: usize, epsilon: f64, matrix_weight: f64) -> Result<Self> {
-        if !(1..=1 << 10).contains(&dimension) {
-            return Err(Error::invalid("dimension", dimension, "give 1 to 1024"));
-        }
+        refuse_if(!(1..=1 << 10).contains(&dimension), "dimension", dimension, "give 1 to 1024")?;
         crate::error::probability("matrix_weight", matrix_weight)?;
         let unit = PrivUnit::new(triangle(dimension) + dimension, epsilon)?;
         Ok(UnitGram { dimension, matrix_weight, unit })
@@ -94,11 +85,6 @@ impl UnitGram {
         Ok(sums)
     }
 
-    /// What moves the point of the sphere.
-    pub(crate) fn unit(&self) -> &PrivUnit {
-        &self.unit
-    }
-
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.unit.event()
@@ -106,7 +92,7 @@ impl UnitGram {
 
     /// How reports correlate with the truth.
     pub fn correlation(&self) -> Correlation {
-        Correlation { first: self.unit.mean_correlation(), second: self.unit.second_correlation() }
+        self.unit.correlation()
     }
 
     /// The noise of one estimate.

@@ -103,16 +103,4 @@ impl Release {
     pub fn vector(&self) -> &[f64] {
         &self.sums[self.domain.matrix_coordinates()..]
     }
-
-    /// Entry (row, column) of the sum of `x x^T`, if the domain has a matrix and the indices lie in it.
-    pub fn entry(&self, row: usize, column: usize) -> Option<f64> {
-        let (row, column) = (row.min(column), row.max(column));
-        let dimension = self.domain.dimension();
-        if column >= dimension {
-            return None;
-        }
-        // Rows above hold dimension, dimension - 1, ... numbers.
-        let before = row * (2 * dimension - row + 1) / 2;
-        self.upper_triangle().get(before + column - row).copied()
-    }
 }

@@ -47,7 +47,6 @@ pub struct ItemsToml {
     /// The ratings: a person, an item and a rating a line.
     pub ratings: PathBuf,
     /// The people, if anything is known of them.
-    #[serde(default)]
     pub people: Option<PathBuf>,
     /// The lowest and the highest rating, publicly known.
     pub rewards: (f64, f64),
@@ -61,7 +60,6 @@ pub struct ItemsToml {
     #[serde(default = "rating")]
     pub rating: String,
     /// The columns of items that are features; all others by default.
-    #[serde(default)]
     pub features: Option<Vec<String>>,
     /// The lowest and the highest number of a column, publicly known; by default what the file has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -262,7 +260,6 @@ struct Shelf {
     noise: FastNoise,
     arms: Arms,
     means: Vec<f64>,
-    best_mean: f64,
     /// Whose turn it is.
     person: u64,
 }
@@ -272,7 +269,6 @@ impl Shelf {
         Ok(Shelf {
             arms: Arms::zeros(catalogue.dimension, 1)?,
             means: Vec::new(),
-            best_mean: 0.0,
             person: 0,
             noise: FastNoise::seeded(seed),
             catalogue,
@@ -293,16 +289,11 @@ impl Environment for Shelf {
         self.arms = Arms::from_rows(catalogue.dimension, &rows)
             .expect("finite features of the agreed dimension");
         self.means = rated.iter().map(|(_, rating)| *rating).collect();
-        self.best_mean = self.means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         &self.arms
     }
 
     fn means(&self) -> &[f64] {
         &self.means
-    }
-
-    fn best_mean(&self) -> f64 {
-        self.best_mean
     }
 
     fn reward(&mut self, arm: usize) -> f64 {

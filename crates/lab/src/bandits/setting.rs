@@ -263,11 +263,10 @@ impl Setting {
 
     fn sphere(sphere: SphereParams, rounds: u64, circumstances: Circumstances) -> Result<Self> {
         sphere.check()?;
-        if circumstances.moves() && sphere.dimension < 3 {
-            let remedy =
-                "beside the constant there is one feature, so theta* cannot turn: give 3 or more";
-            return Err(reticent::Error::invalid("dimension", sphere.dimension, remedy).into());
-        }
+        let refused = circumstances.moves() && sphere.dimension < 3;
+        let remedy =
+            "beside the constant there is one feature, so theta* cannot turn: give 3 or more";
+        reticent::refuse_if(refused, "dimension", sphere.dimension, remedy)?;
         Ok(Setting {
             bounds: sphere.bounds(),
             problem: sphere.problem(),
@@ -300,12 +299,10 @@ impl Setting {
         world: impl FnOnce(Circumstances) -> Arc<dyn World>,
     ) -> Result<Self> {
         const MOST_FEATURES: usize = 1024;
-        if dimension > MOST_FEATURES {
-            let remedy = format!(
-                "{dimension} features in all, at most {MOST_FEATURES}: name fewer columns, or give fewer words or classes"
-            );
-            return Err(reticent::Error::invalid("features", dimension, remedy).into());
-        }
+        let remedy = format_args!(
+            "{dimension} features in all, at most {MOST_FEATURES}: name fewer columns, or give fewer words or classes"
+        );
+        reticent::refuse_if(dimension > MOST_FEATURES, "features", dimension, remedy)?;
         let form = SphereParams { dimension, arms: arms.max(1), fresh_arms: true, norm: 1.0 };
         form.check()?;
         let (low, high) = rewards;
