@@ -95,8 +95,18 @@ impl Error {
     }
 }
 
+/// An [`Error::Invalid`] where `refused` holds; value and remedy are printed only then.
+pub fn refuse_if(
+    refused: bool,
+    field: &'static str,
+    value: impl std::fmt::Display,
+    remedy: impl std::fmt::Display,
+) -> Result<()> {
+    if refused { Err(Error::invalid(field, value, remedy.to_string())) } else { Ok(()) }
+}
+
 /// `value` if it is finite and above zero.
-pub(crate) fn positive(field: &'static str, value: f64) -> Result<f64> {
+pub fn positive(field: &'static str, value: f64) -> Result<f64> {
     if value.is_finite() && value > 0.0 {
         Ok(value)
     } else {
@@ -105,7 +115,7 @@ pub(crate) fn positive(field: &'static str, value: f64) -> Result<f64> {
 }
 
 /// `value` if it is finite and not below zero.
-pub(crate) fn not_negative(field: &'static str, value: f64) -> Result<f64> {
+pub fn not_negative(field: &'static str, value: f64) -> Result<f64> {
     if value.is_finite() && value >= 0.0 {
         Ok(value)
     } else {
@@ -114,7 +124,7 @@ pub(crate) fn not_negative(field: &'static str, value: f64) -> Result<f64> {
 }
 
 /// `value` if it lies strictly between 0 and 1.
-pub(crate) fn probability(field: &'static str, value: f64) -> Result<f64> {
+pub fn probability(field: &'static str, value: f64) -> Result<f64> {
     if value > 0.0 && value < 1.0 {
         Ok(value)
     } else {
@@ -130,10 +140,8 @@ pub(crate) fn requested_epsilon(value: f64) -> Result<f64> {
         let remedy = "give a number up to 1e6, and better one of 10 or less: a larger one protects nobody; for a learner without privacy use one that is not private, such as LinUCB";
         return Err(Error::invalid("epsilon", value, remedy));
     }
-    if value < 1e-12 {
-        let remedy = "give a number of 1e-12 or more: less than that leaves nothing to learn from";
-        return Err(Error::invalid("epsilon", value, remedy));
-    }
+    let remedy = "give a number of 1e-12 or more: less than that leaves nothing to learn from";
+    refuse_if(value < 1e-12, "epsilon", value, remedy)?;
     Ok(value)
 }
 

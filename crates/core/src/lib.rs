@@ -22,7 +22,8 @@
 //! | [`linalg`] | small dense algebra |
 //! | [`hash`] | the hash of bytes and of parameters (FNV-1a) |
 //! | [`special`] | special functions that several modules use |
-//! | `wire`, `error` | the versioned envelope of saved states, which refuses damaged and foreign bytes; the error type |
+//! | [`error`] | the error type, and checks of numbers that name the field, the value and the remedy |
+//! | `wire` | the versioned envelope of saved states, which refuses damaged and foreign bytes |
 //!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
 
@@ -31,6 +32,7 @@
 
 pub mod bandit;
 pub mod convex;
+pub mod error;
 pub mod geometry;
 pub mod hash;
 pub mod linalg;
@@ -42,7 +44,6 @@ pub mod release;
 pub mod safe;
 pub mod special;
 
-mod error;
 mod wire;
 
-pub use error::{Error, Result};
+pub use error::{Error, Result, refuse_if};

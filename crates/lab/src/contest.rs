@@ -25,31 +25,28 @@ pub(crate) mod sealed {
 
 /// One algorithm in one environment, ready to run.
 pub trait Contestant: sealed::Sealed + Send + Sync {
+    /// What the report says of it before any trial.
+    fn card(&self) -> &Card;
+
     /// Its name in the report.
-    fn name(&self) -> &str;
+    fn name(&self) -> &str {
+        &self.card().name
+    }
 
     /// The guarantee of a run, if the accountant can compute one; the weakest one if people have different levels.
-    fn guarantee(&self) -> Option<&Guarantee>;
-
-    /// Guarantees of individual people or agents, if they differ.
-    fn certificates(&self) -> &[Certificate] {
-        &[]
+    fn guarantee(&self) -> Option<&Guarantee> {
+        self.card().guarantee.as_ref()
     }
 
     /// Remarks for the reader: uncertified bonuses, assumptions, reasons for defaults.
     fn remarks(&self) -> Vec<String> {
-        Vec::new()
+        self.card().remarks.clone()
     }
 
     /// Theoretical bounds on the regret after the given number of rounds, shown beside the measured regret: the same theorems in the same
     /// order for any number of rounds.
     fn bounds(&self, _rounds: u64) -> Vec<Bound> {
         Vec::new()
-    }
-
-    /// Attacks on the mechanism behind its guarantee: see [`crate::attack`].
-    fn attacks(&self) -> &[Attack] {
-        &[]
     }
 
     /// Attacks on the player that a trial runs, if the contestant has a guarantee: see [`crate::attack::player`].
@@ -80,6 +77,20 @@ pub trait Contestant: sealed::Sealed + Send + Sync {
     /// One trial. All randomness is determined by `seed` and `trial`; the regret is recorded after each of the
     /// rising `checkpoints`, the last of which is the experiment's number of rounds.
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial>;
+}
+
+/// What is known of a contestant before any trial.
+#[derive(Debug, Default)]
+pub struct Card {
+    /// Its name in the report.
+    pub name: String,
+    pub(crate) guarantee: Option<Guarantee>,
+    /// Guarantees of individual people or agents, if they differ.
+    pub certificates: Vec<Certificate>,
+    /// Attacks on the mechanism behind its guarantee: see [`crate::attack`].
+    pub attacks: Vec<Attack>,
+    /// Remarks for the reader.
+    pub remarks: Vec<String>,
 }
 
 /// A family of problems: the tables of its TOML files and how they become contestants.

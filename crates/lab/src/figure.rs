@@ -27,9 +27,10 @@ pub enum Scale {
 }
 
 /// How a line is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Line {
     /// A solid line, for measurements.
+    #[default]
     Solid,
     /// A dashed line, for theory or a reference level.
     Dashed,
@@ -42,7 +43,7 @@ pub enum Line {
 }
 
 /// One line of a figure.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Series {
     /// The name in the legend or of the row; empty for a line that belongs to another one.
     pub name: String,

@@ -5,6 +5,11 @@ use toml::{Table, Value};
 
 use crate::{Error, Result};
 
+/// The default of keys that are 1 where a file leaves them out.
+pub(crate) fn one<T: From<u8>>() -> T {
+    T::from(1)
+}
+
 /// Deserialises a file; an error names the line and what is wrong with it.
 ///
 /// ```
@@ -291,7 +296,6 @@ mod tests {
         level: f64,
         #[serde(default)]
         names: Vec<String>,
-        #[serde(default)]
         range: Option<(f64, f64)>,
         #[serde(default)]
         yes: bool,

@@ -112,7 +112,7 @@ impl AlgorithmSummary {
             series: cell.series.clone(),
             final_regret,
             guarantee: contestant.guarantee().cloned(),
-            certificates: contestant.certificates().to_vec(),
+            certificates: contestant.card().certificates.clone(),
             remarks: contestant.remarks(),
             bounds,
             measures: measures(&trials),

@@ -142,7 +142,3 @@ pub(crate) fn owned(value: &Bound<'_, PyAny>) -> Answer<CoreArms> {
     let dimension = rows.first().map_or(0, Vec::len);
     Ok(CoreArms::from_rows(dimension, &rows)?)
 }
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Arms>()
-}

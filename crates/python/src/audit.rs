@@ -108,7 +108,7 @@ type Named<'py> = (String, Py<PyAny>, Option<PyRef<'py, Guarantee>>);
 /// Runs policies with one person replaced: `people` are those of an environment, `others` their possible replacements. Returns the findings
 /// as JSON and as a table. The last argument holds the number of runs of each world, the seed, and the confidence.
 #[pyfunction]
-fn audit_policies(
+pub(crate) fn audit_policies(
     py: Python<'_>,
     policies: Vec<Named<'_>>,
     people: Recorded<'_>,
@@ -147,8 +147,4 @@ fn audit_policies(
     }
     py.check_signals()?;
     Ok((text(&findings), findings.table()))
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(audit_policies, module)?)
 }

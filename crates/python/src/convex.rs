@@ -342,10 +342,3 @@ impl ConvexBandit {
         Ok(restored(slf, "_copy", (state, decisions))?)
     }
 }
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PlayDecision>()?;
-    module.add_class::<ValueReport>()?;
-    module.add_class::<LocalValue>()?;
-    module.add_class::<ConvexBandit>()
-}

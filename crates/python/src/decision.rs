@@ -195,8 +195,3 @@ pub(crate) fn observe_many(
         })
     })
 }
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Decision>()?;
-    module.add_class::<Observation>()
-}

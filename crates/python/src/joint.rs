@@ -478,7 +478,3 @@ fn reward_window(value: &Bound<'_, PyAny>) -> Answer<RewardWindow> {
         Err(_) => parameter("window", value),
     }
 }
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<JointBandit>()
-}

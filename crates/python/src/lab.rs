@@ -37,7 +37,7 @@ fn experiment(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Expe
 /// Runs an experiment file into a folder: users call `reticent.lab.run`.
 #[pyfunction]
 #[pyo3(signature = (text, folder, overrides = Vec::new(), shard = None, keep_going = false, progress = None))]
-fn run<'py>(
+pub(crate) fn run<'py>(
     py: Python<'py>,
     text: &str,
     folder: PathBuf,
@@ -102,7 +102,7 @@ fn run<'py>(
 
 /// A dictionary as the text of an experiment file; `None` values are left out.
 #[pyfunction]
-fn to_toml(config: &Bound<'_, PyAny>) -> Answer<String> {
+pub(crate) fn to_toml(config: &Bound<'_, PyAny>) -> Answer<String> {
     fn without_null(value: serde_json::Value) -> serde_json::Value {
         use serde_json::Value::{Array, Null, Object};
         match value {
@@ -121,7 +121,7 @@ fn to_toml(config: &Bound<'_, PyAny>) -> Answer<String> {
 
 /// Joins folders that ran shards of one experiment.
 #[pyfunction]
-fn merge(py: Python<'_>, parts: Vec<PathBuf>, folder: PathBuf) -> Answer<()> {
+pub(crate) fn merge(py: Python<'_>, parts: Vec<PathBuf>, folder: PathBuf) -> Answer<()> {
     py.detach(|| Experiment::merge(&parts, &folder))?;
     Ok(())
 }
@@ -132,7 +132,7 @@ type Promise = (String, Option<Guarantee>, Vec<String>);
 /// The name, guarantee and remarks of each algorithm of an experiment file.
 #[pyfunction]
 #[pyo3(signature = (text, overrides = Vec::new()))]
-fn certify(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Vec<Promise>> {
+pub(crate) fn certify(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Vec<Promise>> {
     let experiment = experiment(py, text, overrides)?;
     let one = |cell: &reticent_lab::contest::Cell| {
         let guarantee = cell.contestant.guarantee().cloned().map(Guarantee::from);
@@ -144,7 +144,7 @@ fn certify(py: Python<'_>, text: &str, overrides: Vec<String>) -> Answer<Vec<Pro
 /// The papers' experiments that `wanted` names, with their descriptions.
 #[pyfunction]
 #[pyo3(signature = (wanted = None))]
-fn paper_experiments(wanted: Option<&str>) -> Answer<Vec<(String, String)>> {
+pub(crate) fn paper_experiments(wanted: Option<&str>) -> Answer<Vec<(String, String)>> {
     let found = papers::matching(wanted)?;
     Ok(found.iter().map(|experiment| (experiment.id.into(), experiment.title.into())).collect())
 }
@@ -152,7 +152,10 @@ fn paper_experiments(wanted: Option<&str>) -> Answer<Vec<(String, String)>> {
 /// Ends of the interval of 95 % for the mean after every recorded round (NaN if there is none), and which trials are stuck; users call
 /// `Algorithm.interval_95` and `Algorithm.stuck`. One row of `regret` per trial.
 #[pyfunction]
-fn _over_trials(rounds: Vec<u64>, regret: Vec<Vec<f64>>) -> (Vec<f64>, Vec<f64>, Vec<bool>) {
+pub(crate) fn _over_trials(
+    rounds: Vec<u64>,
+    regret: Vec<Vec<f64>>,
+) -> (Vec<f64>, Vec<f64>, Vec<bool>) {
     let column = |index: usize| -> Vec<f64> {
         regret.iter().filter_map(|trial| trial.get(index)).copied().collect()
     };
@@ -169,7 +172,7 @@ fn _over_trials(rounds: Vec<u64>, regret: Vec<Vec<f64>>) -> (Vec<f64>, Vec<f64>,
 /// Runs one of the papers' experiments; returns its claims with their verdicts.
 #[pyfunction]
 #[pyo3(signature = (id, folder, full = false))]
-fn reproduce<'py>(
+pub(crate) fn reproduce<'py>(
     py: Python<'py>,
     id: &str,
     folder: PathBuf,
@@ -182,14 +185,4 @@ fn reproduce<'py>(
         each.collect::<reticent_lab::Result<Vec<_>>>()
     })?;
     plain(py, &done)
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(_over_trials, module)?)?;
-    module.add_function(wrap_pyfunction!(run, module)?)?;
-    module.add_function(wrap_pyfunction!(to_toml, module)?)?;
-    module.add_function(wrap_pyfunction!(merge, module)?)?;
-    module.add_function(wrap_pyfunction!(certify, module)?)?;
-    module.add_function(wrap_pyfunction!(paper_experiments, module)?)?;
-    module.add_function(wrap_pyfunction!(reproduce, module)?)
 }

@@ -35,29 +35,41 @@ mod safe;
 mod shuffle;
 mod simulated;
 
-use pyo3::prelude::*;
-
 /// The compiled part of `reticent`; import `reticent` instead.
-#[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("ReticentError", module.py().get_type::<error::ReticentError>())?;
-    module.add("HorizonExceeded", module.py().get_type::<error::HorizonExceeded>())?;
-    module.add("StaleState", module.py().get_type::<error::StaleState>())?;
-    mine::register(module)?;
-    arms::register(module)?;
-    guarantee::register(module)?;
-    privacy::register(module)?;
-    decision::register(module)?;
-    linucb::register(module)?;
-    joint::register(module)?;
-    simulated::register(module)?;
-    local::register(module)?;
-    shuffle::register(module)?;
-    safe::register(module)?;
-    online::register(module)?;
-    convex::register(module)?;
-    lab::register(module)?;
-    audit::register(module)?;
-    play::register(module)
+#[pyo3::pymodule]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::{
+        arms::Arms,
+        audit::audit_policies,
+        convex::{ConvexBandit, LocalValue, PlayDecision, ValueReport},
+        decision::{Decision, Observation},
+        guarantee::Guarantee,
+        joint::JointBandit,
+        lab::{_over_trials, certify, merge, paper_experiments, reproduce, run, to_toml},
+        linucb::LinUcb,
+        local::{LocalPlan, Model, Person, Report, Server},
+        mine::{_forked, _forking},
+        online::{LinearModel, OnlineLearner, Randomizer},
+        play::{Environment, play_trial},
+        privacy::{
+            Accountant, Event, delta, discrete_gaussian, discrete_laplace, epsilon,
+            shuffle_epsilon, sigma,
+        },
+        safe::{Agent, Coordinator, SafeDecision, SafePlan, SafeReport, plan_safety},
+        shuffle::{Batch, ShufflePlan, ShuffleServer, Shuffler},
+        simulated::{SimulatedBandit, seeds},
+    };
+    use crate::{error, mine};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        mine::notice();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("ReticentError", module.py().get_type::<error::ReticentError>())?;
+        module.add("HorizonExceeded", module.py().get_type::<error::HorizonExceeded>())?;
+        module.add("StaleState", module.py().get_type::<error::StaleState>())
+    }
 }

@@ -234,7 +234,3 @@ impl LinUcb {
         format!("LinUCB({} rewards; no privacy)", self.learner.learner.rounds())
     }
 }
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<LinUcb>()
-}

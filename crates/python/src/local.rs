@@ -11,7 +11,9 @@ use reticent::{
         Server as CoreServer,
     },
     noise::SecureNoise,
-    randomize::{Bounds, Levels, Method, Person as CorePerson, Report as CoreReport, Spent},
+    randomize::{
+        Bounds, Levels, Method, Person as CorePerson, Report as CoreReport, ReportParams, Spent,
+    },
     release::Structure,
 };
 
@@ -202,15 +204,15 @@ impl LocalPlan {
         let bounds = Bounds { structure, ..bounds };
         let method: Option<Method> =
             method.map(|method| parameter("method", method)).transpose()?;
-        let params = LocalParams {
+        let report = ReportParams {
             levels,
             public_arms,
             contributions_per_person,
             method,
-            rule: parameter_or("rule", rule, Rule::default())?,
-            late_models,
-            ..LocalParams::new(bounds, 1.0, delta)
+            ..ReportParams::new(bounds, 1.0, delta)
         };
+        let rule = parameter_or("rule", rule, Rule::default())?;
+        let params = LocalParams { report, rule, late_models };
         Ok(LocalPlan(py.detach(|| params.check())?))
     }
 
@@ -411,12 +413,4 @@ impl Server {
     fn __repr__(&self) -> String {
         format!("Server({} reports)", self.0.reports())
     }
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Model>()?;
-    module.add_class::<Report>()?;
-    module.add_class::<LocalPlan>()?;
-    module.add_class::<Person>()?;
-    module.add_class::<Server>()
 }

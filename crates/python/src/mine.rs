@@ -19,7 +19,7 @@ static DEPTH: AtomicU64 = AtomicU64::new(0);
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
 /// Detects a fork that was not made through Python.
-fn notice() {
+pub(crate) fn notice() {
     let id = std::process::id();
     if ![0, id].contains(&PROCESS.swap(id, Relaxed)) {
         DEPTH.fetch_add(1, Relaxed);
@@ -83,20 +83,14 @@ impl<T: Forked> Mine<T> {
 
 /// Called before every fork that Python makes: the parent counts it, and the child inherits the count.
 #[pyfunction]
-fn _forking() {
+pub(crate) fn _forking() {
     notice();
     FORKS.fetch_add(1, Relaxed);
 }
 
 /// Called in the child after every fork that Python makes.
 #[pyfunction]
-fn _forked() {
+pub(crate) fn _forked() {
     PROCESS.store(std::process::id(), Relaxed);
     DEPTH.fetch_add(1, Relaxed);
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    notice();
-    module.add_function(wrap_pyfunction!(_forking, module)?)?;
-    module.add_function(wrap_pyfunction!(_forked, module)?)
 }

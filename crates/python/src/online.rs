@@ -330,9 +330,3 @@ impl LinearModel {
         restored(slf, "load", (state,))
     }
 }
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Randomizer>()?;
-    module.add_class::<OnlineLearner>()?;
-    module.add_class::<LinearModel>()
-}

@@ -55,10 +55,7 @@ impl Environment {
         let defaults = GapParams::new(dimension, arms);
         let rewards = parameter_or("rewards", rewards, defaults.rewards)?;
         let plan = GapParams { gap, fresh_arms, rewards, ..defaults }.check()?;
-        let rounds: Box<dyn Rounds + Send + Sync> = match fresh_arms {
-            true => Box::new(plan.fresh(seed)),
-            false => Box::new(plan.fixed(seed)),
-        };
+        let rounds = Box::new(if fresh_arms { plan.fresh(seed) } else { plan.fixed(seed) });
         Ok(Environment { rounds, arms, opened: false })
     }
 
@@ -249,7 +246,7 @@ type Curve<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<f64>>);
 /// on average, and a share `lost` of them never.
 #[pyfunction]
 #[pyo3(signature = (environment, policy, rounds, delay = 0.0, lost = 0.0, seed = 0))]
-fn play_trial<'py>(
+pub(crate) fn play_trial<'py>(
     py: Python<'py>,
     environment: &Bound<'py, PyAny>,
     policy: &Bound<'py, PyAny>,
@@ -294,9 +291,4 @@ fn play_trial<'py>(
     let rounds: Vec<u64> = curve.iter().map(|point| point.round).collect();
     let regret: Vec<f64> = curve.iter().map(|point| point.regret).collect();
     Ok((rounds.to_pyarray(py), regret.to_pyarray(py)))
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Environment>()?;
-    module.add_function(wrap_pyfunction!(play_trial, module)?)
 }

@@ -201,7 +201,7 @@ impl Accountant {
 /// 3.730632
 #[pyfunction]
 #[pyo3(signature = (epsilon, delta, sensitivity = 1.0, compose = 1))]
-fn sigma(epsilon: f64, delta: f64, sensitivity: f64, compose: u64) -> Answer<f64> {
+pub(crate) fn sigma(epsilon: f64, delta: f64, sensitivity: f64, compose: u64) -> Answer<f64> {
     Ok(gaussian::sigma(epsilon, delta, sensitivity, compose)?)
 }
 
@@ -212,7 +212,7 @@ fn sigma(epsilon: f64, delta: f64, sensitivity: f64, compose: u64) -> Answer<f64
 /// 1.0
 #[pyfunction]
 #[pyo3(signature = (sigma, epsilon, sensitivity = 1.0, compose = 1))]
-fn delta(sigma: f64, epsilon: f64, sensitivity: f64, compose: u64) -> Answer<f64> {
+pub(crate) fn delta(sigma: f64, epsilon: f64, sensitivity: f64, compose: u64) -> Answer<f64> {
     Ok(gaussian::delta(epsilon, gaussian::mu_of(sensitivity, sigma, compose)?)?)
 }
 
@@ -223,14 +223,14 @@ fn delta(sigma: f64, epsilon: f64, sensitivity: f64, compose: u64) -> Answer<f64
 /// 7.0168
 #[pyfunction]
 #[pyo3(signature = (sigma, delta, sensitivity = 1.0, compose = 1))]
-fn epsilon(sigma: f64, delta: f64, sensitivity: f64, compose: u64) -> Answer<f64> {
+pub(crate) fn epsilon(sigma: f64, delta: f64, sensitivity: f64, compose: u64) -> Answer<f64> {
     Ok(gaussian::epsilon(delta, gaussian::mu_of(sensitivity, sigma, compose)?)?)
 }
 
 /// The epsilon of a shuffled batch of `n` reports that are `epsilon_local`-DP each.
 #[pyfunction]
 #[pyo3(signature = (epsilon_local, n, delta, binary = false))]
-fn shuffle_epsilon(
+pub(crate) fn shuffle_epsilon(
     py: Python<'_>,
     epsilon_local: f64,
     n: u64,
@@ -267,7 +267,7 @@ fn draws<'py>(
 /// dtype('int64')
 #[pyfunction]
 #[pyo3(signature = (sigma, size = None))]
-fn discrete_gaussian<'py>(
+pub(crate) fn discrete_gaussian<'py>(
     py: Python<'py>,
     sigma: u64,
     size: Option<usize>,
@@ -283,7 +283,7 @@ fn discrete_gaussian<'py>(
 /// >>> noisy_count = 1234 + reticent.privacy.discrete_laplace(10)
 #[pyfunction]
 #[pyo3(signature = (numerator, denominator = 1, size = None))]
-fn discrete_laplace<'py>(
+pub(crate) fn discrete_laplace<'py>(
     py: Python<'py>,
     numerator: u64,
     denominator: u64,
@@ -292,15 +292,4 @@ fn discrete_laplace<'py>(
     let law = DiscreteLaplace::new(numerator, denominator)?;
     let mut noise = SecureNoise::from_system()?;
     draws(py, size, move || noise.discrete_laplace(&law))
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Event>()?;
-    module.add_class::<Accountant>()?;
-    module.add_function(wrap_pyfunction!(sigma, module)?)?;
-    module.add_function(wrap_pyfunction!(delta, module)?)?;
-    module.add_function(wrap_pyfunction!(epsilon, module)?)?;
-    module.add_function(wrap_pyfunction!(shuffle_epsilon, module)?)?;
-    module.add_function(wrap_pyfunction!(discrete_gaussian, module)?)?;
-    module.add_function(wrap_pyfunction!(discrete_laplace, module)?)
 }

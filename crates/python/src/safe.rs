@@ -399,16 +399,7 @@ impl Coordinator {
 
 /// Makes a plan of who may have how much privacy in a safe system, from the text of a plan file; returns a dictionary.
 #[pyfunction]
-fn plan_safety<'py>(py: Python<'py>, text: &str) -> Answer<Bound<'py, PyAny>> {
+pub(crate) fn plan_safety<'py>(py: Python<'py>, text: &str) -> Answer<Bound<'py, PyAny>> {
     let plan = reticent_lab::safe::PlanFile::parse(text)?.plan()?;
     plain(py, &plan)
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<SafeReport>()?;
-    module.add_class::<SafeDecision>()?;
-    module.add_class::<SafePlan>()?;
-    module.add_class::<Agent>()?;
-    module.add_class::<Coordinator>()?;
-    module.add_function(wrap_pyfunction!(plan_safety, module)?)
 }

@@ -220,10 +220,3 @@ impl ShuffleServer {
         restored(slf, "load", (state,))
     }
 }
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Batch>()?;
-    module.add_class::<ShufflePlan>()?;
-    module.add_class::<Shuffler>()?;
-    module.add_class::<ShuffleServer>()
-}

@@ -81,11 +81,6 @@ impl SimulatedBandit {
 /// The seeds of an experiment's trial: that of its people, which all algorithms share, and that of the noise of the algorithm of this name.
 #[pyfunction]
 #[pyo3(name = "trial_seeds")]
-fn seeds(seed: u64, trial: u64, name: &str) -> (u64, u64) {
+pub(crate) fn seeds(seed: u64, trial: u64, name: &str) -> (u64, u64) {
     trial_seeds(seed, trial, name)
-}
-
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(seeds, module)?)?;
-    module.add_class::<SimulatedBandit>()
 }

@@ -261,6 +261,33 @@ def test_parameters_are_refused_in_the_words_of_the_core():
         reticent.JointBandit(5, "much", 1e-6)
 
 
+def test_thompson_sampling_gives_every_decision_its_probability(arms):
+    rule = {"thompson": {"members": 64, "minimum_probability": 0.01}}
+    for bandit in (joint(rule=rule), reticent.LinUCB(5, rule=rule, seed=1)):
+        for _ in range(20):
+            decision = bandit.decide(arms)
+            assert 0.01 <= decision.probability <= 1.0
+            bandit.observe(decision.ticket, 0.5)
+    one, two = (reticent.LinUCB(5, rule="thompson", seed=3) for _ in range(2))
+    assert [one.decide(arms).arm for _ in range(20)] == [two.decide(arms).arm for _ in range(20)]
+    assert joint().decide(arms).probability == 1.0
+    for plan in (
+        reticent.LocalPlan(5, 2.0, 1e-6, rule="thompson"),
+        reticent.ShufflePlan(5, 1.0, 1e-6, batch=50, rule="thompson"),
+    ):
+        model = plan.server().publish()
+        probabilities = model.probabilities(arms)
+        assert probabilities.shape == (len(arms),) and abs(probabilities.sum() - 1.0) < 1e-12
+        assert numpy.array_equal(reticent.Model(bytes(model)).probabilities(arms), probabilities)
+        assert probabilities[plan.person().choose(model, arms)] > 0.0
+    with pytest.raises(ReticentError, match="members is 0"):
+        joint(rule={"thompson": {"members": 0}})
+    bandit = joint(rule={"thompson": {"minimum_probability": 0.9}})
+    with pytest.raises(ReticentError, match="minimum_probability is 0.9"):
+        bandit.decide(arms)
+    assert bandit.open_decisions == 0
+
+
 def test_paper_mode_shows_the_claim():
     guarantee = joint(mode="paper").guarantee
     assert guarantee.to_dict()["mode"] == "paper" and "claimed" in repr(guarantee)

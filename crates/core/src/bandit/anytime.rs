@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Assumptions, OnlineUcb, OnlineUcbParams, Policy, Width, online_ucb};
 use crate::{
-    Error, Result, error::not_negative, privacy::Guarantee, randomize::FeatureReward, wire,
+    Error, Result, error::not_negative, privacy::Guarantee, randomize::FeatureReward, refuse_if,
+    wire,
 };
 
 const KIND: &str = "anytime online ucb 1";
@@ -55,10 +56,8 @@ impl AnytimeParams {
 
     /// Algorithm 1's parameters in epoch m.
     fn epoch(&self, epoch: u32) -> Result<OnlineUcbParams> {
-        if epoch > MOST_EPOCHS {
-            let remedy = format!("nobody has sent 2^{MOST_EPOCHS} reports");
-            return Err(Error::invalid("epoch", epoch, remedy));
-        }
+        let remedy = format_args!("nobody has sent 2^{MOST_EPOCHS} reports");
+        refuse_if(epoch > MOST_EPOCHS, "epoch", epoch, remedy)?;
         let horizon = 1 << epoch;
         let ridge = libm::pow(horizon as f64, -self.power);
         let plain = OnlineUcbParams { horizon, ridge, ..self.base.clone() };

@@ -3,6 +3,7 @@
 use crate::{
     Error, Result,
     linalg::lanes::{Lanes, TILE},
+    refuse_if,
     release::Structure,
 };
 
@@ -69,15 +70,12 @@ impl Arms {
     /// All arms zero, to be filled with [`Arms::set`].
     pub fn zeros(dimension: usize, count: usize) -> Result<Self> {
         for (field, value) in [("dimension", dimension), ("count", count)] {
-            if value == 0 {
-                return Err(Error::invalid(field, value, "give a whole number above 0"));
-            }
+            refuse_if(value == 0, field, value, "give a whole number above 0")?;
         }
         const MOST: usize = 1 << 30;
-        if dimension.checked_mul(count).is_none_or(|entries| entries > MOST) {
-            let remedy = format!("{dimension} features each: give at most {MOST} in all");
-            return Err(Error::invalid("count", count, remedy));
-        }
+        let refused = dimension.checked_mul(count).is_none_or(|entries| entries > MOST);
+        let remedy = format_args!("{dimension} features each: give at most {MOST} in all");
+        refuse_if(refused, "count", count, remedy)?;
         let features = vec![Lanes([0.0; TILE]); count.div_ceil(TILE) * dimension];
         Ok(Arms { dimension, count, features, squares: vec![0.0; count], blocks: None })
     }
@@ -126,10 +124,8 @@ impl Arms {
     /// Replaces one arm. An error changes nothing.
     pub fn set(&mut self, index: usize, features: &[f64]) -> Result<()> {
         crate::error::finite_vector("arm", features, self.dimension)?;
-        if index >= self.count {
-            let remedy = format!("there are {} arms", self.count);
-            return Err(Error::invalid("arm", index, remedy));
-        }
+        let remedy = format_args!("there are {} arms", self.count);
+        refuse_if(index >= self.count, "arm", index, remedy)?;
         let mut square = 0.0;
         for (i, value) in features.iter().enumerate() {
             self.features[index / TILE * self.dimension + i].0[index % TILE] = *value;
@@ -150,10 +146,8 @@ impl Arms {
     /// ```
     pub fn set_feature(&mut self, feature: usize, values: &[f64]) -> Result<()> {
         crate::error::finite_vector("feature of every arm", values, self.count)?;
-        if feature >= self.dimension {
-            let remedy = format!("there are {} features", self.dimension);
-            return Err(Error::invalid("feature", feature, remedy));
-        }
+        let remedy = format_args!("there are {} features", self.dimension);
+        refuse_if(feature >= self.dimension, "feature", feature, remedy)?;
         for (tile, values) in values.chunks(TILE).enumerate() {
             let lanes = &mut self.features[tile * self.dimension + feature].0;
             lanes[..values.len()].copy_from_slice(values);

@@ -5,7 +5,7 @@ use crate::{
     Error, Result,
     linalg::triangle,
     noise::{Noise, check},
-    randomize::{Bounds, Levels, Method},
+    randomize::{Bounds, Method, ReportParams},
     release::{
         Calibration, Domain, PrivateSum, PrivateSumParams, Release, Schedule, Structure,
         testing::{Seeded, Silent},
@@ -382,9 +382,11 @@ fn local_reports_are_summed_by_block() {
         (HYBRID, Method::UnitGram),
     ] {
         let pure = method == Method::UnitGram;
-        let params =
-            LocalParams { method: Some(method), ..LocalParams::new(bounds(structure), 30.0, 1e-3) };
-        let plan = params.check().unwrap();
+        let params = ReportParams {
+            method: Some(method),
+            ..ReportParams::new(bounds(structure), 30.0, 1e-3)
+        };
+        let plan = LocalParams::from(params).check().unwrap();
         let mut server = plan.server();
         let model = server.publish().unwrap();
         let mut noise = Seeded(9);
@@ -446,15 +448,12 @@ fn blocks_that_are_missing_unknown_or_not_supported_are_refused_by_name() {
     refused(joint(PURE, regularized).check().map(drop), "rule regularized");
     let mut curator = joint(PURE, Rule::default()).check().unwrap().curator(Seeded(1));
     refused(curator.observe(&x, 0.5).map(drop), "block missing");
-    let local = |method| LocalParams {
-        method: Some(method),
-        levels: Levels::Public(vec![1.0]),
-        ..LocalParams::new(bounds(PURE), 1.0, 1e-6)
-    };
+    let report = ReportParams::new(bounds(PURE), 1.0, 1e-6);
+    let local = |method| ReportParams { method: Some(method), ..report.clone() };
     for method in [Method::UnitPair, Method::TriangleGaussian, Method::AdditivePair] {
         refused(local(method).check().map(drop), "method gram_gaussian");
     }
-    let public = LocalParams { public_arms: true, ..LocalParams::new(bounds(PURE), 1.0, 1e-6) };
+    let public = ReportParams { public_arms: true, ..report.clone() };
     refused(public.check().map(drop), "public_arms blocks");
     let shuffle = ShuffleParams::new(bounds(PURE), 1.0, 1e-6, 100, Aggregation::Sum);
     refused(shuffle.check().map(drop), "blocks is 4 shuffle");

@@ -27,7 +27,7 @@ use crate::{
     error::{finite_vector, not_negative, positive, probability},
     privacy::Guarantee,
     randomize::FeatureReward,
-    wire,
+    refuse_if, wire,
 };
 
 const KIND: &str = "online ucb combiner 1";
@@ -38,7 +38,7 @@ const KIND: &str = "online ucb combiner 1";
 /// use reticent::{bandit::{CombinerParams, OnlineUcbParams}, randomize::{Bounds, FeatureRewardParams}};
 /// let base = OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(5), 10.0, 1e-6), 20_000);
 /// let server = CombinerParams::new(base).check()?;
-/// assert_eq!(server.bases(), 3);
+/// assert_eq!(server.counts().len(), 3);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,9 +78,7 @@ impl CombinerParams {
         positive("base_constant", self.base_constant)?;
         positive("deviation_constant", self.deviation_constant)?;
         not_negative("power", self.power)?;
-        if self.base.horizon < 2 {
-            return Err(Error::invalid("horizon", self.base.horizon, "give 2 or more"));
-        }
+        refuse_if(self.base.horizon < 2, "horizon", self.base.horizon, "give 2 or more")?;
         let anytime = AnytimeParams { base: self.base.clone(), power: self.power }.check()?;
         let mut bases = vec![Base::new(Server::Anytime(Box::new(anytime)))];
         for guess in self.guesses() {
@@ -253,11 +251,6 @@ impl Combiner {
         &self.params
     }
 
-    /// M: how many bases there are.
-    pub fn bases(&self) -> usize {
-        self.bases.len()
-    }
-
     /// The base whose policy the next person follows.
     pub fn current(&self) -> usize {
         self.current
@@ -279,11 +272,6 @@ impl Combiner {
     /// Reports each base has absorbed.
     pub fn counts(&self) -> Vec<u64> {
         self.bases.iter().map(|base| base.count).collect()
-    }
-
-    /// Reports absorbed so far, by all bases.
-    pub fn rounds(&self) -> u64 {
-        self.bases.iter().map(|base| base.count).sum()
     }
 
     /// Whether the theorem says nothing at this horizon: every R_i is at least the regret of the worst possible play.

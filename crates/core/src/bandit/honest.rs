@@ -11,7 +11,7 @@ use crate::{
     Result,
     geometry::Polytope,
     noise::{DiscreteGaussian, Noise},
-    randomize::{Bounds, FeatureRewardParams, Levels, Method},
+    randomize::{Bounds, FeatureRewardParams, Levels, Method, ReportParams},
     release::testing::Seeded,
     safe::{AgentParams, CoordinatorParams, Objective, ResponsePrivacy},
 };
@@ -169,15 +169,9 @@ proptest! {
             false => Levels::Public(levels),
             true => Levels::Hidden { epsilons: levels, shares },
         };
-        let params = LocalParams {
-            levels,
-            public_arms,
-            method: methods[which].clone(),
-            contributions_per_person: times,
-            ..LocalParams::new(bounds, 1.0, delta)
-        };
+        let params = LocalParams::from(ReportParams { levels, public_arms, method: methods[which].clone(), contributions_per_person: times, ..ReportParams::new(bounds, 1.0, delta) });
         let Ok(plan) = params.check() else {
-            let possible = params.method.is_none() && params.levels.epsilons().iter().all(|e| *e < 200.0);
+            let possible = params.report.method.is_none() && params.report.levels.epsilons().iter().all(|e| *e < 200.0);
             prop_assert!(!possible, "{:?} is refused", params);
             return Ok(());
         };

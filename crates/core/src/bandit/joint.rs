@@ -36,8 +36,8 @@ pub use legacy::Legacy;
 pub use params::{JointParams, JointPlan};
 pub use window::RewardWindow;
 
-use super::{Answer, Arms, Choice, OpenDecisions, Policy, Ticket};
-use crate::{Error, Result, error::finite_vector, noise::Noise, privacy::Guarantee};
+use super::{Answer, Arms, Choice, OpenDecisions, Ticket};
+use crate::{Error, Result, error::finite_vector, noise::Noise, refuse_if};
 use state::State;
 
 /// A choice made for one person.
@@ -109,11 +109,6 @@ impl<N: Noise> JointLinUcb<N> {
             OpenDecisions::simulated(dimension)
         };
         JointLinUcb { curator, state, open }
-    }
-
-    /// The learner beside its tickets.
-    pub fn curator(&self) -> &Curator<N> {
-        &self.curator
     }
 
     /// Chooses an arm for the next person, at the time of the last call that told one. An error changes nothing.
@@ -192,10 +187,8 @@ impl<N: Noise> JointLinUcb<N> {
     /// Closes, in order, all decisions made before a time of the caller's public clock: each contributes its reward or the default one.
     pub fn close_before(&mut self, time: u64) -> Result<Closed> {
         self.curator.nothing_held()?;
-        if self.params().window.is_none() {
-            let remedy = "without one rewards are learnt as they come: give the parameters a window, or call `expire`";
-            return Err(Error::invalid("window", "missing", remedy));
-        }
+        let remedy = "without one rewards are learnt as they come: give the parameters a window, or call `expire`";
+        refuse_if(self.params().window.is_none(), "window", "missing", remedy)?;
         self.state.clock = self.state.clock.max(time);
         let mut closed = Closed::default();
         while !self.holds_release() && self.open.oldest().is_some_and(|(_, made, _)| made < time) {
@@ -257,11 +250,6 @@ impl<N: Noise> JointLinUcb<N> {
         self.curator.hold_releases();
     }
 
-    /// Whether a release has been made that is not used yet: store [`JointLinUcb::save`] and the number of releases, then commit.
-    pub fn holds_release(&self) -> bool {
-        self.curator.holds_release()
-    }
-
     /// Uses the release that is held, if there is one.
     pub fn commit(&mut self) {
         self.curator.commit();
@@ -277,24 +265,9 @@ impl<N: Noise> JointLinUcb<N> {
         self.open.tickets()
     }
 
-    /// What the learner was told beforehand.
-    pub fn params(&self) -> &JointParams {
-        self.curator.params()
-    }
-
     /// Decisions made so far.
     pub fn decisions(&self) -> u64 {
         self.state.decisions
-    }
-
-    /// Contributions learnt so far, since the last restart.
-    pub fn rounds(&self) -> u64 {
-        self.curator.rounds()
-    }
-
-    /// Whether the last release has been made: the model stays as it is, and decisions go on by it.
-    pub fn is_frozen(&self) -> bool {
-        self.curator.is_frozen()
     }
 
     /// From here on this learner is a copy beside another, and is charged for it: see [`Curator::branch`]. Its tickets are tagged
@@ -303,35 +276,14 @@ impl<N: Noise> JointLinUcb<N> {
         self.open.renew();
         self.curator.branch()
     }
+}
 
-    /// How many replays and copies are charged for.
-    pub fn replays(&self) -> u64 {
-        self.curator.replays()
-    }
+/// What can be asked of the learner without its tickets.
+impl<N> std::ops::Deref for JointLinUcb<N> {
+    type Target = Curator<N>;
 
-    /// Releases made so far, one that is held included: what [`JointLinUcb::resume`] asks for.
-    pub fn releases(&self) -> u64 {
-        self.curator.releases()
-    }
-
-    /// What the learner goes by; everything in it has been released.
-    pub fn policy(&self) -> &Policy {
-        self.curator.policy()
-    }
-
-    /// What a later learner may begin with, or an error before the first release.
-    pub fn legacy(&self) -> Result<Legacy> {
-        self.curator.legacy()
-    }
-
-    /// What may be promised of the whole run.
-    pub fn guarantee(&self) -> Result<Guarantee> {
-        self.curator.guarantee()
-    }
-
-    /// After a warm start, what may be promised to somebody who took part in this learner and in the one it began with.
-    pub fn guarantee_of_both(&self) -> Result<Option<Guarantee>> {
-        self.curator.guarantee_of_both()
+    fn deref(&self) -> &Curator<N> {
+        &self.curator
     }
 }
 

@@ -21,6 +21,7 @@ use crate::{
     error::{finite_vector, positive},
     hash::mix,
     randomize::Bounds,
+    refuse_if,
     release::{Layout, Schedule},
     wire,
 };
@@ -55,7 +56,7 @@ pub struct LinUcbParams {
     #[serde(default)]
     pub rule: Rule,
     /// rho of the certified rule, for features of norm at most 1: the weight of the prior guess that theta is zero.
-    #[serde(default = "one")]
+    #[serde(default = "crate::wire::one")]
     pub regularizer: f64,
     /// When the policy learns.
     #[serde(default = "every_round")]
@@ -64,12 +65,7 @@ pub struct LinUcbParams {
     #[serde(default)]
     pub seed: u64,
     /// Forget everything after every so many rewards; the failure probability of a certified rule is then that of one life.
-    #[serde(default)]
     pub restart_every: Option<u64>,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 fn every_round() -> Schedule {
@@ -107,10 +103,8 @@ impl LinUcbParams {
         self.rule.check()?;
         self.schedule.check()?;
         positive("regularizer", self.regularizer)?;
-        if self.restart_every == Some(0) {
-            let remedy = "give a whole number of rewards above 0";
-            return Err(Error::invalid("restart_every", 0, remedy));
-        }
+        let remedy = "give a whole number of rewards above 0";
+        refuse_if(self.restart_every == Some(0), "restart_every", 0, remedy)?;
         let (norm, reward) = (self.bounds.feature_bound, self.bounds.half_range());
         let (ridge, width) = match self.rule {
             Rule::Certified { failure_probability, parameter_bound, reward_noise, scale } => {
@@ -142,10 +136,8 @@ impl LinUcbParams {
             ("regularizer", 1.0 / ridge),
         ];
         for (field, number) in numbers {
-            if number > LARGEST {
-                let remedy = format!("rescale: sizes above {LARGEST:e} overflow");
-                return Err(Error::invalid(field, number, remedy));
-            }
+            let remedy = format_args!("rescale: sizes above {LARGEST:e} overflow");
+            refuse_if(number > LARGEST, field, number, remedy)?;
         }
         let next = self.schedule.first();
         let regression = self.regression(ridge);

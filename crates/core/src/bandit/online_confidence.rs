@@ -40,6 +40,7 @@
 use crate::{
     Result,
     error::{not_negative, positive, probability},
+    refuse_if,
 };
 
 /// What the set is built from.
@@ -90,10 +91,9 @@ impl OnlineConfidence {
         not_negative("smallest_eigenvalue", self.smallest_eigenvalue)?;
         not_negative("ridge", self.ridge)?;
         probability("alpha", self.alpha)?;
-        if self.parameter_bound > self.radius {
-            let remedy = format!("give at most radius = {}", self.radius);
-            return Err(crate::Error::invalid("parameter_bound", self.parameter_bound, remedy));
-        }
+        let refused = self.parameter_bound > self.radius;
+        let remedy = format_args!("give at most radius = {}", self.radius);
+        refuse_if(refused, "parameter_bound", self.parameter_bound, remedy)?;
         Ok(())
     }
 

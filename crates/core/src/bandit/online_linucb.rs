@@ -17,12 +17,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arms, Policy, regression::Regression};
+use super::{Arms, Policy, online_ucb::Learner, regression::Regression};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive, probability},
     linalg::dot,
-    online::{BallLearner, GradientDescent, GradientDescentParams, Maler, MalerParams, Step},
+    online::{GradientDescentParams, MalerParams, Step},
+    refuse_if,
     release::Structure,
     wire,
 };
@@ -90,12 +91,8 @@ impl OnlineLinUcbParams {
         positive("parameter_bound", self.parameter_bound)?;
         not_negative("noise", self.noise)?;
         probability("confidence", self.confidence)?;
-        if self.confidence > 0.25 {
-            return Err(Error::invalid("confidence", self.confidence, "give at most 1/4"));
-        }
-        if self.horizon == 0 {
-            return Err(Error::invalid("horizon", 0, "give a whole number above 0"));
-        }
+        refuse_if(self.confidence > 0.25, "confidence", self.confidence, "give at most 1/4")?;
+        refuse_if(self.horizon == 0, "horizon", 0, "give a whole number above 0")?;
         if let Some(width) = self.width {
             not_negative("width", width)?;
         }
@@ -128,12 +125,6 @@ impl OnlineLinUcbParams {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-enum Learner {
-    Maler(Maler),
-    GradientDescent(GradientDescent),
-}
-
 /// Algorithm 4 after some rounds.
 #[derive(Debug, Clone)]
 pub struct OnlineLinUcb {
@@ -145,15 +136,6 @@ pub struct OnlineLinUcb {
     decisions: u64,
     /// Room for a gradient.
     gradient: Vec<f64>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Saved {
-    params: OnlineLinUcbParams,
-    learner: Learner,
-    regression: Regression,
-    predictions: f64,
-    decisions: u64,
 }
 
 impl OnlineLinUcb {
@@ -185,22 +167,16 @@ impl OnlineLinUcb {
             self.params;
         finite_vector("features", features, dimension)?;
         let length = dot(features, features).sqrt();
-        if length > feature_bound * SLACK {
-            let remedy = format!("stay within feature_bound = {feature_bound}");
-            return Err(Error::invalid("features", format!("of length {length}"), remedy));
-        }
+        let refused = length > feature_bound * SLACK;
+        let remedy = format_args!("stay within feature_bound = {feature_bound}");
+        refuse_if(refused, "features", format_args!("of length {length}"), remedy)?;
         finite_vector("reward", &[reward], 1)?;
-        if reward.abs() > reward_bound * SLACK {
-            let remedy = format!("stay within reward_bound = {reward_bound}");
-            return Err(Error::invalid("reward", reward, remedy));
-        }
+        let remedy = format_args!("stay within reward_bound = {reward_bound}");
+        refuse_if(reward.abs() > reward_bound * SLACK, "reward", reward, remedy)?;
         if self.rounds() >= horizon {
             return Err(Error::HorizonExceeded { round: self.rounds() + 1, horizon });
         }
-        let learner: &mut dyn BallLearner = match &mut self.learner {
-            Learner::Maler(maler) => maler,
-            Learner::GradientDescent(descent) => descent,
-        };
+        let learner = self.learner.get_mut();
         let predicted = dot(learner.prediction(), features);
         for (entry, x) in self.gradient.iter_mut().zip(features) {
             *entry = 2.0 * (predicted - reward) * x;
@@ -243,40 +219,21 @@ impl OnlineLinUcb {
 
     /// The whole state; protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
-        let saved = Saved {
-            params: self.params,
-            learner: self.learner.clone(),
-            regression: self.regression.clone(),
-            predictions: self.predictions,
-            decisions: self.decisions,
-        };
-        wire::save(KIND, &saved)
+        let OnlineLinUcb { params, learner, regression, predictions, decisions, .. } = self;
+        wire::save(KIND, &(params, learner, regression, predictions, decisions))
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let mut saved: Saved = wire::load(KIND, bytes)?;
-        let fresh = saved.params.check()?;
-        saved.regression.revive(saved.params.dimension, Structure::DENSE, 1.0)?;
-        not_negative("saved predictions", saved.predictions)?;
-        let rounds = match (&mut saved.learner, &fresh.learner) {
-            (Learner::Maler(maler), Learner::Maler(fresh)) if maler.params() == fresh.params() => {
-                maler.revive()?;
-                maler.rounds()
-            }
-            (Learner::GradientDescent(descent), Learner::GradientDescent(fresh))
-                if descent.params() == fresh.params() =>
-            {
-                descent.validate()?;
-                descent.rounds()
-            }
-            _ => u64::MAX,
-        };
-        if rounds != saved.regression.rounds() {
+        let saved: (OnlineLinUcbParams, Learner, Regression, f64, u64) = wire::load(KIND, bytes)?;
+        let (params, mut learner, mut regression, predictions, decisions) = saved;
+        let fresh = params.check()?;
+        regression.revive(params.dimension, Structure::DENSE, 1.0)?;
+        not_negative("saved predictions", predictions)?;
+        if learner.revive(&fresh.learner)? != regression.rounds() {
             let remedy = "it does not follow from the parameters; restore another copy";
             return Err(Error::invalid("saved learner", "another one", remedy));
         }
-        let Saved { learner, regression, predictions, decisions, .. } = saved;
         let mut loaded = OnlineLinUcb { learner, regression, predictions, decisions, ..fresh };
         loaded.widen();
         Ok(loaded)
@@ -289,6 +246,7 @@ mod tests {
     use crate::{
         linalg::triangle,
         noise::{Noise, SecureNoise},
+        online::BallLearner,
     };
 
     fn unit(d: usize, noise: &mut SecureNoise) -> Vec<f64> {

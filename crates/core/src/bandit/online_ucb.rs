@@ -23,6 +23,7 @@ use crate::{
     online::{BallLearner, GradientDescent, GradientDescentParams, Maler, MalerParams, Step},
     privacy::Guarantee,
     randomize::{Bounds, FeatureReward, FeatureRewardParams},
+    refuse_if,
     release::Structure,
     wire,
 };
@@ -155,15 +156,11 @@ impl OnlineUcbParams {
     pub fn check(&self) -> Result<OnlineUcb> {
         let randomizer = self.randomizer.check()?;
         let Bounds { dimension, feature_bound, .. } = self.randomizer.bounds;
-        if randomizer.largest_entry() > LARGEST {
-            let remedy = format!("reports would exceed {LARGEST:e}: choose other units");
-            return Err(Error::invalid("feature_bound", feature_bound, remedy));
-        }
+        let remedy = format_args!("reports would exceed {LARGEST:e}: choose other units");
+        refuse_if(randomizer.largest_entry() > LARGEST, "feature_bound", feature_bound, remedy)?;
         positive("radius", self.radius)?;
         not_negative("ridge", self.ridge)?;
-        if self.horizon == 0 {
-            return Err(Error::invalid("horizon", 0, "give a whole number above 0"));
-        }
+        refuse_if(self.horizon == 0, "horizon", 0, "give a whole number above 0")?;
         let learner = match self.learner {
             LearnerParams::Maler { gradient_bound, exp_concave } => {
                 let maler = MalerParams::new(dimension, self.radius, gradient_bound, self.horizon);
@@ -195,10 +192,9 @@ impl OnlineUcbParams {
             LearnerParams::Maler { gradient_bound, .. } => gradient_bound,
             LearnerParams::GradientDescent { .. } => needed,
         };
-        if gradient_bound < needed * (1.0 - 1e-9) {
-            let remedy = format!("the proved width needs at least {needed}, or a constant width");
-            return Err(Error::invalid("gradient_bound", gradient_bound, remedy));
-        }
+        let refused = gradient_bound < needed * (1.0 - 1e-9);
+        let remedy = format_args!("the proved width needs at least {needed}, or a constant width");
+        refuse_if(refused, "gradient_bound", gradient_bound, remedy)?;
         Ok(confidence.width(self.linear_regret(&confidence, gradient_bound), gradient_bound))
     }
 
@@ -250,8 +246,9 @@ impl OnlineUcbParams {
     }
 }
 
+/// The online learner inside a bandit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-enum Learner {
+pub(super) enum Learner {
     Maler(Maler),
     GradientDescent(GradientDescent),
 }
@@ -264,10 +261,30 @@ impl Learner {
         }
     }
 
-    fn get_mut(&mut self) -> &mut dyn BallLearner {
+    pub(super) fn get_mut(&mut self) -> &mut dyn BallLearner {
         match self {
             Learner::Maler(maler) => maler,
             Learner::GradientDescent(descent) => descent,
+        }
+    }
+
+    /// Makes a learner that was read whole, if it was told what `fresh` was told; returns the rounds it has seen.
+    pub(super) fn revive(&mut self, fresh: &Learner) -> Result<u64> {
+        match (self, fresh) {
+            (Learner::Maler(maler), Learner::Maler(fresh)) if maler.params() == fresh.params() => {
+                maler.revive()?;
+                Ok(maler.rounds())
+            }
+            (Learner::GradientDescent(descent), Learner::GradientDescent(fresh))
+                if descent.params() == fresh.params() =>
+            {
+                descent.validate()?;
+                Ok(descent.rounds())
+            }
+            _ => {
+                let remedy = "it does not follow from the parameters; restore another copy";
+                Err(Error::invalid("saved learner", "another one", remedy))
+            }
         }
     }
 }
@@ -373,22 +390,7 @@ impl Saved {
         let Saved { params, mut learner, mut regression } = self;
         let fresh = params.check()?;
         regression.revive(params.randomizer.bounds.dimension, Structure::DENSE, 1.0)?;
-        let rounds = match (&mut learner, &fresh.learner) {
-            (Learner::Maler(maler), Learner::Maler(fresh)) if maler.params() == fresh.params() => {
-                maler.revive()?;
-                maler.rounds()
-            }
-            (Learner::GradientDescent(descent), Learner::GradientDescent(fresh))
-                if descent.params() == fresh.params() =>
-            {
-                descent.validate()?;
-                descent.rounds()
-            }
-            _ => {
-                let remedy = "it does not follow from the parameters; restore another copy";
-                return Err(Error::invalid("saved learner", "another one", remedy));
-            }
-        };
+        let rounds = learner.revive(&fresh.learner)?;
         let seen = regression.rounds();
         if rounds != seen || rounds > params.horizon {
             let remedy = format!("the regression has seen {seen}; restore another copy");

@@ -19,6 +19,7 @@ use crate::{
     Error, Result,
     error::{finite_vector, not_negative},
     linalg::{lanes::Bound, triangle},
+    refuse_if,
     release::Structure,
 };
 
@@ -108,9 +109,7 @@ impl Policy {
         width: f64,
         drift: f64,
     ) -> Result<Self> {
-        if dimension == 0 {
-            return Err(Error::invalid("theta", "empty", "give at least one entry"));
-        }
+        refuse_if(dimension == 0, "theta", "empty", "give at least one entry")?;
         structure.check(dimension)?;
         finite_vector("theta", &theta, structure.blocks.saturating_mul(dimension))?;
         let entries = structure.blocks.saturating_mul(triangle(dimension));

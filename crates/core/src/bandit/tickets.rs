@@ -20,7 +20,7 @@ use chacha20::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Error, Result, wire};
+use crate::{Error, Result, refuse_if, wire};
 
 const KIND: &str = "open decisions 1";
 /// The place of a decision that was closed between two that are open.
@@ -148,16 +148,6 @@ impl Slot {
 }
 
 /// Decisions whose reward has not been learnt, with features of type `T`.
-///
-/// ```
-/// use reticent::bandit::{Answer, OpenDecisions};
-/// let mut open = OpenDecisions::<f64>::new(2);
-/// let ticket = open.insert(0, 0, &[0.6, 0.8])?;
-/// assert_eq!(open.features(ticket)?, [0.6, 0.8]);
-/// assert!(open.remove(ticket) && !open.remove(ticket));
-/// assert!(open.was_given_out(ticket) && open.features(ticket).is_err());
-/// # Ok::<(), reticent::Error>(())
-/// ```
 pub struct OpenDecisions<T> {
     dimension: usize,
     /// Numbers in growing order, each with its place, or [`CLOSED`]. Neither end is closed, and closed ones are never more than the open
@@ -387,10 +377,8 @@ impl<T: Copy + Serialize + DeserializeOwned> OpenDecisions<T> {
                 .order
                 .back()
                 .is_none_or(|(last, _)| slots.iter().all(|slot| slot.number > *last));
-        if !(grow && fits) {
-            let remedy = "they belong to another learner or to an older state of it: restore another copy, or go on without them";
-            return Err(Error::invalid("open decisions", slots.len(), remedy));
-        }
+        let remedy = "they belong to another learner or to an older state of it: restore another copy, or go on without them";
+        refuse_if(!(grow && fits), "open decisions", slots.len(), remedy)?;
         let first = self.slots.len() as u32;
         self.order.extend(slots.iter().map(|slot| slot.number).zip(first..));
         self.slots.extend(slots);

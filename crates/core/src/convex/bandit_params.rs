@@ -26,6 +26,7 @@ use crate::{
     noise::Noise,
     privacy::{Claim, Event, Guarantee, PURE_DELTA, check_delta},
     randomize::ValueLaplace,
+    refuse_if,
     release::{Calibration, Mechanism, PrivateSumPlan},
 };
 
@@ -152,10 +153,8 @@ impl PrivateBanditParams {
         let shape = set.shape();
         let (n, r) = (shape.hull().dimension(), shape.inradius());
         positive("dimension of the set", n as f64)?;
-        if self.contributions_per_person == 0 {
-            let remedy = "give a whole number above 0";
-            return Err(Error::invalid("contributions_per_person", 0, remedy));
-        }
+        let remedy = "give a whole number above 0";
+        refuse_if(self.contributions_per_person == 0, "contributions_per_person", 0, remedy)?;
         positive("horizon", self.horizon as f64)?;
         positive("lipschitz", self.lipschitz)?;
         positive("diameter", shape.diameter())?;
@@ -246,14 +245,10 @@ impl PrivateBanditParams {
         if self.antithetic && self.batch.is_none() {
             batch = batch.next_multiple_of(2);
         }
-        if batch == 0 || batch > self.horizon {
-            let remedy = format!("give 1 to the horizon, {}", self.horizon);
-            return Err(Error::invalid("batch", batch, remedy));
-        }
-        if self.antithetic && batch % 2 == 1 {
-            let remedy = "pairs of opposite directions need an even number";
-            return Err(Error::invalid("batch", batch, remedy));
-        }
+        let remedy = format_args!("give 1 to the horizon, {}", self.horizon);
+        refuse_if(batch == 0 || batch > self.horizon, "batch", batch, remedy)?;
+        let remedy = "pairs of opposite directions need an even number";
+        refuse_if(self.antithetic && batch % 2 == 1, "batch", batch, remedy)?;
         Ok(batch)
     }
 
@@ -283,10 +278,8 @@ impl PrivateBanditParams {
     }
 
     fn vertices_map(&self) -> Result<Map> {
-        if self.territory == Territory::Around {
-            let remedy = "vertices are mixed to points inside the set only: play inside";
-            return Err(Error::invalid("territory", "around", remedy));
-        }
+        let remedy = "vertices are mixed to points inside the set only: play inside";
+        refuse_if(self.territory == Territory::Around, "territory", "around", remedy)?;
         match self.map {
             Map::Automatic | Map::ConditionalGradient => Ok(Map::ConditionalGradient),
             Map::Projection | Map::Entropic => {

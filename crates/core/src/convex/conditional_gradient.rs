@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{DecisionSet, LinearOracle};
-use crate::{Error, Result, error::finite_vector, linalg::dot, noise::Noise};
+use crate::{Result, error::finite_vector, linalg::dot, noise::Noise, refuse_if};
 
 /// Weights below this are rounding.
 const NOTHING: f64 = 1e-14;
@@ -148,16 +148,6 @@ pub struct Descent {
 }
 
 /// Moves `mixture` to within `tolerance` of the point of the set nearest to `target`, in at most `most_calls` calls.
-///
-/// ```
-/// use reticent::convex::{Mixture, nearest_point, oracle::Simplex};
-/// let set = Simplex::set(3)?;
-/// let mut mixture = Mixture::vertex(&set, &[1.0, 0.0, 0.0])?;
-/// let descent = nearest_point(&set, &[0.9, 0.5, -0.3], &mut mixture, 1e-6, 1000)?;
-/// assert!(descent.converged);
-/// assert!((mixture.point()[0] - 0.7).abs() < 1e-6 && mixture.point()[2].abs() < 1e-6);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 pub fn nearest_point<O: LinearOracle>(
     set: &DecisionSet<O>,
     target: &[f64],
@@ -167,9 +157,8 @@ pub fn nearest_point<O: LinearOracle>(
 ) -> Result<Descent> {
     finite_vector("target", target, set.shape().dimension())?;
     crate::error::not_negative("tolerance", tolerance)?;
-    if !mixture.fits(target.len()) {
-        return Err(Error::invalid("mixture", "another set's", "start from a vertex of this set"));
-    }
+    let remedy = "start from a vertex of this set";
+    refuse_if(!mixture.fits(target.len()), "mixture", "another set's", remedy)?;
     Ok(descend(set.oracle(), target, mixture, 0.5 * tolerance * tolerance, most_calls))
 }
 

@@ -21,7 +21,7 @@ use crate::{
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel, Unit},
     randomize::ValueReport,
-    wire,
+    refuse_if, wire,
 };
 
 const KIND: &str = "doubling private bandit 1";
@@ -179,10 +179,9 @@ fn worst_epoch<O: LinearOracle + Clone>(
     params: &PrivateBanditParams,
     set: &DecisionSet<O>,
 ) -> Result<Event> {
-    if params.batch.is_some() || params.smoothing.is_some() || params.step.is_some() {
-        let remedy = "epochs of different lengths need different ones: leave them out";
-        return Err(Error::invalid("batch, smoothing or step", "given", remedy));
-    }
+    let refused = params.batch.is_some() || params.smoothing.is_some() || params.step.is_some();
+    let remedy = "epochs of different lengths need different ones: leave them out";
+    refuse_if(refused, "batch, smoothing or step", "given", remedy)?;
     if params.contributions_per_person > params.horizon {
         // Each epoch is calibrated for k losses of one person, or for all it has: shorter ones could be filled one by one.
         let remedy = format!("give at most the first horizon = {}", params.horizon);

@@ -16,16 +16,6 @@ use crate::{Error, Result, error::finite_vector, linalg::dot, noise::Noise};
 const DEPENDENT: f64 = 1e-9;
 
 /// The directions of a set's affine hull, by orthonormal normals.
-///
-/// ```
-/// use reticent::convex::Hull;
-/// let hull = Hull::orthogonal_to(3, &[vec![1.0, 1.0, 1.0]])?;
-/// let mut direction = vec![1.0, 0.0, 0.0];
-/// hull.project(&mut direction);
-/// assert_eq!(hull.dimension(), 2);
-/// assert!(direction.iter().sum::<f64>().abs() < 1e-15);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "(usize, Vec<Vec<f64>>)", into = "(usize, Vec<Vec<f64>>)")]
 pub struct Hull {

@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{DecisionSet, Descent, LinearOracle, Mixture, conditional_gradient::descend};
-use crate::{Error, Result, error::positive};
+use crate::{Error, Result, error::positive, refuse_if};
 
 /// The largest entry of a dual vector that is told from infinity.
 const LARGEST: f64 = 1e150;
@@ -64,9 +64,7 @@ impl MirrorMap {
         most_calls: u64,
     ) -> Result<Self> {
         positive("tolerance", tolerance)?;
-        if most_calls == 0 {
-            return Err(Error::invalid("most_calls", 0, "give a whole number above 0"));
-        }
+        refuse_if(most_calls == 0, "most_calls", 0, "give a whole number above 0")?;
         let centre = set.shape().centre();
         let mut trial = centre.to_vec();
         let projects = set.oracle().project(&mut trial);

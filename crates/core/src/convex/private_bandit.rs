@@ -36,6 +36,7 @@ use crate::{
     noise::Noise,
     privacy::Guarantee,
     randomize::{ValueLaplace, ValueReport},
+    refuse_if,
 };
 
 mod state;
@@ -475,10 +476,10 @@ fn corners<O: LinearOracle>(
         let enough = 0.5 * tolerance * tolerance;
         let descent = descend(set.oracle(), &target, &mut mixture, enough, CORNER_CALLS);
         let error = distance(mixture.point(), &target);
-        if !descent.converged && error > 1e-4 * shape.diameter() {
-            let remedy = "its points have no finite mixture of vertices, or its inradius is wrong: play points";
-            return Err(Error::invalid("set", format!("{error} away"), remedy));
-        }
+        let refused = !descent.converged && error > 1e-4 * shape.diameter();
+        let remedy =
+            "its points have no finite mixture of vertices, or its inradius is wrong: play points";
+        refuse_if(refused, "set", format_args!("{error} away"), remedy)?;
         Ok(mixture)
     };
     shape

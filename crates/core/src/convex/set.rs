@@ -20,6 +20,7 @@ use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
     linalg::{Cholesky, dot},
+    refuse_if,
 };
 
 /// A set one can minimise linear functions over. Implement `minimize`; the rest is optional.
@@ -119,10 +120,8 @@ impl Shape {
         finite_vector("centre", &centre, hull.ambient())?;
         not_negative("diameter", diameter)?;
         not_negative("inradius", inradius)?;
-        if inradius > 0.5 * diameter * (1.0 + 1e-9) {
-            let remedy = format!("a ball inside is at most half the diameter {diameter} wide");
-            return Err(Error::invalid("inradius", inradius, remedy));
-        }
+        let remedy = format_args!("a ball inside is at most half the diameter {diameter} wide");
+        refuse_if(inradius > 0.5 * diameter * (1.0 + 1e-9), "inradius", inradius, remedy)?;
         Ok(Shape { centre, diameter, inradius, hull })
     }
 
@@ -190,19 +189,16 @@ impl<O: LinearOracle> DecisionSet<O> {
             finite_vector("oracle's vertex", &vertex, dimension)?;
             let first = first.get_or_insert_with(|| vertex.clone());
             let distance = distance(first, &vertex);
-            if distance > shape.diameter * (1.0 + 1e-9) {
-                let remedy = format!("two vertices are {distance} apart: give at least that");
-                return Err(Error::invalid("diameter", shape.diameter, remedy));
-            }
+            let refused = distance > shape.diameter * (1.0 + 1e-9);
+            let remedy = format_args!("two vertices are {distance} apart: give at least that");
+            refuse_if(refused, "diameter", shape.diameter, remedy)?;
         }
         Ok(DecisionSet { oracle, shape })
     }
 
     /// A set about which nothing is known but its oracle: see the head of this file.
     pub fn measure(dimension: usize, oracle: O) -> Result<Self> {
-        if dimension == 0 {
-            return Err(Error::invalid("dimension", dimension, "give a whole number above 0"));
-        }
+        refuse_if(dimension == 0, "dimension", dimension, "give a whole number above 0")?;
         let shape = measure(dimension, &oracle)?;
         Ok(DecisionSet { oracle, shape })
     }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::linear_program::{Outcome, maximize};
-use crate::{Error, Result, error::finite_vector};
+use crate::{Error, Result, error::finite_vector, refuse_if};
 
 /// The largest entry accepted: larger ones could overflow in a pivot.
 const LARGEST: f64 = 1e100;
@@ -61,9 +61,7 @@ impl Polytope {
     /// Refuses an empty set and an unbounded one.
     pub fn new<R: AsRef<[f64]>>(rows: &[R], bounds: &[f64]) -> Result<Self> {
         let dimension = rows.first().map_or(0, |row| row.as_ref().len());
-        if dimension == 0 {
-            return Err(Error::invalid("rows", rows.len(), "give one row of A per constraint"));
-        }
+        refuse_if(dimension == 0, "rows", rows.len(), "give one row of A per constraint")?;
         finite_vector("bounds", bounds, rows.len())?;
         for row in rows {
             finite_vector("row", row.as_ref(), dimension)?;

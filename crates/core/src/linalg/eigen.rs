@@ -8,20 +8,12 @@
 //! bandit, where it runs once per release, not once per round.
 
 use super::triangle;
-use crate::{Error, Result, error::finite_vector};
+use crate::{Result, error::finite_vector, refuse_if};
 
 /// The largest number of sweeps; more than ten are rare.
 const SWEEPS: usize = 60;
 
 /// The eigenvalues of a symmetric matrix, smallest first, with their vectors.
-///
-/// ```
-/// use reticent::linalg::SymmetricEigen;
-/// let eigen = SymmetricEigen::of(2, &[2.0, 1.0, 2.0])?; // [[2, 1], [1, 2]]
-/// assert!((eigen.smallest() - 1.0).abs() < 1e-15);
-/// assert!((eigen.largest() - 3.0).abs() < 1e-15);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SymmetricEigen {
     values: Vec<f64>,
@@ -31,9 +23,7 @@ pub struct SymmetricEigen {
 impl SymmetricEigen {
     /// Decomposes the matrix with this upper triangle, row by row.
     pub fn of(dimension: usize, upper_triangle: &[f64]) -> Result<Self> {
-        if dimension == 0 {
-            return Err(Error::invalid("dimension", dimension, "give a whole number above 0"));
-        }
+        refuse_if(dimension == 0, "dimension", dimension, "give a whole number above 0")?;
         finite_vector("upper_triangle", upper_triangle, triangle(dimension))?;
         // Scaled to 1, so that squares neither overflow nor underflow.
         let scale = upper_triangle.iter().fold(0.0, |m: f64, x| m.max(x.abs())).max(1e-300);

@@ -27,11 +27,8 @@ pub use eigen::SymmetricEigen;
 /// Refuses matrices without rows, and with too many rows for memory.
 pub(crate) fn check_dimension(dimension: usize) -> crate::Result<()> {
     const MOST: usize = 8192;
-    if (1..=MOST).contains(&dimension) {
-        return Ok(());
-    }
-    let remedy = format!("give 1 to {MOST}: a matrix of that many rows is kept");
-    Err(crate::Error::invalid("dimension", dimension, remedy))
+    let remedy = format_args!("give 1 to {MOST}: a matrix of that many rows is kept");
+    crate::refuse_if(!(1..=MOST).contains(&dimension), "dimension", dimension, remedy)
 }
 
 /// Entries of a triangle with its diagonal.

@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cholesky, least_squares::LeastSquares, triangle};
 use crate::{
-    Error, Result,
+    Result,
     error::{finite_vector, not_negative},
+    refuse_if,
 };
 
 /// Rounds between two factorisations from the sums.
@@ -127,10 +128,9 @@ impl Ridge {
 
     /// Refuses deserialised sums whose sizes disagree with each other or with the deserialised solution.
     pub(crate) fn check(&self, dimension: usize, theta: &[f64], whitening: &[f64]) -> Result<()> {
-        if !(self.regularizer > 0.0 && self.regularizer.is_finite()) {
-            let remedy = "it cannot be a regulariser: restore another copy";
-            return Err(Error::invalid("saved regularizer", self.regularizer, remedy));
-        }
+        let refused = !(self.regularizer > 0.0 && self.regularizer.is_finite());
+        let remedy = "it cannot be a regulariser: restore another copy";
+        refuse_if(refused, "saved regularizer", self.regularizer, remedy)?;
         finite_vector("saved gram", &self.gram, triangle(dimension))?;
         finite_vector("saved moment", &self.moment, dimension)?;
         finite_vector("saved theta", theta, dimension)?;

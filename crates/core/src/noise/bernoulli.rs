@@ -18,21 +18,12 @@ use super::{
     Noise,
     exact_exp::{Ceiling, Exponent, is_below_exp},
 };
-use crate::{Error, Result};
+use crate::{Error, Result, refuse_if};
 
 /// Smaller differences are decided by integer arithmetic.
 const TOO_CLOSE: f64 = 1.0 / (1_u64 << 40) as f64;
 
 /// A coin that shows heads with exactly the given probability.
-///
-/// ```
-/// use reticent::noise::{Bernoulli, SecureNoise};
-/// let mut noise = SecureNoise::from_system()?;
-/// let always = Bernoulli::new(1.0)?;
-/// assert!(always.sample(&mut noise));
-/// assert!(Bernoulli::new(1.1).is_err());
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Bernoulli {
@@ -42,11 +33,9 @@ pub struct Bernoulli {
 impl Bernoulli {
     /// A coin with this probability of heads, 0 and 1 included.
     pub fn new(probability: f64) -> Result<Self> {
-        if (0.0..=1.0).contains(&probability) {
-            Ok(Bernoulli { probability })
-        } else {
-            Err(Error::invalid("probability", probability, "give a number from 0 to 1"))
-        }
+        let remedy = "give a number from 0 to 1";
+        refuse_if(!(0.0..=1.0).contains(&probability), "probability", probability, remedy)?;
+        Ok(Bernoulli { probability })
     }
 
     /// The probability of heads.

@@ -24,7 +24,7 @@ use super::{
     bernoulli::exp_coin,
     exact_exp::{Ceiling, Exponent},
 };
-use crate::{Error, Result, privacy::Event};
+use crate::{Error, Result, privacy::Event, refuse_if};
 
 /// The peak `c_0`, and with it the height of the envelope.
 const PEAK: u64 = 84;
@@ -87,11 +87,8 @@ impl DiscreteGaussian {
 
     /// The law with parameter `sigma`, from 1 to [`DiscreteGaussian::LARGEST_SIGMA`].
     pub fn new(sigma: u64) -> Result<Self> {
-        if !(1..=DiscreteGaussian::LARGEST_SIGMA).contains(&sigma) {
-            let remedy =
-                "give a whole number of grid units from 1 to 2^48, by choosing another grid";
-            return Err(Error::invalid("sigma", sigma, remedy));
-        }
+        let remedy = "give a whole number of grid units from 1 to 2^48, by choosing another grid";
+        refuse_if(!(1..=DiscreteGaussian::LARGEST_SIGMA).contains(&sigma), "sigma", sigma, remedy)?;
         let block_length = sigma.div_ceil(2);
         Ok(DiscreteGaussian {
             sigma,

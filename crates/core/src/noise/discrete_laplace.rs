@@ -17,21 +17,12 @@ use super::{
     bernoulli::exp_coin,
     exact_exp::{Ceiling, Exponent},
 };
-use crate::{Error, Result, privacy::Event};
+use crate::{Error, Result, privacy::Event, refuse_if};
 
 /// Blocks from this index on lie beyond `512 b` and are rejected without further computation.
 const LAST_BLOCK: u64 = 1000;
 
 /// A discrete Laplace law of rational scale, in grid units.
-///
-/// ```
-/// use reticent::noise::{DiscreteLaplace, Noise, SecureNoise};
-/// let law = DiscreteLaplace::new(20, 3)?; // epsilon = 3/20 for counts
-/// let mut noise = SecureNoise::from_system()?;
-/// let private_count = 41 + noise.discrete_laplace(&law);
-/// assert!((private_count - 41).abs() < 512 * 7);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "(u64, u64)", into = "(u64, u64)")]
 pub struct DiscreteLaplace {
@@ -48,10 +39,8 @@ impl DiscreteLaplace {
     /// The law of scale `numerator / denominator`, each from 1 to [`DiscreteLaplace::LARGEST`].
     pub fn new(numerator: u64, denominator: u64) -> Result<Self> {
         for (field, value) in [("numerator", numerator), ("denominator", denominator)] {
-            if !(1..=DiscreteLaplace::LARGEST).contains(&value) {
-                let remedy = "give a whole number from 1 to 2^48, by choosing another grid";
-                return Err(Error::invalid(field, value, remedy));
-            }
+            let remedy = "give a whole number from 1 to 2^48, by choosing another grid";
+            refuse_if(!(1..=DiscreteLaplace::LARGEST).contains(&value), field, value, remedy)?;
         }
         Ok(DiscreteLaplace {
             numerator,

@@ -11,7 +11,7 @@
 //! mechanisms that use this are those of real arithmetic, up to that error; sampling in doubles is not a proof. Where a proof to the last
 //! bit is wanted, use [`DiscreteGaussian`](super::DiscreteGaussian) or [`DiscreteLaplace`](super::DiscreteLaplace), which are exact.
 
-use crate::{Error, Result};
+use crate::{Result, refuse_if};
 
 /// The multiples of a power of two.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,10 +23,8 @@ impl Grid {
     /// The grid whose unit is the largest power of two up to `2^-30` times `noise_scale`, which must be
     /// computed from public parameters alone.
     pub(crate) fn for_noise_scale(noise_scale: f64) -> Result<Self> {
-        if !(1e-200..=1e200).contains(&noise_scale) {
-            let remedy = "choose units in which the noise scale lies between 1e-200 and 1e200";
-            return Err(Error::invalid("noise scale", noise_scale, remedy));
-        }
+        let remedy = "choose units in which the noise scale lies between 1e-200 and 1e200";
+        refuse_if(!(1e-200..=1e200).contains(&noise_scale), "noise scale", noise_scale, remedy)?;
         const EXPONENT: u64 = 0x7ff << 52;
         let power_of_two = f64::from_bits(noise_scale.to_bits() & EXPONENT);
         Ok(Grid { unit: power_of_two / (1_u64 << 30) as f64 })

@@ -10,22 +10,14 @@
 
 use super::{Noise, gamma::gamma, grid::Grid, sphere::uniform_direction};
 use crate::{
-    Error, Result,
+    Result,
     error::{finite_vector, positive},
     privacy::Event,
+    refuse_if,
     special::euclidean_norm,
 };
 
 /// Euclidean K-norm noise for vectors of norm at most `bound`.
-///
-/// ```
-/// use reticent::noise::{KNorm, SecureNoise};
-/// let randomizer = KNorm::new(3, 1.0, 1.0)?;
-/// let report = randomizer.randomize(&[0.6, 0.0, -0.8], &mut SecureNoise::from_system()?)?;
-/// assert_eq!(report.len(), 3);
-/// assert!(randomizer.randomize(&[1.0, 1.0, 0.0], &mut SecureNoise::from_system()?).is_err());
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KNorm {
     dimension: usize,
@@ -37,9 +29,7 @@ pub struct KNorm {
 impl KNorm {
     /// Noise for vectors of `dimension` entries and Euclidean norm at most `bound`.
     pub fn new(dimension: usize, epsilon: f64, bound: f64) -> Result<Self> {
-        if dimension == 0 {
-            return Err(Error::invalid("dimension", dimension, "give 1 or above"));
-        }
+        refuse_if(dimension == 0, "dimension", dimension, "give 1 or above")?;
         positive("epsilon", epsilon)?;
         positive("bound", bound)?;
         Ok(KNorm { dimension, epsilon, bound, grid: Grid::for_noise_scale(2.0 * bound / epsilon)? })
@@ -50,10 +40,8 @@ impl KNorm {
         finite_vector("vector", vector, self.dimension)?;
         let norm = euclidean_norm(vector);
         // A clipped vector may exceed the bound by a rounding error; it is scaled back to the bound.
-        if norm > self.bound * (1.0 + 1e-9) {
-            let remedy = format!("clip it to norm {} first", self.bound);
-            return Err(Error::invalid("norm of vector", norm, remedy));
-        }
+        let remedy = format_args!("clip it to norm {} first", self.bound);
+        refuse_if(norm > self.bound * (1.0 + 1e-9), "norm of vector", norm, remedy)?;
         let shrink = if norm > self.bound { self.bound / norm } else { 1.0 };
         let radius = gamma(self.dimension as f64, noise) * 2.0 * self.bound / self.epsilon;
         let direction = uniform_direction(self.dimension, noise);

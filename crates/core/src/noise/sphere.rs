@@ -18,17 +18,11 @@ use super::{Noise, gamma::chi_square};
 use crate::{
     Error, Result,
     error::finite_vector,
+    refuse_if,
     special::{incomplete_beta_pair, ln_beta},
 };
 
 /// A uniform direction: a vector of Euclidean norm 1 with `dimension` entries.
-///
-/// ```
-/// use reticent::noise::{SecureNoise, uniform_direction};
-/// let v = uniform_direction(5, &mut SecureNoise::from_system()?);
-/// assert!((v.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() < 1e-12);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 pub fn uniform_direction<N: Noise + ?Sized>(dimension: usize, noise: &mut N) -> Vec<f64> {
     loop {
         let mut vector: Vec<f64> = (0..dimension).map(|_| noise.standard_normal()).collect();
@@ -65,15 +59,6 @@ pub(crate) fn unit_vector(
 }
 
 /// A cap of the unit sphere, around a centre named when sampling.
-///
-/// ```
-/// use reticent::noise::{SecureNoise, SphericalCap};
-/// let cap = SphericalCap::new(3, 0.5)?;
-/// assert!((cap.probability() - 0.25).abs() < 1e-14); // Archimedes: area is proportional to height
-/// let v = cap.sample_inside(&[1.0, 0.0, 0.0], &mut SecureNoise::from_system()?)?;
-/// assert!(v[0] >= 0.5 - 1e-12);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SphericalCap {
     dimension: usize,
@@ -88,10 +73,8 @@ impl SphericalCap {
     /// The cap of points whose inner product with the centre is at least `threshold`, strictly between -1
     /// and 1, in 2 dimensions or more (at most [`SphericalCap::LARGEST_DIMENSION`]).
     pub fn new(dimension: usize, threshold: f64) -> Result<Self> {
-        if !(threshold > -1.0 && threshold < 1.0) {
-            let remedy = "give a number strictly between -1 and 1";
-            return Err(Error::invalid("threshold", threshold, remedy));
-        }
+        let remedy = "give a number strictly between -1 and 1";
+        refuse_if(!(threshold > -1.0 && threshold < 1.0), "threshold", threshold, remedy)?;
         SphericalCap::of_height(dimension, 1.0 - threshold)
     }
 

@@ -9,18 +9,9 @@
 //! Reports are rounded to a dyadic grid; [`grid`](super::grid) says which error remains.
 
 use super::{Noise, grid::Grid};
-use crate::{Error, Result, error::positive, privacy::Event};
+use crate::{Error, Result, error::positive, privacy::Event, refuse_if};
 
 /// Staircase noise for one number of the given sensitivity.
-///
-/// ```
-/// use reticent::noise::{SecureNoise, Staircase};
-/// let mechanism = Staircase::new(5.0, 1.0)?;
-/// assert!(mechanism.mean_size() < 1.0 / 5.0); // Laplace noise would be 1/5 on average
-/// let report: f64 = mechanism.randomize(0.25, &mut SecureNoise::from_system()?)?;
-/// # assert!(report.is_finite());
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Staircase {
     epsilon: f64,
@@ -55,9 +46,7 @@ impl Staircase {
 
     /// `value` plus noise.
     pub fn randomize<N: Noise + ?Sized>(&self, value: f64, noise: &mut N) -> Result<f64> {
-        if !value.is_finite() {
-            return Err(Error::invalid("value", value, "give a finite number"));
-        }
+        refuse_if(!value.is_finite(), "value", value, "give a finite number")?;
         Ok(self.grid.round(value + self.sensitivity * self.sample(noise)))
     }
 

@@ -12,20 +12,10 @@ use super::{Noise, gamma::chi_square, grid::Grid};
 use crate::{
     Error, Result,
     error::{finite_vector, positive},
+    refuse_if,
 };
 
 /// A Wishart law with scale matrix `scale^2 I`.
-///
-/// ```
-/// use reticent::noise::{SecureNoise, Wishart};
-/// let law = Wishart::new(3, 100_000.0, 0.5)?;
-/// let matrix = law.randomize(&[0.0; 9], &mut SecureNoise::from_system()?)?;
-/// assert_eq!(matrix.len(), 9);
-/// assert_eq!(matrix[1], matrix[3]);
-/// // The mean is scale^2 degrees on the diagonal.
-/// assert!((matrix[0] / (0.25 * 100_000.0) - 1.0).abs() < 0.1);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wishart {
     dimension: usize,
@@ -37,9 +27,7 @@ pub struct Wishart {
 impl Wishart {
     /// The law of `dimension` x `dimension` matrices with `degrees > dimension - 1` degrees of freedom.
     pub fn new(dimension: usize, degrees: f64, scale: f64) -> Result<Self> {
-        if dimension == 0 {
-            return Err(Error::invalid("dimension", dimension, "give 1 or above"));
-        }
+        refuse_if(dimension == 0, "dimension", dimension, "give 1 or above")?;
         positive("scale", scale)?;
         if !(degrees.is_finite() && degrees > dimension as f64 - 1.0) {
             let remedy = format!("give a finite number above dimension - 1 = {}", dimension - 1);

@@ -21,10 +21,11 @@
 //! - beyond: `F >= k (e^{L/(12.5 G)} - 1) - H(L)`, `k = ln(5/(5 - sqrt 5)) = 0.593`, and `H(L) <= Ein(1.5 C L)`, which is concave in L with
 //!   slope at most 1/L: along its tangent at any `M > 0`, `12.5 G p (ln(12.5 G p / k) - 1) + k + Ein(1.5 C M) - 1` with `p = |u| + 1/M`.
 
-use super::{Potential, Prior};
+use super::Potential;
 use crate::{
-    Error, Result,
+    Result,
     error::{finite_vector, not_negative},
+    refuse_if,
     special::ein,
 };
 
@@ -53,10 +54,8 @@ pub fn conjugate(potential: &Potential, competitor: f64, squares: f64) -> Result
     let mut high = potential.gradient_bound();
     while slope(high) < target {
         high *= 2.0;
-        if high > 1e150 * potential.gradient_bound() {
-            let remedy = "give a smaller competitor: no sum of gradients leads to this one";
-            return Err(Error::invalid("competitor", competitor, remedy));
-        }
+        let remedy = "give a smaller competitor: no sum of gradients leads to this one";
+        refuse_if(high > 1e150 * potential.gradient_bound(), "competitor", competitor, remedy)?;
     }
     let mut low = 0.0;
     for _ in 0..200 {
@@ -72,14 +71,6 @@ pub fn conjugate(potential: &Potential, competitor: f64, squares: f64) -> Result
     }
     let sum = 0.5 * (low + high);
     Ok(u * sum - potential.value(sum, squares)?)
-}
-
-/// The numeric bound of Theorem 11: the sum of `F*(u_j)` over coordinates given as `(u_j, V_j)`.
-pub fn coordinatewise(
-    potential: &Potential,
-    coordinates: impl IntoIterator<Item = (f64, f64)>,
-) -> Result<f64> {
-    coordinates.into_iter().map(|(u, squares)| conjugate(potential, u, squares)).sum()
 }
 
 /// Theorem 10 as printed, at one value of `V_T`.
@@ -142,19 +133,10 @@ pub fn corrected_theorem_12(gradient_bound: f64, u: f64, squares: f64) -> f64 {
     near.max(middle).max(far)
 }
 
-/// The corrected theorem of a prior, where there is one.
-pub fn theorem(potential: &Potential, u: f64, squares: f64) -> Option<f64> {
-    let g = potential.gradient_bound();
-    match potential.prior() {
-        Prior::Conjugate { precision } => Some(corrected_theorem_10(g, precision, u, squares)),
-        Prior::Improper => Some(corrected_theorem_12(g, u, squares)),
-        Prior::Uniform | Prior::ChernovVovk => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::online::Prior;
 
     const COMPETITORS: [f64; 7] = [1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0];
     const SQUARES: [f64; 9] = [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e8, 1e10];

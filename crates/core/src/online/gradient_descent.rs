@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{BallLearner, LARGEST, check_gradient};
 use crate::{
-    Error, Result,
+    Result,
     error::{finite_vector, not_negative, positive},
     linalg::dot,
-    wire,
+    refuse_if, wire,
 };
 
 const KIND: &str = "online gradient descent 1";
@@ -52,18 +52,6 @@ impl Step {
 }
 
 /// Parameters of [`GradientDescent`].
-///
-/// ```
-/// use reticent::online::{GradientDescentParams, BallLearner, Step};
-/// let mut learner = GradientDescentParams { dimension: 2, radius: 1.0, step: Step::Constant(0.1) }.check()?;
-/// for _ in 0..200 {
-///     let theta = learner.prediction();
-///     let gradient = [2.0 * (theta[0] - 0.3), 2.0 * (theta[1] + 0.4)];
-///     learner.absorb(&gradient)?;
-/// }
-/// assert!((learner.prediction()[1] + 0.4).abs() < 1e-9);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GradientDescentParams {
@@ -79,15 +67,12 @@ impl GradientDescentParams {
     /// A learner at zero; the error names the parameter to change.
     pub fn check(&self) -> Result<GradientDescent> {
         const MOST: usize = 1 << 28;
-        if !(1..=MOST).contains(&self.dimension) {
-            let remedy = format!("give 1 to {MOST}");
-            return Err(Error::invalid("dimension", self.dimension, remedy));
-        }
+        let remedy = format_args!("give 1 to {MOST}");
+        refuse_if(!(1..=MOST).contains(&self.dimension), "dimension", self.dimension, remedy)?;
         let sizes = [("radius", self.radius), ("step", self.step.factor())];
         for (field, value) in sizes {
-            if positive(field, value)? > LARGEST {
-                return Err(Error::invalid(field, value, format!("give at most {LARGEST:e}")));
-            }
+            let remedy = format_args!("give at most {LARGEST:e}");
+            refuse_if(positive(field, value)? > LARGEST, field, value, remedy)?;
         }
         let prediction = vec![0.0; self.dimension];
         Ok(GradientDescent { params: *self, rounds: 0, prediction, movement: 0.0 })

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BoundBroken, Geometry, LARGEST_PREDICTION, Potential, Prior, SignedLog, bounds,
+    BoundBroken, Geometry, LARGEST_PREDICTION, Potential, Prior, bounds,
     coordinatewise::Coordinatewise, mirror_descent::MirrorDescent, potential::LARGEST_RATIO,
     reduction::Reduction,
 };
@@ -14,7 +14,7 @@ use crate::{
     Error, Result,
     error::{not_negative, positive},
     randomize::Gradient,
-    wire,
+    refuse_if, wire,
 };
 
 const KIND: &str = "online learner 1";
@@ -99,13 +99,8 @@ impl OnlineParams {
     /// Refuses parameters outside their ranges.
     pub fn check(&self) -> Result<OnlinePlan> {
         const LARGEST: usize = 1 << 28;
-        if !(1..=LARGEST).contains(&self.dimension) {
-            return Err(Error::invalid(
-                "dimension",
-                self.dimension,
-                format!("give 1 to {LARGEST}"),
-            ));
-        }
+        let remedy = format_args!("give 1 to {LARGEST}");
+        refuse_if(!(1..=LARGEST).contains(&self.dimension), "dimension", self.dimension, remedy)?;
         let potential = |prior: Prior| Potential::new(prior, self.gradient_bound);
         match self.method {
             Method::Reduction { prior, step, .. } | Method::Sum { prior, step, .. } => {
@@ -116,19 +111,16 @@ impl OnlineParams {
             Method::KnownNoise { deviation, step } => {
                 potential(Prior::Uniform)?;
                 not_negative("deviation", deviation)?;
-                if deviation > 1e50 * self.gradient_bound {
-                    let remedy = "give at most 1e50 times gradient_bound";
-                    return Err(Error::invalid("deviation", deviation, remedy));
-                }
+                let remedy = "give at most 1e50 times gradient_bound";
+                refuse_if(deviation > 1e50 * self.gradient_bound, "deviation", deviation, remedy)?;
                 positive("step", step)?;
             }
             Method::Descent { radius, step, .. } => {
                 potential(Prior::Uniform)?;
                 positive("radius", radius)?;
                 positive("step", step)?;
-                if radius * step > LARGEST_PREDICTION {
-                    return Err(Error::invalid("radius", radius, "give at most 1e200"));
-                }
+                let refused = radius * step > LARGEST_PREDICTION;
+                refuse_if(refused, "radius", radius, "give at most 1e200")?;
             }
         }
         Ok(OnlinePlan { params: *self })
@@ -235,11 +227,8 @@ impl TryFrom<RawLearner> for OnlineLearner {
             }
             _ => false,
         };
-        if sound {
-            Ok(OnlineLearner { params, machine, rounds, broken })
-        } else {
-            Err(Error::invalid("saved learner", "inconsistent", "restore another copy"))
-        }
+        refuse_if(!sound, "saved learner", "inconsistent", "restore another copy")?;
+        Ok(OnlineLearner { params, machine, rounds, broken })
     }
 }
 
@@ -264,10 +253,8 @@ impl OnlineLearner {
 
     /// One coordinate of the iterate, without computing the others.
     pub fn weight(&self, index: usize) -> Result<f64> {
-        if index >= self.params.dimension {
-            let remedy = format!("give an index below dimension = {}", self.params.dimension);
-            return Err(Error::invalid("index", index, remedy));
-        }
+        let remedy = format_args!("give an index below dimension = {}", self.params.dimension);
+        refuse_if(index >= self.params.dimension, "index", index, remedy)?;
         Ok(self.weight_at(index))
     }
 
@@ -295,14 +282,6 @@ impl OnlineLearner {
         let score = features.dot(|index| self.weight_at(index));
         // Saturated weights times large features may overflow.
         Ok(if score.is_nan() { 0.0 } else { score.clamp(-f64::MAX, f64::MAX) })
-    }
-
-    /// The length `v_t` that Algorithm 2 plays, as sign and logarithm; nothing for the other methods.
-    pub fn length(&self) -> Option<SignedLog> {
-        match &self.machine {
-            Machine::Reduction(reduction) | Machine::Sum(reduction, _) => Some(reduction.length()),
-            _ => None,
-        }
     }
 
     /// Absorbs a person's report: a subgradient at the iterate, plus symmetric noise of their own choice. An error changes nothing.
@@ -334,12 +313,10 @@ impl OnlineLearner {
         self.check_gradient(gradient)?;
         let norm = self.norm_of(gradient);
         let bound = self.params.gradient_bound;
-        if norm > bound * (1.0 + 1e-9) {
-            let remedy = format!(
-                "clip it to gradient_bound = {bound}, or build the learner with a larger bound"
-            );
-            return Err(Error::invalid("norm of gradient", norm, remedy));
-        }
+        let remedy = format_args!(
+            "clip it to gradient_bound = {bound}, or build the learner with a larger bound"
+        );
+        refuse_if(norm > bound * (1.0 + 1e-9), "norm of gradient", norm, remedy)?;
         self.absorb(gradient)
     }
 

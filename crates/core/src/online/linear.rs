@@ -67,11 +67,6 @@ impl LinearModel {
         &self.learner
     }
 
-    /// The loss.
-    pub fn loss(&self) -> Loss {
-        self.loss
-    }
-
     /// The prediction `<w, x>`.
     pub fn score<'a>(&self, features: impl Into<Gradient<'a>>) -> Result<f64> {
         self.learner.score(features)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, error::finite_vector};
+use crate::{Result, error::finite_vector, refuse_if};
 
 /// A convex loss of a score and a label.
 ///
@@ -71,9 +71,8 @@ impl Loss {
     fn check(&self, score: f64, label: f64) -> Result<()> {
         finite_vector("score", &[score], 1)?;
         finite_vector("label", &[label], 1)?;
-        if self.classifies() && label.abs() != 1.0 {
-            return Err(Error::invalid("label", label, "give -1 or 1 for a loss of classes"));
-        }
+        let remedy = "give -1 or 1 for a loss of classes";
+        refuse_if(self.classifies() && label.abs() != 1.0, "label", label, remedy)?;
         Ok(())
     }
 }

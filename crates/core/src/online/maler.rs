@@ -36,7 +36,7 @@ use crate::{
     Error, Result,
     error::{finite_vector, positive},
     linalg::{dot, lanes::arch, triangle},
-    wire,
+    refuse_if, wire,
 };
 
 const KIND: &str = "maler 1";
@@ -93,19 +93,15 @@ impl MalerParams {
     /// A learner at zero; the error names the parameter to change.
     pub fn check(&self) -> Result<Maler> {
         const MOST: usize = 1 << 12;
-        if !(1..=MOST).contains(&self.dimension) {
-            return Err(Error::invalid("dimension", self.dimension, format!("give 1 to {MOST}")));
-        }
+        let remedy = format_args!("give 1 to {MOST}");
+        refuse_if(!(1..=MOST).contains(&self.dimension), "dimension", self.dimension, remedy)?;
         for (field, value) in [("radius", self.radius), ("gradient_bound", self.gradient_bound)] {
             let size = positive(field, value)?;
             // Squares of rates and their inverses stay far from the ends of a double.
-            if !(1e-30..=1e30).contains(&size) {
-                return Err(Error::invalid(field, value, "choose units: give 1e-30 to 1e30"));
-            }
+            let remedy = "choose units: give 1e-30 to 1e30";
+            refuse_if(!(1e-30..=1e30).contains(&size), field, value, remedy)?;
         }
-        if self.horizon == 0 {
-            return Err(Error::invalid("horizon", 0, "give a whole number above 0"));
-        }
+        refuse_if(self.horizon == 0, "horizon", 0, "give a whole number above 0")?;
         let grid = self.grid();
         let families = [self.strongly_convex, self.exp_concave];
         let tile = |grid: &[(f64, f64)]| Tile::new(self.dimension, self.radius, grid, families);
@@ -289,13 +285,8 @@ impl Maler {
             finite_vector("saved matrices", tile.matrices.as_flattened(), matrices * LANES)?;
             for i in 0..if self.params.exp_concave { d } else { 0 } {
                 let diagonal = &tile.matrices[triangle(i) + i];
-                if let Some(entry) = diagonal.iter().find(|entry| **entry <= 0.0) {
-                    return Err(Error::invalid(
-                        "saved matrices",
-                        entry,
-                        "give a positive diagonal",
-                    ));
-                }
+                let least = diagonal.iter().copied().fold(f64::INFINITY, f64::min);
+                refuse_if(least <= 0.0, "saved matrices", least, "give a positive diagonal")?;
             }
         }
         self.scratch = fresh.scratch;

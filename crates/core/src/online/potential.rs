@@ -22,6 +22,7 @@ use super::{SignedLog, closed_form, quadrature::Exponent};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
+    refuse_if,
     special::{ein, erf},
 };
 
@@ -88,19 +89,16 @@ impl Potential {
     /// The potential for gradients whose mean is at most `gradient_bound` in absolute value.
     pub fn new(prior: Prior, gradient_bound: f64) -> Result<Self> {
         positive("gradient_bound", gradient_bound)?;
-        if !(1.0 / LARGEST_BOUND..=LARGEST_BOUND).contains(&gradient_bound) {
-            let remedy = "choose units in which it lies between 1e-80 and 1e80";
-            return Err(Error::invalid("gradient_bound", gradient_bound, remedy));
-        }
+        let refused = !(1.0 / LARGEST_BOUND..=LARGEST_BOUND).contains(&gradient_bound);
+        let remedy = "choose units in which it lies between 1e-80 and 1e80";
+        refuse_if(refused, "gradient_bound", gradient_bound, remedy)?;
         let reach = 0.2 / gradient_bound;
         let ln_mass = match prior {
             Prior::Conjugate { precision } => {
                 positive("precision", precision)?;
                 let relative = precision.sqrt() / gradient_bound;
-                if !(1e-50..=1e50).contains(&relative) {
-                    let remedy = "give between 1e-100 and 1e100 times gradient_bound^2";
-                    return Err(Error::invalid("precision", precision, remedy));
-                }
+                let remedy = "give between 1e-100 and 1e100 times gradient_bound^2";
+                refuse_if(!(1e-50..=1e50).contains(&relative), "precision", precision, remedy)?;
                 // Z = sqrt(pi/b) erf(C sqrt b)
                 0.5 * libm::log(std::f64::consts::PI / precision)
                     + libm::log(erf(reach * precision.sqrt()))

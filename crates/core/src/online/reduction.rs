@@ -52,11 +52,6 @@ impl Reduction {
         self.length.value() * self.direction.coordinate(index)
     }
 
-    /// `v_t`.
-    pub(super) fn length(&self) -> SignedLog {
-        self.length
-    }
-
     /// Absorbs a checked gradient.
     pub(super) fn absorb(&mut self, gradient: Gradient<'_>) -> Option<BoundBroken> {
         self.statistics.absorb(gradient.dot(|index| self.direction.coordinate(index)));

@@ -10,13 +10,6 @@ use serde::{Deserialize, Serialize};
 pub const LARGEST_PREDICTION: f64 = 1e200;
 
 /// `sign * exp(ln)`.
-///
-/// ```
-/// use reticent::online::SignedLog;
-/// let huge = SignedLog::new(true, 5000.0);
-/// assert_eq!(huge.value(), -1e200);
-/// assert_eq!(SignedLog::ZERO.value(), 0.0);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SignedLog {
     negative: bool,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Result,
     error::{not_negative, positive},
+    refuse_if,
 };
 
 /// One release, or several put together, as seen by one person.
@@ -147,15 +148,10 @@ impl Event {
     }
 
     fn check_within(&self, nesting: u32) -> Result<()> {
-        if nesting == 0 {
-            return Err(Error::invalid("event", "nested too deep", "flatten the composition"));
-        }
+        refuse_if(nesting == 0, "event", "nested too deep", "flatten the composition")?;
         let at_least = |field, value: u64, least: u64| {
-            if value >= least {
-                Ok(())
-            } else {
-                Err(Error::invalid(field, value, format!("give a whole number, {least} or above")))
-            }
+            let remedy = format_args!("give a whole number, {least} or above");
+            refuse_if(value < least, field, value, remedy)
         };
         match *self {
             Event::Nothing => Ok(()),
@@ -165,10 +161,8 @@ impl Event {
             }
             Event::GridSum { mu, sigma, coordinates, people } => {
                 at_least("people", people, 1)?;
-                if sigma < super::grid::LEAST_SUMMED {
-                    let remedy = "sums of noise this coarse are not priced: choose a finer grid";
-                    return Err(Error::invalid("sigma", sigma, remedy));
-                }
+                let remedy = "sums of noise this coarse are not priced: choose a finer grid";
+                refuse_if(sigma < super::grid::LEAST_SUMMED, "sigma", sigma, remedy)?;
                 Event::GridGaussian { mu, sigma, coordinates }.check()
             }
             Event::GridGaussian { mu, sigma, coordinates } => {
@@ -203,11 +197,8 @@ impl Event {
             Event::Pure { epsilon } => not_negative("epsilon", epsilon).map(drop),
             Event::Approximate { epsilon, delta } => {
                 not_negative("epsilon", epsilon)?;
-                if (0.0..1.0).contains(&delta) {
-                    Ok(())
-                } else {
-                    Err(Error::invalid("delta", delta, "give a number from 0 to below 1"))
-                }
+                let remedy = "give a number from 0 to below 1";
+                refuse_if(!(0.0..1.0).contains(&delta), "delta", delta, remedy)
             }
             Event::Shuffled { epsilon, people, .. } => {
                 not_negative("epsilon", epsilon)?;

@@ -18,8 +18,9 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 
 use super::Mode;
 use crate::{
-    Error, Result,
+    Result,
     error::{not_negative, positive, probability},
+    refuse_if,
     special::{
         double_double::erf_of_mu_over_sqrt_8, erf, erfcx, integrate, integrate_around, normal_cdf,
     },
@@ -73,9 +74,7 @@ pub fn epsilon(delta: f64, mu: f64) -> Result<f64> {
 /// ```
 pub fn mu(epsilon: f64, delta: f64) -> Result<f64> {
     not_negative("epsilon", epsilon)?;
-    if epsilon > 1e300 {
-        return Err(Error::invalid("epsilon", epsilon, "give at most 1e300"));
-    }
+    refuse_if(epsilon > 1e300, "epsilon", epsilon, "give at most 1e300")?;
     probability("delta", delta)?;
     // delta <= exp(-a^2/2) and delta <= mu/sqrt(2 pi) bound mu from below, and closely;
     // at a = -40 delta is 1 to the last bit.
@@ -116,24 +115,16 @@ pub fn mu_of(sensitivity: f64, sigma: f64, times: u64) -> Result<f64> {
 /// For epsilon >= 1, where its theorem does not hold, it is refused outside [`Mode::Paper`].
 pub fn classic_sigma(epsilon: f64, delta: f64, sensitivity: f64, mode: Mode) -> Result<f64> {
     positive("epsilon", epsilon)?;
-    if epsilon >= 1.0 && mode != Mode::Paper {
-        return Err(Error::invalid(
-            "epsilon",
-            epsilon,
-            "the classic Gaussian formula is proved below 1 only; use the exact `sigma`",
-        ));
-    }
+    let remedy = "the classic Gaussian formula is proved below 1 only; use the exact `sigma`";
+    refuse_if(epsilon >= 1.0 && mode != Mode::Paper, "epsilon", epsilon, remedy)?;
     probability("delta", delta)?;
     positive("sensitivity", sensitivity)?;
     Ok(sensitivity * (2.0 * libm::log(1.25 / delta)).sqrt() / epsilon)
 }
 
 fn check_times(times: u64) -> Result<u64> {
-    if times > 0 {
-        Ok(times)
-    } else {
-        Err(Error::invalid("compose", times, "give a whole number, 1 or above"))
-    }
+    refuse_if(times == 0, "compose", times, "give a whole number, 1 or above")?;
+    Ok(times)
 }
 
 /// [`delta`] for arguments already known to be valid.

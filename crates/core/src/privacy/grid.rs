@@ -31,8 +31,9 @@ use serde::Serialize;
 
 use super::gaussian;
 use crate::{
-    Error, Result,
+    Result,
     error::{requested_delta, requested_epsilon},
+    refuse_if,
 };
 
 /// The share of delta that the tail event of the theorem may take.
@@ -98,10 +99,8 @@ pub(crate) fn largest_mu(epsilon: f64, delta: f64, coordinates: f64, sigma: f64)
     let mu = gaussian::mu(requested_epsilon(epsilon)?, requested_delta(delta)?)?;
     let tau = TAIL_SHARE * delta;
     let slack = GridNoise { coordinates, sigma, mu }.slack(tau);
-    if slack.shift >= epsilon {
-        let remedy = format!("the grid alone costs {:e}: give more than that", slack.shift);
-        return Err(Error::invalid("epsilon", epsilon, remedy));
-    }
+    let remedy = format_args!("the grid alone costs {:e}: give more than that", slack.shift);
+    refuse_if(slack.shift >= epsilon, "epsilon", epsilon, remedy)?;
     gaussian::mu(epsilon - slack.shift, (delta - tau) * libm::exp(-slack.factor))
 }
 

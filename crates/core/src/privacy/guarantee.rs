@@ -217,11 +217,6 @@ impl Guarantee {
         self.unit
     }
 
-    /// Whose constants are used.
-    pub fn mode(&self) -> Mode {
-        self.mode
-    }
-
     /// The claim that was put beside it, in `paper` mode.
     pub fn claimed(&self) -> Option<&CheckedClaim> {
         self.claimed.as_ref()

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Tightness;
 use crate::{
-    Error, Result,
+    Result,
     error::{not_negative, probability, requested_delta},
+    refuse_if,
 };
 
 /// Who is trusted with what.
@@ -90,10 +91,9 @@ impl Claim {
         not_negative("claimed epsilon", self.epsilon)?;
         probability("claimed delta", self.delta)?;
         // It is printed in certificates, and may come from somebody else's message.
-        if self.source.len() > 200 || self.source.chars().any(char::is_control) {
-            let remedy = "give one line of at most 200 bytes";
-            return Err(Error::invalid("source of the claim", self.source.len(), remedy));
-        }
+        let refused = self.source.len() > 200 || self.source.chars().any(char::is_control);
+        let remedy = "give one line of at most 200 bytes";
+        refuse_if(refused, "source of the claim", self.source.len(), remedy)?;
         Ok(())
     }
 }

@@ -13,7 +13,7 @@
 //! **Closed-form debiasing.** `E x~ x~^T = x x^T + sigma^2 I` and `E x~ y~ = k x z`, so least squares on
 //! `x~ x~^T - sigma^2 I` and `x~ y~ / k` needs no online learner.
 
-use super::{Correlation, Interaction, Precision};
+use super::{Interaction, Precision};
 use crate::{
     Result,
     error::{finite_vector, positive},
@@ -24,20 +24,11 @@ use crate::{
 };
 
 /// A calibrated report of x and of the reward.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{AdditivePair, Bounds}, release::Calibration};
-/// let randomizer = AdditivePair::new(2, 0.5, Calibration::Budget { epsilon: 1.0, delta: 1e-5 })?;
-/// let clipped = Bounds::unit(2).clip(&[0.6, 0.8], 1.0)?;
-/// let report = randomizer.randomize(&clipped, &mut SecureNoise::from_system()?)?;
-/// assert_eq!(report.len(), 3);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdditivePair {
     dimension: usize,
     reward_scale: f64,
-    mechanism: SingleRelease,
+    pub(super) mechanism: SingleRelease,
 }
 
 impl AdditivePair {
@@ -91,19 +82,9 @@ impl AdditivePair {
         self.reward_scale.max(1.0) + 33.0 * self.sigma()
     }
 
-    /// What adds the noise.
-    pub(crate) fn mechanism(&self) -> &SingleRelease {
-        &self.mechanism
-    }
-
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.mechanism.event()
-    }
-
-    /// Additive noise leaves the truth whole.
-    pub fn correlation(&self) -> Correlation {
-        Correlation::WHOLE
     }
 
     /// The noise of one estimate, for x spread evenly over its coordinates: `Var x~_i x~_j = sigma^4 + 2 sigma^2/d`.

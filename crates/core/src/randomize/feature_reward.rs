@@ -22,6 +22,7 @@ use crate::{
     error::requested_epsilon,
     noise::Noise,
     privacy::{Claim, Event, Guarantee, TrustModel, check_delta},
+    refuse_if,
     release::Calibration,
 };
 
@@ -48,10 +49,8 @@ pub struct FeatureRewardParams {
     /// Requested delta.
     pub delta: f64,
     /// Noise of this size, in the units of the data, in place of what the budget needs; the guarantee is that of the noise.
-    #[serde(default)]
     pub calibration: Option<Calibration>,
     /// What the guarantee is to be compared with: `paper` mode.
-    #[serde(default)]
     pub claim: Option<Claim>,
 }
 
@@ -67,9 +66,8 @@ impl FeatureRewardParams {
         let bounds = self.bounds;
         bounds.check()?;
         bounds.structure.expect_dense("a report of (x, y)")?;
-        if bounds.dimension > MOST {
-            return Err(Error::invalid("dimension", bounds.dimension, format!("give 1 to {MOST}")));
-        }
+        let remedy = format_args!("give 1 to {MOST}");
+        refuse_if(bounds.dimension > MOST, "dimension", bounds.dimension, remedy)?;
         let (low, high) = bounds.rewards;
         let half = 0.5 * (high - low);
         let scale = half / bounds.feature_bound;

@@ -1,6 +1,6 @@
 //! What a person sends: a gradient, dense or sparse, noisy or not.
 
-use crate::{Error, Result, error::finite_vector};
+use crate::{Error, Result, error::finite_vector, refuse_if};
 
 /// A vector as its entries, or as the entries that are not zero.
 ///
@@ -29,6 +29,19 @@ impl<'a> Gradient<'a> {
         all.filter(|&(_, value)| value != 0.0)
     }
 
+    /// The entry at each index of `sent`, which ascend, with what stands beside the index.
+    pub(super) fn at<'b, T>(
+        &self,
+        sent: &'b [(usize, T)],
+    ) -> impl Iterator<Item = (usize, &'b T, f64)> + use<'a, 'b, T> {
+        let mut entries = self.entries().peekable();
+        sent.iter().map(move |(index, beside)| {
+            while entries.next_if(|(at, _)| at < index).is_some() {}
+            let value = entries.next_if(|(at, _)| at == index).map_or(0.0, |(_, value)| value);
+            (*index, beside, value)
+        })
+    }
+
     /// Refuses entries that are not finite, indices that are out of range or out of order.
     pub fn check(&self, field: &'static str, dimension: usize) -> Result<()> {
         let entries = match *self {
@@ -37,10 +50,10 @@ impl<'a> Gradient<'a> {
         };
         let mut least = 0;
         for &(index, value) in entries {
-            if index >= dimension || index < least {
-                let remedy = format!("give ascending indices below {dimension}, each at most once");
-                return Err(Error::invalid(field, format!("index {index}"), remedy));
-            }
+            let refused = index >= dimension || index < least;
+            let remedy =
+                format_args!("give ascending indices below {dimension}, each at most once");
+            refuse_if(refused, field, format_args!("index {index}"), remedy)?;
             least = index + 1;
             if !value.is_finite() {
                 let value = format!("{value} at index {index}");

@@ -23,7 +23,7 @@
 //! centred at 1/2 are `z/2`, equal noise then is r = 1/4 and 1.25; weight w on the matrix, r = 1/(4 w^2), gives `w S = w + 1/(4w)`,
 //! 1.017 at w = 0.6.
 
-use super::{Correlation, Interaction, Precision};
+use super::{Interaction, Precision};
 use crate::{
     Result,
     noise::Noise,
@@ -44,8 +44,10 @@ use crate::{
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct GramGaussian {
-    domain: Domain,
-    mechanism: SingleRelease,
+    pub(super) domain: Domain,
+    /// The deviation off the diagonal of the matrix.
+    pub(super) off_diagonal: f64,
+    pub(super) mechanism: SingleRelease,
 }
 
 impl GramGaussian {
@@ -67,7 +69,10 @@ impl GramGaussian {
         let (feature_bound, reward_bound) = (1.0, 1.0);
         let domain =
             Domain::Regression { dimension, feature_bound, reward_bound, split, structure };
-        Ok(GramGaussian { domain, mechanism: SingleRelease::of_domain(domain, calibration)? })
+        let mechanism = SingleRelease::of_domain(domain, calibration)?;
+        // The first entry lies on the diagonal.
+        let off_diagonal = mechanism.deviations()[0] / std::f64::consts::SQRT_2;
+        Ok(GramGaussian { domain, off_diagonal, mechanism })
     }
 
     /// The noisy upper triangle by rows, then the noisy vector.
@@ -92,24 +97,10 @@ impl GramGaussian {
         self.mechanism.event()
     }
 
-    /// What adds the noise.
-    pub(crate) fn mechanism(&self) -> &SingleRelease {
-        &self.mechanism
-    }
-
-    /// Additive noise leaves the truth whole.
-    pub fn correlation(&self) -> Correlation {
-        Correlation::WHOLE
-    }
-
     /// The noise of one report.
     pub fn precision(&self) -> Precision {
-        let deviations = self.mechanism.deviations();
-        Precision {
-            // The first entry lies on the diagonal.
-            matrix: deviations[0] / std::f64::consts::SQRT_2,
-            vector: deviations[self.domain.matrix_coordinates()],
-        }
+        let vector = self.mechanism.deviations()[self.domain.matrix_coordinates()];
+        Precision { matrix: self.off_diagonal, vector }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Laplace noise on one number of a symmetric interval, on a dyadic grid: what the Laplace randomisers share.
 
 use crate::{
-    Error, Result,
+    Result,
     noise::{DiscreteLaplace, Noise},
     privacy::Event,
+    refuse_if,
 };
 
 /// Levels that the grid can carry.
@@ -22,17 +23,10 @@ pub(super) struct GridLaplace {
 impl GridLaplace {
     /// Numbers clipped to `bound` in absolute value, at this level.
     pub(super) fn new(level: f64, bound: f64) -> Result<Self> {
-        if !LEVELS.contains(&level) {
-            return Err(Error::invalid(
-                "level",
-                level,
-                "give 0 for nothing sent, 1e-6 to 1e6, or infinity for no noise",
-            ));
-        }
-        if !(1e-100..=1e100).contains(&bound) {
-            let remedy = "choose units in which it lies between 1e-100 and 1e100";
-            return Err(Error::invalid("bound", bound, remedy));
-        }
+        let remedy = "give 0 for nothing sent, 1e-6 to 1e6, or infinity for no noise";
+        refuse_if(!LEVELS.contains(&level), "level", level, remedy)?;
+        let remedy = "choose units in which it lies between 1e-100 and 1e100";
+        refuse_if(!(1e-100..=1e100).contains(&bound), "bound", bound, remedy)?;
         // The bound is 2^20 to 2^21 units, and the scale at most 2^42 of them.
         let unit = 2f64.powi(libm::log2(bound).floor() as i32 - 20);
         let most = (bound / unit) as u64;

@@ -19,6 +19,7 @@ use crate::{
     Error, Result,
     error::{finite_vector, positive},
     linalg::triangle,
+    refuse_if,
     release::{Layout, Structure},
 };
 
@@ -43,14 +44,13 @@ pub struct Bounds {
     /// Features of an arm, d.
     pub dimension: usize,
     /// L: the largest Euclidean norm of an arm.
-    #[serde(default = "one")]
+    #[serde(default = "crate::wire::one")]
     pub feature_bound: f64,
     /// Lowest and highest reward.
     #[serde(default = "symmetric")]
     pub rewards: (f64, f64),
     /// The last feature of every arm, if it is the same for all: then rewards are centred. On a person's device another last feature is
     /// replaced by it; a curator takes arms as they are, and one without it costs regret, not privacy.
-    #[serde(default)]
     pub intercept: Option<f64>,
     /// Every arm has norm exactly L, so that nothing has to hide how long it is. Arms of another norm are scaled to it.
     #[serde(default)]
@@ -58,10 +58,6 @@ pub struct Bounds {
     /// Which parameters arms touch: by default all of them.
     #[serde(default)]
     pub structure: Structure,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 fn symmetric() -> (f64, f64) {
@@ -103,14 +99,12 @@ impl Bounds {
         let (low, high) = self.rewards;
         finite_vector("rewards", &[low, high], 2)?;
         let half = 0.5 * (high - low);
-        if half.is_nan() || half <= 0.0 || half.is_infinite() {
-            let remedy = "give the lowest reward first, below the highest";
-            return Err(Error::invalid("rewards", format!("({low}, {high})"), remedy));
-        }
+        let refused = half.is_nan() || half <= 0.0 || half.is_infinite();
+        let remedy = "give the lowest reward first, below the highest";
+        refuse_if(refused, "rewards", format_args!("({low}, {high})"), remedy)?;
         for (field, value) in [("feature_bound", self.feature_bound), ("rewards", half)] {
-            if !(1e-100..=1e100).contains(&value) {
-                return Err(Error::invalid(field, value, "choose units between 1e-100 and 1e100"));
-            }
+            let remedy = "choose units between 1e-100 and 1e100";
+            refuse_if(!(1e-100..=1e100).contains(&value), field, value, remedy)?;
         }
         match self.intercept {
             None => Ok(()),

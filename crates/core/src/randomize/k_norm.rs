@@ -5,9 +5,10 @@
 
 use super::{Gradient, GradientReport, Randomizer};
 use crate::{
-    Error, Result,
+    Result,
     noise::{KNorm, Noise},
     privacy::Event,
+    refuse_if,
 };
 
 /// Clips to a Euclidean ball, then adds K-norm noise to every coordinate.
@@ -31,9 +32,8 @@ impl KNormRandomizer {
     /// For gradients clipped to Euclidean norm `bound`.
     pub fn new(dimension: usize, epsilon: f64, bound: f64) -> Result<Self> {
         // Far above, the noise is too narrow for doubles to hide in.
-        if !(1e-6..=1e3).contains(&epsilon) {
-            return Err(Error::invalid("epsilon", epsilon, "give a number from 1e-6 to 1e3"));
-        }
+        let remedy = "give a number from 1e-6 to 1e3";
+        refuse_if(!(1e-6..=1e3).contains(&epsilon), "epsilon", epsilon, remedy)?;
         Ok(KNormRandomizer { dimension, bound, law: KNorm::new(dimension, epsilon, bound)? })
     }
 
@@ -44,10 +44,6 @@ impl KNormRandomizer {
 }
 
 impl Randomizer for KNormRandomizer {
-    fn dimension(&self) -> usize {
-        self.dimension
-    }
-
     fn report<N: Noise + ?Sized>(
         &self,
         gradient: Gradient<'_>,

@@ -9,22 +9,14 @@
 
 use super::{Gradient, GradientReport, Randomizer, grid_laplace::scale_at_least};
 use crate::{
-    Error, Result,
+    Result,
     error::positive,
     noise::{DiscreteLaplace, Noise},
     privacy::Event,
+    refuse_if,
 };
 
 /// Clips to an l1 ball, then adds Laplace noise of one scale to every coordinate.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{Gradient, L1Laplace, Randomizer}};
-/// let randomizer = L1Laplace::new(50, 4.0, 2.0)?;
-/// let report = randomizer.report(Gradient::from(&[(7, 1.0), (30, -1.0)]), &mut SecureNoise::from_system()?)?;
-/// println!("{}", randomizer.guarantee(1e-9)?);
-/// # assert!(Gradient::from(&report).entries().count() > 40);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct L1Laplace {
     dimension: usize,
@@ -38,17 +30,12 @@ pub struct L1Laplace {
 impl L1Laplace {
     /// For gradients clipped to l1 norm `bound`.
     pub fn new(dimension: usize, epsilon: f64, bound: f64) -> Result<Self> {
-        if dimension == 0 {
-            return Err(Error::invalid("dimension", dimension, "give 1 or above"));
-        }
-        if !(1e-6..=1e3).contains(&epsilon) {
-            return Err(Error::invalid("epsilon", epsilon, "give a number from 1e-6 to 1e3"));
-        }
+        refuse_if(dimension == 0, "dimension", dimension, "give 1 or above")?;
+        let remedy = "give a number from 1e-6 to 1e3";
+        refuse_if(!(1e-6..=1e3).contains(&epsilon), "epsilon", epsilon, remedy)?;
         positive("bound", bound)?;
-        if !(1e-100..=1e100).contains(&bound) {
-            let remedy = "choose units in which it lies between 1e-100 and 1e100";
-            return Err(Error::invalid("bound", bound, remedy));
-        }
+        let remedy = "choose units in which it lies between 1e-100 and 1e100";
+        refuse_if(!(1e-100..=1e100).contains(&bound), "bound", bound, remedy)?;
         // The bound is 2^24 to 2^25 units, and the scale at most 2^46 of them.
         let unit = 2f64.powi(libm::log2(bound).floor() as i32 - 24);
         let most = (bound / unit) as u64;
@@ -84,10 +71,6 @@ impl L1Laplace {
 }
 
 impl Randomizer for L1Laplace {
-    fn dimension(&self) -> usize {
-        self.dimension
-    }
-
     fn report<N: Noise + ?Sized>(
         &self,
         gradient: Gradient<'_>,

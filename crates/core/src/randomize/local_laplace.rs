@@ -12,7 +12,7 @@
 //! what the event says; s is rounded up, so that it is never above `tau_j`. The law is symmetric.
 
 use super::{Gradient, GradientReport, Randomizer, grid_laplace::GridLaplace};
-use crate::{Error, Result, error::positive, noise::Noise, privacy::Event};
+use crate::{Error, Result, error::positive, noise::Noise, privacy::Event, refuse_if};
 
 /// Clips every attribute to its interval, then adds Laplace noise of its own level.
 ///
@@ -53,19 +53,16 @@ impl LocalLaplace {
 
     /// Levels of the attributes that are named, indices ascending; the others send nothing.
     pub fn sparse(dimension: usize, levels: &[(usize, f64)], bound: f64) -> Result<Self> {
-        if dimension == 0 {
-            return Err(Error::invalid("dimension", dimension, "give 1 or above"));
-        }
+        refuse_if(dimension == 0, "dimension", dimension, "give 1 or above")?;
         positive("bound", bound)?;
         let mut laws = Vec::new();
         let mut known: std::collections::BTreeMap<u64, usize> = Default::default();
         let mut sent = Vec::new();
         let mut least = 0;
         for &(index, level) in levels {
-            if index >= dimension || index < least {
-                let remedy = format!("give ascending indices below {dimension}");
-                return Err(Error::invalid("levels", format!("index {index}"), remedy));
-            }
+            let refused = index >= dimension || index < least;
+            let remedy = format_args!("give ascending indices below {dimension}");
+            refuse_if(refused, "levels", format_args!("index {index}"), remedy)?;
             least = index + 1;
             if level == 0.0 {
                 continue;
@@ -87,10 +84,8 @@ impl LocalLaplace {
     /// What an attribute's part of the report tells the accountant of that entry of the gradient; not of the feature behind it, which
     /// moves the other entries as well.
     pub fn attribute_event(&self, attribute: usize) -> Result<Event> {
-        if attribute >= self.dimension {
-            let remedy = format!("give an index below {}", self.dimension);
-            return Err(Error::invalid("attribute", attribute, remedy));
-        }
+        let remedy = format_args!("give an index below {}", self.dimension);
+        refuse_if(attribute >= self.dimension, "attribute", attribute, remedy)?;
         match self.sent.iter().find(|&&(index, _)| index == attribute) {
             None => Ok(Event::Nothing),
             Some(&(_, law)) => match &self.laws[law] {
@@ -115,28 +110,17 @@ fn in_the_clear(attribute: usize) -> Error {
 }
 
 impl Randomizer for LocalLaplace {
-    fn dimension(&self) -> usize {
-        self.dimension
-    }
-
     fn report<N: Noise + ?Sized>(
         &self,
         gradient: Gradient<'_>,
         noise: &mut N,
     ) -> Result<GradientReport> {
         gradient.check("gradient", self.dimension)?;
-        let mut entries = gradient.entries().peekable();
-        let mut report = Vec::with_capacity(self.sent.len());
-        for &(index, law) in &self.sent {
-            while entries.next_if(|&(at, _)| at < index).is_some() {}
-            let value = entries.next_if(|&(at, _)| at == index).map_or(0.0, |(_, value)| value);
-            let value = match &self.laws[law] {
-                Some(law) => law.randomize(value, noise),
-                None => value.clamp(-self.bound, self.bound),
-            };
-            report.push((index, value));
-        }
-        Ok(GradientReport::Sparse(report))
+        let report = gradient.at(&self.sent).map(|(index, law, value)| match &self.laws[*law] {
+            Some(law) => (index, law.randomize(value, noise)),
+            None => (index, value.clamp(-self.bound, self.bound)),
+        });
+        Ok(GradientReport::Sparse(report.collect()))
     }
 
     fn event(&self) -> Result<Event> {

@@ -16,7 +16,6 @@
 //! | `reward_response` | one bit | public arms | pure |
 //! | `value_gaussian` | `y + N` | one number of a range: an agent's response | Gaussian on a grid |
 //! | `value_laplace` | `v + Laplace` | one number of a range: the value of a loss | pure |
-//! | `value_report` | nothing: what the two above send | | |
 //! | `k_norm` | `g + K-norm noise` | a gradient in a Euclidean ball | pure |
 //! | `local_laplace` | `g_j + Laplace` for the attributes that are sent | a gradient with a level for every attribute | pure, each attribute its own |
 //! | `l1_laplace` | `g + Laplace` | a gradient with few large entries | pure |
@@ -53,7 +52,6 @@ mod unit_moment;
 mod unit_pair;
 mod value_gaussian;
 mod value_laplace;
-mod value_report;
 
 pub use additive_pair::AdditivePair;
 pub use feature_reward::{FeatureReward, FeatureRewardParams};
@@ -72,10 +70,8 @@ pub use reward_response::RewardResponse;
 pub(crate) use second_moment::exact as exact_sums;
 pub use second_moment::{Correlation, Precision};
 pub use staircase::StaircaseRandomizer;
-pub use triangle_gaussian::TriangleGaussian;
 pub use unit_gram::UnitGram;
 pub use unit_moment::UnitMoment;
 pub use unit_pair::UnitPair;
-pub use value_gaussian::ValueGaussian;
+pub use value_gaussian::{ValueGaussian, ValueReport};
 pub use value_laplace::ValueLaplace;
-pub use value_report::ValueReport;

@@ -19,10 +19,12 @@
 //! dimensions 1e-11.
 //! The point itself is drawn in doubles and rounded to a dyadic grid; `noise/grid.rs` states what that leaves open.
 
+use super::Correlation;
 use crate::{
-    Error, Result,
+    Result,
     noise::{Bernoulli, Noise, SphericalCap, grid::Grid, sphere::unit_vector},
     privacy::Event,
+    refuse_if,
 };
 
 /// `1 - p` is kept above this, so that a double can hold `p`; it costs a variance of less than 1e-11.
@@ -54,9 +56,8 @@ impl PrivUnit {
     /// The randomiser of unit vectors in `dimension >= 2` dimensions, for `epsilon` from 1e-6 to 256, with the
     /// split of least variance.
     pub fn new(dimension: usize, epsilon: f64) -> Result<Self> {
-        if !(1e-6..=256.0).contains(&epsilon) {
-            return Err(Error::invalid("epsilon", epsilon, "give a number from 1e-6 to 256"));
-        }
+        let remedy = "give a number from 1e-6 to 256";
+        refuse_if(!(1e-6..=256.0).contains(&epsilon), "epsilon", epsilon, remedy)?;
         let fair = 1.0 / libm::expm1(epsilon);
         let best = height_where(dimension, |cap| {
             cap.threshold() * (cap.probability() + fair) < cap.first_moment()
@@ -154,9 +155,9 @@ impl PrivUnit {
         self.mean_correlation
     }
 
-    /// `s_2 = E<V, u>^2`: with `c = (1 - s_2) / (d - 1)`, `(V V^T - c I) / (s_2 - c)` estimates `u u^T` without bias.
-    pub fn second_correlation(&self) -> f64 {
-        self.second_correlation
+    /// m, and `s_2 = E<V, u>^2`: with `c = (1 - s_2) / (d - 1)`, `(V V^T - c I) / (s_2 - c)` estimates `u u^T` without bias.
+    pub fn correlation(&self) -> Correlation {
+        Correlation { first: self.mean_correlation, second: self.second_correlation }
     }
 
     /// The mean squared distance of a report from the truth: `1/m^2 - 1`.
@@ -260,7 +261,7 @@ mod tests {
         let truth = uniform_direction(stated.dimension, noise);
         let draws: Vec<f64> =
             (0..60_000).map(|_| dot(&actual.sample(&truth, noise).unwrap(), &truth)).collect();
-        let (m, s2) = (stated.mean_correlation(), stated.second_correlation());
+        let (m, s2) = (stated.mean_correlation(), stated.correlation().second);
         let p = stated.inside.probability();
         let threshold = stated.cap.threshold();
         let inside = draws.iter().filter(|&&t| t >= threshold - 1e-12).count() as u64;
@@ -323,7 +324,7 @@ mod tests {
         let mut noise = SecureNoise::seeded(42);
         let randomizer = PrivUnit::new(6, 2.0).unwrap();
         let truth = uniform_direction(6, &mut noise);
-        let s2 = randomizer.second_correlation();
+        let s2 = randomizer.correlation().second;
         let rest = (1.0 - s2) / 5.0;
         for (row, column) in [(0, 0), (0, 1), (3, 5)] {
             let diagonal = if row == column { rest } else { 0.0 };

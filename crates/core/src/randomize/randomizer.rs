@@ -9,9 +9,6 @@ use crate::{
 
 /// A local randomiser of gradients. People may use different ones, at different levels, and tell nobody which.
 pub trait Randomizer {
-    /// d.
-    fn dimension(&self) -> usize;
-
     /// The gradient, clipped, plus noise: what may leave the person's device.
     fn report<N: Noise + ?Sized>(
         &self,

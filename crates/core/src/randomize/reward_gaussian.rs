@@ -19,7 +19,7 @@ use crate::{
 /// A calibrated Gaussian report of the reward.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RewardGaussian {
-    mechanism: SingleRelease,
+    pub(super) mechanism: SingleRelease,
 }
 
 impl RewardGaussian {
@@ -42,11 +42,6 @@ impl RewardGaussian {
     pub fn estimate(&self, report: &[f64]) -> Result<f64> {
         finite_vector("report", report, 1)?;
         Ok(report[0])
-    }
-
-    /// What adds the noise.
-    pub(crate) fn mechanism(&self) -> &SingleRelease {
-        &self.mechanism
     }
 
     /// What one report tells the accountant.

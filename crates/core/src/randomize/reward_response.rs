@@ -9,22 +9,14 @@
 
 use super::{Correlation, Interaction, Precision, second_moment::sign};
 use crate::{
-    Error, Result,
+    Result,
     error::finite_vector,
     noise::{Bernoulli, Noise},
     privacy::Event,
+    refuse_if,
 };
 
 /// Calibrated randomised response on the reward.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{Bounds, RewardResponse}};
-/// let randomizer = RewardResponse::new(1.0)?;
-/// let clipped = Bounds::unit(2).clip(&[0.6, 0.8], 1.0)?;
-/// let report = randomizer.randomize(&clipped, &mut SecureNoise::from_system()?)?;
-/// assert_eq!(report[0].abs(), 1.0);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RewardResponse {
     lie: Bernoulli,
@@ -33,9 +25,8 @@ pub struct RewardResponse {
 impl RewardResponse {
     /// Randomised response at `epsilon`, from 1e-6 to 256.
     pub fn new(epsilon: f64) -> Result<Self> {
-        if !(1e-6..=256.0).contains(&epsilon) {
-            return Err(Error::invalid("epsilon", epsilon, "give a number from 1e-6 to 256"));
-        }
+        let remedy = "give a number from 1e-6 to 256";
+        refuse_if(!(1e-6..=256.0).contains(&epsilon), "epsilon", epsilon, remedy)?;
         Ok(RewardResponse { lie: Bernoulli::new(1.0 / (1.0 + libm::exp(epsilon)))? })
     }
 
@@ -52,9 +43,7 @@ impl RewardResponse {
     /// What a report says of z, without bias.
     pub fn estimate(&self, report: &[f64], correlation: Correlation) -> Result<f64> {
         finite_vector("report", report, 1)?;
-        if report[0].abs() != 1.0 {
-            return Err(Error::invalid("report", report[0], "a response is 1 or -1"));
-        }
+        refuse_if(report[0].abs() != 1.0, "report", report[0], "a response is 1 or -1")?;
         Ok(report[0] / correlation.first)
     }
 

@@ -5,21 +5,14 @@
 
 use super::{Gradient, GradientReport, Randomizer};
 use crate::{
-    Error, Result,
+    Result,
     error::positive,
     noise::{Noise, Staircase},
     privacy::Event,
+    refuse_if,
 };
 
 /// Clips every attribute to its interval, then adds staircase noise of its own level.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{Gradient, Randomizer, StaircaseRandomizer}};
-/// let randomizer = StaircaseRandomizer::new(&[4.0, 0.0], 1.0)?;
-/// let report = randomizer.report(Gradient::from(&[0.3, 0.9]), &mut SecureNoise::from_system()?)?;
-/// # assert_eq!(Gradient::from(&report).entries().count(), 1);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct StaircaseRandomizer {
     dimension: usize,
@@ -31,9 +24,7 @@ pub struct StaircaseRandomizer {
 impl StaircaseRandomizer {
     /// One level for each attribute, up to 30; 0 sends nothing.
     pub fn new(levels: &[f64], bound: f64) -> Result<Self> {
-        if levels.is_empty() {
-            return Err(Error::invalid("levels", "empty", "give one for each attribute"));
-        }
+        refuse_if(levels.is_empty(), "levels", "empty", "give one for each attribute")?;
         positive("bound", bound)?;
         let sent = levels.iter().enumerate().filter(|&(_, &level)| level != 0.0);
         let sent = sent
@@ -44,24 +35,16 @@ impl StaircaseRandomizer {
 }
 
 impl Randomizer for StaircaseRandomizer {
-    fn dimension(&self) -> usize {
-        self.dimension
-    }
-
     fn report<N: Noise + ?Sized>(
         &self,
         gradient: Gradient<'_>,
         noise: &mut N,
     ) -> Result<GradientReport> {
         gradient.check("gradient", self.dimension)?;
-        let mut entries = gradient.entries().peekable();
-        let mut report = Vec::with_capacity(self.sent.len());
-        for (index, law) in &self.sent {
-            while entries.next_if(|(at, _)| at < index).is_some() {}
-            let value = entries.next_if(|(at, _)| at == index).map_or(0.0, |(_, value)| value);
-            report.push((*index, law.randomize(value.clamp(-self.bound, self.bound), noise)?));
-        }
-        Ok(GradientReport::Sparse(report))
+        let report = gradient.at(&self.sent).map(|(index, law, value)| {
+            Ok((index, law.randomize(value.clamp(-self.bound, self.bound), noise)?))
+        });
+        Ok(GradientReport::Sparse(report.collect::<Result<_>>()?))
     }
 
     fn event(&self) -> Result<Event> {

@@ -17,29 +17,21 @@ use super::{
     second_moment::{exact, on_the_sphere},
 };
 use crate::{
-    Error, Result,
+    Result,
     error::finite_vector,
     noise::Noise,
     privacy::Event,
+    refuse_if,
     release::{Domain, Structure},
 };
 
 /// A calibrated PrivUnit report of `x x^T` and `x z`.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{Bounds, UnitGram}};
-/// let randomizer = UnitGram::new(2, 1.0)?;
-/// let clipped = Bounds::unit(2).clip(&[0.6, 0.8], 1.0)?;
-/// let report = randomizer.randomize(&clipped, &mut SecureNoise::from_system()?)?;
-/// assert_eq!(randomizer.estimate(&report, randomizer.correlation())?.len(), 3 + 2);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitGram {
     domain: Domain,
     /// a; b follows.
     matrix_weight: f64,
-    unit: PrivUnit,
+    pub(super) unit: PrivUnit,
 }
 
 impl UnitGram {
@@ -63,9 +55,8 @@ impl UnitGram {
     }
 
     fn of(domain: Domain, epsilon: f64, matrix_weight: f64) -> Result<Self> {
-        if !(1..=1 << 10).contains(&domain.dimension()) {
-            return Err(Error::invalid("dimension", domain.dimension(), "give 1 to 1024"));
-        }
+        let dimension = domain.dimension();
+        refuse_if(!(1..=1 << 10).contains(&dimension), "dimension", dimension, "give 1 to 1024")?;
         domain.check()?;
         crate::error::probability("matrix_weight", matrix_weight)?;
         let unit = PrivUnit::new(domain.coordinates(), epsilon)?;
@@ -117,11 +108,6 @@ impl UnitGram {
         Ok(sums)
     }
 
-    /// What moves the point of the sphere.
-    pub(crate) fn unit(&self) -> &PrivUnit {
-        &self.unit
-    }
-
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.unit.event()
@@ -129,7 +115,7 @@ impl UnitGram {
 
     /// How reports correlate with the truth.
     pub fn correlation(&self) -> Correlation {
-        Correlation { first: self.unit.mean_correlation(), second: self.unit.second_correlation() }
+        self.unit.correlation()
     }
 
     /// The noise of one estimate.

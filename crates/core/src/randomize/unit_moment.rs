@@ -14,7 +14,7 @@ use crate::{Result, error::finite_vector, noise::Noise, privacy::Event};
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitMoment {
     dimension: usize,
-    unit: PrivUnit,
+    pub(super) unit: PrivUnit,
 }
 
 impl UnitMoment {
@@ -40,11 +40,6 @@ impl UnitMoment {
         Ok(report.iter().map(|v| v / correlation.first).collect())
     }
 
-    /// What moves the point of the sphere.
-    pub(crate) fn unit(&self) -> &PrivUnit {
-        &self.unit
-    }
-
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.unit.event()
@@ -52,7 +47,7 @@ impl UnitMoment {
 
     /// How reports correlate with the truth.
     pub fn correlation(&self) -> Correlation {
-        Correlation { first: self.unit.mean_correlation(), second: self.unit.second_correlation() }
+        self.unit.correlation()
     }
 
     /// The noise of one estimate.

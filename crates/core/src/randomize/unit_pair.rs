@@ -16,18 +16,11 @@
 //! the first moment `V/m` estimates with less noise.
 
 use super::{Bounds, Correlation, Interaction, Precision, PrivUnit, second_moment::sign};
-use crate::{Error, Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event};
+use crate::{
+    Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event, refuse_if,
+};
 
 /// A calibrated PrivUnit report of x and z.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::{Bounds, UnitPair}};
-/// let bounds = Bounds { rewards: (0.0, 1.0), intercept: Some(0.6), ..Bounds::unit(2) };
-/// let randomizer = UnitPair::new(&bounds, 8.0)?;
-/// let report = randomizer.randomize(&bounds.clip(&[0.8, 0.6], 1.0)?, &mut SecureNoise::from_system()?)?;
-/// assert_eq!(randomizer.estimate(&report, randomizer.correlation())?.len(), 3 + 2);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitPair {
     dimension: usize,
@@ -40,7 +33,7 @@ pub struct UnitPair {
     padded: bool,
     /// a; b follows.
     feature_weight: f64,
-    unit: PrivUnit,
+    pub(super) unit: PrivUnit,
 }
 
 impl UnitPair {
@@ -94,10 +87,8 @@ impl UnitPair {
             u.push((a * a - square).max(0.0).sqrt());
         }
         let norm = u.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if (norm - 1.0).abs() > 1e-6 {
-            let remedy = "clip the interaction with the bounds the randomiser was built for";
-            return Err(Error::invalid("norm of the padded interaction", norm, remedy));
-        }
+        let remedy = "clip the interaction with the bounds the randomiser was built for";
+        refuse_if((norm - 1.0).abs() > 1e-6, "norm of the padded interaction", norm, remedy)?;
         u.iter_mut().for_each(|x| *x /= norm);
         self.unit.direction(&u, noise)
     }
@@ -122,11 +113,6 @@ impl UnitPair {
         Ok(sums)
     }
 
-    /// What moves the point of the sphere.
-    pub(crate) fn unit(&self) -> &PrivUnit {
-        &self.unit
-    }
-
     /// What one report tells the accountant.
     pub fn event(&self) -> Event {
         self.unit.event()
@@ -134,7 +120,7 @@ impl UnitPair {
 
     /// How reports correlate with the truth.
     pub fn correlation(&self) -> Correlation {
-        Correlation { first: self.unit.mean_correlation(), second: self.unit.second_correlation() }
+        self.unit.correlation()
     }
 
     /// The noise of one estimate as if V were uniform, `E V_i^2 V_j^2 = 1/(D (D + 2))`: right where noise is large.

@@ -7,18 +7,37 @@
 //! **Guarantee.** In grid units the clipped number lies between two integers, `high - low` apart at most, which is the sensitivity; the
 //! accountant prices it as a Gaussian on a grid. Sigma is near 2^44 units and rounded up, so rounding adds nothing to the sensitivity.
 
-use super::ValueReport;
+use serde::{Deserialize, Serialize};
+
 use crate::{
-    Error, Result,
+    Result,
     error::{finite_vector, positive},
     noise::{DiscreteGaussian, Noise},
     privacy::{Event, grid},
+    refuse_if,
 };
 
 /// Log2 of the noise in grid units.
 const NOISE_BITS: f64 = 44.0;
 /// Covers floating point in the ratio of range and noise.
 const MARGIN: f64 = 1.0 + 1e-9;
+
+/// A number as a person's device sent it: what [`ValueGaussian`] and [`ValueLaplace`](super::ValueLaplace) make, in the
+/// units of the data. Raw data cannot be handed to a learner as a report by mistake: only a randomiser or a message read back makes one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ValueReport(f64);
+
+impl ValueReport {
+    pub(crate) fn new(value: f64) -> Self {
+        ValueReport(value)
+    }
+
+    /// The number: an unbiased estimate of the clipped value, up to the grid's rounding.
+    pub fn value(self) -> f64 {
+        self.0
+    }
+}
 
 /// A calibrated Gaussian report of one number.
 ///
@@ -41,9 +60,7 @@ pub struct ValueGaussian {
 impl ValueGaussian {
     /// Numbers clipped to `[low, high]`, with (epsilon, delta) for so many reports of one person together.
     pub fn new(low: f64, high: f64, epsilon: f64, delta: f64, reports: u64) -> Result<Self> {
-        if reports == 0 {
-            return Err(Error::invalid("reports", 0, "give a whole number above 0"));
-        }
+        refuse_if(reports == 0, "reports", 0, "give a whole number above 0")?;
         let reports = reports as f64;
         let mu = grid::largest_mu(epsilon, delta, reports, libm::exp2(NOISE_BITS - 1.0))?;
         ValueGaussian::with_deviation(low, high, (high - low) * reports.sqrt() / mu * MARGIN)
@@ -56,14 +73,9 @@ impl ValueGaussian {
         let exponent = (NOISE_BITS - libm::log2(positive("sigma", sigma)?)).round();
         let scale = libm::exp2(exponent);
         let largest = low.abs().max(high.abs()) * scale;
-        if exponent.abs() > 500.0 || largest > (1_u64 << 60) as f64 {
-            let remedy = "noise and range are too many orders of magnitude apart for 64-bit integers; choose a budget nearer to the range";
-            return Err(Error::invalid(
-                "epsilon",
-                format!("sigma {sigma} on {low}..{high}"),
-                remedy,
-            ));
-        }
+        let refused = exponent.abs() > 500.0 || largest > (1_u64 << 60) as f64;
+        let remedy = "noise and range are too many orders of magnitude apart for 64-bit integers; choose a budget nearer to the range";
+        refuse_if(refused, "epsilon", format_args!("sigma {sigma} on {low}..{high}"), remedy)?;
         let (low, high) = ((low * scale).ceil() as i64, (high * scale).floor() as i64);
         let law = DiscreteGaussian::new((sigma * scale).ceil() as u64)?;
         Ok(ValueGaussian { exponent: exponent as i32, low, high: high.max(low), law })

@@ -16,17 +16,10 @@ use crate::{
     error::{finite_vector, positive},
     noise::Noise,
     privacy::{Event, Guarantee, PURE_DELTA, TrustModel},
+    refuse_if,
 };
 
 /// A calibrated Laplace report of one number.
-///
-/// ```
-/// use reticent::{noise::SecureNoise, randomize::ValueLaplace};
-/// let device = ValueLaplace::new(0.0, 2.0, 1.0)?;
-/// let report = device.report(0.7, &mut SecureNoise::from_system()?)?;
-/// assert!((report.value() - 0.7).abs() < 2.0 * 512.0);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ValueLaplace {
     low: f64,
@@ -39,9 +32,7 @@ impl ValueLaplace {
     pub fn new(low: f64, high: f64, epsilon: f64) -> Result<Self> {
         positive("epsilon", epsilon)?;
         positive("range of values", high - low)?;
-        if !LEVELS.contains(&epsilon) {
-            return Err(Error::invalid("epsilon", epsilon, "give 1e-6 to 1e6"));
-        }
+        refuse_if(!LEVELS.contains(&epsilon), "epsilon", epsilon, "give 1e-6 to 1e6")?;
         Ok(ValueLaplace { low, high, law: GridLaplace::new(epsilon, 0.5 * (high - low))? })
     }
 

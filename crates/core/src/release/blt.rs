@@ -27,7 +27,7 @@ use super::{
     factorization::{Draw, Factorization},
     fixed,
 };
-use crate::{Error, Result};
+use crate::{Result, refuse_if};
 
 /// The largest number of buffers used: more would not reduce the noise.
 const MOST_BUFFERS: usize = 16;
@@ -49,13 +49,7 @@ pub struct Blt {
 impl Blt {
     /// The best rates for `steps >= 1` steps and 1 buffer or more, in at most a few milliseconds.
     pub(super) fn new(steps: u64, buffers: usize) -> Result<Self> {
-        if buffers == 0 {
-            return Err(Error::invalid(
-                "buffers",
-                buffers,
-                "give 1 or more; 8 serves all horizons",
-            ));
-        }
+        refuse_if(buffers == 0, "buffers", buffers, "give 1 or more; 8 serves all horizons")?;
         // With 16 buffers the square root is already matched to the accuracy of rates in double precision.
         let buffers = buffers.min(MOST_BUFFERS);
         // More buffers than octaves of the horizon do not improve the fit.

@@ -27,6 +27,7 @@ use crate::{
     error::{positive, requested_epsilon},
     noise::{DiscreteGaussian, DiscreteLaplace, Noise},
     privacy::grid,
+    refuse_if,
 };
 
 pub(super) const MARGIN: f64 = 1.0 + 1e-9;
@@ -169,10 +170,8 @@ impl GridNoise {
     ) -> Result<Self> {
         let first = GridNoise::new(clipper, distance / mu)?;
         let left = mu - first.rounding_cost(factor);
-        if left <= 0.5 * mu {
-            let remedy = "the stream is so long that most of this mu would be spent on rounding: give a larger mu";
-            return Err(Error::invalid("mu", mu, remedy));
-        }
+        let remedy = "the stream is so long that most of this mu would be spent on rounding: give a larger mu";
+        refuse_if(left <= 0.5 * mu, "mu", mu, remedy)?;
         GridNoise::new(clipper, distance / left * MARGIN)
     }
 

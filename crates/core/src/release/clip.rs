@@ -16,7 +16,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Contribution, Domain};
-use crate::{Error, Result, error::finite_vector};
+use crate::{Error, Result, error::finite_vector, refuse_if};
 
 /// Log2 of the noise in grid units that grids are chosen for.
 const NOISE_BITS: f64 = 44.0;
@@ -179,11 +179,8 @@ impl Clipper {
     /// Features of a [`Domain::Regression`] whose reward is not known yet, clipped and in grid units.
     pub(crate) fn clip_features(&self, features: &[f64]) -> Result<Vec<i32>> {
         let Domain::Regression { feature_bound, .. } = self.domain else {
-            return Err(Error::invalid(
-                "features",
-                "given",
-                "this domain has no reward: call `clip`",
-            ));
+            let remedy = "this domain has no reward: call `clip`";
+            return Err(Error::invalid("features", "given", remedy));
         };
         finite_vector("features", features, self.domain.dimension())?;
         // Fewer than 31 bits: see FEATURE_BITS.
@@ -209,10 +206,9 @@ impl Clipper {
         let largest = u128::from((feature_bound * power_of_two(self.feature_exponent)) as u64);
         // Squares of 32 bits fit 64.
         let square: u128 = features.iter().map(|x| u128::from((x * x) as u64)).sum();
-        if features.len() != dimension || square > largest * largest {
-            let remedy = "they were clipped for another stream: restore another copy";
-            return Err(Error::invalid("features of an open decision", "too long", remedy));
-        }
+        let refused = features.len() != dimension || square > largest * largest;
+        let remedy = "they were clipped for another stream: restore another copy";
+        refuse_if(refused, "features of an open decision", "too long", remedy)?;
         Ok(Contribution { clipper: *self, features, reward, block, clipped })
     }
 

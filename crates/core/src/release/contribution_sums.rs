@@ -4,22 +4,9 @@
 //! order: the total and the release made from it are the same.
 
 use super::{Clipper, Contribution, power_of_two};
-use crate::{Error, Result, error::finite_vector};
+use crate::{Result, error::finite_vector, refuse_if};
 
 /// The sum of many clipped contributions, on the grid of the stream that made them.
-///
-/// ```
-/// use reticent::release::{Calibration, ContributionSums, Domain, PrivateSumParams};
-/// let budget = Calibration::Budget { epsilon: 1.0, delta: 1e-6 };
-/// let plan = PrivateSumParams::new(Domain::regression(2, 1.0, 1.0), Some(1000), budget).check()?;
-/// let contribution = plan.clipper().clip_with_reward(&[0.6, 0.8], 1.0)?;
-/// let (mut here, mut there) = (ContributionSums::new(*plan.clipper()), ContributionSums::new(*plan.clipper()));
-/// here.add(&contribution)?;
-/// there.add(&contribution)?;
-/// here.merge(&there)?;
-/// assert_eq!(here.count(), 2);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Clone, PartialEq)]
 pub struct ContributionSums {
     clipper: Clipper,
@@ -90,10 +77,7 @@ impl ContributionSums {
     }
 
     fn expect(&self, clipper: &Clipper) -> Result<()> {
-        if *clipper == self.clipper {
-            return Ok(());
-        }
         let remedy = "its bounds or grid differ: make both with one stream's clipper";
-        Err(Error::invalid("contribution", "another stream's", remedy))
+        refuse_if(*clipper != self.clipper, "contribution", "another stream's", remedy)
     }
 }

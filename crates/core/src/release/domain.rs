@@ -27,7 +27,7 @@ use std::f64::consts::SQRT_2;
 use serde::{Deserialize, Serialize};
 
 use super::structure::{Layout, Structure};
-use crate::{Error, Result, error::positive, linalg::triangle};
+use crate::{Result, error::positive, linalg::triangle, refuse_if};
 
 /// The default split of the budget between `x x^T` and `x y`, which gave low regret in linear bandits.
 const DEFAULT_SPLIT: f64 = 0.4;
@@ -104,32 +104,25 @@ impl Domain {
     /// Refuses dimensions, bounds and splits that no guarantee can be built on.
     pub fn check(&self) -> Result<()> {
         const LARGEST: usize = 1 << 12;
-        if !(1..=LARGEST).contains(&self.dimension()) {
-            return Err(Error::invalid(
-                "dimension",
-                self.dimension(),
-                format!("give 1 to {LARGEST}"),
-            ));
-        }
+        let refused = !(1..=LARGEST).contains(&self.dimension());
+        let remedy = format_args!("give 1 to {LARGEST}");
+        refuse_if(refused, "dimension", self.dimension(), remedy)?;
         match *self {
             Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => {
                 positive("bound", bound)?;
             }
             Domain::Regression { dimension, feature_bound, reward_bound, split, structure } => {
                 structure.check(dimension)?;
-                if self.coordinates() > triangle(LARGEST) + LARGEST {
-                    let remedy = format!(
-                        "{} numbers would be kept: give fewer or smaller blocks",
-                        self.coordinates()
-                    );
-                    return Err(Error::invalid("blocks", structure.blocks, remedy));
-                }
+                let kept = self.coordinates();
+                let remedy =
+                    format_args!("{kept} numbers would be kept: give fewer or smaller blocks");
+                let refused = kept > triangle(LARGEST) + LARGEST;
+                refuse_if(refused, "blocks", structure.blocks, remedy)?;
                 positive("feature_bound", feature_bound)?;
                 positive("reward_bound", reward_bound)?;
                 positive("split", split)?;
-                if !(1e-6..=1e6).contains(&split) {
-                    return Err(Error::invalid("split", split, "give a number from 1e-6 to 1e6"));
-                }
+                let remedy = "give a number from 1e-6 to 1e6";
+                refuse_if(!(1e-6..=1e6).contains(&split), "split", split, remedy)?;
             }
         }
         Ok(())
@@ -265,7 +258,7 @@ mod tests {
                 Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: over, structure: Structure::DENSE },
                 Domain::Vector { dimension: 0, bound: 1.0 },
             ] {
-                let refused = matches!(bad.check(), Err(Error::Invalid { .. }));
+                let refused = matches!(bad.check(), Err(crate::Error::Invalid { .. }));
                 prop_assert!(refused);
             }
         }

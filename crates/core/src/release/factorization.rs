@@ -16,7 +16,7 @@ use super::{
     toeplitz::{Toeplitz, ToeplitzSums},
     tree::{Tree, TreeSums},
 };
-use crate::{Error, Result};
+use crate::{Result, refuse_if};
 
 /// Buffers of the default mechanism.
 pub(super) const DEFAULT_BUFFERS: usize = 8;
@@ -36,7 +36,9 @@ pub trait Factorization {
     fn draws(&self) -> f64;
 
     /// How much rounding can add to the difference of two streams in one entry of y; 0 when C is integral.
-    fn rounding(&self) -> f64;
+    fn rounding(&self) -> f64 {
+        0.0
+    }
 
     /// `max ||C e_t||`: the mu of one contribution, per unit of `Delta / sigma`.
     fn column_norm(&self) -> f64 {
@@ -92,12 +94,8 @@ impl Mechanism {
     }
 
     pub(super) fn build(&self, steps: u64) -> Result<Factor> {
-        if steps == 0 {
-            return Err(Error::invalid("steps", steps, "give a whole number above 0"));
-        }
-        if steps > self.longest() {
-            return Err(Error::invalid("steps", steps, self.beyond()));
-        }
+        refuse_if(steps == 0, "steps", steps, "give a whole number above 0")?;
+        refuse_if(steps > self.longest(), "steps", steps, self.beyond())?;
         Ok(match *self {
             Mechanism::Tree { levels } => Factor::Tree(Tree::new(steps, levels)?),
             Mechanism::Honaker => Factor::Honaker(Honaker::new(steps)),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     factorization::{Draw, Factorization},
-    tree::{block_norm, completing_levels, nodes_fit},
+    tree::{NodeSums, block_norm, completing_levels},
 };
 
 /// A binary tree with Honaker's estimator, over a number of steps.
@@ -53,43 +53,12 @@ impl Factorization for Honaker {
     fn draws(&self) -> f64 {
         2.0 * self.steps as f64 - f64::from(self.steps.count_ones())
     }
-
-    fn rounding(&self) -> f64 {
-        0.0
-    }
 }
 
-/// The running state of Honaker's tree: per level the node that the current prefix uses, exact and estimated.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct HonakerSums {
-    tree: Honaker,
-    step: u64,
-    exact: Vec<Vec<i128>>,
-    estimate: Vec<Vec<f64>>,
-}
+/// The estimate of a node is a weighted mean.
+pub(super) type HonakerSums = NodeSums<Honaker, f64>;
 
 impl HonakerSums {
-    pub(super) fn new(tree: Honaker, coordinates: usize) -> Self {
-        let levels = completing_levels(tree.steps) as usize;
-        HonakerSums {
-            tree,
-            step: 0,
-            exact: vec![vec![0; coordinates]; levels],
-            estimate: vec![vec![0.0; coordinates]; levels],
-        }
-    }
-
-    /// Whether a deserialised state has the right shape and stands at `step`.
-    pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
-        self.step == step
-            && nodes_fit(self.tree.steps, step, coordinates, &self.exact)
-            && nodes_fit(self.tree.steps, step, coordinates, &self.estimate)
-    }
-
-    pub(super) fn factor(&self) -> &Honaker {
-        &self.tree
-    }
-
     pub(super) fn step(&mut self, entries: &[i128], draw: Draw) -> Vec<f64> {
         self.step += 1;
         let top = self.step.trailing_zeros() as usize;
@@ -99,14 +68,14 @@ impl HonakerSums {
             for level in 0..top {
                 // The node just completed is the right half, the stored one the left half.
                 node += std::mem::take(&mut self.exact[level][coordinate]);
-                let halves = std::mem::take(&mut self.estimate[level][coordinate]) + estimate;
+                let halves = std::mem::take(&mut self.noisy[level][coordinate]) + estimate;
                 let own = (node + i128::from(draw(coordinate))) as f64;
                 let variance = node_variance(level as u32 + 1);
                 estimate = own * variance + halves * (1.0 - variance);
             }
             self.exact[top][coordinate] = node;
-            self.estimate[top][coordinate] = estimate;
-            self.estimate.iter().map(|level| level[coordinate]).sum()
+            self.noisy[top][coordinate] = estimate;
+            self.noisy.iter().map(|level| level[coordinate]).sum()
         };
         (0..entries.len()).map(prefix).collect()
     }

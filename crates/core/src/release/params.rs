@@ -16,6 +16,7 @@ use crate::{
     Error, Result,
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel, Unit},
+    refuse_if,
 };
 
 /// Sums carry 40 fractional bits in 127: `entry * rounds` stays below 2^85.
@@ -54,14 +55,10 @@ pub struct PrivateSumParams {
     #[serde(default)]
     pub schedule: Schedule,
     /// In how many rounds one person may appear, at most.
-    #[serde(default = "once")]
+    #[serde(default = "crate::wire::one")]
     pub contributions_per_person: u64,
     /// How much noise.
     pub calibration: Calibration,
-}
-
-fn once() -> u64 {
-    1
 }
 
 impl PrivateSumParams {
@@ -81,10 +78,8 @@ impl PrivateSumParams {
     pub fn check(&self) -> Result<PrivateSumPlan> {
         self.domain.check()?;
         self.schedule.check()?;
-        if self.contributions_per_person == 0 {
-            let remedy = "give a whole number above 0";
-            return Err(Error::invalid("contributions_per_person", 0, remedy));
-        }
+        let remedy = "give a whole number above 0";
+        refuse_if(self.contributions_per_person == 0, "contributions_per_person", 0, remedy)?;
         let plan = match self.horizon {
             Some(horizon) => self.check_known(horizon)?,
             None => self.check_unknown()?,
@@ -107,10 +102,8 @@ impl PrivateSumParams {
         if let (Mechanism::Tree { levels }, Calibration::Wishart { node_epsilon, node_delta }) =
             (self.mechanism, self.calibration)
         {
-            if self.schedule == Schedule::Clock {
-                let remedy = "Wishart noise is for one contribution a round: take another";
-                return Err(Error::invalid("calibration", "Wishart noise", remedy));
-            }
+            let remedy = "Wishart noise is for one contribution a round: take another";
+            refuse_if(self.schedule == Schedule::Clock, "calibration", "Wishart noise", remedy)?;
             let tree = Tree::new(steps, levels)?;
             let sums = WishartSums::new(self.domain, tree, node_epsilon, node_delta)?;
             let (epsilon, delta) = level_budget(node_epsilon, node_delta, contributions)?;
@@ -203,10 +196,8 @@ impl PrivateSumParams {
     }
 
     fn check_unknown(&self) -> Result<Plan> {
-        if self.schedule == Schedule::Clock {
-            let remedy = "a release by the clock needs a horizon: give the largest number of ticks";
-            return Err(Error::invalid("horizon", "unknown", remedy));
-        }
+        let remedy = "a release by the clock needs a horizon: give the largest number of ticks";
+        refuse_if(self.schedule == Schedule::Clock, "horizon", "unknown", remedy)?;
         let coordinates = self.domain.coordinates() as f64;
         let draws = coordinates * UNKNOWN_DRAWS as f64;
         let Amount::Mu(mu) = self.calibration.resolve(draws)? else {

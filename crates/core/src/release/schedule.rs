@@ -29,7 +29,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, error::not_negative};
+use crate::{Result, error::not_negative, refuse_if};
 
 /// After which rounds a running sum is released.
 ///
@@ -86,13 +86,9 @@ impl Schedule {
         let Gaps { first, least, rate, most } = self.gaps();
         not_negative("rate", rate)?;
         for (field, value) in [("first", first), ("least", least)] {
-            if value == 0 {
-                return Err(Error::invalid(field, value, "give a whole number of rounds above 0"));
-            }
+            refuse_if(value == 0, field, value, "give a whole number of rounds above 0")?;
         }
-        if most < least {
-            return Err(Error::invalid("most", most, format!("give at least `least` = {least}")));
-        }
+        refuse_if(most < least, "most", most, format_args!("give at least `least` = {least}"))?;
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use super::{
     calibration::{Amount, GridNoise, MARGIN},
     clip::power_of_two,
 };
-use crate::{Error, Result, noise::Noise, privacy::Event};
+use crate::{Error, Result, noise::Noise, privacy::Event, refuse_if};
 
 /// The least sigma in grid units: so fine that neither sums nor compositions of reports differ measurably from continuous noise.
 const LEAST_UNITS: f64 = 1024.0;
@@ -54,10 +54,9 @@ impl SingleRelease {
         };
         let clipper = Clipper::for_reports(domain, sigma)?;
         let noise = GridNoise::with_ratios(&clipper, ratios, sigma)?;
-        if noise.smallest() < LEAST_UNITS {
-            let remedy = "this noise is too small against the data for a common grid: give a smaller epsilon or mu, or a larger sigma";
-            return Err(Error::invalid("calibration", format!("sigma = {sigma:e}"), remedy));
-        }
+        let refused = noise.smallest() < LEAST_UNITS;
+        let remedy = "this noise is too small against the data for a common grid: give a smaller epsilon or mu, or a larger sigma";
+        refuse_if(refused, "calibration", format_args!("sigma = {sigma:e}"), remedy)?;
         let mu = noise.single_mu(sensitivity);
         Ok(SingleRelease { clipper, noise, mu })
     }

@@ -27,7 +27,7 @@ use crate::{
     Error, Result,
     noise::Noise,
     privacy::{Event, Guarantee},
-    wire,
+    refuse_if, wire,
 };
 
 /// The kind of a saved state contains the name of its noise source, so that a stream on simulation noise cannot be resumed as one on secure
@@ -193,11 +193,10 @@ impl<N: Noise> PrivateSum<N> {
     pub fn tick(&mut self, sums: &mut ContributionSums) -> Result<Release> {
         self.expect(sums.clipper())?;
         let State { plan, round, .. } = &self.state;
-        if plan.schedule != Schedule::Clock {
-            let remedy =
-                "this stream counts contributions: call `absorb`, or build it with Schedule::Clock";
-            return Err(Error::invalid("schedule", format!("{:?}", plan.schedule), remedy));
-        }
+        let refused = plan.schedule != Schedule::Clock;
+        let remedy =
+            "this stream counts contributions: call `absorb`, or build it with Schedule::Clock";
+        refuse_if(refused, "schedule", format_args!("{:?}", plan.schedule), remedy)?;
         let round = round + 1;
         if round > plan.horizon || self.state.step >= plan.engine.capacity() {
             return Err(Error::HorizonExceeded { round, horizon: plan.horizon });

@@ -16,7 +16,7 @@ use super::{
     DEFAULT_BUFFERS, Domain, Mechanism, Schedule, doubling::Epochs, honaker::node_variance,
     toeplitz::square_root_product, tree::paper_levels,
 };
-use crate::{Error, Result, error::positive};
+use crate::{Result, error::positive, refuse_if};
 
 /// Weighted sensitivity in the paper's units.
 const SENSITIVITY: f64 = 2.0;
@@ -49,9 +49,7 @@ pub struct PrefixDeviations {
 /// ```
 pub fn prefix_deviations(mu: f64, rounds: u64) -> Result<PrefixDeviations> {
     positive("mu", mu)?;
-    if !(64..=1 << 32).contains(&rounds) {
-        return Err(Error::invalid("rounds", rounds, "give 64 to 2^32"));
-    }
+    refuse_if(!(64..=1 << 32).contains(&rounds), "rounds", rounds, "give 64 to 2^32")?;
     let unit = SENSITIVITY / mu;
     let levels = paper_levels(rounds);
     let blt = |buffers, steps| -> Result<f64> {

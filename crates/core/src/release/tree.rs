@@ -88,10 +88,6 @@ impl Factorization for Tree {
     fn draws(&self) -> f64 {
         self.steps as f64
     }
-
-    fn rounding(&self) -> f64 {
-        0.0
-    }
 }
 
 /// Whether deserialised nodes are those of a tree of `steps` steps that stands at `step`.
@@ -115,32 +111,38 @@ pub(super) fn complete(
     below + entry
 }
 
-/// The running state of a tree: per level the node that the current prefix uses, exact and noisy.
+/// The running state of a tree F: per level the node that the current prefix uses, exact and as it is released.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct TreeSums {
-    tree: Tree,
-    step: u64,
-    exact: Vec<Vec<i128>>,
-    noisy: Vec<Vec<i128>>,
+pub(super) struct NodeSums<F, T> {
+    tree: F,
+    pub(super) step: u64,
+    pub(super) exact: Vec<Vec<i128>>,
+    pub(super) noisy: Vec<Vec<T>>,
 }
 
-impl TreeSums {
-    pub(super) fn new(tree: Tree, coordinates: usize) -> Self {
-        let nodes = vec![vec![0; coordinates]; completing_levels(tree.steps) as usize];
-        TreeSums { tree, step: 0, exact: nodes.clone(), noisy: nodes }
+impl<F: Factorization, T: Clone + Default> NodeSums<F, T> {
+    pub(super) fn new(tree: F, coordinates: usize) -> Self {
+        let levels = completing_levels(tree.steps()) as usize;
+        let noisy = vec![vec![T::default(); coordinates]; levels];
+        NodeSums { tree, step: 0, exact: vec![vec![0; coordinates]; levels], noisy }
     }
 
     /// Whether a deserialised state has the right shape and stands at `step`.
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
         self.step == step
-            && nodes_fit(self.tree.steps, step, coordinates, &self.exact)
-            && nodes_fit(self.tree.steps, step, coordinates, &self.noisy)
+            && nodes_fit(self.tree.steps(), step, coordinates, &self.exact)
+            && nodes_fit(self.tree.steps(), step, coordinates, &self.noisy)
     }
 
-    pub(super) fn factor(&self) -> &Tree {
+    pub(super) fn factor(&self) -> &F {
         &self.tree
     }
+}
 
+/// The noise of a node is an integer.
+pub(super) type TreeSums = NodeSums<Tree, i128>;
+
+impl TreeSums {
     pub(super) fn step(&mut self, entries: &[i128], draw: Draw) -> Vec<f64> {
         self.step += 1;
         let level = self.step.trailing_zeros() as usize;

@@ -40,6 +40,7 @@ use super::{
 use crate::{
     Error, Result,
     noise::{Noise, Wishart},
+    refuse_if,
 };
 
 /// Noise stays below this power of two in grid units, so that sums of it fit 128 bits.
@@ -87,24 +88,19 @@ impl WishartSums {
             return Err(Error::invalid("domain", format!("{domain:?}"), remedy));
         };
         domain.structure().expect_dense("Wishart noise")?;
-        if !(epsilon > 0.0 && epsilon < 1.0) {
-            let remedy = "Theorem 8 needs a number above 0 and below 1: ask for a smaller epsilon";
-            return Err(Error::invalid("node_epsilon", epsilon, remedy));
-        }
-        if !(delta > 0.0 && delta < libm::exp(-1f64)) {
-            let remedy = "Theorem 8 needs a number above 0 and below 1/e: ask for a smaller delta";
-            return Err(Error::invalid("node_delta", delta, remedy));
-        }
+        let remedy = "Theorem 8 needs a number above 0 and below 1: ask for a smaller epsilon";
+        refuse_if(!(epsilon > 0.0 && epsilon < 1.0), "node_epsilon", epsilon, remedy)?;
+        let remedy = "Theorem 8 needs a number above 0 and below 1/e: ask for a smaller delta";
+        refuse_if(!(delta > 0.0 && delta < libm::exp(-1f64)), "node_delta", delta, remedy)?;
         let (clipper, scale) =
             (Clipper::of_bounds(domain)?, libm::hypot(feature_bound, reward_bound));
         let degrees = wishart_degrees(dimension, epsilon, delta);
         let largest = f64::from(tree.levels()) * degrees * scale * scale;
         let finest = clipper.exponents().into_iter().max().unwrap_or(0);
-        if libm::log2(largest) + f64::from(finest) >= MOST_BITS {
-            let remedy = "its noise does not fit 128 bits beside data of these bounds: ask for a larger \
-                          epsilon, or choose units in which feature and reward bound are closer";
-            return Err(Error::invalid("node_epsilon", epsilon, remedy));
-        }
+        let refused = libm::log2(largest) + f64::from(finest) >= MOST_BITS;
+        let remedy = "its noise does not fit 128 bits beside data of these bounds: ask for a larger \
+                      epsilon, or choose units in which feature and reward bound are closer";
+        refuse_if(refused, "node_epsilon", epsilon, remedy)?;
         Wishart::new(dimension + 1, degrees, scale)?;
         let nodes = |levels| vec![vec![0; domain.coordinates()]; levels as usize];
         let (exact, noisy) = (nodes(completing_levels(tree.steps())), nodes(tree.levels()));

@@ -22,7 +22,7 @@ use crate::{
     noise::Noise,
     privacy::{Claim, Event, Guarantee, TrustModel, check_delta},
     randomize::{ValueGaussian, ValueReport},
-    wire,
+    refuse_if, wire,
 };
 
 /// The name under which a state is saved holds that of its noise, so that simulation noise cannot be resumed as secure.
@@ -46,7 +46,6 @@ pub enum ResponsePrivacy {
         /// Delta.
         delta: f64,
         /// How many answers together have this budget; without it every single one has.
-        #[serde(default)]
         responses: Option<u64>,
     },
     /// Noise of this deviation on every answer; the guarantee is that of the noise.
@@ -56,7 +55,6 @@ pub enum ResponsePrivacy {
         /// The delta that the guarantee is stated at.
         delta: f64,
         /// What the guarantee of one answer is to be compared with: `paper` mode.
-        #[serde(default)]
         claim: Option<Claim>,
     },
 }
@@ -114,10 +112,8 @@ impl AgentParams {
         finite_vector("lower, upper", &[self.lower, self.upper], 2)?;
         let largest = self.lower.abs().max(self.upper.abs()).max(self.response_noise);
         within_reason("lower, upper, response_noise", largest)?;
-        if self.lower >= self.upper {
-            let remedy = format!("give a number below upper = {}", self.upper);
-            return Err(Error::invalid("lower", self.lower, remedy));
-        }
+        let remedy = format_args!("give a number below upper = {}", self.upper);
+        refuse_if(self.lower >= self.upper, "lower", self.lower, remedy)?;
         Ok(AgentPlan { params: self.clone(), randomizer: self.randomizer()? })
     }
 

@@ -23,7 +23,7 @@ use crate::{
     Error, Result,
     error::finite_vector,
     noise::{Noise, uniform_direction},
-    wire,
+    refuse_if, wire,
 };
 
 mod params;
@@ -249,10 +249,8 @@ impl<N: Noise> Coordinator<N> {
             let remedy = format!("give an agent below {}", self.agents.len());
             return Err(Error::invalid("agent", agent, remedy));
         }
-        if value.abs() > self.agents[agent].largest_report() {
-            let remedy = "this agent's randomiser sends no such number: refuse its sender";
-            return Err(Error::invalid("report", value, remedy));
-        }
+        let remedy = "this agent's randomiser sends no such number: refuse its sender";
+        refuse_if(value.abs() > self.agents[agent].largest_report(), "report", value, remedy)?;
         let open = self.state.open.get_mut(&ticket.0);
         let Some(action) = open.and_then(|actions| actions[agent].take()) else {
             let remedy =

@@ -23,14 +23,13 @@ pub struct Monitor {
     polytope: Polytope,
     rounds: u64,
     violations: u64,
-    first_violation: Option<u64>,
     worst_excess: f64,
 }
 
 impl Monitor {
     /// Nothing watched yet.
     pub fn new(polytope: Polytope) -> Self {
-        Monitor { polytope, rounds: 0, violations: 0, first_violation: None, worst_excess: 0.0 }
+        Monitor { polytope, rounds: 0, violations: 0, worst_excess: 0.0 }
     }
 
     /// Records one round's true mean responses; whether they are safe.
@@ -40,7 +39,6 @@ impl Monitor {
         let excess = self.polytope.excess(mean_responses);
         if excess > 0.0 {
             self.violations += 1;
-            self.first_violation.get_or_insert(self.rounds);
             let plain = |(row, bound): (&Vec<f64>, &f64)| {
                 row.iter().zip(mean_responses).map(|(a, y)| a * y).sum::<f64>() - bound
             };
@@ -58,11 +56,6 @@ impl Monitor {
     /// Rounds in which a row was exceeded.
     pub fn violations(&self) -> u64 {
         self.violations
-    }
-
-    /// The first of them, counted from 1.
-    pub fn first_violation(&self) -> Option<u64> {
-        self.first_violation
     }
 
     /// The largest excess over any row, in the row's units.

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::agent::within_reason;
-use crate::{Error, Result, error::finite_vector};
+use crate::{Result, error::finite_vector, refuse_if};
 
 /// The coordinator's objective f.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,9 +47,7 @@ impl Objective {
             Objective::Linear { weights } => {
                 finite_vector("weights", weights, agents)?;
                 let largest = weights.iter().fold(0.0, |most: f64, c| most.max(c.abs()));
-                if largest == 0.0 {
-                    return Err(Error::invalid("weights", "all 0", "let one agent count"));
-                }
+                refuse_if(largest == 0.0, "weights", "all 0", "let one agent count")?;
                 within_reason("weights", largest)?;
             }
             Objective::Tracking { targets, weights } => {

@@ -7,9 +7,10 @@
 
 use super::projection::nearest;
 use crate::{
-    Error, Result,
+    Result,
     error::not_negative,
     geometry::{Outcome, Polytope, maximize, stalled},
+    refuse_if,
 };
 
 impl Polytope {
@@ -33,10 +34,8 @@ impl Polytope {
     pub fn sharpness(&self, shrinkage: f64) -> Result<f64> {
         not_negative("shrinkage", shrinkage)?;
         let largest = self.maximum_shrinkage()?;
-        if shrinkage > largest * (1.0 + 1e-12) {
-            let remedy = format!("nothing is left of the set: give at most {largest}");
-            return Err(Error::invalid("shrinkage", shrinkage, remedy));
-        }
+        let remedy = format_args!("nothing is left of the set: give at most {largest}");
+        refuse_if(shrinkage > largest * (1.0 + 1e-12), "shrinkage", shrinkage, remedy)?;
         let shrink = |(row, bound): (&Vec<f64>, &f64)| bound - shrinkage * one_norm(row);
         let bounds = self.rows().iter().zip(self.bounds()).map(shrink).collect();
         let left = Polytope::derived(self.rows().to_vec(), bounds);

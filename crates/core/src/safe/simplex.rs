@@ -13,6 +13,7 @@ use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
     geometry::Polytope,
+    refuse_if,
 };
 
 /// A simplex around the origin whose corner on axis m lies at about `c_m`: small c_m is a tight constraint.
@@ -48,9 +49,7 @@ impl Simplex {
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn new(reaches: &[f64]) -> Result<Self> {
-        if reaches.is_empty() {
-            return Err(Error::invalid("reaches", "empty", "give one c_m per agent"));
-        }
+        refuse_if(reaches.is_empty(), "reaches", "empty", "give one c_m per agent")?;
         for &reach in reaches {
             positive("reaches", reach)?;
         }

@@ -3,7 +3,6 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `envelope` | saved states: kind, version, payload, checksum |
-//! | `message` | the version of messages |
 //! | `hex` | 64-bit numbers in messages: as text where a reader may be JavaScript, whose numbers have 53 bits |
 //!
 //! Messages ([`Report`](crate::randomize::Report), [`Model`](crate::bandit::Model), [`Batch`](crate::bandit::Batch)) begin with their version,
@@ -11,7 +10,27 @@
 
 mod envelope;
 pub(crate) mod hex;
-mod message;
 
 pub(crate) use envelope::{load, save};
-pub(crate) use message::{MESSAGE_VERSION, current_message};
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+use crate::Error;
+
+/// The version of all messages: reports, models, batches.
+pub(crate) const MESSAGE_VERSION: u16 = 2;
+
+/// Reads a message's version, and refuses another one: it comes first, and nothing behind it is looked at.
+pub(crate) fn current_message<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+    let version = u16::deserialize(deserializer)?;
+    if version == MESSAGE_VERSION {
+        return Ok(version);
+    }
+    let remedy = format!("this library speaks version {MESSAGE_VERSION}: update the older half");
+    Err(D::Error::custom(Error::invalid("version", version, remedy)))
+}
+
+/// The default of fields that are 1 where a file leaves them out.
+pub(crate) fn one<T: From<u8>>() -> T {
+    T::from(1)
+}

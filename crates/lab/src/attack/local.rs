@@ -27,14 +27,14 @@ pub fn attacks(
     guarantee: &Guarantee,
 ) -> Vec<Attack> {
     let (plan, people) = (plan.clone(), *people);
-    let epsilon = plan.params().levels.epsilons()[level];
+    let epsilon = plan.params().report.levels.epsilons()[level];
     let adversary = format!(
         "the server sees the report ({}, level {epsilon:.3}); worst of a pool of pairs, learned test",
         name(plan.method())
     );
     let attack = Attack::new(adversary, guarantee, SAMPLES, move || {
         let model = plan.server().publish()?;
-        let (plan, public) = (plan.clone(), plan.params().public_arms);
+        let (plan, public) = (plan.clone(), plan.params().report.public_arms);
         let report =
             move |datum: &Datum, noise: AuditNoise| report(&plan, level, &model, datum, noise);
         let pair = worst(&people, public, &report)?;
@@ -71,7 +71,7 @@ fn report(
         person.report_in_block(model, datum.block, &datum.features, datum.reward)
     };
     let mut sum = made(&mut person)?.values().to_vec();
-    for _ in 1..plan.params().contributions_per_person {
+    for _ in 1..plan.params().report.contributions_per_person {
         let more = made(&mut person)?;
         sum.iter_mut().zip(more.values()).for_each(|(sum, value)| *sum += value);
     }

@@ -153,10 +153,9 @@ impl Default for AuditOptions {
 impl AuditOptions {
     /// Refuses a confidence out of range, and too few runs to learn from.
     pub fn check(&self) -> Result<()> {
-        if !(0.5..1.0).contains(&self.confidence) {
-            let remedy = "give a number from 0.5 to below 1, such as 0.95";
-            return Err(reticent::Error::invalid("confidence", self.confidence, remedy).into());
-        }
+        let refused = !(0.5..1.0).contains(&self.confidence);
+        let remedy = "give a number from 0.5 to below 1, such as 0.95";
+        reticent::refuse_if(refused, "confidence", self.confidence, remedy)?;
         match self.samples {
             Some(samples) if !(1000..=10_000_000).contains(&samples) => {
                 let remedy = "give 1000 to 10000000 runs of each world";

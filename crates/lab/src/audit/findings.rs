@@ -86,9 +86,10 @@ pub fn audit(
     let mut findings = Findings::default();
     for cell in experiment.cells() {
         let (name, contestant) = (&cell.name, &cell.contestant);
-        let promises = contestant.guarantee().is_some() || !contestant.certificates().is_empty();
+        let promises =
+            contestant.guarantee().is_some() || !contestant.card().certificates.is_empty();
         let players = contestant.player_attacks()?;
-        if contestant.attacks().is_empty() && players.is_empty() {
+        if contestant.card().attacks.is_empty() && players.is_empty() {
             let reason = if promises {
                 "no attack is written for it; its certificate rests on the accountant alone"
             } else {
@@ -96,7 +97,7 @@ pub fn audit(
             };
             findings.not_audited(name, reason);
         }
-        for attack in contestant.attacks() {
+        for attack in &contestant.card().attacks {
             progress(name, &attack.adversary);
             findings.audits.extend(attack.run_confirmed(name, options)?);
         }

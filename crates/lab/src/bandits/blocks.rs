@@ -19,7 +19,7 @@ use crate::{
     FastNoise, Result,
     attack::{Attack, AuditNoise, Test, View, neighbours::axis},
     constants::regret,
-    contest::{Bound, Contestant, Side},
+    contest::{Bound, Card, Contestant, Side},
     environment::GapParams,
     simulate::{Blocks, NodeNoise, Sums, TreeNoise},
     trial::{Checkpoint, Trial},
@@ -28,18 +28,13 @@ use crate::{
 /// A learner ready to be played in blocks.
 #[derive(Clone)]
 pub struct BlockPlayed {
-    /// What the report calls it.
-    pub(super) name: String,
-    /// What may be promised, if the accountant can say.
-    pub(super) guarantee: Option<Guarantee>,
+    pub(super) card: Arc<Card>,
     pub(super) setting: Setting,
     /// What is played.
     pub(super) gap: GapParams,
     /// The epsilon that was asked for.
     pub(super) epsilon: Option<f64>,
     pub(super) learner: Learner,
-    /// How the promise can be attacked.
-    pub(super) attacks: Arc<Vec<Attack>>,
 }
 
 /// Who is played.
@@ -193,20 +188,12 @@ impl Tree {
 impl crate::contest::sealed::Sealed for BlockPlayed {}
 
 impl Contestant for BlockPlayed {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn guarantee(&self) -> Option<&Guarantee> {
-        self.guarantee.as_ref()
-    }
-
-    fn attacks(&self) -> &[Attack] {
-        &self.attacks
+    fn card(&self) -> &Card {
+        &self.card
     }
 
     fn player_attacks(&self) -> Result<Vec<Attack>> {
-        Ok(self.guarantee.iter().flat_map(|guarantee| questions(self, guarantee)).collect())
+        Ok(self.guarantee().into_iter().flat_map(|guarantee| questions(self, guarantee)).collect())
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -234,7 +221,7 @@ impl Contestant for BlockPlayed {
             let theorem = "Corollary 15, the price of epsilon in the worst case";
             all.push(bound(theorem, Side::Lower, value));
             if gap > 0.0 && epsilon < std::f64::consts::LN_2 {
-                let delta = self.guarantee.as_ref().map_or(0.0, Guarantee::delta);
+                let delta = self.guarantee().map_or(0.0, Guarantee::delta);
                 let value = regret::ordinary_privacy_lower_bound(epsilon, delta, gap, rounds);
                 let theorem =
                     "Claim 13, if actions too had to be private from the person they are for";
@@ -245,7 +232,7 @@ impl Contestant for BlockPlayed {
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
-        let (people, noise) = trial_seeds(seed, trial, &self.name);
+        let (people, noise) = trial_seeds(seed, trial, self.name());
         let mut blocks = self.gap.blocks(people)?;
         Ok(self.play(blocks.as_mut(), FastNoise::seeded(noise), checkpoints)?.into())
     }
@@ -261,13 +248,11 @@ impl BlockPlayed {
     ) -> Result<Self> {
         params.check()?;
         Ok(BlockPlayed {
-            name,
+            card: Arc::new(Card { name, ..Card::default() }),
             setting: setting.clone(),
             gap,
-            guarantee: None,
             epsilon: None,
             learner: Learner::Exact(params),
-            attacks: Arc::default(),
         })
     }
 

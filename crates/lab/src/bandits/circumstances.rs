@@ -64,14 +64,11 @@ impl Circumstances {
         };
         share("lost", self.lost, "give the share of rewards that is lost, from 0 to 1")?;
         share("availability", self.availability, "give a probability, above 0 and up to 1")?;
-        if self.availability == Some(0.0) {
-            let remedy = "there would be nothing to choose: give a probability above 0";
-            return Err(Error::invalid("availability", 0, remedy));
-        }
+        let remedy = "there would be nothing to choose: give a probability above 0";
+        reticent::refuse_if(self.availability == Some(0.0), "availability", 0, remedy)?;
         for (field, value) in [("batch", self.batch), ("change_every", self.change_every)] {
-            if value == Some(0) {
-                return Err(Error::invalid(field, 0, "give a whole number of rounds above 0"));
-            }
+            let remedy = "give a whole number of rounds above 0";
+            reticent::refuse_if(value == Some(0), field, 0, remedy)?;
         }
         if let Some(Delay::Mean(mean)) = self.delay
             && !(0.0..=1e15).contains(&mean)

@@ -48,7 +48,6 @@ pub struct ItemsToml {
     /// The ratings: a person, an item and a rating a line.
     pub ratings: PathBuf,
     /// The people, if anything is known of them.
-    #[serde(default)]
     pub people: Option<PathBuf>,
     /// The lowest and the highest rating, publicly known.
     pub rewards: (f64, f64),
@@ -62,7 +61,6 @@ pub struct ItemsToml {
     #[serde(default = "rating")]
     pub rating: String,
     /// The columns of items that are features; all others by default.
-    #[serde(default)]
     pub features: Option<Vec<String>>,
     /// The lowest and the highest number of a column, publicly known; by default what the file has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -314,7 +312,6 @@ struct Shelf {
     noise: FastNoise,
     arms: Arms,
     means: Vec<f64>,
-    best_mean: f64,
     /// Whose turn it is.
     person: u64,
 }
@@ -324,7 +321,6 @@ impl Shelf {
         Ok(Shelf {
             arms: Arms::zeros(catalogue.shape.features, 1)?,
             means: Vec::new(),
-            best_mean: 0.0,
             person: 0,
             noise: FastNoise::seeded(seed),
             catalogue,
@@ -349,16 +345,11 @@ impl Environment for Shelf {
             self.arms.set_blocks(&blocks).expect("a block for each arm");
         }
         self.means = rated.iter().map(|(_, rating)| *rating).collect();
-        self.best_mean = self.means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         &self.arms
     }
 
     fn means(&self) -> &[f64] {
         &self.means
-    }
-
-    fn best_mean(&self) -> f64 {
-        self.best_mean
     }
 
     fn reward(&mut self, arm: usize) -> f64 {

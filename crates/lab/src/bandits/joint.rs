@@ -32,11 +32,10 @@ use crate::{
 };
 
 /// What `kind = "joint"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JointToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
@@ -47,13 +46,10 @@ pub struct JointToml {
     #[serde(default)]
     pub mechanism: MechanismName,
     /// How releases become policies: `tuned`, `certified`, `thompson` or `fixed`.
-    #[serde(default)]
     pub rule: Option<Rule>,
     /// `paper`: the publication's confidence set in place of a rule, for its Gaussian tree; it has it in `paper` mode anyway.
-    #[serde(default)]
     pub confidence: Option<ConfidenceName>,
     /// rho_min to shift the regulariser to, in place of the publication's (Experiment 3).
-    #[serde(default)]
     pub minimum: Option<f64>,
     /// Wishart only: dummy nodes drawn anew at every release, not kept as long as real ones would be.
     #[serde(default)]
@@ -62,22 +58,16 @@ pub struct JointToml {
     #[serde(default)]
     pub schedule: Schedule,
     /// Whether rewards are centred before they are summed, in `exact` mode; by default where there is a constant feature.
-    #[serde(default)]
     pub centred: Option<bool>,
     /// Forget everything after every so many rewards: for a theta* that moves.
-    #[serde(default)]
     pub restart_every: Option<u64>,
     /// The guarantee is for a person with at most so many contributions; where people return, later ones are not learnt from.
-    #[serde(default)]
     pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
-    #[serde(default)]
     pub warm_start: Option<PathBuf>,
     /// Folder in which each trial's learner is saved.
-    #[serde(default)]
     pub save: Option<PathBuf>,
     /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data.
-    #[serde(default)]
     pub log: Option<PathBuf>,
 }
 
@@ -113,46 +103,21 @@ pub enum ConfidenceName {
 impl JointToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        JointToml {
-            name: None,
-            privacy,
-            mode: Mode::default(),
-            mechanism: MechanismName::default(),
-            rule: None,
-            confidence: None,
-            minimum: None,
-            fresh_dummies: false,
-            schedule: Schedule::default(),
-            centred: None,
-            restart_every: None,
-            contributions_per_person: None,
-            warm_start: None,
-            save: None,
-            log: None,
-        }
+        JointToml { privacy, ..JointToml::default() }
     }
 
     /// Several contributions of one person are priced for one stream of this room's own mechanisms.
     fn check_contributions(&self) -> Result<()> {
         let Some(most) = self.contributions_per_person else { return Ok(()) };
-        let refuse = |remedy: &str| {
-            Err(reticent::Error::invalid("contributions_per_person", most, remedy).into())
-        };
+        let field = "contributions_per_person";
         let published = matches!(
             self.mechanism,
             MechanismName::GaussianTree | MechanismName::Wishart | MechanismName::WishartUnshifted
         );
-        if published || self.mode == Mode::Paper {
-            return refuse(
-                "published constants are for one contribution of each person: leave it out, or take blt, toeplitz, honaker or tree in `exact` mode",
-            );
-        }
-        if self.restart_every.is_some() && most > 1 {
-            return refuse(
-                "with restart_every a person may be in several streams, whose costs add up: leave one of them out",
-            );
-        }
-        Ok(())
+        let remedy = "published constants are for one contribution of each person: leave it out, or take blt, toeplitz, honaker or tree in `exact` mode";
+        reticent::refuse_if(published || self.mode == Mode::Paper, field, most, remedy)?;
+        let remedy = "with restart_every a person may be in several streams, whose costs add up: leave one of them out";
+        Ok(reticent::refuse_if(self.restart_every.is_some() && most > 1, field, most, remedy)?)
     }
 
     /// The learner, or what stands in its way.

@@ -17,6 +17,7 @@ use crate::{
     Result,
     attack::{self, Attack},
     constants::joint::{Published, PublishedNoise},
+    contest::Card,
     environment::GapParams,
     simulate::NodeNoise,
 };
@@ -155,14 +156,14 @@ impl Builder<'_> {
     }
 
     fn finish(&self, learner: Learner, guarantee: Guarantee, attacks: Vec<Attack>) -> BlockPlayed {
+        let name = self.lines.name(&format!("{:?}", self.lines.mechanism));
+        let guarantee = Some(guarantee.simulated());
         BlockPlayed {
-            name: self.lines.name(&format!("{:?}", self.lines.mechanism)),
+            card: Arc::new(Card { name, guarantee, attacks, ..Card::default() }),
             setting: self.setting.clone(),
             gap: self.gap,
             epsilon: Some(self.lines.privacy.epsilon),
-            guarantee: Some(guarantee.simulated()),
             learner,
-            attacks: Arc::new(attacks),
         }
     }
 }

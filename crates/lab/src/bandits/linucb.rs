@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Result,
     constants::{local::PublishedLocal, regret},
-    contest::{Bound, Contestant, Side},
+    contest::{Bound, Card, Contestant, Side},
     environment::GapParams,
     simulate::{GapSteps, Knowledge, Player, largest_variance},
     trial::{Checkpoint, Trial, mix},
@@ -26,35 +26,26 @@ use crate::{
 
 /// What `kind = "linucb"` takes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct LinUcbToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// `paper` has the width of the code of Chowdhury and Zhou, regulariser 1e-4.
-    #[serde(default)]
     pub mode: Mode,
     /// How sums become policies: `tuned`, `certified`, `thompson` or `fixed`.
-    #[serde(default)]
     pub rule: Option<Rule>,
     /// rho of the certified rule, by default 1.
-    #[serde(default)]
     pub regularizer: Option<f64>,
     /// When the policy learns: by default every round, and where whole blocks are played on the schedule that private learners have, which
     /// is as good and far faster to simulate.
-    #[serde(default)]
     pub schedule: Option<Schedule>,
     /// Forget everything after every so many rewards: for a theta* that moves.
-    #[serde(default)]
     pub restart_every: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
-    #[serde(default)]
     pub warm_start: Option<PathBuf>,
     /// Folder in which each trial's learner is saved; its sums are people's data.
-    #[serde(default)]
     pub save: Option<PathBuf>,
     /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data.
-    #[serde(default)]
     pub log: Option<PathBuf>,
 }
 
@@ -79,7 +70,8 @@ impl LinUcbToml {
             (Some(gap), Schedule::EveryRound)
                 if plain && certified && gap.fresh_arms && gap.dimension >= 3 =>
             {
-                Ok(Box::new(EveryRound { name, setting: setting.clone(), gap, params }))
+                let card = Card { name, ..Card::default() };
+                Ok(Box::new(EveryRound { card, setting: setting.clone(), gap, params }))
             }
             (Some(gap), schedule)
                 if plain && schedule != Schedule::EveryRound && !params.rule.draws() =>
@@ -219,7 +211,7 @@ impl Player for LinUcb {
 
 /// LinUCB that learns every round, on decision sets of which only the arms that may win are drawn.
 struct EveryRound {
-    name: String,
+    card: Card,
     setting: Setting,
     gap: GapParams,
     params: LinUcbParams,
@@ -228,12 +220,8 @@ struct EveryRound {
 impl crate::contest::sealed::Sealed for EveryRound {}
 
 impl Contestant for EveryRound {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn guarantee(&self) -> Option<&reticent::privacy::Guarantee> {
-        None
+    fn card(&self) -> &Card {
+        &self.card
     }
 
     fn bounds(&self, rounds: u64) -> Vec<Bound> {

@@ -6,7 +6,8 @@ use reticent::{
     bandit::{Arms, LocalParams, LocalPlan, Model, Rule, Server},
     noise::Noise,
     privacy::{Mode, TrustModel},
-    randomize::{Bounds, Levels, Method, Person},
+    randomize::{Bounds, Levels, Method, Person, ReportParams},
+    refuse_if,
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,19 +29,16 @@ const EAGER: u64 = 200;
 const EVERY: u64 = 20;
 
 /// What `kind = "local"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
     /// Levels of epsilon people bring, in place of one for all.
-    #[serde(default)]
     pub levels: Option<Vec<f64>>,
     /// How common each level is; by default all are equally common.
-    #[serde(default)]
     pub shares: Option<Vec<f64>>,
     /// Nobody says which level is theirs.
     #[serde(default)]
@@ -49,50 +47,28 @@ pub struct LocalToml {
     #[serde(default)]
     pub public_arms: bool,
     /// The randomiser; by default the best.
-    #[serde(default)]
     pub method: Option<Method>,
     /// Explore uniformly for so many reports, whose Gram matrix is known here, then exploit.
-    #[serde(default)]
     pub known_gram_reports: Option<u64>,
     /// How noisy sums become a policy.
     #[serde(default)]
     pub rule: Rule,
     /// Forget everything after every so many reports: for a theta* that moves.
-    #[serde(default)]
     pub restart_every: Option<u64>,
     /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
-    #[serde(default)]
     pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: the server goes on from there.
-    #[serde(default)]
     pub warm_start: Option<PathBuf>,
     /// Folder in which each trial's server is saved.
-    #[serde(default)]
     pub save: Option<PathBuf>,
     /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data, which no server of this model sees.
-    #[serde(default)]
     pub log: Option<PathBuf>,
 }
 
 impl LocalToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        LocalToml {
-            name: None,
-            privacy,
-            levels: None,
-            shares: None,
-            hidden_levels: false,
-            public_arms: false,
-            method: None,
-            known_gram_reports: None,
-            rule: Rule::default(),
-            restart_every: None,
-            contributions_per_person: None,
-            warm_start: None,
-            save: None,
-            log: None,
-        }
+        LocalToml { privacy, ..LocalToml::default() }
     }
 
     /// The setting with blocks of parameters where its reports are made for them. Without a method of the caller's, embedded arms are
@@ -110,9 +86,9 @@ impl LocalToml {
         }
         let Budget { epsilon, delta } = self.privacy;
         let noise = |setting: &Setting| -> Result<f64> {
-            let plan = LocalParams {
+            let plan = ReportParams {
                 contributions_per_person: self.contributions_per_person.unwrap_or(1),
-                ..LocalParams::new(setting.bounds, epsilon, delta)
+                ..ReportParams::new(setting.bounds, epsilon, delta)
             };
             let precision = plan.check()?.precision(0)?;
             Ok(precision.matrix.hypot(precision.vector))
@@ -125,42 +101,26 @@ impl LocalToml {
 
     /// A key that would have no effect, or a level that is none, is refused and not passed over.
     fn can_have_effect(&self, setting: &Setting) -> Result<()> {
-        let refuse = |field, value: &dyn std::fmt::Display, remedy: &str| {
-            Err(reticent::Error::invalid(field, value, remedy).into())
-        };
-        match &self.levels {
-            None if self.hidden_levels => {
-                refuse("hidden_levels", &true, "it is about levels: give them, or leave it out")
-            }
-            None if self.shares.is_some() => {
-                refuse("shares", &"given", "they are about levels: give them, or leave it out")
-            }
-            Some(levels) if levels.is_empty() => {
-                refuse("levels", &"[]", "give at least one epsilon, or leave it out")
-            }
-            Some(levels)
-                if levels.len() > 1
-                    && self.contributions_per_person.is_some()
-                    && setting.returns.is_some() =>
-            {
-                let remedy = "people of a file return, and a level is drawn for each round: give one level, or leave contributions_per_person out";
-                refuse("levels", &format!("{levels:?}"), remedy)
-            }
-            Some(levels) => match levels.iter().find(|level| !(level.is_finite() && **level > 0.0))
-            {
-                Some(level) => refuse("levels", level, "give epsilons above 0"),
-                None => Ok(()),
-            },
-            None => Ok(()),
-        }?;
-        match self.known_gram_reports {
-            Some(reports) if reports >= setting.rounds => refuse(
-                "known_gram_reports",
-                &reports,
-                "all rounds would be spent exploring: give fewer than there are rounds",
-            ),
-            _ => Ok(()),
+        let none = self.levels.is_none();
+        let remedy = "it is about levels: give them, or leave it out";
+        refuse_if(none && self.hidden_levels, "hidden_levels", true, remedy)?;
+        let remedy = "they are about levels: give them, or leave it out";
+        refuse_if(none && self.shares.is_some(), "shares", "given", remedy)?;
+        let levels = self.levels.as_deref().unwrap_or_default();
+        let remedy = "give at least one epsilon, or leave it out";
+        refuse_if(!none && levels.is_empty(), "levels", "[]", remedy)?;
+        let people_return = self.contributions_per_person.is_some() && setting.returns.is_some();
+        let remedy = "people of a file return, and a level is drawn for each round: give one level, or leave contributions_per_person out";
+        let value = format_args!("{levels:?}");
+        refuse_if(levels.len() > 1 && people_return, "levels", value, remedy)?;
+        for level in levels {
+            let positive = level.is_finite() && *level > 0.0;
+            refuse_if(!positive, "levels", level, "give epsilons above 0")?;
         }
+        let reports = self.known_gram_reports.unwrap_or(0);
+        let refused = self.known_gram_reports.is_some() && reports >= setting.rounds;
+        let remedy = "all rounds would be spent exploring: give fewer than there are rounds";
+        Ok(refuse_if(refused, "known_gram_reports", reports, remedy)?)
     }
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
@@ -175,10 +135,9 @@ impl LocalToml {
                 format!("with levels it is what holds for everybody: their largest, {largest}");
             return Err(reticent::Error::invalid("epsilon", epsilon, remedy).into());
         }
-        if self.known_gram_reports.is_some() && self.method.is_some() {
-            let remedy = "known_gram_reports is a method by itself: leave one of them out";
-            return Err(reticent::Error::invalid("method", "given twice", remedy).into());
-        }
+        let refused = self.known_gram_reports.is_some() && self.method.is_some();
+        let remedy = "known_gram_reports is a method by itself: leave one of them out";
+        refuse_if(refused, "method", "given twice", remedy)?;
         let method = match (self.known_gram_reports, &setting.uniform_gram) {
             (Some(reports), Some(gram)) => Some(Method::KnownGram { gram: gram.clone(), reports }),
             (Some(reports), None) => {
@@ -194,15 +153,15 @@ impl LocalToml {
         let hidden = Levels::Hidden { epsilons: epsilons.clone(), shares: shares.clone() };
         hidden.check()?;
         let levels = if self.hidden_levels { hidden } else { Levels::Public(epsilons.clone()) };
-        let params = LocalParams {
+        let report = ReportParams {
             public_arms: self.public_arms,
             levels,
             method,
-            rule: setting.informed(self.rule, &setting.bounds)?,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
-            ..LocalParams::new(setting.bounds, epsilon, delta)
+            ..ReportParams::new(setting.bounds, epsilon, delta)
         };
-        let plan = params.check()?;
+        let rule = setting.informed(self.rule, &setting.bounds)?;
+        let plan = LocalParams { rule, ..report.into() }.check()?;
         let (mut certificates, mut attacks) = (Vec::new(), Vec::new());
         let mut weakest = plan.guarantee(0)?;
         for (level, brought) in epsilons.iter().enumerate() {
@@ -220,10 +179,8 @@ impl LocalToml {
         let mut remarks = vec![plan.reason().to_string()];
         remarks.extend(width_remark(&self.rule));
         let name = self.name.clone().unwrap_or_else(|| format!("local ({epsilon}, {delta:e})"));
-        if self.restart_every == Some(0) {
-            let remedy = "give a whole number of reports above 0";
-            return Err(reticent::Error::invalid("restart_every", 0, remedy).into());
-        }
+        let remedy = "give a whole number of reports above 0";
+        refuse_if(self.restart_every == Some(0), "restart_every", 0, remedy)?;
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
             resumed(&plan, warm.first())?;
@@ -239,7 +196,7 @@ impl LocalToml {
                 certificate.guarantee = guarantee.with_condition(warm.condition());
             }
         }
-        stepped.certificates = certificates;
+        stepped.card.certificates = certificates;
         stepped.public_arms = self.public_arms;
         Ok(stepped.certified_by(weakest.simulated()).remarking(remarks).attacked_by(attacks))
     }
@@ -252,10 +209,8 @@ fn resumed(plan: &LocalPlan, saved: &SavedLearner) -> Result<Server> {
         return Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());
     };
     let server = Server::load(bytes)?;
-    if server.plan() != plan {
-        let remedy = "it was trained with other bounds, levels, method or rule: use the same";
-        return Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());
-    }
+    let remedy = "it was trained with other bounds, levels, method or rule: use the same";
+    refuse_if(server.plan() != plan, "warm_start", &saved.name, remedy)?;
     Ok(server)
 }
 
@@ -271,11 +226,10 @@ pub enum Constants {
 }
 
 /// What `kind = "ldp_linucb"` takes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LdpToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
@@ -293,13 +247,7 @@ pub struct LdpToml {
 impl LdpToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        LdpToml {
-            name: None,
-            privacy,
-            mode: Mode::Exact,
-            constants: Constants::default(),
-            rule: Rule::default(),
-        }
+        LdpToml { privacy, ..LdpToml::default() }
     }
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
@@ -308,19 +256,17 @@ impl LdpToml {
             let mode = if self.mode == Mode::Paper { ", published" } else { "" };
             format!("LDP-LinUCB{mode} ({epsilon}, {delta:e})")
         });
-        if self.mode == Mode::Exact && self.constants != Constants::default() {
-            let remedy = "published constants need mode = \"paper\"";
-            return Err(reticent::Error::invalid("constants", "zheng", remedy).into());
-        }
+        let refused = self.mode == Mode::Exact && self.constants != Constants::default();
+        let remedy = "published constants need mode = \"paper\"";
+        refuse_if(refused, "constants", "zheng", remedy)?;
         // Neither publication centres rewards.
         let bounds = Bounds { intercept: None, unit_arms: false, ..setting.bounds };
         let (params, guarantee, remarks) = match self.mode {
             Mode::Exact => {
-                let params = LocalParams {
-                    method: Some(Method::TriangleGaussian),
-                    rule: setting.informed(self.rule, &bounds)?,
-                    ..LocalParams::new(bounds, epsilon, delta)
-                };
+                let mut report = ReportParams::new(bounds, epsilon, delta);
+                report.method = Some(Method::TriangleGaussian);
+                let rule = setting.informed(self.rule, &bounds)?;
+                let params = LocalParams { rule, ..report.into() };
                 let guarantee = params.check()?.guarantee(0)?.simulated();
                 (params, guarantee, width_remark(&self.rule).into_iter().collect())
             }

@@ -75,28 +75,22 @@ pub struct LoggedToml {
     #[serde(default = "unit")]
     pub rewards: (f64, f64),
     /// All actions, publicly known; by default those of the file, or of `items`.
-    #[serde(default)]
     pub actions: Option<Vec<String>>,
     /// A file with a line for each action: its name, and its features.
-    #[serde(default)]
     pub items: Option<PathBuf>,
     /// The column of names in `items`.
     #[serde(default = "item")]
     pub item: String,
     /// The columns of `items` that are features; all others by default.
-    #[serde(default)]
     pub item_features: Option<Vec<String>>,
     /// Whether features of arms are columns of the log, `arm<action>_<i>`.
     #[serde(default)]
     pub arms_in_file: bool,
     /// The least propensity, if the logging policy promises one; by default that of the file.
-    #[serde(default)]
     pub least_propensity: Option<f64>,
     /// Weights (1 over a propensity) above this count as this: estimates vary less, and are too low.
-    #[serde(default)]
     pub clip_weights: Option<f64>,
     /// The columns that are features; all others by default.
-    #[serde(default)]
     pub features: Option<Vec<String>>,
     /// The lowest and the highest number of a column, publicly known; by default what the file has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

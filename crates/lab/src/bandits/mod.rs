@@ -83,8 +83,8 @@ pub use table::{Order, TableToml};
 #[derive(Debug)]
 pub enum Bandits {}
 
-/// Requested privacy.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Requested privacy. The default is an epsilon of 0, which every algorithm refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
     /// Requested epsilon.

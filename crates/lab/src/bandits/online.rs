@@ -41,11 +41,10 @@ impl LearnerName {
 }
 
 /// What `kind = "online_ucb"`, `"anytime"` and `"combiner"` take.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnlineToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested epsilon and delta.
     pub privacy: Budget,
@@ -59,41 +58,21 @@ pub struct OnlineToml {
     #[serde(default)]
     pub literal: bool,
     /// beta in place of the figure's 10.
-    #[serde(default)]
     pub width: Option<f64>,
     /// G in place of the figure's 48.
-    #[serde(default)]
     pub gradient_bound: Option<f64>,
     /// Gradient descent's constant step in place of the figure's 0.001.
-    #[serde(default)]
     pub step: Option<f64>,
-    /// Whether Maler has its exp-concave experts.
-    #[serde(default = "yes")]
-    pub exp_concave: bool,
+    /// Whether Maler has its exp-concave experts; it has if this is left out.
+    pub exp_concave: Option<bool>,
     /// What rewards are clipped to; by default the range in which they lie.
-    #[serde(default)]
     pub rewards: Option<(f64, f64)>,
-}
-
-fn yes() -> bool {
-    true
 }
 
 impl OnlineToml {
     /// The defaults of a file that gives the budget only.
     pub fn new(privacy: Budget) -> Self {
-        OnlineToml {
-            name: None,
-            privacy,
-            mode: Mode::Exact,
-            learner: LearnerName::default(),
-            literal: false,
-            width: None,
-            gradient_bound: None,
-            step: None,
-            exp_concave: true,
-            rewards: None,
-        }
+        OnlineToml { privacy, ..OnlineToml::default() }
     }
 
     /// Algorithm 1.
@@ -105,7 +84,10 @@ impl OnlineToml {
         let mut stepping = self.stepping("OnlineUCB", randomizer, guarantee, setting, start);
         if proved {
             let width = server.policy().width();
-            stepping.remarks.push(format!("the proved width of the confidence set is {width:.1}"));
+            stepping
+                .card
+                .remarks
+                .push(format!("the proved width of the confidence set is {width:.1}"));
         }
         Ok(stepping)
     }
@@ -128,7 +110,7 @@ impl OnlineToml {
             self.stepping("combiner", randomizer, combiner.guarantee()?, setting, start);
         if combiner.is_vacuous() {
             let remark = "Theorem 4.1 is vacuous at this horizon: every R_i exceeds the worst regret there is";
-            stepping.remarks.push(remark.into());
+            stepping.card.remarks.push(remark.into());
         }
         Ok(stepping)
     }
@@ -139,7 +121,7 @@ impl OnlineToml {
         let ignored = [
             ("gradient_bound", self.gradient_bound.is_some() && descends, "Maler has one"),
             ("step", self.step.is_some() && !descends, "gradient descent has one"),
-            ("exp_concave", !self.exp_concave && descends, "Maler has such experts"),
+            ("exp_concave", self.exp_concave.is_some() && descends, "Maler has such experts"),
             ("learner", self.literal && descends, "the theory's constants are Maler's"),
             ("gradient_bound", self.gradient_bound.is_some() && self.literal, "theory fixes it"),
         ];
@@ -178,7 +160,7 @@ impl OnlineToml {
         match &mut params.learner {
             LearnerParams::Maler { gradient_bound, exp_concave } => {
                 *gradient_bound = self.gradient_bound.unwrap_or(*gradient_bound);
-                *exp_concave = self.exp_concave;
+                *exp_concave = self.exp_concave.unwrap_or(*exp_concave);
             }
             LearnerParams::GradientDescent { step } => {
                 *step = self.step.map_or(*step, Step::Constant);
@@ -199,7 +181,7 @@ impl OnlineToml {
         let name = self.name.clone().unwrap_or_else(|| {
             let parts = [
                 (self.literal, ", the theory's constants"),
-                (!self.exp_concave, ", no exp-concave experts"),
+                (self.exp_concave == Some(false), ", no exp-concave experts"),
                 (self.mode == Mode::Paper, ", printed sigma"),
             ];
             let parts: String = parts.iter().filter(|part| part.0).map(|part| part.1).collect();
@@ -291,19 +273,15 @@ impl Player for Protocol {
 
 /// What `kind = "online_linucb"` takes: Algorithm 4, not private.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct OnlineLinUcbToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Which online learner.
-    #[serde(default)]
     pub learner: LearnerName,
     /// beta in place of the theorem's.
-    #[serde(default)]
     pub width: Option<f64>,
     /// Gradient descent's step is this over the root of the round; by default what its theorem wants.
-    #[serde(default)]
     pub step: Option<f64>,
 }
 

@@ -273,11 +273,10 @@ impl Setting {
 
     fn sphere(sphere: SphereParams, rounds: u64, circumstances: Circumstances) -> Result<Self> {
         sphere.check()?;
-        if circumstances.moves() && sphere.dimension < 3 {
-            let remedy =
-                "beside the constant there is one feature, so theta* cannot turn: give 3 or more";
-            return Err(reticent::Error::invalid("dimension", sphere.dimension, remedy).into());
-        }
+        let refused = circumstances.moves() && sphere.dimension < 3;
+        let remedy =
+            "beside the constant there is one feature, so theta* cannot turn: give 3 or more";
+        reticent::refuse_if(refused, "dimension", sphere.dimension, remedy)?;
         Ok(Setting {
             bounds: sphere.bounds(),
             problem: sphere.problem(),
@@ -316,12 +315,10 @@ impl Setting {
         let (embedding, structure) = (shape.embedding(), shape.structure());
         let dimension = embedding.map_or(features, |embedding| embedding.parameters(features));
         let most = if structure.is_dense() { MOST_FEATURES } else { MOST_PARAMETERS };
-        if dimension > most {
-            let remedy = format!(
-                "{dimension} features in all, at most {most}: name fewer columns, or give fewer words or classes"
-            );
-            return Err(reticent::Error::invalid("features", dimension, remedy).into());
-        }
+        let remedy = format_args!(
+            "{dimension} features in all, at most {most}: name fewer columns, or give fewer words or classes"
+        );
+        reticent::refuse_if(dimension > most, "features", dimension, remedy)?;
         let form = SphereParams { dimension, arms: arms.max(1), fresh_arms: true, norm: 1.0 };
         form.check()?;
         let (low, high) = rewards;

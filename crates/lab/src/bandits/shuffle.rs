@@ -20,7 +20,6 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct ShuffleToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested epsilon and delta, after shuffling.
     pub privacy: Budget,
@@ -37,10 +36,8 @@ pub struct ShuffleToml {
     #[serde(default)]
     pub rule: Rule,
     /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
-    #[serde(default)]
     pub contributions_per_person: Option<u64>,
     /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data, which no server of this model sees.
-    #[serde(default)]
     pub log: Option<PathBuf>,
 }
 
@@ -69,11 +66,9 @@ impl ShuffleToml {
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
-        if self.batch > setting.rounds {
-            let remedy =
-                format!("no batch would ever be full: give at most the {} rounds", setting.rounds);
-            return Err(reticent::Error::invalid("batch", self.batch, remedy).into());
-        }
+        let remedy =
+            format_args!("no batch would ever be full: give at most the {} rounds", setting.rounds);
+        reticent::refuse_if(self.batch > setting.rounds, "batch", self.batch, remedy)?;
         if let (Some(most), Mode::Paper) = (self.contributions_per_person, self.mode) {
             let remedy = "published constants are for one report of each person: leave it out";
             return Err(reticent::Error::invalid("contributions_per_person", most, remedy).into());

@@ -25,7 +25,7 @@ use crate::{
         self, Attack,
         player::{self, Script, Stage, Step},
     },
-    contest::{Certificate, Contestant},
+    contest::{Card, Contestant},
     simulate::Player,
     trial::{Trial, mix, name_hash},
 };
@@ -41,14 +41,8 @@ pub fn trial_seeds(seed: u64, trial: u64, name: &str) -> (u64, u64) {
 
 /// A contestant made of a player.
 pub struct Stepped {
-    /// What the report calls it.
-    pub name: String,
-    /// What may be promised; the weakest promise where people differ.
-    pub(super) guarantee: Option<Guarantee>,
-    /// Promises to single people, where they differ.
-    pub(super) certificates: Vec<Certificate>,
-    /// What a careful reader must know.
-    pub remarks: Vec<String>,
+    /// What is promised, and how it can be attacked besides by playing its players.
+    pub(super) card: Card,
     /// Where arms and rewards come from.
     pub(super) setting: Setting,
     /// Makes the player of one trial.
@@ -57,8 +51,6 @@ pub struct Stepped {
     pub save: Option<PathBuf>,
     /// Folder in which each trial's decisions are logged.
     pub log: Option<PathBuf>,
-    /// How its promises can be attacked.
-    pub(super) attacks: Vec<Attack>,
     /// Its promises are for rewards only: features are public.
     pub(super) public_arms: bool,
     /// What it begins with.
@@ -75,15 +67,11 @@ impl Stepped {
         start: impl Fn(u64) -> Result<Box<dyn Player>> + Send + Sync + 'static,
     ) -> Self {
         Stepped {
-            name,
-            guarantee: None,
-            certificates: Vec::new(),
-            remarks: Vec::new(),
+            card: Card { name, ..Card::default() },
             setting: setting.clone(),
             start: Arc::new(move |_, seed| start(seed)),
             save: None,
             log: None,
-            attacks: Vec::new(),
             public_arms: false,
             warm_start: None,
             refusal: None,
@@ -145,13 +133,13 @@ impl Stepped {
         if let Some(warm) = &self.warm_start {
             guarantee = guarantee.with_condition(warm.condition());
         }
-        self.guarantee = Some(guarantee);
+        self.card.guarantee = Some(guarantee);
         self
     }
 
     /// The same, and how its promises can be attacked besides by playing its players.
     pub fn attacked_by(mut self, attacks: Vec<Attack>) -> Self {
-        self.attacks = attacks;
+        self.card.attacks = attacks;
         self
     }
 
@@ -186,7 +174,7 @@ impl Stepped {
 
     /// The same with more to tell.
     pub fn remarking(mut self, remarks: impl IntoIterator<Item = String>) -> Self {
-        self.remarks.extend(remarks);
+        self.card.remarks.extend(remarks);
         self
     }
 }
@@ -194,24 +182,12 @@ impl Stepped {
 impl crate::contest::sealed::Sealed for Stepped {}
 
 impl Contestant for Stepped {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn guarantee(&self) -> Option<&Guarantee> {
-        self.guarantee.as_ref()
-    }
-
-    fn certificates(&self) -> &[Certificate] {
-        &self.certificates
-    }
-
-    fn attacks(&self) -> &[Attack] {
-        &self.attacks
+    fn card(&self) -> &Card {
+        &self.card
     }
 
     fn player_attacks(&self) -> Result<Vec<Attack>> {
-        let Some(guarantee) = &self.guarantee else { return Ok(Vec::new()) };
+        let Some(guarantee) = &self.card.guarantee else { return Ok(Vec::new()) };
         let Setting { bounds, arms, rounds, .. } = self.setting;
         let stage = Stage { bounds, arms, rounds, public_arms: self.public_arms };
         // A player of somebody's own may understand no arms but those of its own environment.
@@ -225,12 +201,12 @@ impl Contestant for Stepped {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let warm = self.warm_start.as_ref().map(|warm| match self.guarantee {
+        let warm = self.warm_start.as_ref().map(|warm| match self.card.guarantee {
             Some(_) => warm.remark(),
             None => warm.condition(),
         });
         let logged = self.log.as_deref().map(decision_log::remark);
-        let own = self.remarks.iter().cloned().chain(warm).chain(logged);
+        let own = self.card.remarks.iter().cloned().chain(warm).chain(logged);
         own.chain(self.setting.world.remarks()).collect()
     }
 
@@ -243,25 +219,25 @@ impl Contestant for Stepped {
             return Err(refusal.clone().into());
         }
         if let Some(folder) = &self.log {
-            decision_log::possible(folder, &self.name, &self.setting, trial)?;
+            decision_log::possible(folder, self.name(), &self.setting, trial)?;
         }
         self.warm_start.as_ref().map_or(Ok(()), |warm| warm.other_people(seed, trial))
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
-        let (_, own) = trial_seeds(seed, trial, &self.name);
+        let (_, own) = trial_seeds(seed, trial, self.name());
         let mut player = (self.start)(trial, own)?;
         if let Some(warm) = &self.warm_start {
             warm.other_people(seed, trial)?;
         }
         let left = self.save.as_ref().map(|folder| saved::file(folder, trial));
         // Before the work, and again after it: another may have come meanwhile.
-        left.iter().try_for_each(|path| SavedLearner::has_room(&self.name, path))?;
+        left.iter().try_for_each(|path| SavedLearner::has_room(self.name(), path))?;
         let result = match &self.log {
             None => self.play(player.as_mut(), (seed, trial), checkpoints)?,
             Some(folder) => {
-                let mut log =
-                    DecisionLog::begin(player.as_mut(), folder, &self.name, &self.setting, trial)?;
+                let (name, setting) = (self.name(), &self.setting);
+                let mut log = DecisionLog::begin(player.as_mut(), folder, name, setting, trial)?;
                 let result = self.play(&mut log, (seed, trial), checkpoints)?;
                 log.finish()?;
                 result
@@ -273,11 +249,11 @@ impl Contestant for Stepped {
                 let path = path.display().to_string();
                 return Err(reticent::Error::invalid("save", path, remedy).into());
             };
-            SavedLearner::has_room(&self.name, &path)?;
-            let guarantee = self.guarantee.as_ref();
+            SavedLearner::has_room(self.name(), &path)?;
+            let guarantee = self.guarantee();
             let began_with = self.warm_start.as_ref().map(|warm| warm.of(trial)).transpose()?;
             let saved =
-                SavedLearner::new(&self.name, (seed, trial), guarantee, began_with, knowledge);
+                SavedLearner::new(self.name(), (seed, trial), guarantee, began_with, knowledge);
             saved.write(&path)?;
         }
         Ok(result)

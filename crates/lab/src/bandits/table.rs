@@ -42,10 +42,8 @@ pub struct TableToml {
     /// The file, CSV with a line of names; relative to where the command is run.
     pub file: PathBuf,
     /// The column that holds the class; the last by default.
-    #[serde(default)]
     pub label: Option<String>,
     /// The columns that are features; all others by default.
-    #[serde(default)]
     pub features: Option<Vec<String>>,
     /// The lowest and the highest number of a column, publicly known; by default what the file has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -86,7 +86,7 @@ fn people_of_different_levels_have_certificates_of_their_own() {
     let experiment = parse(lines).unwrap();
     let contestant = &experiment.contestants()[0];
     let epsilons: Vec<f64> =
-        contestant.certificates().iter().map(|c| c.guarantee.epsilon()).collect();
+        contestant.card().certificates.iter().map(|c| c.guarantee.epsilon()).collect();
     assert!((epsilons[0] - 0.5).abs() < 1e-6 && (epsilons[1] - 4.0).abs() < 1e-6, "{epsilons:?}");
     assert_eq!(contestant.guarantee().unwrap().epsilon(), epsilons[1]);
     contestant.trial(1, 0, &[100]).unwrap();

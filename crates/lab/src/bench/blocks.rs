@@ -3,7 +3,7 @@
 use reticent::{
     bandit::{Arms, JointParams, LinUcbParams, LocalParams},
     noise::{Noise, SecureNoise},
-    randomize::{Bounds, GramGaussian, Method},
+    randomize::{Bounds, GramGaussian, Method, ReportParams},
     release::Structure,
 };
 
@@ -77,13 +77,13 @@ fn joint(name: &str, bounds: Bounds) -> Result<Figure> {
 
 fn local(name: &str, bounds: Bounds) -> Result<[Figure; 2]> {
     let people = people(bounds.dimension)?;
-    let params = LocalParams {
+    let report = ReportParams {
         method: Some(Method::GramGaussian { split: GramGaussian::DEFAULT_SPLIT }),
         // One device reports repeatedly; its privacy cost does not matter here.
         contributions_per_person: 1 << 20,
-        ..LocalParams::new(bounds, 1e6, 1e-5)
+        ..ReportParams::new(bounds, 1e6, 1e-5)
     };
-    let plan = params.check()?;
+    let plan = LocalParams::from(report).check()?;
     let mut server = plan.server();
     let model = server.publish()?;
     let mut person = plan.person(0, SecureNoise::from_system()?)?;

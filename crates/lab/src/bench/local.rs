@@ -3,7 +3,7 @@
 use reticent::{
     bandit::LocalParams,
     noise::{Noise, SecureNoise},
-    randomize::{GramGaussian, Method},
+    randomize::{GramGaussian, Method, ReportParams},
 };
 
 use super::{Figure, stopwatch::nanoseconds};
@@ -25,14 +25,14 @@ pub fn figures() -> Result<Vec<Figure>> {
     let arms = environment.arms().clone();
     let mut figures = Vec::new();
     for (name, method, public_arms) in methods {
-        let params = LocalParams {
+        let params = ReportParams {
             method: Some(method),
             public_arms,
             // One device reports repeatedly; its privacy cost does not matter here.
             contributions_per_person: 1 << 20,
-            ..LocalParams::new(world.bounds(), 1e6, 1e-5)
+            ..ReportParams::new(world.bounds(), 1e6, 1e-5)
         };
-        let plan = params.check()?;
+        let plan = LocalParams::from(params).check()?;
         let mut server = plan.server();
         let model = server.publish()?;
         let mut person = plan.person(0, SecureNoise::from_system()?)?;

@@ -31,13 +31,12 @@
 use reticent::{
     Error, Result,
     bandit::{Aggregation, LocalParams, Rule, ShuffleParams},
+    error::{positive, probability},
     privacy::{Accountant, Claim, Event},
-    randomize::{AdditivePair, Bounds, Method, TriangleGaussian},
+    randomize::{AdditivePair, Bounds, GramGaussian, Method, ReportParams},
     release::Calibration,
 };
 use serde::{Deserialize, Serialize};
-
-use super::check::{positive, probability};
 
 /// A published mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,9 +136,7 @@ impl PublishedLocal {
         for (field, value) in
             [("dimension", self.dimension as u64), ("horizon", self.horizon), ("batch", self.batch)]
         {
-            if value == 0 {
-                return Err(Error::invalid(field, value, "give a whole number above 0"));
-            }
+            reticent::refuse_if(value == 0, field, value, "give a whole number above 0")?;
         }
         Ok(())
     }
@@ -250,22 +247,21 @@ impl PublishedLocal {
 
     /// Core's local protocol with the publication's message, noise, regulariser and width.
     pub fn local_params(&self, bounds: Bounds, epsilon: f64) -> Result<LocalParams> {
-        Ok(LocalParams {
+        let report = ReportParams {
             method: Some(self.method()?),
-            rule: self.rule(epsilon)?,
             calibration: Some(Calibration::Sigma(self.sigma(epsilon)?)),
             claim: Some(self.claim(epsilon)),
-            ..LocalParams::new(bounds, epsilon, self.delta)
-        })
+            ..ReportParams::new(bounds, epsilon, self.delta)
+        };
+        Ok(LocalParams { rule: self.rule(epsilon)?, ..report.into() })
     }
 
     /// Core's shuffle protocol with the same, priced by the batch-sum view: only each batch's sum is seen.
     pub fn shuffle_params(&self, bounds: Bounds, epsilon: f64) -> Result<ShuffleParams> {
         use PublishedMechanism::{PublicAmplified, PublicVectorSum};
-        if !matches!(self.mechanism, PublicAmplified | PublicVectorSum) {
-            let remedy = "it has no shuffler: use the local protocol";
-            return Err(Error::invalid("published", format!("{:?}", self.mechanism), remedy));
-        }
+        let refused = !matches!(self.mechanism, PublicAmplified | PublicVectorSum);
+        let remedy = "it has no shuffler: use the local protocol";
+        reticent::refuse_if(refused, "published", format_args!("{:?}", self.mechanism), remedy)?;
         Ok(ShuffleParams {
             method: Some(self.method()?),
             rule: self.rule(epsilon)?,
@@ -294,7 +290,7 @@ impl PublishedLocal {
             }
             // Attained by x and -x' of the whole ball, in two dimensions or more; not by arms that share a constant.
             PublishedMechanism::Zheng => {
-                let sensitivity = TriangleGaussian::SENSITIVITY;
+                let sensitivity = GramGaussian::TRIANGLE_SENSITIVITY;
                 Event::AtMost { event: Box::new(Event::Gaussian { sensitivity, sigma }) }
             }
             PublishedMechanism::PublicLdp => Event::Gaussian { sensitivity: symmetric, sigma },

@@ -14,7 +14,6 @@
 //! | [`regret`] | their theorems on regret, as numbers |
 //! | `problem` | what those theorems speak of |
 
-pub(crate) mod check;
 pub mod joint;
 pub mod local;
 pub mod online_ucb;

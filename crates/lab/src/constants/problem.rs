@@ -1,38 +1,26 @@
 //! What the theorems on a linear bandit speak of: its bounds, and what is known of theta* and of the noise in rewards.
 
-use reticent::{Result, bandit::Rule, randomize::Bounds, release::Domain};
+use reticent::{Result, error::positive, randomize::Bounds};
 use serde::{Deserialize, Serialize};
 
-use super::check::positive;
-
 /// Rewards are `y = <theta*, x> + noise`; these are the bounds everything rests on.
-///
-/// ```
-/// use reticent_lab::constants::Problem;
-/// let problem = Problem::unit(5);
-/// assert!(problem.check().is_ok());
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Problem {
     /// Features of an arm.
     pub dimension: usize,
     /// L: the largest Euclidean norm of an arm.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub feature_bound: f64,
     /// B~: the largest absolute reward.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub reward_bound: f64,
     /// S: the largest Euclidean norm of theta*.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub parameter_bound: f64,
     /// sigma: the subgaussian scale of the reward's noise. Rewards in [-B~, B~] have at most B~.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub noise: f64,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 impl Problem {
@@ -71,20 +59,5 @@ impl Problem {
         let Problem { dimension, feature_bound, reward_bound, .. } = *self;
         let rewards = (-reward_bound, reward_bound);
         Bounds { feature_bound, rewards, ..Bounds::unit(dimension) }
-    }
-
-    /// The certified rule with S and sigma of the problem.
-    pub fn rule(&self) -> Rule {
-        Rule::Certified {
-            failure_probability: None,
-            parameter_bound: Some(self.parameter_bound * (self.feature_bound / self.reward_bound)),
-            reward_noise: Some(self.noise / self.reward_bound),
-            scale: 1.0,
-        }
-    }
-
-    /// What one interaction contributes to the sums, with the default split of the noise.
-    pub fn domain(&self) -> Domain {
-        Domain::regression(self.dimension, self.feature_bound, self.reward_bound)
     }
 }

@@ -5,13 +5,12 @@
 
 use reticent::{
     Error, Result,
+    error::{not_negative, positive, probability},
     geometry::Polytope,
     privacy::{Claim, Mode, gaussian},
     safe::{ResponsePrivacy, Simplex, dimension_logarithm},
 };
 use serde::{Deserialize, Serialize};
-
-use super::check::{not_negative, positive, probability};
 
 /// The delta at which the exact guarantee of the published noise is stated.
 const CERTIFICATE_DELTA: f64 = 1e-5;

@@ -9,16 +9,16 @@
 //! Shariff and Sheffet (2018), Appendix D; a fresh set every round. The slot is random because unit arms tie before anything is learned: a
 //! policy that takes the first of tied arms would always find an optimal arm in slot 0.
 
-use reticent::{Error, Result, bandit::Arms, noise::Noise, randomize::Bounds};
+use reticent::{Result, bandit::Arms, noise::Noise, randomize::Bounds};
 use serde::{Deserialize, Serialize};
 
-use super::{Environment, FixedArms, Frame, Rewards, Slice};
+use super::{Environment, Frame, Rewards, Slice};
 use crate::{FastNoise, constants::Problem};
 
 /// `<x, theta*>` of the optimal arm, and minus that of the worst possible one.
 pub(crate) const BEST: f64 = 0.75;
 
-/// Parameters of [`Gap`] and [`FixedArms`], as an experiment states them.
+/// Parameters of [`Gap`], as an experiment states them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GapParams {
@@ -49,16 +49,12 @@ impl GapParams {
 
     /// The checked plan; an error names the parameter to change.
     pub fn check(&self) -> Result<GapPlan> {
-        if self.dimension < 2 {
-            let remedy = "give a whole number above 1: in one dimension no direction is orthogonal to theta*";
-            return Err(Error::invalid("dimension", self.dimension, remedy));
-        }
+        let remedy =
+            "give a whole number above 1: in one dimension no direction is orthogonal to theta*";
+        reticent::refuse_if(self.dimension < 2, "dimension", self.dimension, remedy)?;
         super::check_size(self.dimension, self.arms)?;
-        if !(0.0..2.0 * BEST).contains(&self.gap) {
-            let remedy =
-                "give a number from 0 up to, not including, 1.5: means lie in [-0.75, 0.75]";
-            return Err(Error::invalid("gap", self.gap, remedy));
-        }
+        let remedy = "give a number from 0 up to, not including, 1.5: means lie in [-0.75, 0.75]";
+        reticent::refuse_if(!(0.0..2.0 * BEST).contains(&self.gap), "gap", self.gap, remedy)?;
         let others = Slice::new(self.dimension, -BEST, BEST - self.gap);
         Ok(GapPlan { params: *self, others })
     }
@@ -73,7 +69,7 @@ impl GapParams {
     /// ```
     pub fn environment(&self, seed: u64) -> Result<Box<dyn Environment>> {
         let plan = self.check()?;
-        Ok(if self.fresh_arms { Box::new(plan.fresh(seed)) } else { Box::new(plan.fixed(seed)) })
+        Ok(Box::new(if self.fresh_arms { plan.fresh(seed) } else { plan.fixed(seed) }))
     }
 
     /// What a learner that plays this number of rounds may know in advance.
@@ -130,12 +126,17 @@ impl GapPlan {
             products: vec![0.0; self.params.arms],
             means: vec![0.0; self.params.arms],
             best_mean: self.params.rewards.mean(BEST),
+            fixed: false,
         }
     }
 
-    /// A trial whose decision set is drawn once and kept.
-    pub fn fixed(&self, seed: u64) -> FixedArms {
-        FixedArms::new(self.fresh(seed))
+    /// A trial whose decision set is drawn once and kept. With fresh sets every direction is played sooner or later under any policy,
+    /// because the arms vary. Here a policy that does not explore has linear regret.
+    pub fn fixed(&self, seed: u64) -> Gap {
+        let mut gap = self.fresh(seed);
+        gap.arms();
+        gap.fixed = true;
+        gap
     }
 }
 
@@ -150,7 +151,7 @@ fn direction(x: &mut [f64], length: f64, noise: &mut impl Noise) {
     }
 }
 
-/// The contextual environment of the paper: a fresh decision set every round.
+/// The contextual environment of the paper: a fresh decision set every round, or one for the whole trial.
 #[derive(Debug, Clone)]
 pub struct Gap {
     plan: GapPlan,
@@ -162,6 +163,7 @@ pub struct Gap {
     products: Vec<f64>,
     means: Vec<f64>,
     best_mean: f64,
+    fixed: bool,
 }
 
 impl Gap {
@@ -195,6 +197,9 @@ impl Gap {
 
 impl Environment for Gap {
     fn arms(&mut self) -> &Arms {
+        if self.fixed {
+            return &self.arms;
+        }
         let GapParams { dimension, arms, rewards, .. } = self.plan.params;
         let optimal = self.noise.below(arms as u64) as usize;
         let mut x = vec![0.0; dimension];
@@ -250,6 +255,20 @@ impl Environment for Gap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fixed_set_never_changes() {
+        let mut environment = GapParams::new(3, 4).check().unwrap().fixed(5);
+        let first = environment.arms().clone();
+        for _ in 0..10 {
+            environment.reward(2);
+            assert_eq!(environment.arms(), &first);
+        }
+        let best = environment.means().iter().copied().fold(f64::MIN, f64::max);
+        assert_eq!(best, environment.best_mean());
+        // Another trial has another set.
+        assert_ne!(GapParams::new(3, 4).check().unwrap().fixed(6).arms(), &first);
+    }
 
     #[test]
     fn every_set_has_one_optimal_unit_arm_and_respects_the_gap() {

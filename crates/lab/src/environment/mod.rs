@@ -2,8 +2,7 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `gap` | the instances of Shariff and Sheffet, Appendix D: a fresh decision set every round |
-//! | `fixed_arms` | the same sets drawn once and kept, which show whether a policy explores |
+//! | `gap` | the instances of Shariff and Sheffet, Appendix D: a fresh decision set every round, or one that is kept |
 //! | `slice` | the law of `<x, theta*>` for a suboptimal arm |
 //! | `frame` | the reflection that turns theta* into the first axis |
 //! | `rewards` | sign, Gaussian and Bernoulli rewards |
@@ -11,7 +10,6 @@
 //! | `changing` | any of them with a changing theta* and arms that are not always available |
 
 mod changing;
-mod fixed_arms;
 mod frame;
 mod gap;
 mod rewards;
@@ -21,7 +19,6 @@ mod sphere;
 use reticent::{Result, bandit::Arms};
 
 pub use changing::{Changes, Changing};
-pub use fixed_arms::FixedArms;
 pub(crate) use frame::Frame;
 pub(crate) use gap::BEST;
 pub use gap::{Gap, GapParams, GapPlan};
@@ -40,7 +37,9 @@ pub trait Environment {
     fn means(&self) -> &[f64];
 
     /// The largest of [`Environment::means`]. Pseudo-regret is this minus the chosen arm's mean.
-    fn best_mean(&self) -> f64;
+    fn best_mean(&self) -> f64 {
+        self.means().iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
 
     /// A reward of one arm of this round; `arm` is below the number of arms.
     fn reward(&mut self, arm: usize) -> f64;
@@ -71,10 +70,8 @@ pub trait Environment {
 fn check_size(dimension: usize, arms: usize) -> Result<()> {
     const MOST_FEATURES: usize = 1024;
     const MOST_ENTRIES: usize = 100_000_000;
-    if dimension > MOST_FEATURES {
-        let remedy = format!("give at most {MOST_FEATURES}");
-        return Err(reticent::Error::invalid("dimension", dimension, remedy));
-    }
+    let remedy = format_args!("give at most {MOST_FEATURES}");
+    reticent::refuse_if(dimension > MOST_FEATURES, "dimension", dimension, remedy)?;
     if arms == 0 || arms > MOST_ENTRIES / dimension.max(1) {
         let remedy = format!(
             "give 1 to {}: {MOST_ENTRIES} features in all",

@@ -31,7 +31,7 @@ pub struct SphereParams {
     #[serde(default)]
     pub fresh_arms: bool,
     /// Norm of the arms.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub norm: f64,
 }
 
@@ -43,10 +43,6 @@ fn hundred() -> usize {
     100
 }
 
-fn one() -> f64 {
-    1.0
-}
-
 impl SphereParams {
     /// The paper's setting: d = 5, K = 100, arms drawn once.
     pub fn published() -> Self {
@@ -55,10 +51,8 @@ impl SphereParams {
 
     /// Refuses parameters out of range.
     pub fn check(&self) -> Result<()> {
-        if self.dimension < 2 {
-            let remedy = "give a whole number above 1: one feature is the constant";
-            return Err(Error::invalid("dimension", self.dimension, remedy));
-        }
+        let remedy = "give a whole number above 1: one feature is the constant";
+        reticent::refuse_if(self.dimension < 2, "dimension", self.dimension, remedy)?;
         super::check_size(self.dimension, self.arms)?;
         if !self.norm.is_finite() || self.norm <= 0.0 {
             return Err(Error::invalid("norm", self.norm, "give a finite number above 0"));
@@ -169,11 +163,6 @@ pub struct Sphere {
 }
 
 impl Sphere {
-    /// The parameter to be learned, theta*.
-    pub fn theta(&self) -> &[f64] {
-        &self.theta
-    }
-
     fn draw_arms(&mut self) {
         self.best_mean = 0.0;
         for slot in 0..self.params.arms {
@@ -238,7 +227,7 @@ mod tests {
         for fresh_arms in [false, true] {
             let params = SphereParams { fresh_arms, ..SphereParams::published() };
             let mut environment = params.start(3).unwrap();
-            let theta = environment.theta().to_vec();
+            let theta = environment.theta.clone();
             let first = environment.arms().clone();
             for _ in 0..50 {
                 let set = environment.arms().clone();

@@ -24,7 +24,7 @@ pub(super) struct Document {
 pub(super) struct Header {
     pub(super) name: String,
     pub(super) rounds: u64,
-    #[serde(default = "super::one")]
+    #[serde(default = "crate::lines::one")]
     pub(super) trials: u64,
     #[serde(default)]
     pub(super) seed: u64,
@@ -104,14 +104,10 @@ impl Document {
             return Err(reticent::Error::invalid(key, table[key].to_string(), remedy).into());
         }
         document.header = document.typed(Section::Header, &table)?;
-        if document.environments.is_empty() {
-            let remedy = "add an [environment] with a kind";
-            return Err(reticent::Error::invalid("environment", "missing", remedy).into());
-        }
-        if document.algorithms.is_empty() {
-            let remedy = "add an [[algorithm]] with a kind";
-            return Err(reticent::Error::invalid("algorithm", "missing", remedy).into());
-        }
+        let remedy = "add an [environment] with a kind";
+        reticent::refuse_if(document.environments.is_empty(), "environment", "missing", remedy)?;
+        let remedy = "add an [[algorithm]] with a kind";
+        reticent::refuse_if(document.algorithms.is_empty(), "algorithm", "missing", remedy)?;
         Ok(document)
     }
 

@@ -103,7 +103,7 @@ pub struct ExperimentToml<E, A> {
     /// Rounds of a trial.
     pub rounds: u64,
     /// Trials of each algorithm.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub trials: u64,
     /// The seed of all randomness.
     #[serde(default)]
@@ -113,10 +113,6 @@ pub struct ExperimentToml<E, A> {
     /// The algorithms.
     #[serde(default = "Vec::new")]
     pub algorithm: Vec<A>,
-}
-
-fn one() -> u64 {
-    1
 }
 
 impl<E: Serialize, A: Serialize> ExperimentToml<E, A> {
@@ -181,10 +177,8 @@ impl Experiment {
         let mut cells: Vec<Cell> = Vec::new();
         for contestant in contestants {
             let name = contestant.name().to_string();
-            if cells.iter().any(|cell| cell.name == name) {
-                let remedy = "give each algorithm a name of its own";
-                return Err(reticent::Error::invalid("name", name, remedy).into());
-            }
+            let remedy = "give each algorithm a name of its own";
+            reticent::refuse_if(cells.iter().any(|cell| cell.name == name), "name", &name, remedy)?;
             let series = name.clone();
             cells.push(Cell {
                 name,
@@ -194,10 +188,8 @@ impl Experiment {
                 key: of_bytes_128(b""),
             });
         }
-        if cells.is_empty() {
-            let remedy = "give at least one contestant";
-            return Err(reticent::Error::invalid("contestants", 0, remedy).into());
-        }
+        let remedy = "give at least one contestant";
+        reticent::refuse_if(cells.is_empty(), "contestants", 0, remedy)?;
         let text = format!(
             "# made by a program\nname = {name:?}\nrounds = {rounds}\ntrials = {trials}\nseed = {seed}\n"
         );
@@ -441,15 +433,11 @@ impl Experiment {
 
 fn check_size(rounds: u64, trials: u64) -> Result<()> {
     for (field, value) in [("rounds", rounds), ("trials", trials)] {
-        if value == 0 {
-            return Err(reticent::Error::invalid(field, 0, "give a whole number above 0").into());
-        }
+        reticent::refuse_if(value == 0, field, 0, "give a whole number above 0")?;
     }
     for (field, value, most) in [("rounds", rounds, MOST_ROUNDS), ("trials", trials, MOST_TRIALS)] {
-        if value > most {
-            let remedy = format!("give at most {most}");
-            return Err(reticent::Error::invalid(field, value, remedy).into());
-        }
+        let remedy = format_args!("give at most {most}");
+        reticent::refuse_if(value > most, field, value, remedy)?;
     }
     Ok(())
 }

@@ -8,10 +8,9 @@ fn figure(points: Vec<(f64, f64)>) -> Figure {
         series: vec![Series {
             name: "tree".into(),
             colour: 0,
-            paleness: 0.0,
-            line: Line::Solid,
             band: points.iter().map(|&(_, y)| (y - 0.1, y + 0.1)).collect(),
             points,
+            ..Series::default()
         }],
     }
 }

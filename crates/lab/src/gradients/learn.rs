@@ -30,13 +30,10 @@ pub struct LearnFile {
     /// The people: CSV with a line of names.
     pub file: PathBuf,
     /// Other people, on whom the model is tested. The test results are not protected.
-    #[serde(default)]
     pub test: Option<PathBuf>,
     /// The column that holds labels; the last by default.
-    #[serde(default)]
     pub label: Option<String>,
     /// The columns that are features; all others by default.
-    #[serde(default)]
     pub features: Option<Vec<String>>,
     /// The loss.
     pub loss: Loss,
@@ -44,19 +41,13 @@ pub struct LearnFile {
     #[serde(default)]
     pub ranges: Ranges,
     /// The privacy level of everybody; no privacy by default.
-    #[serde(default)]
     pub privacy: Option<Privacy>,
     /// The column that holds each person's own epsilon, in place of `privacy`: 0 sends nothing, inf sends the gradient without noise.
-    #[serde(default)]
     pub epsilon_column: Option<String>,
     /// The largest number of lines about one person. Epsilons are given per line; certificates cover all lines of a person, whatever their
     /// levels.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub lines_per_person: u64,
-}
-
-fn one() -> u64 {
-    1
 }
 
 /// A feature and its weight.

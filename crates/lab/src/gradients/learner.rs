@@ -5,7 +5,6 @@ use std::sync::Arc;
 use reticent::{
     Error as CoreError,
     online::{Geometry, LinearModel, Method, OnlineParams, Prior},
-    privacy::Guarantee,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +14,7 @@ use super::{
 };
 use crate::{
     FastNoise, Result,
-    attack::Attack,
-    contest::{Certificate, Contestant},
+    contest::{Card, Certificate, Contestant},
     trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
@@ -49,16 +47,14 @@ pub enum Algorithm {
 #[serde(deny_unknown_fields)]
 pub struct PotentialToml {
     /// Its name in the report.
-    #[serde(default)]
     pub name: Option<String>,
     /// The people who ask for privacy; nobody by default.
-    #[serde(default)]
     pub privacy: Option<Privacy>,
     /// The prior over learning rates.
     #[serde(default)]
     pub prior: PriorName,
     /// The direction learner's step.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub step: f64,
     /// The set of directions.
     #[serde(default)]
@@ -82,13 +78,11 @@ impl Default for PotentialToml {
 #[serde(deny_unknown_fields)]
 pub struct KnownNoiseToml {
     /// Its name in the report.
-    #[serde(default)]
     pub name: Option<String>,
     /// The people who ask for privacy; nobody by default.
-    #[serde(default)]
     pub privacy: Option<Privacy>,
     /// The direction learner's step.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub step: f64,
 }
 
@@ -97,20 +91,14 @@ pub struct KnownNoiseToml {
 #[serde(deny_unknown_fields)]
 pub struct DescentToml {
     /// Its name in the report.
-    #[serde(default)]
     pub name: Option<String>,
     /// The people who ask for privacy; nobody by default.
-    #[serde(default)]
     pub privacy: Option<Privacy>,
     /// D: the ball's radius, or half the box's side.
     pub radius: f64,
     /// The step in units of the radius.
-    #[serde(default = "one")]
+    #[serde(default = "crate::lines::one")]
     pub step: f64,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 /// Priors by name.
@@ -150,14 +138,11 @@ impl PriorName {
 
 /// A learner ready to be simulated.
 pub(super) struct Learner {
-    name: String,
+    card: Card,
     /// `None` for the algorithm that plays 0.
     params: Option<OnlineParams>,
     source: Arc<dyn Source>,
     private: Option<PrivatePeople>,
-    certificates: Vec<Certificate>,
-    population: u64,
-    attacks: Vec<Attack>,
 }
 
 impl Algorithm {
@@ -268,41 +253,25 @@ impl Learner {
             whom: format!("the {} of {population} people who ask for privacy", people.count),
             guarantee: people.guarantee.clone(),
         };
-        let partial = private.as_ref().filter(|people| people.count < population);
-        let certificates = partial.map(certificate).into_iter().collect();
+        // If some people ask for no privacy, there is no guarantee for all.
+        let (guarantee, certificates) = match &private {
+            Some(people) if people.count < population => (None, vec![certificate(people)]),
+            people => (people.as_ref().map(|people| people.guarantee.clone()), Vec::new()),
+        };
         let attacks = match (&private, algorithm.privacy()) {
             (Some(people), Some(privacy)) => people.attacks(privacy, &*source, rounds)?,
             _ => Vec::new(),
         };
-        Ok(Learner { name, params, source, private, certificates, population, attacks })
+        let card = Card { name, guarantee, certificates, attacks, remarks: source.remarks() };
+        Ok(Learner { card, params, source, private })
     }
 }
 
 impl crate::contest::sealed::Sealed for Learner {}
 
 impl Contestant for Learner {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// If some people ask for no privacy, there is no guarantee for all.
-    fn guarantee(&self) -> Option<&Guarantee> {
-        self.private
-            .as_ref()
-            .filter(|people| people.count >= self.population)
-            .map(|people| &people.guarantee)
-    }
-
-    fn certificates(&self) -> &[Certificate] {
-        &self.certificates
-    }
-
-    fn attacks(&self) -> &[Attack] {
-        &self.attacks
-    }
-
-    fn remarks(&self) -> Vec<String> {
-        self.source.remarks()
+    fn card(&self) -> &Card {
+        &self.card
     }
 
     fn data_hash(&self) -> u64 {
@@ -312,7 +281,7 @@ impl Contestant for Learner {
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         // Every contestant gets the same people in the same order, and different noise.
         let seed = mix(seed, trial);
-        let mut noise = FastNoise::seeded(mix(seed, name_hash(&self.name)));
+        let mut noise = FastNoise::seeded(mix(seed, name_hash(self.name())));
         let rounds = checkpoints.last().copied().unwrap_or(0);
         let crowd = self.source.crowd(rounds, seed)?;
         let private = match &self.private {

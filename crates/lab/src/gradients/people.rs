@@ -32,13 +32,11 @@ pub struct Privacy {
     #[serde(default)]
     pub epsilon: f64,
     /// How many people ask for privacy; everybody by default. The trial draws who they are.
-    #[serde(default)]
     pub people: Option<u64>,
     /// The randomiser.
     #[serde(default)]
     pub randomizer: RandomizerName,
     /// For `attributes`: tau of every attribute, which together are the level; 0 sends nothing.
-    #[serde(default)]
     pub levels: Option<Vec<f64>>,
 }
 

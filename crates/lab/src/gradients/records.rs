@@ -30,10 +30,8 @@ pub struct RecordToml {
     /// The file.
     pub file: PathBuf,
     /// The column that holds labels; the last by default.
-    #[serde(default)]
     pub label: Option<String>,
     /// The columns that are features; all others by default.
-    #[serde(default)]
     pub features: Option<Vec<String>>,
     /// The loss. For classification, labels must be two numbers: the larger becomes 1, the other -1.
     pub loss: Loss,
@@ -91,12 +89,10 @@ impl RecordToml {
     /// Refuses more rounds than the order of people can be stored for.
     pub(super) fn check_size(&self, rounds: u64) -> Result<()> {
         const MOST: u64 = 100_000_000;
-        if rounds <= MOST {
-            return Ok(());
-        }
-        let remedy =
-            format!("the person of each round is drawn in advance and stored: give at most {MOST}");
-        Err(reticent::Error::invalid("rounds", rounds, remedy).into())
+        let remedy = format_args!(
+            "the person of each round is drawn in advance and stored: give at most {MOST}"
+        );
+        Ok(reticent::refuse_if(rounds > MOST, "rounds", rounds, remedy)?)
     }
 
     pub(super) fn read(&self) -> Result<Records> {

@@ -39,8 +39,8 @@ fn only_people_who_ask_for_privacy_have_a_guarantee() {
     let experiment = experiment(500, SPHERE, algorithms).unwrap();
     let contestant = &experiment.contestants()[0];
     assert!(contestant.guarantee().is_none());
-    assert_eq!(contestant.certificates().len(), 1);
-    assert!(contestant.certificates()[0].whom.contains("10 of 500"));
+    assert_eq!(contestant.card().certificates.len(), 1);
+    assert!(contestant.card().certificates[0].whom.contains("10 of 500"));
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn who_is_private_stays_private_in_every_pass() {
         format!("kind = \"records\"\nfile = {path:?}\nloss = \"hinge\"\nfeatures = [\"x\"]");
     let algorithm = "[[algorithm]]\nkind = \"sum\"\nprivacy = { epsilon = 1.0, people = 30 }";
     let twice = experiment(6000, &environment, algorithm).unwrap();
-    let certificate = &twice.contestants()[0].certificates()[0];
+    let certificate = &twice.contestants()[0].card().certificates[0];
     assert_ne!(twice.contestants()[0].data_hash(), 0);
     // Each person sends two reports, and the guarantee covers both.
     assert!(certificate.whom.contains("30 of 3000"), "{}", certificate.whom);

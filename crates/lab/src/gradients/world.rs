@@ -26,7 +26,6 @@ pub struct GradientToml {
     #[serde(default = "three")]
     pub competitor: f64,
     /// How many of its entries are not zero; all by default.
-    #[serde(default)]
     pub support: Option<usize>,
     /// The law of features.
     #[serde(default)]

@@ -9,7 +9,7 @@ use reticent::{
         ValueObservation,
     },
     noise::Noise,
-    privacy::{Guarantee, Mode},
+    privacy::Mode,
     release::Mechanism,
 };
 use serde::{Deserialize, Serialize};
@@ -19,67 +19,49 @@ use crate::{
     FastNoise, Result,
     attack::{self, Attack},
     constants::projection_free,
-    contest::Contestant,
+    contest::{Card, Contestant},
     trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
 /// What `kind = "private_bandit"` takes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct BanditToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested privacy; none if it is left out.
-    #[serde(default)]
     pub privacy: Option<Budget>,
     /// Who is trusted.
-    #[serde(default)]
     pub trust: Trust,
     /// How a curator's noise is correlated over time.
-    #[serde(default)]
     pub mechanism: Option<Mechanism>,
     /// `exact`, or the publication's noise.
-    #[serde(default)]
     pub mode: Mode,
     /// Which batch, smoothing, step and play.
-    #[serde(default)]
     pub settings: Settings,
     /// Where losses are defined; around the set as printed, inside it by default.
-    #[serde(default)]
     pub territory: Option<Territory>,
     /// Points or vertices.
-    #[serde(default)]
     pub play: Play,
     /// Pairs of opposite directions.
-    #[serde(default)]
     pub antithetic: Option<bool>,
     /// What values are measured from.
-    #[serde(default)]
     pub baseline: Option<Baseline>,
     /// Sums of all batches but the last.
-    #[serde(default)]
     pub stale: Option<bool>,
     /// The mirror map.
-    #[serde(default)]
     pub map: Option<Map>,
     /// Rounds in a batch.
-    #[serde(default)]
     pub batch: Option<u64>,
     /// zeta.
-    #[serde(default)]
     pub smoothing: Option<f64>,
     /// eta.
-    #[serde(default)]
     pub step: Option<f64>,
     /// How many losses may be about the same person; 1 if it is left out.
-    #[serde(default)]
     pub contributions_per_person: Option<u64>,
     /// The learner is not told the horizon: losses of the first of its doubling epochs.
-    #[serde(default)]
     pub first_epoch: Option<u64>,
     /// Line 14 with its printed sign, for comparison: it climbs.
-    #[serde(default)]
     pub printed_sign: bool,
 }
 
@@ -90,7 +72,6 @@ pub struct Budget {
     /// Requested epsilon.
     pub epsilon: f64,
     /// Requested delta; Laplace noise and delta = 0 if it is left out.
-    #[serde(default)]
     pub delta: Option<f64>,
 }
 
@@ -118,13 +99,11 @@ pub enum Settings {
 
 /// What the baselines take.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct BaselineToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Requested privacy, where the method has any.
-    #[serde(default)]
     pub privacy: Option<Budget>,
 }
 
@@ -162,14 +141,11 @@ fn protection(
 
 /// A learner ready to be simulated.
 pub(super) struct Learner {
-    name: String,
+    card: Card,
     params: PrivateBanditParams,
-    guarantee: Option<Guarantee>,
-    remarks: Vec<String>,
     lines: LossToml,
     printed_sign: bool,
     doubling: bool,
-    attacks: Vec<Attack>,
 }
 
 impl Learner {
@@ -190,10 +166,8 @@ impl Learner {
                 (name, params, bandit.printed_sign)
             }
             Algorithm::GarberKretzu(baseline) => {
-                if baseline.privacy.is_some() {
-                    let remedy = "garber_kretzu is not private: leave it out";
-                    return Err(reticent::Error::invalid("privacy", "given", remedy).into());
-                }
+                let remedy = "garber_kretzu is not private: leave it out";
+                reticent::refuse_if(baseline.privacy.is_some(), "privacy", "given", remedy)?;
                 let params = projection_free::garber_kretzu(&set, lipschitz, rounds)?;
                 (baseline.name.clone().unwrap_or("Garber and Kretzu".into()), params, false)
             }
@@ -235,7 +209,8 @@ impl Learner {
             None => Vec::new(),
         };
         let lines = lines.clone();
-        Ok(Learner { name, params, guarantee, remarks, lines, printed_sign, doubling, attacks })
+        let card = Card { name, guarantee, attacks, remarks, ..Card::default() };
+        Ok(Learner { card, params, lines, printed_sign, doubling })
     }
 }
 
@@ -266,10 +241,8 @@ fn start(
 impl BanditToml {
     fn params(&self, set: &AnySet, lipschitz: f64, rounds: u64) -> Result<PrivateBanditParams> {
         let protection = protection(self.privacy, self.trust, self.mechanism)?;
-        if self.first_epoch == Some(0) {
-            let remedy = "give the rounds of the first epoch, above 0";
-            return Err(reticent::Error::invalid("first_epoch", 0, remedy).into());
-        }
+        let remedy = "give the rounds of the first epoch, above 0";
+        reticent::refuse_if(self.first_epoch == Some(0), "first_epoch", 0, remedy)?;
         let rounds = self.first_epoch.unwrap_or(rounds);
         let mut params = match self.settings {
             Settings::Published => {
@@ -278,10 +251,8 @@ impl BanditToml {
             Settings::Default => PrivateBanditParams::new(lipschitz, rounds, protection),
         };
         if self.mode == Mode::Paper {
-            if self.first_epoch.is_some() {
-                let remedy = "published noise is for a known horizon: leave it out";
-                return Err(reticent::Error::invalid("first_epoch", rounds, remedy).into());
-            }
+            let remedy = "published noise is for a known horizon: leave it out";
+            reticent::refuse_if(self.first_epoch.is_some(), "first_epoch", rounds, remedy)?;
             params = projection_free::with_printed_noise(params, set.shape())?;
         }
         params.play = self.play;
@@ -301,20 +272,12 @@ impl BanditToml {
 impl crate::contest::sealed::Sealed for Learner {}
 
 impl Contestant for Learner {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn guarantee(&self) -> Option<&Guarantee> {
-        self.guarantee.as_ref()
-    }
-
-    fn attacks(&self) -> &[Attack] {
-        &self.attacks
+    fn card(&self) -> &Card {
+        &self.card
     }
 
     fn player_attacks(&self) -> Result<Vec<Attack>> {
-        let Some(guarantee) = &self.guarantee else { return Ok(Vec::new()) };
+        let Some(guarantee) = self.guarantee() else { return Ok(Vec::new()) };
         let set = self.lines.set.build()?;
         let batch = self.params.check(set)?.tuning().batch;
         let params = self.params.clone();
@@ -343,15 +306,11 @@ impl Contestant for Learner {
         Ok(if rounds > batch { vec![attack::convex::points(view, guarantee)] } else { Vec::new() })
     }
 
-    fn remarks(&self) -> Vec<String> {
-        self.remarks.clone()
-    }
-
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         // Every contestant meets the same losses in the same trial; its own noise is its own.
         let seed = mix(seed, trial);
         let mut world = self.lines.world(seed)?;
-        let noise = FastNoise::seeded(mix(seed, name_hash(&self.name)));
+        let noise = FastNoise::seeded(mix(seed, name_hash(self.name())));
         let mirrored = self.range()?;
         let mut bandit = start(&self.params, self.lines.set.build()?, self.doubling, noise)?;
         let mut curve = Vec::with_capacity(checkpoints.len());

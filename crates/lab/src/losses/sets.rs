@@ -21,7 +21,7 @@ pub enum SetToml {
         /// Length of a vector.
         dimension: usize,
         /// The radius.
-        #[serde(default = "one")]
+        #[serde(default = "crate::lines::one")]
         radius: f64,
     },
     /// Vectors with `|x| <= radius`.
@@ -29,7 +29,7 @@ pub enum SetToml {
         /// Length of a vector.
         dimension: usize,
         /// The radius.
-        #[serde(default = "one")]
+        #[serde(default = "crate::lines::one")]
         radius: f64,
     },
     /// Vectors in `[0, side]^n`: budgets.
@@ -37,7 +37,7 @@ pub enum SetToml {
         /// Length of a vector.
         dimension: usize,
         /// The longest side.
-        #[serde(default = "one")]
+        #[serde(default = "crate::lines::one")]
         side: f64,
     },
     /// So many out of so many.
@@ -86,7 +86,7 @@ pub enum SetToml {
         /// Columns of the matrix.
         columns: usize,
         /// The largest nuclear norm.
-        #[serde(default = "one")]
+        #[serde(default = "crate::lines::one")]
         radius: f64,
     },
     /// `A x <= b`.
@@ -98,16 +98,10 @@ pub enum SetToml {
     },
 }
 
-fn one() -> f64 {
-    1.0
-}
-
 /// A size small enough to be allocated before its set is asked whether it is sound.
 fn sized(field: &'static str, size: usize, most: usize) -> Result<usize> {
-    if size <= most {
-        return Ok(size);
-    }
-    Err(reticent::Error::invalid(field, size, format!("give at most {most}")))
+    reticent::refuse_if(size > most, field, size, format_args!("give at most {most}"))?;
+    Ok(size)
 }
 
 impl SetToml {

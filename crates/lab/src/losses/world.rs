@@ -6,7 +6,7 @@
 //!   0, and the loss is what the point costs in all, over the most it could. For sets in the nonnegative orthant.
 
 use reticent::{
-    Error, Result,
+    Result,
     convex::{AnySet, LinearOracle},
     noise::Noise,
 };
@@ -59,16 +59,10 @@ impl LossToml {
         LossToml { set, loss: LossKind::Distance, depth: default_depth() }
     }
 
-    /// Linear losses on a set.
-    pub fn linear(set: SetToml) -> Self {
-        LossToml { loss: LossKind::Linear, ..LossToml::distance(set) }
-    }
-
     /// What is wrong with them, if anything.
     pub fn check(&self) -> Result<()> {
-        if !(self.depth > 0.0 && self.depth <= 1.0) {
-            return Err(Error::invalid("depth", self.depth, "give a number above 0, at most 1"));
-        }
+        let remedy = "give a number above 0, at most 1";
+        reticent::refuse_if(!(self.depth > 0.0 && self.depth <= 1.0), "depth", self.depth, remedy)?;
         self.scale(&self.set.build()?).map(drop)
     }
 
@@ -83,11 +77,8 @@ impl LossToml {
             let mut direction = vec![0.0; n];
             direction[axis] = 1.0;
             set.oracle().minimize(&direction, &mut vertex);
-            if vertex[axis] < -1e-9 {
-                let remedy =
-                    "linear losses are for sets without negative coordinates: use distance";
-                return Err(Error::invalid("loss", "linear", remedy));
-            }
+            let remedy = "linear losses are for sets without negative coordinates: use distance";
+            reticent::refuse_if(vertex[axis] < -1e-9, "loss", "linear", remedy)?;
         }
         set.oracle().minimize(&vec![-1.0; n], &mut vertex);
         Ok(vertex.iter().sum())

@@ -10,7 +10,7 @@ use crate::{
     },
     environment::{GapParams, Rewards},
     experiment::ExperimentToml,
-    figure::{Figure, Line, Scale, Series},
+    figure::{Figure, Scale, Series},
     parallel::in_parallel,
     report::{self, Report},
     summary::{Estimate, Summary},
@@ -237,10 +237,9 @@ fn draw_shifts(stage: &Stage, name: &str, base: f64, lines: &[(f64, Vec<Estimate
     let series = lines.iter().enumerate().map(|(colour, (gap, regrets))| Series {
         name: format!("gap {gap}"),
         colour,
-        paleness: 0.0,
-        line: Line::Solid,
         points: SHIFTS.iter().zip(regrets).map(|(shift, e)| (shift * base, e.mean)).collect(),
         band: regrets.iter().map(Estimate::band).collect(),
+        ..Series::default()
     });
     let figure = Figure {
         title: format!("paper 1, experiment 3: {name}, published rho_min = {base:.3e}"),
@@ -315,10 +314,8 @@ pub fn experiment1(stage: &Stage) -> Result<Vec<Claim>> {
         series.push(Series {
             name: format!("{name}, slope {slope:.2}"),
             colour,
-            paleness: 0.0,
-            line: Line::Solid,
             points,
-            band: Vec::new(),
+            ..Series::default()
         });
     }
     let figure = Figure {

@@ -7,7 +7,7 @@ use crate::{
     FastNoise, Result,
     constants::safe::Published,
     experiment::ExperimentToml,
-    figure::{Figure, Line, Scale, Series},
+    figure::{Figure, Scale, Series},
     safe::{
         AgentsToml, Algorithm, Budget, ConfidenceName, Environment, LearnerToml, SafeBandits,
         Sensitivity,
@@ -178,10 +178,8 @@ pub fn figure3(stage: &Stage) -> Result<Vec<Claim>> {
     let series = curves.iter().enumerate().map(|(colour, points)| Series {
         name: name(&VECTORS[colour]),
         colour,
-        paleness: 0.0,
-        line: Line::Solid,
         points: points.clone(),
-        band: Vec::new(),
+        ..Series::default()
     });
     let figure = Figure {
         title: "paper 3, Figures 1 and 3: normalised regret averaged over three setups".into(),

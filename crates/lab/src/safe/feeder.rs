@@ -83,10 +83,8 @@ impl Feeder {
     /// The safe set.
     pub fn polytope(&self) -> Result<Polytope> {
         let n = self.households;
-        if n == 0 || self.appliances == 0 {
-            let remedy = "give whole numbers above 0";
-            return Err(reticent::Error::invalid("households, appliances", 0, remedy).into());
-        }
+        let remedy = "give whole numbers above 0";
+        reticent::refuse_if(n == 0 || self.appliances == 0, "households, appliances", 0, remedy)?;
         let phase = |m: usize| m % 3;
         let (mut rows, mut bounds, mut broken) = (Vec::new(), Vec::new(), Vec::new());
         let mut limit = |name: String, row: Vec<f64>, bound: f64| {
@@ -136,10 +134,8 @@ impl Feeder {
             limit(format!("fuse of household {m}, kW"), one(1.0), self.fuse_kw);
             limit(format!("sheddable load of household {m}, kW"), one(-1.0), self.sheddable_kw);
         }
-        if !broken.is_empty() {
-            let remedy = "the base load alone is beyond these limits, so that nothing is known to be safe: lower base_load_kw, or raise what limits it";
-            return Err(reticent::Error::invalid("feeder", broken.join(", "), remedy).into());
-        }
+        let remedy = "the base load alone is beyond these limits, so that nothing is known to be safe: lower base_load_kw, or raise what limits it";
+        reticent::refuse_if(!broken.is_empty(), "feeder", broken.join(", "), remedy)?;
         let polytope = Polytope::new(&rows, &bounds)?;
         polytope.check_origin()?;
         Ok(polytope)

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, Setting, feeder::Readings};
 use crate::{
     FastNoise, Result,
-    attack::{self, Attack},
+    attack::{self},
     constants::safe::{Published, PublishedResponse},
-    contest::{Bound, Certificate, Contestant, Side},
+    contest::{Bound, Card, Certificate, Contestant, Side},
     trial::{Checkpoint, Measure, Trial, mix, name_hash},
 };
 
@@ -24,16 +24,13 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct LearnerToml {
     /// What the report calls it.
-    #[serde(default)]
     pub name: Option<String>,
     /// Epsilon and delta of an agent at level 1; without it responses are clipped and not protected.
-    #[serde(default)]
     pub privacy: Option<Budget>,
     /// `exact`, or the publication's classic Gaussian formula.
     #[serde(default)]
     pub mode: Mode,
     /// alpha_m: agent m has epsilon / alpha_m; 1 for everybody without it.
-    #[serde(default)]
     pub levels: Option<Vec<f64>>,
     /// What a response can change: each agent's own range, or one number for all.
     #[serde(default)]
@@ -42,7 +39,6 @@ pub struct LearnerToml {
     #[serde(default)]
     pub confidence: ConfidenceName,
     /// Multiplies the tight width; anything below 1 is not certified.
-    #[serde(default)]
     pub width_scale: Option<f64>,
     /// T'.
     #[serde(default)]
@@ -54,15 +50,14 @@ pub struct LearnerToml {
     #[serde(default = "default_failure")]
     pub failure: f64,
     /// Whether the safety check uses `|<theta, x>| <= S ||x||`; by default with ROFUL only.
-    #[serde(default)]
     pub parameter_ball: Option<bool>,
 }
 
-fn default_regularizer() -> f64 {
+pub(super) fn default_regularizer() -> f64 {
     0.1
 }
 
-fn default_failure() -> f64 {
+pub(super) fn default_failure() -> f64 {
     0.01
 }
 
@@ -177,17 +172,13 @@ impl LearnerToml {
 
 /// A coordinator and its agents, ready to be simulated.
 pub struct Learner {
-    name: String,
+    card: Card,
     setting: Setting,
     plan: CoordinatorPlan,
-    guarantee: Option<Guarantee>,
-    certificates: Vec<Certificate>,
-    remarks: Vec<String>,
     /// The most a safe learner can lose in a round.
     worst_round: f64,
     published: Option<Published>,
     levels: Vec<f64>,
-    attacks: Vec<Attack>,
 }
 
 impl Learner {
@@ -233,19 +224,14 @@ impl Learner {
         let worst_round = worst_round(&plan, setting)?;
         let name = lines.name.clone().unwrap_or_else(|| default_name.into());
         let (published, levels) = theory(&plan, lines, setting);
-        let simulated = |guarantee: Option<Guarantee>| guarantee.map(Guarantee::simulated);
-        Ok(Learner {
+        let card = Card {
             name,
-            setting: setting.clone(),
-            guarantee: simulated(plan.guarantee()?),
+            guarantee: plan.guarantee()?.map(Guarantee::simulated),
             certificates: certificates(&plan, rounds)?,
             attacks: attack::safe::attacks(&plan, rounds)?,
-            plan,
             remarks,
-            worst_round,
-            published,
-            levels,
-        })
+        };
+        Ok(Learner { card, setting: setting.clone(), plan, worst_round, published, levels })
     }
 
     /// The plan behind it.
@@ -346,24 +332,8 @@ fn certificates(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Certificate>>
 impl crate::contest::sealed::Sealed for Learner {}
 
 impl Contestant for Learner {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn guarantee(&self) -> Option<&Guarantee> {
-        self.guarantee.as_ref()
-    }
-
-    fn certificates(&self) -> &[Certificate] {
-        &self.certificates
-    }
-
-    fn attacks(&self) -> &[Attack] {
-        &self.attacks
-    }
-
-    fn remarks(&self) -> Vec<String> {
-        self.remarks.clone()
+    fn card(&self) -> &Card {
+        &self.card
     }
 
     fn bounds(&self, rounds: u64) -> Vec<Bound> {
@@ -380,7 +350,7 @@ impl Contestant for Learner {
     }
 
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
-        let base = mix(mix(seed, trial), name_hash(&self.name));
+        let base = mix(mix(seed, trial), name_hash(self.name()));
         // Everybody's responses vary alike in trial t, whoever coordinates.
         let mut world = FastNoise::seeded(mix(seed, trial));
         let mut agents: Vec<_> = self
@@ -423,27 +393,22 @@ impl Contestant for Learner {
         }
         let clipped: u64 = agents.iter().map(|agent| agent.clipped()).sum();
         let mut measures = vec![
-            Measure { what: "safety violations", value: monitor.violations() as f64 },
-            Measure { what: "largest excess over a limit", value: monitor.worst_excess() },
-            Measure { what: "largest certified gap of a decision", value: gap },
-            Measure { what: "fallbacks to doing nothing", value: fallbacks as f64 },
-            Measure { what: "clipped responses", value: clipped as f64 },
-            Measure {
-                what: "regret of doing nothing",
-                value: best_over_nothing(self, best) * rounds as f64,
-            },
+            ("safety violations", monitor.violations() as f64),
+            ("largest excess over a limit", monitor.worst_excess()),
+            ("largest certified gap of a decision", gap),
+            ("fallbacks to doing nothing", fallbacks as f64),
+            ("clipped responses", clipped as f64),
+            ("regret of doing nothing", best_over_nothing(self, best) * rounds as f64),
         ];
         if let Some(readings) = readings {
             measures.extend([
-                Measure { what: "taken up in the last round, kW", value: readings.taken_up_kw },
-                Measure {
-                    what: "highest loading of the transformer, %",
-                    value: readings.transformer_percent,
-                },
-                Measure { what: "lowest voltage at a far end, V", value: readings.far_end_volts },
-                Measure { what: "largest phase unbalance, kW", value: readings.unbalance_kw },
+                ("taken up in the last round, kW", readings.taken_up_kw),
+                ("highest loading of the transformer, %", readings.transformer_percent),
+                ("lowest voltage at a far end, V", readings.far_end_volts),
+                ("largest phase unbalance, kW", readings.unbalance_kw),
             ]);
         }
+        let measures = measures.into_iter().map(|(what, value)| Measure { what, value }).collect();
         Ok(Trial { curve, measures })
     }
 }

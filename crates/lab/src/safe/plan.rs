@@ -35,13 +35,10 @@ use crate::{Error, Result};
 #[serde(deny_unknown_fields)]
 pub struct PlanFile {
     /// Y: rows and bounds, a file, or a simplex; or a feeder.
-    #[serde(default)]
     pub safe_set: Option<SafeSetToml>,
     /// A low-voltage feeder, whose objective is to raise as much load as it can.
-    #[serde(default)]
     pub feeder: Option<Feeder>,
     /// f.
-    #[serde(default)]
     pub objective: Option<Objective>,
     /// d.
     pub dimension: usize,
@@ -52,18 +49,16 @@ pub struct PlanFile {
     /// R.
     pub response_noise: f64,
     /// nu.
-    #[serde(default = "default_regularizer")]
+    #[serde(default = "super::learner::default_regularizer")]
     pub regularizer: f64,
     /// delta'.
-    #[serde(default = "default_failure")]
+    #[serde(default = "super::learner::default_failure")]
     pub failure: f64,
     /// T.
     pub horizon: u64,
     /// sigma of an agent at level 1; or a budget.
-    #[serde(default)]
     pub sigma: Option<f64>,
     /// The budget of an agent at level 1, and the sensitivity it is for.
-    #[serde(default)]
     pub privacy: Option<BaseBudget>,
     /// delta of the agents' guarantees.
     #[serde(default = "default_delta")]
@@ -72,7 +67,6 @@ pub struct PlanFile {
     #[serde(default = "default_levels")]
     pub levels: Vec<f64>,
     /// U: the regret budget on r(a).
-    #[serde(default)]
     pub budget: Option<f64>,
 }
 
@@ -89,14 +83,6 @@ pub struct BaseBudget {
     /// `exact`, or the publication's classic formula.
     #[serde(default)]
     pub mode: Mode,
-}
-
-fn default_regularizer() -> f64 {
-    0.1
-}
-
-fn default_failure() -> f64 {
-    0.01
 }
 
 fn default_levels() -> Vec<f64> {

@@ -6,16 +6,14 @@
 
 use reticent::{
     Error, Result,
+    error::{positive, probability},
     geometry::Polytope,
     privacy::gaussian,
     safe::{AgentParams, CoordinatorParams, Objective, ResponsePrivacy, Simplex, Target},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::constants::{
-    check::{positive, probability},
-    safe::{Published, RegretBound, joint_ball_eigenvalue},
-};
+use crate::constants::safe::{Published, RegretBound, joint_ball_eigenvalue};
 
 /// What is to be planned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -146,11 +144,8 @@ impl PlanParams {
         let ranges = (0..agents).map(|m| self.polytope.range(m)).collect::<Result<Vec<_>>>()?;
         let limits: Vec<f64> = ranges.iter().map(|(low, high)| low.abs().max(high.abs())).collect();
         let eigenvalue = self.exploration_eigenvalue()?;
-        if eigenvalue <= 0.0 {
-            let remedy =
-                "no ball around 0 is safe whatever the parameters are: give bounds above 0";
-            return Err(Error::invalid("bounds", "0", remedy));
-        }
+        let remedy = "no ball around 0 is safe whatever the parameters are: give bounds above 0";
+        reticent::refuse_if(eigenvalue <= 0.0, "bounds", "0", remedy)?;
         let published = Published {
             dimension: self.dimension,
             lipschitz: self.objective.lipschitz(&limits),

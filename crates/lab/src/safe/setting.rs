@@ -138,10 +138,8 @@ impl Setting {
 }
 
 fn published(number: u8) -> Result<Setting> {
-    if !(1..=3).contains(&number) {
-        let remedy = "paper 3 has setups 1, 2 and 3";
-        return Err(reticent::Error::invalid("setup", number, remedy).into());
-    }
+    let remedy = "paper 3 has setups 1, 2 and 3";
+    reticent::refuse_if(!(1..=3).contains(&number), "setup", number, remedy)?;
     let corner = usize::from(number - 1);
     let mut weights = vec![0.1; 3];
     weights[corner] = 0.8;

@@ -1,4 +1,4 @@
-//! Many rounds of [`FixedArms`] under one policy: one choice, and its rewards counted.
+//! Many rounds of a [`Gap`] with fixed arms under one policy: one choice, and its rewards counted.
 //!
 //! ```text
 //! sum x x^T = n x x^T,   sum x y = x Y,   Y = 2 B - n or B with B binomial, or normal with mean n m, variance n
@@ -7,14 +7,14 @@
 use reticent::{Result, bandit::Policy, noise::Noise};
 
 use super::{Blocks, Sums, binomial::binomial, same_dimension};
-use crate::environment::{BEST, Environment, FixedArms, Rewards};
+use crate::environment::{BEST, Environment, Gap, Rewards};
 
-/// [`FixedArms`], played in blocks. Until it follows a policy, it plays the first arm.
+/// A [`Gap`] with fixed arms, played in blocks. Until it follows a policy, it plays the first arm.
 ///
 /// Among equal bounds the first arm is chosen, as in the round-by-round simulation.
 #[derive(Debug, Clone)]
 pub struct FixedBlocks {
-    environment: FixedArms,
+    environment: Gap,
     arm: usize,
     features: Vec<f64>,
     /// Rewards are clipped to plus or minus this.
@@ -22,9 +22,9 @@ pub struct FixedBlocks {
 }
 
 impl FixedBlocks {
-    /// The rounds this environment would play next, in law.
-    pub fn new(environment: FixedArms) -> Self {
-        let features = environment.set().arm(0);
+    /// The rounds that an environment made by [`GapPlan::fixed`](crate::environment::GapPlan::fixed) would play next, in law.
+    pub fn new(environment: Gap) -> Self {
+        let features = environment.current().arm(0);
         FixedBlocks { features, arm: 0, environment, reward_bound: f64::INFINITY }
     }
 
@@ -40,7 +40,7 @@ impl Blocks for FixedBlocks {
     }
 
     fn follow(&mut self, policy: &Policy) -> Result<()> {
-        let set = self.environment.set();
+        let set = self.environment.current();
         same_dimension(policy, set.dimension())?;
         let mut best = f64::NEG_INFINITY;
         for arm in 0..set.count() {
@@ -57,7 +57,7 @@ impl Blocks for FixedBlocks {
         assert_eq!(sums.moment.len(), self.features.len(), "sums of another dimension");
         let count = rounds as f64;
         let mean = self.environment.products()[self.arm];
-        let rewards = self.environment.rewards();
+        let rewards = self.environment.plan().params().rewards;
         let noise = self.environment.noise();
         let reward = match rewards {
             Rewards::Sign => 2.0 * binomial(rounds, 0.5 + 0.5 * mean, noise) as f64 - count,

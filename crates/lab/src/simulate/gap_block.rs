@@ -29,17 +29,6 @@ use crate::environment::{Frame, Gap};
 const CELLS: usize = 64;
 
 /// [`Gap`], played in blocks. Until it follows a policy, arms are chosen uniformly.
-///
-/// ```
-/// use reticent::bandit::Policy;
-/// use reticent_lab::{environment::GapParams, simulate::{Blocks, GapBlocks, Sums}};
-/// let mut blocks = GapBlocks::new(GapParams::new(2, 10).check()?.fresh(1));
-/// let mut sums = Sums::new(2);
-/// blocks.follow(&Policy::from_parts(vec![0.0, 0.1], vec![1.0, 0.0, 1.0], 1.0, 0.0)?)?;
-/// blocks.advance(1000, &mut sums);
-/// assert!(sums.rounds == 1000 && sums.regret > 0.0);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone)]
 pub struct GapBlocks {
     frame: Frame,

@@ -64,10 +64,9 @@ impl Summary {
             series.push(Series {
                 name: "what the log itself earned".into(),
                 colour: 7,
-                paleness: 0.0,
                 line: Line::Dashed,
                 points: vec![(level, 0.5), (level, lowest)],
-                band: Vec::new(),
+                ..Series::default()
             });
         }
         Some(Figure {

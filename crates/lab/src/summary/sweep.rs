@@ -214,10 +214,9 @@ fn against(name: &str, algorithms: &[AlgorithmSummary], key: &str) -> Option<Fig
             series.push(Series {
                 name: format!("{}{stuck}", summary.name),
                 colour: colour(&summary.series),
-                paleness: 0.0,
                 line: Line::Dashed,
                 points: vec![(low, mean), (high, mean)],
-                band: Vec::new(),
+                ..Series::default()
             });
         }
     }

@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::JointParams;
 use crate::{
-    Error, Result,
+    Result,
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel},
     randomize::Bounds,
+    refuse_if,
     release::{Promise, Release, Schedule},
     wire,
 };
@@ -152,10 +153,9 @@ impl Legacy {
     fn check_parts(&self) -> Result<()> {
         self.release.check()?;
         self.bounds.check()?;
-        if !(1..=MOST).contains(&self.learners.len()) {
-            let remedy = format!("a chain of warm starts has 1 to {MOST}: begin anew");
-            return Err(Error::invalid("earlier learners", self.learners.len(), remedy));
-        }
+        let refused = !(1..=MOST).contains(&self.learners.len());
+        let remedy = format_args!("a chain of warm starts has 1 to {MOST}: begin anew");
+        refuse_if(refused, "earlier learners", self.learners.len(), remedy)?;
         self.event().check()
     }
 
@@ -163,18 +163,10 @@ impl Legacy {
     pub(super) fn check(&self, params: &JointParams) -> Result<()> {
         self.check_parts()?;
         params.check_warm_start()?;
-        if self.bounds != params.bounds || *self.release.domain() != params.domain() {
-            let remedy = format!(
-                "this learner's are {:?}, over {:?}: give both the same",
-                params.bounds,
-                params.domain()
-            );
-            return Err(Error::invalid(
-                "bounds of the legacy",
-                format!("{:?}", self.bounds),
-                remedy,
-            ));
-        }
-        Ok(())
+        let (ours, domain) = (params.bounds, params.domain());
+        let refused = self.bounds != ours || *self.release.domain() != domain;
+        let remedy =
+            format_args!("this learner's are {ours:?}, over {domain:?}: give both the same");
+        refuse_if(refused, "bounds of the legacy", format_args!("{:?}", self.bounds), remedy)
     }
 }

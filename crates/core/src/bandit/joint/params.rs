@@ -10,6 +10,7 @@ use crate::{
     noise::Noise,
     privacy::{Claim, Guarantee, check_delta},
     randomize::Bounds,
+    refuse_if,
     release::{Calibration, Domain, Mechanism, PrivateSumParams, PrivateSumPlan, Schedule},
 };
 
@@ -52,19 +53,14 @@ pub struct JointParams {
     pub schedule: Schedule,
     /// Forget everything after every so many contributions, at no cost in privacy: for rewards whose law changes. There is no end then; a
     /// horizon is only what the failure probability of a certified rule is shared over.
-    #[serde(default)]
     pub restart_every: Option<u64>,
     /// How the budget is split between `x x^T` and `x y`, as [`Domain::Regression`] has it; by default what serves bandits well.
-    #[serde(default)]
     pub split: Option<f64>,
     /// Noise of this size in place of what the budget needs; the guarantee is that of the noise.
-    #[serde(default)]
     pub calibration: Option<Calibration>,
     /// What the guarantee is to be compared with: `paper` mode.
-    #[serde(default)]
     pub claim: Option<Claim>,
     /// When a decision closes by itself, with its reward or the default one; `None` learns rewards as they come.
-    #[serde(default)]
     pub window: Option<RewardWindow>,
     /// What a decision contributes whose reward has not come when it closes or expires; by default the reward nearest to 0.
     #[serde(default)]
@@ -130,30 +126,23 @@ impl JointParams {
     }
 
     fn check_window(&self) -> Result<()> {
-        if self.window == Some(RewardWindow::Decisions(0)) {
-            let remedy = "give a whole number of later decisions above 0";
-            return Err(Error::invalid("window", 0, remedy));
-        }
+        let remedy = "give a whole number of later decisions above 0";
+        refuse_if(self.window == Some(RewardWindow::Decisions(0)), "window", 0, remedy)?;
         finite_vector("default_reward", &[self.default_reward], 1)?;
         let (low, high) = self.bounds.rewards;
-        if !(low..=high).contains(&self.default_reward) {
-            let remedy = format!("stay within the rewards, {low} to {high}");
-            return Err(Error::invalid("default_reward", self.default_reward, remedy));
-        }
+        let refused = !(low..=high).contains(&self.default_reward);
+        let remedy = format_args!("stay within the rewards, {low} to {high}");
+        refuse_if(refused, "default_reward", self.default_reward, remedy)?;
         Ok(())
     }
 
     fn check_restarts(&self) -> Result<()> {
         let Some(every) = self.restart_every else { return Ok(()) };
-        if self.schedule == Schedule::Clock {
-            let remedy = "it counts contributions, and a clock counts none: leave it out";
-            return Err(Error::invalid("restart_every", every, remedy));
-        }
+        let remedy = "it counts contributions, and a clock counts none: leave it out";
+        refuse_if(self.schedule == Schedule::Clock, "restart_every", every, remedy)?;
         let least = self.schedule.first();
-        if every < least {
-            let remedy = format!("the first release comes after {least} rewards: give more");
-            return Err(Error::invalid("restart_every", every, remedy));
-        }
+        let remedy = format_args!("the first release comes after {least} rewards: give more");
+        refuse_if(every < least, "restart_every", every, remedy)?;
         if self.contributions_per_person > 1 {
             let remedy = "with restart_every a person may be in several streams, whose costs add up: leave one of them out";
             let most = self.contributions_per_person;

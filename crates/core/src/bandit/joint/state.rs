@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{Curator, JointLinUcb};
-use crate::{Error, Result, bandit::Answer, noise::Noise, wire};
+use crate::{Error, Result, bandit::Answer, noise::Noise, refuse_if, wire};
 
 pub(super) const KIND: &str = "joint LinUCB 1";
 
@@ -71,10 +71,8 @@ impl<N: Noise + Serialize + DeserializeOwned> JointLinUcb<N> {
                 _ => 0.0,
             };
             self.curator.contribution_of_units(open.features(ticket)?, Some(reward))?;
-            if time > self.state.clock {
-                let remedy = "it is after the state's clock: restore another copy";
-                return Err(Error::invalid("time of an open decision", time, remedy));
-            }
+            let remedy = "it is after the state's clock: restore another copy";
+            refuse_if(time > self.state.clock, "time of an open decision", time, remedy)?;
         }
         if !self.curator.is_over() {
             self.open.restore(bytes, self.state.decisions)?;

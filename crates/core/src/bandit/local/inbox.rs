@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, randomize::Report};
+use crate::{Result, randomize::Report, refuse_if};
 
 /// What became of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +48,8 @@ impl Inbox {
 
     /// Why a report is not to be counted, if it is not.
     pub(super) fn refusal(&self, report: &Report) -> Result<Option<Absorbed>> {
-        if report.model >= self.next {
-            let remedy = "no such model has been published yet";
-            return Err(Error::invalid("model", report.model, remedy));
-        }
+        let remedy = "no such model has been published yet";
+        refuse_if(report.model >= self.next, "model", report.model, remedy)?;
         if report.model < self.oldest() {
             return Ok(Some(Absorbed::TooLate));
         }

@@ -1,6 +1,6 @@
 //! What a server publishes: plain, versioned, and checked when read.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::{
     Error, Result,
@@ -12,8 +12,9 @@ use crate::{
 
 /// What the server publishes: how to choose. Everything in it was made from randomised reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "RawModel")]
+#[serde(deny_unknown_fields)]
 pub struct Model {
+    #[serde(deserialize_with = "current_message")]
     version: u16,
     #[serde(with = "hex")]
     protocol: u64,
@@ -29,33 +30,15 @@ pub enum Guide {
     /// Any arm, uniformly: an exploration phase.
     Uniform,
     /// The arm with the largest upper confidence bound, or that of a member of the policy's ensemble. Its `<theta, x>` estimates the clipped, centred reward z.
+    #[serde(deserialize_with = "sound")]
     Follow(Policy),
 }
 
-/// A model before it is checked.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawModel {
-    #[serde(deserialize_with = "current_message")]
-    version: u16,
-    #[serde(with = "hex")]
-    protocol: u64,
-    sequence: u64,
-    reports: u64,
-    guide: Guide,
-}
-
-impl TryFrom<RawModel> for Model {
-    type Error = Error;
-
-    fn try_from(raw: RawModel) -> Result<Self> {
-        if let Guide::Follow(policy) = &raw.guide {
-            // A policy read as it stands could have parts of unequal size.
-            policy.check_parts(policy.dimension(), policy.structure())?;
-        }
-        let RawModel { version, protocol, sequence, reports, guide } = raw;
-        Ok(Model { version, protocol, sequence, reports, guide })
-    }
+/// Reads a policy and checks it: as it stands it could have parts of unequal size.
+fn sound<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Policy, D::Error> {
+    let policy = Policy::deserialize(deserializer)?;
+    policy.check_parts(policy.dimension(), policy.structure()).map_err(D::Error::custom)?;
+    Ok(policy)
 }
 
 impl Model {

@@ -15,7 +15,7 @@ use crate::{
     hash::mix,
     noise::{Noise, SecureNoise},
     randomize::{Correlation, Levels, Method, Precision, Report},
-    wire,
+    refuse_if, wire,
 };
 
 const KIND: &str = "local server 1";
@@ -38,7 +38,7 @@ struct State {
 
 impl Server {
     pub(super) fn new(plan: LocalPlan) -> Self {
-        let sums = ReportSums::new(&plan.inner.params.bounds);
+        let sums = ReportSums::new(&plan.inner.params.report.bounds);
         let inbox = Inbox::new(plan.inner.params.late_models);
         Server { plan, state: State { sums, reports: 0, inbox, seed: None } }
     }
@@ -69,7 +69,7 @@ impl Server {
     }
 
     pub(crate) fn expect_protocol(&self, protocol: u64) -> Result<()> {
-        if protocol == self.plan.reports().protocol() {
+        if protocol == self.plan.protocol() {
             return Ok(());
         }
         let remedy = "it was made for a protocol with other parameters: refuse its sender";
@@ -87,18 +87,18 @@ impl Server {
         features: Option<&[f64]>,
         values: &[f64],
     ) -> Result<Estimate> {
-        let level = match (&self.plan.inner.params.levels, level) {
-            (Levels::Public(_), Some(level)) => self.plan.reports().level(usize::from(level))?,
+        let level = match (&self.plan.inner.params.report.levels, level) {
+            (Levels::Public(_), Some(level)) => self.plan.level(usize::from(level))?,
             (Levels::Hidden { .. }, None) => 0,
             (_, level) => {
                 let remedy = "reports name their level if and only if levels are public";
                 return Err(Error::invalid("level", format!("{level:?}"), remedy));
             }
         };
-        let randomizers = self.plan.reports().randomizers();
+        let randomizers = self.plan.randomizers();
         let randomizer = &randomizers[level];
         // A hidden level may be any.
-        let largest = match self.plan.inner.params.levels {
+        let largest = match self.plan.inner.params.report.levels {
             Levels::Public(_) => randomizer.largest_entry(),
             Levels::Hidden { .. } => {
                 let all = randomizers.iter().map(|r| r.largest_entry());
@@ -110,16 +110,14 @@ impl Server {
             return Err(Error::invalid("values", value, remedy));
         }
         if let Some(features) = features {
-            finite_vector("features", features, self.plan.inner.params.bounds.dimension)?;
-            if features.iter().map(|x| x * x).sum::<f64>() > 1.0 + 1e-6 {
-                let remedy = "features are divided by feature_bound before they are sent";
-                return Err(Error::invalid("features", format!("{features:?}"), remedy));
-            }
+            finite_vector("features", features, self.plan.inner.params.report.bounds.dimension)?;
+            let refused = features.iter().map(|x| x * x).sum::<f64>() > 1.0 + 1e-6;
+            let remedy = "features are divided by feature_bound before they are sent";
+            refuse_if(refused, "features", format_args!("{features:?}"), remedy)?;
         }
-        if features.is_some() != self.plan.method().shows_arms() {
-            let remedy = "reports name the arm if and only if arms are public";
-            return Err(Error::invalid("features", features.is_some(), remedy));
-        }
+        let refused = features.is_some() != self.plan.method().shows_arms();
+        let remedy = "reports name the arm if and only if arms are public";
+        refuse_if(refused, "features", features.is_some(), remedy)?;
         let correlation: Correlation = self.plan.inner.correlations[level];
         let mut sums = randomizer.estimate(values, features, correlation)?;
         if let Some(known) = &self.plan.inner.known {
@@ -130,11 +128,11 @@ impl Server {
 
     /// What one report of this level adds to the noise of the sums.
     fn noise(&self, level: usize) -> Precision {
-        match &self.plan.inner.params.levels {
-            Levels::Public(_) => self.plan.reports().randomizers()[level].precision(),
+        match &self.plan.inner.params.report.levels {
+            Levels::Public(_) => self.plan.randomizers()[level].precision(),
             Levels::Hidden { shares, .. } => {
                 let mean = |of: fn(Precision) -> f64| {
-                    let parts = self.plan.reports().randomizers().iter().zip(shares);
+                    let parts = self.plan.randomizers().iter().zip(shares);
                     parts.map(|(r, share)| share * of(r.precision()).powi(2)).sum::<f64>().sqrt()
                 };
                 Precision { matrix: mean(|p| p.matrix), vector: mean(|p| p.vector) }
@@ -144,7 +142,7 @@ impl Server {
 
     /// Adds the sum of `people` reports of one level, of which nothing else was seen.
     pub(crate) fn add_sum(&mut self, values: &[f64], people: u64) -> Result<()> {
-        let expected = ReportSums::domain(&self.plan.inner.params.bounds).coordinates();
+        let expected = ReportSums::domain(&self.plan.inner.params.report.bounds).coordinates();
         finite_vector("sum", values, expected)?;
         let Precision { matrix, vector } = self.noise(0);
         let root = (people as f64).sqrt();
@@ -172,7 +170,7 @@ impl Server {
         if let Guide::Follow(policy) = &mut guide {
             policy.reseed(mix(seed, sequence));
         }
-        Ok(Model::new(self.plan.reports().protocol(), sequence, self.state.reports, guide))
+        Ok(Model::new(self.plan.protocol(), sequence, self.state.reports, guide))
     }
 
     fn guide(&self) -> Result<Guide> {
@@ -191,7 +189,7 @@ impl Server {
             0 => rule.cold_policy(),
             _ => rule.policy(&self.state.sums.release())?,
         };
-        policy.for_features_divided_by(params.bounds.feature_bound)
+        policy.for_features_divided_by(params.report.bounds.feature_bound)
     }
 
     /// Reports counted so far.
@@ -216,7 +214,7 @@ impl Server {
 
     /// The expected reward of an arm of this block of parameters, as the sums have it now.
     pub fn expected_reward_in_block(&self, block: usize, features: &[f64]) -> Result<f64> {
-        let bounds = &self.plan.inner.params.bounds;
+        let bounds = &self.plan.inner.params.report.bounds;
         bounds.structure.expect(block)?;
         finite_vector("features", features, bounds.dimension)?;
         let policy = self.policy()?;
@@ -234,7 +232,7 @@ impl Server {
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let (params, state): (LocalParams, State) = wire::load(KIND, bytes)?;
         let plan = params.check()?;
-        state.sums.check(&plan.inner.params.bounds)?;
+        state.sums.check(&plan.inner.params.report.bounds)?;
         Ok(Server { plan, state })
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     bandit::{Arms, Rule},
     noise::{Noise, SecureNoise},
     privacy::Claim,
-    randomize::{Bounds, GramGaussian, Levels, Method, Report},
+    randomize::{Bounds, GramGaussian, Levels, Method, Report, ReportParams},
     release::{Calibration, testing::Seeded},
 };
 
@@ -54,7 +54,10 @@ fn play(plan: &LocalPlan, rounds: u64, theta: [f64; 2], seed: u64) -> (Server, V
 #[test]
 fn the_best_method_is_chosen_by_epsilon_delta_and_whether_arms_are_public() {
     let choose = |epsilon, delta, public_arms| {
-        let params = LocalParams { public_arms, ..LocalParams::new(sphere(), epsilon, delta) };
+        let params = LocalParams::from(ReportParams {
+            public_arms,
+            ..ReportParams::new(sphere(), epsilon, delta)
+        });
         let plan = params.check().unwrap();
         assert!(plan.reason().ends_with('.') && plan.reason().contains("d = 5"));
         plan.method().clone()
@@ -86,11 +89,11 @@ fn every_method_learns_which_arm_is_best_at_a_large_epsilon() {
         (Method::KnownGram { gram, reports: 1000 }, 0.0, false),
     ];
     for (method, delta, public_arms) in methods {
-        let params = LocalParams {
+        let params = LocalParams::from(ReportParams {
             public_arms,
             method: Some(method.clone()),
-            ..LocalParams::new(bounds(), 12.0, delta)
-        };
+            ..ReportParams::new(bounds(), 12.0, delta)
+        });
         let (mut server, _) = play(&params.check().unwrap(), 3000, [0.1, 0.7], 3);
         let model = server.publish().unwrap();
         let Guide::Follow(policy) = model.guide() else { panic!("{method:?} still explores") };
@@ -195,7 +198,8 @@ fn a_stale_model_changes_the_choice_and_never_the_report() {
 #[test]
 fn everybody_gets_their_own_guarantee_and_precise_reports_count_more() {
     let levels = Levels::Public(vec![0.5, 2.0, 8.0]);
-    let params = LocalParams { levels, ..LocalParams::new(bounds(), 1.0, 1e-5) };
+    let params =
+        LocalParams::from(ReportParams { levels, ..ReportParams::new(bounds(), 1.0, 1e-5) });
     let plan = params.check().unwrap();
     for (level, epsilon) in [0.5, 2.0, 8.0].into_iter().enumerate() {
         let guarantee = plan.guarantee(level).unwrap();
@@ -220,11 +224,11 @@ fn everybody_gets_their_own_guarantee_and_precise_reports_count_more() {
 fn hidden_levels_leave_no_trace_and_no_bias() {
     let levels = Levels::Hidden { epsilons: vec![8.0, 2.0], shares: vec![0.75, 0.25] };
     for method in [Method::UnitGram, Method::UnitPair, Method::GramGaussian { split: 0.694 }] {
-        let params = LocalParams {
+        let params = LocalParams::from(ReportParams {
             levels: levels.clone(),
             method: Some(method.clone()),
-            ..LocalParams::new(bounds(), 1.0, 1e-3)
-        };
+            ..ReportParams::new(bounds(), 1.0, 1e-3)
+        });
         let plan = params.check().unwrap();
         let conditions = plan.guarantee(1).unwrap();
         assert!(conditions.conditions().iter().any(|c| c.contains("not the level")));
@@ -277,7 +281,10 @@ fn a_restored_server_continues_bit_for_bit_and_damage_is_refused() {
 fn the_certified_set_is_there_for_gaussian_reports() {
     let rule = Rule::CERTIFIED.with_failure_probability(0.01);
     let method = Some(Method::GramGaussian { split: 0.694 });
-    let params = LocalParams { rule, method, ..LocalParams::new(bounds(), 20.0, 1e-3) };
+    let params = LocalParams {
+        rule,
+        ..LocalParams::from(ReportParams { method, ..ReportParams::new(bounds(), 20.0, 1e-3) })
+    };
     let (mut server, _) = play(&params.check().unwrap(), 2000, [0.1, 0.7], 15);
     let model = server.publish().unwrap();
     let Guide::Follow(policy) = model.guide() else { panic!() };
@@ -287,26 +294,40 @@ fn the_certified_set_is_there_for_gaussian_reports() {
         let bonus = policy.bound(&x) - policy.theta()[axis];
         assert!((policy.theta()[axis] - truth).abs() < bonus);
     }
-    let wrong = LocalParams { method: Some(Method::UnitPair), ..params };
+    let wrong = LocalParams {
+        report: ReportParams { method: Some(Method::UnitPair), ..params.report },
+        ..params
+    };
     assert!(wrong.check().is_err());
 }
 
 #[test]
 fn given_noise_is_shown_with_what_it_gives() {
-    let given = |delta: f64| LocalParams {
-        method: Some(Method::GramGaussian { split: 0.5 }),
-        calibration: Some(Calibration::Sigma(1.2)),
-        claim: Some(Claim::new(1.0, delta, "somebody")),
-        ..LocalParams::new(bounds(), 1.0, delta)
+    let given = |delta: f64| {
+        LocalParams::from(ReportParams {
+            method: Some(Method::GramGaussian { split: 0.5 }),
+            calibration: Some(Calibration::Sigma(1.2)),
+            claim: Some(Claim::new(1.0, delta, "somebody")),
+            ..ReportParams::new(bounds(), 1.0, delta)
+        })
     };
     let state = |delta| given(delta).check().unwrap().guarantee(0).unwrap();
     let (small, generous) = (state(0.01), state(0.5));
     assert!(!small.claimed().unwrap().holds() && small.epsilon() > 1.0, "{small}");
     assert!(generous.claimed().unwrap().holds() && generous.delta() == 0.5, "{generous}");
     for bad in [
-        LocalParams { claim: None, ..given(0.5) },
-        LocalParams { calibration: None, ..given(0.5) },
-        LocalParams { claim: Some(Claim::new(1.0, 2.0, "somebody")), ..given(0.01) },
+        LocalParams { report: ReportParams { claim: None, ..given(0.5).report }, ..given(0.5) },
+        LocalParams {
+            report: ReportParams { calibration: None, ..given(0.5).report },
+            ..given(0.5)
+        },
+        LocalParams {
+            report: ReportParams {
+                claim: Some(Claim::new(1.0, 2.0, "somebody")),
+                ..given(0.01).report
+            },
+            ..given(0.01)
+        },
     ] {
         assert!(bad.check().unwrap_err().to_string().contains("delta is"), "{bad:?}");
     }
@@ -317,46 +338,118 @@ fn bad_parameters_are_refused_by_name() {
     let good = LocalParams::new(bounds(), 1.0, 1e-5);
     let tuned = Rule::Tuned { ridge: -1.0, bonus: 0.2, width: 1.0 };
     for (bad, field) in [
-        (LocalParams { delta: -0.1, ..good.clone() }, "delta"),
-        (LocalParams { delta: f64::NAN, ..good.clone() }, "delta"),
-        (LocalParams { levels: Levels::Public(vec![]), ..good.clone() }, "levels"),
-        // A message of some kilobytes must not ask for gigabytes.
         (
             LocalParams {
-                bounds: Bounds::unit(1000),
-                levels: Levels::Public(vec![1.0; 1000]),
-                ..good.clone()
-            },
-            "levels",
-        ),
-        (LocalParams { claim: Some(Claim::new(1.0, 0.1, "one\ntwo")), ..good.clone() }, "claim"),
-        (LocalParams { levels: Levels::Public(vec![1.0, -1.0]), ..good.clone() }, "epsilon"),
-        (
-            LocalParams {
-                levels: Levels::Hidden { epsilons: vec![1.0, 2.0], shares: vec![0.5, 0.6] },
-                ..good.clone()
-            },
-            "shares",
-        ),
-        (LocalParams { contributions_per_person: 0, ..good.clone() }, "contributions_per_person"),
-        (LocalParams { rule: tuned, ..good.clone() }, "ridge"),
-        (LocalParams { method: Some(Method::RewardResponse), ..good.clone() }, "method"),
-        (
-            LocalParams {
-                method: Some(Method::GramGaussian { split: 0.5 }),
-                delta: 0.0,
+                report: ReportParams { delta: -0.1, ..good.report.clone() },
                 ..good.clone()
             },
             "delta",
         ),
         (
             LocalParams {
-                method: Some(Method::KnownGram { gram: vec![1.0], reports: 10 }),
+                report: ReportParams { delta: f64::NAN, ..good.report.clone() },
+                ..good.clone()
+            },
+            "delta",
+        ),
+        (
+            LocalParams {
+                report: ReportParams { levels: Levels::Public(vec![]), ..good.report.clone() },
+                ..good.clone()
+            },
+            "levels",
+        ),
+        // A message of some kilobytes must not ask for gigabytes.
+        (
+            LocalParams {
+                report: ReportParams {
+                    bounds: Bounds::unit(1000),
+                    levels: Levels::Public(vec![1.0; 1000]),
+                    ..good.report.clone()
+                },
+                ..good.clone()
+            },
+            "levels",
+        ),
+        (
+            LocalParams {
+                report: ReportParams {
+                    claim: Some(Claim::new(1.0, 0.1, "one\ntwo")),
+                    ..good.report.clone()
+                },
+                ..good.clone()
+            },
+            "claim",
+        ),
+        (
+            LocalParams {
+                report: ReportParams {
+                    levels: Levels::Public(vec![1.0, -1.0]),
+                    ..good.report.clone()
+                },
+                ..good.clone()
+            },
+            "epsilon",
+        ),
+        (
+            LocalParams {
+                report: ReportParams {
+                    levels: Levels::Hidden { epsilons: vec![1.0, 2.0], shares: vec![0.5, 0.6] },
+                    ..good.report.clone()
+                },
+                ..good.clone()
+            },
+            "shares",
+        ),
+        (
+            LocalParams {
+                report: ReportParams { contributions_per_person: 0, ..good.report.clone() },
+                ..good.clone()
+            },
+            "contributions_per_person",
+        ),
+        (LocalParams { rule: tuned, ..good.clone() }, "ridge"),
+        (
+            LocalParams {
+                report: ReportParams {
+                    method: Some(Method::RewardResponse),
+                    ..good.report.clone()
+                },
+                ..good.clone()
+            },
+            "method",
+        ),
+        (
+            LocalParams {
+                report: ReportParams {
+                    method: Some(Method::GramGaussian { split: 0.5 }),
+                    delta: 0.0,
+                    ..good.report.clone()
+                },
+                ..good.clone()
+            },
+            "delta",
+        ),
+        (
+            LocalParams {
+                report: ReportParams {
+                    method: Some(Method::KnownGram { gram: vec![1.0], reports: 10 }),
+                    ..good.report.clone()
+                },
                 ..good.clone()
             },
             "gram",
         ),
-        (LocalParams { bounds: Bounds { dimension: 0, ..bounds() }, ..good.clone() }, "dimension"),
+        (
+            LocalParams {
+                report: ReportParams {
+                    bounds: Bounds { dimension: 0, ..bounds() },
+                    ..good.report.clone()
+                },
+                ..good.clone()
+            },
+            "dimension",
+        ),
     ] {
         let error = bad.check().unwrap_err().to_string();
         assert!(error.contains(field), "{field}: {error}");
@@ -365,7 +458,11 @@ fn bad_parameters_are_refused_by_name() {
     let model = plan.server().publish().unwrap();
     let mut person = plan.person(0, Seeded(1)).unwrap();
     assert!(person.choose(&model, &Arms::zeros(3, 2).unwrap()).is_err());
-    let high = LocalParams { delta: 0.1, ..good }.check().unwrap().guarantee(0).unwrap();
+    let high = LocalParams { report: ReportParams { delta: 0.1, ..good.report }, ..good }
+        .check()
+        .unwrap()
+        .guarantee(0)
+        .unwrap();
     assert!(high.warnings().iter().any(|w| w.contains("1e-3")));
 }
 
@@ -392,6 +489,6 @@ fn sums_that_do_not_fit_the_parameters_are_refused() {
 fn the_number_of_a_protocol_is_the_same_in_every_build() {
     let params = LocalParams::new(Bounds::unit(2), 2.0, 1e-5);
     assert_eq!(params.check().unwrap().reports().protocol(), 0xa4cd_f844_bdcd_5050);
-    let other = LocalParams { delta: 2e-5, ..params };
+    let other = LocalParams { report: ReportParams { delta: 2e-5, ..params.report }, ..params };
     assert_ne!(other.check().unwrap().reports().protocol(), 0xa4cd_f844_bdcd_5050);
 }

@@ -26,6 +26,7 @@ use super::{Ensemble, Policy};
 use crate::{
     Error, Result,
     error::{not_negative, positive, probability},
+    refuse_if,
     release::{Domain, Release, Structure},
 };
 pub use regularized::Regularizer;
@@ -45,18 +46,15 @@ pub enum Rule {
     /// A confidence set that holds for all releases at once, for Gaussian noise of known deviation.
     Certified {
         /// alpha: the set fails with at most this probability, all releases together; by default 1/horizon, or 1e-6.
-        #[serde(default)]
         failure_probability: Option<f64>,
         /// S: the largest norm of theta*, for features of norm at most 1 and rewards in [-1, 1]. By default 1, and in experiments what
         /// the environment knows.
-        #[serde(default)]
         parameter_bound: Option<f64>,
         /// sigma: rewards in [-1, 1] are their mean plus noise that is sub-Gaussian with this deviation. By default 1, which is always
         /// right, and in experiments what the environment knows.
-        #[serde(default)]
         reward_noise: Option<f64>,
         /// Multiplies the bonus. Anything but 1 is not certified; 0 is greedy.
-        #[serde(default = "one")]
+        #[serde(default = "crate::wire::one")]
         scale: f64,
     },
     /// Found by simulation (`docs/local.md`), with no confidence guarantee: the certified width pays for the noise in every direction at
@@ -92,10 +90,10 @@ pub enum Rule {
     /// A ridge and a width, for features of norm at most 1 and rewards in [-1, 1].
     Fixed {
         /// The ridge.
-        #[serde(default = "one")]
+        #[serde(default = "crate::wire::one")]
         ridge: f64,
         /// The width.
-        #[serde(default = "one")]
+        #[serde(default = "crate::wire::one")]
         width: f64,
     },
     /// Proposition 4 of Shariff and Sheffet (2018), from bounds on the noise that somebody has proved, in the units of the sums.
@@ -103,19 +101,14 @@ pub enum Rule {
         /// The bounds.
         regularizer: Regularizer,
         /// alpha.
-        #[serde(default)]
         failure_probability: Option<f64>,
         /// S, as above.
-        #[serde(default = "one")]
+        #[serde(default = "crate::wire::one")]
         parameter_bound: f64,
         /// sigma, as above.
-        #[serde(default = "one")]
+        #[serde(default = "crate::wire::one")]
         reward_noise: f64,
     },
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 fn tuned_ridge() -> f64 {
@@ -303,9 +296,7 @@ impl Rule {
             let remedy = "a policy needs a regression domain: x x^T and x y";
             return Err(Error::invalid("domain", format!("{domain:?}"), remedy));
         };
-        if releases == Some(0) {
-            return Err(Error::invalid("releases", 0, "give a whole number above 0"));
-        }
+        refuse_if(releases == Some(0), "releases", 0, "give a whole number above 0")?;
         let (failure_probability, name) = match *self {
             Rule::Certified { failure_probability, .. } => (failure_probability, "certified"),
             Rule::Regularized { failure_probability, .. } => (failure_probability, "regularized"),
@@ -316,13 +307,11 @@ impl Rule {
             Rule::Regularized { .. } => structure.is_dense(),
             _ => true,
         };
-        if !proved {
-            let remedy = format!(
-                "its set is not proved for {} blocks with {} shared features: give tuned or thompson",
-                structure.blocks, structure.shared
-            );
-            return Err(Error::invalid("rule", name, remedy));
-        }
+        let remedy = format_args!(
+            "its set is not proved for {} blocks with {} shared features: give tuned or thompson",
+            structure.blocks, structure.shared
+        );
+        refuse_if(!proved, "rule", name, remedy)?;
         let default = 1.0 / horizon.unwrap_or(1_000_000).max(2) as f64;
         Ok(RulePlan {
             rule: *self,
@@ -378,11 +367,6 @@ impl RulePlan {
             Rule::Regularized { regularizer, .. } => Some(regularizer),
             _ => None,
         }
-    }
-
-    /// alpha: with which probability the confidence sets may fail, all releases together.
-    pub fn failure_probability(&self) -> f64 {
-        self.failure_probability
     }
 
     /// The same for sums of exact features and noisy rewards of this deviation.

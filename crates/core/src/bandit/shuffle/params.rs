@@ -22,8 +22,10 @@ use crate::{
     noise::Noise,
     privacy::{Accountant, Claim, Event, Guarantee, TrustModel, Unit, check_delta, gaussian, grid},
     randomize::{
-        Bounds, CONDITIONS, CalibratedMethod, GramGaussian, Levels, Method, Person, Spent,
+        Bounds, CONDITIONS, CalibratedMethod, GramGaussian, Levels, Method, Person, ReportParams,
+        Spent,
     },
+    refuse_if,
     release::Calibration,
 };
 
@@ -52,7 +54,6 @@ pub struct ShuffleParams {
     /// B: reports in a batch.
     pub batch: u64,
     /// How many people of a batch randomise honestly; by default all.
-    #[serde(default)]
     pub honest: Option<u64>,
     /// How often one person reports at most.
     pub contributions_per_person: u64,
@@ -61,13 +62,10 @@ pub struct ShuffleParams {
     /// How noisy sums become a policy.
     pub rule: Rule,
     /// The randomiser; by default Gaussian noise on x x^T and x z for sums, and the best pure one for permuted reports.
-    #[serde(default)]
     pub method: Option<Method>,
     /// Noise of one report in place of what the budget needs, for sums; the guarantee is that of the noise.
-    #[serde(default)]
     pub calibration: Option<Calibration>,
     /// What the guarantee is to be compared with: `paper` mode.
-    #[serde(default)]
     pub claim: Option<Claim>,
 }
 
@@ -100,31 +98,22 @@ impl ShuffleParams {
         self.bounds.structure.expect_dense("the shuffle bandit")?;
         requested_epsilon(self.epsilon)?;
         check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?;
-        if !(1..=1 << 24).contains(&self.batch) {
-            return Err(Error::invalid("batch", self.batch, "give 1 to 16777216"));
-        }
+        refuse_if(!(1..=1 << 24).contains(&self.batch), "batch", self.batch, "give 1 to 16777216")?;
         let honest = self.honest.unwrap_or(self.batch);
-        if !(1..=self.batch).contains(&honest) {
-            let remedy = format!("give 1 to batch = {}", self.batch);
-            return Err(Error::invalid("honest", honest, remedy));
-        }
-        if self.aggregation == Aggregation::Permute && self.contributions_per_person > 1 {
-            let remedy = "permuted reports of one person may meet in one batch: give 1, or let the shuffler sum";
-            return Err(Error::invalid(
-                "contributions_per_person",
-                self.contributions_per_person,
-                remedy,
-            ));
-        }
-        let base = LocalParams {
-            rule: self.rule,
+        let remedy = format_args!("give 1 to batch = {}", self.batch);
+        refuse_if(!(1..=self.batch).contains(&honest), "honest", honest, remedy)?;
+        let refused = self.aggregation == Aggregation::Permute && self.contributions_per_person > 1;
+        let remedy =
+            "permuted reports of one person may meet in one batch: give 1, or let the shuffler sum";
+        refuse_if(refused, "contributions_per_person", self.contributions_per_person, remedy)?;
+        let base = ReportParams {
             method: self.method.clone(),
             contributions_per_person: self.contributions_per_person,
-            ..LocalParams::new(self.bounds, self.epsilon, self.delta)
+            ..ReportParams::new(self.bounds, self.epsilon, self.delta)
         };
-        let local = match (self.calibration, self.aggregation) {
-            (Some(calibration), Aggregation::Sum) => {
-                LocalParams { calibration: Some(calibration), ..summable(base) }
+        let report = match (self.calibration, self.aggregation) {
+            (Some(_), Aggregation::Sum) => {
+                ReportParams { calibration: self.calibration, ..summable(base) }
             }
             // Amplification is proved for pure reports.
             (Some(calibration), Aggregation::Permute) => {
@@ -135,9 +124,10 @@ impl ShuffleParams {
             (None, Aggregation::Sum) => self.summed(&summable(base), honest)?,
             (None, Aggregation::Permute) => {
                 let weakest = vec![self.weakest_local(honest)?];
-                LocalParams { levels: Levels::Public(weakest), delta: 0.0, ..base }
+                ReportParams { levels: Levels::Public(weakest), delta: 0.0, ..base }
             }
         };
+        let local = LocalParams { rule: self.rule, ..report.into() };
         let plan = ShufflePlan { params: self.clone(), honest, local: local.check()? };
         if self.aggregation == Aggregation::Sum {
             plan.randomizer().summed()?;
@@ -146,11 +136,11 @@ impl ShuffleParams {
     }
 
     /// Gaussian reports whose sums meet the budget, what the grid costs included.
-    fn summed(&self, base: &LocalParams, honest: u64) -> Result<LocalParams> {
+    fn summed(&self, base: &ReportParams, honest: u64) -> Result<ReportParams> {
         let share = (honest as f64).sqrt() / self.contributions_per_person.max(1) as f64;
-        let with = |mu: f64| LocalParams {
-            calibration: Some(Calibration::Mu(mu * share)),
-            ..base.clone()
+        let with = |mu: f64| {
+            let calibration = Some(Calibration::Mu(mu * share));
+            ReportParams { calibration, ..base.clone() }
         };
         // A hair below, which pays for rounding and for most grids.
         let mu = gaussian::mu(self.epsilon, self.delta)? * (1.0 - 1e-9);
@@ -187,9 +177,9 @@ impl ShuffleParams {
 }
 
 /// The same with a randomiser whose reports may be summed, if none is given.
-fn summable(params: LocalParams) -> LocalParams {
+fn summable(params: ReportParams) -> ReportParams {
     let default = || Method::GramGaussian { split: GramGaussian::DEFAULT_SPLIT };
-    LocalParams { method: Some(params.method.unwrap_or_else(default)), ..params }
+    ReportParams { method: Some(params.method.unwrap_or_else(default)), ..params }
 }
 
 /// Checked parameters.
@@ -208,7 +198,7 @@ impl ShufflePlan {
 
     /// What everybody's device does: there is one level.
     fn randomizer(&self) -> &CalibratedMethod {
-        &self.local.reports().randomizers()[0]
+        &self.local.randomizers()[0]
     }
 
     /// A person's half: the same as without a shuffler, with weaker noise.
@@ -230,7 +220,7 @@ impl ShufflePlan {
             },
             Aggregation::Sum => Handing::Sum { exponents: self.randomizer().summed()?.exponents() },
         };
-        let protocol = self.local.reports().protocol();
+        let protocol = self.local.protocol();
         let bits = self.randomizer().entropy_bits();
         Ok(Shuffler::new(protocol, self.params.batch, handing, bits, noise))
     }

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use super::{Aggregation, Batch};
 use crate::{
-    Error, Result,
+    Result,
     bandit::{Absorbed, Model, Server, local::Estimate},
-    wire,
+    refuse_if, wire,
 };
 
 const KIND: &str = "shuffle server 1";
@@ -42,10 +42,9 @@ impl ShuffleServer {
             Aggregation::Permute => self.batch as usize,
             Aggregation::Sum => 1,
         };
-        if batch.people != self.batch || batch.contents.len() != expected {
-            let remedy = format!("a batch is of {} reports", self.batch);
-            return Err(Error::invalid("people", batch.people, remedy));
-        }
+        let refused = batch.people != self.batch || batch.contents.len() != expected;
+        let remedy = format_args!("a batch is of {} reports", self.batch);
+        refuse_if(refused, "people", batch.people, remedy)?;
         if batch.number < self.floor || self.above.contains(&batch.number) {
             return Ok(Absorbed::Duplicate);
         }

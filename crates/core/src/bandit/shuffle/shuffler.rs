@@ -19,6 +19,7 @@ use crate::{
     Error, Result,
     noise::Noise,
     randomize::Report,
+    refuse_if,
     release::power_of_two,
     wire::{self, MESSAGE_VERSION, current_message, hex},
 };
@@ -88,12 +89,8 @@ impl Handing {
     /// Refuses what no device of this protocol makes: it would spoil the batch for everybody in it.
     fn check(&self, level: Option<u16>, features: Option<&[f64]>, values: &[f64]) -> Result<()> {
         let remedy = "no device of this protocol makes such a report: refuse its sender";
-        if level != Some(0) {
-            return Err(Error::invalid("level", format!("{level:?}"), remedy));
-        }
-        if features.is_some() {
-            return Err(Error::invalid("features", "given", remedy));
-        }
+        refuse_if(level != Some(0), "level", format_args!("{level:?}"), remedy)?;
+        refuse_if(features.is_some(), "features", "given", remedy)?;
         let expected = match self {
             Handing::Permute { values, .. } => *values,
             Handing::Sum { exponents } => exponents.len(),
@@ -171,10 +168,9 @@ impl<N: Noise> Shuffler<N> {
     /// Takes a report in, once, and gives a batch whenever one is full. An error changes nothing.
     pub fn absorb(&mut self, report: &Report) -> Result<Option<Batch>> {
         let state = &mut self.state;
-        if report.protocol != state.protocol {
-            let remedy = "it was made for a protocol with other parameters: refuse its sender";
-            return Err(Error::invalid("protocol", format!("{:x}", report.protocol), remedy));
-        }
+        let refused = report.protocol != state.protocol;
+        let remedy = "it was made for a protocol with other parameters: refuse its sender";
+        refuse_if(refused, "protocol", format_args!("{:x}", report.protocol), remedy)?;
         state.handing.check(report.level, report.features.as_deref(), &report.values)?;
         if state.waiting.len() + 1 >= state.batch {
             state.noise.rekey()?;
@@ -235,17 +231,13 @@ impl<N: Noise + Serialize + DeserializeOwned> Shuffler<N> {
     /// older state would leave a second time among other people, and what two batches have in common would show it.
     pub fn load(bytes: &[u8], batches_made: u64) -> Result<Self> {
         let (source, state): (String, State<N>) = wire::load(KIND, bytes)?;
-        if source != N::NAME {
-            let remedy = format!("load it with the source of noise it was saved with: {source}");
-            return Err(Error::invalid("noise", N::NAME, remedy));
-        }
-        if state.next != batches_made {
-            let remedy = format!(
-                "the saved state stands at {}: restore the newest one, or start a new shuffler and lose who waits",
-                state.next
-            );
-            return Err(Error::invalid("batches_made", batches_made, remedy));
-        }
+        let remedy = format_args!("load it with the source of noise it was saved with: {source}");
+        refuse_if(source != N::NAME, "noise", N::NAME, remedy)?;
+        let remedy = format_args!(
+            "the saved state stands at {}: restore the newest one, or start a new shuffler and lose who waits",
+            state.next
+        );
+        refuse_if(state.next != batches_made, "batches_made", batches_made, remedy)?;
         for waiting in &state.waiting {
             let Shuffled { level, features, values } = waiting;
             state.handing.check(*level, features.as_deref(), values)?;

@@ -5,6 +5,7 @@ use crate::{
     Error, Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
     error::finite_vector,
+    refuse_if,
 };
 
 /// The oracle of a box with sides along the axes.
@@ -36,9 +37,7 @@ impl Cuboid {
                 hull.add_normal(&normal);
             }
         }
-        if hull.dimension() == 0 {
-            return Err(Error::invalid("upper", "lower", "leave some coordinate a choice"));
-        }
+        refuse_if(hull.dimension() == 0, "upper", "lower", "leave some coordinate a choice")?;
         let centre = upper.iter().zip(lower).map(|(u, l)| 0.5 * (u + l)).collect();
         let diameter = widths.iter().map(|width| width * width).sum::<f64>().sqrt();
         let shape = Shape::new(centre, diameter, inradius, hull)?;

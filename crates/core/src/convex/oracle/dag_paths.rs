@@ -15,6 +15,7 @@ use super::{MOST_IN_GRAPH, between};
 use crate::{
     Error, Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
+    refuse_if,
 };
 
 /// The oracle of the paths of a directed acyclic graph.
@@ -64,13 +65,9 @@ impl DagPaths {
             after[edges[edge].0] += after[edges[edge].1];
         }
         let paths: f64 = before[sink];
-        if source == sink || paths < 2.0 {
-            let remedy = "give at least two paths from the source to the sink";
-            return Err(Error::invalid("number of paths", paths, remedy));
-        }
-        if !paths.is_finite() {
-            return Err(Error::invalid("number of paths", paths, "give a smaller graph"));
-        }
+        let remedy = "give at least two paths from the source to the sink";
+        refuse_if(source == sink || paths < 2.0, "number of paths", paths, remedy)?;
+        refuse_if(!paths.is_finite(), "number of paths", paths, "give a smaller graph")?;
         let centre: Vec<f64> = edges.iter().map(|&(t, h)| before[t] * after[h] / paths).collect();
         order.retain(|&edge| centre[edge] > 0.0);
         let oracle = DagPaths { vertices, source, sink, edges: edges.to_vec(), order };

@@ -5,10 +5,11 @@
 //! best there is.
 
 use crate::{
-    Error, Result,
+    Result,
     convex::{DecisionSet, LinearOracle, Shape},
     geometry::Polytope,
     linalg::dot,
+    refuse_if,
 };
 
 /// The oracle of a polytope given by its rows.
@@ -33,9 +34,7 @@ impl GeneralPolytope {
         let oracle = GeneralPolytope { polytope, known };
         let measured = DecisionSet::measure(n, oracle.clone())?;
         let hull = measured.shape().hull().clone();
-        if hull.dimension() == 0 {
-            return Err(Error::invalid("rows", rows.len(), "they leave one point: no choice"));
-        }
+        refuse_if(hull.dimension() == 0, "rows", rows.len(), "they leave one point: no choice")?;
         let lifted = |row: &Vec<f64>| -> Vec<f64> {
             let length = hull.length(row);
             // A row constant on the hull holds everywhere on it.

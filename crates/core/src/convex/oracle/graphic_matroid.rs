@@ -17,6 +17,7 @@ use crate::{
     Error, Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
     linalg::Cholesky,
+    refuse_if,
 };
 
 /// Blocks of up to so many vertices have all their constraints looked at.
@@ -35,17 +36,14 @@ impl GraphicMatroid {
         between("vertices", vertices, 2, MOST_IN_GRAPH)?;
         between("edges", edges.len(), 1, MOST_IN_GRAPH)?;
         for &(one, two) in edges {
-            if one.max(two) >= vertices || one == two {
-                let remedy = format!("join two different vertices below {vertices}");
-                return Err(Error::invalid("edge", format!("({one}, {two})"), remedy));
-            }
+            let refused = one.max(two) >= vertices || one == two;
+            let remedy = format_args!("join two different vertices below {vertices}");
+            refuse_if(refused, "edge", format_args!("({one}, {two})"), remedy)?;
         }
         let oracle = GraphicMatroid { vertices, edges: edges.to_vec() };
         let blocks = oracle.blocks();
-        if blocks.iter().all(|block| block.len() == 1) {
-            let remedy = "the graph has no cycle, so there is one tree: add edges";
-            return Err(Error::invalid("edges", edges.len(), remedy));
-        }
+        let remedy = "the graph has no cycle, so there is one tree: add edges";
+        refuse_if(blocks.iter().all(|block| block.len() == 1), "edges", edges.len(), remedy)?;
         let rows: Vec<Vec<f64>> = blocks
             .iter()
             .map(|block| {

@@ -43,7 +43,7 @@ pub use simplex::Simplex;
 pub use submodular_base::SubmodularBase;
 pub use uniform_matroid::UniformMatroid;
 
-use crate::{Error, Result};
+use crate::{Result, refuse_if};
 
 /// Coordinates a set may have, as many as a running sum takes.
 const MOST: usize = 1 << 12;
@@ -52,11 +52,9 @@ const MOST_IN_GRAPH: usize = 1 << 10;
 
 /// `count` if there is anything to choose from, and not more than anybody can hold.
 fn between(field: &'static str, count: usize, least: usize, most: usize) -> Result<usize> {
-    if (least..=most).contains(&count) {
-        Ok(count)
-    } else {
-        Err(Error::invalid(field, count, format!("give {least} to {most}")))
-    }
+    let remedy = format_args!("give {least} to {most}");
+    refuse_if(!(least..=most).contains(&count), field, count, remedy)?;
+    Ok(count)
 }
 
 /// Index of the least entry, the first of equals.

@@ -7,8 +7,9 @@ use super::{
     uniform_matroid::{choose_least, project_to_slates, project_to_slates_entropic},
 };
 use crate::{
-    Error, Result,
+    Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
+    refuse_if,
 };
 
 /// The oracle of the bases of a partition matroid.
@@ -21,9 +22,7 @@ pub struct PartitionMatroid {
 impl PartitionMatroid {
     /// From each block of `elements` the given number of `choices`: `(elements, choices)`.
     pub fn set(blocks: &[(usize, usize)]) -> Result<DecisionSet<Self>> {
-        if blocks.is_empty() {
-            return Err(Error::invalid("blocks", "none", "give at least one"));
-        }
+        refuse_if(blocks.is_empty(), "blocks", "none", "give at least one")?;
         let dimension = blocks.iter().map(|block| block.0).fold(0, usize::saturating_add);
         between("elements", dimension, 2, MOST)?;
         let (mut centre, mut rows) = (Vec::with_capacity(dimension), Vec::new());

@@ -14,6 +14,7 @@ use super::{MOST_IN_GRAPH, between};
 use crate::{
     Error, Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
+    refuse_if,
 };
 
 /// Functions on up to so many elements are looked at on every set.
@@ -30,9 +31,7 @@ impl<F: Fn(&[bool]) -> f64> SubmodularBase<F> {
     pub fn set(elements: usize, function: F) -> Result<DecisionSet<Self>> {
         between("elements", elements, 2, MOST_IN_GRAPH)?;
         let nothing = function(&vec![false; elements]);
-        if nothing != 0.0 {
-            return Err(Error::invalid("f(empty)", nothing, "subtract it: it must be 0"));
-        }
+        refuse_if(nothing != 0.0, "f(empty)", nothing, "subtract it: it must be 0")?;
         let oracle = SubmodularBase { function };
         if elements > MOST_ELEMENTS {
             return DecisionSet::measure(elements, oracle);
@@ -51,9 +50,7 @@ impl<F: Fn(&[bool]) -> f64> SubmodularBase<F> {
 
 fn check_submodular(elements: usize, values: &[f64]) -> Result<()> {
     let largest = values.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-    if !largest.is_finite() {
-        return Err(Error::invalid("f", largest, "give finite values"));
-    }
+    refuse_if(!largest.is_finite(), "f", largest, "give finite values")?;
     for set in 0..values.len() {
         for i in (0..elements).filter(|i| set >> i & 1 == 0) {
             for j in (i + 1..elements).filter(|j| set >> j & 1 == 0) {
@@ -97,9 +94,7 @@ fn shape(elements: usize, values: &[f64]) -> Result<Shape> {
             hull.add_normal(&indicator(set));
         }
     }
-    if hull.dimension() == 0 {
-        return Err(Error::invalid("f", "modular", "its base is one point: nothing to choose"));
-    }
+    refuse_if(hull.dimension() == 0, "f", "modular", "its base is one point: nothing to choose")?;
     let rows: Vec<(Vec<f64>, f64)> = (1..all).map(|set| (indicator(set), values[set])).collect();
     let rows = rows.iter().map(|(row, bound)| (&row[..], *bound));
     let inradius = Shape::distance_to_rows(&centre, &hull, rows);

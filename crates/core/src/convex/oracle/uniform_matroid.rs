@@ -5,8 +5,9 @@
 
 use super::{MOST, between};
 use crate::{
-    Error, Result,
+    Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
+    refuse_if,
 };
 
 /// The oracle of the slates of k.
@@ -19,10 +20,8 @@ impl UniformMatroid {
     /// Slates of `size` out of `elements`; at least one is in, and one out.
     pub fn set(elements: usize, size: usize) -> Result<DecisionSet<Self>> {
         between("elements", elements, 2, MOST)?;
-        if !(1..elements).contains(&size) {
-            let remedy = format!("give 1 to {}, or there is nothing to choose", elements - 1);
-            return Err(Error::invalid("size", size, remedy));
-        }
+        let remedy = format_args!("give 1 to {}, or there is nothing to choose", elements - 1);
+        refuse_if(!(1..elements).contains(&size), "size", size, remedy)?;
         let (n, k) = (elements as f64, size as f64);
         let hull = Hull::orthogonal_to(elements, &[vec![1.0; elements]])?;
         let fewer = k.min(n - k);

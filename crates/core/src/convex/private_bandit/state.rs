@@ -11,6 +11,7 @@ use crate::{
         protection::{Aggregate, CentralSum, Estimates, PlainSum, agree},
     },
     noise::Noise,
+    refuse_if,
     release::PrivateSum,
     wire,
 };
@@ -80,10 +81,8 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
         if !fits {
             return Err(damaged("its parts do not fit each other", "restore another copy"));
         }
-        if decisions_made < state.next {
-            let remedy = format!("the saved state has made {}: give the true number", state.next);
-            return Err(Error::invalid("decisions_made", decisions_made, remedy));
-        }
+        let remedy = format_args!("the saved state has made {}: give the true number", state.next);
+        refuse_if(decisions_made < state.next, "decisions_made", decisions_made, remedy)?;
         let aggregate = match sum {
             SavedSum::Plain(sum) => Aggregate::Plain(sum),
             SavedSum::Private { estimates, sum, public } => {

@@ -171,7 +171,6 @@ fn predictions_saturate_and_keep_their_logarithm() {
     for _ in 0..5000 {
         let _ = learner.absorb(&[-1.0]).unwrap();
     }
-    assert!(learner.length().unwrap().ln() > 700.0);
     assert_eq!(learner.weights(), [LARGEST_PREDICTION]);
     assert!(learner.score(&[1e250]).unwrap().is_finite());
     // After as many gradients in the other direction the prediction is back: saturation loses no information.

@@ -22,7 +22,7 @@ use super::{
     PrivacyLossDistribution,
     dots::{Dots, trim},
 };
-use crate::{Error, Result};
+use crate::{Error, Result, refuse_if};
 
 /// Longest transform; longer sums are taken on a coarser grid.
 const LONGEST: usize = 1 << 21;
@@ -48,9 +48,7 @@ pub(super) fn convolve(parts: &Parts) -> Result<PrivacyLossDistribution> {
         _ => {}
     }
     let count: f64 = parts.iter().map(|(_, times)| *times as f64).sum();
-    if count > 1e12 {
-        return Err(Error::invalid("times", count, "compose at most 1e12 events"));
-    }
+    refuse_if(count > 1e12, "times", count, "compose at most 1e12 events")?;
     if parts.iter().any(|(one, _)| one.interval != interval) {
         return convolve_coarsened(&parts, interval);
     }

@@ -25,8 +25,7 @@ mod shuffled;
 #[cfg(test)]
 mod tests;
 
-use crate::{Error, Result, error::positive, privacy::Event};
-use dots::Dots;
+use crate::{Result, error::positive, privacy::Event};
 
 /// A measure of the privacy loss on the grid `index * interval`, plus a mass at infinity.
 ///
@@ -63,7 +62,7 @@ impl PrivacyLossDistribution {
 
     /// The distribution of one event on a grid of the given interval.
     ///
-    /// [`Error::Unsupported`] for composed events (compose their parts) and for events without a known
+    /// [`Error::Unsupported`](crate::Error::Unsupported) for composed events (compose their parts) and for events without a known
     /// one-dimensional dominating pair.
     pub fn of(event: &Event, interval: f64) -> Result<Self> {
         positive("interval", interval)?;
@@ -107,56 +106,6 @@ impl PrivacyLossDistribution {
         Ok(if lattice > interval { lattice / (lattice / interval).ceil() } else { interval })
     }
 
-    /// A distribution from atoms `(loss, probability under P)`; a loss may be infinite.
-    ///
-    /// Losses off the grid are split between its two neighbours so that both `P` and `Q` keep their mass. It is the
-    /// curve of one direction, P against Q: if swapping the two is another mechanism, price that too and take the worse.
-    ///
-    /// ```
-    /// use reticent::privacy::PrivacyLossDistribution;
-    /// let truth = 1.0 / (1.0 + (-1f64).exp());
-    /// let coin = PrivacyLossDistribution::from_atoms(0.5, [(1.0, truth), (-1.0, 1.0 - truth)])?;
-    /// assert_eq!(coin.delta(1.0), 0.0);
-    /// # Ok::<(), reticent::Error>(())
-    /// ```
-    pub fn from_atoms(interval: f64, atoms: impl IntoIterator<Item = (f64, f64)>) -> Result<Self> {
-        positive("interval", interval)?;
-        let atoms: Vec<(f64, f64)> = atoms.into_iter().collect();
-        if let Some((loss, probability)) = atoms.iter().find(|(loss, probability)| {
-            !(0.0..=1.0).contains(probability)
-                || loss.is_nan()
-                || (*loss == f64::NEG_INFINITY && *probability > 0.0)
-        }) {
-            return Err(Error::invalid(
-                "atoms",
-                format!("loss {loss} with probability {probability}"),
-                "give losses above minus infinity with probabilities from 0 to 1",
-            ));
-        }
-        let total: f64 = atoms.iter().map(|(_, probability)| probability).sum();
-        if (total - 1.0).abs() > 1e-9 {
-            return Err(Error::invalid("atoms", total, "give probabilities that sum to 1"));
-        }
-        let other: f64 =
-            atoms.iter().map(|(loss, probability)| probability * libm::exp(-loss)).sum();
-        if other > 1.0 + 1e-9 {
-            let remedy = "give losses ln(P/Q) of probabilities that sum to at most 1 under Q too";
-            return Err(Error::invalid("atoms", other, remedy));
-        }
-        let finite = || atoms.iter().filter(|(loss, mass)| loss.is_finite() && *mass > 0.0);
-        let lowest = finite().map(|atom| atom.0).fold(f64::INFINITY, f64::min);
-        let highest = finite().map(|atom| atom.0).fold(f64::NEG_INFINITY, f64::max);
-        let mut dots = if lowest <= highest {
-            Dots::new(interval, lowest, highest)?
-        } else {
-            Dots::new(interval, 0.0, 0.0)?
-        };
-        for &(loss, mass) in atoms.iter().filter(|(_, mass)| *mass > 0.0) {
-            if loss.is_finite() { dots.atom(loss, mass) } else { dots.at_infinity(mass) }
-        }
-        Ok(dots.finish())
-    }
-
     /// The loss of both mechanisms, the second possibly chosen after seeing the first's result.
     ///
     /// On the coarser of the two grids, or a still coarser one if the result would be too long.
@@ -172,11 +121,6 @@ impl PrivacyLossDistribution {
     /// The distance of the grid points.
     pub fn interval(&self) -> f64 {
         self.interval
-    }
-
-    /// The probability that the loss is infinite (truncated tails included).
-    pub fn infinity(&self) -> f64 {
-        self.infinity
     }
 
     /// The atoms `(loss, mass)` of the finite part, from the lowest loss to the highest.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::*;
+use super::{dots::Dots, *};
 
 const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/privacy_loss.csv");
 
@@ -125,8 +125,11 @@ fn pair() -> impl Strategy<Value = Vec<(f64, f64)>> {
 }
 
 fn discretized(pair: &[(f64, f64)], interval: f64) -> PrivacyLossDistribution {
-    let atoms = pair.iter().map(|(p, q)| ((p / q).ln(), *p));
-    PrivacyLossDistribution::from_atoms(interval, atoms).unwrap()
+    let losses = || pair.iter().map(|(p, q)| (p / q).ln());
+    let (lowest, highest) = (losses().fold(f64::INFINITY, f64::min), losses().fold(-1e9, f64::max));
+    let mut dots = Dots::new(interval, lowest, highest).unwrap();
+    losses().zip(pair).for_each(|(loss, (p, _))| dots.atom(loss, *p));
+    dots.finish()
 }
 
 proptest! {
@@ -317,9 +320,8 @@ fn bad_input_is_refused_and_nothing_panics() {
     assert_eq!(loss.epsilon(f64::NAN), f64::INFINITY);
     assert!(loss.repeat(u64::MAX).is_err());
     assert_eq!(loss.repeat(1_000_000_000_000).unwrap().delta(1.0), 1.0);
-    assert!(PrivacyLossDistribution::from_atoms(0.1, [(0.0, 0.5)]).is_err());
-    assert!(PrivacyLossDistribution::from_atoms(0.1, [(f64::NAN, 1.0)]).is_err());
-    let lost = PrivacyLossDistribution::from_atoms(0.1, [(f64::INFINITY, 1.0)]).unwrap();
+    let nothing = PrivacyLossDistribution::nothing(0.1).unwrap();
+    let lost = PrivacyLossDistribution { masses: vec![0.0], infinity: 1.0, ..nothing };
     assert_eq!(lost.repeat(3).unwrap().delta(1e9), 1.0);
     for event in [
         Event::Gaussian { sensitivity: 1e-200, sigma: 1.0 },

@@ -45,8 +45,9 @@ pub(super) use binomial::fair_binomial;
 use binomial::{fair_binomial_tail, group_binomial};
 
 use crate::{
-    Error, Result,
+    Result,
     error::{not_negative, probability},
+    refuse_if,
 };
 
 /// Most groups of clone counts; a group is charged at its least count.
@@ -100,21 +101,6 @@ pub fn epsilon(epsilon_local: f64, people: u64, delta: f64, binary: bool) -> Res
     Ok(high)
 }
 
-/// The closed form of Feldman, McMillan and Talwar (2021), Theorem 3.1; `None` outside its range
-/// `epsilon_local <= ln(people / (16 ln(2/delta)))`. [`epsilon`] is never worse.
-pub fn closed_form(epsilon_local: f64, people: u64, delta: f64) -> Option<f64> {
-    let n = people as f64;
-    let valid = epsilon_local >= 0.0
-        && delta > 0.0
-        && delta < 1.0
-        && epsilon_local <= libm::log(n / (16.0 * libm::log(2.0 / delta)));
-    valid.then(|| {
-        let e = libm::exp(epsilon_local);
-        let crowd = 8.0 * (e * libm::log(4.0 / delta) / n).sqrt() + 8.0 * e / n;
-        libm::log1p(libm::tanh(0.5 * epsilon_local) * crowd)
-    })
-}
-
 /// The law of the clone count, in groups, for one local level.
 pub(super) struct Crowd {
     epsilon_local: f64,
@@ -132,9 +118,7 @@ impl Crowd {
         most_groups: usize,
     ) -> Result<Self> {
         not_negative("epsilon_local", epsilon_local)?;
-        if people == 0 {
-            return Err(Error::invalid("people", people, "give a whole number, 1 or above"));
-        }
+        refuse_if(people == 0, "people", people, "give a whole number, 1 or above")?;
         let lie = libm::exp(-epsilon_local);
         let clone = if binary { 2.0 * lie / (1.0 + lie) } else { lie };
         let others = people.min(MOST_PEOPLE) - 1;

@@ -7,7 +7,7 @@
 //! With public arms only the reward is hidden, which always wins. A delta of 0 leaves the pure methods.
 
 use super::{CalibratedMethod, Levels, Method, ReportParams, method::Amount};
-use crate::{Error, Result, randomize::GramGaussian};
+use crate::{Error, Result, randomize::GramGaussian, refuse_if};
 
 /// The best method, its randomiser for each level, and why.
 pub(super) fn best(params: &ReportParams) -> Result<(Method, Vec<CalibratedMethod>, String)> {
@@ -47,10 +47,9 @@ pub(super) fn best(params: &ReportParams) -> Result<(Method, Vec<CalibratedMetho
 
 /// A randomiser for each level.
 pub(super) fn build(params: &ReportParams, method: &Method) -> Result<Vec<CalibratedMethod>> {
-    if !method.is_pure() && params.delta <= 0.0 && params.calibration.is_none() {
-        let remedy = "Gaussian noise needs a delta above 0: give one, or a pure method";
-        return Err(Error::invalid("delta", params.delta, remedy));
-    }
+    let refused = !method.is_pure() && params.delta <= 0.0 && params.calibration.is_none();
+    let remedy = "Gaussian noise needs a delta above 0: give one, or a pure method";
+    refuse_if(refused, "delta", params.delta, remedy)?;
     let build = |&epsilon: &f64| {
         let amount = match params.calibration {
             Some(calibration) => Amount::Given(calibration),

@@ -8,8 +8,8 @@ use crate::{
     noise::Noise,
     privacy::{Event, gaussian},
     randomize::{
-        AdditivePair, Bounds, Correlation, GramGaussian, Interaction, Precision, RewardGaussian,
-        RewardResponse, TriangleGaussian, UnitGram, UnitMoment, UnitPair,
+        AdditivePair, Bounds, Correlation, GramGaussian, Interaction, Precision, PrivUnit,
+        RewardGaussian, RewardResponse, UnitGram, UnitMoment, UnitPair,
     },
     release::{Calibration, SingleRelease},
 };
@@ -78,7 +78,6 @@ pub(crate) enum Amount {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CalibratedMethod {
     GramGaussian(GramGaussian),
-    TriangleGaussian(TriangleGaussian),
     AdditivePair(AdditivePair),
     UnitGram(UnitGram),
     UnitPair(UnitPair),
@@ -92,7 +91,6 @@ macro_rules! each {
     ($method:expr, $randomizer:ident => $call:expr) => {
         match $method {
             CalibratedMethod::GramGaussian($randomizer) => $call,
-            CalibratedMethod::TriangleGaussian($randomizer) => $call,
             CalibratedMethod::AdditivePair($randomizer) => $call,
             CalibratedMethod::UnitGram($randomizer) => $call,
             CalibratedMethod::UnitPair($randomizer) => $call,
@@ -118,7 +116,7 @@ impl CalibratedMethod {
                 CalibratedMethod::GramGaussian(randomizer)
             }
             Method::TriangleGaussian => {
-                CalibratedMethod::TriangleGaussian(TriangleGaussian::new(d, amount.calibration()?)?)
+                CalibratedMethod::GramGaussian(GramGaussian::triangle(d, amount.calibration()?)?)
             }
             Method::AdditivePair => {
                 // The message is (x/L, y/L), the reward centred where it can be.
@@ -164,7 +162,6 @@ impl CalibratedMethod {
         };
         match self {
             CalibratedMethod::GramGaussian(randomizer) => randomizer.estimate(report),
-            CalibratedMethod::TriangleGaussian(randomizer) => randomizer.estimate(report),
             CalibratedMethod::AdditivePair(randomizer) => randomizer.estimate(report),
             CalibratedMethod::UnitGram(randomizer) => randomizer.estimate(report, correlation),
             CalibratedMethod::UnitPair(randomizer) => randomizer.estimate(report, correlation),
@@ -188,11 +185,30 @@ impl CalibratedMethod {
         each!(self, randomizer => randomizer.event())
     }
 
+    /// What adds Gaussian noise, where that is the method.
+    fn gaussian(&self) -> Option<&SingleRelease> {
+        match self {
+            CalibratedMethod::GramGaussian(randomizer) => Some(&randomizer.mechanism),
+            CalibratedMethod::AdditivePair(randomizer) => Some(&randomizer.mechanism),
+            CalibratedMethod::RewardGaussian(randomizer) => Some(&randomizer.mechanism),
+            _ => None,
+        }
+    }
+
+    /// What moves a point of the sphere, where that is the method.
+    fn unit(&self) -> Option<&PrivUnit> {
+        match self {
+            CalibratedMethod::UnitGram(randomizer) => Some(&randomizer.unit),
+            CalibratedMethod::UnitPair(randomizer) => Some(&randomizer.unit),
+            CalibratedMethod::UnitMoment(randomizer) => Some(&randomizer.unit),
+            _ => None,
+        }
+    }
+
     /// The mechanism of reports that may be summed.
     pub(crate) fn summed(&self) -> Result<&SingleRelease> {
         match self {
-            CalibratedMethod::GramGaussian(randomizer) => Ok(randomizer.mechanism()),
-            CalibratedMethod::TriangleGaussian(randomizer) => Ok(randomizer.mechanism()),
+            CalibratedMethod::GramGaussian(randomizer) => Ok(&randomizer.mechanism),
             _ => Err(Error::invalid(
                 "method",
                 "not additive",
@@ -203,40 +219,20 @@ impl CalibratedMethod {
 
     /// How many values a report has.
     pub(crate) fn report_length(&self) -> usize {
-        match self {
-            CalibratedMethod::GramGaussian(randomizer) => randomizer.mechanism().deviations().len(),
-            CalibratedMethod::TriangleGaussian(randomizer) => {
-                randomizer.mechanism().deviations().len()
-            }
-            CalibratedMethod::AdditivePair(randomizer) => randomizer.mechanism().deviations().len(),
-            CalibratedMethod::UnitGram(randomizer) => randomizer.unit().dimension(),
-            CalibratedMethod::UnitPair(randomizer) => randomizer.unit().dimension(),
-            CalibratedMethod::UnitMoment(randomizer) => randomizer.unit().dimension(),
-            CalibratedMethod::RewardGaussian(_) | CalibratedMethod::RewardResponse(_) => 1,
-        }
+        let gaussian = self.gaussian().map(|mechanism| mechanism.deviations().len());
+        gaussian.or(self.unit().map(PrivUnit::dimension)).unwrap_or(1)
     }
 
     /// A report takes any one value with a chance of at most 2^-bits, whatever the data.
     pub(crate) fn entropy_bits(&self) -> f64 {
-        match self {
-            CalibratedMethod::GramGaussian(randomizer) => randomizer.mechanism().entropy_bits(),
-            CalibratedMethod::TriangleGaussian(randomizer) => randomizer.mechanism().entropy_bits(),
-            CalibratedMethod::AdditivePair(randomizer) => randomizer.mechanism().entropy_bits(),
-            CalibratedMethod::RewardGaussian(randomizer) => randomizer.mechanism().entropy_bits(),
-            CalibratedMethod::UnitGram(randomizer) => randomizer.unit().entropy_bits(),
-            CalibratedMethod::UnitPair(randomizer) => randomizer.unit().entropy_bits(),
-            CalibratedMethod::UnitMoment(randomizer) => randomizer.unit().entropy_bits(),
-            CalibratedMethod::RewardResponse(_) => 0.0,
-        }
+        let gaussian = self.gaussian().map(SingleRelease::entropy_bits);
+        gaussian.or(self.unit().map(PrivUnit::entropy_bits)).unwrap_or(0.0)
     }
 
     pub(crate) fn correlation(&self) -> Correlation {
         match self {
-            CalibratedMethod::UnitGram(randomizer) => randomizer.correlation(),
-            CalibratedMethod::UnitPair(randomizer) => randomizer.correlation(),
             CalibratedMethod::RewardResponse(randomizer) => randomizer.correlation(),
-            CalibratedMethod::UnitMoment(randomizer) => randomizer.correlation(),
-            _ => Correlation::WHOLE,
+            _ => self.unit().map_or(Correlation::WHOLE, PrivUnit::correlation),
         }
     }
 
@@ -247,9 +243,7 @@ impl CalibratedMethod {
     /// The largest absolute number an honest report contains: draws end at 32 deviations, points of the sphere at 1.
     pub(crate) fn largest_entry(&self) -> f64 {
         match self {
-            CalibratedMethod::GramGaussian(_)
-            | CalibratedMethod::TriangleGaussian(_)
-            | CalibratedMethod::RewardGaussian(_) => {
+            CalibratedMethod::GramGaussian(_) | CalibratedMethod::RewardGaussian(_) => {
                 let Precision { matrix, vector } = self.precision();
                 1.0 + 33.0 * (matrix * std::f64::consts::SQRT_2).max(vector)
             }

@@ -24,7 +24,7 @@ pub(crate) use promise::CONDITIONS;
 pub use report::Report;
 pub use spent::Spent;
 
-use crate::{Error, Result, noise::Noise, privacy::Guarantee};
+use crate::{Result, noise::Noise, privacy::Guarantee, refuse_if};
 
 /// One person's half, with a generator of its own.
 #[derive(Debug)]
@@ -53,10 +53,8 @@ impl<N: Noise> Person<N> {
         features: &[f64],
         reward: f64,
     ) -> Result<Report> {
-        if self.left == 0 {
-            let remedy = "this person has reported as often as the guarantee allows: raise contributions_per_person";
-            return Err(Error::invalid("reports left", 0, remedy));
-        }
+        let remedy = "this person has reported as often as the guarantee allows: raise contributions_per_person";
+        refuse_if(self.left == 0, "reports left", 0, remedy)?;
         let plan = &self.plan;
         let interaction = plan.params().bounds.clip_in_block(block, features, reward)?;
         self.noise.rekey()?;

@@ -13,6 +13,7 @@ use crate::{
     noise::Noise,
     privacy::{Claim, Event, check_delta},
     randomize::{Bounds, Precision},
+    refuse_if,
     release::{Calibration, Layout},
 };
 
@@ -50,18 +51,16 @@ impl Levels {
     /// Refuses no levels, levels of 0 or less, and shares that do not add up to 1.
     pub fn check(&self) -> Result<()> {
         let epsilons = self.epsilons();
-        if epsilons.is_empty() || epsilons.len() > MOST_LEVELS {
-            let remedy = format!("give 1 to {MOST_LEVELS} levels");
-            return Err(Error::invalid("levels", epsilons.len(), remedy));
-        }
+        let refused = epsilons.is_empty() || epsilons.len() > MOST_LEVELS;
+        let remedy = format_args!("give 1 to {MOST_LEVELS} levels");
+        refuse_if(refused, "levels", epsilons.len(), remedy)?;
         epsilons.iter().try_for_each(|epsilon| requested_epsilon(*epsilon).map(drop))?;
         if let Levels::Hidden { shares, .. } = self {
             finite_vector("shares", shares, epsilons.len())?;
             let total: f64 = shares.iter().sum();
-            if shares.iter().any(|share| *share < 0.0) || (total - 1.0).abs() > 1e-9 {
-                let remedy = "give shares of 0 or above that add up to 1";
-                return Err(Error::invalid("shares", format!("{shares:?}"), remedy));
-            }
+            let refused = shares.iter().any(|share| *share < 0.0) || (total - 1.0).abs() > 1e-9;
+            let remedy = "give shares of 0 or above that add up to 1";
+            refuse_if(refused, "shares", format_args!("{shares:?}"), remedy)?;
         }
         Ok(())
     }
@@ -94,13 +93,10 @@ pub struct ReportParams {
     /// How often one person reports at most.
     pub contributions_per_person: u64,
     /// The randomiser; by default the best.
-    #[serde(default)]
     pub method: Option<Method>,
     /// Gaussian noise of this size in place of what the budget needs; what it guarantees at `delta` is stated all the same.
-    #[serde(default)]
     pub calibration: Option<Calibration>,
     /// What the guarantee is to be compared with: `paper` mode.
-    #[serde(default)]
     pub claim: Option<Claim>,
 }
 
@@ -123,11 +119,9 @@ impl ReportParams {
     pub fn check(&self) -> Result<ReportPlan> {
         self.bounds.check()?;
         let dimension = self.bounds.dimension;
-        if dimension > MOST_FEATURES {
-            let remedy =
-                format!("a report has of the order of d^2 numbers: give 1 to {MOST_FEATURES}");
-            return Err(Error::invalid("dimension", dimension, remedy));
-        }
+        let remedy =
+            format_args!("a report has of the order of d^2 numbers: give 1 to {MOST_FEATURES}");
+        refuse_if(dimension > MOST_FEATURES, "dimension", dimension, remedy)?;
         self.levels.check()?;
         let levels = self.levels.epsilons().len();
         let entries = Layout::new(dimension, self.bounds.structure).matrix();
@@ -138,16 +132,14 @@ impl ReportParams {
             );
             return Err(Error::invalid("levels", levels, remedy));
         }
-        if !(0.0..1.0).contains(&self.delta) {
-            return Err(Error::invalid("delta", self.delta, "give a number from 0 to below 1"));
-        }
+        let remedy = "give a number from 0 to below 1";
+        refuse_if(!(0.0..1.0).contains(&self.delta), "delta", self.delta, remedy)?;
         match self.delta == 0.0 {
             true => self.claim.as_ref().map_or(Ok(()), Claim::check)?,
             false => check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?,
         }
-        if self.contributions_per_person == 0 {
-            return Err(Error::invalid("contributions_per_person", 0, "give 1 or more"));
-        }
+        let refused = self.contributions_per_person == 0;
+        refuse_if(refused, "contributions_per_person", 0, "give 1 or more")?;
         let (method, randomizers, reason) = match &self.method {
             None => choice::best(self)?,
             Some(method) => {
@@ -155,14 +147,11 @@ impl ReportParams {
                 (method.clone(), choice::build(self, method)?, reason)
             }
         };
-        if method.shows_arms() && !self.public_arms {
-            let remedy = "this method sends the arm as it is: declare public_arms, or hide it";
-            return Err(Error::invalid("method", format!("{method:?}"), remedy));
-        }
+        let refused = method.shows_arms() && !self.public_arms;
+        let remedy = "this method sends the arm as it is: declare public_arms, or hide it";
+        refuse_if(refused, "method", format_args!("{method:?}"), remedy)?;
         if let Method::KnownGram { gram, reports } = &method {
-            if *reports == 0 {
-                return Err(Error::invalid("reports", 0, "explore for one report or more"));
-            }
+            refuse_if(*reports == 0, "reports", 0, "explore for one report or more")?;
             finite_vector("gram", gram, triangle(dimension))?;
         }
         let protocol = fingerprint(self, &method);
@@ -246,11 +235,9 @@ impl ReportPlan {
     /// `level`, if there is such a level.
     pub(crate) fn level(&self, level: usize) -> Result<usize> {
         let levels = self.inner.randomizers.len();
-        if level < levels {
-            return Ok(level);
-        }
-        let remedy = format!("there are {levels} levels, counted from 0");
-        Err(Error::invalid("level", level, remedy))
+        let remedy = format_args!("there are {levels} levels, counted from 0");
+        refuse_if(level >= levels, "level", level, remedy)?;
+        Ok(level)
     }
 
     /// The method calibrated for each level.

@@ -1,17 +1,17 @@
 //! The message from a person to a server or a shuffler: plain, versioned, and checked when read.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::{
-    Error, Result,
     error::finite_vector,
     wire::{MESSAGE_VERSION, current_message, hex},
 };
 
 /// What a person sends: randomised numbers, and what the server may know anyway.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "RawReport")]
+#[serde(deny_unknown_fields)]
 pub struct Report {
+    #[serde(deserialize_with = "current_message")]
     version: u16,
     #[serde(with = "hex")]
     pub(crate) protocol: u64,
@@ -23,38 +23,23 @@ pub struct Report {
     /// Index of the person's level, where levels are public.
     pub(crate) level: Option<u16>,
     /// The arm in the unit ball, where arms are public.
+    #[serde(default, deserialize_with = "finite")]
     pub(crate) features: Option<Vec<f64>>,
     /// What the randomiser made.
+    #[serde(deserialize_with = "finite")]
     pub(crate) values: Vec<f64>,
 }
 
-/// A report before it is checked.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawReport {
-    #[serde(deserialize_with = "current_message")]
-    version: u16,
-    #[serde(with = "hex")]
-    protocol: u64,
-    model: u64,
-    #[serde(with = "hex")]
-    id: [u64; 2],
-    level: Option<u16>,
-    features: Option<Vec<f64>>,
-    values: Vec<f64>,
-}
-
-impl TryFrom<RawReport> for Report {
-    type Error = Error;
-
-    fn try_from(raw: RawReport) -> Result<Self> {
-        finite_vector("values", &raw.values, raw.values.len())?;
-        if let Some(features) = &raw.features {
-            finite_vector("features", features, features.len())?;
-        }
-        let RawReport { version, protocol, model, id, level, features, values } = raw;
-        Ok(Report { version, protocol, model, id, level, features, values })
-    }
+/// Reads numbers, none or some, and refuses those that are not finite.
+fn finite<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Clone + Into<Option<Vec<f64>>>,
+{
+    let numbers = T::deserialize(deserializer)?;
+    let given: Vec<f64> = numbers.clone().into().unwrap_or_default();
+    finite_vector("values", &given, given.len()).map_err(D::Error::custom)?;
+    Ok(numbers)
 }
 
 impl Report {

@@ -81,9 +81,6 @@ fn without_noise_every_release_is_the_exact_sum() {
                         // Truncation to the feature grid, 2^-20 or so per round.
                         assert!((got - want).abs() < 3e-6 * round as f64, "{got} against {want}");
                     }
-                    assert_eq!(release.entry(1, 0), Some(release.sums()[1]));
-                    assert_eq!(release.entry(1, 1), Some(release.upper_triangle()[2]));
-                    assert_eq!(release.entry(2, 0), None);
                     assert_eq!(release.vector(), &release.sums()[3..]);
                     assert_eq!(release.deviations(), sum.deviations(release.index()).unwrap());
                 }

@@ -7,6 +7,7 @@ use crate::{
     error::probability,
     geometry::Polytope,
     privacy::Guarantee,
+    refuse_if,
     safe::{
         AgentParams, AgentPlan, Confidence, Objective, SafetyCertificate, agent::within_reason,
         exploration,
@@ -98,11 +99,9 @@ impl CoordinatorParams {
         within_reason("failure", probability("failure", self.failure)?)?;
         let plans = self.agents.iter().map(AgentParams::check).collect::<Result<Vec<_>>>()?;
         let radii = exploration::radii(&self.polytope, &self.agents)?;
-        if self.exploration > 0 && radii.iter().any(|&radius| radius <= 0.0) {
-            let remedy =
-                "no agent-wise ball around 0 is known to be safe (a bound is 0): set it to 0";
-            return Err(Error::invalid("exploration", self.exploration, remedy));
-        }
+        let refused = self.exploration > 0 && radii.iter().any(|&radius| radius <= 0.0);
+        let remedy = "no agent-wise ball around 0 is known to be safe (a bound is 0): set it to 0";
+        refuse_if(refused, "exploration", self.exploration, remedy)?;
         let certificate = SafetyCertificate::of(self)?;
         Ok(CoordinatorPlan { params: self.clone(), agents: plans, radii, certificate })
     }

@@ -82,7 +82,7 @@ fn a_width_made_too_small_is_caught_by_the_monitor() {
     assert_eq!(play_with(Confidence::Tight).violations(), 0);
     let halved = play_with(Confidence::Scaled(0.5_f64.powi(5)));
     assert!(halved.violations() > 20, "{}", halved.violations());
-    assert!(halved.first_violation().is_some() && halved.worst_excess() > 0.01);
+    assert!(halved.violations() > 0 && halved.worst_excess() > 0.01);
     assert!(!Confidence::Scaled(0.5).certified() && Confidence::Scaled(1.0).certified());
 }
 

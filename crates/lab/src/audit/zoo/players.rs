@@ -101,9 +101,7 @@ impl Player for Coin {
     }
 
     fn observe(&mut self, _: u64, _: &[f64], reward: f64) -> Result<()> {
-        if self.refuses && reward > 0.9 {
-            return Err(reticent::Error::invalid("reward", reward, "give less").into());
-        }
+        reticent::refuse_if(self.refuses && reward > 0.9, "reward", reward, "give less")?;
         Ok(())
     }
 }

@@ -87,7 +87,7 @@ fn a_saved_learner_goes_on_bit_for_bit_and_a_replay_is_one_more_tree() {
         JointLinUcb::<FastNoise>::resume(&saved, one.releases()),
         Err(Error::StaleState { .. })
     ));
-    let times = |learner: &JointLinUcb<FastNoise>| match learner.curator().event() {
+    let times = |learner: &JointLinUcb<FastNoise>| match learner.event() {
         Event::Repeated { times, .. } => times,
         other => panic!("{other:?}"),
     };

@@ -4,10 +4,16 @@ use super::*;
 
 #[test]
 fn nobody_reports_more_often_than_was_paid_for() -> Result<()> {
-    let params =
-        LocalParams { contributions_per_person: 3, ..LocalParams::new(bounds(), 2.0, 1e-5) };
+    let params = LocalParams::from(ReportParams {
+        contributions_per_person: 3,
+        ..ReportParams::new(bounds(), 2.0, 1e-5)
+    });
     for method in [Method::GramGaussian { split: 0.694 }, Method::UnitGram, Method::UnitPair] {
-        let plan = LocalParams { method: Some(method), ..params.clone() }.check()?;
+        let plan = LocalParams {
+            report: ReportParams { method: Some(method), ..params.report.clone() },
+            ..params.clone()
+        }
+        .check()?;
         let guarantee = plan.guarantee(0)?;
         assert!(guarantee.epsilon() <= 2.0 + 1e-6, "{guarantee}");
         assert!(guarantee.epsilon() > 1.5, "{guarantee}");
@@ -29,12 +35,12 @@ fn nobody_reports_more_often_than_was_paid_for() -> Result<()> {
 #[test]
 fn whoever_mixes_levels_is_told_what_they_spent() -> Result<()> {
     let levels = Levels::Public(vec![1.0, 8.0]);
-    let pure = LocalParams {
+    let pure = LocalParams::from(ReportParams {
         levels: levels.clone(),
         contributions_per_person: 2,
         method: Some(Method::UnitGram),
-        ..LocalParams::new(bounds(), 8.0, 0.0)
-    };
+        ..ReportParams::new(bounds(), 8.0, 0.0)
+    });
     let plan = pure.check()?;
     let model = plan.server().publish()?;
     let mut eager = plan.person(1, Seeded(50))?;
@@ -53,8 +59,14 @@ fn whoever_mixes_levels_is_told_what_they_spent() -> Result<()> {
     let anybody = plan.guarantee_of_anybody()?;
     assert!(anybody.epsilon() >= plan.guarantee(1)?.epsilon() && anybody.epsilon() < 8.001);
 
-    let gaussian =
-        LocalParams { delta: 1e-6, method: Some(Method::GramGaussian { split: 0.694 }), ..pure };
+    let gaussian = LocalParams {
+        report: ReportParams {
+            delta: 1e-6,
+            method: Some(Method::GramGaussian { split: 0.694 }),
+            ..pure.report
+        },
+        ..pure
+    };
     let plan = gaussian.check()?;
     let mu =
         |level| crate::privacy::Accountant::price(&plan.event(level)?).map(|c| c.mu().unwrap());
@@ -85,12 +97,12 @@ fn a_device_refuses_no_finite_data_and_is_told_what_was_clipped() -> Result<()> 
         (Method::KnownGram { gram: vec![1.0, 0.0, 0.0, 1.0, 0.0, 1.0], reports: 9 }, 0.0, false),
     ];
     for (method, delta, public_arms) in methods {
-        let params = LocalParams {
+        let params = LocalParams::from(ReportParams {
             public_arms,
             contributions_per_person: 9,
             method: Some(method.clone()),
-            ..LocalParams::new(declared, 2.0, delta)
-        };
+            ..ReportParams::new(declared, 2.0, delta)
+        });
         let plan = params.check()?;
         let mut server = plan.server();
         let model = server.publish()?;
