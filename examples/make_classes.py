@@ -27,6 +27,6 @@ def write(name, lines, features, shares, styles, spread, noise):
             out.write(",".join(map(str, cells)) + f",{label}\n")
 
 
-write("letters.csv", 20_000, 16, {chr(65 + i): 1 for i in range(26)}, 4, 2.0, 1.6)
+write("letters.csv", 20_000, 16, {chr(65 + i): 1 for i in range(26)}, 6, 1.1, 1.9)
 states = {"a": 0.786, "b": 0.1535, "c": 0.0565, "d": 0.003, "e": 0.0006, "f": 0.0002, "g": 0.0002}
-write("signals.csv", 58_000, 9, states, 2, 1.5, 1.3)
+write("signals.csv", 58_000, 9, states, 2, 0.7, 1.3)

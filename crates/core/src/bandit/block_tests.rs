@@ -4,10 +4,10 @@ use super::*;
 use crate::{
     Error, Result,
     linalg::triangle,
-    noise::{Noise, check},
+    noise::{DiscreteGaussian, Noise, check},
     randomize::{Bounds, Method, ReportParams},
     release::{
-        Calibration, Domain, PrivateSum, PrivateSumParams, Release, Schedule, Structure,
+        Calibration, Domain, PrivateSumParams, Release, Schedule, Structure,
         testing::{Seeded, Silent},
     },
     special::normal_cdf,
@@ -17,7 +17,7 @@ const PURE: Structure = Structure { blocks: 4, shared: 0 };
 const HYBRID: Structure = Structure { blocks: 3, shared: 2 };
 
 fn bounds(structure: Structure) -> Bounds {
-    Bounds { rewards: (0.0, 1.0), structure, ..Bounds::unit(4) }
+    Bounds { structure, ..Bounds::unit(4) }
 }
 
 fn unit(noise: &mut Seeded) -> Vec<f64> {
@@ -33,9 +33,9 @@ fn arms(structure: Structure, noise: &mut Seeded) -> Arms {
     Arms::in_blocks(4, &rows).unwrap()
 }
 
-/// Rewards that the block and the features decide.
+/// Expected rewards, linear in the features of each block.
 fn reward(block: usize, x: &[f64]) -> f64 {
-    (0.5 + 0.4 * x[block % 4] + 0.1 * x[3]).clamp(0.0, 1.0)
+    (0.3 + 0.15 * block as f64) * x[block % 2] + 0.2 * x[3]
 }
 
 fn close(one: &Policy, two: &Policy, arms: &Arms, structure: Structure, tolerance: f64) {
@@ -115,11 +115,19 @@ fn a_release_without_noise_gives_the_policy_of_the_dense_one() {
                     assert_eq!(one.entry(row, column), two.entry(row, column));
                 }
             }
-            for rule in [Rule::default(), Rule::THOMPSON, Rule::FIXED] {
-                let policy = |release: &Release| {
+            // With blocks the ridge is three times as many units of noise.
+            let tuned = |ridge| Rule::Tuned { ridge, bonus: 0.2, width: 1.0 };
+            let thompson =
+                |ridge| Rule::Thompson { ridge, width: 0.5, members: 64, minimum_probability: 0.0 };
+            for (ours, theirs) in [
+                (tuned(1.0), tuned(3.0)),
+                (thompson(1.0), thompson(3.0)),
+                (Rule::FIXED, Rule::FIXED),
+            ] {
+                let policy = |rule: Rule, release: &Release| {
                     rule.plan(*release.domain(), None, Some(1)).unwrap().policy(release).unwrap()
                 };
-                let (one, two) = (policy(&one), policy(&two));
+                let (one, two) = (policy(ours, &one), policy(theirs, &two));
                 for _ in 0..20 {
                     close(&one, &two, &arms(structure, &mut noise), structure, 1e-9);
                 }
@@ -135,19 +143,12 @@ fn noise_of(structure: Structure, block: usize, seed: u64) -> (Vec<f64>, Vec<f64
         schedule: Schedule::EveryRound,
         ..PrivateSumParams::new(domain, Some(4), Calibration::Mu(1.0))
     };
-    let run = |noise: &mut dyn FnMut() -> Vec<f64>| noise();
-    let x = [0.5, 0.5, 0.5, 0.5];
-    let released = |release: Option<Release>| release.unwrap();
-    let noisy = run(&mut || {
-        let mut sum = params.check().unwrap().start(Seeded(seed));
-        let contribution = sum.clip_in_block(block, &x, 1.0).unwrap();
-        released(sum.absorb(&contribution).unwrap()).sums().to_vec()
-    });
-    let exact = run(&mut || {
-        let mut sum: PrivateSum<Silent> = params.check().unwrap().start(Silent);
-        let contribution = sum.clip_in_block(block, &x, 1.0).unwrap();
-        released(sum.absorb(&contribution).unwrap()).sums().to_vec()
-    });
+    fn first<N: Noise>(params: &PrivateSumParams, block: usize, noise: N) -> Vec<f64> {
+        let mut sum = params.check().unwrap().start(noise);
+        let contribution = sum.clip_in_block(block, &[0.5; 4], 1.0).unwrap();
+        sum.absorb(&contribution).unwrap().unwrap().sums().to_vec()
+    }
+    let (noisy, exact) = (first(&params, block, Seeded(seed)), first(&params, block, Silent));
     let deviations = params.check().unwrap().deviations(1).unwrap();
     let noise = noisy.iter().zip(&exact).zip(&deviations).map(|((a, b), s)| (a - b) / s);
     (noise.collect(), exact)
@@ -314,7 +315,7 @@ fn a_curator_in_blocks_learns_saves_and_restarts() {
                 let y = reward(arms.block(decision.arm), &arms.arm(decision.arm));
                 let best = (0..arms.count())
                     .map(|arm| reward(arms.block(arm), &arms.arm(arm)))
-                    .fold(0.0, f64::max);
+                    .fold(-1.0, f64::max);
                 right += u64::from(round >= 200 && y > best - 0.1);
                 learner.observe(decision.ticket, y).unwrap();
                 if round == 250 {
@@ -333,11 +334,11 @@ fn a_curator_in_blocks_learns_saves_and_restarts() {
 #[test]
 fn a_forged_block_is_refused() {
     let params = JointParams::new(bounds(PURE), 1.0, 1e-6, Some(100));
-    let learner = params.check().unwrap().start(Seeded(1));
+    let curator = params.check().unwrap().curator(Seeded(1));
     for block in [-1, 4, i32::MAX] {
-        assert!(learner.curator().contribution_of_units(&[0, 0, 0, 0, block], Some(0.5)).is_err());
+        assert!(curator.contribution_of_units(&[0, 0, 0, 0, block], Some(0.5)).is_err());
     }
-    assert!(learner.curator().contribution_of_units(&[0, 0, 0, 0, 3], Some(0.5)).is_ok());
+    assert!(curator.contribution_of_units(&[0, 0, 0, 0, 3], Some(0.5)).is_ok());
 }
 
 #[test]
@@ -373,6 +374,30 @@ fn members_of_a_hybrid_share_the_shared_part_and_have_the_law_of_each_block() {
     assert!(check::distribution_alarm(scores, |z| normal_cdf(0.8 * z)));
 }
 
+/// Names of reports that differ, and no Gaussian noise.
+struct Quiet(Seeded);
+
+impl Noise for Quiet {
+    const PROTECTS_PEOPLE: bool = false;
+    const NAME: &'static str = "test of blocks";
+
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+
+    fn refresh(&mut self) -> Result<()> {
+        self.0.refresh()
+    }
+
+    fn split(&mut self) -> Result<Self> {
+        Ok(Quiet(self.0.split()?))
+    }
+
+    fn discrete_gaussian(&mut self, _: &DiscreteGaussian) -> i64 {
+        0
+    }
+}
+
 /// Local reports cover all blocks; without noise their sums are the exact ones.
 #[test]
 fn local_reports_are_summed_by_block() {
@@ -386,7 +411,7 @@ fn local_reports_are_summed_by_block() {
             method: Some(method),
             ..ReportParams::new(bounds(structure), 30.0, 1e-3)
         };
-        let plan = LocalParams::from(params).check().unwrap();
+        let plan = LocalParams { rule: Rule::FIXED, ..params.into() }.check().unwrap();
         let mut server = plan.server();
         let model = server.publish().unwrap();
         let mut noise = Seeded(9);
@@ -397,7 +422,9 @@ fn local_reports_are_summed_by_block() {
             let report = if pure {
                 plan.person(0, Seeded(noise.bits())).unwrap().report_in_block(&model, block, &x, y)
             } else {
-                plan.person(0, Silent).unwrap().report_in_block(&model, block, &x, y)
+                plan.person(0, Quiet(Seeded(noise.bits())))
+                    .unwrap()
+                    .report_in_block(&model, block, &x, y)
             };
             let report = report.unwrap();
             assert_eq!(report.values().len(), coordinates);

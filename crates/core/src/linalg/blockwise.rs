@@ -65,19 +65,41 @@ impl Bound<'_> {
             return mean;
         }
         let entries = triangle(dimension);
-        let mut rest = &self.whitening[block * entries..(block + 1) * entries];
+        let whitening = &self.whitening[block * entries..(block + 1) * entries];
+        let row = |i: usize| &whitening[triangle(i)..triangle(i + 1)];
         let mut white = 0.0_f64;
         back.fill(0.0);
-        for i in 0..dimension {
-            let (row, below) = rest.split_at(i + 1);
-            rest = below;
-            let z = fused(row, features);
+        let mut take = |i: usize, z: f64| {
             white = z.mul_add(z, white);
             if self.drift != 0.0 {
-                for (back, w) in back.iter_mut().zip(row) {
+                for (back, w) in back.iter_mut().zip(row(i)) {
                     *back = w.mul_add(z, *back);
                 }
             }
+        };
+        // Four sums side by side, for each waits for its last addition.
+        let mut i = 0;
+        while i + 4 <= dimension {
+            let rows: [&[f64]; 4] = std::array::from_fn(|r| row(i + r));
+            let (common, corner) = features.split_at(i + 1);
+            let mut sums = [0.0_f64; 4];
+            for (j, x) in common.iter().enumerate() {
+                for r in 0..4 {
+                    sums[r] = rows[r][j].mul_add(*x, sums[r]);
+                }
+            }
+            for r in 1..4 {
+                for (w, x) in rows[r][i + 1..].iter().zip(corner) {
+                    sums[r] = w.mul_add(*x, sums[r]);
+                }
+            }
+            for (r, sum) in sums.into_iter().enumerate() {
+                take(i + r, sum);
+            }
+            i += 4;
+        }
+        for i in i..dimension {
+            take(i, fused(row(i), features));
         }
         let bound = self.width.mul_add(white.sqrt(), mean);
         if self.drift == 0.0 {

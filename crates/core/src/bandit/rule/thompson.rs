@@ -34,7 +34,7 @@ impl RulePlan {
         let (l, b) = (self.feature_bound, self.reward_bound);
         let s_g = release.deviations()[0] / std::f64::consts::SQRT_2;
         let s_u = release.deviations()[release.domain().matrix_coordinates()];
-        let factors = self.factors(release, 1.0 + ridge * s_g / (l * l))?;
+        let factors = self.factors(release, 1.0 + self.ridge_of(ridge) * s_g / (l * l))?;
         // In units of the rewards' deviation.
         let sigma = b * self.reward_deviation.max(1.0);
         let noise = ((s_g * b / l).powi(2) + s_u * s_u) / (sigma * sigma);
