@@ -33,6 +33,8 @@ pub(crate) struct ArrowBlock {
     mean: Vec<f64>,
     /// `M_k^T v_k`.
     pull: Vec<f64>,
+    /// `ln det D_k`.
+    ln_determinant: f64,
 }
 
 /// The first `size` rows of an upper triangle: the triangle over the first `size` columns, and the other columns.
@@ -61,16 +63,12 @@ impl ArrowBlock {
             mean: factor.solve(vector)?,
             pull: coupling.iter().map(|column| dot(column, vector)).collect(),
             coupling,
+            ln_determinant: factor.ln_determinant(),
         })
     }
 
     fn size(&self) -> usize {
         self.mean.len()
-    }
-
-    /// `ln det D_k`.
-    fn ln_determinant(&self) -> f64 {
-        (0..self.size()).map(|i| -2.0 * libm::log(self.inverse[triangle(i) + i])).sum()
     }
 
     /// `D_k^-1`.
@@ -121,7 +119,7 @@ impl Arrow {
     /// `ln det V`.
     pub(crate) fn ln_determinant(&self, blocks: &[ArrowBlock]) -> f64 {
         let corner = |i: usize| -2.0 * libm::log(self.corner[triangle(i) + i]);
-        blocks.iter().map(ArrowBlock::ln_determinant).sum::<f64>()
+        blocks.iter().map(|block| block.ln_determinant).sum::<f64>()
             + (0..self.solution.len()).map(corner).sum::<f64>()
     }
 
