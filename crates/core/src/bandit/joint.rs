@@ -49,7 +49,7 @@ pub struct Decision {
     pub arm: usize,
     /// With which probability it was chosen: an exact count under the `thompson` rule, 1 under rules that draw nothing.
     pub probability: f64,
-    /// What [`Policy::choose`] was given: with it the decision can be repeated from the policy and the arms.
+    /// What [`Policy::choose`](super::Policy::choose) was given: with it the decision can be repeated from the policy and the arms.
     pub randomness: u64,
     /// How many of the arms were longer than the feature bound and were scaled to it. A property of this person's own data.
     pub clipped_arms: usize,

@@ -37,7 +37,7 @@ impl<N: Noise> Curator<N> {
         self.absorb(&contribution)
     }
 
-    /// What a person with these features and this reward contributes, for [`ContributionSums::add`]: the reward is centred, and both
+    /// What a person with these features and this reward contributes, for [`ContributionSums::add`](crate::release::ContributionSums::add): the reward is centred, and both
     /// are clipped.
     pub fn contribution(&self, features: &[f64], reward: f64) -> Result<Contribution> {
         finite_vector("reward", &[reward], 1)?;
