@@ -18,16 +18,34 @@ use crate::{
 /// >>> arms = reticent.Arms(numpy.eye(3))
 /// >>> len(arms), arms.dimension
 /// (3, 3)
+///
+/// For bandits with `blocks` of parameters, `blocks` names the block of each arm; the features of its block come first, then those that all
+/// share.
+///
+/// >>> classes = reticent.Arms(numpy.ones((3, 2)) / 2, blocks=range(3))
+/// >>> classes.blocks
+/// [0, 1, 2]
 #[pyclass(frozen, module = "reticent", name = "Arms")]
 pub(crate) struct Arms(pub(crate) CoreArms);
 
 #[pymethods]
 impl Arms {
     #[new]
-    fn new(rows: &Bound<'_, PyAny>) -> Answer<Self> {
+    #[pyo3(signature = (rows, blocks = None))]
+    fn new(rows: &Bound<'_, PyAny>, blocks: Option<&Bound<'_, PyAny>>) -> Answer<Self> {
         let mut place = None;
         fill(&mut place, matrix(rows)?.as_array())?;
-        Ok(Arms(place.expect("it was filled")))
+        let mut arms = place.expect("it was filled");
+        if let Some(blocks) = blocks {
+            arms.set_blocks(&numbers(blocks)?)?;
+        }
+        Ok(Arms(arms))
+    }
+
+    /// The block of parameters of each arm, or None where none were named.
+    #[getter]
+    fn blocks(&self) -> Option<Vec<usize>> {
+        self.0.names_blocks().then(|| (0..self.0.count()).map(|arm| self.0.block(arm)).collect())
     }
 
     /// Features of an arm.
@@ -55,8 +73,16 @@ impl Arms {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
-        (slf.get_type(), (slf.get().array(py),)).into_pyobject(py)
+        (slf.get_type(), (slf.get().array(py), slf.get().blocks())).into_pyobject(py)
     }
+}
+
+/// Indices of blocks.
+fn numbers(value: &Bound<'_, PyAny>) -> Answer<Vec<usize>> {
+    let read = || value.try_iter()?.map(|block| block?.extract()).collect::<PyResult<_>>();
+    read().map_err(|error| {
+        Failure::invalid("blocks", error, "give the block of each arm, counted from 0")
+    })
 }
 
 fn matrix<'py>(value: &Bound<'py, PyAny>) -> Answer<Matrix<'py>> {
@@ -76,6 +102,7 @@ pub(crate) fn fill<'a>(
         *place = Some(CoreArms::zeros(dimension, count)?);
     }
     let arms = place.as_mut().expect("it is there");
+    arms.forget_blocks();
     for (index, row) in rows.rows().into_iter().enumerate() {
         match row.as_slice() {
             Some(row) => arms.set(index, row)?,
@@ -85,7 +112,7 @@ pub(crate) fn fill<'a>(
     Ok(arms)
 }
 
-/// Calls `with` on a decision set that is either [`Arms`] or an array.
+/// Calls `with` on a decision set that is [`Arms`], an array, or a pair of blocks and an array.
 pub(crate) fn with_arms<T>(
     value: &Bound<'_, PyAny>,
     place: &mut Option<CoreArms>,
@@ -93,6 +120,14 @@ pub(crate) fn with_arms<T>(
 ) -> Answer<T> {
     if let Ok(arms) = value.cast::<Arms>() {
         return Ok(with(&arms.get().0)?);
+    }
+    if let Ok((blocks, rows)) = value.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()
+        && value.is_instance_of::<PyTuple>()
+    {
+        fill(place, matrix(&rows)?.as_array())?;
+        let arms = place.as_mut().expect("it was filled");
+        arms.set_blocks(&numbers(&blocks)?)?;
+        return Ok(with(arms)?);
     }
     let matrix = matrix(value)?;
     Ok(with(fill(place, matrix.as_array())?)?)

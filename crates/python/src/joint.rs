@@ -21,7 +21,7 @@ use reticent::{
     noise::SecureNoise,
     privacy::Mode,
     randomize::Bounds,
-    release::Schedule,
+    release::{Schedule, Structure},
 };
 use reticent_durable::{Journal, Options, Rollback};
 use reticent_lab::constants::joint::{PublishedNoise, in_place_of};
@@ -73,6 +73,14 @@ fn resumed(
 /// With `forget=5000.0` what was learnt counts half after 5000 rewards, and no horizon is needed: the learner has no end. With
 /// `detect_changes=True` it also drops all that was learnt when newer releases contradict it.
 ///
+/// Where every arm has parameters of its own, `blocks=K` says so: `dimension` features belong to one of K blocks, its last `shared` ones to
+/// parameters of all. Noise and work are then spent on the blocks and on nothing between them. Arms are `Arms(rows, blocks=...)` or a pair
+/// (blocks, rows).
+///
+/// >>> bandit = reticent.JointBandit(dimension=17, epsilon=1.0, delta=1e-6, horizon=20_000, blocks=26)
+/// >>> classes = reticent.Arms(numpy.tile(numpy.full(17, 0.2), (26, 1)), blocks=range(26))
+/// >>> ticket, arm = bandit.decide(classes)
+///
 /// Without `window` rewards are learnt as they come, and the guarantee rests on the condition that which rewards come, and when, depends on
 /// nobody's data: report 0 for somebody who did nothing, or `expire` the ticket at a time that does not depend on what they did.
 #[pyclass(module = "reticent", name = "JointBandit")]
@@ -87,8 +95,7 @@ impl JointBandit {
     #[new]
     #[pyo3(signature = (dimension, epsilon, delta, horizon = None, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None,
         rule = None, contributions_per_person = 1, mechanism = None, schedule = None, restart_every = None, forget = None, detect_changes = false,
-        mode = None,
-        published = None, window = None, default_reward = None, warm_start = None))]
+        mode = None, published = None, window = None, default_reward = None, warm_start = None, blocks = 1, shared = 0))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
@@ -111,8 +118,12 @@ impl JointBandit {
         window: Option<&Bound<'_, PyAny>>,
         default_reward: Option<f64>,
         warm_start: Option<&[u8]>,
+        blocks: usize,
+        shared: usize,
     ) -> Answer<Self> {
-        let bounds = Bounds { feature_bound, rewards, intercept, ..Bounds::unit(dimension) };
+        let structure = Structure { blocks, shared };
+        let bounds =
+            Bounds { feature_bound, rewards, intercept, structure, ..Bounds::unit(dimension) };
         let mode: Mode = parameter_or("mode", mode, Mode::Exact)?;
         let exact = JointParams::new(bounds, epsilon, delta, horizon);
         let published = parameter_or("published", published, PublishedNoise::Gaussian)?;

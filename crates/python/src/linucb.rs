@@ -9,7 +9,7 @@ use reticent::{
     bandit::{Arms, Choice, LinUcb as CoreLinUcb, LinUcbParams, OpenDecisions, Rule, Ticket},
     noise::{Noise, SecureNoise},
     randomize::Bounds,
-    release::Schedule,
+    release::{Schedule, Structure},
 };
 
 use crate::{
@@ -30,6 +30,13 @@ use crate::{
 /// >>> bool(abs(bandit.theta[1] - 0.9) < 0.01)
 /// True
 ///
+/// With `blocks=K` every arm has one of K blocks of parameters, its last `shared` features aside, and a round costs what a block does:
+///
+/// >>> bandit = reticent.LinUCB(dimension=2, blocks=3)
+/// >>> person = numpy.array([0.6, 0.8])
+/// >>> ticket, arm = bandit.decide((range(3), numpy.tile(person, (3, 1))))     # or Arms(rows, blocks=...)
+/// >>> _ = bandit.observe(ticket, 0.5)
+///
 /// With `rule="thompson"` decisions are drawn, and carry their probability; `seed` repeats the draws, and comes from the system by default.
 #[pyclass(module = "reticent", name = "LinUCB")]
 pub(crate) struct LinUcb {
@@ -46,7 +53,9 @@ struct Open {
 
 impl Open {
     fn new(learner: CoreLinUcb, next: u64) -> Self {
-        let open = OpenDecisions::new(learner.params().bounds.dimension);
+        // The block of the arm, where there are several, stands after its features.
+        let Bounds { dimension, structure, .. } = learner.params().bounds;
+        let open = OpenDecisions::new(dimension + usize::from(!structure.is_dense()));
         Open { learner, next, open }
     }
 
@@ -57,13 +66,20 @@ impl Open {
             Some(_) => self.learner.probabilities(arms)?[arm],
             None => 1.0,
         };
-        let ticket = self.open.insert(self.next, 0, &arms.arm(arm))?;
+        let mut features = arms.arm(arm);
+        if !self.learner.params().bounds.structure.is_dense() {
+            features.push(arms.block(arm) as f64);
+        }
+        let ticket = self.open.insert(self.next, 0, &features)?;
         self.next += 1;
         Ok(Decision { ticket, arm, probability, clipped_arms, frozen: false })
     }
 
     fn observe(&mut self, ticket: Ticket, reward: f64) -> reticent::Result<Observation> {
-        let clipped = self.learner.observe(self.open.features(ticket)?, reward)?;
+        let (features, block) =
+            self.open.features(ticket)?.split_at(self.learner.params().bounds.dimension);
+        let block = block.first().map_or(0, |block| *block as usize);
+        let clipped = self.learner.observe_in_block(block, features, reward)?;
         self.open.remove(ticket);
         Ok(Observation { clipped, released: true, late: false })
     }
@@ -72,7 +88,7 @@ impl Open {
 #[pymethods]
 impl LinUcb {
     #[new]
-    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = 1.0, restart_every = None, forget = None, seed = None))]
+    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = 1.0, restart_every = None, forget = None, seed = None, blocks = 1, shared = 0))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         dimension: usize,
@@ -84,8 +100,12 @@ impl LinUcb {
         restart_every: Option<u64>,
         forget: Option<f64>,
         seed: Option<u64>,
+        blocks: usize,
+        shared: usize,
     ) -> Answer<Self> {
-        let bounds = Bounds { feature_bound, rewards, intercept, ..Bounds::unit(dimension) };
+        let structure = Structure { blocks, shared };
+        let bounds =
+            Bounds { feature_bound, rewards, intercept, structure, ..Bounds::unit(dimension) };
         let rule = parameter_or("rule", rule, Rule::default())?;
         let params = LinUcbParams {
             rule,

@@ -14,6 +14,7 @@ use reticent::{
     randomize::{
         Bounds, Levels, Method, Person as CorePerson, Report as CoreReport, ReportParams, Spent,
     },
+    release::Structure,
 };
 
 use crate::{
@@ -148,7 +149,7 @@ pub(crate) fn bounds(
     intercept: Option<f64>,
     unit_arms: bool,
 ) -> Bounds {
-    Bounds { dimension, feature_bound, rewards, intercept, unit_arms }
+    Bounds { feature_bound, rewards, intercept, unit_arms, ..Bounds::unit(dimension) }
 }
 
 /// What people and server agree on: bounds, levels of epsilon, and the randomiser, by default the best.
@@ -171,7 +172,7 @@ impl LocalPlan {
     #[new]
     #[pyo3(signature = (dimension, epsilon, delta, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None,
         unit_arms = false, public_arms = false, shares = None, contributions_per_person = 1, method = None, rule = None,
-        late_models = 1000))]
+        late_models = 1000, blocks = 1, shared = 0))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
@@ -188,6 +189,8 @@ impl LocalPlan {
         method: Option<&Bound<'_, PyAny>>,
         rule: Option<&Bound<'_, PyAny>>,
         late_models: u64,
+        blocks: usize,
+        shared: usize,
     ) -> Answer<Self> {
         let epsilons: Vec<f64> = match epsilon.extract::<f64>() {
             Ok(epsilon) => vec![epsilon],
@@ -197,7 +200,9 @@ impl LocalPlan {
             None => Levels::Public(epsilons),
             Some(shares) => Levels::Hidden { epsilons, shares },
         };
+        let structure = Structure { blocks, shared };
         let bounds = bounds(dimension, feature_bound, rewards, intercept, unit_arms);
+        let bounds = Bounds { structure, ..bounds };
         let method: Option<Method> =
             method.map(|method| parameter("method", method)).transpose()?;
         let report = ReportParams {
@@ -304,16 +309,20 @@ impl Person {
         with_arms(arms, &mut self.place, |arms| person.choose(model, arms))
     }
 
-    /// The report of an arm played under `model` and its reward: clipped and randomised.
+    /// The report of an arm played under `model` and its reward: clipped and randomised. `block` is the arm's block of parameters, which
+    /// the report does not tell.
+    #[pyo3(signature = (model, features, reward, block = 0))]
     fn report(
         &mut self,
         model: &Bound<'_, PyAny>,
         features: Vector<'_>,
         reward: f64,
+        block: usize,
     ) -> Answer<Report> {
         let mut read = None;
         let model = crate::local::model(model, &mut read)?;
-        Ok(Report(self.person.enter()?.report(model, &entries(&features), reward)?))
+        let person = self.person.enter()?;
+        Ok(Report(person.report_in_block(model, block, &entries(&features), reward)?))
     }
 
     /// Reports that may still be made.
@@ -385,8 +394,9 @@ impl Server {
     }
 
     /// The expected reward of an arm, as the reports have it now.
-    fn expected_reward(&self, features: Vector<'_>) -> Answer<f64> {
-        Ok(self.0.expected_reward(&entries(&features))?)
+    #[pyo3(signature = (features, block = 0))]
+    fn expected_reward(&self, features: Vector<'_>, block: usize) -> Answer<f64> {
+        Ok(self.0.expected_reward_in_block(block, &entries(&features))?)
     }
 
     /// The whole state; there is no secret in it.

@@ -1,9 +1,10 @@
 //! A decision set, stored by coordinate: a vector lane is an arm.
 
 use crate::{
-    Result,
+    Error, Result,
     linalg::lanes::{Lanes, TILE},
     refuse_if,
+    release::Structure,
 };
 
 /// The arms one person can be offered: `count` vectors of `dimension` features.
@@ -26,6 +27,8 @@ pub struct Arms {
     features: Vec<Lanes>,
     /// Squared norm of every arm; infinite where it overflows.
     squares: Vec<f64>,
+    /// The block of parameters that each arm belongs to, where there are several.
+    blocks: Option<Vec<u32>>,
 }
 
 /// Excess of a norm over its bound that is a matter of rounding, not of clipping.
@@ -74,7 +77,7 @@ impl Arms {
         let remedy = format_args!("{dimension} features each: give at most {MOST} in all");
         refuse_if(refused, "count", count, remedy)?;
         let features = vec![Lanes([0.0; TILE]); count.div_ceil(TILE) * dimension];
-        Ok(Arms { dimension, count, features, squares: vec![0.0; count] })
+        Ok(Arms { dimension, count, features, squares: vec![0.0; count], blocks: None })
     }
 
     /// One arm per row.
@@ -84,6 +87,38 @@ impl Arms {
             arms.set(index, row.as_ref())?;
         }
         Ok(arms)
+    }
+
+    /// One arm per row, each of its own block of parameters: the features of the block first, then the shared ones.
+    ///
+    /// ```
+    /// # use reticent::bandit::Arms;
+    /// let arms = Arms::in_blocks(2, &[(0, [1.0, 0.0]), (25, [0.6, 0.8])])?;
+    /// assert_eq!((arms.block(1), arms.arm(1)), (25, vec![0.6, 0.8]));
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn in_blocks<R: AsRef<[f64]>>(dimension: usize, rows: &[(usize, R)]) -> Result<Self> {
+        let mut arms = Self::zeros(dimension, rows.len())?;
+        for (index, (_, row)) in rows.iter().enumerate() {
+            arms.set(index, row.as_ref())?;
+        }
+        let blocks: Vec<usize> = rows.iter().map(|(block, _)| *block).collect();
+        arms.set_blocks(&blocks)?;
+        Ok(arms)
+    }
+
+    /// Says which block of parameters each arm belongs to. An error changes nothing.
+    pub fn set_blocks(&mut self, blocks: &[usize]) -> Result<()> {
+        if blocks.len() != self.count {
+            let (expected, found) = (self.count, blocks.len());
+            return Err(Error::Dimension { field: "blocks", expected, found });
+        }
+        let narrow = |block: &usize| {
+            u32::try_from(*block)
+                .map_err(|_| Error::invalid("block", block, "there are fewer: count from 0"))
+        };
+        self.blocks = Some(blocks.iter().map(narrow).collect::<Result<_>>()?);
+        Ok(())
     }
 
     /// Replaces one arm. An error changes nothing.
@@ -151,6 +186,17 @@ impl Arms {
         (count > 0).then_some((clipped, count))
     }
 
+    /// Some of the arms, each with its features and its block; `indices` are below [`Arms::count`], and there is at least one.
+    pub fn subset(&self, indices: &[usize]) -> Arms {
+        let mut arms = Arms::zeros(self.dimension, indices.len()).expect("fewer than there are");
+        for (index, from) in indices.iter().enumerate() {
+            arms.set(index, &self.arm(*from)).expect("finite");
+        }
+        let block = |blocks: &Vec<u32>| indices.iter().map(|index| blocks[*index]).collect();
+        arms.blocks = self.blocks.as_ref().map(block);
+        arms
+    }
+
     /// How many features an arm has.
     pub fn dimension(&self) -> usize {
         self.dimension
@@ -166,6 +212,57 @@ impl Arms {
         assert!(index < self.count, "there are {} arms", self.count);
         let tile = &self.features[index / TILE * self.dimension..][..self.dimension];
         tile.iter().map(|lanes| lanes.0[index % TILE]).collect()
+    }
+
+    /// The block of parameters that an arm belongs to; 0 where there is one. `index` is below [`Arms::count`].
+    pub fn block(&self, index: usize) -> usize {
+        self.blocks.as_ref().map_or(0, |blocks| blocks[index] as usize)
+    }
+
+    /// The same arms for learners that know of no blocks: each with zeros for the blocks of others ([`Structure::embed`]).
+    pub fn embedded(&self, structure: Structure) -> Result<Arms> {
+        let mut arms = Arms::zeros(structure.parameters(self.dimension), self.count)?;
+        for index in 0..self.count {
+            arms.set(index, &structure.embed(self.block(index), &self.arm(index))?)?;
+        }
+        Ok(arms)
+    }
+
+    /// Whether it has been said which block each arm belongs to.
+    pub fn names_blocks(&self) -> bool {
+        self.blocks.is_some()
+    }
+
+    /// From here on no arm is said to belong to a block.
+    pub fn forget_blocks(&mut self) {
+        self.blocks = None;
+    }
+
+    /// The block of every arm, where they have been named.
+    pub(crate) fn blocks(&self) -> Option<&[u32]> {
+        self.blocks.as_deref()
+    }
+
+    /// Refuses arms of another dimension, or of other blocks.
+    pub(in crate::bandit) fn expect(&self, dimension: usize, structure: Structure) -> Result<()> {
+        if self.dimension != dimension {
+            let (expected, found) = (dimension, self.dimension);
+            return Err(Error::Dimension { field: "every arm", expected, found });
+        }
+        match &self.blocks {
+            None if structure.is_dense() => Ok(()),
+            None => {
+                let remedy = format!(
+                    "there are {} blocks of parameters: say which each arm belongs to",
+                    structure.blocks
+                );
+                Err(Error::invalid("blocks of the arms", "missing", remedy))
+            }
+            Some(blocks) => {
+                let last = blocks.iter().max().copied().unwrap_or(0);
+                structure.expect(last as usize).map(drop)
+            }
+        }
     }
 
     /// Tile after tile of sixteen arms, each coordinate by coordinate; the last is filled up with zeros.

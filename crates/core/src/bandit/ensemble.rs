@@ -13,6 +13,11 @@
 //!
 //! A new seed comes with every release. With one seed for ever, an arm that none of the M directions favours would never be tried again.
 //!
+//! **Blocks.** A block has n entries of theta_m, its own and the shared ones. Normals are drawn for all blocks' rows of W and then, once for
+//! all, for the shared rows; the shared rows of W are the same in every block, so the shared part of theta_m is, and what a block and
+//! the shared part are drawn from together is exactly `N(theta, width^2 W^T W)`. Given the shared part, blocks are drawn independently:
+//! exact for `W^T W = A^-1`, whose blocks are independent given the shared part.
+//!
 //! **Privacy.** The seed is public and independent of people's data, so an ensemble is post-processing of its release.
 //!
 //! **Bits.** Normals come from [`mix`] by the method of Box and Muller in `libm`, so that a server, a browser and an auditor agree.
@@ -21,13 +26,16 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arms, Policy, score::Best};
+use super::{
+    Arms, Policy,
+    score::{Best, score},
+};
 use crate::{
     Error, Result,
     error::not_negative,
     hash::mix,
     linalg::{
-        lanes::{Bound, arch, each_tile},
+        lanes::{Bound, arch},
         triangle,
     },
     refuse_if,
@@ -124,8 +132,8 @@ impl Ensemble {
         let member = mix(randomness, 0) as u32 & (self.members - 1);
         match self.drawn.get() {
             Some(drawn) => {
-                let d = policy.dimension();
-                let theta = &drawn[member as usize * d..][..d];
+                let entries = policy.theta().len();
+                let theta = &drawn[member as usize * entries..][..entries];
                 Ok(self.best(theta, member, arms))
             }
             None => Ok(self.best(&self.member(policy, member), member, arms)),
@@ -139,7 +147,7 @@ impl Ensemble {
             (0..self.members).flat_map(|member| self.member(policy, member)).collect()
         });
         let mut counts = vec![0_u32; arms.count()];
-        for (member, theta) in (0..).zip(thetas.chunks_exact(policy.dimension())) {
+        for (member, theta) in (0..).zip(thetas.chunks_exact(policy.theta().len())) {
             counts[self.best(theta, member, arms)] += 1;
         }
         let of = |count: u32| f64::from(count) / f64::from(self.members);
@@ -148,14 +156,20 @@ impl Ensemble {
     }
 
     /// theta_m.
-    fn member(&self, policy: &Policy, member: u32) -> Vec<f64> {
-        let (d, width, whitening) = (policy.dimension(), policy.width(), policy.whitening());
+    pub(super) fn member(&self, policy: &Policy, member: u32) -> Vec<f64> {
+        let (n, width, structure) = (policy.dimension(), policy.width(), policy.structure());
         let stream = mix(self.seed, u64::from(member));
+        let z: Vec<f64> = normals(stream).take(structure.parameters(n)).collect();
+        let (own, shared) = z.split_at(structure.blocks * (n - structure.shared));
         let mut theta = policy.theta().to_vec();
-        for (row, z) in normals(stream).take(d).enumerate() {
-            let entries = &whitening[triangle(row)..triangle(row + 1)];
-            for (theta, w) in theta.iter_mut().zip(entries) {
-                *theta = (width * z).mul_add(*w, *theta);
+        let whitening = policy.whitening().chunks_exact(triangle(n));
+        let blocks = theta.chunks_exact_mut(n).zip(own.chunks_exact(n - structure.shared));
+        for ((theta, own), whitening) in blocks.zip(whitening) {
+            for (row, z) in own.iter().chain(shared).enumerate() {
+                let entries = &whitening[triangle(row)..triangle(row + 1)];
+                for (theta, w) in theta.iter_mut().zip(entries) {
+                    *theta = (width * z).mul_add(*w, *theta);
+                }
             }
         }
         theta
@@ -166,7 +180,7 @@ impl Ensemble {
         let tie = mix(self.seed, u64::from(member) | 1 << 63);
         let mut best = Best::new(arms.count(), tie);
         let bound = Bound { theta, whitening: &[], width: 0.0, drift: 0.0 };
-        each_tile(arch(), bound, arms.tiles(), &mut best);
+        score(arch(), bound, arms, &mut best);
         best.arm()
     }
 }
@@ -189,7 +203,7 @@ mod tests {
     fn policy(members: u32, floor: f64) -> Policy {
         // V^-1 with correlated entries.
         let whitening = vec![0.5, 0.3, 0.2, -0.1, 0.25, 0.4];
-        let policy = Policy::new(vec![0.3, -0.1, 0.2], whitening, 0.7, 0.0);
+        let policy = Policy::dense(vec![0.3, -0.1, 0.2], whitening, 0.7, 0.0);
         let mut policy = policy.with_ensemble(Ensemble::new(members, floor).unwrap());
         policy.reseed(11);
         policy

@@ -59,6 +59,7 @@ fn bounds() -> impl Strategy<Value = Bounds> {
             rewards: (low, low + range),
             intercept: (intercept && dimension > 1).then_some(share * feature_bound),
             unit_arms,
+            structure: Default::default(),
         },
     )
 }

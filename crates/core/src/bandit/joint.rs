@@ -18,6 +18,7 @@
 //! | --- | --- |
 //! | `joint` | a curator with tickets beside it |
 //! | `joint/curator` | the learner: private sums x rule x bounds |
+//! | `joint/contribute` | what people contribute to its sums |
 //! | `joint/params` | parameters and plan |
 //! | `joint/window` | when a decision closes, and why that tells nothing |
 //! | `joint/legacy` | warm starts |
@@ -25,6 +26,7 @@
 //! | `joint/state` | what is saved, and how a learner goes on from it |
 
 mod change;
+mod contribute;
 mod curator;
 mod legacy;
 mod params;
@@ -49,7 +51,7 @@ pub struct Decision {
     pub arm: usize,
     /// With which probability it was chosen: an exact count under the `thompson` rule, 1 under rules that draw nothing.
     pub probability: f64,
-    /// What [`Policy::choose`] was given: with it the decision can be repeated from the policy and the arms.
+    /// What [`Policy::choose`](super::Policy::choose) was given: with it the decision can be repeated from the policy and the arms.
     pub randomness: u64,
     /// How many of the arms were longer than the feature bound and were scaled to it. A property of this person's own data.
     pub clipped_arms: usize,
@@ -102,7 +104,7 @@ impl<N: Noise> JointLinUcb<N> {
     }
 
     fn of(curator: Curator<N>, state: State) -> Self {
-        let dimension = curator.params().bounds.dimension;
+        let dimension = curator.open_dimension();
         let open = if N::PROTECTS_PEOPLE {
             OpenDecisions::new(dimension)
         } else {
@@ -138,7 +140,7 @@ impl<N: Noise> JointLinUcb<N> {
         let ticket = if self.curator.is_over() {
             self.open.pass(number)?
         } else {
-            let features = self.curator.units_of(&arms.arm(arm))?;
+            let features = self.curator.units_of(arms.block(arm), &arms.arm(arm))?;
             self.open.insert(number, now.max(self.state.clock), &features)?
         };
         self.state.clock = self.state.clock.max(now);

@@ -11,7 +11,8 @@
 //! with probability 1 - alpha, `||theta* - theta_t||_{V_t} <= beta_t` at all t at once, whoever chose the features.
 //! It is Algorithm 1 of Shariff and Sheffet (2018) with a constant regulariser.
 //!
-//! A round costs `O(d^2)`: see `regression`. On a schedule other than every round the policy is made anew at its times only.
+//! A round costs `O(d^2)`, with a block of p parameters an arm `O(p^2)`: see `regression`. On a schedule other than every round the policy is
+//! made anew at its times only.
 //!
 //! **Half-lives.** With `forget`, sums are multiplied by g whenever the policy has learnt, as those that private learners release
 //! (`release/forgetting.rs`). The certified set then holds at the i-th policy with alpha/(i (i + 1)) for alpha, for a theta* that does not move
@@ -24,10 +25,9 @@ use crate::{
     Error, Result,
     error::{finite_vector, positive},
     hash::mix,
-    linalg::triangle,
     randomize::Bounds,
     refuse_if,
-    release::{HalfLife, Schedule},
+    release::{HalfLife, Layout, Schedule},
     wire,
 };
 
@@ -156,12 +156,17 @@ impl LinUcbParams {
             let remedy = format_args!("rescale: sizes above {LARGEST:e} overflow");
             refuse_if(number > LARGEST, field, number, remedy)?;
         }
-        let regression = Regression::new(self.bounds.dimension, ridge, 0.0, self.rule.ensemble());
         let next = self.schedule.first();
         let kept = self.half_life()?.map(|half_life| half_life.kept_after(1));
+        let regression = self.regression(ridge);
         let mut learner = LinUcb { params: *self, regression, next, ridge, width, kept };
         learner.widen();
         Ok(learner)
+    }
+
+    fn regression(&self, ridge: f64) -> Regression {
+        let Bounds { dimension, structure, .. } = self.bounds;
+        Regression::new(dimension, structure, ridge, 0.0, self.rule.ensemble())
     }
 }
 
@@ -227,7 +232,39 @@ impl LinUcb {
     /// Learns from the reward of an arm with these features, both clipped to their bounds; says whether either was. An error
     /// changes nothing.
     pub fn observe(&mut self, features: &[f64], reward: f64) -> Result<bool> {
-        let Bounds { dimension, feature_bound, rewards: (low, high), .. } = self.params.bounds;
+        if !self.params.bounds.structure.is_dense() {
+            let remedy = "name the arm's block of parameters: call `observe_in_block`";
+            return Err(Error::invalid("block", "missing", remedy));
+        }
+        self.observe_in_block(0, features, reward)
+    }
+
+    /// The same for an arm of this block of parameters.
+    ///
+    /// ```
+    /// use reticent::{bandit::{Arms, LinUcbParams}, randomize::Bounds, release::Structure};
+    /// // Three classes with parameters of their own: no more than one block is touched by a reward.
+    /// let bounds = Bounds { structure: Structure::blocks(3), ..Bounds::unit(2) };
+    /// let mut learner = LinUcbParams::new(bounds).check()?;
+    /// let person = [0.6, 0.8];
+    /// let arms = Arms::in_blocks(2, &[(0, person), (1, person), (2, person)])?;
+    /// for round in 0..100 {
+    ///     let arm = learner.choose(&arms, round)?.arm;
+    ///     let reward = if arm == 2 { 1.0 } else { 0.0 };
+    ///     learner.observe_in_block(arms.block(arm), &arms.arm(arm), reward)?;
+    /// }
+    /// assert_eq!(learner.choose(&arms, 100)?.arm, 2);
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn observe_in_block(
+        &mut self,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<bool> {
+        let Bounds { dimension, feature_bound, rewards: (low, high), structure, .. } =
+            self.params.bounds;
+        structure.expect(block)?;
         finite_vector("features", features, dimension)?;
         finite_vector("reward", &[reward], 1)?;
         self.begin_life();
@@ -236,33 +273,34 @@ impl LinUcb {
         // Squares that overflow are above every bound; only what is too long is copied.
         let square: f64 = features.iter().map(|x| x * x).sum();
         let long = if square <= feature_bound * feature_bound * (1.0 + ROUNDING) {
-            self.learn(features, centred);
+            self.learn(block, features, centred);
             false
         } else {
             let mut features = features.to_vec();
             let long = clip_to_ball(&mut features, feature_bound);
-            self.learn(&features, centred);
+            self.learn(block, &features, centred);
             long
         };
         Ok(long || cut != reward)
     }
 
-    fn learn(&mut self, features: &[f64], centred: f64) {
+    fn learn(&mut self, block: usize, features: &[f64], centred: f64) {
         if self.params.schedule == Schedule::EveryRound && self.kept.is_none() {
-            self.regression.observe(features, centred);
+            self.regression.observe(block, features, centred);
             self.widen();
         } else {
-            self.regression.accumulate(features, centred);
+            self.regression.accumulate(block, features, centred);
             self.refresh_if_due();
         }
     }
 
-    /// Learns from sums of many rounds at once: the upper triangle of `sum x x^T` by rows, and `sum x (y - centre)`, all clipped. At most
-    /// [`LinUcb::until_learning`] rounds.
+    /// Learns from sums of many rounds at once: the upper triangle of `sum x x^T` by rows, and `sum x (y - centre)`, all clipped; with
+    /// blocks, laid out as in a release. At most [`LinUcb::until_learning`] rounds.
     pub fn observe_sums(&mut self, gram: &[f64], moment: &[f64], rounds: u64) -> Result<()> {
-        let dimension = self.params.bounds.dimension;
-        finite_vector("gram", gram, triangle(dimension))?;
-        finite_vector("moment", moment, dimension)?;
+        let Bounds { dimension, structure, .. } = self.params.bounds;
+        let layout = Layout::new(dimension, structure);
+        finite_vector("gram", gram, layout.matrix())?;
+        finite_vector("moment", moment, layout.vector())?;
         if rounds > self.until_learning() {
             let most = self.until_learning();
             let remedy = format!("the policy changes after {most}: give at most so many");
@@ -301,8 +339,7 @@ impl LinUcb {
     /// With restarts, forgets everything when a life is over.
     fn begin_life(&mut self) {
         if self.params.restart_every.is_some_and(|every| self.rounds() >= every) {
-            let LinUcbParams { bounds, rule, .. } = self.params;
-            self.regression = Regression::new(bounds.dimension, self.ridge, 0.0, rule.ensemble());
+            self.regression = self.params.regression(self.ridge);
             self.next = self.params.schedule.first();
             self.widen();
         }
@@ -339,7 +376,8 @@ impl LinUcb {
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let mut saved: Saved = wire::load(KIND, bytes)?;
         let mut learner = saved.params.check()?;
-        saved.regression.revive(saved.params.bounds.dimension, learner.ridge)?;
+        let Bounds { dimension, structure, .. } = saved.params.bounds;
+        saved.regression.revive(dimension, structure, learner.ridge)?;
         let rounds = saved.regression.rounds();
         let every_round = saved.params.schedule == Schedule::EveryRound;
         if !every_round && saved.next <= rounds {

@@ -27,6 +27,8 @@
 
 mod anytime;
 mod arms;
+#[cfg(test)]
+mod block_tests;
 mod combiner;
 mod ensemble;
 #[cfg(test)]

@@ -23,7 +23,9 @@ use crate::{
     error::{finite_vector, not_negative, positive, probability},
     linalg::dot,
     online::{GradientDescentParams, MalerParams, Step},
-    refuse_if, wire,
+    refuse_if,
+    release::Structure,
+    wire,
 };
 
 const KIND: &str = "online linucb 1";
@@ -104,7 +106,7 @@ impl OnlineLinUcbParams {
         let mut learner = OnlineLinUcb {
             params: *self,
             learner,
-            regression: Regression::new(dimension, 1.0, 0.0, None),
+            regression: Regression::new(dimension, Structure::DENSE, 1.0, 0.0, None),
             predictions: 0.0,
             decisions: 0,
             gradient: vec![0.0; dimension],
@@ -180,7 +182,7 @@ impl OnlineLinUcb {
             *entry = 2.0 * (predicted - reward) * x;
         }
         learner.absorb(&self.gradient)?;
-        self.regression.observe(features, predicted);
+        self.regression.observe(0, features, predicted);
         self.predictions += predicted * predicted;
         self.widen();
         Ok(())
@@ -226,7 +228,7 @@ impl OnlineLinUcb {
         let saved: (OnlineLinUcbParams, Learner, Regression, f64, u64) = wire::load(KIND, bytes)?;
         let (params, mut learner, mut regression, predictions, decisions) = saved;
         let fresh = params.check()?;
-        regression.revive(params.dimension, 1.0)?;
+        regression.revive(params.dimension, Structure::DENSE, 1.0)?;
         not_negative("saved predictions", predictions)?;
         if learner.revive(&fresh.learner)? != regression.rounds() {
             let remedy = "it does not follow from the parameters; restore another copy";

@@ -23,7 +23,9 @@ use crate::{
     online::{BallLearner, GradientDescent, GradientDescentParams, Maler, MalerParams, Step},
     privacy::Guarantee,
     randomize::{Bounds, FeatureReward, FeatureRewardParams},
-    refuse_if, wire,
+    refuse_if,
+    release::Structure,
+    wire,
 };
 
 const KIND: &str = "online ucb 1";
@@ -180,7 +182,7 @@ impl OnlineUcbParams {
             params: self.clone(),
             randomizer,
             learner,
-            regression: Regression::new(dimension, 1.0, width, None),
+            regression: Regression::new(dimension, Structure::DENSE, 1.0, width, None),
             gradient: vec![0.0; dimension],
         })
     }
@@ -360,7 +362,7 @@ impl OnlineUcb {
             *entry = residual * x - shrink * theta;
         }
         self.learner.get_mut().absorb(&self.gradient)?;
-        self.regression.observe(features, predicted);
+        self.regression.observe(0, features, predicted);
         Ok(())
     }
 
@@ -393,7 +395,7 @@ impl Saved {
     pub(super) fn revive(self) -> Result<OnlineUcb> {
         let Saved { params, mut learner, mut regression } = self;
         let fresh = params.check()?;
-        regression.revive(params.randomizer.bounds.dimension, 1.0)?;
+        regression.revive(params.randomizer.bounds.dimension, Structure::DENSE, 1.0)?;
         let rounds = learner.revive(&fresh.learner)?;
         let seen = regression.rounds();
         if rounds != seen || rounds > params.horizon {

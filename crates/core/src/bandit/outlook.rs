@@ -11,6 +11,8 @@
 //! as what is predicted of an arm is mostly noise. With a curator s hardly grows with n, and the ratio is 1 at about `s d^(3/2)` people; reports
 //! of deviation `s_1` each have `s(n) = s_1 sqrt n`, and it is 1 at `(s_1^2 d + 1) d^2`.
 //!
+//! With blocks of parameters d counts the parameters of all of them.
+//!
 //! **What it is good for.** A warning before data are collected, right within a small factor where features fill their bounds: shorter
 //! features, features that are nearly dependent and rewards that hardly differ need more people. Nothing is certified here, and all of it is
 //! computed from parameters.
@@ -18,7 +20,11 @@
 use serde::Serialize;
 
 use super::{JointPlan, LocalPlan, ShufflePlan};
-use crate::{Result, release::Schedule};
+use crate::{
+    Result,
+    randomize::Bounds,
+    release::{Layout, Schedule},
+};
 
 /// The noise of a plan against the signal of its people.
 ///
@@ -99,7 +105,7 @@ impl JointPlan {
         let (l, b) = (bounds.feature_bound, bounds.half_range());
         let matrix = deviations[0] / std::f64::consts::SQRT_2 / (l * l);
         let vector = deviations[domain.matrix_coordinates()] / (l * b);
-        Ok(Some(Outlook::of_sums(bounds.dimension, people, libm::hypot(matrix, vector))))
+        Ok(Some(Outlook::of_sums(domain.vector_coordinates(), people, libm::hypot(matrix, vector))))
     }
 }
 
@@ -107,7 +113,8 @@ impl LocalPlan {
     /// The noise against the signal after reports of so many people.
     pub fn outlook(&self, people: u64) -> Outlook {
         let noise = 1.0 / self.reports().information().sqrt();
-        Outlook::of_reports(self.reports().params().bounds.dimension, people, noise)
+        let Bounds { dimension, structure, .. } = self.reports().params().bounds;
+        Outlook::of_reports(Layout::new(dimension, structure).vector(), people, noise)
     }
 }
 

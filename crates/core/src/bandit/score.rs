@@ -11,9 +11,12 @@ use pulp::Arch;
 
 use super::{Arms, Policy};
 use crate::{
-    Error, Result,
+    Result,
     hash::mix,
-    linalg::lanes::{Bound, Lanes, TILE, Take, arch, each_tile},
+    linalg::{
+        blockwise::each_tile_by_block,
+        lanes::{Bound, Lanes, TILE, Take, arch, each_tile},
+    },
 };
 
 /// An arm that was chosen.
@@ -46,7 +49,7 @@ impl Policy {
     fn scores_on(&self, arch: Arch, arms: &Arms, scores: &mut Vec<f64>) -> Result<()> {
         self.check(arms)?;
         scores.clear();
-        each_tile(arch, self.parts(), arms.tiles(), scores);
+        score(arch, self.parts(), arms, scores);
         scores.truncate(arms.count());
         Ok(())
     }
@@ -62,7 +65,7 @@ impl Policy {
             return ensemble.choose(self, arms, randomness);
         }
         let mut best = Best::new(arms.count(), randomness);
-        each_tile(arch(), self.parts(), arms.tiles(), &mut best);
+        score(arch(), self.parts(), arms, &mut best);
         Ok(best.arm)
     }
 
@@ -99,19 +102,16 @@ impl Policy {
     }
 
     fn check(&self, arms: &Arms) -> Result<()> {
-        if arms.dimension() == self.dimension() {
-            return Ok(());
-        }
-        let (expected, found) = (self.dimension(), arms.dimension());
-        Err(Error::Dimension { field: "every arm", expected, found })
+        arms.expect(self.dimension(), self.structure())
     }
+}
 
-    fn parts(&self) -> Bound<'_> {
-        Bound {
-            theta: self.theta(),
-            whitening: self.whitening(),
-            width: self.width(),
-            drift: self.drift(),
+/// Scores all arms, each by its block where there are several.
+pub(super) fn score(arch: Arch, bound: Bound<'_>, arms: &Arms, take: &mut impl Take) {
+    match arms.blocks() {
+        None => each_tile(arch, bound, arms.tiles(), take),
+        Some(blocks) => {
+            each_tile_by_block(arch, bound, arms.dimension(), blocks, arms.tiles(), take);
         }
     }
 }
@@ -190,6 +190,7 @@ fn largest(scores: &[f64; TILE]) -> f64 {
 mod tests {
     use super::*;
     use crate::{
+        Error,
         linalg::{Cholesky, lanes::paths, triangle},
         noise::{Noise, SecureNoise, check},
         randomize::Bounds,
@@ -201,7 +202,7 @@ mod tests {
 
     fn random(d: usize, count: usize, drift: f64, noise: &mut SecureNoise) -> (Policy, Arms) {
         let whitening = normals(triangle(d), noise);
-        let policy = Policy::new(normals(d, noise), whitening, 0.7, drift);
+        let policy = Policy::dense(normals(d, noise), whitening, 0.7, drift);
         let rows: Vec<Vec<f64>> = (0..count).map(|_| normals(d, noise)).collect();
         (policy, Arms::from_rows(d, &rows).unwrap())
     }
@@ -240,7 +241,7 @@ mod tests {
         for _ in 0..9 {
             factor.update(&normals(d, &mut noise)).unwrap();
         }
-        let policy = Policy::new(normals(d, &mut noise), factor.inverse_factor(), 0.4, 0.8);
+        let policy = Policy::dense(normals(d, &mut noise), factor.inverse_factor(), 0.4, 0.8);
         let x = normals(d, &mut noise);
         let solved = factor.solve(&x).unwrap();
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();

@@ -5,13 +5,18 @@
 //! | `cholesky` | `V = L L^T` of a small matrix: solves, determinant, `L^-1`, and `V + x x^T` |
 //! | `eigen` | eigenvalues and vectors of a small symmetric matrix |
 //! | `least_squares`, `ridge` | ridge regression updated after each observation through `W = L^-1`, and its sums |
+//! | `arrow` | positive definite matrices of blocks that meet only in a shared part |
 //! | `lanes` | `<theta, x>`, `||W x||` and `||W^T W x||` of sixteen vectors at a time, the same bits on every machine |
+//! | `blockwise` | the same for vectors that belong to different blocks of parameters |
 //!
 //! Symmetric matrices are given as an upper triangle row by row, as in a release; lower triangular ones row by
 //! row. No inverse of a positive definite matrix is formed anywhere.
 
+pub(crate) mod arrow;
+pub(crate) mod blockwise;
 mod cholesky;
 mod eigen;
+pub(crate) mod hybrid;
 pub(crate) mod lanes;
 mod least_squares;
 pub(crate) mod ridge;

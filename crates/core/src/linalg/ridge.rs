@@ -35,8 +35,8 @@ pub(crate) struct Ridge {
 
 /// References to theta and the lower triangle of W, and scratch space for `V^-1 x`.
 pub(crate) struct Solution<'a> {
-    pub(crate) theta: &'a mut Vec<f64>,
-    pub(crate) whitening: &'a mut Vec<f64>,
+    pub(crate) theta: &'a mut [f64],
+    pub(crate) whitening: &'a mut [f64],
     pub(crate) direction: &'a mut [f64],
 }
 
@@ -96,13 +96,14 @@ impl Ridge {
     }
 
     /// Recomputes theta and W from the sums.
-    pub(crate) fn refresh(&mut self, theta: &mut Vec<f64>, whitening: &mut Vec<f64>) {
+    pub(crate) fn refresh(&mut self, theta: &mut [f64], whitening: &mut [f64]) {
         let dimension = self.moment.len();
         let factor = Cholesky::of(dimension, &self.gram, self.regularizer);
         // If the regulariser is lost to rounding beside the sums, the factorisation fails and the step-by-step solution is kept.
         let Some(factor) = factor else { return };
         let Ok(solved) = factor.solve(&self.moment) else { return };
-        (*theta, *whitening) = (solved, factor.inverse_factor());
+        theta.copy_from_slice(&solved);
+        whitening.copy_from_slice(&factor.inverse_factor());
         let ln_growth = factor.ln_determinant() - dimension as f64 * libm::log(self.regularizer);
         self.ln_growth = ln_growth.max(0.0);
     }

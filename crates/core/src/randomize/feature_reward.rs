@@ -65,6 +65,7 @@ impl FeatureRewardParams {
         const MOST: usize = 1 << 10;
         let bounds = self.bounds;
         bounds.check()?;
+        bounds.structure.expect_dense("a report of (x, y)")?;
         let remedy = format_args!("give 1 to {MOST}");
         refuse_if(bounds.dimension > MOST, "dimension", bounds.dimension, remedy)?;
         let (low, high) = bounds.rewards;

@@ -17,6 +17,8 @@
 //! The two parts alone have sensitivities 1 and `2 sqrt r`. Calibrating to the larger one, as if the parts were released about
 //! different people, is the mistake the tests below catch.
 //!
+//! With blocks of parameters (`release::Structure`) x has zeros outside its block: the same bound, and noise on the kept entries of all.
+//!
 //! In other words: with equal noise on both parts (r = 1 when rewards fill [-1, 1]) the sensitivity is 2; rewards in [0, 1]
 //! centred at 1/2 are `z/2`, equal noise then is r = 1/4 and 1.25; weight w on the matrix, r = 1/(4 w^2), gives `w S = w + 1/(4w)`,
 //! 1.017 at w = 0.6.
@@ -24,10 +26,9 @@
 use super::{Interaction, Precision};
 use crate::{
     Result,
-    linalg::triangle,
     noise::Noise,
     privacy::Event,
-    release::{Calibration, Domain, SingleRelease},
+    release::{Calibration, Domain, SingleRelease, Structure},
 };
 
 /// A calibrated Gaussian report of `x x^T` and `x z`.
@@ -43,7 +44,7 @@ use crate::{
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct GramGaussian {
-    pub(super) dimension: usize,
+    pub(super) domain: Domain,
     /// The deviation off the diagonal of the matrix.
     pub(super) off_diagonal: f64,
     pub(super) mechanism: SingleRelease,
@@ -55,11 +56,23 @@ impl GramGaussian {
 
     /// The mechanism for arms of `dimension` features; `split` is r.
     pub fn new(dimension: usize, split: f64, calibration: Calibration) -> Result<Self> {
-        let domain = Domain::Regression { dimension, feature_bound: 1.0, reward_bound: 1.0, split };
+        GramGaussian::in_blocks(dimension, Structure::DENSE, split, calibration)
+    }
+
+    /// The same for arms of blocks of parameters: there is noise on all blocks, so that a report does not tell the arm's.
+    pub fn in_blocks(
+        dimension: usize,
+        structure: Structure,
+        split: f64,
+        calibration: Calibration,
+    ) -> Result<Self> {
+        let (feature_bound, reward_bound) = (1.0, 1.0);
+        let domain =
+            Domain::Regression { dimension, feature_bound, reward_bound, split, structure };
         let mechanism = SingleRelease::of_domain(domain, calibration)?;
         // The first entry lies on the diagonal.
         let off_diagonal = mechanism.deviations()[0] / std::f64::consts::SQRT_2;
-        Ok(GramGaussian { dimension, off_diagonal, mechanism })
+        Ok(GramGaussian { domain, off_diagonal, mechanism })
     }
 
     /// The noisy upper triangle by rows, then the noisy vector.
@@ -68,13 +81,14 @@ impl GramGaussian {
         interaction: &Interaction,
         noise: &mut N,
     ) -> Result<Vec<f64>> {
-        interaction.expect(self.dimension)?;
-        self.mechanism.regression(interaction.features(), interaction.reward(), noise)
+        interaction.expect(self.domain.dimension())?;
+        let (block, features) = (interaction.block(), interaction.features());
+        self.mechanism.regression(block, features, interaction.reward(), noise)
     }
 
     /// The report is its own estimate.
     pub fn estimate(&self, report: &[f64]) -> Result<Vec<f64>> {
-        crate::error::finite_vector("report", report, triangle(self.dimension) + self.dimension)?;
+        crate::error::finite_vector("report", report, self.domain.coordinates())?;
         Ok(report.to_vec())
     }
 
@@ -85,7 +99,7 @@ impl GramGaussian {
 
     /// The noise of one report.
     pub fn precision(&self) -> Precision {
-        let vector = self.mechanism.deviations()[triangle(self.dimension)];
+        let vector = self.mechanism.deviations()[self.domain.matrix_coordinates()];
         Precision { matrix: self.off_diagonal, vector }
     }
 }

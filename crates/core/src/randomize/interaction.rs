@@ -18,11 +18,15 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Result,
     error::{finite_vector, positive},
+    linalg::triangle,
     refuse_if,
+    release::{Layout, Structure},
 };
 
 /// Features and intercepts that miss their declared size by no more than this are not flagged.
 const ROUNDING: f64 = 1e-6;
+/// Numbers kept of a matrix, at most: those of the largest dense one.
+const MOST_ENTRIES: usize = triangle(8192);
 
 /// What is publicly known of arms and rewards: what people's data are clipped to.
 ///
@@ -51,6 +55,9 @@ pub struct Bounds {
     /// Every arm has norm exactly L, so that nothing has to hide how long it is. Arms of another norm are scaled to it.
     #[serde(default)]
     pub unit_arms: bool,
+    /// Which parameters arms touch: by default all of them.
+    #[serde(default)]
+    pub structure: Structure,
 }
 
 fn symmetric() -> (f64, f64) {
@@ -66,12 +73,28 @@ impl Bounds {
             rewards: (-1.0, 1.0),
             intercept: None,
             unit_arms: false,
+            structure: Structure::DENSE,
         }
+    }
+
+    /// The bounds of the same arms with zeros in all blocks but their own, for learners that know of no blocks. Only an intercept that is
+    /// shared is a feature of all arms then.
+    pub fn embedded(&self) -> Self {
+        let dimension = self.structure.parameters(self.dimension);
+        let kept = self.structure.is_dense() || self.structure.shared > 0;
+        let intercept = self.intercept.filter(|_| kept);
+        Bounds { dimension, intercept, structure: Structure::DENSE, ..*self }
     }
 
     /// Refuses bounds that bound nothing.
     pub fn check(&self) -> Result<()> {
         crate::linalg::check_dimension(self.dimension)?;
+        self.structure.check(self.dimension)?;
+        let kept = Layout::new(self.dimension, self.structure).matrix();
+        if kept > MOST_ENTRIES {
+            let remedy = format!("{kept} numbers would be kept: give fewer or smaller blocks");
+            return Err(Error::invalid("blocks", self.structure.blocks, remedy));
+        }
         positive("feature_bound", self.feature_bound)?;
         let (low, high) = self.rewards;
         finite_vector("rewards", &[low, high], 2)?;
@@ -162,12 +185,27 @@ impl Bounds {
     /// Brings features and reward into the declared form. Finite numbers are always taken; [`Interaction::clipped`] says whether
     /// they had to be changed.
     pub fn clip(&self, features: &[f64], reward: f64) -> Result<Interaction> {
+        if !self.structure.is_dense() {
+            let remedy = "name the arm's block of parameters: call `clip_in_block`";
+            return Err(Error::invalid("block", "missing", remedy));
+        }
+        self.clip_in_block(0, features, reward)
+    }
+
+    /// The same for an arm of this block of parameters.
+    pub fn clip_in_block(
+        &self,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<Interaction> {
         self.check()?;
+        self.structure.expect(block)?;
         finite_vector("reward", &[reward], 1)?;
         let (features, long) = self.clip_features(features)?;
         let cut = reward.clamp(self.rewards.0, self.rewards.1);
         let unit = ((cut - self.centre()) / self.half_range()).clamp(-1.0, 1.0);
-        Ok(Interaction { features, reward: unit, clipped: long || cut != reward })
+        Ok(Interaction { features, reward: unit, block, clipped: long || cut != reward })
     }
 }
 
@@ -176,6 +214,7 @@ impl Bounds {
 pub struct Interaction {
     features: Vec<f64>,
     reward: f64,
+    block: usize,
     clipped: bool,
 }
 
@@ -193,6 +232,11 @@ impl Interaction {
     /// z, in [-1, 1].
     pub(crate) fn reward(&self) -> f64 {
         self.reward
+    }
+
+    /// The arm's block of parameters.
+    pub(crate) fn block(&self) -> usize {
+        self.block
     }
 
     /// Refuses an interaction of another dimension.

@@ -24,12 +24,11 @@ impl GramGaussian {
 
     /// A report of `x x^T` and `x y` with one deviation for all of it.
     pub fn triangle(dimension: usize, calibration: Calibration) -> Result<Self> {
-        let domain =
-            Domain::Regression { dimension, feature_bound: 1.0, reward_bound: 1.0, split: 1.0 };
+        let domain = Domain::regression(dimension, 1.0, 1.0).split_as(1.0);
         domain.check()?;
         let (ratios, sensitivity) = (vec![1.0; domain.coordinates()], Self::TRIANGLE_SENSITIVITY);
         let mechanism = SingleRelease::new(domain, &ratios, sensitivity, calibration)?;
-        Ok(GramGaussian { dimension, off_diagonal: mechanism.deviations()[0], mechanism })
+        Ok(GramGaussian { domain, off_diagonal: mechanism.deviations()[0], mechanism })
     }
 }
 

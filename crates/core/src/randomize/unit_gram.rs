@@ -17,13 +17,18 @@ use super::{
     second_moment::{exact, on_the_sphere},
 };
 use crate::{
-    Result, error::finite_vector, linalg::triangle, noise::Noise, privacy::Event, refuse_if,
+    Result,
+    error::finite_vector,
+    noise::Noise,
+    privacy::Event,
+    refuse_if,
+    release::{Domain, Structure},
 };
 
 /// A calibrated PrivUnit report of `x x^T` and `x z`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitGram {
-    dimension: usize,
+    domain: Domain,
     /// a; b follows.
     matrix_weight: f64,
     pub(super) unit: PrivUnit,
@@ -40,10 +45,22 @@ impl UnitGram {
 
     /// The same with another weight a on the matrix, strictly between 0 and 1.
     pub fn with_weight(dimension: usize, epsilon: f64, matrix_weight: f64) -> Result<Self> {
+        UnitGram::of(Domain::regression(dimension, 1.0, 1.0), epsilon, matrix_weight)
+    }
+
+    /// The mechanism for arms of blocks of parameters: u has zeros outside the arm's block, and a report hides which it is.
+    pub fn in_blocks(dimension: usize, structure: Structure, epsilon: f64) -> Result<Self> {
+        let domain = Domain::regression(dimension, 1.0, 1.0).structured(structure);
+        UnitGram::of(domain, epsilon, Self::DEFAULT_WEIGHT)
+    }
+
+    fn of(domain: Domain, epsilon: f64, matrix_weight: f64) -> Result<Self> {
+        let dimension = domain.dimension();
         refuse_if(!(1..=1 << 10).contains(&dimension), "dimension", dimension, "give 1 to 1024")?;
+        domain.check()?;
         crate::error::probability("matrix_weight", matrix_weight)?;
-        let unit = PrivUnit::new(triangle(dimension) + dimension, epsilon)?;
-        Ok(UnitGram { dimension, matrix_weight, unit })
+        let unit = PrivUnit::new(domain.coordinates(), epsilon)?;
+        Ok(UnitGram { domain, matrix_weight, unit })
     }
 
     fn vector_weight(&self) -> f64 {
@@ -52,14 +69,19 @@ impl UnitGram {
 
     /// Multiplies the entries of (triangle, vector) by `diagonal`, `off` and `vector`.
     fn scale(&self, entries: &mut [f64], diagonal: f64, off: f64, vector: f64) {
-        let mut index = 0;
-        for row in 0..self.dimension {
-            for column in row..self.dimension {
-                entries[index] *= if row == column { diagonal } else { off };
-                index += 1;
+        let (matrix, moment) = entries.split_at_mut(self.domain.matrix_coordinates());
+        let Structure { blocks, shared } = self.domain.structure();
+        let mut entries = matrix.iter_mut();
+        let mut rows = |longest: usize, shortest: usize| {
+            for length in (shortest..=longest).rev() {
+                entries.by_ref().take(length).enumerate().for_each(|(column, entry)| {
+                    *entry *= if column == 0 { diagonal } else { off };
+                });
             }
-        }
-        entries[index..].iter_mut().for_each(|x| *x *= vector);
+        };
+        (0..blocks).for_each(|_| rows(self.domain.dimension(), shared + 1));
+        rows(shared, 1);
+        moment.iter_mut().for_each(|x| *x *= vector);
     }
 
     /// A point of the sphere in D dimensions.
@@ -68,8 +90,9 @@ impl UnitGram {
         interaction: &Interaction,
         noise: &mut N,
     ) -> Result<Vec<f64>> {
-        interaction.expect(self.dimension)?;
-        let mut u = exact(interaction.features(), interaction.reward());
+        interaction.expect(self.domain.dimension())?;
+        let dense = exact(interaction.features(), interaction.reward());
+        let mut u = self.domain.layout().embed(interaction.block(), dense);
         let a = self.matrix_weight;
         self.scale(&mut u, a, a * SQRT_2, self.vector_weight());
         self.unit.direction(&on_the_sphere(u, noise)?, noise)
@@ -77,7 +100,7 @@ impl UnitGram {
 
     /// What a report says of `x x^T` and `x z`, without bias if reports correlate with the truth as `correlation` says.
     pub fn estimate(&self, report: &[f64], correlation: Correlation) -> Result<Vec<f64>> {
-        finite_vector("report", report, triangle(self.dimension) + self.dimension)?;
+        finite_vector("report", report, self.domain.coordinates())?;
         let mut sums = report.to_vec();
         let (m, a) = (correlation.first, self.matrix_weight);
         let diagonal = 1.0 / (m * a);
@@ -97,7 +120,7 @@ impl UnitGram {
 
     /// The noise of one estimate: a report has length 1 and a mean of length m, so its entries have the variance `1 - m^2` together.
     pub fn precision(&self) -> Precision {
-        let size = (triangle(self.dimension) + self.dimension) as f64;
+        let size = self.domain.coordinates() as f64;
         let correlation = self.unit.mean_correlation();
         let deviation = ((1.0 - correlation * correlation).max(0.0) / size).sqrt() / correlation;
         Precision {

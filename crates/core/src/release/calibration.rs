@@ -228,6 +228,7 @@ mod tests {
                     feature_bound: 1.3,
                     reward_bound: 0.2,
                     split: 0.3,
+                    structure: Default::default(),
                 },
             ] {
                 let clipper = Clipper::new(domain, sigma).unwrap();

@@ -15,7 +15,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Domain;
+use super::{Contribution, Domain};
 use crate::{Error, Result, error::finite_vector, refuse_if};
 
 /// Log2 of the noise in grid units that grids are chosen for.
@@ -32,58 +32,6 @@ const LARGEST_EXPONENT: i32 = 500;
 const ROUNDING: f64 = 1e-12;
 /// Features of a regression fit 32 bits with their sign, so that many can wait for their rewards in little memory.
 const FEATURE_BITS: f64 = 30.999_999;
-
-/// One person's contribution, clipped and on the grid of the stream that made it.
-///
-/// Only a stream's `clip` or its [`Clipper`] makes one.
-#[derive(Clone, PartialEq)]
-pub struct Contribution {
-    clipper: Clipper,
-    features: Vec<i64>,
-    /// 0 where the domain has no reward.
-    reward: i64,
-    clipped: bool,
-}
-
-impl Contribution {
-    /// Whether the numbers given exceeded a bound and were shortened.
-    pub fn clipped(&self) -> bool {
-        self.clipped
-    }
-
-    pub(crate) fn clipper(&self) -> &Clipper {
-        &self.clipper
-    }
-
-    /// Step 4: adds the entries to a sum, the upper triangle by rows and then the vector part.
-    pub(super) fn add_to(&self, sums: &mut [i128]) {
-        let (matrix, vector) = sums.split_at_mut(self.clipper.domain.matrix_coordinates());
-        let factor = if matrix.is_empty() { 1 } else { self.reward };
-        if !matrix.is_empty() {
-            let mut rest = matrix;
-            for (row, x) in self.features.iter().enumerate() {
-                let columns = &self.features[row..];
-                let (entries, below) = rest.split_at_mut(columns.len());
-                // Fewer than 62 bits, which the clipper checked.
-                let sums = entries.iter_mut().zip(columns);
-                sums.for_each(|(sum, column)| *sum += i128::from(x * column));
-                rest = below;
-            }
-        }
-        let parts = vector.iter_mut().zip(&self.features);
-        parts.for_each(|(sum, x)| *sum += i128::from(x * factor));
-    }
-}
-
-/// Prints no entries, so that a person's data do not reach a log.
-impl std::fmt::Debug for Contribution {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Contribution")
-            .field("clipped", &self.clipped)
-            .finish_non_exhaustive()
-    }
-}
 
 /// A domain with its grid: turns numbers into [`Contribution`]s.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -200,17 +148,32 @@ impl Clipper {
             }
         };
         let (features, clipped) = self.features(vector, bound)?;
-        Ok(Contribution { clipper: *self, features, reward: 0, clipped })
+        Ok(Contribution { clipper: *self, features, reward: 0, block: 0, clipped })
     }
 
-    /// Clips features and reward of a [`Domain::Regression`].
+    /// Clips features and reward of a [`Domain::Regression`] with one block.
     pub fn clip_with_reward(&self, features: &[f64], reward: f64) -> Result<Contribution> {
-        let Domain::Regression { feature_bound, reward_bound, .. } = self.domain else {
+        if !self.domain.structure().is_dense() {
+            let remedy = "name the block of parameters: call `clip_in_block`";
+            return Err(Error::invalid("block", "missing", remedy));
+        }
+        self.clip_in_block(0, features, reward)
+    }
+
+    /// Clips features and reward of a [`Domain::Regression`], which belong to this block of parameters.
+    pub fn clip_in_block(
+        &self,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<Contribution> {
+        let Domain::Regression { feature_bound, reward_bound, structure, .. } = self.domain else {
             return Err(Error::invalid("reward", reward, "this domain has none: call `clip`"));
         };
+        structure.expect(block)?;
         let (reward, high) = self.reward(reward, reward_bound)?;
         let (features, long) = self.features(features, feature_bound)?;
-        Ok(Contribution { clipper: *self, features, reward, clipped: long || high })
+        Ok(Contribution { clipper: *self, features, reward, block, clipped: long || high })
     }
 
     /// Features of a [`Domain::Regression`] whose reward is not known yet, clipped and in grid units.
@@ -226,10 +189,18 @@ impl Clipper {
 
     /// The contribution of features that [`Clipper::clip_features`] returned, with their reward. The units may have been read from a file,
     /// so their norm is checked again.
-    pub(crate) fn contribution_of(&self, units: &[i32], reward: f64) -> Result<Contribution> {
-        let Domain::Regression { dimension, feature_bound, reward_bound, .. } = self.domain else {
+    pub(crate) fn contribution_of(
+        &self,
+        block: usize,
+        units: &[i32],
+        reward: f64,
+    ) -> Result<Contribution> {
+        let Domain::Regression { dimension, feature_bound, reward_bound, structure, .. } =
+            self.domain
+        else {
             return Err(Error::invalid("reward", reward, "this domain has none: call `clip`"));
         };
+        structure.expect(block)?;
         let (reward, clipped) = self.reward(reward, reward_bound)?;
         let features: Vec<i64> = units.iter().copied().map(i64::from).collect();
         let largest = u128::from((feature_bound * power_of_two(self.feature_exponent)) as u64);
@@ -238,7 +209,7 @@ impl Clipper {
         let refused = features.len() != dimension || square > largest * largest;
         let remedy = "they were clipped for another stream: restore another copy";
         refuse_if(refused, "features of an open decision", "too long", remedy)?;
-        Ok(Contribution { clipper: *self, features, reward, clipped })
+        Ok(Contribution { clipper: *self, features, reward, block, clipped })
     }
 
     /// A reward in grid units, and whether it was clipped.

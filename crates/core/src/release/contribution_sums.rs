@@ -3,7 +3,7 @@
 //! Addition of integers is exact and independent of order, so several machines or threads may make parts of a sum, which are merged in any
 //! order: the total and the release made from it are the same.
 
-use super::clip::{Clipper, Contribution, power_of_two};
+use super::{Clipper, Contribution, power_of_two};
 use crate::{Result, error::finite_vector, refuse_if};
 
 /// The sum of many clipped contributions, on the grid of the stream that made them.

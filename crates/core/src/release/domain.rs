@@ -22,12 +22,19 @@
 //! increases, and its maximum is `g(1) = 4r`; below, the other candidate is the smaller root of `t (1 - t) = r`, where
 //! `g = (1 + t)^3 (1 - t)/2`. The larger of the two is the square of the sensitivity: `4r` from r = 0.1804 on. Both are attained,
 //! by `(1, 1)` and `(t, -1)`.
+//!
+//! **Blocks** (`structure`). A person of a block contributes the vector x with zeros outside the block and the shared part: a person of the
+//! domain, of the same norm, so the proof holds as it stands, whichever blocks x and x' are in. Entries between two blocks are zero for
+//! everybody and are left out: they add nothing to the distance. Which block a person's data went to is theirs to hide: every
+//! release has noise on the kept entries of all blocks. With blocks of one parameter each a is 0 for people of two blocks, which gives
+//! `1 + 2r`; two of one block are on a line, and its other candidate is below 1, so the square is the larger of `1 + 2r` and `4r`.
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Result, error::positive, refuse_if};
+use super::structure::{Layout, Structure};
+use crate::{Result, error::positive, linalg::triangle, refuse_if};
 
 /// The default split of the budget between `x x^T` and `x y`, which gave low regret in linear bandits.
 const DEFAULT_SPLIT: f64 = 0.4;
@@ -63,7 +70,7 @@ pub enum Domain {
     },
     /// The matrix `x x^T` and the vector `x y`: what least squares needs.
     Regression {
-        /// Length of x.
+        /// Length of x, without the zeros of other blocks.
         dimension: usize,
         /// Largest Euclidean norm of x.
         feature_bound: f64,
@@ -72,13 +79,33 @@ pub enum Domain {
         /// Share r > 0 of the vector part: a larger r puts less noise on `x y`, more on `x x^T`.
         #[serde(default = "default_split")]
         split: f64,
+        /// Which parameters x belongs to.
+        #[serde(default)]
+        structure: Structure,
     },
 }
 
 impl Domain {
     /// A [`Domain::Regression`] with the default split.
     pub fn regression(dimension: usize, feature_bound: f64, reward_bound: f64) -> Self {
-        Domain::Regression { dimension, feature_bound, reward_bound, split: DEFAULT_SPLIT }
+        let (split, structure) = (DEFAULT_SPLIT, Structure::DENSE);
+        Domain::Regression { dimension, feature_bound, reward_bound, split, structure }
+    }
+
+    /// The same with another share of the vector part, where it is a regression.
+    pub(crate) fn split_as(mut self, given: f64) -> Self {
+        if let Domain::Regression { split, .. } = &mut self {
+            *split = given;
+        }
+        self
+    }
+
+    /// The same with parameters divided into blocks, where it is a regression.
+    pub fn structured(mut self, given: Structure) -> Self {
+        if let Domain::Regression { structure, .. } = &mut self {
+            *structure = given;
+        }
+        self
     }
 
     /// Refuses dimensions, bounds and splits that no guarantee can be built on.
@@ -91,7 +118,13 @@ impl Domain {
             Domain::Vector { bound, .. } | Domain::Symmetric { bound, .. } => {
                 positive("bound", bound)?;
             }
-            Domain::Regression { feature_bound, reward_bound, split, .. } => {
+            Domain::Regression { dimension, feature_bound, reward_bound, split, structure } => {
+                structure.check(dimension)?;
+                let kept = self.coordinates();
+                let remedy =
+                    format_args!("{kept} numbers would be kept: give fewer or smaller blocks");
+                let refused = kept > triangle(LARGEST) + LARGEST;
+                refuse_if(refused, "blocks", structure.blocks, remedy)?;
                 positive("feature_bound", feature_bound)?;
                 positive("reward_bound", reward_bound)?;
                 positive("split", split)?;
@@ -111,13 +144,26 @@ impl Domain {
         }
     }
 
-    /// Numbers in the upper triangle of the matrix part, 0 if there is none.
+    /// Which parameters a contribution belongs to.
+    pub fn structure(&self) -> Structure {
+        match *self {
+            Domain::Regression { structure, .. } => structure,
+            _ => Structure::DENSE,
+        }
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        Layout::new(self.dimension(), self.structure())
+    }
+
+    /// Numbers kept of the upper triangle of the matrix part, 0 if there is none.
     pub fn matrix_coordinates(&self) -> usize {
         match *self {
             Domain::Vector { .. } => 0,
-            Domain::Symmetric { dimension, .. } | Domain::Regression { dimension, .. } => {
+            Domain::Symmetric { dimension, .. } => {
                 dimension.saturating_mul(dimension.saturating_add(1)) / 2
             }
+            Domain::Regression { .. } => self.layout().matrix(),
         }
     }
 
@@ -125,11 +171,12 @@ impl Domain {
     pub fn vector_coordinates(&self) -> usize {
         match *self {
             Domain::Symmetric { .. } => 0,
-            Domain::Vector { dimension, .. } | Domain::Regression { dimension, .. } => dimension,
+            Domain::Vector { dimension, .. } => dimension,
+            Domain::Regression { .. } => self.layout().vector(),
         }
     }
 
-    /// Numbers in one contribution: the upper triangle by rows, then the vector part.
+    /// Numbers in one contribution: the upper triangle by rows, block after block, then the vector part.
     pub fn coordinates(&self) -> usize {
         self.matrix_coordinates().saturating_add(self.vector_coordinates())
     }
@@ -140,9 +187,10 @@ impl Domain {
             Domain::Vector { bound, .. } => 2.0 * bound,
             Domain::Symmetric { dimension: 1, bound } => bound * bound * FRAC_1_SQRT_2,
             Domain::Symmetric { bound, .. } => bound * bound,
-            Domain::Regression { dimension, feature_bound, split, .. } => {
+            Domain::Regression { dimension, feature_bound, split, structure, .. } => {
                 let unit = match dimension {
-                    1 => sensitivity_on_the_line(split),
+                    1 if structure.blocks == 1 => sensitivity_on_the_line(split),
+                    1 => (1.0 + 2.0 * split).max(4.0 * split).sqrt(),
                     _ if split <= 1.0 => 1.0 + split,
                     _ => 2.0 * split.sqrt(),
                 };
@@ -174,10 +222,15 @@ impl Domain {
         };
         let mut ratios = Vec::with_capacity(self.coordinates());
         if self.matrix_coordinates() > 0 {
-            for row in 0..self.dimension() {
-                ratios.push(SQRT_2);
-                ratios.extend(std::iter::repeat_n(1.0, self.dimension() - row - 1));
-            }
+            let Structure { blocks, shared } = self.structure();
+            let mut rows = |longest: usize, shortest: usize| {
+                for length in (shortest..=longest).rev() {
+                    ratios.push(SQRT_2);
+                    ratios.extend(std::iter::repeat_n(1.0, length - 1));
+                }
+            };
+            (0..blocks).for_each(|_| rows(self.dimension(), shared + 1));
+            rows(shared, 1);
         }
         ratios.extend(std::iter::repeat_n(vector_ratio, self.vector_coordinates()));
         ratios
@@ -223,7 +276,7 @@ mod tests {
         ) {
             let (first, second) = (unit(p, 0.0, y), unit(q, angle, z));
             for domain in [
-                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split },
+                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split, structure: Structure::DENSE },
                 Domain::Symmetric { dimension: 2, bound: 1.0 },
             ] {
                 prop_assert!(distance(&domain, first, second) <= domain.sensitivity() + 1e-12);
@@ -239,8 +292,8 @@ mod tests {
                 Domain::Symmetric { dimension: 2, bound: value },
                 Domain::regression(2, value, 1.0),
                 Domain::regression(2, 1.0, value),
-                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: value },
-                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: over },
+                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: value, structure: Structure::DENSE },
+                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: over, structure: Structure::DENSE },
                 Domain::Vector { dimension: 0, bound: 1.0 },
             ] {
                 let refused = matches!(bad.check(), Err(crate::Error::Invalid { .. }));
@@ -257,8 +310,13 @@ mod tests {
             (0..=steps).map(move |i| from + (to - from) * f64::from(i) / f64::from(steps))
         };
         for split in [1e-4_f64, 0.01, 0.1, 0.18, 0.181, 0.24, 0.25, 0.4, 1.0, 3.0] {
-            let regression =
-                Domain::Regression { dimension: 1, feature_bound: 1.0, reward_bound: 1.0, split };
+            let regression = Domain::Regression {
+                dimension: 1,
+                feature_bound: 1.0,
+                reward_bound: 1.0,
+                split,
+                structure: Structure::DENSE,
+            };
             let symmetric = Domain::Symmetric { dimension: 1, bound: 1.0 };
             let (mut joint, mut square) = (0.0_f64, 0.0_f64);
             for x in grid(-1.0, 1.0) {
@@ -281,8 +339,13 @@ mod tests {
             // Planted: 2 sqrt r, the distance of (1, 1) and (1, -1), is not the largest where the split is small.
             assert_eq!(joint > 2.0 * split.sqrt() * (1.0 + 1e-9), split <= 0.18, "{split}");
             // In the plane more is possible.
-            let plane =
-                Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split };
+            let plane = Domain::Regression {
+                dimension: 2,
+                feature_bound: 1.0,
+                reward_bound: 1.0,
+                split,
+                structure: Structure::DENSE,
+            };
             assert!(stated < plane.sensitivity() || split >= 1.0);
         }
     }
@@ -292,8 +355,13 @@ mod tests {
         // With orthogonal unit columns the square of the distance is |v|^2 + |v'|^2, here twice that of (1, 1): 1 + 2r.
         for split in [0.1_f64, 0.4, 0.6, 2.0] {
             for dimension in [1, 2] {
-                let domain =
-                    Domain::Regression { dimension, feature_bound: 2.0, reward_bound: 3.0, split };
+                let domain = Domain::Regression {
+                    dimension,
+                    feature_bound: 2.0,
+                    reward_bound: 3.0,
+                    split,
+                    structure: Structure::DENSE,
+                };
                 let moved = 4.0 * (1.0 + 2.0 * split).sqrt();
                 let across = domain.sensitivity_across_steps();
                 assert!(across >= moved * (1.0 - 1e-15), "{dimension} {split}");
@@ -318,8 +386,13 @@ mod tests {
         let regression = Domain::regression(2, 1.0, 1.0);
         let worst = distance(&regression, unit(1.0, 0.0, 1.0), unit(1.0, split.acos(), -1.0));
         assert!((worst - regression.sensitivity()).abs() < 1e-12);
-        let heavy =
-            Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: 3.0 };
+        let heavy = Domain::Regression {
+            dimension: 2,
+            feature_bound: 1.0,
+            reward_bound: 1.0,
+            split: 3.0,
+            structure: Structure::DENSE,
+        };
         let worst = distance(&heavy, unit(1.0, 0.2, 1.0), unit(1.0, 0.2, -1.0));
         assert!((worst - heavy.sensitivity()).abs() < 1e-12);
         let symmetric = Domain::Symmetric { dimension: 2, bound: 1.0 };

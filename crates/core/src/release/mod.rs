@@ -6,7 +6,9 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `domain` | the kinds of contribution, with proofs of their sensitivity |
+//! | `structure` | which parameters an arm touches: blocks, and what all share |
 //! | `clip` | numbers to integers that provably keep their bound |
+//! | `contribution`, `contribution_sums` | those integers, and sums of them |
 //! | `calibration` | the noise for a given mu, rounding included |
 //! | `schedule` | the rounds of the releases |
 //! | `factorization` | properties and state that all mechanisms share |
@@ -26,6 +28,7 @@ mod blt;
 mod blt_design;
 mod calibration;
 mod clip;
+mod contribution;
 mod contribution_sums;
 mod domain;
 mod doubling;
@@ -38,6 +41,7 @@ mod released;
 mod schedule;
 mod single;
 mod stream;
+mod structure;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -46,8 +50,9 @@ mod tree;
 mod wishart;
 
 pub use calibration::Calibration;
+pub use clip::Clipper;
 pub(crate) use clip::power_of_two;
-pub use clip::{Clipper, Contribution};
+pub use contribution::Contribution;
 pub use contribution_sums::ContributionSums;
 pub use domain::Domain;
 use factorization::{DEFAULT_BUFFERS, Factor};
@@ -60,6 +65,8 @@ pub use released::Release;
 pub use schedule::Schedule;
 pub(crate) use single::SingleRelease;
 pub use stream::PrivateSum;
+pub(crate) use structure::Layout;
+pub use structure::Structure;
 pub use table::{PrefixDeviations, paper_tree_deviation, prefix_deviations};
 pub use toeplitz::square_root_product;
 pub use tree::paper_levels;

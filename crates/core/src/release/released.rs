@@ -100,7 +100,7 @@ impl Release {
         self.index
     }
 
-    /// All sums: the upper triangle of the matrix part by rows, then the vector part.
+    /// All sums: the upper triangle of the matrix part by rows, block after block, then the vector part.
     pub fn sums(&self) -> &[f64] {
         &self.sums
     }
@@ -110,7 +110,7 @@ impl Release {
         &self.deviations
     }
 
-    /// Upper triangle by rows of the sum of `x x^T`; empty for a vector.
+    /// Upper triangle by rows of the sum of `x x^T`, block after block ([`Structure`](super::Structure)); empty for a vector.
     pub fn upper_triangle(&self) -> &[f64] {
         &self.sums[..self.domain.matrix_coordinates()]
     }
@@ -118,5 +118,22 @@ impl Release {
     /// The sum of x, or of `x y`; empty for a symmetric domain.
     pub fn vector(&self) -> &[f64] {
         &self.sums[self.domain.matrix_coordinates()..]
+    }
+
+    /// Entry (row, column) of the sum of `x x^T` by parameters, if the domain has a matrix and the indices lie in it; 0 between two
+    /// blocks.
+    pub fn entry(&self, row: usize, column: usize) -> Option<f64> {
+        let layout = self.domain.layout();
+        let triangle = self.upper_triangle();
+        if row.max(column) >= layout.vector() || triangle.is_empty() {
+            return None;
+        }
+        Some(layout.entry(row, column).map_or(0.0, |place| triangle[place]))
+    }
+
+    /// The upper triangle by rows and the vector over the features of a block's arms, of which the shared ones are summed over all blocks.
+    pub(crate) fn block(&self, block: usize) -> (Vec<f64>, Vec<f64>) {
+        let layout = self.domain.layout();
+        (layout.gram_of(block, self.upper_triangle()), layout.vector_of(block, self.vector()))
     }
 }

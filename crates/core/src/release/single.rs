@@ -67,14 +67,16 @@ impl SingleRelease {
         Ok(self.release(&contribution, noise))
     }
 
-    /// The noisy contribution of features and reward: the upper triangle by rows, then the vector part.
+    /// The noisy contribution of features of a block and a reward: the upper triangle by rows, block after block, then the vector part.
+    /// There is noise on all of it, whichever block the features belong to.
     pub(crate) fn regression<N: Noise>(
         &self,
+        block: usize,
         features: &[f64],
         reward: f64,
         noise: &mut N,
     ) -> Result<Vec<f64>> {
-        let contribution = self.clipper.clip_with_reward(features, reward)?;
+        let contribution = self.clipper.clip_in_block(block, features, reward)?;
         Ok(self.release(&contribution, noise))
     }
 

@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
     ContributionSums, Release, Schedule,
-    clip::{Clipper, Contribution, power_of_two},
+    clip::{Clipper, power_of_two},
+    contribution::Contribution,
     params::{Plan, PrivateSumPlan, Promise},
 };
 use crate::{
@@ -262,6 +263,16 @@ impl<N: Noise> PrivateSum<N> {
     /// Clips features and reward of a regression domain: see [`Clipper::clip_with_reward`].
     pub fn clip_with_reward(&self, features: &[f64], reward: f64) -> Result<Contribution> {
         self.state.plan.clipper.clip_with_reward(features, reward)
+    }
+
+    /// The same for features that belong to a block of parameters: see [`Clipper::clip_in_block`].
+    pub fn clip_in_block(
+        &self,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<Contribution> {
+        self.state.plan.clipper.clip_in_block(block, features, reward)
     }
 
     /// The clipper that turns numbers into contributions to this stream, for code that clips elsewhere.

@@ -87,6 +87,7 @@ impl WishartSums {
             let remedy = "Wishart noise is for matrices of features and reward: use a regression";
             return Err(Error::invalid("domain", format!("{domain:?}"), remedy));
         };
+        domain.structure().expect_dense("Wishart noise")?;
         let remedy = "Theorem 8 needs a number above 0 and below 1: ask for a smaller epsilon";
         refuse_if(!(epsilon > 0.0 && epsilon < 1.0), "node_epsilon", epsilon, remedy)?;
         let remedy = "Theorem 8 needs a number above 0 and below 1/e: ask for a smaller delta";
@@ -197,8 +198,13 @@ mod tests {
     use super::*;
     use crate::release::testing::Seeded;
 
-    const DOMAIN: Domain =
-        Domain::Regression { dimension: 2, feature_bound: 1.5, reward_bound: 2.0, split: 0.4 };
+    const DOMAIN: Domain = Domain::Regression {
+        dimension: 2,
+        feature_bound: 1.5,
+        reward_bound: 2.0,
+        split: 0.4,
+        structure: crate::release::Structure::DENSE,
+    };
     /// m, above the six levels that 40 steps complete.
     const LEVELS: u32 = 9;
     /// `L~^2`.

@@ -6,7 +6,7 @@
 use reticent::{
     bandit::{LocalPlan, Model},
     privacy::Guarantee,
-    randomize::{Bounds, FeatureRewardParams, Method},
+    randomize::{Bounds, FeatureRewardParams, Method, Person},
 };
 
 use super::{
@@ -67,9 +67,12 @@ fn report(
     noise: AuditNoise,
 ) -> Result<Vec<f64>> {
     let mut person = plan.person(level, noise)?;
-    let mut sum = person.report(model, &datum.features, datum.reward)?.values().to_vec();
+    let made = |person: &mut Person<AuditNoise>| {
+        person.report_in_block(model, datum.block, &datum.features, datum.reward)
+    };
+    let mut sum = made(&mut person)?.values().to_vec();
     for _ in 1..plan.params().report.contributions_per_person {
-        let more = person.report(model, &datum.features, datum.reward)?;
+        let more = made(&mut person)?;
         sum.iter_mut().zip(more.values()).for_each(|(sum, value)| *sum += value);
     }
     Ok(sum)
@@ -106,7 +109,7 @@ pub(super) fn worst(
 
 /// Extreme points of the permitted data.
 fn pool(people: &Bounds, public_arms: bool) -> Vec<(Datum, Datum)> {
-    let Bounds { dimension: d, feature_bound, rewards, intercept, unit_arms } = *people;
+    let Bounds { dimension: d, feature_bound, rewards, intercept, unit_arms, structure } = *people;
     let constant = intercept.unwrap_or(0.0);
     let free = (feature_bound * feature_bound - constant * constant).max(0.0).sqrt();
     let features = |one: f64, two: f64| {
@@ -136,10 +139,15 @@ fn pool(people: &Bounds, public_arms: bool) -> Vec<(Datum, Datum)> {
                 if (x == y && mine == theirs) || (public_arms && x != y) {
                     continue;
                 }
-                pairs.push((
-                    Datum { features: x, reward: mine },
-                    Datum { features: y, reward: theirs },
-                ));
+                let datum = |features: &Vec<f64>, reward, block| Datum {
+                    features: features.clone(),
+                    reward,
+                    block,
+                };
+                pairs.push((datum(&x, mine, 0), datum(&y, theirs, 0)));
+                if structure.blocks > 1 {
+                    pairs.push((datum(&x, mine, 0), datum(&y, theirs, structure.blocks - 1)));
+                }
             }
         }
     }

@@ -31,18 +31,22 @@ pub struct Datum {
     pub features: Vec<f64>,
     /// y.
     pub reward: f64,
+    /// The block of parameters that x belongs to.
+    pub block: usize,
 }
 
 impl Datum {
     /// The contribution, clipped for a stream.
     pub fn clip(&self, clipper: &Clipper) -> Result<Contribution> {
         match clipper.domain() {
-            Domain::Regression { .. } => clipper.clip_with_reward(&self.features, self.reward),
+            Domain::Regression { .. } => {
+                clipper.clip_in_block(self.block, &self.features, self.reward)
+            }
             _ => clipper.clip(&self.features),
         }
     }
 
-    /// The entries it adds to a sum: the upper triangle by rows, then the vector.
+    /// The entries it adds to a sum: the upper triangle by rows, then the vector, among zeros for other blocks.
     pub fn entries(&self, domain: &Domain) -> Vec<f64> {
         let mut entries = Vec::new();
         if domain.matrix_coordinates() > 0 {
@@ -57,7 +61,12 @@ impl Datum {
             }
             _ => {}
         }
-        entries
+        match domain.structure() {
+            dense if dense.is_dense() => entries,
+            structure => structure
+                .embed_sums(domain.dimension(), self.block, entries)
+                .expect("a person of the domain"),
+        }
     }
 }
 
@@ -70,7 +79,7 @@ pub fn axis(dimension: usize, length: f64) -> Vec<f64> {
 
 /// The worst two people of a domain under noise of these deviations.
 pub fn worst(domain: &Domain, deviations: &[f64]) -> (Datum, Datum) {
-    let datum = |features: Vec<f64>, reward: f64| Datum { features, reward };
+    let datum = |features: Vec<f64>, reward: f64| Datum { features, reward, block: 0 };
     let d = domain.dimension();
     let candidates = match *domain {
         Domain::Vector { bound, .. } => {
@@ -95,7 +104,11 @@ pub fn worst(domain: &Domain, deviations: &[f64]) -> (Datum, Datum) {
             } else if split < 0.25 {
                 // The smaller root of t (1 - t) = split: see the proof in `release/domain.rs`.
                 let cosine = 0.5 * (1.0 - (1.0 - 4.0 * split).sqrt());
-                all.push((one, datum(axis(d, feature_bound * cosine), -reward_bound)));
+                all.push((one.clone(), datum(axis(d, feature_bound * cosine), -reward_bound)));
+            }
+            if domain.structure().blocks > 1 {
+                let elsewhere = Datum { block: 1, reward: -reward_bound, ..one.clone() };
+                all.push((one, elsewhere));
             }
             all
         }
@@ -114,6 +127,12 @@ pub fn worst(domain: &Domain, deviations: &[f64]) -> (Datum, Datum) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reticent::release::Structure;
+
+    fn split(dimension: usize, feature_bound: f64, reward_bound: f64, split: f64) -> Domain {
+        let structure = Structure::default();
+        Domain::Regression { dimension, feature_bound, reward_bound, split, structure }
+    }
 
     #[test]
     fn the_sensitivities_are_attained() {
@@ -121,11 +140,13 @@ mod tests {
             Domain::Vector { dimension: 3, bound: 2.0 },
             Domain::Symmetric { dimension: 3, bound: 1.5 },
             Domain::regression(4, 1.0, 1.0),
-            Domain::Regression { dimension: 2, feature_bound: 2.0, reward_bound: 3.0, split: 0.9 },
-            Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: 4.0 },
-            Domain::Regression { dimension: 1, feature_bound: 1.0, reward_bound: 1.0, split: 4.0 },
+            Domain::regression(4, 1.0, 1.0).structured(Structure { blocks: 3, shared: 1 }),
+            split(2, 2.0, 3.0, 0.9),
+            split(2, 1.0, 1.0, 4.0),
+            split(1, 1.0, 1.0, 4.0),
             Domain::regression(1, 1.0, 1.0),
-            Domain::Regression { dimension: 1, feature_bound: 2.0, reward_bound: 3.0, split: 0.05 },
+            Domain::regression(1, 1.0, 1.0).structured(Structure { blocks: 3, shared: 0 }),
+            split(1, 2.0, 3.0, 0.05),
             Domain::Symmetric { dimension: 1, bound: 1.5 },
         ];
         for domain in domains {

@@ -217,7 +217,7 @@ fn one_round(
         return (REFUSED_TO_CHOOSE, Some((REFUSED_TO_CHOOSE, error)));
     }
     match step.reward {
-        Some(reward) => match player.observe(round, &step.arms.arm(arm), reward) {
+        Some(reward) => match observe(player, step, round, arm, reward) {
             Ok(()) => (arm as f64, None),
             Err(error) => (arm as f64, Some((REFUSED_A_REWARD, error))),
         },
@@ -226,6 +226,16 @@ fn one_round(
             (arm as f64, None)
         }
     }
+}
+
+fn observe(
+    player: &mut dyn Player,
+    step: &Step,
+    round: u64,
+    arm: usize,
+    reward: f64,
+) -> Result<()> {
+    player.observe_in_block(round, step.arms.block(arm), &step.arms.arm(arm), reward)
 }
 
 /// The script whose worlds the pilot separates best, and the count of numbers sent in it.
@@ -289,7 +299,13 @@ fn advantage(learned: &Learned, one: &[Vec<f64>], two: &[Vec<f64>]) -> f64 {
 fn questions(stage: &Stage, stated: bool) -> Result<Vec<Script>> {
     let Bounds { dimension: d, rewards: (low, high), .. } = stage.bounds;
     let corners = Corners(&stage.bounds);
-    let set = |one: Vec<f64>, two: Vec<f64>| Arms::from_rows(d, &[one, two]);
+    let set = |one: Vec<f64>, two: Vec<f64>| {
+        let mut arms = Arms::from_rows(d, &[one, two])?;
+        if !stage.bounds.structure.is_dense() {
+            arms.set_blocks(&[0, 0])?;
+        }
+        Ok::<Arms, reticent::Error>(arms)
+    };
     let (along, against) = (corners.at(1.0, 0.0), corners.at(-1.0, 0.0));
     let across = if corners.free() > 1 { corners.at(0.0, 1.0) } else { against.clone() };
     let other =

@@ -145,7 +145,7 @@ impl Stream {
         };
         let times = params.contributions_per_person.min(rounds).max(1);
         let distance = project(&two) - project(&one);
-        let nothing = Datum { features: axis(domain.dimension(), 0.0), reward: 0.0 };
+        let nothing = Datum { features: axis(domain.dimension(), 0.0), reward: 0.0, block: 0 };
         let extreme =
             |datum: &Datum| Ok::<_, crate::Error>((datum.clip(&clipper)?, project(datum)));
         Ok(Stream {

@@ -325,7 +325,13 @@ fn blocks_play_the_noise_they_are_certified_for() {
         let Learner::Tree(TreePlan { node, .. }) = &learner.learner else { panic!("a tree") };
         let mut noise = TreeNoise::new(2, *node, FastNoise::seeded(1));
         let split = (reward_bound / feature_bound).powi(2);
-        let domain = Domain::Regression { dimension: 2, feature_bound, reward_bound, split };
+        let domain = Domain::Regression {
+            dimension: 2,
+            feature_bound,
+            reward_bound,
+            split,
+            structure: Default::default(),
+        };
         let (_, played) = noise.at(1);
         let sums = PrivateSumParams {
             mechanism: Mechanism::Tree { levels: Some(8) },

@@ -49,6 +49,16 @@ impl Player for AtMost<'_> {
         self.inner.observe(round, features, reward)
     }
 
+    fn observe_in_block(
+        &mut self,
+        round: u64,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<()> {
+        self.inner.observe_in_block(round, block, features, reward)
+    }
+
     fn admits(&mut self, person: u64) -> bool {
         let rounds = self.rounds.entry(person).or_default();
         let admitted = *rounds < self.most;

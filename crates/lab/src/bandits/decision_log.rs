@@ -4,7 +4,7 @@
 //! action, propensity, reward, arm0_0, arm0_1, ..., arm1_0, ...      features of every arm, divided by the feature bound
 //! ```
 //!
-//! The propensity is the exact probability of the action under the `thompson` rule, and 1 under rules that draw nothing. A decision whose
+//! With blocks of parameters an arm's features have zeros for the blocks of others. The propensity is the exact probability of the action under the `thompson` rule, and 1 under rules that draw nothing. A decision whose
 //! reward never came has no line. Beside the log stands an experiment that reads it.
 //!
 //! **A log is outside every certificate.** It holds people's features, actions and rewards as they are, under every trust model: whoever has
@@ -110,7 +110,7 @@ impl<'a> DecisionLog<'a> {
         let mut out = BufWriter::new(File::create(&path).map_err(unwritable)?);
         let mut head = String::from("action,propensity,reward");
         for arm in 0..arms {
-            (0..bounds.dimension).for_each(|i| head += &format!(",arm{arm}_{i}"));
+            (0..bounds.embedded().dimension).for_each(|i| head += &format!(",arm{arm}_{i}"));
         }
         writeln!(out, "{head}").map_err(unwritable)?;
         Ok(DecisionLog {
@@ -159,7 +159,7 @@ impl Player for DecisionLog<'_> {
         let propensity = probabilities.map_or(1.0, |of| of[action]);
         let mut features = String::new();
         for arm in 0..arms.count() {
-            for x in arms.arm(arm) {
+            for x in self.bounds.structure.embed(arms.block(arm), &arms.arm(arm))? {
                 write!(features, ",{}", x / self.bounds.feature_bound).expect("text has room");
             }
         }
@@ -172,7 +172,17 @@ impl Player for DecisionLog<'_> {
     }
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
-        self.inner.observe(round, features, reward)?;
+        self.observe_in_block(round, 0, features, reward)
+    }
+
+    fn observe_in_block(
+        &mut self,
+        round: u64,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<()> {
+        self.inner.observe_in_block(round, block, features, reward)?;
         let Some(Waiting { action, propensity, features }) = self.waiting.remove(&round) else {
             return Ok(());
         };

@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Circumstances, Missing, Setting,
     columns::{Columns, ColumnsToml, scale},
+    parameters::{Parameters, Shape},
     setting::{NOT_COVERED, Played, World},
 };
 use crate::{
@@ -70,6 +71,9 @@ pub struct ItemsToml {
     /// What is done about empty cells of features.
     #[serde(default)]
     pub missing: Missing,
+    /// Which parameters items have: by default `dense`, one vector for the products of what a person and an item are.
+    #[serde(default)]
+    pub parameters: Option<Parameters>,
 }
 
 fn item() -> String {
@@ -122,6 +126,52 @@ pub(super) fn product(person: &[f64], item: &[f64]) -> Vec<f64> {
     z
 }
 
+/// How an arm is made of a person and an item.
+///
+/// ```text
+/// dense     all products of (1, person) and (item, 1)
+/// per_arm   (1, person), with parameters of the item's own
+/// hybrid    (1, person) with parameters of the item's own, then the products, with parameters that all items share
+/// ```
+///
+/// Each is scaled to norm `1/sqrt 2` and followed by the constant; in a hybrid both parts have half of that norm's square.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arm(Parameters);
+
+impl Arm {
+    pub(super) fn of_items(parameters: Option<Parameters>) -> Self {
+        Arm(parameters.unwrap_or(Parameters::Dense))
+    }
+
+    /// The form of arms, for so many numbers in (1, person) and (item, 1).
+    pub(super) fn shape(self, person: usize, item: usize, items: usize) -> Shape {
+        let products = person * item + 1;
+        let (features, blocks, shared) = match self.0 {
+            Parameters::Dense => (products, 1, 1),
+            Parameters::PerArm => (person + 1, items, 1),
+            Parameters::Hybrid => (person + products, items, products),
+        };
+        Shape { features, blocks, shared, parameters: self.0 }
+    }
+
+    pub(super) fn features(self, person: &[f64], item: &[f64]) -> Vec<f64> {
+        if self.0 == Parameters::Dense {
+            return product(person, item);
+        }
+        let mut own = person.to_vec();
+        scale(&mut own);
+        if self.0 == Parameters::PerArm {
+            own.push(0.5_f64.sqrt());
+            return own;
+        }
+        let mut shared = product(person, item);
+        let products = shared.len() - 1;
+        own.iter_mut().chain(&mut shared[..products]).for_each(|x| *x *= 0.5_f64.sqrt());
+        own.append(&mut shared);
+        own
+    }
+}
+
 /// An item by its place, and its rating.
 type Rated = (u32, f64);
 
@@ -133,7 +183,8 @@ struct Catalogue {
     /// (item, 1) of every item.
     items: Vec<Vec<f64>>,
     people: Vec<Rater>,
-    dimension: usize,
+    arm: Arm,
+    shape: Shape,
 }
 
 impl ItemsToml {
@@ -182,7 +233,7 @@ impl ItemsToml {
         protected.push("names and features of items are public".into());
         protected.extend(known.iter().flat_map(|columns| columns.remarks()));
         let hash = mix(mix(items.hash, hash), people.map_or(0, |people| people.hash));
-        let (dimension, catalogue) = (catalogue.dimension, Arc::new(catalogue));
+        let (shape, catalogue) = (catalogue.shape, Arc::new(catalogue));
         let world = |circumstances| -> Arc<dyn World> {
             Arc::new(Played {
                 circumstances,
@@ -194,7 +245,7 @@ impl ItemsToml {
         };
         let rewards = self.rewards;
         let setting =
-            Setting::of_a_file(dimension, most, rewards, rounds, circumstances, protected, world)?;
+            Setting::of_a_file(shape, most, rewards, rounds, circumstances, protected, world)?;
         Ok(Setting { returns, ..setting })
     }
 
@@ -249,8 +300,9 @@ impl ItemsToml {
         let people: Vec<Rater> =
             rated.into_iter().map(|(name, rated)| (of_person(&name), rated)).collect();
         let items: Vec<Vec<f64>> = items.features.values().map(of_item).collect();
-        let dimension = people[0].0.len() * items[0].len() + 1;
-        Ok((Catalogue { items, people, dimension }, count, rows.hash()))
+        let arm = Arm::of_items(self.parameters);
+        let shape = arm.shape(people[0].0.len(), items[0].len(), items.len());
+        Ok((Catalogue { items, people, arm, shape }, count, rows.hash()))
     }
 }
 
@@ -267,7 +319,7 @@ struct Shelf {
 impl Shelf {
     fn new(catalogue: Arc<Catalogue>, seed: u64) -> Result<Self> {
         Ok(Shelf {
-            arms: Arms::zeros(catalogue.dimension, 1)?,
+            arms: Arms::zeros(catalogue.shape.features, 1)?,
             means: Vec::new(),
             person: 0,
             noise: FastNoise::seeded(seed),
@@ -284,10 +336,14 @@ impl Environment for Shelf {
         let (person, rated) = &catalogue.people[which];
         let rows: Vec<Vec<f64>> = rated
             .iter()
-            .map(|(item, _)| product(person, &catalogue.items[*item as usize]))
+            .map(|(item, _)| catalogue.arm.features(person, &catalogue.items[*item as usize]))
             .collect();
-        self.arms = Arms::from_rows(catalogue.dimension, &rows)
+        self.arms = Arms::from_rows(catalogue.shape.features, &rows)
             .expect("finite features of the agreed dimension");
+        if catalogue.shape.blocks > 1 {
+            let blocks: Vec<usize> = rated.iter().map(|(item, _)| *item as usize).collect();
+            self.arms.set_blocks(&blocks).expect("a block for each arm");
+        }
         self.means = rated.iter().map(|(_, rating)| *rating).collect();
         &self.arms
     }

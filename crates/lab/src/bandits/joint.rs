@@ -353,8 +353,18 @@ impl Player for Curator<FastNoise> {
         Ok(drawn.transpose()?)
     }
 
-    fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
-        Curator::observe(self, features, reward)?;
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        Player::observe_in_block(self, round, 0, features, reward)
+    }
+
+    fn observe_in_block(
+        &mut self,
+        _: u64,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<()> {
+        Curator::observe_in_block(self, block, features, reward)?;
         Ok(())
     }
 

@@ -71,6 +71,34 @@ impl LocalToml {
         LocalToml { privacy, ..LocalToml::default() }
     }
 
+    /// The setting with blocks of parameters where its reports are made for them. Without a method of the caller's, embedded arms are
+    /// taken where their best method has less noise, as with PrivUnit on x and z, which knows no blocks: what counts is what core's choice
+    /// goes by, the noise of one report in a direction.
+    pub(super) fn setting(&self, setting: &Setting) -> Result<Setting> {
+        if setting.bounds.structure.is_dense() {
+            return Ok(setting.clone());
+        }
+        let dense = setting.dense();
+        match &self.method {
+            Some(method) if method.has_blocks() => return Ok(setting.clone()),
+            None if !self.public_arms && self.known_gram_reports.is_none() => {}
+            _ => return dense,
+        }
+        let Budget { epsilon, delta } = self.privacy;
+        let noise = |setting: &Setting| -> Result<f64> {
+            let plan = ReportParams {
+                contributions_per_person: self.contributions_per_person.unwrap_or(1),
+                ..ReportParams::new(setting.bounds, epsilon, delta)
+            };
+            let precision = plan.check()?.precision(0)?;
+            Ok(precision.matrix.hypot(precision.vector))
+        };
+        match dense {
+            Ok(dense) if noise(&dense)? < noise(setting)? => Ok(dense),
+            _ => Ok(setting.clone()),
+        }
+    }
+
     /// A key that would have no effect, or a level that is none, is refused and not passed over.
     fn can_have_effect(&self, setting: &Setting) -> Result<()> {
         let none = self.levels.is_none();
@@ -331,9 +359,19 @@ impl Player for Protocol {
     }
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        self.observe_in_block(round, 0, features, reward)
+    }
+
+    fn observe_in_block(
+        &mut self,
+        round: u64,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<()> {
         let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
         // One that comes too late is refused by the server, and nothing changes.
-        let report = person.report(&model, features, reward)?;
+        let report = person.report_in_block(&model, block, features, reward)?;
         self.sent = Some(report.values().to_vec());
         self.server.absorb(&report)?;
         let reports = self.server.reports();

@@ -1,7 +1,7 @@
 //! `kind = "logged"`: learners are trained on a log of what somebody else did, and judged by it, without a single decision of their own.
 //!
 //! The log is a CSV file, one line a decision: features of the context, the action that was taken, with which probability (its propensity), and the
-//! reward. Arms are made of contexts as in `table`, one block an action.
+//! reward. Arms are made of contexts as in `table`, one block of parameters an action.
 //!
 //! Where actions are items with features of their own, `items` names a file of them, and an arm is made of the context and the item as in
 //! `items`: the number of features does not grow with the number of items.
@@ -39,6 +39,7 @@ use super::{
     Circumstances, Missing, Setting, World,
     columns::{Columns, ColumnsToml},
     items::Named,
+    parameters::Parameters,
 };
 use crate::{
     Result,
@@ -100,6 +101,9 @@ pub struct LoggedToml {
     /// What is done about empty cells of features.
     #[serde(default)]
     pub missing: Missing,
+    /// Which parameters actions have: by default `per_arm`, and `dense` where they are items with features.
+    #[serde(default)]
+    pub parameters: Option<Parameters>,
 }
 
 fn action() -> String {
@@ -130,7 +134,7 @@ impl LoggedToml {
             return Err(CoreError::invalid("circumstances", "given", remedy).into());
         }
         let log = self.read(rounds)?;
-        let (arms, dimension) = (log.actions.len(), log.dimension());
+        let (arms, shape) = (log.actions.len(), log.shape());
         let mut protected = vec![
             format!(
                 "every one of the first {rounds} lines is one contribution, of its context, its action and its reward, and is learnt from whatever the learner would have done; somebody with several lines takes part several times"
@@ -140,17 +144,10 @@ impl LoggedToml {
         protected.extend(log.context.iter().flat_map(Columns::remarks));
         let own = matches!(log.offered, Offered::File(_));
         let world = |_| -> Arc<dyn World> { Arc::new(log) };
-        let setting = Setting::of_a_file(
-            dimension,
-            arms,
-            self.rewards,
-            rounds,
-            circumstances,
-            protected,
-            world,
-        )?;
+        let setting =
+            Setting::of_a_file(shape, arms, self.rewards, rounds, circumstances, protected, world)?;
         // Nothing is known of arms in a file but that their norm is at most 1.
-        let bounds = Bounds { rewards: self.rewards, ..Bounds::unit(dimension) };
+        let bounds = Bounds { rewards: self.rewards, ..Bounds::unit(shape.features) };
         Ok(if own { Setting { bounds, ..setting } } else { setting })
     }
 
@@ -338,6 +335,7 @@ impl LoggedToml {
             largest_weight: self.clip_weights.unwrap_or(f64::INFINITY).min(1.0 / least),
             clips_weights: self.clip_weights.is_some_and(|most| most < 1.0 / least),
             rounds,
+            parameters: self.parameters,
             remarks,
             hash,
         })

@@ -10,6 +10,7 @@
 //! | `decision_log` | `log = "folder"`: a run's own decisions, in the form that `logged` reads |
 //! | `reward_model` | what the doubly robust estimate expects of an action |
 //! | `columns` | from the cells of a line to features |
+//! | `parameters` | which parameters arms touch, and blocks for players that know of none |
 //! | `contributions` | people who return, and how often what they tell is learnt from |
 //! | `linucb` | `kind = "linucb"`: no privacy |
 //! | `joint` | `kind = "joint"`: a trusted curator |
@@ -43,6 +44,7 @@ mod local;
 mod logged;
 mod online;
 mod own;
+mod parameters;
 mod public_code;
 mod reward_model;
 mod saved;
@@ -53,7 +55,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use reticent::bandit::Rule;
+use reticent::{bandit::Rule, privacy::Mode};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -71,6 +73,7 @@ pub use linucb::LinUcbToml;
 pub use local::{Constants, LdpToml, LocalToml};
 pub use logged::LoggedToml;
 pub use online::{LearnerName, OnlineLinUcbToml, OnlineToml};
+pub use parameters::Parameters;
 pub use setting::{EnvironmentToml, Setting, World, WorldToml};
 pub use shuffle::ShuffleToml;
 pub use stepped::{Start, Stepped, trial_seeds};
@@ -118,16 +121,19 @@ pub enum Algorithm {
 impl Algorithm {
     /// The algorithm in its setting, or what stands in its way.
     pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
+        let dense = || setting.dense();
         Ok(match self {
+            Algorithm::Linucb(lines) if lines.mode == Mode::Paper => lines.contestant(&dense()?)?,
             Algorithm::Linucb(lines) => lines.contestant(setting)?,
+            Algorithm::Joint(lines) if lines.mode == Mode::Paper => lines.contestant(&dense()?)?,
             Algorithm::Joint(lines) => lines.contestant(setting)?,
-            Algorithm::Local(lines) => Box::new(lines.contestant(setting)?),
-            Algorithm::Shuffle(lines) => Box::new(lines.contestant(setting)?),
-            Algorithm::LdpLinucb(lines) => Box::new(lines.contestant(setting)?),
-            Algorithm::OnlineUcb(lines) => Box::new(lines.contestant(setting)?),
-            Algorithm::Anytime(lines) => Box::new(lines.anytime(setting)?),
-            Algorithm::Combiner(lines) => Box::new(lines.combiner(setting)?),
-            Algorithm::OnlineLinucb(lines) => Box::new(lines.contestant(setting)?),
+            Algorithm::Local(lines) => Box::new(lines.contestant(&lines.setting(setting)?)?),
+            Algorithm::Shuffle(lines) => Box::new(lines.contestant(&dense()?)?),
+            Algorithm::LdpLinucb(lines) => Box::new(lines.contestant(&dense()?)?),
+            Algorithm::OnlineUcb(lines) => Box::new(lines.contestant(&dense()?)?),
+            Algorithm::Anytime(lines) => Box::new(lines.anytime(&dense()?)?),
+            Algorithm::Combiner(lines) => Box::new(lines.combiner(&dense()?)?),
+            Algorithm::OnlineLinucb(lines) => Box::new(lines.contestant(&dense()?)?),
         })
     }
 }

@@ -25,7 +25,7 @@ impl Setting {
             reward_bound: low.abs().max(high.abs()),
             // Rewards in an interval are sub-Gaussian with half its length (Hoeffding).
             noise: 0.5 * (high - low),
-            ..Problem::unit(bounds.dimension)
+            ..Problem::unit(bounds.structure.parameters(bounds.dimension))
         };
         problem.check()?;
         let circumstances = Circumstances::default();
@@ -40,6 +40,8 @@ impl Setting {
             arms,
             blocks: None,
             uniform_gram: None,
+            embedding: (!bounds.structure.is_dense()).then_some(bounds.structure),
+            embeds: false,
             circumstances,
             returns: None,
             contributions_per_person: None,

@@ -6,10 +6,14 @@ use reticent::{
     bandit::{Arms, Rule},
     privacy::{Guarantee, TrustModel},
     randomize::Bounds,
+    release::Structure,
 };
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-use super::{Budget, Circumstances, ItemsToml, LoggedToml, TableToml};
+use super::{
+    Budget, Circumstances, ItemsToml, LoggedToml, TableToml,
+    parameters::{MOST_FEATURES, MOST_PARAMETERS, Parameters, Shape},
+};
 use crate::{
     Result,
     constants::{
@@ -98,6 +102,10 @@ pub struct Setting {
     pub blocks: Option<GapParams>,
     /// `E x x^T` of an arm drawn uniformly, where it is known.
     pub uniform_gram: Option<Vec<f64>>,
+    /// How arms that come in blocks of parameters are embedded for learners that know of none.
+    pub(super) embedding: Option<Structure>,
+    /// Whether players are given embedded arms.
+    pub(super) embeds: bool,
     /// What stands in the way of rewards and arms.
     pub circumstances: Circumstances,
     /// What one person is where people return, and how many there are.
@@ -253,6 +261,8 @@ impl Setting {
             arms: gap.arms,
             blocks: circumstances.is_calm().then_some(gap),
             uniform_gram: None,
+            embedding: None,
+            embeds: false,
             circumstances,
             returns: None,
             contributions_per_person: None,
@@ -275,6 +285,8 @@ impl Setting {
             arms: sphere.arms,
             blocks: None,
             uniform_gram: Some(sphere.uniform_gram()),
+            embedding: None,
+            embeds: false,
             circumstances,
             returns: None,
             contributions_per_person: None,
@@ -288,9 +300,10 @@ impl Setting {
         })
     }
 
-    /// A file whose arms were made to have the sphere's form: norm 1, and a constant they share.
+    /// A file whose arms were made to have the sphere's form: norm 1, and a constant they share, as their last feature. They have so many
+    /// features, and belong to blocks as `parameters` says.
     pub(super) fn of_a_file(
-        dimension: usize,
+        shape: Shape,
         arms: usize,
         rewards: (f64, f64),
         rounds: u64,
@@ -298,17 +311,20 @@ impl Setting {
         protected: Vec<String>,
         world: impl FnOnce(Circumstances) -> Arc<dyn World>,
     ) -> Result<Self> {
-        const MOST_FEATURES: usize = 1024;
+        let Shape { features, parameters, .. } = shape;
+        let (embedding, structure) = (shape.embedding(), shape.structure());
+        let dimension = embedding.map_or(features, |embedding| embedding.parameters(features));
+        let most = if structure.is_dense() { MOST_FEATURES } else { MOST_PARAMETERS };
         let remedy = format_args!(
-            "{dimension} features in all, at most {MOST_FEATURES}: name fewer columns, or give fewer words or classes"
+            "{dimension} features in all, at most {most}: name fewer columns, or give fewer words or classes"
         );
-        reticent::refuse_if(dimension > MOST_FEATURES, "features", dimension, remedy)?;
+        reticent::refuse_if(dimension > most, "features", dimension, remedy)?;
         let form = SphereParams { dimension, arms: arms.max(1), fresh_arms: true, norm: 1.0 };
         form.check()?;
         let (low, high) = rewards;
         let reward_bound = low.abs().max(high.abs());
-        Ok(Setting {
-            bounds: Bounds { rewards, ..form.bounds() },
+        let setting = Setting {
+            bounds: Bounds { rewards, dimension: features, structure, ..form.bounds() },
             problem: Problem {
                 reward_bound,
                 parameter_bound: reward_bound,
@@ -320,12 +336,18 @@ impl Setting {
             arms,
             blocks: None,
             uniform_gram: None,
+            embedding,
+            embeds: false,
             circumstances,
             returns: None,
             contributions_per_person: None,
             protected,
             world: world(circumstances),
-        })
+        };
+        match parameters {
+            Parameters::Dense => setting.dense(),
+            _ => Ok(setting),
+        }
     }
 
     /// The rule with what this environment knows of theta* and of the noise in rewards, for learners with these bounds; an error if it is not

@@ -91,7 +91,7 @@ impl Stepped {
         rule: impl Fn(&Release) -> Result<Policy> + Send + Sync + 'static,
     ) -> Result<Self> {
         let (expected, found) = (setting.bounds.dimension, sums.domain.dimension());
-        if expected != found {
+        if expected != found || setting.bounds.structure != sums.domain.structure() {
             return Err(reticent::Error::Dimension { field: "sums", expected, found }.into());
         }
         if sums.horizon.is_some_and(|horizon| horizon < setting.rounds) {
@@ -109,10 +109,12 @@ impl Stepped {
         let guarantee = sums.check()?.guarantee(delta)?.simulated();
         let attacks = attack::sums::attacks(&sums, &guarantee);
         let (plan, rule) = (sums.check()?, Arc::new(rule));
-        let dimension = setting.bounds.dimension;
+        let (dimension, structure) = (sums.domain.dimension(), sums.domain.structure());
+        let blocks = structure.blocks;
         let player = move |seed| {
-            let whitening = vec![0.0; dimension * (dimension + 1) / 2];
-            let policy = Policy::from_parts(vec![0.0; dimension], whitening, 0.0, 0.0)?;
+            let whitening = vec![0.0; blocks * (dimension * (dimension + 1) / 2)];
+            let theta = vec![0.0; blocks * dimension];
+            let policy = Policy::in_blocks(dimension, structure, theta, whitening, 0.0, 0.0)?;
             let sum = plan.clone().start(FastNoise::seeded(seed));
             Ok(Box::new(Curated { sum, rule: rule.clone(), policy }) as Box<dyn Player>)
         };
@@ -146,7 +148,7 @@ impl Stepped {
         let rounds = self.setting.rounds.min(player::MOST_STEPS);
         let drawn = |seed: u64| -> Result<Vec<Step>> {
             let mut recorder = Recorder(Vec::new());
-            self.setting.world.trial(seed, 0, &mut recorder, &[rounds])?;
+            self.setting.trial(seed, 0, &mut recorder, &[rounds])?;
             Ok(recorder.0)
         };
         let (steps, others) = (drawn(1)?, drawn(2)?);
@@ -161,12 +163,11 @@ impl Stepped {
         (seed, trial): (u64, u64),
         checkpoints: &[u64],
     ) -> Result<Trial> {
-        let world = &self.setting.world;
         let Some(most) = self.setting.contributions_per_person else {
-            return world.trial(seed, trial, player, checkpoints);
+            return self.setting.trial(seed, trial, player, checkpoints);
         };
         let mut counted = AtMost::new(player, most);
-        let mut result = world.trial(seed, trial, &mut counted, checkpoints)?;
+        let mut result = self.setting.trial(seed, trial, &mut counted, checkpoints)?;
         result.measures.extend(self.setting.returns.map(|_| counted.measure()));
         Ok(result)
     }
@@ -235,8 +236,8 @@ impl Contestant for Stepped {
         let result = match &self.log {
             None => self.play(player.as_mut(), (seed, trial), checkpoints)?,
             Some(folder) => {
-                let mut log =
-                    DecisionLog::begin(player.as_mut(), folder, self.name(), &self.setting, trial)?;
+                let (name, setting) = (self.name(), &self.setting);
+                let mut log = DecisionLog::begin(player.as_mut(), folder, name, setting, trial)?;
                 let result = self.play(&mut log, (seed, trial), checkpoints)?;
                 log.finish()?;
                 result
@@ -282,8 +283,18 @@ impl<R: Fn(&Release) -> Result<Policy>> Player for Curated<R> {
         Ok(self.policy.choose(arms, round)?)
     }
 
-    fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
-        let contribution = self.sum.clip_with_reward(features, reward)?;
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        self.observe_in_block(round, 0, features, reward)
+    }
+
+    fn observe_in_block(
+        &mut self,
+        _: u64,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<()> {
+        let contribution = self.sum.clip_in_block(block, features, reward)?;
         if let Some(release) = self.sum.absorb(&contribution)? {
             self.policy = (self.rule)(&release)?;
         }

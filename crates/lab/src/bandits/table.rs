@@ -4,10 +4,12 @@
 //! features
 //!
 //! ```text
-//! (0, ..., x/|x| / sqrt 2, ..., 0, 1/sqrt 2),    x = (columns scaled to [-1, 1], 1) in block k
+//! (x/|x| / sqrt 2, 1/sqrt 2),    x = (columns scaled to [-1, 1], 1)
 //! ```
 //!
-//! so that arms are as on the sphere of paper 0: of norm 1, with a constant they share, and everything that is known of those holds.
+//! in block k: parameters of its own (`parameters = "per_arm"`), or of its own for x and shared ones for the constant (`"hybrid"`). Learners
+//! that know of no blocks, and `"dense"`, have `(0, ..., x/|x| / sqrt 2, ..., 0, 1/sqrt 2)`, as on the sphere of paper 0: of norm 1,
+//! with a constant they share, and everything that is known of those holds.
 
 use std::{
     collections::BTreeMap,
@@ -21,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Circumstances, Missing, Setting,
     columns::{Columns, ColumnsToml},
+    parameters::{Parameters, Shape},
     setting::{NOT_COVERED, Played, World},
 };
 use crate::{
@@ -54,6 +57,13 @@ pub struct TableToml {
     /// Which line is next.
     #[serde(default)]
     pub order: Order,
+    /// Which parameters classes have.
+    #[serde(default = "per_arm")]
+    pub parameters: Parameters,
+}
+
+pub(super) fn per_arm() -> Parameters {
+    Parameters::PerArm
 }
 
 /// Which line is next.
@@ -141,7 +151,13 @@ impl TableToml {
             labels: Vec::new(),
         };
         let table = Arc::new(table.loaded()?);
-        let (arms, dimension) = (table.classes.len(), table.dimension());
+        let arms = table.classes.len();
+        let shape = Shape {
+            features: table.features_of_an_arm(),
+            blocks: arms,
+            shared: 1,
+            parameters: self.parameters,
+        };
         let rewards = (0.0, 1.0);
         let world = |circumstances| -> Arc<dyn World> {
             Arc::new(Played {
@@ -153,7 +169,7 @@ impl TableToml {
             })
         };
         let setting =
-            Setting::of_a_file(dimension, arms, rewards, rounds, circumstances, protected, world)?;
+            Setting::of_a_file(shape, arms, rewards, rounds, circumstances, protected, world)?;
         Ok(Setting { returns: Some(("line", lines as usize)), ..setting })
     }
 }
@@ -172,8 +188,8 @@ fn remark(counts: &BTreeMap<String, u64>) -> String {
 }
 
 impl TableBandit {
-    fn dimension(&self) -> usize {
-        self.classes.len() * (self.columns.width() + 1) + 1
+    fn features_of_an_arm(&self) -> usize {
+        self.columns.width() + 2
     }
 
     /// The same with its lines in memory, where they are drawn.
@@ -216,8 +232,10 @@ impl Lines {
             Order::Drawn => None,
             Order::File => Some(Rows::open(&table.path)?),
         };
+        let mut arms = Arms::zeros(table.features_of_an_arm(), table.classes.len())?;
+        arms.set_blocks(&Vec::from_iter(0..table.classes.len()))?;
         Ok(Lines {
-            arms: Arms::zeros(table.dimension(), table.classes.len())?,
+            arms,
             means: vec![0.0; table.classes.len()],
             noise: FastNoise::seeded(seed),
             person: 0,
@@ -243,11 +261,8 @@ impl Lines {
     }
 
     fn show(&mut self, x: &[f64], class: usize) {
-        let dimension = self.arms.dimension();
+        let features: Vec<f64> = x.iter().copied().chain([0.5_f64.sqrt()]).collect();
         for arm in 0..self.arms.count() {
-            let mut features = vec![0.0; dimension];
-            features[arm * x.len()..(arm + 1) * x.len()].copy_from_slice(x);
-            features[dimension - 1] = 0.5_f64.sqrt();
             self.arms.set(arm, &features).expect("finite features of the agreed dimension");
             self.means[arm] = f64::from(u8::from(arm == class));
         }

@@ -5,6 +5,7 @@
 //! | `noise` | exact and fast noise, OpenDP beside it where it is installed |
 //! | `accounting` | composition and shuffling |
 //! | `bandit` | deciding and learning, arms in memory |
+//! | `blocks` | the same learners with a block of parameters an arm |
 //! | `local` | a person's half of the local protocol, and the server's |
 //! | `online_ucb` | a round of OnlineUCB, and Maler by itself |
 //! | `convex` | a round of the private bandit, and the oracles |
@@ -17,6 +18,7 @@
 
 mod accounting;
 mod bandit;
+mod blocks;
 mod convex;
 #[cfg(feature = "clarabel")]
 mod enumeration;
@@ -92,6 +94,7 @@ const SECTIONS: &[(&str, &str, Measure)] = &[
     ),
     ("rounds", "Simulated rounds", || Ok(simulate::figures()?)),
     ("linucb", "LinUCB", bandit::figures),
+    ("blocks", "Blocks of parameters, K = 26 of 17", blocks::figures),
     ("local", "The local protocol on exact noise, d = 5, K = 100", local::figures),
     ("online_ucb", "OnlineUCB on fast noise", online_ucb::figures),
     ("paper1", "Whole trials of paper 1", paper1::figures),

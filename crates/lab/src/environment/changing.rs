@@ -97,9 +97,7 @@ impl Changing {
         if self.there.is_empty() {
             self.there.push(self.noise.below(all.count() as u64) as usize);
         }
-        let rows: Vec<Vec<f64>> = self.there.iter().map(|&arm| all.arm(arm)).collect();
-        self.arms =
-            Some(Arms::from_rows(all.dimension(), &rows).expect("arms of the same environment"));
+        self.arms = Some(all.subset(&self.there));
     }
 }
 

@@ -63,11 +63,11 @@ impl SphereParams {
     /// The bounds on people's data that are known in advance.
     pub fn bounds(&self) -> Bounds {
         Bounds {
-            dimension: self.dimension,
             feature_bound: self.norm,
             rewards: (0.0, 1.0),
             intercept: Some(self.norm * 0.5_f64.sqrt()),
             unit_arms: true,
+            ..Bounds::unit(self.dimension)
         }
     }
 

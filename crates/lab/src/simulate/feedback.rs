@@ -32,15 +32,15 @@ pub struct Way {
     pub lost: f64,
 }
 
-/// An outstanding reward: its round, the chosen arm's features, and the reward.
-pub type Parcel = (u64, Vec<f64>, f64);
+/// An outstanding reward: its round, the chosen arm's block and features, and the reward.
+pub type Parcel = (u64, usize, Vec<f64>, f64);
 
 /// The outstanding rewards.
 #[derive(Debug)]
 pub struct Feedback {
     way: Way,
     noise: FastNoise,
-    under_way: BTreeMap<(u64, u64), (Vec<f64>, f64)>,
+    under_way: BTreeMap<(u64, u64), (usize, Vec<f64>, f64)>,
 }
 
 impl Feedback {
@@ -50,7 +50,7 @@ impl Feedback {
     }
 
     /// Sends the reward of a round; returns whether it will arrive.
-    pub fn send(&mut self, (round, features, reward): Parcel) -> bool {
+    pub fn send(&mut self, (round, block, features, reward): Parcel) -> bool {
         // Loss and delay are both drawn for every reward, so that a lost reward does not change the delays of others.
         let (lost, uniform) = (self.noise.uniform() < self.way.lost, self.noise.uniform());
         if lost {
@@ -68,7 +68,7 @@ impl Feedback {
         };
         let arrives = round.saturating_add(takes);
         let due = arrives.checked_next_multiple_of(self.way.batch.max(1)).unwrap_or(u64::MAX);
-        self.under_way.insert((due, round), (features, reward));
+        self.under_way.insert((due, round), (block, features, reward));
         true
     }
 
@@ -77,8 +77,8 @@ impl Feedback {
         let first = self.under_way.first_entry()?;
         let (due, sent) = *first.key();
         (due <= round).then(|| {
-            let (features, reward) = first.remove();
-            (sent, features, reward)
+            let (block, features, reward) = first.remove();
+            (sent, block, features, reward)
         })
     }
 }
@@ -91,8 +91,8 @@ mod tests {
         let mut feedback = Feedback::new(way, 3);
         let mut all = Vec::new();
         for round in 1..=rounds {
-            feedback.send((round, vec![round as f64], 1.0));
-            while let Some((sent, features, _)) = feedback.next(round) {
+            feedback.send((round, 0, vec![round as f64], 1.0));
+            while let Some((sent, _, features, _)) = feedback.next(round) {
                 assert_eq!(features, [sent as f64]);
                 all.push((sent, round));
             }

@@ -37,6 +37,18 @@ pub trait Player {
     /// The reward of the arm that was chosen in `round`, once, and that arm's features. Rewards may come late, in any order, or never.
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()>;
 
+    /// The same for an arm of this block of parameters ([`Arms::block`]). A player that knows of no blocks is given embedded arms
+    /// ([`Setting::dense`](crate::bandits::Setting::dense)), whose block is 0.
+    fn observe_in_block(
+        &mut self,
+        round: u64,
+        _block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<()> {
+        self.observe(round, features, reward)
+    }
+
     /// Whether this person's data of this round may be used; called once per round if people return.
     fn admits(&mut self, _person: u64) -> bool {
         true
@@ -108,24 +120,24 @@ pub fn play_with(
             round += 1;
             let arms = environment.arms();
             let arm = player.choose(arms, round)?;
-            let features = arms.arm(arm);
+            let (block, features) = (arms.block(arm), arms.arm(arm));
             regret += environment.best_mean() - environment.means()[arm];
             let reward = environment.reward(arm);
             if environment.person().is_some_and(|person| !player.admits(person)) {
                 player.dismiss(round);
             } else {
                 match &mut feedback {
-                    None => player.observe(round, &features, reward)?,
+                    None => player.observe_in_block(round, block, &features, reward)?,
                     Some(feedback) => {
-                        if !feedback.send((round, features, reward)) {
+                        if !feedback.send((round, block, features, reward)) {
                             player.dismiss(round);
                         }
                     }
                 }
             }
             while let Some(late) = feedback.as_mut().and_then(|feedback| feedback.next(round)) {
-                let (round, features, reward) = late;
-                player.observe(round, &features, reward)?;
+                let (round, block, features, reward) = late;
+                player.observe_in_block(round, block, &features, reward)?;
             }
         }
         if let Some(fault) = environment.fault() {

@@ -13,6 +13,8 @@
 //! predicts: at `e < -4 sqrt(Var e)` all that came before this release is dropped, and policies are made from the sums since. The ridge makes theta
 //! shorter, which raises e and delays the test, never the other way.
 //!
+//! With blocks of parameters G and A are block diagonal, and every product is taken block by block.
+//!
 //! **Privacy.** The test reads releases only: post-processing, at no cost.
 //!
 //! **What is claimed.** Nothing of regret. The law of e is about normal, so a test alarms without a change about once in 30,000 releases; that
@@ -28,7 +30,7 @@ use crate::{
     Result,
     bandit::Policy,
     error::not_negative,
-    linalg::dot,
+    linalg::{dot, triangle},
     refuse_if,
     release::{HalfLife, Release},
 };
@@ -76,15 +78,24 @@ impl Stream<'_> {
     /// e and a bound on its deviation.
     fn evidence(&self, mark: &Mark, window: &Release) -> (f64, f64) {
         let theta = mark.policy.theta();
-        let predicted = product(window.upper_triangle(), theta);
+        let dimension = mark.policy.dimension();
+        let triangles = window.upper_triangle().chunks(triangle(dimension));
+        let blocks = triangles.zip(theta.chunks(dimension));
+        let predicted: Vec<f64> =
+            blocks.flat_map(|(triangle, theta)| product(triangle, theta)).collect();
         let surplus: Vec<f64> =
             window.vector().iter().zip(&predicted).map(|(u, v)| u - v).collect();
         let evidence = dot(theta, &surplus);
         let (rewards, length) = (dot(theta, &predicted), dot(theta, theta));
-        let (white, back) = mark.policy.norms(&predicted);
-        let variance = self.reward_bound.powi(2) * (rewards.max(0.0) + white.powi(2))
+        let (mut white, mut back) = (0.0, 0.0);
+        for (block, predicted) in predicted.chunks(dimension).enumerate() {
+            let norms = mark.policy.norms(block, predicted);
+            white += norms.0.powi(2);
+            back += norms.1.powi(2);
+        }
+        let variance = self.reward_bound.powi(2) * (rewards.max(0.0) + white)
             + noise(window, theta) * length
-            + mark.noise * back.powi(2);
+            + mark.noise * back;
         (evidence, variance.sqrt())
     }
 }
@@ -164,7 +175,8 @@ impl Changes {
             refuse_if(foreign, "changes", release.index(), remedy)?;
         }
         if let Some(mark) = &self.mark {
-            mark.policy.check_parts(mark.release.domain().dimension())?;
+            let domain = mark.release.domain();
+            mark.policy.check_parts(domain.dimension(), domain.structure())?;
             not_negative("changes", mark.noise)?;
         }
         Ok(())

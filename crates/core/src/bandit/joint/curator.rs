@@ -36,10 +36,10 @@ use super::{
 use crate::{
     Error, Result,
     bandit::{Arms, Choice, Policy, RulePlan},
-    error::finite_vector,
     hash::mix,
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel, Unit},
+    randomize::Bounds,
     release::{Contribution, ContributionSums, PrivateSum, PrivateSumPlan, Release},
     wire,
 };
@@ -78,7 +78,7 @@ type Saved<N> = (Vec<u8>, State, Option<N>);
 /// # Ok::<(), reticent::Error>(())
 /// ```
 pub struct Curator<N> {
-    sum: PrivateSum<N>,
+    pub(super) sum: PrivateSum<N>,
     pub(super) state: State,
     /// The sum before anything was absorbed, for restarts.
     fresh: Option<PrivateSumPlan>,
@@ -172,47 +172,6 @@ impl<N: Noise> Curator<N> {
             policy.reseed(self.public_bits().unwrap_or_else(|_| mix(number, 0)));
         }
         policy
-    }
-
-    /// Learns the reward of an arm with these features, both clipped to their bounds; says whether sums were released. An error
-    /// changes nothing.
-    pub fn observe(&mut self, features: &[f64], reward: f64) -> Result<bool> {
-        let contribution = self.contribution(features, reward)?;
-        self.absorb(&contribution)
-    }
-
-    /// What a person with these features and this reward contributes, for [`ContributionSums::add`]: the reward is centred, and both
-    /// are clipped.
-    pub fn contribution(&self, features: &[f64], reward: f64) -> Result<Contribution> {
-        finite_vector("reward", &[reward], 1)?;
-        let (reward, _) = self.state.params.centred(reward);
-        self.sum.clipper().clip_with_reward(features, reward)
-    }
-
-    /// Takes a contribution of zeros, which somebody with such features could have made: for a person whose data cannot be used, so
-    /// that nothing shows it.
-    pub fn pass(&mut self) -> Result<bool> {
-        let nothing = vec![0.0; self.state.params.bounds.dimension];
-        let contribution = self.sum.clipper().clip_with_reward(&nothing, 0.0)?;
-        self.absorb(&contribution)
-    }
-
-    /// Features of an arm on the grid, in half the memory of doubles: what will be contributed with its reward.
-    pub(super) fn units_of(&self, features: &[f64]) -> Result<Vec<i32>> {
-        self.sum.clipper().clip_features(features)
-    }
-
-    /// The contribution of features on the grid; a reward of `None` contributes zeros.
-    pub(super) fn contribution_of_units(
-        &self,
-        units: &[i32],
-        reward: Option<f64>,
-    ) -> Result<Contribution> {
-        let clipper = self.sum.clipper();
-        match reward {
-            Some(reward) => clipper.contribution_of(units, self.state.params.centred(reward).0),
-            None => clipper.contribution_of(&vec![0; units.len()], 0.0),
-        }
     }
 
     pub(super) fn absorb(&mut self, contribution: &Contribution) -> Result<bool> {
@@ -510,9 +469,9 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
     fn checked(sum: PrivateSum<N>, state: State, public: Option<N>) -> Result<Self> {
         let State { params, rule, policy, release, legacy, uses_legacy, changes } = &state;
         params.check_parts()?;
-        let d = params.bounds.dimension;
-        rule.check(d)?;
-        policy.check_parts(d)?;
+        let Bounds { dimension, structure, .. } = params.bounds;
+        rule.check(dimension, structure)?;
+        policy.check_parts(dimension, structure)?;
         if let Some(release) = release {
             release.check()?;
         }

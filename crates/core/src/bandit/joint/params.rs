@@ -165,6 +165,8 @@ impl JointParams {
         }
         let remedy = "changes are looked for in sums that forget: give `forget` too";
         refuse_if(self.forget.is_none(), "detect_changes", true, remedy)?;
+        let remedy = "changes are looked for block by block: give `shared = 0`, or leave `detect_changes` out";
+        refuse_if(self.bounds.structure.shared > 0, "detect_changes", true, remedy)?;
         let remedy = "its set is proved for releases that nobody selects: with `detect_changes`, give tuned or fixed";
         refuse_if(self.rule.is_certified(), "rule", format_args!("{:?}", self.rule), remedy)
     }
@@ -233,11 +235,13 @@ impl JointParams {
 
     /// What is summed.
     pub(super) fn domain(&self) -> Domain {
-        let Bounds { dimension, feature_bound, .. } = self.bounds;
+        let Bounds { dimension, feature_bound, structure, .. } = self.bounds;
         let reward_bound = self.bounds.half_range();
+        let domain = Domain::regression(dimension, feature_bound, reward_bound);
+        let domain = domain.structured(structure);
         match self.split {
-            Some(split) => Domain::Regression { dimension, feature_bound, reward_bound, split },
-            None => Domain::regression(dimension, feature_bound, reward_bound),
+            Some(split) => domain.split_as(split),
+            None => domain,
         }
     }
 

@@ -63,7 +63,7 @@ impl<N: Noise + Serialize + DeserializeOwned> JointLinUcb<N> {
     /// Opens the decisions that were saved with this state, if its sums still take contributions.
     fn with_open(mut self, bytes: Option<&[u8]>) -> Result<Self> {
         let Some(bytes) = bytes else { return Ok(self) };
-        let mut open = super::OpenDecisions::new(self.params().bounds.dimension);
+        let mut open = super::OpenDecisions::new(self.curator.open_dimension());
         open.restore(bytes, self.state.decisions)?;
         for (ticket, time) in open.tickets() {
             let reward = match open.answer(ticket) {

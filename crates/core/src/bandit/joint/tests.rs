@@ -318,8 +318,8 @@ fn parts_of_different_learners_are_refused() {
     let (sum, state, _) = parts(params());
     assert!(resume(&sum, &state).is_ok());
     let again = || parts(params()).1;
-    let three = || Policy::new(vec![0.0; 3], vec![0.0; 6], 1.0, 0.0);
-    let nan = || Policy::new(vec![f64::NAN; 2], vec![0.0; 3], 1.0, 0.0);
+    let three = || Policy::dense(vec![0.0; 3], vec![0.0; 6], 1.0, 0.0);
+    let nan = || Policy::dense(vec![f64::NAN; 2], vec![0.0; 3], 1.0, 0.0);
     for policy in [three(), nan()] {
         assert!(resume(&sum, &curator::State { policy, ..again() }).is_err());
     }

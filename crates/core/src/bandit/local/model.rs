@@ -6,6 +6,7 @@ use crate::{
     Error, Result,
     bandit::{Arms, Policy},
     noise::Noise,
+    randomize::Bounds,
     wire::{MESSAGE_VERSION, current_message, hex},
 };
 
@@ -36,7 +37,7 @@ pub enum Guide {
 /// Reads a policy and checks it: as it stands it could have parts of unequal size.
 fn sound<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Policy, D::Error> {
     let policy = Policy::deserialize(deserializer)?;
-    policy.check_parts(policy.dimension()).map_err(D::Error::custom)?;
+    policy.check_parts(policy.dimension(), policy.structure()).map_err(D::Error::custom)?;
     Ok(policy)
 }
 
@@ -90,16 +91,15 @@ impl Model {
     pub(crate) fn choose<N: Noise>(
         &self,
         arms: &Arms,
-        dimension: usize,
+        bounds: &Bounds,
         noise: &mut N,
     ) -> Result<usize> {
         match &self.guide {
             Guide::Follow(policy) => policy.choose(arms, noise.bits()),
-            Guide::Uniform if arms.dimension() != dimension => {
-                let found = arms.dimension();
-                Err(Error::Dimension { field: "every arm", expected: dimension, found })
+            Guide::Uniform => {
+                arms.expect(bounds.dimension, bounds.structure)?;
+                Ok(noise.below(arms.count() as u64) as usize)
             }
-            Guide::Uniform => Ok(noise.below(arms.count() as u64) as usize),
         }
     }
 }

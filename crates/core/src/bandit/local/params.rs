@@ -85,7 +85,7 @@ impl LocalParams {
     /// The rule for sums of reports of this method.
     fn rule(&self, reports: &ReportPlan) -> Result<RulePlan> {
         let method = reports.method();
-        let rule = self.rule.plan(ReportSums::domain(self.report.bounds.dimension), None, None)?;
+        let rule = self.rule.plan(ReportSums::domain(&self.report.bounds), None, None)?;
         let gaussian = matches!(method, Method::GramGaussian { .. });
         if matches!(self.rule, Rule::Certified { .. } | Rule::Regularized { .. }) && !gaussian {
             let remedy = "the certified set is proved for gram_gaussian only: choose that method, or `tuned`";

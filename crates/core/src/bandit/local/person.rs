@@ -5,7 +5,7 @@
 
 use super::Model;
 use crate::{
-    Result,
+    Error, Result,
     bandit::Arms,
     noise::Noise,
     randomize::{Person, Report},
@@ -15,14 +15,29 @@ impl<N: Noise> Person<N> {
     /// The arm to play, as the model has it. An error changes nothing but the generator.
     pub fn choose(&mut self, model: &Model, arms: &Arms) -> Result<usize> {
         model.expect(self.plan().protocol())?;
-        let dimension = self.plan().params().bounds.dimension;
-        model.choose(arms, dimension, self.noise())
+        let bounds = self.plan().params().bounds;
+        model.choose(arms, &bounds, self.noise())
     }
 
     /// The report of an arm played under `model` and its reward. An error makes no report and uses up none; finite numbers are never
     /// refused but brought into the declared form, and [`Person::clipped`] counts that.
     pub fn report(&mut self, model: &Model, features: &[f64], reward: f64) -> Result<Report> {
+        if !self.plan().params().bounds.structure.is_dense() {
+            let remedy = "name the arm's block of parameters: call `report_in_block`";
+            return Err(Error::invalid("block", "missing", remedy));
+        }
+        self.report_in_block(model, 0, features, reward)
+    }
+
+    /// The same for an arm of this block of parameters, which the report does not tell: it covers all blocks.
+    pub fn report_in_block(
+        &mut self,
+        model: &Model,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<Report> {
         model.expect(self.plan().protocol())?;
-        self.report_under(model.sequence(), features, reward)
+        self.report_under(model.sequence(), block, features, reward)
     }
 }

@@ -13,7 +13,6 @@ use crate::{
     bandit::Policy,
     error::finite_vector,
     hash::mix,
-    linalg::triangle,
     noise::{Noise, SecureNoise},
     randomize::{Correlation, Levels, Method, Precision, Report},
     refuse_if, wire,
@@ -39,7 +38,7 @@ struct State {
 
 impl Server {
     pub(super) fn new(plan: LocalPlan) -> Self {
-        let sums = ReportSums::new(plan.inner.params.report.bounds.dimension);
+        let sums = ReportSums::new(&plan.inner.params.report.bounds);
         let inbox = Inbox::new(plan.inner.params.late_models);
         Server { plan, state: State { sums, reports: 0, inbox, seed: None } }
     }
@@ -143,8 +142,8 @@ impl Server {
 
     /// Adds the sum of `people` reports of one level, of which nothing else was seen.
     pub(crate) fn add_sum(&mut self, values: &[f64], people: u64) -> Result<()> {
-        let d = self.plan.inner.params.report.bounds.dimension;
-        finite_vector("sum", values, triangle(d) + d)?;
+        let expected = ReportSums::domain(&self.plan.inner.params.report.bounds).coordinates();
+        finite_vector("sum", values, expected)?;
         let Precision { matrix, vector } = self.noise(0);
         let root = (people as f64).sqrt();
         let noise = Precision { matrix: matrix * root, vector: vector * root };
@@ -208,11 +207,19 @@ impl Server {
         &self.plan
     }
 
-    /// The expected reward of an arm, as the sums have it now.
+    /// The expected reward of an arm, as the sums have it now; with blocks of parameters, of an arm of the first one.
     pub fn expected_reward(&self, features: &[f64]) -> Result<f64> {
+        self.expected_reward_in_block(0, features)
+    }
+
+    /// The expected reward of an arm of this block of parameters, as the sums have it now.
+    pub fn expected_reward_in_block(&self, block: usize, features: &[f64]) -> Result<f64> {
         let bounds = &self.plan.inner.params.report.bounds;
+        bounds.structure.expect(block)?;
         finite_vector("features", features, bounds.dimension)?;
-        let z: f64 = self.policy()?.theta().iter().zip(features).map(|(theta, x)| theta * x).sum();
+        let policy = self.policy()?;
+        let theta = &policy.theta()[block * bounds.dimension..];
+        let z: f64 = theta.iter().zip(features).map(|(theta, x)| theta * x).sum();
         Ok(bounds.centre() + bounds.half_range() * z)
     }
 
@@ -225,7 +232,7 @@ impl Server {
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let (params, state): (LocalParams, State) = wire::load(KIND, bytes)?;
         let plan = params.check()?;
-        state.sums.check(plan.inner.params.report.bounds.dimension)?;
+        state.sums.check(&plan.inner.params.report.bounds)?;
         Ok(Server { plan, state })
     }
 }

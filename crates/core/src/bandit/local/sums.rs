@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative},
-    linalg::triangle,
-    randomize::Precision,
-    release::{Domain, Release},
+    randomize::{Bounds, Precision},
+    release::{Domain, Release, Structure},
 };
 
 /// Noisy sums, and how noisy they are, for features of norm at most 1 and rewards in [-1, 1].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ReportSums {
     dimension: usize,
-    /// Upper triangle by rows, then the vector.
+    structure: Structure,
+    /// Upper triangle by rows, block after block, then the vector.
     entries: Vec<f64>,
     /// Variance of the noise off the diagonal, and of the vector's entries.
     variances: [f64; 2],
@@ -28,14 +28,15 @@ pub(super) struct ReportSums {
 }
 
 impl ReportSums {
-    pub(super) fn new(dimension: usize) -> Self {
-        let entries = vec![0.0; triangle(dimension) + dimension];
-        ReportSums { dimension, entries, variances: [0.0; 2], reports: 0 }
+    pub(super) fn new(bounds: &Bounds) -> Self {
+        let Bounds { dimension, structure, .. } = *bounds;
+        let entries = vec![0.0; Self::domain(bounds).coordinates()];
+        ReportSums { dimension, structure, entries, variances: [0.0; 2], reports: 0 }
     }
 
     /// What is summed.
-    pub(super) fn domain(dimension: usize) -> Domain {
-        Domain::regression(dimension, 1.0, 1.0)
+    pub(super) fn domain(bounds: &Bounds) -> Domain {
+        Domain::regression(bounds.dimension, 1.0, 1.0).structured(bounds.structure)
     }
 
     pub(super) fn add(&mut self, estimate: &[f64], weight: f64, noise: Precision) {
@@ -49,23 +50,22 @@ impl ReportSums {
     /// The sums as they stand, with the deviations of their noise.
     pub(super) fn release(&self) -> Release {
         let [matrix, vector] = self.variances.map(f64::sqrt);
-        let mut deviations = Vec::with_capacity(self.entries.len());
-        for row in 0..self.dimension {
-            deviations.push(matrix * std::f64::consts::SQRT_2);
-            deviations.extend(std::iter::repeat_n(matrix, self.dimension - row - 1));
-        }
-        deviations.extend(std::iter::repeat_n(vector, self.dimension));
-        let (domain, reports) = (Self::domain(self.dimension), self.reports);
+        let domain = Domain::regression(self.dimension, 1.0, 1.0).structured(self.structure);
+        let mut deviations = domain.noise_ratios();
+        let (gram, moment) = deviations.split_at_mut(domain.matrix_coordinates());
+        gram.iter_mut().for_each(|ratio| *ratio *= matrix);
+        moment.fill(vector);
+        let reports = self.reports;
         Release::new(domain, reports, reports, self.entries.clone(), deviations)
     }
 
     /// Refuses sums that were not saved by us.
-    pub(super) fn check(&self, dimension: usize) -> Result<()> {
-        if self.dimension != dimension {
-            let found = self.dimension;
-            return Err(Error::Dimension { field: "saved sums", expected: dimension, found });
+    pub(super) fn check(&self, bounds: &Bounds) -> Result<()> {
+        if (self.dimension, self.structure) != (bounds.dimension, bounds.structure) {
+            let (expected, found) = (bounds.dimension, self.dimension);
+            return Err(Error::Dimension { field: "saved sums", expected, found });
         }
-        finite_vector("saved sums", &self.entries, triangle(dimension) + dimension)?;
+        finite_vector("saved sums", &self.entries, Self::domain(bounds).coordinates())?;
         self.variances.iter().try_for_each(|v| not_negative("saved variance", *v).map(drop))
     }
 }

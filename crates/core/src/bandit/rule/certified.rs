@@ -37,6 +37,17 @@
 //! and the rest stay as they are. QED. *Certified is this for a theta* that does not move*; if it moves, (1) has one more term,
 //! `V^-1 sum w x x^T (theta_i - theta*)`, and nothing is claimed of it.
 //!
+//! **Blocks** of q parameters, K of them, nothing shared, d = K q: N is block diagonal with independent GOE blocks, and
+//!
+//! ```text
+//! nu = s_G (2 sqrt q + 2 sqrt(ln K/p)),   R = sqrt(s_G^2 S^2 (q + 1) + s_u^2 d) + sqrt(2 (2 s_G^2 S^2 + s_u^2) ln 1/p)
+//! ```
+//!
+//! *Proof.* `||N||` is the largest of the blocks' norms, each above nu with probability at most p/K. Block k of `N theta*` has covariance
+//! `s_G^2 (|theta_k|^2 I + theta_k theta_k^T)`, so `E |N theta*|^2 = s_G^2 |theta*|^2 (q + 1)`, and no covariance exceeds
+//! `2 s_G^2 S^2 + s_u^2`. The rest uses nothing of N but these two events. QED (K = 1 is the statement above. With a shared part
+//! `||V^-1 x||` reaches beyond x's block, which a policy by block does not have: there the rule is refused.)
+//!
 //! Neither event depends on lambda, so (2) holds for all lambda at once, and each release may choose the lambda with the
 //! smallest bonus for an average direction.
 
@@ -61,7 +72,6 @@ impl RulePlan {
         reward_noise: f64,
         scale: f64,
     ) -> Result<Policy> {
-        let d = self.dimension as f64;
         let index = release.index() as f64;
         let share = self.releases.map_or(index * (index + 1.0), |releases| releases as f64);
         let releases = if self.weighted { share } else { 1.0 };
@@ -72,8 +82,14 @@ impl RulePlan {
             reward_noise: reward_noise * self.reward_bound,
         };
         let bounds = set.noise_at(release, self.failure_probability / (4.0 * share));
-        let eigen = SymmetricEigen::of(self.dimension, release.upper_triangle())?;
-        let values = eigen.values();
+        // Without a shared part V is block diagonal, and its eigenvalues are those of the blocks.
+        let blocks: Vec<_> = (0..self.structure.blocks).map(|block| release.block(block)).collect();
+        let mut values = Vec::with_capacity(release.vector().len());
+        for (gram, _) in &blocks {
+            values.extend_from_slice(SymmetricEigen::of(self.dimension, gram)?.values());
+        }
+        values.sort_by(f64::total_cmp);
+        let (values, d) = (values.as_slice(), values.len() as f64);
         let mut best = (f64::INFINITY, 1.0, 0.0, 0.0);
         // nu bounds how negative G~ can be; lambdas are tried from a twentieth of it, or of rho_0, upwards.
         let unit = bounds.matrix.max(set.base);
@@ -93,9 +109,15 @@ impl RulePlan {
             }
         }
         let (_, lambda, width, drift) = best;
-        match Cholesky::of(self.dimension, release.upper_triangle(), lambda) {
-            Some(factor) if best.0.is_finite() => {
-                policy_of(&factor, release.vector(), scale * width, scale * drift)
+        let factors = blocks.iter().map(|(gram, _)| Cholesky::of(self.dimension, gram, lambda));
+        match factors.collect::<Option<Vec<_>>>() {
+            Some(factors) if best.0.is_finite() => {
+                let (mut theta, mut whitening) = (Vec::new(), Vec::new());
+                for (factor, (_, vector)) in factors.iter().zip(&blocks) {
+                    theta.extend(factor.solve(vector)?);
+                    whitening.extend(factor.inverse_factor());
+                }
+                Ok(self.policy_of(theta, whitening, scale * width, scale * drift))
             }
             // Noise far beyond nu, of probability alpha at most: know nothing rather than something false.
             _ => Ok(self.cold_policy()),
@@ -133,30 +155,22 @@ impl Set {
         (width, bounds.vector + lambda * self.parameter_bound)
     }
 
-    /// nu and R, each exceeded with probability p at most.
-    fn noise_at(&self, release: &Release, p: f64) -> NoiseBounds {
-        let d = release.domain().dimension() as f64;
+    /// nu and R, each exceeded with at most this probability.
+    fn noise_at(&self, release: &Release, failure: f64) -> NoiseBounds {
+        let (p, d) = (release.domain().dimension() as f64, release.vector().len() as f64);
         let s = self.parameter_bound;
         let matrix = release.domain().matrix_coordinates();
         // The diagonal has sqrt 2 times the deviation off it; with d = 1 there is nothing off it.
         let s_g = release.deviations()[0] / std::f64::consts::SQRT_2;
         let s_u = release.deviations()[matrix];
-        let log = -libm::log(p);
-        let mean = (s_g * s_g * s * s * (d + 1.0) + s_u * s_u * d).sqrt();
+        let log = -libm::log(failure);
+        let blocks = libm::log(release.domain().structure().blocks as f64);
+        let mean = (s_g * s_g * s * s * (p + 1.0) + s_u * s_u * d).sqrt();
         NoiseBounds {
-            matrix: s_g * (2.0 * d.sqrt() + 2.0 * log.sqrt()),
+            matrix: s_g * (2.0 * p.sqrt() + 2.0 * (blocks + log).sqrt()),
             vector: mean + (2.0 * (2.0 * s_g * s_g * s * s + s_u * s_u) * log).sqrt(),
         }
     }
-}
-
-pub(super) fn policy_of(
-    factor: &Cholesky,
-    vector: &[f64],
-    width: f64,
-    drift: f64,
-) -> Result<Policy> {
-    Ok(Policy::new(factor.solve(vector)?, factor.inverse_factor(), width, drift))
 }
 
 #[cfg(test)]

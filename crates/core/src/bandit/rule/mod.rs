@@ -8,11 +8,14 @@
 //! | `tuned` | `fixed`: a ridge and a width that the caller gives | as good as the numbers |
 //! | `thompson` | `thompson`: parameters drawn from the law of the estimate, as an ensemble with exact propensities | found by simulation |
 //!
+//! `factors` has what they share: V in blocks, with a floor under its eigenvalues.
+//!
 //! A rule sees a [`Release`] and nothing else, so privacy does not depend on it; regret does. Rules are stated for features of norm at
 //! most 1 and rewards in [-1, 1]; [`RulePlan`] knows the bounds of the sums and scales. Policies are for arms as they come, and
 //! `<theta, x>` is a reward less the centre of its bounds.
 
 mod certified;
+mod factors;
 mod regularized;
 mod thompson;
 mod tuned;
@@ -24,7 +27,7 @@ use crate::{
     Error, Result,
     error::{not_negative, positive, probability},
     refuse_if,
-    release::{Domain, Release},
+    release::{Domain, Release, Structure},
 };
 pub use regularized::Regularizer;
 
@@ -288,20 +291,32 @@ impl Rule {
     ) -> Result<RulePlan> {
         self.check()?;
         domain.check()?;
-        let Domain::Regression { dimension, feature_bound, reward_bound, .. } = domain else {
+        let Domain::Regression { dimension, feature_bound, reward_bound, structure, .. } = domain
+        else {
             let remedy = "a policy needs a regression domain: x x^T and x y";
             return Err(Error::invalid("domain", format!("{domain:?}"), remedy));
         };
         refuse_if(releases == Some(0), "releases", 0, "give a whole number above 0")?;
-        let failure_probability = match *self {
-            Rule::Certified { failure_probability, .. }
-            | Rule::Regularized { failure_probability, .. } => failure_probability,
-            _ => None,
+        let (failure_probability, name) = match *self {
+            Rule::Certified { failure_probability, .. } => (failure_probability, "certified"),
+            Rule::Regularized { failure_probability, .. } => (failure_probability, "regularized"),
+            _ => (None, ""),
         };
+        let proved = match self {
+            Rule::Certified { .. } => structure.shared == 0,
+            Rule::Regularized { .. } => structure.is_dense(),
+            _ => true,
+        };
+        let remedy = format_args!(
+            "its set is not proved for {} blocks with {} shared features: give tuned or thompson",
+            structure.blocks, structure.shared
+        );
+        refuse_if(!proved, "rule", name, remedy)?;
         let default = 1.0 / horizon.unwrap_or(1_000_000).max(2) as f64;
         Ok(RulePlan {
             rule: *self,
             dimension,
+            structure,
             feature_bound,
             reward_bound,
             failure_probability: failure_probability.unwrap_or(default),
@@ -328,7 +343,9 @@ fn check_certified(
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RulePlan {
     rule: Rule,
+    /// n: features of an arm.
     dimension: usize,
+    structure: Structure,
     /// L and B of the sums.
     feature_bound: f64,
     reward_bound: f64,
@@ -380,12 +397,20 @@ impl RulePlan {
     }
 
     /// Refuses a plan that was read and could not have been made, or is for another dimension.
-    pub(super) fn check(&self, dimension: usize) -> Result<()> {
+    pub(super) fn check(&self, dimension: usize, structure: Structure) -> Result<()> {
         self.rule.check()?;
         let domain = Domain::regression(self.dimension, self.feature_bound, self.reward_bound);
-        self.rule.plan(domain, None, self.releases)?;
+        self.rule.plan(domain.structured(self.structure), None, self.releases)?;
         probability("failure_probability", self.failure_probability)?;
         not_negative("reward_deviation", self.reward_deviation)?;
+        if self.structure != structure {
+            let remedy = format!("the learner's are {structure:?}; restore another copy");
+            return Err(Error::invalid(
+                "blocks of the rule",
+                format!("{:?}", self.structure),
+                remedy,
+            ));
+        }
         if self.dimension == dimension {
             return Ok(());
         }
@@ -405,7 +430,13 @@ impl RulePlan {
             Rule::Thompson { width, .. } => width * self.reward_deviation.max(1.0),
             Rule::Fixed { ridge, width } => width / ridge.sqrt(),
         };
-        let policy = Policy::new(vec![0.0; d], whitening, self.reward_bound * width, 0.0);
+        let whitening = whitening.repeat(self.structure.blocks);
+        let policy = self.policy_of(
+            vec![0.0; self.structure.blocks * d],
+            whitening,
+            self.reward_bound * width,
+            0.0,
+        );
         match self.rule.ensemble() {
             Some(ensemble) => policy.with_ensemble(ensemble),
             None => policy,
@@ -416,17 +447,23 @@ impl RulePlan {
     /// has been made, and an error would be seen by whoever sees the next one.
     pub(super) fn policy_or_cold(&self, release: &Release) -> Policy {
         match self.policy(release) {
-            Ok(policy) if policy.check_parts(self.dimension).is_ok() => policy,
+            Ok(policy) if policy.check_parts(self.dimension, self.structure).is_ok() => policy,
             _ => self.cold_policy(),
         }
     }
 
+    fn policy_of(&self, theta: Vec<f64>, whitening: Vec<f64>, width: f64, drift: f64) -> Policy {
+        Policy::new(self.dimension, self.structure, theta, whitening, width, drift)
+    }
+
     /// The policy that a release supports.
     pub fn policy(&self, release: &Release) -> Result<Policy> {
-        let d = self.dimension;
-        if release.domain().dimension() != d || release.vector().len() != d {
+        let expected = self.structure.parameters(self.dimension);
+        let domain = release.domain();
+        let fits = domain.dimension() == self.dimension && domain.structure() == self.structure;
+        if !fits || release.vector().len() != expected {
             let found = release.vector().len();
-            return Err(Error::Dimension { field: "release", expected: d, found });
+            return Err(Error::Dimension { field: "release", expected, found });
         }
         match self.rule {
             Rule::Certified { parameter_bound, reward_noise, scale, .. } => {

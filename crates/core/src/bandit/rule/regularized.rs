@@ -84,6 +84,7 @@ impl RulePlan {
         let beta = reward * reward_noise * log_terms.max(0.0).sqrt()
             + parameter_bound * (reward / norm) * maximum.sqrt()
             + vector;
-        super::certified::policy_of(&factor, release.vector(), beta, 0.0)
+        let theta = factor.solve(release.vector())?;
+        Ok(self.policy_of(theta, factor.inverse_factor(), beta, 0.0))
     }
 }

@@ -124,6 +124,7 @@ impl ShuffleParams {
 
     /// Calibrates, or says which parameter stands in the way.
     pub fn check(&self) -> Result<ShufflePlan> {
+        self.bounds.structure.expect_dense("the shuffle bandit")?;
         requested_epsilon(self.epsilon)?;
         check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?;
         refuse_if(!(1..=1 << 24).contains(&self.batch), "batch", self.batch, "give 1 to 16777216")?;

@@ -19,7 +19,15 @@ pub(super) fn best(params: &ReportParams) -> Result<(Method, Vec<CalibratedMetho
     };
     let mut found: Vec<(f64, Method, Vec<CalibratedMethod>)> = Vec::new();
     let mut refused = None;
-    for method in candidates.into_iter().filter(|method| params.delta > 0.0 || method.is_pure()) {
+    let dense = params.bounds.structure.is_dense();
+    let fits = |method: &Method| {
+        (params.delta > 0.0 || method.is_pure()) && (dense || method.has_blocks())
+    };
+    if params.public_arms && !dense {
+        let remedy = "no method for public arms knows blocks of parameters: leave one of them out";
+        return Err(Error::invalid("public_arms", true, remedy));
+    }
+    for method in candidates.into_iter().filter(fits) {
         match build(params, &method) {
             Ok(randomizers) => {
                 found.push((information(&randomizers, &params.levels), method, randomizers));

@@ -50,6 +50,12 @@ impl Method {
         matches!(self, Method::RewardGaussian | Method::RewardResponse)
     }
 
+    /// Whether parameters may be divided into blocks ([`Structure`](crate::release::Structure)): reports then cover the entries of all
+    /// blocks and hide the arm's.
+    pub fn has_blocks(&self) -> bool {
+        matches!(self, Method::GramGaussian { .. } | Method::UnitGram)
+    }
+
     /// Whether the guarantee needs no delta.
     pub fn is_pure(&self) -> bool {
         matches!(
@@ -98,10 +104,16 @@ macro_rules! each {
 impl CalibratedMethod {
     pub(crate) fn new(method: &Method, bounds: &Bounds, amount: Amount) -> Result<Self> {
         bounds.check()?;
-        let d = bounds.dimension;
+        let (d, structure) = (bounds.dimension, bounds.structure);
+        if !method.has_blocks() && !structure.is_dense() {
+            let remedy = "it is not made for blocks of parameters: give gram_gaussian or unit_gram";
+            return Err(Error::invalid("method", format!("{method:?}"), remedy));
+        }
         Ok(match method {
             Method::GramGaussian { split } => {
-                CalibratedMethod::GramGaussian(GramGaussian::new(d, *split, amount.calibration()?)?)
+                let calibration = amount.calibration()?;
+                let randomizer = GramGaussian::in_blocks(d, structure, *split, calibration)?;
+                CalibratedMethod::GramGaussian(randomizer)
             }
             Method::TriangleGaussian => {
                 CalibratedMethod::GramGaussian(GramGaussian::triangle(d, amount.calibration()?)?)
@@ -111,7 +123,9 @@ impl CalibratedMethod {
                 let scale = bounds.half_range() / bounds.feature_bound;
                 CalibratedMethod::AdditivePair(AdditivePair::new(d, scale, amount.calibration()?)?)
             }
-            Method::UnitGram => CalibratedMethod::UnitGram(UnitGram::new(d, amount.pure()?)?),
+            Method::UnitGram => {
+                CalibratedMethod::UnitGram(UnitGram::in_blocks(d, structure, amount.pure()?)?)
+            }
             Method::UnitPair => CalibratedMethod::UnitPair(UnitPair::new(bounds, amount.pure()?)?),
             Method::RewardGaussian => {
                 CalibratedMethod::RewardGaussian(RewardGaussian::new(amount.calibration()?)?)

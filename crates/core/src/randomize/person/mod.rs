@@ -49,13 +49,14 @@ impl<N: Noise> Person<N> {
     pub(crate) fn report_under(
         &mut self,
         model: u64,
+        block: usize,
         features: &[f64],
         reward: f64,
     ) -> Result<Report> {
         let remedy = "this person has reported as often as the guarantee allows: raise contributions_per_person";
         refuse_if(self.left == 0, "reports left", 0, remedy)?;
         let plan = &self.plan;
-        let interaction = plan.params().bounds.clip(features, reward)?;
+        let interaction = plan.params().bounds.clip_in_block(block, features, reward)?;
         self.noise.rekey()?;
         let values = plan.randomizers()[self.level].randomize(&interaction, &mut self.noise)?;
         // The name of the report and choices among arms are seen by others: they are not drawn under the key of the noise.
@@ -124,7 +125,9 @@ mod tests {
         let read: ReportPlan = serde_json::from_str(&text).unwrap();
         assert_eq!((read.protocol(), read.method()), (plan.protocol(), plan.method()));
         let report = |plan: &ReportPlan| {
-            plan.person(1, Seeded(1))?.report_under(3, &[0.6, 0.8], 0.5).map(|report| report.values)
+            plan.person(1, Seeded(1))?
+                .report_under(3, 0, &[0.6, 0.8], 0.5)
+                .map(|report| report.values)
         };
         assert_eq!(report(&read)?, report(&plan)?);
         assert_eq!(read.guarantee(1)?.epsilon(), plan.guarantee(1)?.epsilon());

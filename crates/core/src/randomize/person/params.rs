@@ -14,7 +14,7 @@ use crate::{
     privacy::{Claim, Event, check_delta},
     randomize::{Bounds, Precision},
     refuse_if,
-    release::Calibration,
+    release::{Calibration, Layout},
 };
 
 /// Features of an arm, at most.
@@ -124,10 +124,11 @@ impl ReportParams {
         refuse_if(dimension > MOST_FEATURES, "dimension", dimension, remedy)?;
         self.levels.check()?;
         let levels = self.levels.epsilons().len();
-        if levels.saturating_mul(triangle(dimension)) > MOST_ENTRIES {
+        let entries = Layout::new(dimension, self.bounds.structure).matrix();
+        if levels.saturating_mul(entries) > MOST_ENTRIES {
             let remedy = format!(
-                "with {dimension} features give at most {}",
-                MOST_ENTRIES / triangle(dimension)
+                "a report has {entries} numbers and more: give at most {} levels, or fewer parameters",
+                MOST_ENTRIES / entries
             );
             return Err(Error::invalid("levels", levels, remedy));
         }

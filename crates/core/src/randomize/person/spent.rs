@@ -96,7 +96,7 @@ mod tests {
         };
         let plan = params.check()?;
         let mut person = plan.person(0, Seeded(1))?;
-        person.report_under(0, &[0.6, 0.8], 0.5)?;
+        person.report_under(0, 0, &[0.6, 0.8], 0.5)?;
         let stored = person.spent().save();
         let spent = Spent::load(&stored)?;
         assert_eq!((&spent, spent.reports()), (person.spent(), 1));

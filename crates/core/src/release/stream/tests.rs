@@ -44,8 +44,13 @@ fn mu<N: Noise>(sum: &PrivateSum<N>) -> f64 {
 
 #[test]
 fn without_noise_every_release_is_the_exact_sum() {
-    let domain =
-        Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 2.0, split: 0.3 };
+    let domain = Domain::Regression {
+        dimension: 2,
+        feature_bound: 1.0,
+        reward_bound: 2.0,
+        split: 0.3,
+        structure: Default::default(),
+    };
     let capped = Schedule::CappedGeometric { first: 5, least: 3, rate: 0.1, most: 20 };
     for mechanism in MECHANISMS {
         for (horizon, schedule) in [
@@ -142,8 +147,13 @@ fn several_contributions_cost_more_noise_and_batches_add_up() {
 #[test]
 fn releases_carry_the_noise_they_say() {
     for mechanism in MECHANISMS {
-        let domain =
-            Domain::Regression { dimension: 5, feature_bound: 1.0, reward_bound: 3.0, split: 0.4 };
+        let domain = Domain::Regression {
+            dimension: 5,
+            feature_bound: 1.0,
+            reward_bound: 3.0,
+            split: 0.4,
+            structure: Default::default(),
+        };
         let (mut square, mut planted) = (0.0, 0.0);
         for trial in 0..128 {
             let mut sum = start(&params(domain, Some(100), mechanism), Seeded(77 + trial));
@@ -275,7 +285,7 @@ proptest! {
             ("sigma", PrivateSumParams { calibration: Calibration::Sigma(value), ..good }),
             ("bound", PrivateSumParams { domain: Domain::Vector { dimension: 2, bound: value }, ..good }),
             ("split", PrivateSumParams {
-                domain: Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: value }, ..good
+                domain: Domain::Regression { dimension: 2, feature_bound: 1.0, reward_bound: 1.0, split: value, structure: Default::default() }, ..good
             }),
             ("horizon", PrivateSumParams { horizon: Some(0), ..good }),
             ("horizon", PrivateSumParams { horizon: Some(7), schedule: Schedule::default(), ..good }),

@@ -5,7 +5,13 @@ use std::path::PathBuf;
 use reticent::bandit::Arms;
 
 use super::{
-    super::{World, columns::Columns, items::product, reward_model::RewardModel},
+    super::{
+        World,
+        columns::Columns,
+        items::{Arm, product},
+        parameters::{Parameters, Shape},
+        reward_model::RewardModel,
+    },
     arm_columns::ArmColumns,
 };
 use crate::{
@@ -37,6 +43,8 @@ pub(super) struct Log {
     pub(super) clips_weights: bool,
     /// Lines to train on.
     pub(super) rounds: u64,
+    /// Which parameters actions have, where it was said.
+    pub(super) parameters: Option<Parameters>,
     pub(super) remarks: Vec<String>,
     pub(super) hash: u64,
 }
@@ -93,36 +101,50 @@ impl Log {
         self.context.as_ref().map_or(0, Columns::width) + 1
     }
 
-    /// Features of an arm.
-    pub(super) fn dimension(&self) -> usize {
+    /// The form of arms.
+    pub(super) fn shape(&self) -> Shape {
+        let blocks = self.actions.len();
         match &self.offered {
-            Offered::Blocks => self.actions.len() * self.width() + 1,
-            Offered::Items(items) => self.width() * items.first().map_or(0, Vec::len) + 1,
-            Offered::File(columns) => columns.dimension(),
+            Offered::Blocks => Shape {
+                features: self.width() + 1,
+                blocks,
+                shared: 1,
+                parameters: self.parameters.unwrap_or(Parameters::PerArm),
+            },
+            Offered::Items(items) => {
+                let item = items.first().map_or(0, Vec::len);
+                Arm::of_items(self.parameters).shape(self.width(), item, blocks)
+            }
+            Offered::File(columns) => Shape {
+                features: columns.dimension(),
+                blocks: 1,
+                shared: 0,
+                parameters: Parameters::Dense,
+            },
         }
     }
 
     /// The features of an action in a context.
     fn arm(&self, x: &[f64], action: usize) -> Vec<f64> {
         match &self.offered {
-            Offered::Items(items) => return product(x, &items[action]),
+            Offered::Blocks => x.iter().copied().chain([0.5_f64.sqrt()]).collect(),
+            Offered::Items(items) => Arm::of_items(self.parameters).features(x, &items[action]),
             Offered::File(columns) => {
                 let d = columns.dimension();
-                return x[action * d..(action + 1) * d].to_vec();
+                x[action * d..(action + 1) * d].to_vec()
             }
-            Offered::Blocks => {}
         }
-        let mut features = vec![0.0; self.dimension()];
-        features[action * x.len()..(action + 1) * x.len()].copy_from_slice(x);
-        *features.last_mut().expect("a constant at least") = 0.5_f64.sqrt();
-        features
     }
 
     /// The reward model: a regression for each action, or one for all where arms have features of their own.
     fn model(&self) -> RewardModel {
         match &self.offered {
             Offered::Blocks => RewardModel::new(self.actions.len(), self.width(), self.rewards),
-            _ => RewardModel::new(1, self.dimension(), self.rewards),
+            Offered::Items(items) => {
+                let products = self.width() * items.first().map_or(0, Vec::len) + 1;
+                RewardModel::new(1, products, self.rewards)
+            }
+            Offered::File(columns) => RewardModel::new(1, columns.dimension(), self.rewards),
         }
     }
 
@@ -130,7 +152,8 @@ impl Log {
     fn regressor(&self, x: &[f64], action: usize) -> (usize, Vec<f64>) {
         match &self.offered {
             Offered::Blocks => (action, x.to_vec()),
-            _ => (0, self.arm(x, action)),
+            Offered::Items(items) => (0, product(x, &items[action])),
+            Offered::File(_) => (0, self.arm(x, action)),
         }
     }
 }
@@ -151,8 +174,12 @@ impl World for Log {
         checkpoints: &[u64],
     ) -> Result<Trial> {
         let mut rows = Rows::open(&self.path)?;
-        let mut arms = Arms::zeros(self.dimension(), self.actions.len())?;
-        let mut offered = Arms::zeros(self.dimension(), 1)?;
+        let Shape { features: n, blocks, .. } = self.shape();
+        let mut arms = Arms::zeros(n, self.actions.len())?;
+        let mut offered = Arms::zeros(n, 1)?;
+        if blocks > 1 {
+            arms.set_blocks(&Vec::from_iter(0..blocks))?;
+        }
         let mut model = self.model();
         let mut progressive = Progressive::default();
         let mut evaluation = match self.clips_weights {
@@ -187,8 +214,11 @@ impl World for Log {
                 // The learner is offered what was done, and learns from what came of it.
                 let features = arms.arm(action);
                 offered.set(0, &features)?;
+                if blocks > 1 {
+                    offered.set_blocks(&[action])?;
+                }
                 player.choose(&offered, round)?;
-                player.observe(round, &features, reward)?;
+                player.observe_in_block(round, arms.block(action), &features, reward)?;
                 if next.next_if(|checkpoint| **checkpoint == round).is_some() {
                     let (low, high) = self.rewards;
                     let Progressive { weight, weighted } = progressive;

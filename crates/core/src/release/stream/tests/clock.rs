@@ -99,8 +99,13 @@ fn a_visit_at_another_tick_moves_no_more_than_one_at_the_same() {
         for (dimension, split) in
             [(2, 0.1), (2, 0.4), (2, 1.0), (2, 2.5), (1, 0.1), (1, 0.4), (1, 1.0), (1, 2.5)]
         {
-            let domain =
-                Domain::Regression { dimension, feature_bound: 1.0, reward_bound: 1.0, split };
+            let domain = Domain::Regression {
+                dimension,
+                feature_bound: 1.0,
+                reward_bound: 1.0,
+                split,
+                structure: Default::default(),
+            };
             let ratios = domain.noise_ratios();
             let visit = |angle: f64, y: f64| -> Vec<f64> {
                 let (a, b) = (angle.cos(), angle.sin());

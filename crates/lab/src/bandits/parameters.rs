@@ -1,0 +1,263 @@
+//! `parameters`: which parameters the arms of a file touch; and arms in blocks for players that know of no blocks.
+
+use reticent::{bandit::Arms, randomize::Bounds, release::Structure};
+use serde::{Deserialize, Serialize};
+
+use super::Setting;
+use crate::{
+    Result,
+    simulate::{Knowledge, Player},
+    trial::Trial,
+};
+
+/// Features of an arm for learners without blocks of parameters, and parameters in all blocks, at most.
+pub(super) const MOST_FEATURES: usize = 1024;
+pub(super) const MOST_PARAMETERS: usize = 1 << 15;
+
+/// Which parameters the arms of a file touch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Parameters {
+    /// All of one vector: noise and work grow with its square.
+    Dense,
+    /// A block of parameters for each arm: no noise and no work between blocks.
+    PerArm,
+    /// A block for each arm, and parameters that all arms share.
+    Hybrid,
+}
+
+/// The form of a file's arms.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    /// Features of an arm; the last is a constant.
+    pub(super) features: usize,
+    /// How many blocks there are; 1 where arms do not belong to blocks.
+    pub(super) blocks: usize,
+    /// Features, the last ones, of parameters that all arms share, where any are: the constant at least.
+    pub(super) shared: usize,
+    pub(super) parameters: Parameters,
+}
+
+impl Shape {
+    /// How arms in blocks are embedded for learners that know of none: with the constant shared, so that they all have it.
+    pub(super) fn embedding(&self) -> Option<Structure> {
+        let Shape { blocks, shared, .. } = *self;
+        (blocks > 1).then_some(Structure { blocks, shared })
+    }
+
+    /// What learners are told that know of blocks.
+    pub(super) fn structure(&self) -> Structure {
+        match (self.embedding(), self.parameters) {
+            (None, _) => Structure::DENSE,
+            (Some(embedding), Parameters::Hybrid) => embedding,
+            (Some(embedding), _) => Structure::blocks(embedding.blocks),
+        }
+    }
+}
+
+impl Setting {
+    /// What learners are told that know of no blocks of parameters: their arms have zeros for the blocks of others.
+    pub fn dense(&self) -> Result<Self> {
+        let Some(embedding) = self.embedding.filter(|_| !self.embeds) else {
+            return Ok(self.clone());
+        };
+        let bounds = Bounds { structure: embedding, ..self.bounds }.embedded();
+        if bounds.dimension > MOST_FEATURES {
+            let remedy = format!(
+                "{} features in all blocks, at most {MOST_FEATURES} for learners that know of none: name fewer columns, or take linucb, joint or local",
+                bounds.dimension
+            );
+            return Err(reticent::Error::invalid("features", bounds.dimension, remedy).into());
+        }
+        Ok(Setting { bounds, embeds: true, ..self.clone() })
+    }
+
+    /// One trial of a player on this setting's arms, embedded where they are to be.
+    pub(super) fn trial(
+        &self,
+        seed: u64,
+        trial: u64,
+        player: &mut dyn Player,
+        checkpoints: &[u64],
+    ) -> Result<Trial> {
+        match self.embedding.filter(|_| self.embeds) {
+            None => self.world.trial(seed, trial, player, checkpoints),
+            Some(structure) => {
+                let mut player = Embedded { player, structure };
+                self.world.trial(seed, trial, &mut player, checkpoints)
+            }
+        }
+    }
+}
+
+/// A player that is given arms with zeros for all blocks but their own.
+struct Embedded<'a> {
+    player: &'a mut dyn Player,
+    structure: Structure,
+}
+
+impl Player for Embedded<'_> {
+    fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
+        self.player.choose(&arms.embedded(self.structure)?, round)
+    }
+
+    fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
+        self.player.probabilities(&arms.embedded(self.structure)?)
+    }
+
+    fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+        self.observe_in_block(round, 0, features, reward)
+    }
+
+    fn observe_in_block(
+        &mut self,
+        round: u64,
+        block: usize,
+        features: &[f64],
+        reward: f64,
+    ) -> Result<()> {
+        self.player.observe(round, &self.structure.embed(block, features)?, reward)
+    }
+
+    fn admits(&mut self, person: u64) -> bool {
+        self.player.admits(person)
+    }
+
+    fn dismiss(&mut self, round: u64) {
+        self.player.dismiss(round);
+    }
+
+    fn pass(&mut self, round: u64) -> Result<()> {
+        self.player.pass(round)
+    }
+
+    fn sent(&mut self) -> Option<Vec<f64>> {
+        self.player.sent()
+    }
+
+    fn knowledge(&self) -> Option<Knowledge> {
+        self.player.knowledge()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Experiment;
+
+    /// Five classes, each told by the largest of five numbers.
+    fn table(name: &str) -> std::path::PathBuf {
+        let path =
+            std::env::temp_dir().join(format!("reticent-blocks-{}-{name}.csv", std::process::id()));
+        let mut text = String::from("a,b,c,d,e,best,action,propensity,reward\n");
+        for line in 0..4000_usize {
+            let x: Vec<usize> =
+                (0..5).map(|i| (line * (i + 7) * 31 + i * line * line) % 97).collect();
+            let best = (0..5).max_by_key(|i| x[*i]).unwrap();
+            let action = line % 5;
+            let cells: Vec<String> = x.iter().map(ToString::to_string).collect();
+            let reward = u8::from(action == best);
+            text += &format!("{},class {best},class {action},0.2,{reward}\n", cells.join(","));
+        }
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn experiment(world: &str, algorithms: &str) -> Result<Experiment> {
+        Experiment::parse(&format!(
+            "name = \"t\"\nrounds = 3000\n[environment]\n{world}\n{algorithms}"
+        ))
+    }
+
+    /// Embedded arms and arms in blocks are one model to learners without noise; private ones have less noise in blocks.
+    #[test]
+    fn classes_are_one_model_embedded_and_in_blocks() {
+        let path = table("classes");
+        let world = |parameters: &str| {
+            format!(
+                "kind = \"table\"\nfile = {path:?}\nlabel = \"best\"\nfeatures = [\"a\", \"b\", \"c\", \"d\", \"e\"]\nparameters = \"{parameters}\""
+            )
+        };
+        let regret = |parameters: &str, algorithm: &str| {
+            let found = experiment(&world(parameters), algorithm).unwrap();
+            found.contestants()[0].trial(1, 0, &[3000]).unwrap().curve[0].regret
+        };
+        for rule in ["tuned", "certified"] {
+            let linucb = format!("[[algorithm]]\nkind = \"linucb\"\nrule = \"{rule}\"");
+            // Classes that were not chosen yet tie exactly in blocks, and to rounding where arms are embedded.
+            let (dense, hybrid) = (regret("dense", &linucb), regret("hybrid", &linucb));
+            assert!((dense / hybrid - 1.0).abs() < 0.1, "{rule}: {dense} {hybrid}");
+            let own = regret("per_arm", &linucb);
+            assert!(own < 2000.0 && own != dense, "{rule}: {own}");
+        }
+        // Learners that know of no blocks see embedded arms, whatever is said.
+        for kind in ["shuffle", "online_ucb"] {
+            let more = if kind == "shuffle" { "batch = 100\n" } else { "" };
+            let lines = format!(
+                "[[algorithm]]\nkind = \"{kind}\"\n{more}privacy = {{ epsilon = 4.0, delta = 1e-5 }}"
+            );
+            assert_eq!(regret("dense", &lines), regret("per_arm", &lines), "{kind}");
+        }
+        let private = |kind: &str, method: &str| {
+            format!(
+                "[[algorithm]]\nkind = \"{kind}\"\n{method}\nprivacy = {{ epsilon = 4.0, delta = 1e-5 }}"
+            )
+        };
+        for lines in
+            [private("joint", ""), private("local", "method = \"unit_gram\""), private("local", "")]
+        {
+            let found = experiment(&world("per_arm"), &lines).unwrap();
+            let contestant = found.contestants()[0];
+            assert!(contestant.guarantee().unwrap().epsilon() <= 4.0 * (1.0 + 1e-9));
+            contestant.trial(1, 0, &[300]).unwrap();
+        }
+        let refused = experiment(&world("hybrid"), &private("joint", "rule = \"certified\""));
+        let error = refused.map(drop).unwrap_err().to_string();
+        assert!(error.contains("rule is certified") && error.contains("thompson"), "{error}");
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_log_is_learnt_in_blocks_and_embedded() {
+        let path = table("log");
+        let world = |parameters: &str| {
+            format!(
+                "kind = \"logged\"\nfile = {path:?}\nfeatures = [\"a\", \"b\", \"c\", \"d\", \"e\"]\n{parameters}"
+            )
+        };
+        let value = |parameters: &str, algorithm: &str| {
+            let found = experiment(&world(parameters), algorithm).unwrap();
+            found.contestants()[0].trial(1, 0, &[3000]).unwrap().measures[0].value
+        };
+        let linucb = "[[algorithm]]\nkind = \"linucb\"";
+        let (dense, hybrid, own) = (
+            value("parameters = \"dense\"", linucb),
+            value("parameters = \"hybrid\"", linucb),
+            value("", linucb),
+        );
+        assert!((dense - hybrid).abs() < 1e-9, "{dense} {hybrid}");
+        assert!(own > 0.4, "{own}");
+        let joint = "[[algorithm]]\nkind = \"joint\"\nprivacy = { epsilon = 8.0, delta = 1e-5 }";
+        assert!(value("", joint) > 0.3);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    /// What a learner in blocks is told, and how many parameters others have.
+    #[test]
+    fn settings_tell_blocks_and_their_embedding() {
+        let path = table("setting");
+        let lines = format!(
+            "kind = \"table\"\nfile = {path:?}\nlabel = \"best\"\nfeatures = [\"a\", \"b\"]"
+        );
+        let setting = Setting::new(&toml::from_str(&lines).unwrap(), 100).unwrap();
+        // Two columns, the 1 beside them, and the constant.
+        assert_eq!((setting.bounds.dimension, setting.bounds.structure), (4, Structure::blocks(5)));
+        let dense = setting.dense().unwrap();
+        assert_eq!(
+            (dense.bounds.dimension, dense.bounds.intercept),
+            (16, setting.bounds.intercept)
+        );
+        assert!(dense.bounds.structure.is_dense());
+        std::fs::remove_file(path).unwrap();
+    }
+}
