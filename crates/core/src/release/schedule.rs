@@ -85,6 +85,27 @@ impl Default for Schedule {
 }
 
 impl Schedule {
+    /// The default schedule of a learner with this budget: the more it has, the shorter its longest gap, `1024 / epsilon^1.5` between 4 and
+    /// 1024. Long gaps save noise, which matters where there is much of it; but an arm that is tried once is played until the next release.
+    ///
+    /// ```
+    /// use reticent::release::Schedule;
+    /// assert_eq!(Schedule::suited(1.0), Schedule::default());
+    /// assert_eq!(Schedule::suited(1000.0), Schedule::constant(4));
+    /// ```
+    pub fn suited(epsilon: f64) -> Self {
+        if epsilon <= 1.0 {
+            return Schedule::default();
+        }
+        // The conversion saturates.
+        let most = ((1024.0 / (epsilon * epsilon.sqrt())) as u64).clamp(4, 1024);
+        let least = most.min(8);
+        match most == least {
+            true => Schedule::constant(most),
+            false => Schedule::CappedGeometric { first: least, least, rate: 0.02, most },
+        }
+    }
+
     /// After every `gap` rounds.
     pub fn constant(gap: u64) -> Self {
         Schedule::CappedGeometric { first: gap, least: gap, rate: 0.0, most: gap }

@@ -54,9 +54,8 @@ pub struct JointToml {
     /// Wishart only: dummy nodes drawn anew at every release, not kept as long as real ones would be.
     #[serde(default)]
     pub fresh_dummies: bool,
-    /// When sums are released and the policy learns.
-    #[serde(default)]
-    pub schedule: Schedule,
+    /// When sums are released and the policy learns; by default what suits the budget.
+    pub schedule: Option<Schedule>,
     /// Whether rewards are centred before they are summed, in `exact` mode; by default where there is a constant feature.
     pub centred: Option<bool>,
     /// Forget everything after every so many rewards: for a theta* that moves.
@@ -129,7 +128,7 @@ impl JointToml {
     /// The learner, or what stands in its way.
     pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
         let why = "an experiment counts rounds";
-        nothing_is_ignored(&[("schedule", self.schedule == Schedule::Clock, why)])?;
+        nothing_is_ignored(&[("schedule", self.schedule == Some(Schedule::Clock), why)])?;
         self.check_contributions()?;
         let setting = &setting.with_contributions(self.contributions_per_person);
         let plain =
@@ -201,12 +200,9 @@ impl JointToml {
         Ok(JointParams {
             rule: setting.informed(self.rule.unwrap_or_default(), &bounds)?,
             mechanism: self.stream_mechanism()?,
-            schedule: match self.forget {
-                Some(half_life) if self.schedule == Schedule::default() => {
-                    Schedule::for_half_life(half_life)
-                }
-                _ => self.schedule,
-            },
+            schedule: self.schedule.unwrap_or_else(|| {
+                self.forget.map_or_else(|| Schedule::suited(epsilon), Schedule::for_half_life)
+            }),
             forget: self.forget,
             detect_changes: self.detect_changes,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
@@ -261,7 +257,7 @@ impl JointToml {
         let Budget { epsilon, delta } = self.privacy;
         let noise = self.mechanism.published().unwrap_or_default();
         let params = JointParams {
-            schedule: self.schedule,
+            schedule: self.schedule.unwrap_or_default(),
             ..joint::params(setting.problem, noise, epsilon, delta, setting.rounds)?
         };
         let plan = params.check()?;
@@ -283,7 +279,7 @@ impl JointToml {
             ("rule", self.rule.is_some(), why),
             ("centred", self.centred.is_some(), why),
             ("mechanism", self.mechanism != MechanismName::default(), why),
-            ("schedule", self.schedule != Schedule::default(), why),
+            ("schedule", self.schedule.is_some(), why),
             ("restart_every", self.restart_every.is_some(), why),
             ("forget", self.forget.is_some(), why),
             ("detect_changes", self.detect_changes, why),

@@ -33,7 +33,7 @@ pub(super) struct Builder<'a> {
 impl Builder<'_> {
     /// The learner, or what stands in its way.
     pub(super) fn blocks(&self) -> Result<BlockPlayed> {
-        self.lines.schedule.check()?;
+        self.lines.schedule.unwrap_or_default().check()?;
         self.nothing_is_ignored()?;
         match (self.lines.mechanism.published(), self.lines.mode) {
             (Some(PublishedNoise::Gaussian), _) => self.gaussian_tree(),
@@ -153,7 +153,7 @@ impl Builder<'_> {
         guarantee: Guarantee,
         attacks: Vec<Attack>,
     ) -> Result<BlockPlayed> {
-        let schedule = self.lines.schedule;
+        let schedule = self.lines.schedule.unwrap_or_default();
         let rounds = self.setting.rounds;
         let rule = rule.plan(domain, Some(rounds), Some(schedule.releases(rounds).max(1)))?;
         let learner = Learner::Tree(TreePlan { node, domain, schedule, rule });

@@ -57,7 +57,9 @@ impl ShuffleToml {
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
         let suited = || match self.mode {
-            Mode::Exact => ShuffleParams::suited_batch(epsilon, setting.rounds),
+            Mode::Exact => {
+                ShuffleParams::suited_batch(setting.bounds.dimension, epsilon, setting.rounds)
+            }
             Mode::Paper => 20,
         };
         let batch = self.batch.unwrap_or_else(suited);

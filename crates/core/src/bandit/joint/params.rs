@@ -89,7 +89,7 @@ impl JointParams {
             contributions_per_person: 1,
             rule: Rule::default(),
             mechanism: Mechanism::default(),
-            schedule: Schedule::default(),
+            schedule: Schedule::suited(epsilon),
             restart_every: None,
             forget: None,
             detect_changes: false,

@@ -94,18 +94,20 @@ impl ShuffleParams {
         }
     }
 
-    /// A batch that suits so many rounds, found by simulation: `sqrt(8 n / epsilon)` reports, at least `sqrt(n)/2` and at most n/16.
+    /// A batch that suits so many rounds, found by simulation: `sqrt(8 n / epsilon) exp(-epsilon / (d - 1))` reports, at most n/16.
     ///
-    /// A batch costs noise once and rounds of waiting in proportion to its size, so small budgets want large batches.
+    /// A batch costs noise once and rounds of waiting in proportion to its size, so small budgets want large batches. The angle between a
+    /// vector and what PrivUnit reports of it falls as `exp(-epsilon / (d - 1))`: where it is small there is nothing to gain from a batch.
     ///
     /// ```
     /// use reticent::bandit::ShuffleParams;
-    /// assert_eq!(ShuffleParams::suited_batch(0.5, 20_000), 565);
-    /// assert_eq!(ShuffleParams::suited_batch(100.0, 20_000), 70);
+    /// assert_eq!(ShuffleParams::suited_batch(5, 0.5, 20_000), 499);
+    /// assert_eq!(ShuffleParams::suited_batch(5, 100.0, 20_000), 1);
     /// ```
-    pub fn suited_batch(epsilon: f64, rounds: u64) -> u64 {
+    pub fn suited_batch(dimension: usize, epsilon: f64, rounds: u64) -> u64 {
         let n = rounds as f64;
-        let suited = (8.0 * n / epsilon).sqrt().max(0.5 * n.sqrt()).min(n / 16.0);
+        let angle = libm::exp(-epsilon / dimension.saturating_sub(1).max(1) as f64);
+        let suited = ((8.0 * n / epsilon).sqrt() * angle).min(n / 16.0);
         // The conversion saturates.
         (suited as u64).clamp(1, 1 << 24)
     }
