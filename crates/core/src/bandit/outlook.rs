@@ -7,15 +7,14 @@
 //! e(n)^2 = s(n)^2 (d/n)^2 + d/n,      s(n)^2 = s_u^2 + s_G^2      (|theta| <= 1)
 //! ```
 //!
-//! and over arms in all directions the rewards differ by `1/sqrt d` in deviation where |theta| = 1. The ratio `e(n) sqrt d` is above 1 as long
-//! as what is predicted of an arm is mostly noise. With a curator s hardly grows with n, and the ratio is 1 at about `s d^(3/2)` people; reports
-//! of deviation `s_1` each have `s(n) = s_1 sqrt n`, and it is 1 at `(s_1^2 d + 1) d^2`.
+//! and over arms in all directions the rewards differ by `1/sqrt q` in deviation, where an arm has q parameters of norm 1: q = d, or with blocks
+//! of parameters the features of one arm, while d counts the parameters of all blocks. The ratio `e(n) sqrt q` is above 1 as long
+//! as what is predicted of an arm is mostly noise. With a curator s hardly grows with n, and the ratio is 1 at about `s d sqrt q` people; reports
+//! of deviation `s_1` each have `s(n) = s_1 sqrt n`, and it is 1 at `(s_1^2 d + 1) d q`.
 //!
-//! With blocks of parameters d counts the parameters of all of them.
-//!
-//! **What it is good for.** A warning before data are collected, right within a small factor where features fill their bounds: shorter
-//! features, features that are nearly dependent and rewards that hardly differ need more people. Nothing is certified here, and all of it is
-//! computed from parameters.
+//! **What it is good for.** A warning before data are collected: `reticent reproduce defaults/outlook` compares it with learning curves. Features
+//! shorter than their bounds, features that are nearly dependent and rewards that hardly differ need more people; where one answer is
+//! nearly always right, fewer. Nothing is certified here, and all of it is computed from parameters.
 
 use serde::Serialize;
 
@@ -41,31 +40,48 @@ use crate::{
 pub struct Outlook {
     /// n: how many people there will be.
     pub people: u64,
-    /// `e(n) sqrt d`: the error of a predicted reward in units of how much rewards differ.
+    /// `e(n) sqrt q`: the error of a predicted reward in units of how much rewards differ.
     pub noise_to_signal: f64,
     /// About how many people it takes until this is 1.
     pub useful_from: u64,
 }
 
+/// Parameters to learn, and how many of them an arm has.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    /// d.
+    parameters: f64,
+    /// q.
+    features: f64,
+}
+
+impl Size {
+    fn of(bounds: &Bounds) -> Self {
+        let parameters = Layout::new(bounds.dimension, bounds.structure).vector() as f64;
+        Size { parameters, features: bounds.dimension as f64 }
+    }
+}
+
 impl Outlook {
     /// Sums whose noise after all people has the deviation `noise`, as good as independent of their number.
-    fn of_sums(dimension: usize, people: u64, noise: f64) -> Self {
-        let d = dimension as f64;
-        // s^2 d^3 / n^2 + d^2 / n = 1.
-        let useful = 0.5 * (d * d + (d.powi(4) + 4.0 * noise * noise * d.powi(3)).sqrt());
-        Outlook::new(dimension, people, noise, useful)
+    fn of_sums(size: Size, people: u64, noise: f64) -> Self {
+        let Size { parameters: d, features: q } = size;
+        // s^2 d^2 q / n^2 + d q / n = 1.
+        let useful = 0.5 * d * (q + (q * q + 4.0 * noise * noise * q).sqrt());
+        Outlook::new(size, people, noise, useful)
     }
 
     /// Sums of reports that bring noise of deviation `noise` each.
-    fn of_reports(dimension: usize, people: u64, noise: f64) -> Self {
-        let d = dimension as f64;
-        let useful = (noise * noise * d + 1.0) * d * d;
-        Outlook::new(dimension, people, noise * (people as f64).sqrt(), useful)
+    fn of_reports(size: Size, people: u64, noise: f64) -> Self {
+        let Size { parameters: d, features: q } = size;
+        let useful = (noise * noise * d + 1.0) * d * q;
+        Outlook::new(size, people, noise * (people as f64).sqrt(), useful)
     }
 
-    fn new(dimension: usize, people: u64, noise: f64, useful: f64) -> Self {
-        let (d, n) = (dimension as f64, people.max(1) as f64);
-        let noise_to_signal = libm::hypot(noise * d / n, (d / n).sqrt()) * d.sqrt();
+    fn new(size: Size, people: u64, noise: f64, useful: f64) -> Self {
+        let Size { parameters: d, features: q } = size;
+        let n = people.max(1) as f64;
+        let noise_to_signal = libm::hypot(noise * d / n, (d / n).sqrt()) * q.sqrt();
         // The conversion saturates.
         Outlook { people, noise_to_signal, useful_from: useful.ceil() as u64 }
     }
@@ -105,7 +121,7 @@ impl JointPlan {
         let (l, b) = (bounds.feature_bound, bounds.half_range());
         let matrix = deviations[0] / std::f64::consts::SQRT_2 / (l * l);
         let vector = deviations[domain.matrix_coordinates()] / (l * b);
-        Ok(Some(Outlook::of_sums(domain.vector_coordinates(), people, libm::hypot(matrix, vector))))
+        Ok(Some(Outlook::of_sums(Size::of(bounds), people, libm::hypot(matrix, vector))))
     }
 }
 
@@ -113,8 +129,7 @@ impl LocalPlan {
     /// The noise against the signal after reports of so many people.
     pub fn outlook(&self, people: u64) -> Outlook {
         let noise = 1.0 / self.reports().information().sqrt();
-        let Bounds { dimension, structure, .. } = self.reports().params().bounds;
-        Outlook::of_reports(Layout::new(dimension, structure).vector(), people, noise)
+        Outlook::of_reports(Size::of(&self.reports().params().bounds), people, noise)
     }
 }
 
@@ -132,13 +147,16 @@ mod tests {
     /// The number of people is where the ratio is 1.
     #[test]
     fn the_number_of_people_is_where_noise_equals_signal() {
-        for (d, noise) in [(1, 0.0), (5, 3.0), (40, 0.2), (443, 8.0)] {
+        for (parameters, features, noise) in
+            [(1.0, 1.0, 0.0), (5.0, 5.0, 3.0), (40.0, 40.0, 0.2), (442.0, 17.0, 8.0)]
+        {
+            let size = Size { parameters, features };
             for outlook in [Outlook::of_sums, Outlook::of_reports] {
-                let people = outlook(d, 1, noise).useful_from;
-                let at = outlook(d, people, noise).noise_to_signal;
-                assert!((0.9..=1.0 + 1e-9).contains(&at), "{d} {noise}: {at}");
-                assert!(outlook(d, people / 2, noise).is_hopeless() || people < 2);
-                assert!(!outlook(d, 2 * people, noise).is_hopeless());
+                let people = outlook(size, 1, noise).useful_from;
+                let at = outlook(size, people, noise).noise_to_signal;
+                assert!((0.9..=1.0 + 1e-9).contains(&at), "{size:?} {noise}: {at}");
+                assert!(outlook(size, people / 2, noise).is_hopeless() || people < 2);
+                assert!(!outlook(size, 2 * people, noise).is_hopeless());
             }
         }
     }

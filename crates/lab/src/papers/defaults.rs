@@ -13,6 +13,9 @@
 //! [`MARGIN`]; in rule 3 by more than [`LIMIT_MARGIN`], because releases come in batches and a learner without privacy learns every round.
 
 mod data;
+mod outlook;
+
+pub use outlook::outlook;
 
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{

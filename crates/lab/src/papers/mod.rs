@@ -175,6 +175,11 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         title: "our defaults: stronger trust never loses, more budget never hurts, no trial is stuck",
         run: defaults::dominance,
     },
+    PaperExperiment {
+        id: "defaults/outlook",
+        title: "the number of people at which a plan becomes useful, beside learning curves on two data sets",
+        run: defaults::outlook,
+    },
 ];
 
 /// An experiment that was run.
