@@ -53,11 +53,14 @@ pub struct PrivUnit {
 }
 
 impl PrivUnit {
+    /// The largest epsilon. There is next to no noise left, and a larger budget is met by it too.
+    pub const LARGEST_EPSILON: f64 = 256.0;
+
     /// The randomiser of unit vectors in `dimension >= 2` dimensions, for `epsilon` from 1e-6 to 256, with the
     /// split of least variance.
     pub fn new(dimension: usize, epsilon: f64) -> Result<Self> {
         let remedy = "give a number from 1e-6 to 256";
-        refuse_if(!(1e-6..=256.0).contains(&epsilon), "epsilon", epsilon, remedy)?;
+        refuse_if(!(1e-6..=Self::LARGEST_EPSILON).contains(&epsilon), "epsilon", epsilon, remedy)?;
         let fair = 1.0 / libm::expm1(epsilon);
         let best = height_where(dimension, |cap| {
             cap.threshold() * (cap.probability() + fair) < cap.first_moment()

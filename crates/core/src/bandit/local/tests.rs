@@ -70,6 +70,9 @@ fn the_best_method_is_chosen_by_epsilon_delta_and_whether_arms_are_public() {
     assert_eq!(choose(1.0, 0.0, false), Method::UnitGram);
     assert_eq!(choose(10.0, 0.1, false), Method::UnitPair);
     assert_eq!(choose(5.0, 0.0, false), Method::UnitPair);
+    // PrivUnit has a largest epsilon, which meets larger budgets.
+    assert_eq!(choose(1000.0, 1e-6, false), Method::UnitPair);
+    assert_eq!(choose(1e6, 0.0, false), Method::UnitPair);
     assert_eq!(choose(0.2, 0.1, true), Method::RewardGaussian);
     assert_eq!(choose(10.0, 0.1, true), Method::RewardResponse);
     assert_eq!(choose(1.0, 0.0, true), Method::RewardResponse);

@@ -124,9 +124,9 @@ impl CalibratedMethod {
                 CalibratedMethod::AdditivePair(AdditivePair::new(d, scale, amount.calibration()?)?)
             }
             Method::UnitGram => {
-                CalibratedMethod::UnitGram(UnitGram::in_blocks(d, structure, amount.pure()?)?)
+                CalibratedMethod::UnitGram(UnitGram::in_blocks(d, structure, amount.of_unit()?)?)
             }
-            Method::UnitPair => CalibratedMethod::UnitPair(UnitPair::new(bounds, amount.pure()?)?),
+            Method::UnitPair => CalibratedMethod::UnitPair(UnitPair::new(bounds, amount.of_unit()?)?),
             Method::RewardGaussian => {
                 CalibratedMethod::RewardGaussian(RewardGaussian::new(amount.calibration()?)?)
             }
@@ -134,7 +134,7 @@ impl CalibratedMethod {
                 CalibratedMethod::RewardResponse(RewardResponse::new(amount.pure()?)?)
             }
             Method::KnownGram { .. } => {
-                CalibratedMethod::UnitMoment(UnitMoment::new(d, amount.pure()?)?)
+                CalibratedMethod::UnitMoment(UnitMoment::new(d, amount.of_unit()?)?)
             }
         })
     }
@@ -276,5 +276,10 @@ impl Amount {
                 Err(Error::invalid("calibration", format!("{calibration:?}"), remedy))
             }
         }
+    }
+
+    /// The same for PrivUnit, which has a largest epsilon.
+    fn of_unit(self) -> Result<f64> {
+        Ok(self.pure()?.min(PrivUnit::LARGEST_EPSILON))
     }
 }

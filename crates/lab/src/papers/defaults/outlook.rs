@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A prediction counts as right within this factor either way.
-const FACTOR: f64 = 8.0;
+const FACTOR: f64 = 5.0;
 const ROUNDS: u64 = 60_000;
 const NONE: &str = "linucb";
 const NOTHING: &str = "nothing";
