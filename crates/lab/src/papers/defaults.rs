@@ -14,8 +14,10 @@
 
 mod data;
 mod outlook;
+mod rules;
 
 pub use outlook::outlook;
+pub use rules::rules;
 
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{

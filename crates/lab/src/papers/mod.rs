@@ -176,6 +176,11 @@ pub const EXPERIMENTS: &[PaperExperiment] = &[
         run: defaults::dominance,
     },
     PaperExperiment {
+        id: "defaults/rules",
+        title: "every rule under every trust model in every environment at equal certificates",
+        run: defaults::rules,
+    },
+    PaperExperiment {
         id: "defaults/outlook",
         title: "the number of people at which a plan becomes useful, beside learning curves on two data sets",
         run: defaults::outlook,

@@ -126,7 +126,9 @@ impl CalibratedMethod {
             Method::UnitGram => {
                 CalibratedMethod::UnitGram(UnitGram::in_blocks(d, structure, amount.of_unit()?)?)
             }
-            Method::UnitPair => CalibratedMethod::UnitPair(UnitPair::new(bounds, amount.of_unit()?)?),
+            Method::UnitPair => {
+                CalibratedMethod::UnitPair(UnitPair::new(bounds, amount.of_unit()?)?)
+            }
             Method::RewardGaussian => {
                 CalibratedMethod::RewardGaussian(RewardGaussian::new(amount.calibration()?)?)
             }

@@ -67,7 +67,7 @@ fn compare(summary: &Summary) -> Vec<(String, u64, Option<u64>, bool)> {
     let (Some(none), Some(nothing)) = (summary.algorithm(NONE), summary.algorithm(NOTHING)) else {
         return Vec::new();
     };
-    let level = 0.5 * (loss(none, ROUNDS) + loss(nothing, ROUNDS));
+    let level = 0.5 * (loss(none, summary.rounds) + loss(nothing, summary.rounds));
     let private = summary.algorithms.iter().filter(|a| ![NONE, NOTHING].contains(&a.name.as_str()));
     let row = |algorithm: &AlgorithmSummary| {
         let named = named(algorithm)?;
@@ -77,7 +77,7 @@ fn compare(summary: &Summary) -> Vec<(String, u64, Option<u64>, bool)> {
                 let ratio = measured as f64 / named as f64;
                 (1.0 / FACTOR..=FACTOR).contains(&ratio)
             }
-            None => named as f64 * FACTOR >= ROUNDS as f64,
+            None => named as f64 * FACTOR >= summary.rounds as f64,
         };
         Some((algorithm.name.clone(), named, measured, near))
     };
@@ -121,4 +121,34 @@ pub fn outlook(stage: &Stage) -> Result<Vec<Claim>> {
     }
     report::write(stage.folder, "outlook.md", &page)?;
     Ok(claims)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_is_off_by_a_hundred_is_found_out() {
+        let environment = "kind = \"sphere\"\ndimension = 3\narms = 5\nfresh_arms = true";
+        let mut text = format!(
+            "name = \"o\"\nrounds = 5000\ntrials = 4\nseed = 3\n[environment]\n{environment}\n[[algorithm]]\nname = \"{NONE}\"\nkind = \"linucb\"\n"
+        );
+        for (name, epsilon) in [(NOTHING, 0.001), ("joint", 1.0)] {
+            text.push_str(&format!(
+                "[[algorithm]]\nname = \"{name}\"\nkind = \"joint\"\nprivacy = {{ epsilon = {epsilon:?}, delta = 1e-6 }}\n"
+            ));
+        }
+        let folder = std::env::temp_dir().join(format!("outlook-{}", std::process::id()));
+        let mut summary = Experiment::parse(&text).unwrap().run(&folder, |_, _| ()).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let right = compare(&summary);
+        assert!(right.len() == 1 && right[0].3, "{right:?}");
+        let named = right[0].1;
+        for remark in summary.algorithms.iter_mut().flat_map(|algorithm| &mut algorithm.remarks) {
+            *remark =
+                remark.replace(&format!("about {named} "), &format!("about {} ", 100 * named));
+        }
+        let wrong = compare(&summary);
+        assert!(wrong[0].1 == 100 * named && !wrong[0].3, "{wrong:?}");
+    }
 }
