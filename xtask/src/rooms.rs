@@ -1,8 +1,9 @@
 //! The dependencies between the top-level modules ("rooms") of a crate, read from the source without compiling it.
 //!
 //! A path that begins with `crate::` counts as a use of the room that is its first name; a name that `lib.rs` re-exports
-//! counts as a use of the room it comes from. Code under `#[cfg(test)]`, comments and strings do not count. Rooms that
-//! use each other cannot be read, tested or moved one at a time, so `cargo xtask test` refuses cycles.
+//! counts as a use of the room it comes from, and so does a path in an attribute, `default = "crate::wire::one"`. Code under
+//! `#[cfg(test)]`, comments and other strings do not count. Rooms that use each other cannot be read, tested or moved one at a
+//! time, so `cargo xtask test` refuses cycles.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -114,7 +115,7 @@ fn read_file(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The text without comments, strings, and items under `#[cfg(test)]`.
+/// The text without comments, strings that are no paths in attributes, and items under `#[cfg(test)]`.
 fn code(text: &str) -> String {
     let mut bare = String::new();
     let mut rest = text;
@@ -122,7 +123,11 @@ fn code(text: &str) -> String {
         let skipped = if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
         } else if next == '"' {
-            end_of_string(rest)
+            let end = end_of_string(rest);
+            if rest.starts_with("\"crate::") && bare.trim_end().ends_with('=') {
+                bare.push_str(rest[..end].trim_matches('"'));
+            }
+            end
         } else if rest.starts_with("'\"'") || rest.starts_with("'{'") || rest.starts_with("'}'") {
             3
         } else {
@@ -257,9 +262,10 @@ mod tests {
             pub(crate) fn act() -> crate::third::Kind { \"crate::string\" }
             #[cfg(test)]
             mod tests { use crate::tested; fn f() { if true { } } }
+            #[serde(default = \"crate::fifth::one\")]
             fn later() { crate::fourth::act() }";
         let names = named(&code(text), "crate::");
-        assert_eq!(names, ["Error", "first", "second", "third", "fourth"]);
+        assert_eq!(names, ["Error", "first", "second", "third", "fifth", "fourth"]);
         let exports = exported("pub use error::{Error, Result};\npub use lines::parse_lines;");
         assert_eq!(exports["Error"], "error");
         assert_eq!(exports["parse_lines"], "lines");

@@ -3,6 +3,7 @@
 import doctest
 import inspect
 import pathlib
+import re
 
 import pytest
 import reticent
@@ -59,3 +60,12 @@ def test_the_guide(tmp_path, monkeypatch, page, examples):
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(DOCS / page), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert failed == 0 and tried > examples
+
+
+def test_the_readme(capsys):
+    """The Python of the README runs as it stands and prints a guarantee."""
+    text = (DOCS.parent / "README.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 1
+    exec(compile(blocks[0], "README.md", "exec"), {})
+    assert "epsilon" in capsys.readouterr().out
