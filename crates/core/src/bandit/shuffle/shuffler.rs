@@ -237,6 +237,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Shuffler<N> {
     pub fn resume(bytes: &[u8], batches_made: u64) -> Result<Self> {
         let state: State<N> = wire::load_on(wire::kinds::SHUFFLER, N::NAME, bytes)?;
         wire::expect_newest("batches", state.next, batches_made)?;
+        state.repeats.check()?;
         for waiting in &state.waiting {
             let Shuffled { level, features, values } = waiting;
             state.handing.check(*level, features.as_deref(), values)?;
