@@ -322,26 +322,43 @@ fn replaced(text: &str, part: Range<usize>, by: &str) -> String {
     format!("{}{by}{}", &text[..part.start], &text[part.end..])
 }
 
-/// Every whole number that a message holds as a number is refused from 2^53 on, where a reader with doubles would change it: doubles are
-/// written with a point or an exponent, so a number without one is a field of integers.
+/// A reader that takes any JSON object: what a message must not be read by.
+fn careless(text: &[u8]) -> Result<Vec<u8>> {
+    let read = serde_json::from_slice::<serde_json::Value>(text);
+    read.map(|_| Vec::new()).map_err(|error| reticent::Error::invalid("text", error, "give JSON"))
+}
+
+/// The whole numbers of a message that may be replaced by 2^53 or more and are still read as numbers, and how many whole numbers there are.
+/// Doubles are written with a point or an exponent, so a number without one is a field of integers.
+fn inexact(text: &str, again: &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> (Vec<String>, usize) {
+    let whole = |place: &Range<usize>| text[place.clone()].parse::<u64>().is_ok();
+    let places: Vec<_> = numbers(text).into_iter().filter(whole).collect();
+    let larger = |place: &Range<usize>| {
+        ["9007199254740992", "18446744073709551615"]
+            .map(|number| replaced(text, place.clone(), number))
+    };
+    let all = places.iter().flat_map(larger);
+    (all.filter(|larger| again(larger.as_bytes()).is_ok()).collect(), places.len())
+}
+
+/// A reader with doubles would change whole numbers from 2^53 on: no message holds one, and none is read.
 #[test]
 fn no_message_holds_a_whole_number_that_a_double_does_not() {
     let mut fields = 0;
     for golden in messages() {
         let text = golden.text();
-        for place in numbers(text) {
-            let Ok(number) = text[place.clone()].parse::<u64>() else { continue };
-            assert!(number < 1 << 53, "{}: {number}", golden.file());
-            let Some(again) = &golden.again else { continue };
-            for large in ["9007199254740992", "18446744073709551615"] {
-                let larger = replaced(text, place.clone(), large);
-                assert!(again(larger.as_bytes()).is_err(), "{larger}");
-            }
-            fields += 1;
+        let whole = numbers(text).into_iter().filter_map(|place| text[place].parse::<u64>().ok());
+        assert!(whole.max().is_none_or(|largest| largest < 1 << 53), "{text}");
+        if let Some(again) = &golden.again {
+            let (read, found) = inexact(text, again);
+            assert!(read.is_empty(), "{read:#?}");
+            fields += found;
         }
+        // Planted.
+        let (read, found) = inexact(text, &careless);
+        assert_eq!(read.len(), 2 * found);
     }
     assert!(fields > 30, "{fields}");
-    // Planted: the number of a model as it used to be written.
     assert_eq!(numbers(r#"{"e":-1.5e-3,"t\"1":[true,20]}"#), [5..12, 26..28]);
 }
 
@@ -349,14 +366,18 @@ fn no_message_holds_a_whole_number_that_a_double_does_not() {
 #[test]
 fn no_message_may_have_a_foreign_field() {
     for golden in messages() {
-        let (Some(again), text) = (&golden.again, golden.text()) else { continue };
+        let text = golden.text();
         let start = text.find("\"version\"").expect("a version");
         let first = start + text[start..].find(',').expect("fields");
         let inner = text.match_indices('{').skip(1).map(|(at, _)| at);
         for at in inner.chain([first]) {
             let foreign = format!("{}\"colour\":1,{}", &text[..=at], &text[at + 1..]);
-            let error = again(foreign.as_bytes()).expect_err(&foreign).to_string();
-            assert!(error.starts_with(golden.kind.name()), "{error}");
+            if let Some(again) = &golden.again {
+                let error = again(foreign.as_bytes()).expect_err(&foreign).to_string();
+                assert!(error.starts_with(golden.kind.name()), "{error}");
+            }
+            // Planted.
+            assert!(careless(foreign.as_bytes()).is_ok(), "{foreign}");
         }
     }
 }
