@@ -59,12 +59,14 @@ pub enum Error {
     },
     /// A saved state is older than what has already been released from it.
     #[error(
-        "saved state stands at release {saved} but {released} releases have been made already: restore the newest state, or resume this one as a replay that the guarantee is charged for"
+        "saved state stands at {saved} {what} but {released} have been made already: restore the newest state, or start anew with a new budget; `resume_charged`, where there is one, goes on from this state and charges the guarantee for the replay"
     )]
     StaleState {
-        /// Releases made when the state was saved.
+        /// What is counted: releases, batches, answers or decisions.
+        what: &'static str,
+        /// How many had been made when the state was saved.
         saved: u64,
-        /// Releases made since the stream began.
+        /// How many have been made in all.
         released: u64,
     },
     /// The operating system gave no entropy.

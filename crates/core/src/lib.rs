@@ -24,7 +24,7 @@
 //! | [`hash`] | the hash of bytes and of parameters (FNV-1a) |
 //! | [`special`] | special functions that several modules use |
 //! | [`error`] | the error type, and checks of numbers that name the field, the value and the remedy |
-//! | `wire` | the versioned envelope of saved states, which refuses damaged and foreign bytes |
+//! | [`wire`] | messages and saved states, each with its kind and version; foreign and damaged ones are refused |
 //!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
 
@@ -45,7 +45,6 @@ pub mod randomize;
 pub mod release;
 pub mod safe;
 pub mod special;
-
-mod wire;
+pub mod wire;
 
 pub use error::{Error, Result, refuse_if};

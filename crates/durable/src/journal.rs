@@ -19,7 +19,10 @@ use crate::{
 const STATE: &str = "state.reticent";
 const LOG: &str = "releases.log";
 const LOCK: &str = "lock";
+/// The name of the file's form, and its version.
 const MAGIC: &[u8; 8] = b"RETDUR 1";
+/// Bytes of the name alone.
+const NAME: usize = 7;
 
 type Learner = JointLinUcb<SecureNoise>;
 
@@ -87,7 +90,15 @@ impl Journal {
         }
         let bytes = fs::read(&self.state).map_err(Error::file(&self.state, "read"))?;
         let Some((stream, learner)) = parts(&bytes) else {
-            return Err(Error::unfit("state", &self.state, "it is damaged: restore another copy"));
+            let remedy = match bytes.get(..MAGIC.len()) {
+                Some(other) if other != MAGIC && other.starts_with(&MAGIC[..NAME]) => format!(
+                    "it begins with {:?}, not with {:?}: use the release of reticent that wrote it",
+                    String::from_utf8_lossy(other),
+                    String::from_utf8_lossy(MAGIC),
+                ),
+                _ => "it is damaged: restore another copy".into(),
+            };
+            return Err(Error::unfit("state", &self.state, remedy));
         };
         if stream != self.log.stream() {
             let remedy =

@@ -18,6 +18,9 @@ use reticent::hash;
 
 use crate::{Error, Result};
 
+/// How every log begins, whatever its version.
+const NAME: &str = "reticent release log ";
+/// How a log of this version begins.
 const HEAD: &str = "reticent release log 1 ";
 
 /// One line of the log: the counts at the time of writing.
@@ -118,6 +121,13 @@ impl ReleaseLog {
             .filter(|name| name.len() == 32)
             .and_then(|name| u128::from_str_radix(name, 16).ok())
         else {
+            let shown: String = head.unwrap_or_default().chars().take(40).collect();
+            if head.is_some_and(|head| head.starts_with(NAME) && !head.starts_with(HEAD)) {
+                let remedy = format!(
+                    "it begins with {shown:?}, not with {HEAD:?}: use the release of reticent that wrote it"
+                );
+                return Err(Error::unfit("log of releases", &self.path, remedy));
+            }
             return refuse("its first line is not that of a log of releases");
         };
         let (mut length, mut last) = (head.map_or(0, str::len), Record::default());

@@ -5,6 +5,7 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyTuple},
 };
+use reticent::wire::{Message, from_json, to_json};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::{Answer, Failure};
@@ -105,25 +106,25 @@ pub(crate) fn unseal<H: DeserializeOwned>(bytes: &[u8]) -> Answer<(H, &[u8])> {
 }
 
 /// A message as bytes.
-pub(crate) fn message<'py>(py: Python<'py>, value: &impl Serialize) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, text(value).as_bytes())
+pub(crate) fn message<'py>(py: Python<'py>, message: &impl Message) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, to_json(message).as_bytes())
 }
 
-/// A received message, as bytes.
-pub(crate) fn read_bytes<T: DeserializeOwned>(
-    field: &'static str,
-    value: &Bound<'_, PyAny>,
-) -> Answer<T> {
+/// A received message, given as bytes.
+pub(crate) fn read_message<M: Message + DeserializeOwned>(value: &Bound<'_, PyAny>) -> Answer<M> {
     match value.cast::<PyBytes>() {
-        Ok(bytes) => read_message(field, bytes.as_bytes()),
-        Err(_) => Err(Failure::invalid(field, value.get_type(), "give the message or its bytes")),
+        Ok(bytes) => Ok(from_json(bytes.as_bytes())?),
+        Err(_) => {
+            let remedy = "give the message or its bytes";
+            Err(Failure::invalid(M::KIND.name(), value.get_type(), remedy))
+        }
     }
 }
 
-/// A received message, decoded.
-pub(crate) fn read_message<T: DeserializeOwned>(field: &'static str, bytes: &[u8]) -> Answer<T> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        let remedy = format!("it cannot be decoded ({error}): refuse its sender");
-        Failure::invalid(field, format!("{} bytes", bytes.len()), remedy)
+/// Parameters that were written by [`text`].
+pub(crate) fn read_text<T: DeserializeOwned>(field: &'static str, text: &[u8]) -> Answer<T> {
+    serde_json::from_slice(text).map_err(|error| {
+        let remedy = format!("it cannot be decoded ({error}): give what was written");
+        Failure::invalid(field, format!("{} bytes", text.len()), remedy)
     })
 }

@@ -12,11 +12,12 @@ use reticent::{
     },
     noise::SecureNoise,
     randomize::{ValueLaplace, ValueReport as CoreReport},
+    wire::from_json,
 };
 use reticent_lab::losses::SetToml;
 
 use crate::{
-    convert::{message, parameter, parameter_or, read_bytes, read_message, restored, seal, unseal},
+    convert::{message, parameter, parameter_or, read_message, restored, seal, unseal},
     decision::Observation,
     error::{Answer, Failure},
     guarantee::{Guarantee, beside},
@@ -87,7 +88,7 @@ pub(crate) struct ValueReport(CoreReport);
 impl ValueReport {
     #[new]
     fn new(message: &[u8]) -> Answer<Self> {
-        Ok(ValueReport(read_message("report", message)?))
+        Ok(ValueReport(from_json(message)?))
     }
 
     fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -247,7 +248,7 @@ impl ConvexBandit {
     fn absorb(&mut self, ticket: u64, report: &Bound<'_, PyAny>) -> Answer<Observation> {
         let report = match report.cast::<ValueReport>() {
             Ok(report) => report.get().0,
-            Err(_) => read_bytes("report", report)?,
+            Err(_) => read_message(report)?,
         };
         let seen = self.bandit.enter()?.absorb(PlayTicket::numbered(ticket), report)?;
         Ok(Observation { clipped: seen.clipped, released: seen.released, late: false })
@@ -317,10 +318,10 @@ impl ConvexBandit {
 
     /// Goes on from saved bytes; a state older than what has left is refused.
     #[staticmethod]
-    #[pyo3(signature = (state, decisions_made, releases_made))]
-    fn load(state: &[u8], decisions_made: u64, releases_made: u64) -> Answer<Self> {
+    #[pyo3(signature = (state, releases_made, decisions_made))]
+    fn load(state: &[u8], releases_made: u64, decisions_made: u64) -> Answer<Self> {
         let (Head { copies, set }, state) = unseal(state)?;
-        let bandit = PrivateBandit::resume(set.build()?, state, decisions_made, releases_made)?;
+        let bandit = PrivateBandit::resume(state, releases_made, decisions_made, set.build()?)?;
         Ok(ConvexBandit { bandit: Mine::copied(bandit, copies), set })
     }
 
@@ -328,7 +329,7 @@ impl ConvexBandit {
     #[staticmethod]
     fn _copy(state: &[u8], decisions: u64) -> Answer<Self> {
         let (Head { copies, set }, state) = unseal(state)?;
-        let mut bandit = PrivateBandit::resume(set.build()?, state, decisions, 0)?;
+        let mut bandit = PrivateBandit::resume(state, 0, decisions, set.build()?)?;
         bandit.forked(copies)?;
         Ok(ConvexBandit { bandit: Mine::new(bandit), set })
     }

@@ -14,7 +14,7 @@ use reticent::{
 
 use crate::{
     arms::Arms,
-    convert::{parameter, plain, read_message, restored, text},
+    convert::{parameter, plain, read_text, restored, text},
     error::{Answer, Failure},
 };
 
@@ -177,7 +177,7 @@ impl Features {
     /// The rule that `to_json` wrote, or another program.
     #[staticmethod]
     fn from_json(text: &str) -> Answer<Self> {
-        Features::of(read_message("features", text.as_bytes())?)
+        Features::of(read_text("features", text.as_bytes())?)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use pyo3::prelude::*;
-use reticent::privacy::Guarantee as CoreGuarantee;
+use reticent::{privacy::Guarantee as CoreGuarantee, wire::to_json};
 
 use crate::{
     convert::{plain, text},
@@ -112,9 +112,9 @@ impl Guarantee {
         self.0.table()
     }
 
-    /// The guarantee as JSON, with the fields of `summary.json`.
+    /// The guarantee as a message in JSON: kind and version, then the fields of `summary.json`.
     fn to_json(&self) -> String {
-        text(&self.0)
+        to_json(&self.0)
     }
 
     /// The guarantee as a dictionary.

@@ -15,12 +15,13 @@ use reticent::{
         Bounds, Levels, Method, Person as CorePerson, Report as CoreReport, ReportParams, Spent,
     },
     release::Structure,
+    wire::from_json,
 };
 
 use crate::{
     arms::with_arms,
     convert::restored,
-    convert::{Vector, entries, message, parameter, parameter_or, read_bytes, read_message, text},
+    convert::{Vector, entries, message, parameter, parameter_or, read_message, read_text, text},
     error::{Answer, Failure},
     guarantee::Guarantee,
     mine::{Forked, Mine},
@@ -36,7 +37,7 @@ pub(crate) struct Model(pub(crate) CoreModel);
 impl Model {
     #[new]
     fn new(message: &[u8]) -> Answer<Self> {
-        Ok(Model(read_message("model", message)?))
+        Ok(Model(from_json(message)?))
     }
 
     /// Which of the server's models this is, from 0.
@@ -85,7 +86,7 @@ pub(crate) struct Report(pub(crate) CoreReport);
 impl Report {
     #[new]
     fn new(message: &[u8]) -> Answer<Self> {
-        Ok(Report(read_message("report", message)?))
+        Ok(Report(from_json(message)?))
     }
 
     /// What the randomiser made.
@@ -115,7 +116,7 @@ fn model<'a>(
 ) -> Answer<&'a CoreModel> {
     match value.cast::<Model>() {
         Ok(model) => Ok(&model.get().0),
-        Err(_) => Ok(read.insert(read_bytes("model", value)?)),
+        Err(_) => Ok(read.insert(read_message(value)?)),
     }
 }
 
@@ -126,7 +127,7 @@ pub(crate) fn with_report<T>(
 ) -> Answer<T> {
     match value.cast::<Report>() {
         Ok(report) => with(&report.get().0),
-        Err(_) => with(&read_bytes("report", value)?),
+        Err(_) => with(&read_message(value)?),
     }
 }
 
@@ -266,7 +267,7 @@ impl LocalPlan {
 
     #[staticmethod]
     fn _load(params: &[u8]) -> Answer<Self> {
-        let params: LocalParams = read_message("plan", params)?;
+        let params: LocalParams = read_text("plan", params)?;
         Ok(LocalPlan(params.check()?))
     }
 

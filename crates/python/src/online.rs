@@ -200,7 +200,7 @@ impl OnlineLearner {
     /// Goes on bit for bit from saved bytes.
     #[staticmethod]
     fn load(state: &[u8]) -> Answer<Self> {
-        Ok(OnlineLearner(CoreLearner::resume(state)?))
+        Ok(OnlineLearner(CoreLearner::load(state)?))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
@@ -321,7 +321,7 @@ impl LinearModel {
     /// Goes on bit for bit from saved bytes.
     #[staticmethod]
     fn load(state: &[u8]) -> Answer<Self> {
-        Ok(LinearModel(CoreModel::resume(state)?))
+        Ok(LinearModel(CoreModel::load(state)?))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {

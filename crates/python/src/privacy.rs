@@ -1,7 +1,10 @@
 //! `reticent.privacy`: events, the accountant, a calculator, and noise.
 
 use numpy::{PyArray1, ToPyArray};
-use pyo3::{prelude::*, types::PyTuple};
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyTuple},
+};
 use reticent::{
     noise::{DiscreteGaussian, DiscreteLaplace, Noise as _, SecureNoise},
     privacy::{
@@ -12,7 +15,7 @@ use reticent::{
 
 use crate::{
     convert::restored,
-    convert::{parameter, plain, read_message, text},
+    convert::{parameter, plain, read_text, text},
     error::{Answer, Failure},
     guarantee::Guarantee,
 };
@@ -184,12 +187,12 @@ impl Accountant {
 
     #[staticmethod]
     fn _load(json: &[u8]) -> Answer<Self> {
-        Ok(Accountant(read_message("accountant", json)?))
+        Ok(Accountant(read_text("accountant", json)?))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let state = crate::convert::message(py, &slf.try_borrow().map_err(PyErr::from)?.0);
+        let state = PyBytes::new(py, text(&slf.try_borrow().map_err(PyErr::from)?.0).as_bytes());
         Ok(restored(slf, "_load", (state,))?)
     }
 }

@@ -12,14 +12,14 @@ use reticent::{
         Agent as CoreAgent, AgentParams, AgentReport, Confidence, Coordinator as CoreCoordinator,
         CoordinatorParams, CoordinatorPlan, Decision, Objective, ResponsePrivacy, Rule, Ticket,
     },
+    wire::from_json,
 };
 use reticent_lab::constants::safe::PublishedResponse;
 
 use crate::{
     convert::restored,
     convert::{
-        Matrix, Vector, entries, message, parameter, parameter_or, plain, read_bytes, read_message,
-        rows,
+        Matrix, Vector, entries, message, parameter, parameter_or, plain, read_message, rows,
     },
     error::{Answer, Failure},
     guarantee::Guarantee,
@@ -35,7 +35,7 @@ pub(crate) struct SafeReport(AgentReport);
 impl SafeReport {
     #[new]
     fn new(message: &[u8]) -> Answer<Self> {
-        Ok(SafeReport(read_message("report", message)?))
+        Ok(SafeReport(from_json(message)?))
     }
 
     /// The decision that is answered.
@@ -342,7 +342,7 @@ impl Coordinator {
         let coordinator = self.0.enter()?;
         match report.cast::<SafeReport>() {
             Ok(report) => coordinator.absorb(&report.get().0)?,
-            Err(_) => coordinator.absorb(&read_bytes("report", report)?)?,
+            Err(_) => coordinator.absorb(&read_message(report)?)?,
         }
         Ok(())
     }

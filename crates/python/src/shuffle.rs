@@ -11,11 +11,12 @@ use reticent::{
     },
     noise::SecureNoise,
     randomize::Spent,
+    wire::from_json,
 };
 
 use crate::{
     convert::restored,
-    convert::{message, parameter, parameter_or, read_bytes, read_message},
+    convert::{message, parameter, parameter_or, read_message},
     error::Answer,
     guarantee::Guarantee,
     local::{Model, Person, bounds, with_report, word},
@@ -32,7 +33,7 @@ pub(crate) struct Batch(CoreBatch);
 impl Batch {
     #[new]
     fn new(message: &[u8]) -> Answer<Self> {
-        Ok(Batch(read_message("batch", message)?))
+        Ok(Batch(from_json(message)?))
     }
 
     /// The number of reports in it.
@@ -180,7 +181,7 @@ impl Shuffler {
     /// Continues from saved bytes, if no batch has been made since.
     #[staticmethod]
     fn load(state: &[u8], batches_made: u64) -> Answer<Self> {
-        Ok(Shuffler(Mine::new(CoreShuffler::load(state, batches_made)?)))
+        Ok(Shuffler(Mine::new(CoreShuffler::resume(state, batches_made)?)))
     }
 }
 
@@ -194,7 +195,7 @@ impl ShuffleServer {
     fn absorb(&mut self, batch: &Bound<'_, PyAny>) -> Answer<String> {
         Ok(word(match batch.cast::<Batch>() {
             Ok(batch) => self.0.absorb(&batch.get().0)?,
-            Err(_) => self.0.absorb(&read_bytes("batch", batch)?)?,
+            Err(_) => self.0.absorb(&read_message(batch)?)?,
         }))
     }
 

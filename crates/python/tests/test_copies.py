@@ -222,7 +222,7 @@ def test_copies_draw_their_own_noise_and_are_counted(again):
 
 
 def test_a_saved_state_remembers_its_copies():
-    for make, made in ((joint, lambda b: (b.releases,)), (convex, lambda b: (b.decisions, b.releases))):
+    for make, made in ((joint, lambda b: (b.releases,)), (convex, lambda b: (b.releases, b.decisions))):
         bandit = make()
         pickle.dumps(bandit), pickle.dumps(bandit)
         moved = type(bandit).load(bandit.save(), *made(bandit))

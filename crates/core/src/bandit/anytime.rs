@@ -15,7 +15,6 @@ use crate::{
     wire,
 };
 
-const KIND: &str = "anytime online ucb 1";
 /// Epochs of more rounds than this are not begun.
 const MOST_EPOCHS: u32 = 62;
 
@@ -138,12 +137,12 @@ impl Anytime {
 
     /// The whole state; nothing in it was not sent by people in this form.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, &self.saved())
+        wire::save(wire::kinds::ANYTIME, &self.saved())
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        wire::load::<Saved>(KIND, bytes)?.revive()
+        wire::load::<Saved>(wire::kinds::ANYTIME, bytes)?.revive()
     }
 
     pub(super) fn saved(&self) -> Saved {

@@ -1,10 +1,13 @@
 //! A decision set, stored by coordinate: a vector lane is an arm.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Error, Result,
     linalg::lanes::{Lanes, TILE},
     refuse_if,
     release::Structure,
+    wire,
 };
 
 /// The arms one person can be offered: `count` vectors of `dimension` features.
@@ -18,7 +21,8 @@ use crate::{
 /// assert_eq!(arms.arm(2), [0.6, 0.8]);
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Rows", into = "Rows")]
 pub struct Arms {
     dimension: usize,
     count: usize,
@@ -29,6 +33,44 @@ pub struct Arms {
     squares: Vec<f64>,
     /// The block of parameters that each arm belongs to, where there are several.
     blocks: Option<Vec<u32>>,
+}
+
+/// Arms as they travel.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rows {
+    dimension: usize,
+    rows: Vec<Vec<f64>>,
+    blocks: Option<Vec<u32>>,
+}
+
+impl From<Arms> for Rows {
+    fn from(arms: Arms) -> Self {
+        let rows = (0..arms.count).map(|index| arms.arm(index)).collect();
+        Rows { dimension: arms.dimension, rows, blocks: arms.blocks }
+    }
+}
+
+impl TryFrom<Rows> for Arms {
+    type Error = Error;
+
+    fn try_from(Rows { dimension, rows, blocks }: Rows) -> Result<Self> {
+        // Before memory for all of them is taken.
+        if let Some(row) = rows.iter().find(|row| row.len() != dimension) {
+            let found = row.len();
+            return Err(Error::Dimension { field: "arm", expected: dimension, found });
+        }
+        let mut arms = Arms::from_rows(dimension, &rows)?;
+        if let Some(blocks) = blocks {
+            arms.set_blocks(&blocks.iter().map(|block| *block as usize).collect::<Vec<_>>())?;
+        }
+        Ok(arms)
+    }
+}
+
+impl wire::Checked for Arms {}
+impl wire::Message for Arms {
+    const KIND: wire::Kind = wire::kinds::ARMS;
 }
 
 /// Excess of a norm over its bound that is a matter of rounding, not of clipping.

@@ -30,8 +30,6 @@ use crate::{
     refuse_if, wire,
 };
 
-const KIND: &str = "online ucb combiner 1";
-
 /// Parameters of [`Combiner`].
 ///
 /// ```
@@ -311,12 +309,12 @@ impl Combiner {
 
     /// The whole state; nothing in it was not sent by people in this form.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, &self.saved())
+        wire::save(wire::kinds::COMBINER, &self.saved())
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        wire::load::<Saved>(KIND, bytes)?.revive()
+        wire::load::<Saved>(wire::kinds::COMBINER, bytes)?.revive()
     }
 
     fn saved(&self) -> Saved {

@@ -38,25 +38,42 @@ pub use legacy::Legacy;
 pub use params::{JointParams, JointPlan};
 pub use window::RewardWindow;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Answer, Arms, Choice, OpenDecisions, Ticket};
-use crate::{Error, Result, error::finite_vector, noise::Noise, refuse_if};
+use crate::{Error, Result, error::finite_vector, noise::Noise, refuse_if, wire};
 use state::State;
 
 /// A choice made for one person.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Decision {
     /// Hand this back with the reward.
     pub ticket: Ticket,
     /// Index of the chosen arm.
+    #[serde(with = "wire::count")]
     pub arm: usize,
     /// With which probability it was chosen: an exact count under the `thompson` rule, 1 under rules that draw nothing.
     pub probability: f64,
     /// What [`Policy::choose`](super::Policy::choose) was given: with it the decision can be repeated from the policy and the arms.
+    #[serde(with = "wire::hex")]
     pub randomness: u64,
     /// How many of the arms were longer than the feature bound and were scaled to it. A property of this person's own data.
+    #[serde(with = "wire::count")]
     pub clipped_arms: usize,
     /// The last release has been made: no reward changes the model any more.
     pub frozen: bool,
+}
+
+impl wire::Checked for Decision {
+    fn check_message(&self) -> Result<()> {
+        let refused = !(self.probability > 0.0 && self.probability <= 1.0);
+        refuse_if(refused, "probability", self.probability, "give a number above 0, at most 1")
+    }
+}
+
+impl wire::Message for Decision {
+    const KIND: wire::Kind = wire::kinds::DECISION;
 }
 
 /// What became of a reward. Whether it was clipped is a bit of the person's own data: not to be published.

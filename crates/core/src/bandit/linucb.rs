@@ -33,7 +33,6 @@ use crate::{
 
 /// Beyond this, squares and products of squares could overflow.
 const LARGEST: f64 = 1e50;
-const KIND: &str = "linucb 1";
 /// alpha where none is given: there is no horizon to take it from.
 const FAILURE_PROBABILITY: f64 = 1e-6;
 
@@ -369,12 +368,12 @@ impl LinUcb {
     /// The whole state; protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
         let (params, regression) = (self.params, self.regression.clone());
-        wire::save(KIND, &Saved { params, regression, next: self.next })
+        wire::save(wire::kinds::LINUCB, &Saved { params, regression, next: self.next })
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let mut saved: Saved = wire::load(KIND, bytes)?;
+        let mut saved: Saved = wire::load(wire::kinds::LINUCB, bytes)?;
         let mut learner = saved.params.check()?;
         let Bounds { dimension, structure, .. } = saved.params.bounds;
         saved.regression.revive(dimension, structure, learner.ridge)?;

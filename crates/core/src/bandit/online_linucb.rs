@@ -28,7 +28,6 @@ use crate::{
     wire,
 };
 
-const KIND: &str = "online linucb 1";
 /// Features may pass their bound by rounding.
 const SLACK: f64 = 1.0 + 1e-9;
 
@@ -220,12 +219,16 @@ impl OnlineLinUcb {
     /// The whole state; protect these bytes as the data itself.
     pub fn save(&self) -> Vec<u8> {
         let OnlineLinUcb { params, learner, regression, predictions, decisions, .. } = self;
-        wire::save(KIND, &(params, learner, regression, predictions, decisions))
+        wire::save(
+            wire::kinds::ONLINE_LINUCB,
+            &(params, learner, regression, predictions, decisions),
+        )
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let saved: (OnlineLinUcbParams, Learner, Regression, f64, u64) = wire::load(KIND, bytes)?;
+        let saved: (OnlineLinUcbParams, Learner, Regression, f64, u64) =
+            wire::load(wire::kinds::ONLINE_LINUCB, bytes)?;
         let (params, mut learner, mut regression, predictions, decisions) = saved;
         let fresh = params.check()?;
         regression.revive(params.dimension, Structure::DENSE, 1.0)?;

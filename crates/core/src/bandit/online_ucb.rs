@@ -28,7 +28,6 @@ use crate::{
     wire,
 };
 
-const KIND: &str = "online ucb 1";
 /// Squares of reports beyond this could overflow.
 const LARGEST: f64 = 1e40;
 
@@ -373,12 +372,12 @@ impl OnlineUcb {
 
     /// The whole state; nothing in it was not sent by people in this form.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, &self.saved())
+        wire::save(wire::kinds::ONLINE_UCB, &self.saved())
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        wire::load::<Saved>(KIND, bytes)?.revive()
+        wire::load::<Saved>(wire::kinds::ONLINE_UCB, bytes)?.revive()
     }
 
     pub(super) fn saved(&self) -> Saved {

@@ -21,10 +21,12 @@ use crate::{
     linalg::{dot, lanes::Bound, triangle},
     refuse_if,
     release::Structure,
+    wire,
 };
 
 /// A fixed rule for choosing arms; it holds nothing that was not released.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Policy {
     /// n: features of an arm.
     dimension: usize,
@@ -38,6 +40,17 @@ pub struct Policy {
     drift: f64,
     /// Thompson sampling in place of the upper confidence bound.
     ensemble: Option<Ensemble>,
+}
+
+impl wire::Checked for Policy {
+    /// As it is read it could have parts of unequal size.
+    fn check_message(&self) -> Result<()> {
+        self.check_parts(self.dimension, self.structure)
+    }
+}
+
+impl wire::Message for Policy {
+    const KIND: wire::Kind = wire::kinds::POLICY;
 }
 
 impl Policy {

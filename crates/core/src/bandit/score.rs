@@ -151,7 +151,10 @@ impl Take for Best {
     fn take(&mut self, Lanes(mut scores): Lanes) {
         let first = self.first;
         self.first += TILE;
+        let mut arms = u32::MAX;
         if self.count < self.first {
+            // A score of minus infinity equals those behind the last arm, which are no arms.
+            arms = (1 << (self.count - first)) - 1;
             for (lane, score) in scores.iter_mut().enumerate() {
                 *score = if first + lane < self.count { *score } else { f64::NEG_INFINITY };
             }
@@ -164,6 +167,7 @@ impl Take for Best {
         for (lane, &score) in scores.iter().enumerate() {
             equal |= u32::from(score == largest) << lane;
         }
+        equal &= arms;
         if largest > self.score && equal.is_power_of_two() {
             (self.score, self.arm) = (largest, first + equal.trailing_zeros() as usize);
             return;
@@ -195,6 +199,17 @@ mod tests {
         noise::{Noise, SecureNoise, check},
         randomize::Bounds,
     };
+
+    /// A policy that was read may have scores that overflow: what is chosen is an arm all the same.
+    #[test]
+    fn scores_of_minus_infinity_choose_an_arm() {
+        let policy = Policy::from_parts(vec![-1e308; 3], vec![0.0; 6], 0.0, 0.0).unwrap();
+        let arms = Arms::from_rows(3, &[[1.0; 3]; 5]).unwrap();
+        assert_eq!(policy.bound(&[1.0; 3]), f64::NEG_INFINITY);
+        let mut chosen = [false; 5];
+        (0..200).for_each(|tie| chosen[policy.choose(&arms, tie).unwrap()] = true);
+        assert_eq!(chosen, [true; 5]);
+    }
 
     fn normals(count: usize, noise: &mut SecureNoise) -> Vec<f64> {
         (0..count).map(|_| noise.standard_normal()).collect()

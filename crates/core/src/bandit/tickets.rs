@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{Error, Result, refuse_if, wire};
 
-const KIND: &str = "open decisions 1";
 /// The place of a decision that was closed between two that are open.
 const CLOSED: u32 = u32::MAX;
 /// So many closed decisions may stay in the queue, however few are open.
@@ -362,13 +361,17 @@ impl<T: Copy + Serialize + DeserializeOwned> OpenDecisions<T> {
             .copied()
             .collect();
         let slots = self.places().map(|place| self.slots[place]).collect();
-        wire::save(KIND, &Saved { dimension: self.dimension, slots, features })
+        wire::save(
+            wire::kinds::OPEN_DECISIONS,
+            &Saved { dimension: self.dimension, slots, features },
+        )
     }
 
     /// Opens what was saved, after what is open; tickets are valid as they were. `below` is the number of the next decision. An error
     /// changes nothing.
     pub fn restore(&mut self, bytes: &[u8], below: u64) -> Result<()> {
-        let Saved::<T> { dimension, slots, features } = wire::load(KIND, bytes)?;
+        let Saved::<T> { dimension, slots, features } =
+            wire::load(wire::kinds::OPEN_DECISIONS, bytes)?;
         let grow = slots.windows(2).all(|pair| pair[0].number < pair[1].number);
         let fits = dimension == self.dimension
             && slots.len().checked_mul(dimension) == Some(features.len())

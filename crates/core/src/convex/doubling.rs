@@ -24,7 +24,6 @@ use crate::{
     refuse_if, wire,
 };
 
-const KIND: &str = "doubling private bandit 1";
 /// Parameters, epoch, and what is kept of the epochs before, as they are saved.
 type Numbers = (PrivateBanditParams, u32, u64, u64, BanditCounts);
 /// Epochs that are checked, and hence promised, before the start.
@@ -148,23 +147,27 @@ where
     pub fn save(&self) -> Vec<u8> {
         let numbers: Numbers =
             (self.params.clone(), self.epoch, self.before, self.released, self.past);
-        wire::save(KIND, &(numbers, self.current.as_ref().map(PrivateBandit::save)))
+        wire::save(
+            wire::kinds::DOUBLING_BANDIT,
+            &(numbers, self.current.as_ref().map(PrivateBandit::save)),
+        )
     }
 
     /// Continues on the same set as [`PrivateBandit::resume`] does.
     pub fn resume(
-        set: DecisionSet<O>,
         bytes: &[u8],
-        decisions_made: u64,
         releases_made: u64,
+        decisions_made: u64,
+        set: DecisionSet<O>,
     ) -> Result<Self> {
-        let (numbers, current): (Numbers, Option<Vec<u8>>) = wire::load(KIND, bytes)?;
+        let (numbers, current): (Numbers, Option<Vec<u8>>) =
+            wire::load(wire::kinds::DOUBLING_BANDIT, bytes)?;
         let (params, epoch, before, released, past) = numbers;
         let worst = worst_epoch(&params, &set)?;
         let left = releases_made.saturating_sub(released);
         let within = decisions_made.saturating_sub(before);
         let current = current.ok_or_else(lost)?;
-        let current = PrivateBandit::resume(set, &current, within, left)?;
+        let current = PrivateBandit::resume(&current, left, within, set)?;
         if *current.params() != lengthened(&params, epoch)? {
             let remedy = "its epoch does not follow from its parameters; restore another copy";
             return Err(Error::invalid("saved epoch", epoch, remedy));

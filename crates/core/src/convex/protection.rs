@@ -77,7 +77,8 @@ pub(super) struct Estimates {
 
 /// The same number, computed here or on another machine.
 pub(super) fn agree(one: f64, two: f64) -> bool {
-    (one - two).abs() <= 1e-9 * one.abs().max(two.abs())
+    // By the smaller of the two, so that no number agrees with an infinite one.
+    one == two || (one - two).abs() <= 1e-9 * one.abs().min(two.abs())
 }
 
 impl Estimates {

@@ -115,12 +115,13 @@ mod tests {
     fn a_saved_generator_holds_no_key_and_a_restored_one_has_a_new_key() {
         let (mut one, mut other) = (SecureNoise::seeded(3), SecureNoise::seeded(4));
         assert_eq!(serde_json::to_string(&one).unwrap(), "null");
-        let bytes = crate::wire::save("noise", &one);
+        let bytes = crate::wire::save(crate::wire::kinds::SPENT, &one);
         // The same bytes whatever the key and the position.
         other.bits();
-        assert_eq!(crate::wire::save("noise", &other), bytes);
-        let mut restored: SecureNoise = crate::wire::load("noise", &bytes).unwrap();
-        let mut again: SecureNoise = crate::wire::load("noise", &bytes).unwrap();
+        assert_eq!(crate::wire::save(crate::wire::kinds::SPENT, &other), bytes);
+        let mut restored: SecureNoise =
+            crate::wire::load(crate::wire::kinds::SPENT, &bytes).unwrap();
+        let mut again: SecureNoise = crate::wire::load(crate::wire::kinds::SPENT, &bytes).unwrap();
         let (original, restored, again) = (one.bits(), restored.bits(), again.bits());
         assert!(original != restored && restored != again);
     }

@@ -23,8 +23,6 @@ use crate::{
     refuse_if, wire,
 };
 
-const KIND: &str = "online gradient descent 1";
-
 /// How far a round moves.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -131,12 +129,12 @@ impl GradientDescent {
 
     /// The whole state.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, self)
+        wire::save(wire::kinds::GRADIENT_DESCENT, self)
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let saved: GradientDescent = wire::load(KIND, bytes)?;
+        let saved: GradientDescent = wire::load(wire::kinds::GRADIENT_DESCENT, bytes)?;
         saved.validate()?;
         Ok(saved)
     }

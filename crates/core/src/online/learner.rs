@@ -17,8 +17,6 @@ use crate::{
     refuse_if, wire,
 };
 
-const KIND: &str = "online learner 1";
-
 /// The learning algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -388,12 +386,12 @@ impl OnlineLearner {
 
     /// The whole state.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, self)
+        wire::save(wire::kinds::ONLINE_LEARNER, self)
     }
 
     /// Continues bit for bit where [`OnlineLearner::save`] stopped.
-    pub fn resume(bytes: &[u8]) -> Result<Self> {
-        wire::load(KIND, bytes)
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        wire::load(wire::kinds::ONLINE_LEARNER, bytes)
     }
 }
 

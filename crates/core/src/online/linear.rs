@@ -14,8 +14,6 @@ use crate::{
     wire,
 };
 
-const KIND: &str = "linear model 1";
-
 /// A linear predictor that learns online.
 ///
 /// ```
@@ -172,12 +170,12 @@ impl LinearModel {
 
     /// The whole state.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, &(self.learner.save(), self.loss))
+        wire::save(wire::kinds::LINEAR_MODEL, &(self.learner.save(), self.loss))
     }
 
     /// Continues bit for bit where [`LinearModel::save`] stopped.
-    pub fn resume(bytes: &[u8]) -> Result<Self> {
-        let (learner, loss): (Vec<u8>, Loss) = wire::load(KIND, bytes)?;
-        Ok(LinearModel { learner: OnlineLearner::resume(&learner)?, loss })
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        let (learner, loss): (Vec<u8>, Loss) = wire::load(wire::kinds::LINEAR_MODEL, bytes)?;
+        Ok(LinearModel { learner: OnlineLearner::load(&learner)?, loss })
     }
 }

@@ -39,8 +39,6 @@ use crate::{
     refuse_if, wire,
 };
 
-const KIND: &str = "maler 1";
-
 /// Parameters of [`Maler`].
 ///
 /// ```
@@ -245,12 +243,12 @@ impl Maler {
 
     /// The whole state.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, self)
+        wire::save(wire::kinds::MALER, self)
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let mut saved: Maler = wire::load(KIND, bytes)?;
+        let mut saved: Maler = wire::load(wire::kinds::MALER, bytes)?;
         saved.revive()?;
         Ok(saved)
     }

@@ -13,7 +13,7 @@ use super::{
     TrustModel, Unit,
     conditions::{check_model, conditions_of},
 };
-use crate::{Result, error::probability};
+use crate::{Result, error::probability, wire};
 
 /// The delta at which a pure guarantee is stated, since every guarantee has one.
 pub(crate) const PURE_DELTA: f64 = 1e-12;
@@ -51,6 +51,12 @@ pub struct Guarantee {
     points: Vec<(f64, f64)>,
     #[serde(skip)]
     curve: Curve,
+}
+
+impl wire::Checked for Guarantee {}
+/// Written and not read: see [`wire::from_json`].
+impl wire::Message for Guarantee {
+    const KIND: wire::Kind = wire::kinds::GUARANTEE;
 }
 
 impl Guarantee {

@@ -34,6 +34,7 @@ pub enum Unit {
     /// One person, who takes part at most this often.
     Person {
         /// The most often one person takes part.
+        #[serde(with = "crate::wire::count")]
         at_most: u64,
     },
 }

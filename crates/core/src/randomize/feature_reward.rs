@@ -24,6 +24,7 @@ use crate::{
     privacy::{Claim, Event, Guarantee, TrustModel, check_delta},
     refuse_if,
     release::Calibration,
+    wire,
 };
 
 /// Half the range of rewards over L: further apart, one of the two parts drowns in the noise of the other.
@@ -154,6 +155,30 @@ impl FeatureReward {
         report[self.centred.dimension] += self.centre;
         Ok(report)
     }
+}
+
+/// A report of [`FeatureReward`] on its way to the server, which absorbs its values.
+///
+/// ```
+/// use reticent::{bandit::OnlineUcbParams, noise::SecureNoise, wire::{from_json, to_json}};
+/// use reticent::randomize::{Bounds, FeatureRewardParams, FeatureRewardReport};
+/// let params = FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5);
+/// let values = params.check()?.report(&[0.6, 0.8], 0.5, &mut SecureNoise::from_system()?)?;
+/// let text = to_json(&FeatureRewardReport { values }); // on the device
+/// let report: FeatureRewardReport = from_json(&text)?; // on the server
+/// OnlineUcbParams::new(params, 1000).check()?.absorb(&report.values)?;
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureRewardReport {
+    /// `x~`, then `y~`.
+    pub values: Vec<f64>,
+}
+
+impl wire::Checked for FeatureRewardReport {}
+impl wire::Message for FeatureRewardReport {
+    const KIND: wire::Kind = wire::kinds::FEATURE_REWARD_REPORT;
 }
 
 #[cfg(test)]

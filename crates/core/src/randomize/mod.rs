@@ -54,7 +54,7 @@ mod value_gaussian;
 mod value_laplace;
 
 pub use additive_pair::AdditivePair;
-pub use feature_reward::{FeatureReward, FeatureRewardParams};
+pub use feature_reward::{FeatureReward, FeatureRewardParams, FeatureRewardReport};
 pub use gradient::{Gradient, GradientReport};
 pub use gram_gaussian::GramGaussian;
 pub use interaction::{Bounds, Interaction};
@@ -73,5 +73,6 @@ pub use staircase::StaircaseRandomizer;
 pub use unit_gram::UnitGram;
 pub use unit_moment::UnitMoment;
 pub use unit_pair::UnitPair;
+pub(crate) use value_gaussian::value_report_number;
 pub use value_gaussian::{ValueGaussian, ValueReport};
 pub use value_laplace::ValueLaplace;

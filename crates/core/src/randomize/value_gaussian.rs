@@ -14,7 +14,7 @@ use crate::{
     error::{finite_vector, positive},
     noise::{DiscreteGaussian, Noise},
     privacy::{Event, grid},
-    refuse_if,
+    refuse_if, wire,
 };
 
 /// Log2 of the noise in grid units.
@@ -25,17 +25,44 @@ const MARGIN: f64 = 1.0 + 1e-9;
 /// A number as a person's device sent it: what [`ValueGaussian`] and [`ValueLaplace`](super::ValueLaplace) make, in the
 /// units of the data. Raw data cannot be handed to a learner as a report by mistake: only a randomiser or a message read back makes one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ValueReport(f64);
+#[serde(deny_unknown_fields)]
+pub struct ValueReport {
+    value: f64,
+}
+
+impl wire::Checked for ValueReport {}
+impl wire::Message for ValueReport {
+    const KIND: wire::Kind = wire::kinds::VALUE_REPORT;
+}
+
+/// A value report inside another message: its number alone.
+pub(crate) mod value_report_number {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::ValueReport;
+
+    pub(crate) fn serialize<S: Serializer>(
+        report: &ValueReport,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(report.value)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<ValueReport, D::Error> {
+        f64::deserialize(deserializer).map(ValueReport::new)
+    }
+}
 
 impl ValueReport {
     pub(crate) fn new(value: f64) -> Self {
-        ValueReport(value)
+        ValueReport { value }
     }
 
     /// The number: an unbiased estimate of the clipped value, up to the grid's rounding.
     pub fn value(self) -> f64 {
-        self.0
+        self.value
     }
 }
 

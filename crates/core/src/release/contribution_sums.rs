@@ -4,7 +4,12 @@
 //! order: the total and the release made from it are the same.
 
 use super::{Clipper, Contribution, power_of_two};
-use crate::{Result, error::finite_vector, refuse_if};
+use crate::{Error, Result, error::finite_vector, refuse_if, wire};
+
+/// Contributions in a saved sum, at most: below it sums of sums cannot overflow.
+const MOST_SAVED: u64 = 1 << 53;
+/// Entries of a contribution stay below 2^62 units (`clip`).
+const ENTRY_BITS: u32 = 62;
 
 /// The sum of many clipped contributions, on the grid of the stream that made them.
 #[derive(Clone, PartialEq)]
@@ -76,8 +81,83 @@ impl ContributionSums {
         sums.iter_mut().zip(&self.entries).for_each(|(sum, entry)| *sum += entry);
     }
 
+    /// The sum as bytes, people's data included: protect them as the data itself. Parts that were made elsewhere are stored or sent in this form.
+    ///
+    /// ```
+    /// use reticent::release::{Calibration, ContributionSums, Domain, PrivateSumParams};
+    /// let domain = Domain::Vector { dimension: 2, bound: 1.0 };
+    /// let plan = PrivateSumParams::new(domain, Some(10), Calibration::Mu(1.0)).check()?;
+    /// let mut part = ContributionSums::new(*plan.clipper());
+    /// part.add(&plan.clipper().clip(&[0.6, 0.8])?)?;
+    /// assert_eq!(ContributionSums::load(&part.save())?, part);
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn save(&self) -> Vec<u8> {
+        wire::save(wire::kinds::CONTRIBUTION_SUMS, &(&self.clipper, &self.entries, self.count))
+    }
+
+    /// Reads what [`ContributionSums::save`] wrote. Entries that this many contributions cannot add up to are refused.
+    pub fn load(bytes: &[u8]) -> Result<Self> {
+        let (clipper, entries, count): (Clipper, Vec<i128>, u64) =
+            wire::load(wire::kinds::CONTRIBUTION_SUMS, bytes)?;
+        let (expected, found) = (clipper.domain().coordinates(), entries.len());
+        if found != expected {
+            return Err(Error::Dimension { field: "saved contribution sums", expected, found });
+        }
+        let largest = u128::from(count) << ENTRY_BITS;
+        let refused =
+            count > MOST_SAVED || entries.iter().any(|entry| entry.unsigned_abs() > largest);
+        let remedy = "so many contributions do not add up to its entries; restore another copy";
+        refuse_if(
+            refused,
+            "saved contribution sums",
+            format_args!("{count} contributions"),
+            remedy,
+        )?;
+        Ok(ContributionSums { clipper, entries, count })
+    }
+
     fn expect(&self, clipper: &Clipper) -> Result<()> {
         let remedy = "its bounds or grid differ: make both with one stream's clipper";
         refuse_if(*clipper != self.clipper, "contribution", "another stream's", remedy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::release::{Domain, Structure};
+
+    #[test]
+    fn a_saved_part_goes_on_and_sums_that_cannot_be_are_refused() {
+        let structure = Structure { blocks: 2, shared: 1 };
+        let domain = Domain::Regression {
+            dimension: 2,
+            feature_bound: 1.0,
+            reward_bound: 1.0,
+            split: 0.4,
+            structure,
+        };
+        let clipper = Clipper::new(domain, 2.0).unwrap();
+        let add = |sums: &mut ContributionSums, block, features: [f64; 2], reward| {
+            sums.add(&clipper.clip_in_block(block, &features, reward).unwrap()).unwrap();
+        };
+        let mut whole = ContributionSums::new(clipper);
+        add(&mut whole, 0, [0.6, 0.8], -0.5);
+        let mut stored = ContributionSums::load(&whole.save()).unwrap();
+        for sums in [&mut whole, &mut stored] {
+            add(sums, 1, [0.1, -0.9], 0.25);
+        }
+        assert_eq!(stored, whole);
+        let forged = |entries: &[i128], count: u64| {
+            let bytes = wire::save(wire::kinds::CONTRIBUTION_SUMS, &(clipper, entries, count));
+            ContributionSums::load(&bytes).is_ok()
+        };
+        assert!(forged(&whole.entries, 2) && forged(&whole.entries, MOST_SAVED));
+        assert!(!forged(&whole.entries, 0) && !forged(&whole.entries, MOST_SAVED + 1));
+        assert!(!forged(&whole.entries[1..], 2));
+        let mut large = whole.entries.clone();
+        large[0] = i128::MIN;
+        assert!(!forged(&large, 2) && !forged(&large, MOST_SAVED));
     }
 }

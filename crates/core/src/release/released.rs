@@ -7,16 +7,30 @@ use crate::{
     Result,
     error::{finite_vector, not_negative},
     noise::Noise,
+    wire,
 };
 
 /// A private estimate of a running sum. Made by a stream, or by [`Release::simulated`] in a simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Release {
     domain: Domain,
+    #[serde(with = "wire::count")]
     round: u64,
+    #[serde(with = "wire::count")]
     index: u64,
     sums: Vec<f64>,
     deviations: Vec<f64>,
+}
+
+impl wire::Checked for Release {
+    fn check_message(&self) -> Result<()> {
+        self.check()
+    }
+}
+
+impl wire::Message for Release {
+    const KIND: wire::Kind = wire::kinds::RELEASE;
 }
 
 impl Release {

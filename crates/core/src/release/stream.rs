@@ -32,10 +32,6 @@ use crate::{
 
 /// The kind of a saved state contains the name of its noise source, so that a stream on simulation noise cannot be resumed as one on secure
 /// noise.
-fn kind<N: Noise>() -> String {
-    format!("private sum on {} 1", N::NAME)
-}
-
 /// A running sum of people's contributions, released under noise.
 ///
 /// ```
@@ -351,7 +347,7 @@ impl<N: Noise> PrivateSum<N> {
 impl<N: Noise + DeserializeOwned> State<N> {
     /// Reads a state and checks that its parts fit each other, which a checksum cannot.
     fn load(bytes: &[u8]) -> Result<Self> {
-        let state: Self = wire::load(&kind::<N>(), bytes)?;
+        let state: Self = wire::load_on(wire::kinds::PRIVATE_SUM, N::NAME, bytes)?;
         let coordinates = state.plan.clipper.domain().coordinates();
         let fits = state.pending.len() == coordinates
             && state.plan.engine.fits(coordinates, state.step)
@@ -371,7 +367,7 @@ impl<N: Noise + DeserializeOwned> State<N> {
 impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
     /// The whole state, people's data included: protect these bytes like the data. They contain no key of the noise.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(&kind::<N>(), &self.state)
+        wire::save_on(wire::kinds::PRIVATE_SUM, N::NAME, &self.state)
     }
 
     /// Continues from saved bytes (on simulation noise bit for bit), if no release has been made since they were saved.
@@ -379,9 +375,7 @@ impl<N: Noise + Serialize + DeserializeOwned> PrivateSum<N> {
     /// `releases_made` is the number of releases made so far, from the caller's own log.
     pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
         let state = State::load(bytes)?;
-        if state.released < releases_made {
-            return Err(Error::StaleState { saved: state.released, released: releases_made });
-        }
+        wire::expect_newest("releases", state.released, releases_made)?;
         Ok(PrivateSum { state })
     }
 

@@ -21,14 +21,9 @@ use crate::{
     geometry::Polytope,
     noise::Noise,
     privacy::{Claim, Event, Guarantee, TrustModel, check_delta},
-    randomize::{ValueGaussian, ValueReport},
+    randomize::{ValueGaussian, ValueReport, value_report_number as number},
     refuse_if, wire,
 };
-
-/// The name under which a state is saved holds that of its noise, so that simulation noise cannot be resumed as secure.
-fn kind<N: Noise>() -> String {
-    format!("safe agent on {} 1", N::NAME)
-}
 
 /// No bound, weight or inverse of one is larger: products of a few of them stay finite.
 pub(super) const LARGEST: f64 = 1e100;
@@ -253,9 +248,16 @@ pub struct AgentReport {
     /// The decision that is answered.
     pub ticket: Ticket,
     /// Who answers.
+    #[serde(with = "wire::count")]
     pub agent: usize,
     /// u: the randomised response; the clipped one without privacy.
+    #[serde(with = "number")]
     pub value: ValueReport,
+}
+
+impl wire::Checked for AgentReport {}
+impl wire::Message for AgentReport {
+    const KIND: wire::Kind = wire::kinds::AGENT_REPORT;
 }
 
 /// The agent's half, with its own noise.
@@ -351,24 +353,17 @@ impl<N: Noise> Agent<N> {
 impl<N: Noise + Serialize + DeserializeOwned> Agent<N> {
     /// The whole state: protect these bytes as the responses themselves. No key of the noise is in it.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(&kind::<N>(), &self.state)
+        wire::save_on(wire::kinds::AGENT, N::NAME, &self.state)
     }
 
-    /// Continues from saved bytes; refuses a state older than what was answered already, which would miscount what was spent.
+    /// Continues from saved bytes, if no answer has left since they were saved: an older state would miscount what was spent.
+    ///
+    /// `answers_given` is the number of answers that have left so far, from the agent's own log.
     pub fn resume(bytes: &[u8], answers_given: u64) -> Result<Self> {
-        let state: State<N> = wire::load(&kind::<N>(), bytes)?;
-        refuse_older("saved agent", state.answered, answers_given)?;
+        let state: State<N> = wire::load_on(wire::kinds::AGENT, N::NAME, bytes)?;
+        wire::expect_newest("answers", state.answered, answers_given)?;
         Ok(Agent { state })
     }
-}
-
-/// Refuses a state that was saved before the last of what has left.
-pub(super) fn refuse_older(field: &'static str, saved: u64, left: u64) -> Result<()> {
-    if saved >= left {
-        return Ok(());
-    }
-    let value = format!("stands at {saved}, but {left} have left already");
-    Err(Error::invalid(field, value, "restore the newest state, or start anew"))
 }
 
 #[cfg(test)]

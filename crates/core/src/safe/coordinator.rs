@@ -16,8 +16,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
     AgentParams, AgentPlan, AgentReport, Estimate, Objective, SafetyCertificate,
-    agent::refuse_older, directional::Target, estimate::WidthRule, exploration, optimum::Optimizer,
-    reach::Reach,
+    directional::Target, estimate::WidthRule, exploration, optimum::Optimizer, reach::Reach,
 };
 use crate::{
     Error, Result,
@@ -30,7 +29,6 @@ mod params;
 
 pub use params::{CoordinatorParams, CoordinatorPlan, Rule};
 
-const KIND: &str = "safe coordinator 1";
 /// What rounding in a row's sum may amount to, relative to its terms.
 const ROUNDING: f64 = 1e-12;
 
@@ -50,7 +48,7 @@ impl CoordinatorPlan {
 /// What a report is told to answer, so that reports may come late, in any order, or never. Which come, and when, must not depend on
 /// the responses, or the guarantee does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Ticket(u64);
+pub struct Ticket(#[serde(with = "wire::count")] u64);
 
 impl Ticket {
     /// The ticket of a coordinator's first decision.
@@ -408,7 +406,7 @@ fn vet(
 impl<N: Noise + Serialize + DeserializeOwned> Coordinator<N> {
     /// The whole state: private reports only, nothing that reveals a response.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, &self.state)
+        wire::save_on(wire::kinds::COORDINATOR, N::NAME, &self.state)
     }
 
     /// Continues bit for bit, if no decision has left since the bytes were saved: an older state would hand out tickets twice, and learn
@@ -416,8 +414,8 @@ impl<N: Noise + Serialize + DeserializeOwned> Coordinator<N> {
     ///
     /// `decisions_made` is the number of decisions that have left so far, from the caller's own log.
     pub fn resume(bytes: &[u8], decisions_made: u64) -> Result<Self> {
-        let state: State<N> = wire::load(KIND, bytes)?;
-        refuse_older("saved coordinator", state.next, decisions_made)?;
+        let state: State<N> = wire::load_on(wire::kinds::COORDINATOR, N::NAME, bytes)?;
+        wire::expect_newest("decisions", state.next, decisions_made)?;
         let plan = state.params.check()?;
         let damaged =
             || Error::invalid("saved coordinator", "inconsistent", "restore another copy");

@@ -4,21 +4,46 @@
 //! "RETICENT" | format version u16 | kind length u8 | kind | payload length u64 | payload | checksum u64
 //! ```
 //!
-//! A kind is a name and the version of that kind, "linucb 1". A change of what is saved under a kind raises its version;
-//! `vectors/wire` holds the bytes of every kind, which a test compares.
+//! A kind is a name and the version of that kind, "linucb 1" ([`STATES`](super::STATES)). A state with a source of noise in it names that too,
+//! "shuffler 1 on ChaCha20", so that simulation noise is never resumed as secure noise.
 //!
 //! The checksum ([`hash`] of everything before it) detects accidents, not attackers. Anybody who can read a state can read the noise in it,
 //! so the file needs the same protection as the raw data.
 
 use serde::{Serialize, de::DeserializeOwned};
 
+use super::Kind;
 use crate::{Error, Result, hash};
 
 const MAGIC: &[u8; 8] = b"RETICENT";
 const VERSION: u16 = 3;
 
-/// Serialises `value` under the name `kind`.
-pub(crate) fn save<T: Serialize>(kind: &str, value: &T) -> Vec<u8> {
+/// Serialises a state.
+pub(crate) fn save<T: Serialize>(kind: Kind, value: &T) -> Vec<u8> {
+    seal(&kind.to_string(), value)
+}
+
+/// Reads back what [`save`] wrote under the same kind.
+pub(crate) fn load<T: DeserializeOwned>(kind: Kind, bytes: &[u8]) -> Result<T> {
+    open(&kind.to_string(), bytes)
+}
+
+/// Serialises a state that holds a source of noise of this name.
+pub(crate) fn save_on<T: Serialize>(kind: Kind, noise: &str, value: &T) -> Vec<u8> {
+    seal(&format!("{kind} on {noise}"), value)
+}
+
+/// Reads back what [`save_on`] wrote under the same kind, on the same source of noise.
+pub(crate) fn load_on<T: DeserializeOwned>(kind: Kind, noise: &str, bytes: &[u8]) -> Result<T> {
+    open(&format!("{kind} on {noise}"), bytes)
+}
+
+/// Refuses a state that is older than what has left since: every kind with `resume` does it in this way. `what` are the things that were counted.
+pub(crate) fn expect_newest(what: &'static str, saved: u64, released: u64) -> Result<()> {
+    if saved >= released { Ok(()) } else { Err(Error::StaleState { what, saved, released }) }
+}
+
+fn seal<T: Serialize>(kind: &str, value: &T) -> Vec<u8> {
     let payload = postcard::to_stdvec(value).expect("plain data always serialises to memory");
     let mut bytes = Vec::with_capacity(payload.len() + kind.len() + 27);
     bytes.extend_from_slice(MAGIC);
@@ -32,8 +57,7 @@ pub(crate) fn save<T: Serialize>(kind: &str, value: &T) -> Vec<u8> {
     bytes
 }
 
-/// Reads back what [`save`] wrote under the same `kind`.
-pub(crate) fn load<T: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<T> {
+fn open<T: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<T> {
     let refuse = |reason: String, remedy: &str| Error::CorruptState {
         size: bytes.len(),
         reason,
@@ -67,10 +91,12 @@ pub(crate) fn load<T: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<T> {
     }
     let found = String::from_utf8_lossy(&body[header..kind_end]);
     if found != kind {
-        let same = |kind: &str| kind.rsplit_once(' ').map(|(name, _)| name.to_string());
-        let remedy = match same(&found) == same(kind) {
-            true => "use the release of reticent that wrote it",
-            false => "load it with the type that saved it",
+        let words = |kind: &str, most| kind.splitn(3, ' ').take(most).collect::<String>();
+        let same = |most| words(&found, most) == words(kind, most);
+        let remedy = match (same(1), same(2)) {
+            (false, _) => "load it with the type that saved it",
+            (true, false) => "use the release of reticent that wrote it",
+            (true, true) => "resume it on the source of noise that it was saved with",
         };
         return Err(refuse(format!("it holds a {found:?}, not a {kind:?}"), remedy));
     }
@@ -87,31 +113,42 @@ pub(crate) fn load<T: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::kinds::{AGENT, SHUFFLER, SPENT};
 
     #[test]
     fn round_trip_keeps_every_bit() {
         let value = vec![0.1_f64, f64::MIN_POSITIVE, -0.0, 1e300];
-        let back: Vec<f64> = load("numbers", &save("numbers", &value)).unwrap();
+        let back: Vec<f64> = load(SPENT, &save(SPENT, &value)).unwrap();
         let bits = |v: &[f64]| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&value), bits(&back));
     }
 
     #[test]
     fn every_truncation_and_every_flipped_bit_is_refused() {
-        let bytes = save("numbers", &vec![1_u64, 2, 3]);
+        let bytes = save(SPENT, &vec![1_u64, 2, 3]);
         for length in 0..bytes.len() {
-            assert!(load::<Vec<u64>>("numbers", &bytes[..length]).is_err());
+            assert!(load::<Vec<u64>>(SPENT, &bytes[..length]).is_err());
         }
         for index in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[index / 8] ^= 1 << (index % 8);
-            assert!(load::<Vec<u64>>("numbers", &flipped).is_err(), "bit {index}");
+            assert!(load::<Vec<u64>>(SPENT, &flipped).is_err(), "bit {index}");
         }
-        assert!(load::<Vec<u64>>("letters", &bytes).is_err());
-        // Another version of the same kind, and another kind, are told apart.
-        let bytes = save("numbers 2", &vec![1_u64]);
-        let remedy = |kind| load::<Vec<u64>>(kind, &bytes).unwrap_err().to_string();
-        assert!(remedy("numbers 1").contains("release of reticent"), "{}", remedy("numbers 1"));
-        assert!(remedy("letters 2").contains("type that saved it"), "{}", remedy("letters 2"));
+    }
+
+    #[test]
+    fn another_kind_another_version_and_other_noise_are_told_apart() {
+        let bytes = save_on(SHUFFLER, "dice", &vec![1_u64]);
+        let remedy =
+            |kind, noise| load_on::<Vec<u64>>(kind, noise, &bytes).unwrap_err().to_string();
+        assert!(load_on::<Vec<u64>>(SHUFFLER, "dice", &bytes).is_ok());
+        for (error, words) in [
+            (remedy(SHUFFLER.of_version(2), "dice"), "release of reticent"),
+            (remedy(AGENT, "dice"), "type that saved it"),
+            (remedy(SHUFFLER, "coins"), "source of noise"),
+            (load::<Vec<u64>>(SHUFFLER, &bytes).unwrap_err().to_string(), "source of noise"),
+        ] {
+            assert!(error.contains(words) && error.contains("shuffler 1 on dice"), "{error}");
+        }
     }
 }

@@ -1,34 +1,33 @@
-//! Formats of messages and saved states, with versions; bytes of another kind or version are refused.
+//! What travels and what is stored: every message and every saved state begins with its kind and the version of that kind, and is refused by
+//! them before it is decoded.
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `envelope` | saved states: kind, version, payload, checksum |
-//! | `hex` | 64-bit numbers in messages: as text where a reader may be JavaScript, whose numbers have 53 bits |
+//! | `kinds` | the list of all kinds, with their versions |
+//! | `message` | messages: JSON whose first fields are kind and version |
+//! | `envelope` | saved states: kind, payload, checksum |
+//! | `count`, `hex` | counts and 64-bit words in text, exact for readers whose numbers are doubles |
 //!
-//! Messages ([`Report`](crate::randomize::Report), [`Model`](crate::bandit::Model), [`Batch`](crate::bandit::Batch)) begin with their version,
-//! which is read first; a message of another version is refused before the rest is decoded.
+//! **Saved states.** `save(&self)` gives bytes. How they are read depends on what an older copy of them could do:
+//!
+//! | kinds | read by | why |
+//! | --- | --- | --- |
+//! | private sum, curator, joint; shuffler; agent; coordinator | `resume(bytes, made)` | what has left cannot be taken back: from an older state another release, batch or answer would be made of the same data. `made` is how many have left in all, from the caller's own log; a state that stands at fewer is refused ([`Error::StaleState`](crate::Error::StaleState)), and one ahead of the log is taken: it was saved before the release was logged |
+//! | private bandit, doubling bandit | `resume(bytes, made, decisions, set)` | the same; decisions between two releases are counted too, because their tickets and directions must not come again, and the set is code, which is not saved |
+//! | LinUCB, its online form; local server, shuffle server; OnlineUCB, anytime, combiner; online learners, linear model; legacy of a joint bandit; contribution sums | `load(bytes)` | nothing is released from them under noise: they hold data without a promise, or what was randomised before it came. An older copy forgets, and tells nothing new |
+//! | what a person has spent | `load(bytes)` | nobody else counts a device's reports: it stores the bytes before each report leaves, and the guarantee has that as a condition |
+//! | open decisions | `restore(&mut self, bytes, below)` | they are a part of a learner that has been resumed already, whose next decision is `below` |
 
+pub(crate) mod count;
 mod envelope;
 pub(crate) mod hex;
+pub(crate) mod kinds;
+mod message;
 
-pub(crate) use envelope::{load, save};
-
-use serde::{Deserialize, Deserializer, de::Error as _};
-
-use crate::Error;
-
-/// The version of all messages: reports, models, batches.
-pub(crate) const MESSAGE_VERSION: u16 = 2;
-
-/// Reads a message's version, and refuses another one: it comes first, and nothing behind it is looked at.
-pub(crate) fn current_message<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
-    let version = u16::deserialize(deserializer)?;
-    if version == MESSAGE_VERSION {
-        return Ok(version);
-    }
-    let remedy = format!("this library speaks version {MESSAGE_VERSION}: update the older half");
-    Err(D::Error::custom(Error::invalid("version", version, remedy)))
-}
+pub(crate) use envelope::{expect_newest, load, load_on, save, save_on};
+pub use kinds::{Kind, MESSAGES, STATES};
+pub(crate) use message::Checked;
+pub use message::{Message, from_json, to_json};
 
 /// The default of fields that are 1 where a file leaves them out.
 pub(crate) fn one<T: From<u8>>() -> T {

@@ -74,7 +74,7 @@ fn an_older_copy_of_the_state_is_refused_or_charged_each_time() {
     for replays in 1..=3 {
         fs::copy(&old, &state).unwrap();
         let refused = open(&folder.0).err().unwrap().to_string();
-        assert!(refused.contains("stands at release 1"), "{refused}");
+        assert!(refused.contains("stands at 1 releases"), "{refused}");
         let mut bandit = DurableBandit::open(&folder.0, &params(), &charge).unwrap();
         assert_eq!(bandit.learner().replays(), replays);
         assert!(bandit.guarantee().unwrap().epsilon() > alone);
@@ -191,4 +191,50 @@ fn one_process_at_a_time_with_the_right_parameters_and_files() {
     drop(bandit);
     fs::remove_file(third.0.join("state.reticent")).unwrap();
     assert!(open(&third.0).err().unwrap().to_string().contains("the state is gone"));
+}
+
+/// Every later version opens the folder that this one wrote. `RETICENT_WRITE_VECTORS=1` writes it again, with other noise in it.
+#[test]
+fn the_golden_folder_is_opened_and_stored_again() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire");
+    let names = [("state.reticent", "durable_state.1.bin"), ("releases.log", "durable_log.1.txt")];
+    let params = JointParams { window: Some(RewardWindow::Decisions(2)), ..params() };
+    let open = |folder: &Path| DurableBandit::open(folder, &params, &Options::default());
+    if std::env::var_os("RETICENT_WRITE_VECTORS").is_some() {
+        let folder = Folder::new("golden-written");
+        let mut bandit = open(&folder.0).unwrap();
+        for _ in 0..4 {
+            let ticket = bandit.decide(&arms()).unwrap().ticket;
+            bandit.observe(ticket, 0.5).unwrap();
+        }
+        bandit.close().unwrap();
+        for (from, to) in names {
+            fs::copy(folder.0.join(from), golden.join(to)).unwrap();
+        }
+    }
+    let folder = Folder::new("golden");
+    for (to, from) in names {
+        fs::copy(golden.join(from), folder.0.join(to)).unwrap();
+    }
+    let bandit = open(&folder.0).unwrap();
+    assert_eq!((bandit.learner().releases(), bandit.learner().open_decisions()), (2, 2));
+    bandit.close().unwrap();
+    let kept = |(name, golden_name): (&str, &str)| {
+        (fs::read(folder.0.join(name)).unwrap(), fs::read(golden.join(golden_name)).unwrap())
+    };
+    let [(state, golden_state), (log, golden_log)] = names.map(kept);
+    assert_eq!(state, golden_state);
+    let last = log.strip_prefix(&golden_log[..]).unwrap();
+    assert!(golden_log.ends_with(last), "the same counts again");
+    // A version to come is refused by name, and so is one of which nothing is known.
+    drop(open(&folder.0).unwrap());
+    let path = folder.0.join("state.reticent");
+    fs::write(&path, [b"RETDUR 2", &state[8..]].concat()).unwrap();
+    let error = open(&folder.0).map(drop).unwrap_err().to_string();
+    assert!(error.contains("RETDUR 2") && error.contains("release of reticent"), "{error}");
+    fs::write(&path, &state).unwrap();
+    let text = String::from_utf8(log).unwrap().replacen("log 1 ", "log 2 ", 1);
+    fs::write(folder.0.join("releases.log"), text).unwrap();
+    let error = open(&folder.0).map(drop).unwrap_err().to_string();
+    assert!(error.contains("log 2") && error.contains("release of reticent"), "{error}");
 }

@@ -13,8 +13,12 @@
 //! | --- | --- |
 //! | `mutate` | how inputs are changed |
 //! | `targets` | all readers of external bytes |
+//! | `samples` | messages and saved states as this library writes them |
+//! | `golden` | those in `vectors/wire`, which every later version reads or refuses by name |
 
+mod golden;
 mod mutate;
+mod samples;
 mod targets;
 
 use std::{
@@ -26,7 +30,7 @@ use std::{
 use mutate::Mutator;
 use targets::{Target, all};
 
-/// Former findings and other useful inputs: one folder per target.
+/// Former findings and other useful inputs: one folder for each target.
 fn corpus() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
@@ -76,26 +80,6 @@ fn every_kept_input_is_survived() {
     }
 }
 
-/// The next version must read the bytes that this one writes. If they change, give the kind or the message its next version, keep the old
-/// file, and write the new one with RETICENT_WRITE_VECTORS=1.
-#[test]
-fn states_and_messages_have_the_bytes_they_had() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire");
-    let write = std::env::var_os("RETICENT_WRITE_VECTORS").is_some();
-    let mut compared = 0;
-    for (name, bytes) in targets::stored() {
-        let path = folder.join(&name);
-        if write {
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(&path, &bytes).unwrap();
-        }
-        let kept = std::fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert!(kept == bytes, "{name} is not what it was");
-        compared += 1;
-    }
-    assert!(compared > 20, "{compared}");
-}
-
 #[test]
 fn seconds_of_fuzzing_find_nothing() {
     let findings = fuzz(Duration::from_secs(4), 1);
@@ -119,23 +103,6 @@ fn a_reader_that_panics_is_detected() {
     let mut mutator = Mutator::new(1, target.seeds.clone());
     let found = (0..20_000).any(|_| !survives(&target, &mutator.next(false)));
     assert!(found);
-}
-
-/// Writes the current saved states and messages to the corpus, so that later versions are tested on them.
-#[test]
-#[ignore = "writes the corpus"]
-fn write_the_corpus() {
-    for target in all() {
-        let folder = corpus().join(target.name);
-        let of_examples = ["experiment", "plan", "learn"].contains(&target.name);
-        if of_examples || folder.exists() {
-            continue;
-        }
-        std::fs::create_dir_all(&folder).unwrap();
-        for (number, seed) in target.seeds.iter().enumerate() {
-            std::fs::write(folder.join(format!("seed{number}")), seed).unwrap();
-        }
-    }
 }
 
 #[test]

@@ -4,24 +4,24 @@ use std::path::Path;
 
 use reticent::{
     bandit::{
-        Aggregation, Anytime, AnytimeParams, Arms, Batch, Combiner, CombinerParams, JointLinUcb,
-        JointParams, Legacy, LinUcb, LinUcbParams, LocalParams, Model, OnlineLinUcb,
-        OnlineLinUcbParams, OnlineUcb, OnlineUcbParams, RewardWindow, Server, ShuffleParams,
-        ShuffleServer, Shuffler,
+        Aggregation, Anytime, Arms, Batch, Combiner, Decision, JointLinUcb, Legacy, LinUcb, Model,
+        OnlineLinUcb, OnlineUcb, Policy, Server, ShuffleServer, Shuffler,
     },
-    convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
+    convex::{DoublingBandit, PrivateBandit},
     features::{self, FeaturesParams, Value},
-    online::{Method, OnlineLearner, OnlineParams},
+    online::{BallLearner, GradientDescent, LinearModel, Maler, OnlineLearner},
     privacy::Event,
-    randomize::{Bounds, FeatureRewardParams, Gradient, Report, Spent},
-    release::{Calibration, ContributionSums, Domain, PrivateSum, PrivateSumParams, Schedule},
-    safe::{
-        self, Agent, AgentParams, AgentReport, Coordinator, CoordinatorParams, Objective,
-        ResponsePrivacy, Simplex,
-    },
+    randomize::{FeatureRewardReport, Gradient, Report, ReportPlan, Spent, ValueReport},
+    release::{ContributionSums, PrivateSum, Release},
+    safe::{self, Agent, AgentReport, Coordinator},
+    wire::{Message, from_json, to_json},
 };
+use serde::de::DeserializeOwned;
 
-use super::corpus;
+use super::{
+    corpus,
+    samples::{self, PAIR, seeded, two_arms},
+};
 use crate::{
     Experiment, FastNoise,
     csv::{Rows, Table},
@@ -51,15 +51,6 @@ pub(super) fn all() -> Vec<Target> {
         assert!(!target.seeds.is_empty(), "{} has no seeds", target.name);
     }
     targets
-}
-
-/// Saved states and messages as this build writes them: the first seed of each target.
-pub(super) fn stored() -> Vec<(String, Vec<u8>)> {
-    let named = |ending: &'static str| {
-        move |mut target: Target| (format!("{}{ending}", target.name), target.seeds.swap_remove(0))
-    };
-    let messages = messages().into_iter().map(named(".json"));
-    messages.chain(states().into_iter().map(named(".bin"))).collect()
 }
 
 /// The files of a folder with this extension; none if the folder does not exist.
@@ -137,90 +128,85 @@ fn texts() -> Vec<Target> {
     ]
 }
 
-fn json(value: &impl serde::Serialize) -> Vec<u8> {
-    serde_json::to_vec(value).expect("plain data")
-}
-
-fn local() -> LocalParams {
-    LocalParams::new(Bounds::unit(2), 2.0, 1e-5)
-}
-
-fn shuffled(aggregation: Aggregation) -> ShuffleParams {
-    ShuffleParams::new(Bounds::unit(2), 2.0, 1e-5, 3, aggregation)
-}
-
-fn report(plan: &reticent::bandit::LocalPlan, model: &Model, seed: u64) -> Report {
-    let mut person = plan.person(0, FastNoise::seeded(seed)).expect("level 0");
-    person.report(model, &[0.6, 0.8], 0.5).expect("a valid report")
+/// A reader of messages of one kind.
+fn message<M: Message + DeserializeOwned>(seeds: &[M], read: impl Fn(&M) + 'static) -> Target {
+    let seeds = seeds.iter().map(|seed| to_json(seed).into_bytes()).collect();
+    text_target(M::KIND.name(), seeds, move |text| {
+        if let Ok(message) = from_json(text) {
+            read(&message);
+        }
+    })
 }
 
 fn messages() -> Vec<Target> {
-    let plan = local().check().expect("sound");
-    let mut server = plan.server();
-    let model = server.publish().expect("a first model");
-    let one = report(&plan, &model, 1);
-    server.absorb(&one).expect("counted");
-    let later = server.publish().expect("a second model");
-    let batches: Vec<Batch> = [Aggregation::Sum, Aggregation::Permute]
-        .map(|form| {
-            let plan = shuffled(form).check().expect("sound");
-            let model = plan.server().publish().expect("a model");
-            let mut shuffler = plan.shuffler(FastNoise::seeded(1)).expect("a shuffler");
-            let mut last = None;
-            for seed in 0..3 {
-                last = shuffler.absorb(&report(plan.local(), &model, seed)).expect("taken");
-            }
-            last.expect("three make a batch")
-        })
-        .to_vec();
-    let (first, second) = (model.clone(), later.clone());
-    let plan_of_models = plan.clone();
+    let plan = samples::local().check().expect("sound");
+    let first = plan.server().publish().expect("a model");
+    let one = samples::report(&plan, &first, 1);
+    let people = plan.clone();
+    let (_, _, answer) = samples::answered(seeded(), seeded());
     vec![
-        text_target("report", vec![json(&one)], move |text| {
-            if let Ok(report) = serde_json::from_str::<Report>(text) {
-                let mut server = plan.server();
+        message(&[one], move |report: &Report| {
+            let mut server = plan.server();
+            drop(server.publish());
+            drop(server.absorb(report));
+            for form in [Aggregation::Sum, Aggregation::Permute] {
+                let plan = samples::shuffled(form).check().expect("sound");
+                drop(plan.shuffler(seeded()).expect("a shuffler").absorb(report));
+            }
+        }),
+        message(&[first, samples::model()], move |model: &Model| {
+            let mut person = people.person(0, seeded()).expect("level 0");
+            drop(person.choose(model, &two_arms()));
+            drop(person.report(model, &[0.6, 0.8], 0.5));
+        }),
+        message(&[Aggregation::Sum, Aggregation::Permute].map(samples::batch), |batch: &Batch| {
+            for form in [Aggregation::Sum, Aggregation::Permute] {
+                let mut server = samples::shuffled(form).check().expect("sound").server();
+                drop(server.absorb(batch));
                 drop(server.publish());
-                drop(server.absorb(&report));
-                for form in [Aggregation::Sum, Aggregation::Permute] {
-                    let plan = shuffled(form).check().expect("sound");
-                    let mut shuffler = plan.shuffler(FastNoise::seeded(1)).expect("a shuffler");
-                    drop(shuffler.absorb(&report));
-                }
             }
         }),
-        text_target("model", vec![json(&first), json(&second)], move |text| {
-            if let Ok(model) = serde_json::from_str::<Model>(text) {
-                let mut person = plan_of_models.person(0, FastNoise::seeded(3)).expect("level 0");
-                let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).expect("two arms");
-                drop(person.choose(&model, &arms));
-                drop(person.report(&model, &[0.6, 0.8], 0.5));
+        message(
+            &[FeatureRewardReport { values: PAIR.to_vec() }],
+            |report: &FeatureRewardReport| drop(samples::online_ucb().absorb(&report.values)),
+        ),
+        message(&[answer], |report: &AgentReport| {
+            let mut coordinator = samples::coordinator(seeded());
+            drop(coordinator.decide());
+            drop(coordinator.absorb(report));
+            drop(coordinator.decide());
+        }),
+        message(&[answer.value], |report: &ValueReport| {
+            let mut bandit = samples::private_bandit(seeded());
+            if let Ok(decision) = bandit.decide() {
+                drop(bandit.absorb(decision.ticket, *report));
             }
         }),
-        text_target("batch", batches.iter().map(json).collect(), |text| {
-            if let Ok(batch) = serde_json::from_str::<Batch>(text) {
-                for form in [Aggregation::Sum, Aggregation::Permute] {
-                    let mut server = shuffled(form).check().expect("sound").server();
-                    drop(server.absorb(&batch));
-                    drop(server.publish());
-                }
+        message(&[two_arms(), samples::arms_of_blocks()], |arms: &Arms| {
+            drop(samples::curator(seeded()).policy().choose(arms, 0));
+            drop(samples::joint(seeded()).decide(arms));
+        }),
+        message(&[samples::curator(seeded()).policy().clone()], |policy: &Policy| {
+            for arms in [two_arms(), samples::arms_of_blocks()] {
+                drop(policy.choose(&arms, 0));
+                drop(policy.probabilities(&arms));
             }
         }),
-        text_target("online_report", vec![json(&[0.1, -0.2, 0.3])], |text| {
-            if let Ok(report) = serde_json::from_str::<Vec<f64>>(text) {
-                let params =
-                    OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5), 10);
-                drop(params.check().expect("sound").absorb(&report));
+        message(&[samples::release()], |release: &Release| {
+            let rule = reticent::bandit::Rule::THOMPSON;
+            if let Ok(plan) = rule.plan(*release.domain(), None, None) {
+                drop(plan.policy(release));
             }
+            let _ = release.entry(0, 1);
         }),
-        text_target(
-            "safe_report",
-            vec![br#"{"ticket":0,"agent":1,"value":0.25}"#.to_vec()],
-            |text| {
-                if let Ok(report) = serde_json::from_str::<AgentReport>(text) {
-                    let mut coordinator = coordinator();
-                    drop(coordinator.decide());
-                    drop(coordinator.absorb(&report));
-                    drop(coordinator.decide());
+        message(&[samples::decision()], |decision: &Decision| {
+            drop(samples::joint(seeded()).observe(decision.ticket, 0.5));
+        }),
+        message(
+            &[samples::local().check().expect("sound").reports().clone()],
+            |plan: &ReportPlan| {
+                if let Ok(person) = plan.person(0, seeded()) {
+                    drop(person.guarantee());
                 }
             },
         ),
@@ -231,58 +217,15 @@ fn state(name: &'static str, seed: Vec<u8>, read: impl Fn(&[u8]) + 'static) -> T
     Target { name, seeds: vec![seed], sealed: true, read: Box::new(read) }
 }
 
-fn two_arms() -> Arms {
-    Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).expect("two arms")
-}
-
-fn sums() -> PrivateSumParams {
-    PrivateSumParams {
-        schedule: Schedule::EveryRound,
-        ..PrivateSumParams::new(
-            Domain::regression(2, 1.0, 1.0),
-            Some(16),
-            Calibration::Budget { epsilon: 1.0, delta: 1e-5 },
-        )
-    }
-}
-
-fn coordinator() -> Coordinator<FastNoise> {
-    let polytope = Simplex::new(&[1.0, 0.5]).and_then(|s| s.polytope()).expect("a simplex");
-    let privacy = ResponsePrivacy::Budget { epsilon: 2.0, delta: 1e-5, responses: None };
-    let agent = |axis| AgentParams::on_axis(&polytope, axis, 2, (1.0, 2.0, 0.01), privacy.clone());
-    let agents = (0..2).map(agent).collect::<Result<Vec<_>, _>>().expect("two agents");
-    let objective = Objective::Linear { weights: vec![1.0, 1.0] };
-    let params = CoordinatorParams::new(polytope, objective, agents);
-    params.check().expect("sound").start(FastNoise::seeded(1))
-}
-
-fn bandit_params() -> PrivateBanditParams {
-    PrivateBanditParams::new(1.0, 64, Protection::central(1.0, 1e-5))
-}
-
 fn states() -> Vec<Target> {
-    let mut all = vec![
-        sum_state(),
-        joint_state(),
-        open_decisions(),
-        legacy(),
-        state(
-            "linucb",
-            {
-                let mut learner = LinUcbParams::new(Bounds::unit(2)).check().expect("sound");
-                let arm = learner.choose(&two_arms(), 0).expect("an arm").arm;
-                learner.observe(&two_arms().arm(arm), 0.5).expect("learnt");
-                learner.save()
-            },
-            |bytes| {
-                if let Ok(mut learner) = LinUcb::load(bytes) {
-                    drop(learner.choose(&two_arms(), 0));
-                    drop(learner.observe(&[0.6, 0.8], 0.5));
-                    drop(learner.choose(&two_arms(), 0));
-                }
-            },
-        ),
-    ];
+    let mut all = vec![sum_state(), contribution_sums(), joint_state(), open_decisions(), legacy()];
+    all.push(state("linucb", samples::linucb().save(), |bytes| {
+        if let Ok(mut learner) = LinUcb::load(bytes) {
+            drop(learner.choose(&two_arms(), 0));
+            drop(learner.observe(&[0.6, 0.8], 0.5));
+            drop(learner.choose(&two_arms(), 0));
+        }
+    }));
     all.extend(local_states());
     all.extend(online_states());
     all.extend(safe_states());
@@ -291,10 +234,7 @@ fn states() -> Vec<Target> {
 }
 
 fn sum_state() -> Target {
-    let mut sum = sums().check().expect("sound").start(FastNoise::seeded(1));
-    let contribution = sum.clip_with_reward(&[0.6, 0.8], 0.5).expect("clipped");
-    sum.absorb(&contribution).expect("absorbed");
-    state("private_sum", sum.save(), |bytes| {
+    state("private_sum", samples::private_sum(seeded()).save(), |bytes| {
         if let Ok(mut sum) = PrivateSum::<FastNoise>::resume(bytes, 0) {
             for _ in 0..4 {
                 if let Ok(contribution) = sum.clip_with_reward(&[0.6, 0.8], 0.5) {
@@ -312,15 +252,17 @@ fn sum_state() -> Target {
     })
 }
 
+fn contribution_sums() -> Target {
+    state("contribution_sums", samples::contribution_sums().save(), |bytes| {
+        if let Ok(mut sums) = ContributionSums::load(bytes) {
+            drop(sums.merge(&sums.clone()));
+            drop(samples::private_sum(seeded()).tick(&mut sums));
+        }
+    })
+}
+
 fn joint_state() -> Target {
-    let params = JointParams {
-        schedule: Schedule::EveryRound,
-        ..JointParams::new(Bounds::unit(2), 1.0, 1e-5, Some(16))
-    };
-    let mut learner = params.check().expect("sound").start(FastNoise::seeded(1));
-    let decision = learner.decide(&two_arms()).expect("an arm");
-    learner.observe(decision.ticket, 0.5).expect("learnt");
-    state("joint", learner.save(), |bytes| {
+    state("joint", samples::joint(seeded()).save(), |bytes| {
         if let Ok(mut learner) = JointLinUcb::<FastNoise>::resume(bytes, 0) {
             for _ in 0..3 {
                 if let Ok(decision) = learner.decide(&two_arms()) {
@@ -335,23 +277,8 @@ fn joint_state() -> Target {
     })
 }
 
-/// A learner with a window, in the middle of its first decisions.
-fn joint_with_open_decisions() -> JointLinUcb<FastNoise> {
-    let params = JointParams {
-        schedule: Schedule::EveryRound,
-        window: Some(RewardWindow::Decisions(2)),
-        ..JointParams::new(Bounds::unit(2), 1.0, 1e-5, Some(16))
-    };
-    let mut learner = params.check().expect("sound").start(FastNoise::seeded(1));
-    for reward in [0.5, -0.5, 0.1] {
-        let decision = learner.decide(&two_arms()).expect("an arm");
-        learner.observe(decision.ticket, reward).expect("kept");
-    }
-    learner
-}
-
 fn open_decisions() -> Target {
-    state("open_decisions", joint_with_open_decisions().save_with_open(), |bytes| {
+    state("open_decisions", samples::joint_with_open(seeded()).save_with_open(), |bytes| {
         if let Ok(mut learner) = JointLinUcb::<FastNoise>::resume(bytes, 0) {
             for _ in 0..4 {
                 drop(learner.decide(&two_arms()));
@@ -362,14 +289,9 @@ fn open_decisions() -> Target {
 }
 
 fn legacy() -> Target {
-    let legacy = joint_with_open_decisions().legacy().expect("it has released");
-    state("joint_legacy", legacy.save(), |bytes| {
+    state("joint_legacy", samples::legacy().save(), |bytes| {
         if let Ok(legacy) = Legacy::load(bytes) {
-            let params = JointParams {
-                schedule: Schedule::EveryRound,
-                ..JointParams::new(Bounds::unit(2), 1.0, 1e-5, Some(16))
-            };
-            let plan = params.check().expect("sound");
+            let plan = samples::joint_params().check().expect("sound");
             if let Ok(mut learner) = plan.start_from(legacy, FastNoise::seeded(2)) {
                 if let Ok(decision) = learner.decide(&two_arms()) {
                     drop(learner.observe(decision.ticket, 0.5));
@@ -382,23 +304,15 @@ fn legacy() -> Target {
 }
 
 fn local_states() -> Vec<Target> {
-    let plan = local().check().expect("sound");
-    let mut server = plan.server();
-    let model = server.publish().expect("a model");
-    server.absorb(&report(&plan, &model, 1)).expect("counted");
-    let mut person = plan.person(0, FastNoise::seeded(1)).expect("level 0");
-    person.report(&model, &[0.6, 0.8], 0.5).expect("a sound report");
-    let people = plan;
-    let plan = shuffled(Aggregation::Permute).check().expect("sound");
+    let people = samples::local().check().expect("sound");
+    let plan = samples::shuffled(Aggregation::Permute).check().expect("sound");
     let model = plan.server().publish().expect("a model");
-    let mut shuffler = plan.shuffler(FastNoise::seeded(1)).expect("a shuffler");
-    shuffler.absorb(&report(plan.local(), &model, 1)).expect("taken");
-    let waiting = report(plan.local(), &model, 2);
+    let waiting = samples::report(plan.local(), &model, 2);
     vec![
-        state("local_server", server.save(), |bytes| {
+        state("local_server", samples::server().save(), |bytes| {
             if let Ok(mut server) = Server::load(bytes) {
                 if let Ok(model) = server.publish() {
-                    let plan = local().check().expect("sound");
+                    let plan = samples::local().check().expect("sound");
                     let mut person = plan.person(0, FastNoise::seeded(4)).expect("level 0");
                     if let Ok(report) = person.report(&model, &[0.6, 0.8], 0.5) {
                         drop(server.absorb(&report));
@@ -407,7 +321,7 @@ fn local_states() -> Vec<Target> {
                 drop(server.publish());
             }
         }),
-        state("spent", person.spent().save(), move |bytes| {
+        state("spent", samples::spent().save(), move |bytes| {
             if let Ok(spent) = Spent::load(bytes)
                 && let Ok(person) = people.person_after(0, &spent, FastNoise::seeded(5))
             {
@@ -419,8 +333,8 @@ fn local_states() -> Vec<Target> {
                 drop(server.publish());
             }
         }),
-        state("shuffler", shuffler.save(), move |bytes| {
-            if let Ok(mut shuffler) = Shuffler::<FastNoise>::load(bytes, 0) {
+        state("shuffler", samples::shuffler(seeded()).save(), move |bytes| {
+            if let Ok(mut shuffler) = Shuffler::<FastNoise>::resume(bytes, 0) {
                 drop(shuffler.absorb(&waiting));
                 drop(shuffler.absorb(&waiting));
             }
@@ -429,58 +343,53 @@ fn local_states() -> Vec<Target> {
 }
 
 fn online_states() -> Vec<Target> {
-    let base = OnlineUcbParams::new(FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5), 32);
-    let pair = [0.1, -0.2, 0.3];
-    let mut ucb = base.check().expect("sound");
-    ucb.absorb(&pair).expect("learnt");
-    let anytime = AnytimeParams::new(base.clone()).check().expect("sound");
-    let combiner = CombinerParams::new(base).check().expect("sound");
-    let mut open = OnlineLinUcbParams::new(2, 32).check().expect("sound");
-    open.observe(&[0.6, 0.8], 0.5).expect("learnt");
-    let method = Method::Coordinatewise { prior: reticent::online::Prior::Improper };
-    let params = OnlineParams { dimension: 2, gradient_bound: 1.0, method };
-    let mut learner = params.check().expect("sound").start();
-    let _ = learner.absorb(Gradient::from(&[0.1, -0.2])).expect("learnt");
     vec![
-        state("online_ucb", ucb.save(), move |bytes| {
+        state("online_ucb", samples::online_ucb().save(), |bytes| {
             if let Ok(mut ucb) = OnlineUcb::load(bytes) {
                 drop(ucb.policy().choose(&two_arms(), 0));
-                drop(ucb.absorb(&pair));
+                drop(ucb.absorb(&PAIR));
                 drop(ucb.policy().choose(&two_arms(), 1));
             }
         }),
-        state("anytime", anytime.save(), move |bytes| {
+        state("anytime", samples::anytime().save(), |bytes| {
             if let Ok(mut anytime) = Anytime::load(bytes) {
-                drop(anytime.absorb(&pair));
+                drop(anytime.absorb(&PAIR));
                 drop(anytime.policy().choose(&two_arms(), 0));
             }
         }),
-        state("combiner", combiner.save(), move |bytes| {
+        state("combiner", samples::combiner().save(), |bytes| {
             if let Ok(mut combiner) = Combiner::load(bytes) {
-                drop(combiner.absorb(combiner.current(), &pair));
+                drop(combiner.absorb(combiner.current(), &PAIR));
                 drop(combiner.policy().choose(&two_arms(), 0));
             }
         }),
-        state("online_linucb", open.save(), |bytes| {
+        state("online_linucb", samples::online_linucb().save(), |bytes| {
             if let Ok(mut open) = OnlineLinUcb::load(bytes) {
                 drop(open.choose(&two_arms()));
                 drop(open.observe(&[0.6, 0.8], 0.5));
             }
         }),
-        state("online_learner", learner.save(), |bytes| {
-            if let Ok(mut learner) = OnlineLearner::resume(bytes) {
+        state("online_learner", samples::online_learner().save(), |bytes| {
+            if let Ok(mut learner) = OnlineLearner::load(bytes) {
                 drop(learner.absorb(Gradient::from(&[0.1, -0.2])));
             }
+        }),
+        state("linear_model", samples::linear_model().save(), |bytes| {
+            if let Ok(mut model) = LinearModel::load(bytes) {
+                drop(model.observe(&[0.6, -0.8], 1.0));
+            }
+        }),
+        state("maler", samples::maler().save(), |bytes| {
+            drop(Maler::load(bytes).and_then(|mut learner| learner.absorb(&[0.1, -0.2])));
+        }),
+        state("gradient_descent", samples::gradient_descent().save(), |bytes| {
+            drop(GradientDescent::load(bytes).and_then(|mut learner| learner.absorb(&[0.1, -0.2])));
         }),
     ]
 }
 
 fn safe_states() -> Vec<Target> {
-    let mut coordinator = coordinator();
-    let decision = coordinator.decide().expect("actions");
-    let mut agent = coordinator.agents()[0].start(0, FastNoise::seeded(2));
-    let report = agent.report(decision.ticket, 0.1).expect("an answer");
-    coordinator.absorb(&report).expect("learnt");
+    let (coordinator, agent, report) = samples::answered(seeded(), seeded());
     vec![
         state("agent", agent.save(), |bytes| {
             if let Ok(mut agent) = Agent::<FastNoise>::resume(bytes, 0) {
@@ -502,16 +411,11 @@ fn safe_states() -> Vec<Target> {
 }
 
 fn convex_states() -> Vec<Target> {
-    let set = || oracle::Simplex::set(3).expect("a simplex");
-    let mut bandit =
-        bandit_params().check(set()).expect("sound").start(FastNoise::seeded(1)).expect("started");
-    let decision = bandit.decide().expect("a point");
-    bandit.observe(decision.ticket, 0.5).expect("learnt");
-    let doubling =
-        DoublingBandit::start(bandit_params(), set(), FastNoise::seeded(1)).expect("started");
     vec![
-        state("private_bandit", bandit.save(), move |bytes| {
-            if let Ok(mut bandit) = PrivateBandit::<_, FastNoise>::resume(set(), bytes, 0, 0) {
+        state("private_bandit", samples::private_bandit(seeded()).save(), |bytes| {
+            if let Ok(mut bandit) =
+                PrivateBandit::<_, FastNoise>::resume(bytes, 0, 0, samples::set())
+            {
                 for _ in 0..3 {
                     if let Ok(decision) = bandit.decide() {
                         drop(bandit.observe(decision.ticket, 0.5));
@@ -519,8 +423,9 @@ fn convex_states() -> Vec<Target> {
                 }
             }
         }),
-        state("doubling_bandit", doubling.save(), move |bytes| {
-            if let Ok(mut bandit) = DoublingBandit::<_, FastNoise>::resume(set(), bytes, 0, 0)
+        state("doubling_bandit", samples::doubling_bandit(seeded()).save(), |bytes| {
+            if let Ok(mut bandit) =
+                DoublingBandit::<_, FastNoise>::resume(bytes, 0, 0, samples::set())
                 && let Ok(decision) = bandit.decide()
             {
                 drop(bandit.observe(decision.ticket, 0.5));

@@ -44,8 +44,6 @@ use crate::{
     wire,
 };
 
-pub(super) const KIND: &str = "curator 1";
-
 /// All but the running sum.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct State {
@@ -445,22 +443,22 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
     /// is in use in whatever learner is resumed from it.
     pub fn save(&self) -> Vec<u8> {
         let Some((policy, release, changes)) = self.held.clone() else {
-            return wire::save(KIND, &(self.sum.save(), &self.state, &self.public));
+            return wire::save(wire::kinds::CURATOR, &(self.sum.save(), &self.state, &self.public));
         };
         let release = Some(release);
         let state = State { policy, release, changes, ..self.state.clone() };
-        wire::save(KIND, &(self.sum.save(), state, &self.public))
+        wire::save(wire::kinds::CURATOR, &(self.sum.save(), state, &self.public))
     }
 
     /// Continues from saved bytes, if no release has left since the bytes were saved: see [`PrivateSum::resume`].
     pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
-        let (sum, state, public): Saved<N> = wire::load(KIND, bytes)?;
+        let (sum, state, public): Saved<N> = wire::load(wire::kinds::CURATOR, bytes)?;
         Curator::checked(PrivateSum::resume(&sum, releases_made)?, state, public)
     }
 
     /// Continues from an older state and pays for the replay: see [`PrivateSum::resume_charged`].
     pub fn resume_charged(bytes: &[u8], releases_made: u64, charged_before: u64) -> Result<Self> {
-        let (sum, state, public): Saved<N> = wire::load(KIND, bytes)?;
+        let (sum, state, public): Saved<N> = wire::load(wire::kinds::CURATOR, bytes)?;
         let sum = PrivateSum::resume_charged(&sum, releases_made, charged_before)?;
         Curator::checked(sum, state, public)
     }

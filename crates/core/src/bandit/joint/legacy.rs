@@ -21,7 +21,6 @@ use crate::{
     wire,
 };
 
-const KIND: &str = "legacy of a joint LinUCB 1";
 /// Learners in one chain of warm starts, at most.
 const MOST: usize = 1000;
 
@@ -145,12 +144,12 @@ impl Legacy {
 
     /// As bytes, which hold nothing that was not released.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, self)
+        wire::save(wire::kinds::JOINT_LEGACY, self)
     }
 
     /// What [`Legacy::save`] wrote.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let legacy: Legacy = wire::load(KIND, bytes)?;
+        let legacy: Legacy = wire::load(wire::kinds::JOINT_LEGACY, bytes)?;
         legacy.check_parts()?;
         Ok(legacy)
     }

@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{Curator, JointLinUcb};
 use crate::{Error, Result, bandit::Answer, noise::Noise, refuse_if, wire};
 
-pub(super) const KIND: &str = "joint LinUCB 1";
-
 /// All but the curator and the open decisions.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct State {
@@ -27,26 +25,26 @@ impl<N: Noise + Serialize + DeserializeOwned> JointLinUcb<N> {
     /// The state without open decisions, people's data included: protect these bytes as the data itself. A release that
     /// is held is in it, and is in use in whatever learner is resumed from it.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, &(self.curator.save(), &self.state, None::<Vec<u8>>))
+        wire::save(wire::kinds::JOINT, &(self.curator.save(), &self.state, None::<Vec<u8>>))
     }
 
     /// The state with its open decisions, for a stop in order: their tickets are valid in the learner that is resumed from it.
     ///
     /// Both are one piece, so that open decisions cannot be restored beside a later state, which has counted some of them already.
     pub fn save_with_open(&self) -> Vec<u8> {
-        wire::save(KIND, &(self.curator.save(), &self.state, Some(self.open.save())))
+        wire::save(wire::kinds::JOINT, &(self.curator.save(), &self.state, Some(self.open.save())))
     }
 
     /// Continues from saved bytes, if no release has left since the bytes were saved: see [`Curator::resume`].
     pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
-        let (curator, state, open): Saved = wire::load(KIND, bytes)?;
+        let (curator, state, open): Saved = wire::load(wire::kinds::JOINT, bytes)?;
         JointLinUcb::checked(Curator::resume(&curator, releases_made)?, state)?
             .with_open(open.as_deref())
     }
 
     /// Continues from an older state and pays for the replay: see [`Curator::resume_charged`].
     pub fn resume_charged(bytes: &[u8], releases_made: u64, charged_before: u64) -> Result<Self> {
-        let (curator, state, open): Saved = wire::load(KIND, bytes)?;
+        let (curator, state, open): Saved = wire::load(wire::kinds::JOINT, bytes)?;
         let curator = Curator::resume_charged(&curator, releases_made, charged_before)?;
         JointLinUcb::checked(curator, state)?.with_open(open.as_deref())
     }

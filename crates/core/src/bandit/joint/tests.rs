@@ -1,7 +1,4 @@
-use super::{
-    state::{KIND, State},
-    *,
-};
+use super::{state::State, *};
 use crate::{
     bandit::{Policy, Regularizer, Rule},
     noise::SecureNoise,
@@ -309,10 +306,10 @@ fn it_learns_and_without_feedback_it_does_not() {
 fn parts_of_different_learners_are_refused() {
     type Parts = (Vec<u8>, curator::State, Option<Seeded>);
     let parts = |params: JointParams| -> Parts {
-        wire::load(curator::KIND, &start(params).curator.save()).unwrap()
+        wire::load(wire::kinds::CURATOR, &start(params).curator.save()).unwrap()
     };
     let resume = |sum: &[u8], state: &curator::State| {
-        let bytes = wire::save(curator::KIND, &(sum, state, None::<Seeded>));
+        let bytes = wire::save(wire::kinds::CURATOR, &(sum, state, None::<Seeded>));
         Curator::<Seeded>::resume(&bytes, 0).map(drop)
     };
     let (sum, state, _) = parts(params());
@@ -328,9 +325,9 @@ fn parts_of_different_learners_are_refused() {
     assert!(resume(&other_sum, &state).is_err());
     assert!(resume(&sum, &curator::State { rule: other_state.rule, ..again() }).is_err());
     let (curator, state, _): (Vec<u8>, State, Option<Vec<u8>>) =
-        wire::load(KIND, &start(params()).save()).unwrap();
+        wire::load(wire::kinds::JOINT, &start(params()).save()).unwrap();
     let many = State { decisions: u64::MAX, ..state };
-    let bytes = wire::save(KIND, &(curator, many, None::<Vec<u8>>));
+    let bytes = wire::save(wire::kinds::JOINT, &(curator, many, None::<Vec<u8>>));
     assert!(JointLinUcb::<Seeded>::resume(&bytes, 0).is_err());
 }
 

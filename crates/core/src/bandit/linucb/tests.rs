@@ -152,9 +152,9 @@ fn resumes_bit_for_bit_and_refuses_what_does_not_fit() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     assert!(LinUcb::load(&bytes).is_err());
-    let mut short: Saved = wire::load(KIND, &learner.save()).unwrap();
+    let mut short: Saved = wire::load(wire::kinds::LINUCB, &learner.save()).unwrap();
     short.params.bounds.dimension = 2;
-    assert!(LinUcb::load(&wire::save(KIND, &short)).is_err());
+    assert!(LinUcb::load(&wire::save(wire::kinds::LINUCB, &short)).is_err());
 }
 
 #[test]

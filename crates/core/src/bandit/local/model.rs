@@ -1,4 +1,4 @@
-//! What a server publishes: plain, versioned, and checked when read.
+//! What a server publishes: plain, and checked when read.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
@@ -7,18 +7,18 @@ use crate::{
     bandit::{Arms, Policy},
     noise::Noise,
     randomize::Bounds,
-    wire::{MESSAGE_VERSION, current_message, hex},
+    wire::{self, Checked, count, hex},
 };
 
 /// What the server publishes: how to choose. Everything in it was made from randomised reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    #[serde(deserialize_with = "current_message")]
-    version: u16,
     #[serde(with = "hex")]
     protocol: u64,
+    #[serde(with = "count")]
     sequence: u64,
+    #[serde(with = "count")]
     reports: u64,
     guide: Guide,
 }
@@ -37,13 +37,18 @@ pub enum Guide {
 /// Reads a policy and checks it: as it stands it could have parts of unequal size.
 fn sound<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Policy, D::Error> {
     let policy = Policy::deserialize(deserializer)?;
-    policy.check_parts(policy.dimension(), policy.structure()).map_err(D::Error::custom)?;
+    policy.check_message().map_err(D::Error::custom)?;
     Ok(policy)
+}
+
+impl Checked for Model {}
+impl wire::Message for Model {
+    const KIND: wire::Kind = wire::kinds::MODEL;
 }
 
 impl Model {
     pub(crate) fn new(protocol: u64, sequence: u64, reports: u64, guide: Guide) -> Self {
-        Model { version: MESSAGE_VERSION, protocol, sequence, reports, guide }
+        Model { protocol, sequence, reports, guide }
     }
 
     /// Which of the server's models this is, from 0.

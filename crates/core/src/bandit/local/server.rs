@@ -18,8 +18,6 @@ use crate::{
     refuse_if, wire,
 };
 
-const KIND: &str = "local server 1";
-
 /// The server's half of the protocol. It sees nothing that was not randomised on a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
@@ -225,12 +223,12 @@ impl Server {
 
     /// The whole state. There is no secret in it, but whoever changes it changes what people are told to do.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, &(&self.plan.inner.params, &self.state))
+        wire::save(wire::kinds::LOCAL_SERVER, &(&self.plan.inner.params, &self.state))
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let (params, state): (LocalParams, State) = wire::load(KIND, bytes)?;
+        let (params, state): (LocalParams, State) = wire::load(wire::kinds::LOCAL_SERVER, bytes)?;
         let plan = params.check()?;
         state.sums.check(&plan.inner.params.report.bounds)?;
         Ok(Server { plan, state })

@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{noise::Noise, randomize::Report};
+use crate::{Result, noise::Noise, randomize::Report, refuse_if};
 
 /// How many reports are remembered.
 pub(super) const MEMORY: usize = 1 << 20;
@@ -54,6 +54,15 @@ impl Repeats {
         let points = [0; 2].map(|_: u64| 1 + noise.below(PRIME - 1));
         let (seen, order) = (BTreeSet::new(), VecDeque::new());
         Repeats { by_name: !by_contents(bits), points, seen, order }
+    }
+
+    /// Refuses a memory that was read and could not have been made.
+    pub(super) fn check(&self) -> Result<()> {
+        let refused = self.points.iter().any(|point| !(1..PRIME).contains(point))
+            || self.seen.len() != self.order.len()
+            || !self.order.iter().all(|print| self.seen.contains(print));
+        let remedy = "its parts do not fit each other; restore another copy";
+        refuse_if(refused, "saved reports that were seen", self.order.len(), remedy)
     }
 
     /// Remembers a report; false if it was there before.

@@ -12,8 +12,6 @@ use crate::{
     refuse_if, wire,
 };
 
-const KIND: &str = "shuffle server 1";
-
 /// The server's half of the shuffle protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShuffleServer {
@@ -80,13 +78,13 @@ impl ShuffleServer {
     /// The whole state; there is no secret in it.
     pub fn save(&self) -> Vec<u8> {
         let parts = (self.server.save(), self.batch, self.aggregation, self.floor, &self.above);
-        wire::save(KIND, &parts)
+        wire::save(wire::kinds::SHUFFLE_SERVER, &parts)
     }
 
     /// Continues bit for bit from saved bytes.
     pub fn load(bytes: &[u8]) -> Result<Self> {
         let (server, batch, aggregation, floor, above): (Vec<u8>, _, _, _, _) =
-            wire::load(KIND, bytes)?;
+            wire::load(wire::kinds::SHUFFLE_SERVER, bytes)?;
         Ok(ShuffleServer { server: Server::load(&server)?, batch, aggregation, floor, above })
     }
 }

@@ -21,10 +21,8 @@ use crate::{
     randomize::Report,
     refuse_if,
     release::power_of_two,
-    wire::{self, MESSAGE_VERSION, current_message, hex},
+    wire::{self, count, hex},
 };
-
-const KIND: &str = "shuffler 1";
 
 /// What the shuffler hands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,16 +50,21 @@ pub struct Shuffled {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {
-    #[serde(deserialize_with = "current_message")]
-    pub(super) version: u16,
     #[serde(with = "hex")]
     pub(super) protocol: u64,
     /// From 0, so that the server takes each batch once.
+    #[serde(with = "count")]
     pub(super) number: u64,
     /// How many reports went in.
+    #[serde(with = "count")]
     pub(super) people: u64,
     /// The permuted reports; a single sum where the shuffler sums.
     pub(super) contents: Vec<Shuffled>,
+}
+
+impl wire::Checked for Batch {}
+impl wire::Message for Batch {
+    const KIND: wire::Kind = wire::kinds::BATCH;
 }
 
 impl Batch {
@@ -136,7 +139,7 @@ impl<N> std::fmt::Debug for Shuffler<N> {
     }
 }
 
-/// All there is to save. Private, so that a shuffler only comes back through `load`.
+/// All there is to save. Private, so that a shuffler only comes back through `resume`.
 #[derive(Serialize, Deserialize)]
 struct State<N> {
     protocol: u64,
@@ -217,27 +220,24 @@ impl<N: Noise> State<N> {
                 contents = vec![Shuffled { level: None, features: None, values }];
             }
         }
-        Batch { version: MESSAGE_VERSION, protocol: self.protocol, number, people, contents }
+        Batch { protocol: self.protocol, number, people, contents }
     }
 }
 
 impl<N: Noise + Serialize + DeserializeOwned> Shuffler<N> {
     /// The whole state, waiting reports in the order they came included: as secret as the shuffler itself.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, &(N::NAME, &self.state))
+        wire::save_on(wire::kinds::SHUFFLER, N::NAME, &self.state)
     }
 
-    /// Continues from saved bytes, if no batch has left since: `batches_made` is how many have left in all. A report of an
-    /// older state would leave a second time among other people, and what two batches have in common would show it.
-    pub fn load(bytes: &[u8], batches_made: u64) -> Result<Self> {
-        let (source, state): (String, State<N>) = wire::load(KIND, bytes)?;
-        let remedy = format_args!("load it with the source of noise it was saved with: {source}");
-        refuse_if(source != N::NAME, "noise", N::NAME, remedy)?;
-        let remedy = format_args!(
-            "the saved state stands at {}: restore the newest one, or start a new shuffler and lose who waits",
-            state.next
-        );
-        refuse_if(state.next != batches_made, "batches_made", batches_made, remedy)?;
+    /// Continues from saved bytes, if no batch has left since they were saved. A report of an older state would leave a second time among other
+    /// people, and what two batches have in common would show it.
+    ///
+    /// `batches_made` is the number of batches that have left so far, from the caller's own log.
+    pub fn resume(bytes: &[u8], batches_made: u64) -> Result<Self> {
+        let state: State<N> = wire::load_on(wire::kinds::SHUFFLER, N::NAME, bytes)?;
+        wire::expect_newest("batches", state.next, batches_made)?;
+        state.repeats.check()?;
         for waiting in &state.waiting {
             let Shuffled { level, features, values } = waiting;
             state.handing.check(*level, features.as_deref(), values)?;
@@ -245,7 +245,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Shuffler<N> {
         Ok(Shuffler { state })
     }
 
-    /// Batches that have left: what [`Shuffler::load`] asks for.
+    /// Batches that have left: what [`Shuffler::resume`] asks for.
     pub fn batches(&self) -> u64 {
         self.state.next
     }

@@ -11,7 +11,6 @@ use crate::{
         protection::{Aggregate, CentralSum, Estimates, PlainSum, agree},
     },
     noise::Noise,
-    refuse_if,
     release::PrivateSum,
     wire,
 };
@@ -21,10 +20,6 @@ use crate::{
 enum SavedSum<P> {
     Plain(P),
     Private { estimates: Estimates, sum: Vec<u8>, public: Vec<f64> },
-}
-
-fn kind<N: Noise>() -> String {
-    format!("private bandit on {} 1", N::NAME)
 }
 
 impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, N> {
@@ -38,19 +33,20 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
                 public: sum.public().to_vec(),
             },
         };
-        wire::save(&kind::<N>(), &(&self.state, sum, &self.public))
+        wire::save_on(wire::kinds::PRIVATE_BANDIT, N::NAME, &(&self.state, sum, &self.public))
     }
 
     /// Continues on the same set, if no release has left since: see [`PrivateSum::resume`]. On simulation noise bit for bit, if no
-    /// decision has left either; else without the decisions in between.
+    /// decision has left either; else without the decisions in between, whose tickets are unknown from then on.
     pub fn resume(
-        set: DecisionSet<O>,
         bytes: &[u8],
-        decisions_made: u64,
         releases_made: u64,
+        decisions_made: u64,
+        set: DecisionSet<O>,
     ) -> Result<Self> {
         type Saved<N> = (State, SavedSum<PlainSum<N>>, N);
-        let (mut state, sum, mut public): Saved<N> = wire::load(&kind::<N>(), bytes)?;
+        let (mut state, sum, mut public): Saved<N> =
+            wire::load_on(wire::kinds::PRIVATE_BANDIT, N::NAME, bytes)?;
         let damaged = |reason: &str, remedy: &str| Error::CorruptState {
             size: bytes.len(),
             reason: reason.into(),
@@ -81,8 +77,6 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
         if !fits {
             return Err(damaged("its parts do not fit each other", "restore another copy"));
         }
-        let remedy = format_args!("the saved state has made {}: give the true number", state.next);
-        refuse_if(decisions_made < state.next, "decisions_made", decisions_made, remedy)?;
         let aggregate = match sum {
             SavedSum::Plain(sum) => Aggregate::Plain(sum),
             SavedSum::Private { estimates, sum, public } => {
@@ -96,8 +90,8 @@ impl<O: LinearOracle, N: Noise + Serialize + DeserializeOwned> PrivateBandit<O, 
         if aggregate.rounds() != state.rounds {
             return Err(damaged("its parts do not fit each other", "restore another copy"));
         }
-        if state.local.is_some() && state.rounds < releases_made {
-            return Err(Error::StaleState { saved: state.rounds, released: releases_made });
+        if state.local.is_some() {
+            wire::expect_newest("releases", state.rounds, releases_made)?;
         }
         let corners = corners(&set, &state.params)?;
         if state.corner.0 >= corners.len().max(1) || state.corner.1 > 1 {

@@ -64,7 +64,7 @@ fn a_resumed_learner_continues_bit_for_bit() {
         let mut one = start(4, method);
         play(&mut one, &[1.0, 2.0, 0.0, -3.0], 50, 0.5, 1);
         let bytes = one.save();
-        let mut other = OnlineLearner::resume(&bytes).unwrap();
+        let mut other = OnlineLearner::load(&bytes).unwrap();
         assert_eq!(one, other);
         for learner in [&mut one, &mut other] {
             play(learner, &[1.0, 2.0, 0.0, -3.0], 50, 0.5, 2);
@@ -72,7 +72,7 @@ fn a_resumed_learner_continues_bit_for_bit() {
         let bits = |l: &OnlineLearner| l.weights().iter().map(|w| w.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&one), bits(&other), "{method:?}");
         for length in 0..bytes.len() {
-            assert!(OnlineLearner::resume(&bytes[..length]).is_err());
+            assert!(OnlineLearner::load(&bytes[..length]).is_err());
         }
     }
 }
@@ -85,7 +85,7 @@ fn a_state_that_no_run_could_have_left_is_refused() {
         let refuse = |change: &dyn Fn(&mut OnlineLearner)| {
             let mut changed = learner.clone();
             change(&mut changed);
-            assert!(OnlineLearner::resume(&changed.save()).is_err(), "{method:?}");
+            assert!(OnlineLearner::load(&changed.save()).is_err(), "{method:?}");
         };
         refuse(&|learner| learner.params.dimension = 5);
         refuse(&|learner| learner.params.gradient_bound = f64::NAN);
@@ -211,7 +211,7 @@ fn one_linear_model_learns_from_people_with_different_randomisers() {
         }
     }
     assert!(late / count > 0.85, "{}", late / count);
-    assert_eq!(LinearModel::resume(&model.save()).unwrap(), model);
+    assert_eq!(LinearModel::load(&model.save()).unwrap(), model);
     assert_eq!(model.learner().rounds(), 20_000);
     let guarantee = attributes.guarantee(1e-9).unwrap();
     assert!(guarantee.epsilon() <= 8.0);

@@ -40,6 +40,7 @@ pub enum Method {
         /// Upper triangle by rows of `E x x^T` for an arm drawn uniformly from a decision set, in the units of the data.
         gram: Vec<f64>,
         /// How many reports to explore for.
+        #[serde(with = "crate::wire::count")]
         reports: u64,
     },
 }

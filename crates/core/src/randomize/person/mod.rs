@@ -5,7 +5,7 @@
 //! | `params` | what is publicly agreed on, and how levels of epsilon are brought |
 //! | `method`, `choice` | which randomiser, and the sentence that says why |
 //! | `promise` | what people may be promised |
-//! | `report` | the message: versioned, plain, checked when read |
+//! | `report` | the message: plain, checked when read |
 //! | `spent` | what the person has sent so far, as it is stored |
 //!
 //! How an arm is chosen belongs to the learner whose model is followed ([`bandit`](crate::bandit)).
@@ -110,7 +110,11 @@ impl<N: Noise> Person<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{randomize::Bounds, release::testing::Seeded};
+    use crate::{
+        randomize::Bounds,
+        release::testing::Seeded,
+        wire::{from_json, to_json},
+    };
 
     /// A device needs the public parameters of reports and nothing of the server's: they travel as text, and give the same half.
     #[test]
@@ -121,8 +125,8 @@ mod tests {
             ..ReportParams::new(Bounds::unit(2), 1.0, 0.001)
         };
         let plan = params.check()?;
-        let text = serde_json::to_string(&plan).unwrap();
-        let read: ReportPlan = serde_json::from_str(&text).unwrap();
+        let text = to_json(&plan);
+        let read: ReportPlan = from_json(&text)?;
         assert_eq!((read.protocol(), read.method()), (plan.protocol(), plan.method()));
         let report = |plan: &ReportPlan| {
             plan.person(1, Seeded(1))?
@@ -134,7 +138,7 @@ mod tests {
         // What a text says is checked as any parameters are.
         for (from, to) in [("0.001", "0.7"), ("[1.0,8.0]", "[]"), ("\"delta\"", "\"other\"")] {
             assert!(text.contains(from), "{text}");
-            assert!(serde_json::from_str::<ReportPlan>(&text.replace(from, to)).is_err());
+            assert!(from_json::<ReportPlan>(text.replace(from, to)).is_err());
         }
         Ok(())
     }

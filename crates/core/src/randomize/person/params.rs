@@ -15,6 +15,7 @@ use crate::{
     randomize::{Bounds, Precision},
     refuse_if,
     release::{Calibration, Layout},
+    wire,
 };
 
 /// Features of an arm, at most.
@@ -69,11 +70,11 @@ impl Levels {
 /// Public parameters of people's reports. Everything but bounds, epsilon and delta has a default that is right.
 ///
 /// ```
-/// use reticent::{noise::SecureNoise, randomize::{Bounds, ReportParams, ReportPlan}};
+/// use reticent::{noise::SecureNoise, randomize::{Bounds, ReportParams, ReportPlan}, wire::{from_json, to_json}};
 /// let plan = ReportParams::new(Bounds::unit(2), 1.0, 1e-6).check()?;
 /// // A device reads the plan and makes its half; it knows nothing of how the server learns.
-/// let text = serde_json::to_string(&plan).expect("plain data");
-/// let read: ReportPlan = serde_json::from_str(&text).expect("a plan");
+/// let text = to_json(&plan);
+/// let read: ReportPlan = from_json(&text)?;
 /// let person = read.person(0, SecureNoise::from_system()?)?;
 /// println!("{}", person.guarantee()?);
 /// # Ok::<(), reticent::Error>(())
@@ -91,6 +92,7 @@ pub struct ReportParams {
     /// Requested delta; 0 asks for pure privacy.
     pub delta: f64,
     /// How often one person reports at most.
+    #[serde(with = "wire::count")]
     pub contributions_per_person: u64,
     /// The randomiser; by default the best.
     pub method: Option<Method>,
@@ -184,6 +186,11 @@ struct Agreed {
     randomizers: Vec<CalibratedMethod>,
     reason: String,
     protocol: u64,
+}
+
+impl wire::Checked for ReportPlan {}
+impl wire::Message for ReportPlan {
+    const KIND: wire::Kind = wire::kinds::REPORT_PLAN;
 }
 
 impl TryFrom<ReportParams> for ReportPlan {

@@ -1,21 +1,20 @@
-//! The message from a person to a server or a shuffler: plain, versioned, and checked when read.
+//! The message from a person to a server or a shuffler: plain, and checked when read.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::{
     error::finite_vector,
-    wire::{MESSAGE_VERSION, current_message, hex},
+    wire::{self, count, hex},
 };
 
 /// What a person sends: randomised numbers, and what the server may know anyway.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
-    #[serde(deserialize_with = "current_message")]
-    version: u16,
     #[serde(with = "hex")]
     pub(crate) protocol: u64,
     /// The model the person acted on.
+    #[serde(with = "count")]
     pub(crate) model: u64,
     /// 128 random bits, drawn after the report: the same report is counted once.
     #[serde(with = "hex")]
@@ -42,6 +41,11 @@ where
     Ok(numbers)
 }
 
+impl wire::Checked for Report {}
+impl wire::Message for Report {
+    const KIND: wire::Kind = wire::kinds::REPORT;
+}
+
 impl Report {
     pub(crate) fn new(
         (protocol, model, id): (u64, u64, [u64; 2]),
@@ -49,7 +53,7 @@ impl Report {
         features: Option<Vec<f64>>,
         values: Vec<f64>,
     ) -> Self {
-        Report { version: MESSAGE_VERSION, protocol, model, id, level, features, values }
+        Report { protocol, model, id, level, features, values }
     }
 
     /// What the randomiser made: all of it that depends on the person's data, unless arms are public.

@@ -7,7 +7,6 @@
 use super::ReportPlan;
 use crate::{Error, Result, wire};
 
-const KIND: &str = "spent 1";
 /// What a device can do that has lost what it spent, or holds something else.
 const REMEDY: &str = "give the bytes that this person's half saved last: without them nothing more may be sent under this plan";
 
@@ -40,17 +39,18 @@ impl Spent {
 
     /// As bytes, with a version and a checksum. A device stores them before the report leaves it.
     pub fn save(&self) -> Vec<u8> {
-        wire::save(KIND, &(self.protocol, &self.reports))
+        wire::save(wire::kinds::SPENT, &(self.protocol, &self.reports))
     }
 
     /// Reads what [`Spent::save`] wrote, and refuses everything else.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let (protocol, reports) = wire::load(KIND, bytes).map_err(|error| match error {
-            Error::CorruptState { size, reason, .. } => {
-                Error::invalid("spent", format!("{size} bytes"), format!("{reason}: {REMEDY}"))
-            }
-            other => other,
-        })?;
+        let (protocol, reports) =
+            wire::load(wire::kinds::SPENT, bytes).map_err(|error| match error {
+                Error::CorruptState { size, reason, .. } => {
+                    Error::invalid("spent", format!("{size} bytes"), format!("{reason}: {REMEDY}"))
+                }
+                other => other,
+            })?;
         Ok(Spent { protocol, reports })
     }
 
@@ -113,8 +113,8 @@ mod tests {
             refused(&edited);
         }
         refused(b"{\"protocol\":1,\"reports\":[0]}");
-        refused(&wire::save("linucb 1", &(spent.protocol, &spent.reports)));
-        refused(&wire::save("spent 2", &(spent.protocol, &spent.reports)));
+        refused(&wire::save(wire::kinds::LINUCB, &(spent.protocol, &spent.reports)));
+        refused(&wire::save(wire::kinds::SPENT.of_version(2), &(spent.protocol, &spent.reports)));
         // So is what was spent under another plan, or more than this one allows.
         let other = ReportParams { delta: 2e-5, ..params }.check()?;
         for (plan, spent, words) in [

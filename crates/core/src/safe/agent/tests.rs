@@ -119,7 +119,7 @@ fn a_guarantee_says_what_it_rests_on() {
         assert!(guarantee.conditions().iter().any(|c| c.contains(words)), "{words}");
     }
     // The state names its noise.
-    assert!(wire::load::<State<Seeded>>("safe agent on another", &agent.save()).is_err());
+    assert!(wire::load_on::<State<Seeded>>(wire::kinds::AGENT, "another", &agent.save()).is_err());
     // A claim about one response is not measured by many.
     let plan = given(1.0, 1e-5).check().unwrap();
     assert!(plan.guarantee().unwrap().unwrap().claimed().is_some());

@@ -1,6 +1,7 @@
 //! Repeated reports, and copies of a shuffler.
 
 use super::*;
+use crate::Error;
 
 #[test]
 fn a_restored_shuffler_keeps_who_waits_and_whom_it_has_seen() {
@@ -10,14 +11,17 @@ fn a_restored_shuffler_keeps_who_waits_and_whom_it_has_seen() {
     shuffler.absorb(&reports[0]).unwrap();
     shuffler.absorb(&reports[1]).unwrap();
     let bytes = shuffler.save();
-    let mut restored = Shuffler::<Seeded>::load(&bytes, shuffler.batches()).unwrap();
+    let mut restored = Shuffler::<Seeded>::resume(&bytes, shuffler.batches()).unwrap();
     assert_eq!(restored.waiting(), 2);
     assert!(restored.absorb(&reports[1]).unwrap().is_none());
     assert_eq!(restored.absorb(&reports[2]).unwrap().unwrap().people(), 3);
-    // A batch has left since: its reports must not leave again.
-    assert!(Shuffler::<Seeded>::load(&bytes, restored.batches()).is_err());
-    assert!(Shuffler::<crate::noise::SecureNoise>::load(&bytes, 0).is_err());
-    assert!(Shuffler::<Seeded>::load(&bytes[1..], 0).is_err());
+    // A batch has left since: its reports must not leave again. A state that is ahead of the log goes on.
+    let later = Shuffler::<Seeded>::resume(&restored.save(), 0).unwrap();
+    assert_eq!((later.batches(), later.waiting()), (1, 0));
+    let stale = Shuffler::<Seeded>::resume(&bytes, restored.batches()).unwrap_err();
+    assert_eq!(stale, Error::StaleState { what: "batches", saved: 0, released: 1 });
+    assert!(Shuffler::<crate::noise::SecureNoise>::resume(&bytes, 0).is_err());
+    assert!(Shuffler::<Seeded>::resume(&bytes[1..], 0).is_err());
 }
 
 /// Two shufflers in the same state, one of them restored or cloned, permute the same reports differently.
@@ -31,7 +35,7 @@ fn no_two_copies_of_a_shuffler_permute_alike() {
     let batch = |mut shuffler: Shuffler<SecureNoise>| {
         reports.iter().find_map(|report| shuffler.absorb(report).unwrap()).unwrap()
     };
-    let restored = || Shuffler::<SecureNoise>::load(&bytes, 0).unwrap();
+    let restored = || Shuffler::<SecureNoise>::resume(&bytes, 0).unwrap();
     // By chance once in 40! times.
     assert_ne!(batch(restored()).contents, batch(restored()).contents);
     let cloned = || plan.shuffler(SecureNoise::seeded(1)).unwrap();
@@ -59,7 +63,7 @@ fn a_report_under_another_name_does_not_leave_a_second_time() {
         }
         // The memory is kept with the state.
         let bytes = shuffler.save();
-        let mut restored = Shuffler::<Seeded>::load(&bytes, shuffler.batches()).unwrap();
+        let mut restored = Shuffler::<Seeded>::resume(&bytes, shuffler.batches()).unwrap();
         assert!(restored.absorb(&renamed).unwrap().is_none());
         assert_eq!(restored.waiting(), 0);
         // Fields that no device of this protocol writes do not make a report another one: it is refused.

@@ -25,7 +25,7 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
     let set = || L1Ball::set(3, 1.0).unwrap();
     let bytes = bandit.save();
     let mut resumed =
-        DoublingBandit::<_, Seeded>::resume(set(), &bytes, bandit.decisions(), bandit.releases())
+        DoublingBandit::<_, Seeded>::resume(&bytes, bandit.releases(), bandit.decisions(), set())
             .unwrap();
     for _ in 0..15_000 {
         let (one, two) = (bandit.decide().unwrap(), resumed.decide().unwrap());
@@ -35,7 +35,7 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
     }
     assert_eq!(bandit.save(), resumed.save());
     let (asked, made) = (bandit.decisions(), bandit.releases());
-    assert!(DoublingBandit::<_, Seeded>::resume(set(), &bytes, asked, made).is_err(), "stale");
+    assert!(DoublingBandit::<_, Seeded>::resume(&bytes, made, asked, set()).is_err(), "stale");
     // More losses of one person than the first epoch has could fill several epochs at full sensitivity.
     let crowded = PrivateBanditParams { contributions_per_person: 201, ..first.clone() };
     let error = DoublingBandit::start(crowded.clone(), set(), Seeded(1)).unwrap_err().to_string();
@@ -43,14 +43,14 @@ fn doubling_forgets_the_horizon_and_not_the_promise() {
     // Nor do forged bytes get past that.
     let numbers = (crowded.clone(), 0_u32, 0_u64, 0_u64, BanditCounts::default());
     let inner = start(crowded, set()).save();
-    let forged = wire::save("doubling private bandit 1", &(numbers, Some(inner)));
-    let error = DoublingBandit::<_, Seeded>::resume(set(), &forged, 0, 0).unwrap_err().to_string();
+    let forged = wire::save(wire::kinds::DOUBLING_BANDIT, &(numbers, Some(inner)));
+    let error = DoublingBandit::<_, Seeded>::resume(&forged, 0, 0, set()).unwrap_err().to_string();
     assert!(error.contains("contributions_per_person is 201"), "{error}");
     // Nor an epoch without noise around which a promise is wrapped.
     let numbers = (first.clone(), 0_u32, 0_u64, 0_u64, BanditCounts::default());
     let open = start(params(200, Protection::None), set()).save();
-    let forged = wire::save("doubling private bandit 1", &(numbers, Some(open)));
-    let error = DoublingBandit::<_, Seeded>::resume(set(), &forged, 0, 0).unwrap_err().to_string();
+    let forged = wire::save(wire::kinds::DOUBLING_BANDIT, &(numbers, Some(open)));
+    let error = DoublingBandit::<_, Seeded>::resume(&forged, 0, 0, set()).unwrap_err().to_string();
     assert!(error.contains("saved epoch is 0"), "{error}");
     let fixed = PrivateBanditParams { batch: Some(4), ..first };
     assert!(DoublingBandit::start(fixed, L1Ball::set(3, 1.0).unwrap(), Seeded(1)).is_err());
@@ -93,7 +93,7 @@ fn reports_reach_only_learners_that_take_them() {
     assert!(bandit.absorb(ticket, report).is_err());
     // The device's half is not saved: it follows from the parameters.
     let resumed =
-        PrivateBandit::<_, Seeded>::resume(Simplex::set(3).unwrap(), &bandit.save(), 1, 1);
+        PrivateBandit::<_, Seeded>::resume(&bandit.save(), 1, 1, Simplex::set(3).unwrap());
     assert_eq!(resumed.unwrap().local_value(), Some(&device));
     let mut central = start(params(100, Protection::None), Simplex::set(3).unwrap());
     let ticket = central.decide().unwrap().ticket;

@@ -32,7 +32,7 @@ fn an_old_state_is_refused_or_charged() {
     run(&mut sum, [0.5, 0.5]);
     run(&mut sum, [0.5, 0.5]);
     let refused = PrivateSum::<Seeded>::resume(&bytes, sum.releases()).unwrap_err();
-    assert_eq!(refused, Error::StaleState { saved: 1, released: 3 });
+    assert_eq!(refused, Error::StaleState { what: "releases", saved: 1, released: 3 });
 
     let mut charged = PrivateSum::<Seeded>::resume_charged(&bytes, 3, 0).unwrap();
     assert_eq!((charged.replays(), charged.releases(), charged.rounds()), (1, 3, 1));
@@ -57,7 +57,8 @@ fn replayed_noise_would_show_the_data_and_refreshed_noise_does_not() {
         let bytes = sum.save();
         let seen = run(&mut sum, [0.75, -0.5]);
         // The attack: plain deserialisation of the old bytes, another person in the same round.
-        let state: State<Seeded> = wire::load(&kind::<Seeded>(), &bytes).unwrap();
+        let state: State<Seeded> =
+            wire::load_on(wire::kinds::PRIVATE_SUM, Seeded::NAME, &bytes).unwrap();
         let replayed = run(&mut PrivateSum { state }, [0.25, 0.5]);
         let difference = |other: &Release| [0, 1].map(|c| seen.sums()[c] - other.sums()[c]);
         let leak = difference(&replayed);
@@ -85,7 +86,8 @@ fn two_restored_copies_never_add_the_same_secure_noise() {
         run(&mut sum, [0.1, 0.1]);
         let bytes = sum.save();
         let release = |data: [f64; 2]| {
-            let state: State<SecureNoise> = wire::load(&kind::<SecureNoise>(), &bytes).unwrap();
+            let state: State<SecureNoise> =
+                wire::load_on(wire::kinds::PRIVATE_SUM, SecureNoise::NAME, &bytes).unwrap();
             run(&mut PrivateSum { state }, data)
         };
         let (one, other) = (release([0.75, -0.5]), release([0.25, 0.5]));
