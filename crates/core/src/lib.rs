@@ -24,6 +24,7 @@
 //! | [`hash`] | the hash of bytes and of parameters (FNV-1a) |
 //! | [`special`] | special functions that several modules use |
 //! | [`error`] | the error type, and checks of numbers that name the field, the value and the remedy |
+//! | `named` | choices by name, the same in files, in Python and in messages |
 //! | `wire` | the versioned envelope of saved states, which refuses damaged and foreign bytes |
 //!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
@@ -46,6 +47,7 @@ pub mod release;
 pub mod safe;
 pub mod special;
 
+mod named;
 mod wire;
 
 pub use error::{Error, Result, refuse_if};

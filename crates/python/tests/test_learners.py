@@ -309,6 +309,9 @@ def test_thompson_sampling_gives_every_decision_its_probability(arms):
 
 def test_paper_mode_shows_the_claim():
     guarantee = joint(mode="paper").guarantee
+    assert guarantee.epsilon == joint(mode="paper", mechanism="gaussian_tree").guarantee.epsilon
+    with pytest.raises(ReticentError, match="mechanism is gaussian_tree.*paper"):
+        joint(mechanism="gaussian_tree")
     assert guarantee.to_dict()["mode"] == "paper" and "claimed" in repr(guarantee)
 
 

@@ -435,7 +435,7 @@ fn online_states() -> Vec<Target> {
     ucb.absorb(&pair).expect("learnt");
     let anytime = AnytimeParams::new(base.clone()).check().expect("sound");
     let combiner = CombinerParams::new(base).check().expect("sound");
-    let mut open = OnlineLinUcbParams::new(2, 32).check().expect("sound");
+    let mut open = OnlineLinUcbParams::new(Bounds::unit(2), 32).check().expect("sound");
     open.observe(&[0.6, 0.8], 0.5).expect("learnt");
     let method = Method::Coordinatewise { prior: reticent::online::Prior::Improper };
     let params = OnlineParams { dimension: 2, gradient_bound: 1.0, method };
