@@ -27,6 +27,11 @@
 //! | `named` | choices by name, the same in files, in Python and in messages |
 //! | `wire` | the versioned envelope of saved states, which refuses damaged and foreign bytes |
 //!
+//! Every algorithm has the same shape: parameters, `check`, a plan, a learner, one step. A plan is calibrated noise with its guarantee, and starts
+//! learners. A learner that draws no privacy noise has no plan, and `check` of its parameters returns the learner itself:
+//! [`bandit::LinUcb`], the servers of [`bandit::OnlineUcb`], [`bandit::Anytime`] and [`bandit::Combiner`] (whose people's devices have
+//! [`randomize::FeatureReward`]), [`bandit::OnlineLinUcb`], and the learners of [`online`].
+//!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
 
 // Tests compare with references; only what runs has to have the same bits everywhere (clippy.toml).

@@ -10,7 +10,7 @@ use reticent::{
 use super::{Figure, stopwatch::nanoseconds};
 use crate::{
     FastNoise, Result,
-    safe::{AgentsToml, Algorithm, Budget, Feeder, LearnerToml, SafePlayer, Setting},
+    safe::{AgentsToml, Algorithm, Budget, CoordinatorToml, Feeder, SafePlayer, Setting},
 };
 
 /// A coordinator in the middle of a run.
@@ -70,10 +70,10 @@ impl Run {
 }
 
 fn setup(setting: &Setting, rule: Rule) -> Result<CoordinatorParams> {
-    let lines = LearnerToml {
+    let lines = CoordinatorToml {
         privacy: Some(Budget { epsilon: 13.0, delta: 1e-5, responses: None }),
         confidence: Confidence::Tight,
-        ..LearnerToml::named("bench")
+        ..CoordinatorToml::named("bench")
     };
     let algorithm = match rule {
         Rule::Ofu => Algorithm::Ofu(lines),

@@ -11,7 +11,7 @@ use crate::{
     constants::safe::Published,
     experiment::ExperimentToml,
     figure::{Figure, Scale, Series},
-    safe::{AgentsToml, Algorithm, Budget, Environment, LearnerToml, SafeBandits, Sensitivity},
+    safe::{AgentsToml, Algorithm, Budget, CoordinatorToml, Environment, SafeBandits, Sensitivity},
     summary::{Estimate, Summary},
 };
 use reticent::noise::Noise;
@@ -38,13 +38,13 @@ fn name(levels: &[f64; 3]) -> String {
 
 /// Algorithm 1 with the paper's noise and widths, for one privacy vector.
 fn published(levels: &[f64; 3]) -> Algorithm {
-    Algorithm::Ofu(LearnerToml {
+    Algorithm::Ofu(CoordinatorToml {
         privacy: Some(PUBLISHED),
         mode: Mode::Paper,
         levels: Some(levels.to_vec()),
         sensitivity: Sensitivity::Common(1.0),
         confidence: Confidence::Paper,
-        ..LearnerToml::named(name(levels))
+        ..CoordinatorToml::named(name(levels))
     })
 }
 
@@ -219,11 +219,11 @@ pub fn certificate(stage: &Stage) -> Result<Vec<Claim>> {
         Extent::Quick => (200_000, 2),
         Extent::Full => (200_000, 10),
     };
-    let with = |name: &str, confidence, sensitivity| LearnerToml {
+    let with = |name: &str, confidence, sensitivity| CoordinatorToml {
         privacy: Some(CERTIFICATE),
         confidence,
         sensitivity,
-        ..LearnerToml::named(name)
+        ..CoordinatorToml::named(name)
     };
     let algorithms = vec![
         // What the widest agent needs, for everybody: 1, and six deviations of its noise on either side.

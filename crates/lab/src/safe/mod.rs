@@ -28,7 +28,7 @@ use crate::{
 pub use feeder::Feeder;
 pub use plan::{PlanFile, plan_text};
 pub use planner::{AgentPrivacy, Plan, PlanParams, SimplexPlan, UnilateralChange};
-pub use player::{Budget, LearnerToml, SafePlayer, Sensitivity};
+pub use player::{Budget, CoordinatorToml, SafePlayer, Sensitivity};
 pub use polytope::SafeSetToml;
 pub use setting::{AgentsToml, Setting};
 
@@ -50,9 +50,9 @@ pub enum Environment {
 #[non_exhaustive]
 pub enum Algorithm {
     /// Safe-Private Lin-UCB: the best optimistic value among actions known to be safe.
-    Ofu(LearnerToml),
+    Ofu(CoordinatorToml),
     /// The best optimistic target, scaled back until it is safe.
-    Roful(LearnerToml),
+    Roful(CoordinatorToml),
 }
 
 impl Family for SafeBandits {

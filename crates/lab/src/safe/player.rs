@@ -22,7 +22,7 @@ use crate::{
 /// What `kind = "ofu"` and `kind = "roful"` take.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LearnerToml {
+pub struct CoordinatorToml {
     /// What the report calls it.
     pub name: Option<String>,
     /// Epsilon and delta of an agent at level 1; without it responses are clipped and not protected.
@@ -84,10 +84,10 @@ pub enum Sensitivity {
     Common(f64),
 }
 
-impl LearnerToml {
+impl CoordinatorToml {
     /// The defaults under a name.
     pub fn named(name: impl Into<String>) -> Self {
-        LearnerToml {
+        CoordinatorToml {
             name: Some(name.into()),
             privacy: None,
             mode: Mode::Exact,
@@ -238,7 +238,7 @@ fn worst_round(plan: &CoordinatorPlan, setting: &Setting) -> Result<f64> {
 /// Theorem 2's constants, where all agents have noise: sigma is that of the loudest agent.
 fn theory(
     plan: &CoordinatorPlan,
-    lines: &LearnerToml,
+    lines: &CoordinatorToml,
     setting: &Setting,
 ) -> (Option<Published>, Vec<f64>) {
     let deviations: Vec<f64> = plan.agents().iter().map(|agent| agent.deviation()).collect();
