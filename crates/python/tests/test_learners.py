@@ -354,6 +354,17 @@ def test_local_halves_exchange_bytes(arms):
         reticent.LocalPlan(5, 1.0, 1e-6).server().absorb(reports[0])
 
 
+def test_a_local_server_restarts():
+    plan = reticent.LocalPlan(2, 2.0, 1e-6, restart_every=3)
+    server = plan.server()
+    model = server.publish()
+    reports = [plan.person().report(model, [0.6, 0.8], 0.5) for _ in range(4)]
+    assert [server.absorb(report) for report in reports] == ["counted", "counted", "counted", "late"]
+    assert server.reports == 0 and server.absorb(plan.person().report(server.publish(), [0.6, 0.8], 0.5)) == "counted"
+    with pytest.raises(ReticentError, match="restart_every is 0"):
+        reticent.LocalPlan(2, 2.0, 1e-6, restart_every=0)
+
+
 def test_a_shuffler_stands_between():
     plan = reticent.ShufflePlan(2, 1.0, 1e-6, batch=50, aggregation="permute")
     shuffler, server = plan.shuffler(), plan.server()
