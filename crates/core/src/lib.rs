@@ -24,7 +24,13 @@
 //! | [`hash`] | the hash of bytes and of parameters (FNV-1a) |
 //! | [`special`] | special functions that several modules use |
 //! | [`error`] | the error type, and checks of numbers that name the field, the value and the remedy |
+//! | `named` | choices by name, the same in files, in Python and in messages |
 //! | [`wire`] | messages and saved states, each with its kind and version; foreign and damaged ones are refused |
+//!
+//! Every algorithm has the same shape: parameters, `check`, a plan, a learner, one step. A plan is calibrated noise with its guarantee, and starts
+//! learners. A learner that draws no privacy noise has no plan, and `check` of its parameters returns the learner itself:
+//! [`bandit::LinUcb`], the servers of [`bandit::OnlineUcb`], [`bandit::Anytime`] and [`bandit::Combiner`] (whose people's devices have
+//! [`randomize::FeatureReward`]), [`bandit::OnlineLinUcb`], and the learners of [`online`].
 //!
 //! The crate does no I/O, starts no thread, reads no clock and has no global generator.
 
@@ -46,5 +52,7 @@ pub mod release;
 pub mod safe;
 pub mod special;
 pub mod wire;
+
+mod named;
 
 pub use error::{Error, Result, refuse_if};

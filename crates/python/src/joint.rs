@@ -17,14 +17,14 @@ use pyo3::{
     types::{PyBytes, PyDict, PyTuple},
 };
 use reticent::{
-    bandit::{Arms, JointParams, Legacy, RewardWindow, Rule},
+    bandit::{Arms, JointParams, Legacy, Rule},
     noise::SecureNoise,
     privacy::Mode,
     randomize::Bounds,
     release::{Schedule, Structure},
 };
 use reticent_durable::{Journal, Options, Rollback};
-use reticent_lab::constants::joint::{PublishedNoise, in_place_of};
+use reticent_lab::constants::joint::{JointMechanism, PublishedNoise, in_place_of};
 
 use crate::{
     arms::with_arms,
@@ -81,6 +81,9 @@ fn resumed(
 /// >>> classes = reticent.Arms(numpy.tile(numpy.full(17, 0.2), (26, 1)), blocks=range(26))
 /// >>> ticket, arm = bandit.decide(classes)
 ///
+/// `mechanism`, `schedule` and `window` are written as in an experiment file: "blt", or `{"blt": {"buffers": 4}}`; "every_round"; 500 or "clock". With
+/// `mode="paper"` the mechanism is "gaussian_tree", "wishart" or "wishart_unshifted", with the constants of Shariff and Sheffet (2018).
+///
 /// Without `window` rewards are learnt as they come, and the guarantee rests on the condition that which rewards come, and when, depends on
 /// nobody's data: report 0 for somebody who did nothing, or `expire` the ticket at a time that does not depend on what they did.
 #[pyclass(module = "reticent", name = "JointBandit")]
@@ -95,7 +98,7 @@ impl JointBandit {
     #[new]
     #[pyo3(signature = (dimension, epsilon, delta, horizon = None, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None,
         rule = None, contributions_per_person = 1, mechanism = None, schedule = None, restart_every = None, forget = None, detect_changes = false,
-        mode = None, published = None, window = None, default_reward = None, warm_start = None, blocks = 1, shared = 0))]
+        mode = None, window = None, default_reward = None, warm_start = None, blocks = 1, shared = 0))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
@@ -114,7 +117,6 @@ impl JointBandit {
         forget: Option<f64>,
         detect_changes: bool,
         mode: Option<&Bound<'_, PyAny>>,
-        published: Option<&Bound<'_, PyAny>>,
         window: Option<&Bound<'_, PyAny>>,
         default_reward: Option<f64>,
         warm_start: Option<&[u8]>,
@@ -126,7 +128,6 @@ impl JointBandit {
             Bounds { feature_bound, rewards, intercept, structure, ..Bounds::unit(dimension) };
         let mode: Mode = parameter_or("mode", mode, Mode::Exact)?;
         let exact = JointParams::new(bounds, epsilon, delta, horizon);
-        let published = parameter_or("published", published, PublishedNoise::Gaussian)?;
         let defaults = match mode {
             Mode::Exact => exact,
             Mode::Paper => {
@@ -140,18 +141,19 @@ impl JointBandit {
             forget,
             detect_changes,
             rule: parameter_or("rule", rule, defaults.rule)?,
-            mechanism: parameter_or("mechanism", mechanism, defaults.mechanism)?,
             schedule: parameter_or("schedule", schedule, gaps)?,
-            window: window.map(reward_window).transpose()?,
+            window: window.map(|window| parameter("window", window)).transpose()?,
             default_reward: default_reward.unwrap_or(defaults.default_reward),
             ..defaults
         };
-        let params = match (mode, published) {
-            (Mode::Paper, noise) => in_place_of(params, noise)?,
-            (Mode::Exact, PublishedNoise::Gaussian) => params,
-            (Mode::Exact, noise) => {
-                let remedy = "Wishart noise exists in `paper` mode only";
-                return Err(Failure::invalid("published", format!("{noise:?}"), remedy));
+        let params = match mode {
+            Mode::Exact => {
+                let mechanism = parameter_or("mechanism", mechanism, JointMechanism::default())?;
+                JointParams { mechanism: mechanism.of_core()?, ..params }
+            }
+            Mode::Paper => {
+                let noise = parameter_or("mechanism", mechanism, PublishedNoise::GaussianTree)?;
+                in_place_of(params, noise)?
             }
         };
         let legacy = warm_start.map(Legacy::load).transpose()?;
@@ -489,13 +491,5 @@ impl JointBandit {
     fn __repr__(&mut self) -> Answer<String> {
         let learner = self.learner.enter()?;
         Ok(format!("JointBandit({} rewards; {})", learner.rounds(), learner.guarantee()?))
-    }
-}
-
-/// `window=1000` or `window="clock"`.
-fn reward_window(value: &Bound<'_, PyAny>) -> Answer<RewardWindow> {
-    match value.extract() {
-        Ok(decisions) => Ok(RewardWindow::Decisions(decisions)),
-        Err(_) => parameter("window", value),
     }
 }

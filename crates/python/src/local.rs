@@ -165,6 +165,9 @@ pub(crate) fn bounds(
 /// >>> report = bytes(person.report(model, arms[arm], 0.7))    # clipped and randomised
 /// >>> server.absorb(report), server.absorb(report)
 /// ('counted', 'duplicate')
+///
+/// `method`, `rule` and `restart_every` are as in an experiment file: "unit_gram", or `{"gram_gaussian": {"split": 0.4}}`; with
+/// `restart_every=5000` the server forgets everything after every 5000 reports.
 #[pyclass(frozen, module = "reticent", name = "LocalPlan")]
 pub(crate) struct LocalPlan(CorePlan);
 
@@ -173,7 +176,7 @@ impl LocalPlan {
     #[new]
     #[pyo3(signature = (dimension, epsilon, delta, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None,
         unit_arms = false, public_arms = false, shares = None, contributions_per_person = 1, method = None, rule = None,
-        late_models = 1000, blocks = 1, shared = 0))]
+        late_models = 1000, restart_every = None, blocks = 1, shared = 0))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
@@ -190,6 +193,7 @@ impl LocalPlan {
         method: Option<&Bound<'_, PyAny>>,
         rule: Option<&Bound<'_, PyAny>>,
         late_models: u64,
+        restart_every: Option<u64>,
         blocks: usize,
         shared: usize,
     ) -> Answer<Self> {
@@ -214,7 +218,7 @@ impl LocalPlan {
             ..ReportParams::new(bounds, 1.0, delta)
         };
         let rule = parameter_or("rule", rule, Rule::default())?;
-        let params = LocalParams { report, rule, late_models };
+        let params = LocalParams { report, rule, late_models, restart_every };
         Ok(LocalPlan(py.detach(|| params.check())?))
     }
 

@@ -6,7 +6,7 @@ use pyo3::{
 };
 use reticent::{
     bandit::{
-        Batch as CoreBatch, Rule, ShuffleParams, ShufflePlan as CorePlan,
+        Aggregation, Batch as CoreBatch, Rule, ShuffleParams, ShufflePlan as CorePlan,
         ShuffleServer as CoreServer, Shuffler as CoreShuffler,
     },
     noise::SecureNoise,
@@ -52,7 +52,8 @@ impl Batch {
     }
 }
 
-/// The parameters that people, shuffler and server share: (epsilon, delta) of the shuffler's output.
+/// The parameters that people, shuffler and server share: (epsilon, delta) of the shuffler's output. `aggregation` is "sum" or "permute", by
+/// default what carries more information.
 ///
 /// >>> import numpy, reticent
 /// >>> plan = reticent.ShufflePlan(dimension=2, epsilon=1.0, delta=1e-6, batch=100, aggregation="sum", rewards=(0.0, 1.0))
@@ -89,17 +90,18 @@ impl ShufflePlan {
         contributions_per_person: u64,
         rule: Option<&Bound<'_, PyAny>>,
     ) -> Answer<Self> {
-        let aggregation = match aggregation {
-            None => reticent::bandit::Aggregation::Sum,
-            Some(word) => parameter("aggregation", word)?,
-        };
         let bounds = bounds(dimension, feature_bound, rewards, intercept, unit_arms);
         let params = ShuffleParams {
             honest,
             contributions_per_person,
             rule: parameter_or("rule", rule, Rule::default())?,
-            ..ShuffleParams::new(bounds, epsilon, delta, batch, aggregation)
+            ..ShuffleParams::new(bounds, epsilon, delta, batch, Aggregation::Sum)
         };
+        let aggregation = match aggregation {
+            None => py.detach(|| params.suited_aggregation())?,
+            Some(word) => parameter("aggregation", word)?,
+        };
+        let params = ShuffleParams { aggregation, ..params };
         Ok(ShufflePlan(py.detach(|| params.check())?))
     }
 

@@ -3,6 +3,7 @@
 Longer than 500 lines, because all of it is about one function, `lab.run`, and shares its fixtures.
 """
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -461,47 +462,36 @@ def test_a_guarantee_for_user_code_is_stated_and_audited():
         lab.audit(world, {"coin": Coin}, samples=3)
 
 
-def test_a_file_python_and_rust_make_the_same_decisions():
-    """One experiment as TOML in the compiled runner, and its bandit by hand in Python: the same regret in every round, to the last bit.
-
-    The same by hand in Rust is `a_curator_that_is_stepped_is_the_one_that_is_deployed`, against the same runner."""
+def test_python_makes_the_decisions_of_a_file_and_of_rust():
+    """One experiment three ways: `three_ways_tests.rs` compares a file and core alone with the same `vectors/decisions`."""
     rounds, seed = 600, 3
-    for rule in ("tuned", "certified"):
-        compiled = lab.run(
-            f"""
-            name = "one bandit"
-            rounds = {rounds}
-            trials = 2
-            seed = {seed}
-            [environment]
-            kind = "sphere"
-            dimension = 4
-            arms = 8
-            fresh_arms = true
-            [[algorithm]]
-            kind = "joint"
-            name = "it"
-            rule = {{ {rule} = {"{ parameter_bound = 1.0, reward_noise = 1.0 }" if rule == "certified" else "{}"} }}
-            privacy = {{ epsilon = 8.0, delta = 1e-5 }}
-            """
-        ).algorithms[0]
-        for trial in range(2):
-            people, noise = lab.trial_seeds(seed, trial, "it")
-            world = lab.Environment.sphere(people, dimension=4, arms=8, fresh_arms=True)
-            world.arms()                    # the runner skips the first set too
-            bandit = reticent.JointBandit.simulated(
-                noise, dimension=4, epsilon=8.0, delta=1e-5, horizon=rounds, rewards=(0.0, 1.0), intercept=0.5**0.5, rule=rule
-            )
-            regret, curve, chosen = 0.0, {}, set()
-            for round_ in range(1, rounds + 1):
-                arms = world.arms()
-                ticket, arm = bandit.decide(arms)
-                regret += world.means().max() - world.means()[arm]
-                bandit.observe(ticket, world.reward(arm))
-                curve[round_] = regret
-                chosen.add(arm)
-            assert len(chosen) > 2
-            assert [curve[at] for at in compiled.rounds] == list(compiled.regret[trial])
+    folder = pathlib.Path(__file__).parents[3] / "vectors" / "decisions"
+    for name, rule, more in [("tuned", "tuned", {}), ("certified", "certified", {}), ("window", "tuned", {"window": 40})]:
+        experiment = {
+            "name": "one bandit",
+            "rounds": rounds,
+            "seed": seed,
+            "environment": {"kind": "sphere", "dimension": 4, "arms": 8, "fresh_arms": True},
+            "algorithm": [{"kind": "joint", "name": "it", "rule": rule, "privacy": {"epsilon": 8.0, "delta": 1e-5}, **more}],
+        }
+        # The environment tells a certified rule what it knows; the experiment prints the rule as Python takes it.
+        for remark in lab.certify(experiment)["it"].remarks:
+            if "the same rule, with what the environment knows, is " in remark:
+                rule = json.loads(remark.split(" is ")[-1])
+        assert (rule == "certified") is False and isinstance(rule, dict) == (name == "certified")
+        people, noise = lab.trial_seeds(seed, 0, "it")
+        world = lab.Environment.sphere(people, dimension=4, arms=8, fresh_arms=True)
+        world.arms()                    # the runner skips the first set too
+        bandit = reticent.JointBandit.simulated(
+            noise, dimension=4, epsilon=8.0, delta=1e-5, horizon=rounds, rewards=(0.0, 1.0), intercept=0.5**0.5, rule=rule, **more
+        )
+        chosen = []
+        for _ in range(rounds):
+            ticket, arm = bandit.decide(world.arms())
+            bandit.observe(ticket, world.reward(arm))
+            chosen.append(arm)
+        lines = (folder / f"joint_{name}.csv").read_text().splitlines()
+        assert lines[0] == "round,arm" and [f"{at},{arm}" for at, arm in enumerate(chosen, 1)] == lines[1:], name
 
 
 def test_what_an_experiment_plays_can_be_deployed_and_beats_the_commonest_class(tmp_path):

@@ -309,6 +309,9 @@ def test_thompson_sampling_gives_every_decision_its_probability(arms):
 
 def test_paper_mode_shows_the_claim():
     guarantee = joint(mode="paper").guarantee
+    assert guarantee.epsilon == joint(mode="paper", mechanism="gaussian_tree").guarantee.epsilon
+    with pytest.raises(ReticentError, match="mechanism is gaussian_tree.*paper"):
+        joint(mechanism="gaussian_tree")
     assert guarantee.to_dict()["mode"] == "paper" and "claimed" in repr(guarantee)
 
 
@@ -351,6 +354,17 @@ def test_local_halves_exchange_bytes(arms):
         server.absorb(b"{]}")
     with pytest.raises(ReticentError, match="other parameters"):
         reticent.LocalPlan(5, 1.0, 1e-6).server().absorb(reports[0])
+
+
+def test_a_local_server_restarts():
+    plan = reticent.LocalPlan(2, 2.0, 1e-6, restart_every=3)
+    server = plan.server()
+    model = server.publish()
+    reports = [plan.person().report(model, [0.6, 0.8], 0.5) for _ in range(4)]
+    assert [server.absorb(report) for report in reports] == ["counted", "counted", "counted", "late"]
+    assert server.reports == 0 and server.absorb(plan.person().report(server.publish(), [0.6, 0.8], 0.5)) == "counted"
+    with pytest.raises(ReticentError, match="restart_every is 0"):
+        reticent.LocalPlan(2, 2.0, 1e-6, restart_every=0)
 
 
 def test_a_shuffler_stands_between():

@@ -40,20 +40,17 @@
 use crate::{
     Result,
     error::{not_negative, positive, probability},
+    randomize::Bounds,
     refuse_if,
 };
 
 /// What the set is built from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OnlineConfidence {
-    /// Features of an arm, d.
-    pub dimension: usize,
+    /// d, L, and the largest reward in size.
+    pub bounds: Bounds,
     /// sigma: the deviation of the noise in every coordinate of a report.
     pub deviation: f64,
-    /// L: no features are longer.
-    pub feature_bound: f64,
-    /// No reward is larger in size.
-    pub reward_bound: f64,
     /// R: the sub-Gaussian scale of a reward around its mean.
     pub reward_noise: f64,
     /// S: theta* is not longer.
@@ -80,13 +77,11 @@ pub(super) struct LinearRegret {
 impl OnlineConfidence {
     /// Refuses numbers the theorem has no meaning for.
     pub fn check(&self) -> Result<()> {
-        positive("dimension", self.dimension as f64)?;
+        self.bounds.check()?;
         positive("horizon", self.horizon as f64)?;
-        positive("feature_bound", self.feature_bound)?;
         positive("radius", self.radius)?;
         positive("parameter_bound", self.parameter_bound)?;
         not_negative("deviation", self.deviation)?;
-        not_negative("reward_bound", self.reward_bound)?;
         not_negative("reward_noise", self.reward_noise)?;
         not_negative("smallest_eigenvalue", self.smallest_eigenvalue)?;
         not_negative("ridge", self.ridge)?;
@@ -99,7 +94,7 @@ impl OnlineConfidence {
 
     /// With probability 1 - alpha no noise on any person's features is longer than this: event E_1, with its root of d.
     pub fn feature_noise_bound(&self) -> f64 {
-        (self.dimension as f64).sqrt() * self.reward_noise_bound()
+        (self.bounds.dimension as f64).sqrt() * self.reward_noise_bound()
     }
 
     /// With probability 1 - alpha no noise on any person's reward is larger than this: event E_2.
@@ -107,10 +102,15 @@ impl OnlineConfidence {
         self.deviation * (2.0 * libm::log(2.0 * self.horizon as f64 / self.alpha)).sqrt()
     }
 
+    fn largest_reward(&self) -> f64 {
+        let (low, high) = self.bounds.rewards;
+        low.abs().max(high.abs())
+    }
+
     /// G: no gradient is longer, on these two events (Corollary C.1).
     pub fn gradient_bound(&self) -> f64 {
-        let features = self.feature_bound + self.feature_noise_bound();
-        let residual = features * self.radius + self.reward_bound + self.reward_noise_bound();
+        let features = self.bounds.feature_bound + self.feature_noise_bound();
+        let residual = features * self.radius + self.largest_reward() + self.reward_noise_bound();
         let shrink = (self.deviation * self.deviation - self.ridge).abs();
         2.0 * features * residual + 2.0 * shrink * self.radius
     }
@@ -136,7 +136,7 @@ impl OnlineConfidence {
         let distance = self.distance(learner, gradient_bound);
         let (variance, size) = (self.deviation.powi(2), self.parameter_bound);
         let log = -libm::log(self.alpha);
-        let reach = (self.feature_bound * distance).powi(2);
+        let reach = (self.bounds.feature_bound * distance).powi(2);
         let along = self.deviation * size * (2.0 * (1.0 + reach) * self.logarithm(reach)).sqrt();
         let quadratic =
             2.0 * variance * size * (distance * log.sqrt() + (self.radius + size) * log);
@@ -173,10 +173,8 @@ mod tests {
     /// The paper's setting at epsilon = 10.
     fn setting() -> OnlineConfidence {
         OnlineConfidence {
-            dimension: 5,
+            bounds: Bounds::unit(5),
             deviation: 0.2 * (2.0 * 12.5_f64.ln()).sqrt(),
-            feature_bound: 1.0,
-            reward_bound: 1.0,
             reward_noise: 0.5,
             parameter_bound: 1.0,
             radius: 1.0,
@@ -193,7 +191,7 @@ mod tests {
         let mut noise = SecureNoise::seeded(61);
         let inside = (0..trials).filter(|_| {
             (0..setting.horizon).all(|_| {
-                let square: f64 = (0..setting.dimension)
+                let square: f64 = (0..setting.bounds.dimension)
                     .map(|_| (setting.deviation * noise.standard_normal()).powi(2))
                     .sum();
                 square <= bound * bound

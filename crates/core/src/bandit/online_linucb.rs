@@ -23,6 +23,7 @@ use crate::{
     error::{finite_vector, not_negative, positive, probability},
     linalg::dot,
     online::{GradientDescentParams, MalerParams, Step},
+    randomize::Bounds,
     refuse_if,
     release::Structure,
     wire,
@@ -34,8 +35,8 @@ const SLACK: f64 = 1.0 + 1e-9;
 /// Parameters of [`OnlineLinUcb`].
 ///
 /// ```
-/// use reticent::bandit::{Arms, OnlineLinUcbParams};
-/// let mut learner = OnlineLinUcbParams::new(2, 1000).check()?;
+/// use reticent::{bandit::{Arms, OnlineLinUcbParams}, randomize::Bounds};
+/// let mut learner = OnlineLinUcbParams::new(Bounds::unit(2), 1000).check()?;
 /// let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]])?;
 /// for _ in 0..1000 {
 ///     let choice = learner.choose(&arms)?;
@@ -46,18 +47,14 @@ const SLACK: f64 = 1.0 + 1e-9;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnlineLinUcbParams {
-    /// Features of an arm, d.
-    pub dimension: usize,
-    /// L: no features are longer.
-    pub feature_bound: f64,
-    /// B: no reward is larger in size.
-    pub reward_bound: f64,
+    /// d, L, and B: no reward is larger in size. Rewards are not centred, and parameters have no blocks.
+    pub bounds: Bounds,
     /// R: the sub-Gaussian scale of a reward around its mean.
-    pub noise: f64,
+    pub reward_noise: f64,
     /// S: theta* is not longer, and predictions stay within it.
     pub parameter_bound: f64,
     /// The sets may fail with this probability, at most 1/4.
-    pub confidence: f64,
+    pub failure_probability: f64,
     /// Rounds at most.
     pub horizon: u64,
     /// Gradient descent with this step in place of Maler.
@@ -67,15 +64,13 @@ pub struct OnlineLinUcbParams {
 }
 
 impl OnlineLinUcbParams {
-    /// All bounds one, noise of deviation 1, Maler, failure probability 0.01.
-    pub fn new(dimension: usize, horizon: u64) -> Self {
+    /// Noise of deviation 1, a parameter of norm at most 1, Maler, failure probability 0.01.
+    pub fn new(bounds: Bounds, horizon: u64) -> Self {
         OnlineLinUcbParams {
-            dimension,
-            feature_bound: 1.0,
-            reward_bound: 1.0,
-            noise: 1.0,
+            bounds,
+            reward_noise: 1.0,
             parameter_bound: 1.0,
-            confidence: 0.01,
+            failure_probability: 0.01,
             horizon,
             descent: None,
             width: None,
@@ -84,18 +79,22 @@ impl OnlineLinUcbParams {
 
     /// A learner that has seen nothing, or the parameter that stands in the way.
     pub fn check(&self) -> Result<OnlineLinUcb> {
-        crate::linalg::check_dimension(self.dimension)?;
-        positive("feature_bound", self.feature_bound)?;
-        positive("reward_bound", self.reward_bound)?;
+        self.bounds.check()?;
+        self.bounds.structure.expect_dense("online LinUCB")?;
+        if let Some(intercept) = self.bounds.intercept {
+            let remedy = "online LinUCB learns rewards as they are: leave it out";
+            return Err(Error::invalid("intercept", intercept, remedy));
+        }
         positive("parameter_bound", self.parameter_bound)?;
-        not_negative("noise", self.noise)?;
-        probability("confidence", self.confidence)?;
-        refuse_if(self.confidence > 0.25, "confidence", self.confidence, "give at most 1/4")?;
+        not_negative("reward_noise", self.reward_noise)?;
+        let failure = self.failure_probability;
+        probability("failure_probability", failure)?;
+        refuse_if(failure > 0.25, "failure_probability", failure, "give at most 1/4")?;
         refuse_if(self.horizon == 0, "horizon", 0, "give a whole number above 0")?;
         if let Some(width) = self.width {
             not_negative("width", width)?;
         }
-        let (dimension, radius) = (self.dimension, self.parameter_bound);
+        let (dimension, radius) = (self.bounds.dimension, self.parameter_bound);
         let learner = match self.descent {
             None => Learner::Maler(self.maler().check()?),
             Some(step) => {
@@ -115,12 +114,12 @@ impl OnlineLinUcbParams {
     }
 
     fn residual(&self) -> f64 {
-        self.feature_bound * self.parameter_bound + self.reward_bound
+        self.bounds.feature_bound * self.parameter_bound + self.bounds.half_range()
     }
 
     fn maler(&self) -> MalerParams {
-        let gradient_bound = 2.0 * self.feature_bound * self.residual();
-        MalerParams::new(self.dimension, self.parameter_bound, gradient_bound, self.horizon)
+        let gradient_bound = 2.0 * self.bounds.feature_bound * self.residual();
+        MalerParams::new(self.bounds.dimension, self.parameter_bound, gradient_bound, self.horizon)
     }
 }
 
@@ -162,15 +161,16 @@ impl OnlineLinUcb {
 
     /// Learns from the reward of an arm with these features. An error changes nothing.
     pub fn observe(&mut self, features: &[f64], reward: f64) -> Result<()> {
-        let OnlineLinUcbParams { dimension, feature_bound, reward_bound, horizon, .. } =
-            self.params;
+        let OnlineLinUcbParams { bounds, horizon, .. } = self.params;
+        let Bounds { dimension, feature_bound, .. } = bounds;
+        let reward_bound = bounds.half_range();
         finite_vector("features", features, dimension)?;
         let length = dot(features, features).sqrt();
         let refused = length > feature_bound * SLACK;
         let remedy = format_args!("stay within feature_bound = {feature_bound}");
         refuse_if(refused, "features", format_args!("of length {length}"), remedy)?;
         finite_vector("reward", &[reward], 1)?;
-        let remedy = format_args!("stay within reward_bound = {reward_bound}");
+        let remedy = format_args!("stay within the rewards, at most {reward_bound} in size");
         refuse_if(reward.abs() > reward_bound * SLACK, "reward", reward, remedy)?;
         if self.rounds() >= horizon {
             return Err(Error::HorizonExceeded { round: self.rounds() + 1, horizon });
@@ -201,13 +201,14 @@ impl OnlineLinUcb {
     /// Brings the width up to date.
     fn widen(&mut self) {
         let width = self.params.width.unwrap_or_else(|| {
-            let OnlineLinUcbParams { parameter_bound, noise, confidence, .. } = self.params;
+            let OnlineLinUcbParams { parameter_bound, reward_noise, failure_probability, .. } =
+                self.params;
             let bound = self.regret_bound();
-            let inner = (noise * 8_f64.sqrt() + (1.0 + bound).sqrt()) / confidence;
+            let inner = (reward_noise * 8_f64.sqrt() + (1.0 + bound).sqrt()) / failure_probability;
             let square = parameter_bound.powi(2)
                 + 1.0
                 + 2.0 * bound
-                + 32.0 * noise * noise * libm::log(inner);
+                + 32.0 * reward_noise * reward_noise * libm::log(inner);
             let moment = self.regression.moment();
             let fit = self.predictions - dot(moment, self.policy().theta());
             // The set holds theta*, so what is left is not negative; rounding may say otherwise.
@@ -231,7 +232,7 @@ impl OnlineLinUcb {
             wire::load(wire::kinds::ONLINE_LINUCB, bytes)?;
         let (params, mut learner, mut regression, predictions, decisions) = saved;
         let fresh = params.check()?;
-        regression.revive(params.dimension, Structure::DENSE, 1.0)?;
+        regression.revive(params.bounds.dimension, Structure::DENSE, 1.0)?;
         not_negative("saved predictions", predictions)?;
         if learner.revive(&fresh.learner)? != regression.rounds() {
             let remedy = "it does not follow from the parameters; restore another copy";
@@ -260,7 +261,7 @@ mod tests {
 
     /// Whether theta* leaves the set in any of 10 x 1000 rounds, and the regret's share of uniform play's.
     fn run(params: OnlineLinUcbParams) -> (bool, f64) {
-        let d = params.dimension;
+        let d = params.bounds.dimension;
         let mut noise = SecureNoise::seeded(95);
         let (mut left, mut regret, mut uniform) = (false, 0.0, 0.0);
         for _ in 0..10 {
@@ -297,9 +298,9 @@ mod tests {
     fn the_set_holds_the_parameter_and_a_narrow_one_does_not() {
         for descent in [None, Some(Step::InverseRoot(0.25))] {
             let params = OnlineLinUcbParams {
-                confidence: 1e-7,
+                failure_probability: 1e-7,
                 descent,
-                ..OnlineLinUcbParams::new(3, 1000)
+                ..OnlineLinUcbParams::new(Bounds::unit(3), 1000)
             };
             assert!(!run(params).0); // false alarm: 10 x 1e-7
             assert!(run(OnlineLinUcbParams { width: Some(0.5), ..params }).0);
@@ -308,7 +309,10 @@ mod tests {
 
     #[test]
     fn it_learns_with_a_width_that_is_not_the_theorems() {
-        let params = OnlineLinUcbParams { width: Some(1.0), ..OnlineLinUcbParams::new(3, 1000) };
+        let params = OnlineLinUcbParams {
+            width: Some(1.0),
+            ..OnlineLinUcbParams::new(Bounds::unit(3), 1000)
+        };
         let (_, share) = run(params);
         assert!(share < 0.25, "{share}");
     }
@@ -316,7 +320,7 @@ mod tests {
     #[test]
     fn the_width_is_the_theorem_less_the_misfit() {
         let mut noise = SecureNoise::seeded(96);
-        let mut learner = OnlineLinUcbParams::new(2, 500).check().unwrap();
+        let mut learner = OnlineLinUcbParams::new(Bounds::unit(2), 500).check().unwrap();
         let mut data: Vec<(Vec<f64>, f64)> = Vec::new();
         for _ in 0..500 {
             let x = unit(2, &mut noise);
@@ -337,7 +341,7 @@ mod tests {
     #[test]
     fn resumes_bit_for_bit_and_refuses_bad_input_without_changing() {
         let mut noise = SecureNoise::seeded(97);
-        let params = OnlineLinUcbParams::new(2, 40);
+        let params = OnlineLinUcbParams::new(Bounds::unit(2), 40);
         let mut one = params.check().unwrap();
         (0..20).for_each(|_| one.observe(&unit(2, &mut noise), 0.5).unwrap());
         let mut two = OnlineLinUcb::load(&one.save()).unwrap();
@@ -356,9 +360,13 @@ mod tests {
         assert_eq!(two.save(), one.save());
         assert!(matches!(one.observe(&[0.1, 0.1], 0.0), Err(Error::HorizonExceeded { .. })));
         for bad in [
-            OnlineLinUcbParams { dimension: 0, ..params },
-            OnlineLinUcbParams { confidence: 0.3, ..params },
-            OnlineLinUcbParams { noise: f64::NAN, ..params },
+            OnlineLinUcbParams { bounds: Bounds::unit(0), ..params },
+            OnlineLinUcbParams {
+                bounds: Bounds { intercept: Some(0.5), ..params.bounds },
+                ..params
+            },
+            OnlineLinUcbParams { failure_probability: 0.3, ..params },
+            OnlineLinUcbParams { reward_noise: f64::NAN, ..params },
             OnlineLinUcbParams { horizon: 0, ..params },
             OnlineLinUcbParams { width: Some(-1.0), ..params },
         ] {

@@ -209,13 +209,10 @@ impl OnlineUcbParams {
         randomizer: &FeatureReward,
         assumptions: Assumptions,
     ) -> OnlineConfidence {
-        let Bounds { dimension, feature_bound, rewards, .. } = self.randomizer.bounds;
         let Assumptions { alpha, smallest_eigenvalue, reward_noise, parameter_bound } = assumptions;
         OnlineConfidence {
-            dimension,
+            bounds: self.randomizer.bounds,
             deviation: randomizer.deviation(),
-            feature_bound,
-            reward_bound: rewards.0.abs().max(rewards.1.abs()),
             reward_noise,
             parameter_bound,
             radius: self.radius,

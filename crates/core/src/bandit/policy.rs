@@ -154,8 +154,8 @@ impl Policy {
             return Err(Error::Dimension { field: "policy", expected: dimension, found });
         }
         if self.structure != structure {
-            let remedy = format!("it is for other parameters: {structure:?}");
-            return Err(Error::invalid("policy", format!("{:?}", self.structure), remedy));
+            let remedy = format!("it is for other parameters: {structure}");
+            return Err(Error::invalid("policy", self.structure, remedy));
         }
         let (theta, whitening) = (self.theta.clone(), self.whitening.clone());
         Policy::in_blocks(dimension, structure, theta, whitening, self.width, self.drift)?;

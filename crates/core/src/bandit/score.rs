@@ -83,8 +83,19 @@ impl Policy {
         Ok(scores.iter().map(|score| if *score == largest { 1.0 / equal } else { 0.0 }).collect())
     }
 
-    /// The same choice with arms above `bound` scaled to it, as learners compare them.
-    pub(super) fn choose_within(&self, arms: &Arms, bound: f64, randomness: u64) -> Result<Choice> {
+    /// The same choice with arms above `bound` scaled to it, as learners compare them: for a replica that has the released policy and not the
+    /// learner, with the learner's `feature_bound` and a word of randomness for each decision.
+    ///
+    /// ```
+    /// use reticent::bandit::{Arms, Policy};
+    /// let policy = Policy::from_parts(vec![0.5, 0.4], vec![0.1, 0.0, 0.1], 0.0, 0.0)?;
+    /// let arms = Arms::from_rows(2, &[[0.9, 0.0], [0.0, 3.0]])?;
+    /// let choice = policy.choose_within(&arms, 1.0, 0)?;
+    /// assert_eq!((choice.arm, choice.clipped_arms), (0, 1));
+    /// assert_eq!(policy.choose(&arms, 0)?, 1);
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn choose_within(&self, arms: &Arms, bound: f64, randomness: u64) -> Result<Choice> {
         match arms.clipped_to(bound) {
             None => Ok(Choice { arm: self.choose(arms, randomness)?, clipped_arms: 0 }),
             Some((arms, clipped_arms)) => {
@@ -93,8 +104,8 @@ impl Policy {
         }
     }
 
-    /// The probabilities of that choice.
-    pub(super) fn probabilities_within(&self, arms: &Arms, bound: f64) -> Result<Vec<f64>> {
+    /// The probabilities of [`Policy::choose_within`].
+    pub fn probabilities_within(&self, arms: &Arms, bound: f64) -> Result<Vec<f64>> {
         match arms.clipped_to(bound) {
             None => self.probabilities(arms),
             Some((arms, _)) => self.probabilities(&arms),

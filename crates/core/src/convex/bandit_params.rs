@@ -282,9 +282,10 @@ impl PrivateBanditParams {
         refuse_if(self.territory == Territory::Around, "territory", "around", remedy)?;
         match self.map {
             Map::Automatic | Map::ConditionalGradient => Ok(Map::ConditionalGradient),
-            Map::Projection | Map::Entropic => {
+            other @ (Map::Projection | Map::Entropic) => {
+                let name = if other == Map::Entropic { "entropic" } else { "projection" };
                 let remedy = "only conditional gradient gives a mixture of vertices";
-                Err(Error::invalid("map", format!("{:?}", self.map), remedy))
+                Err(Error::invalid("map", name, remedy))
             }
         }
     }

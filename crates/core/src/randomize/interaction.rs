@@ -64,6 +64,18 @@ fn symmetric() -> (f64, f64) {
     (-1.0, 1.0)
 }
 
+impl std::fmt::Display for Bounds {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Bounds { dimension, feature_bound, rewards: (low, high), structure, .. } = self;
+        let norm = if self.unit_arms { "of norm" } else { "of norm at most" };
+        write!(formatter, "{dimension} features {norm} {feature_bound}, rewards {low} to {high}")?;
+        if let Some(intercept) = self.intercept {
+            write!(formatter, ", intercept {intercept}")?;
+        }
+        write!(formatter, ", {structure}")
+    }
+}
+
 impl Bounds {
     /// Arms in the unit ball, rewards in [-1, 1], no intercept.
     pub fn unit(dimension: usize) -> Self {

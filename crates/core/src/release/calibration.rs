@@ -67,6 +67,21 @@ pub enum Calibration {
     Scale(f64),
 }
 
+impl std::fmt::Display for Calibration {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Calibration::Budget { epsilon, delta } => {
+                write!(formatter, "epsilon = {epsilon}, delta = {delta:e}")
+            }
+            Calibration::Mu(mu) => write!(formatter, "mu = {mu}"),
+            Calibration::Sigma(sigma) => write!(formatter, "sigma = {sigma}"),
+            Calibration::Wishart { .. } => formatter.write_str("Wishart noise"),
+            Calibration::Pure { epsilon } => write!(formatter, "epsilon = {epsilon}, delta = 0"),
+            Calibration::Scale(scale) => write!(formatter, "Laplace noise of scale {scale}"),
+        }
+    }
+}
+
 impl Calibration {
     /// The amount of noise over `coordinates` draws on the grid; a budget becomes the largest mu that it allows.
     ///

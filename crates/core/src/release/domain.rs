@@ -85,6 +85,25 @@ pub enum Domain {
     },
 }
 
+impl std::fmt::Display for Domain {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Domain::Vector { dimension, bound } => {
+                write!(formatter, "vectors of {dimension} entries and norm at most {bound}")
+            }
+            Domain::Symmetric { dimension, bound } => {
+                write!(formatter, "x x^T of {dimension} features and norm at most {bound}")
+            }
+            Domain::Regression { dimension, feature_bound, reward_bound, split, structure } => {
+                write!(
+                    formatter,
+                    "x x^T and x y of {dimension} features of norm at most {feature_bound}, rewards at most {reward_bound}, split {split}, {structure}"
+                )
+            }
+        }
+    }
+}
+
 impl Domain {
     /// A [`Domain::Regression`] with the default split.
     pub fn regression(dimension: usize, feature_bound: f64, reward_bound: f64) -> Self {

@@ -16,7 +16,7 @@ use super::{
     toeplitz::{Toeplitz, ToeplitzSums},
     tree::{Tree, TreeSums},
 };
-use crate::{Result, refuse_if};
+use crate::{Result, named::named, refuse_if};
 
 /// Buffers of the default mechanism.
 pub(super) const DEFAULT_BUFFERS: usize = 8;
@@ -46,7 +46,7 @@ pub trait Factorization {
     }
 }
 
-/// Which factorisation a stream uses.
+/// Which factorisation a stream uses: in files and in Python `"blt"`, or with parameters `{ blt = { buffers = 4 } }`.
 ///
 /// ```
 /// use reticent::release::{Factorization, Mechanism};
@@ -58,7 +58,7 @@ pub trait Factorization {
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Mechanism {
     /// Binary tree: every prefix is a sum of at most `log2 n + 1` noisy nodes.
     Tree {
@@ -68,13 +68,25 @@ pub enum Mechanism {
     /// Binary tree whose nodes are averaged with the sums of their children: less noise at the same privacy.
     Honaker,
     /// Square-root Toeplitz: near-optimal, memory and time per step linear in the step.
-    SquareRootToeplitz,
+    Toeplitz,
     /// Buffered linear Toeplitz: as good as the square root, in constant memory.
     Blt {
         /// Number of buffers, 1 or more (beyond 16 nothing is gained, and no more are used); 8 is within 0.3 % of the square root up to 10^9 steps.
+        #[serde(default = "default_buffers")]
         buffers: usize,
     },
 }
+
+fn default_buffers() -> usize {
+    DEFAULT_BUFFERS
+}
+
+named!(Mechanism, "{ blt = { buffers = 4 } }", {
+    "tree": Mechanism::Tree { .. } => Mechanism::Tree { levels: None },
+    "honaker": Mechanism::Honaker => Mechanism::Honaker,
+    "toeplitz": Mechanism::Toeplitz => Mechanism::Toeplitz,
+    "blt": Mechanism::Blt { .. } => Mechanism::default(),
+});
 
 impl Default for Mechanism {
     fn default() -> Self {
@@ -99,7 +111,7 @@ impl Mechanism {
         Ok(match *self {
             Mechanism::Tree { levels } => Factor::Tree(Tree::new(steps, levels)?),
             Mechanism::Honaker => Factor::Honaker(Honaker::new(steps)),
-            Mechanism::SquareRootToeplitz => Factor::Toeplitz(Toeplitz::new(steps)),
+            Mechanism::Toeplitz => Factor::Toeplitz(Toeplitz::new(steps)),
             Mechanism::Blt { buffers } => Factor::Blt(Blt::new(steps, buffers)?),
         })
     }
@@ -108,14 +120,14 @@ impl Mechanism {
     pub fn longest(&self) -> u64 {
         match self {
             Mechanism::Tree { .. } | Mechanism::Honaker => 1 << 60,
-            Mechanism::SquareRootToeplitz => 1 << 17,
+            Mechanism::Toeplitz => 1 << 17,
             Mechanism::Blt { .. } => 1 << 32,
         }
     }
 
     fn beyond(&self) -> String {
         let instead = match self {
-            Mechanism::SquareRootToeplitz => "use BLT, which needs constant memory",
+            Mechanism::Toeplitz => "use BLT, which needs constant memory",
             Mechanism::Blt { .. } => "release less often",
             _ => "give a smaller number",
         };

@@ -57,7 +57,7 @@ impl HalfLife {
         positive("forget", forget)?;
         let Some(gap) = schedule.constant_gap() else {
             let remedy = "sums forget by the same factor at every release: with `forget`, give constant gaps, as Schedule::constant(64), every_round or clock";
-            return Err(Error::invalid("schedule", format!("{schedule:?}"), remedy));
+            return Err(Error::invalid("schedule", schedule, remedy));
         };
         let steps = forget / gap as f64;
         if steps < 1.0 {

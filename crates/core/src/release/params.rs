@@ -124,7 +124,7 @@ impl PrivateSumParams {
         let half_life = HalfLife::new(forget, &self.schedule)?;
         let Mechanism::Blt { buffers } = self.mechanism else {
             let remedy = "sums that forget are made by BLT: give that, or leave `forget` out";
-            return Err(Error::invalid("mechanism", format!("{:?}", self.mechanism), remedy));
+            return Err(Error::invalid("mechanism", self.mechanism, remedy));
         };
         let last = half_life.last_round();
         let horizon = self.horizon.unwrap_or(last);
@@ -262,7 +262,7 @@ impl PrivateSumParams {
         if !matches!(self.mechanism, Mechanism::Tree { .. } | Mechanism::Honaker) {
             let remedy =
                 "Laplace noise is for trees: the columns of a dense C have a large l1 norm";
-            return Err(Error::invalid("mechanism", format!("{:?}", self.mechanism), remedy));
+            return Err(Error::invalid("mechanism", self.mechanism, remedy));
         }
         // A column of a tree's C holds a 1 for each level.
         let levels = factor.column_norm().powi(2);
@@ -277,7 +277,7 @@ impl PrivateSumParams {
         let draws = coordinates * UNKNOWN_DRAWS as f64;
         let Amount::Mu(mu) = self.calibration.resolve(draws)? else {
             let remedy = "epochs of an unknown horizon differ in their noise: give a budget or mu";
-            return Err(Error::invalid("calibration", format!("{:?}", self.calibration), remedy));
+            return Err(Error::invalid("calibration", self.calibration, remedy));
         };
         if let Mechanism::Tree { levels: Some(levels) } = self.mechanism {
             let remedy = "epochs of an unknown horizon have different depths: leave it out";

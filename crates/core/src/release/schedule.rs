@@ -33,9 +33,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Result, error::not_negative, refuse_if};
+use crate::{Result, error::not_negative, named::named, refuse_if};
 
-/// After which rounds a running sum is released.
+/// After which rounds a running sum is released: in files and in Python `"every_round"`, or with parameters
+/// `{ geometric = { first = 8, rate = 0.02 } }`.
 ///
 /// ```
 /// use reticent::release::Schedule;
@@ -44,7 +45,7 @@ use crate::{Result, error::not_negative, refuse_if};
 /// assert_eq!(times, [8, 16, 24]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Schedule {
     /// After every round.
     EveryRound,
@@ -53,12 +54,16 @@ pub enum Schedule {
     /// Gaps grow in proportion to the round, between `least` and `most` rounds.
     CappedGeometric {
         /// Round of the first release.
+        #[serde(default = "default_gap")]
         first: u64,
         /// Shortest gap.
+        #[serde(default = "default_gap")]
         least: u64,
         /// Gap as a fraction of the rounds so far.
+        #[serde(default = "default_rate")]
         rate: f64,
         /// Longest gap.
+        #[serde(default = "default_longest_gap")]
         most: u64,
     },
     /// Gaps grow in proportion to the round, without a cap.
@@ -80,9 +85,30 @@ struct Gaps {
 
 impl Default for Schedule {
     fn default() -> Self {
-        Schedule::CappedGeometric { first: 8, least: 8, rate: 0.02, most: 1024 }
+        let (first, least) = (default_gap(), default_gap());
+        let (rate, most) = (default_rate(), default_longest_gap());
+        Schedule::CappedGeometric { first, least, rate, most }
     }
 }
+
+fn default_gap() -> u64 {
+    8
+}
+
+fn default_rate() -> f64 {
+    0.02
+}
+
+fn default_longest_gap() -> u64 {
+    1024
+}
+
+named!(Schedule, "{ capped_geometric = { first = 16, least = 16 } }", {
+    "every_round": Schedule::EveryRound => Schedule::EveryRound,
+    "clock": Schedule::Clock => Schedule::Clock,
+    "capped_geometric": Schedule::CappedGeometric { .. } => Schedule::default(),
+    "geometric": Schedule::Geometric { .. },
+});
 
 impl Schedule {
     /// The default schedule of a learner with this budget: the more it has, the shorter its longest gap, `1024 / epsilon^1.5` between 4 and

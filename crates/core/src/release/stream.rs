@@ -192,7 +192,7 @@ impl<N: Noise> PrivateSum<N> {
         let refused = plan.schedule != Schedule::Clock;
         let remedy =
             "this stream counts contributions: call `absorb`, or build it with Schedule::Clock";
-        refuse_if(refused, "schedule", format_args!("{:?}", plan.schedule), remedy)?;
+        refuse_if(refused, "schedule", plan.schedule, remedy)?;
         let round = round + 1;
         if round > plan.horizon || self.state.step >= plan.engine.capacity() {
             return Err(Error::HorizonExceeded { round, horizon: plan.horizon });

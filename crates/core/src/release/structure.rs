@@ -54,6 +54,16 @@ impl Default for Structure {
     }
 }
 
+impl std::fmt::Display for Structure {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Structure { blocks, shared } = self;
+        match self.is_dense() {
+            true => formatter.write_str("one block"),
+            false => write!(formatter, "{blocks} blocks with {shared} shared features"),
+        }
+    }
+}
+
 impl Structure {
     /// Every arm touches all parameters.
     pub const DENSE: Structure = Structure { blocks: 1, shared: 0 };

@@ -162,17 +162,17 @@ mod tests {
 
     #[test]
     fn releases_are_exact_without_noise() {
-        check_exactness(Mechanism::SquareRootToeplitz, 1e-12);
+        check_exactness(Mechanism::Toeplitz, 1e-12);
     }
 
     #[test]
     fn person_norms_are_those_of_the_running_code() {
-        check_privacy(Mechanism::SquareRootToeplitz);
+        check_privacy(Mechanism::Toeplitz);
     }
 
     #[test]
     fn prefix_deviation_agrees_with_simulated_noise() {
-        check_deviation(Mechanism::SquareRootToeplitz, Mechanism::Blt { buffers: 1 });
+        check_deviation(Mechanism::Toeplitz, Mechanism::Blt { buffers: 1 });
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_error_for_too_long_a_horizon_recommends_blt() {
-        let error = Mechanism::SquareRootToeplitz.build((1 << 17) + 1).unwrap_err();
+        let error = Mechanism::Toeplitz.build((1 << 17) + 1).unwrap_err();
         assert!(error.to_string().contains("use BLT"), "{error}");
     }
 

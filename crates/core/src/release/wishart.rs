@@ -85,7 +85,7 @@ impl WishartSums {
     pub(super) fn new(domain: Domain, tree: Tree, epsilon: f64, delta: f64) -> Result<Self> {
         let Domain::Regression { dimension, feature_bound, reward_bound, .. } = domain else {
             let remedy = "Wishart noise is for matrices of features and reward: use a regression";
-            return Err(Error::invalid("domain", format!("{domain:?}"), remedy));
+            return Err(Error::invalid("domain", domain, remedy));
         };
         domain.structure().expect_dense("Wishart noise")?;
         let remedy = "Theorem 8 needs a number above 0 and below 1: ask for a smaller epsilon";

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
     AgentParams, AgentPlan, AgentReport, Estimate, Objective, SafetyCertificate,
-    directional::Target, estimate::WidthRule, exploration, optimum::Optimizer, reach::Reach,
+    directional::Target, estimate::AgentWidth, exploration, optimum::Optimizer, reach::Reach,
 };
 use crate::{
     Error, Result,
@@ -135,7 +135,7 @@ pub struct Coordinator<N> {
     agents: Vec<AgentPlan>,
     radii: Vec<f64>,
     certificate: SafetyCertificate,
-    rules: Vec<WidthRule>,
+    rules: Vec<AgentWidth>,
     /// S K.
     limits: Vec<f64>,
     /// What the rows that speak of one agent alone allow it.
@@ -150,7 +150,7 @@ impl<N: Noise> Coordinator<N> {
         let CoordinatorPlan { agents, radii, certificate, .. } = plan;
         let params = &state.params;
         let odds = params.agents.len() as f64 / params.failure;
-        let rule = |(agent, plan): (&AgentParams, &AgentPlan)| WidthRule {
+        let rule = |(agent, plan): (&AgentParams, &AgentPlan)| AgentWidth {
             confidence: params.confidence,
             noise: plan.report_noise(),
             parameter_bound: agent.parameter_bound,

@@ -27,7 +27,8 @@ use crate::{
     },
 };
 
-/// Which width beta is used.
+/// Which width beta an agent's confidence set has. It is for exact sums of one agent's private reports, where
+/// [`bandit::Rule`](crate::bandit::Rule) is for sums that carry noise themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Confidence {
@@ -54,9 +55,9 @@ impl Confidence {
     }
 }
 
-/// What the width depends on beside the data.
+/// What the width of one agent's set depends on beside the data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) struct WidthRule {
+pub(super) struct AgentWidth {
     pub(super) confidence: Confidence,
     /// R'.
     pub(super) noise: f64,
@@ -70,7 +71,7 @@ pub(super) struct WidthRule {
     pub(super) odds: f64,
 }
 
-impl WidthRule {
+impl AgentWidth {
     /// beta after `reports` reports with `ln det(G/nu) = ln_growth`.
     pub(super) fn width(&self, dimension: usize, reports: u64, ln_growth: f64) -> f64 {
         let bias = self.parameter_bound * self.regularizer.sqrt();
@@ -184,7 +185,7 @@ mod tests {
     fn the_papers_width_is_never_below_the_tight_one() {
         let mut noise = Seeded(5);
         for dimension in 1..=4 {
-            let rule = WidthRule {
+            let rule = AgentWidth {
                 confidence: Confidence::Tight,
                 noise: 0.3,
                 parameter_bound: 0.5,
@@ -192,12 +193,13 @@ mod tests {
                 regularizer: 0.1,
                 odds: 300.0,
             };
-            let looser = WidthRule { confidence: Confidence::Paper, ..rule };
+            let looser = AgentWidth { confidence: Confidence::Paper, ..rule };
             let mut first = vec![0.0; dimension];
             first[0] = 1.0;
             let mut estimate = Estimate::new(0.1, first);
             for reports in 0..300 {
-                let width = |rule: &WidthRule| rule.width(dimension, reports, estimate.ln_growth());
+                let width =
+                    |rule: &AgentWidth| rule.width(dimension, reports, estimate.ln_growth());
                 assert!(width(&looser) >= width(&rule), "{dimension} {reports}");
                 let mut x: Vec<f64> = (0..dimension).map(|_| noise.standard_normal()).collect();
                 let norm = dot(&x, &x).sqrt();

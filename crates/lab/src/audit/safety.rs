@@ -65,8 +65,8 @@ pub fn checks(scale: f64, seed: u64) -> Result<Vec<Check>> {
         schedule: Schedule::EveryRound,
         ..JointParams::new(Bounds::unit(2), 8.0, 1e-2, Some(60))
     };
-    let published =
-        Published::new(Problem::unit(2), 8.0, 1e-2, ALPHA, 60)?.params(PublishedNoise::Gaussian)?;
+    let published = Published::new(Problem::unit(2), 8.0, 1e-2, ALPHA, 60)?
+        .params(PublishedNoise::GaussianTree)?;
     let mut all = vec![
         coverage("the joint learner's tight set", trials, seed, 0.1, joint(exact))?,
         coverage("the set of Proposition 4 of paper 1", trials, seed, 0.02, joint(published))?,

@@ -1,12 +1,12 @@
 //! The fast simulations have the law of the learners that are deployed, whole trials long.
 
 use reticent::{
-    bandit::{Arms, JointLinUcb, JointParams, Rule, Ticket},
+    bandit::{JointParams, Rule},
     privacy::Mode,
     release::Schedule,
 };
 
-use super::*;
+use super::{ticketed::Ticketed, *};
 use crate::{
     FastNoise,
     constants::{
@@ -14,7 +14,7 @@ use crate::{
         joint::{self, PublishedNoise},
     },
     environment::{GapParams, Rewards},
-    simulate::{Player, play},
+    simulate::play,
     summary::Estimate,
     trial::mix,
 };
@@ -24,34 +24,18 @@ const LIMIT: f64 = 5.5;
 const TRIALS: u64 = 400;
 const ROUNDS: u64 = 1500;
 
-/// The deployed learner, stepped on simulation noise.
-pub(super) struct Deployed(pub(super) JointLinUcb<FastNoise>, pub(super) Option<Ticket>);
-
-impl Player for Deployed {
-    fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
-        let decision = self.0.decide(arms)?;
-        self.1 = Some(decision.ticket);
-        Ok(decision.arm)
-    }
-
-    fn observe(&mut self, _: u64, _: &[f64], reward: f64) -> Result<()> {
-        self.0.observe(self.1.take().expect("a decision comes first"), reward)?;
-        Ok(())
-    }
-}
-
 fn finals(contestant: &dyn Contestant, seed: u64) -> Estimate {
     let regret = |trial| contestant.trial(seed, trial, &[ROUNDS]).unwrap().curve[0].regret;
     Estimate::of(&(0..TRIALS).map(regret).collect::<Vec<_>>())
 }
 
 fn deployed(environment: GapParams, problem: Problem, rule: Rule, epsilon: f64) -> Estimate {
-    let params = JointParams::new(problem.bounds(), epsilon, 1e-4, Some(ROUNDS));
+    let params = JointParams::new(problem.bounds, epsilon, 1e-4, Some(ROUNDS));
     let plan = JointParams { rule, ..params }.check().unwrap();
     let regret = |trial| {
         let mut world = environment.environment(mix(77, trial)).unwrap();
         let learner = plan.clone().start(FastNoise::seeded(mix(78, trial)));
-        let curve = play(world.as_mut(), &mut Deployed(learner, None), &[ROUNDS]).unwrap();
+        let curve = play(world.as_mut(), &mut Ticketed::new(learner), &[ROUNDS]).unwrap();
         curve[0].regret
     };
     Estimate::of(&(0..TRIALS).map(regret).collect::<Vec<_>>())
@@ -112,12 +96,10 @@ fn linucb_without_the_arms_that_cannot_win_has_the_regret_of_linucb() {
 #[test]
 fn a_simulated_wishart_learner_states_the_guarantee_of_the_deployed_one() {
     let setting = Setting::new(&GapParams::new(3, 6).into(), ROUNDS).unwrap();
-    for (mechanism, noise) in [
-        (MechanismName::Wishart, PublishedNoise::Wishart),
-        (MechanismName::WishartUnshifted, PublishedNoise::WishartUnshifted),
-    ] {
+    for noise in [PublishedNoise::Wishart, PublishedNoise::WishartUnshifted] {
         let privacy = Budget { epsilon: 1.0, delta: 1e-4 };
-        let lines = JointToml { mode: Mode::Paper, mechanism, ..JointToml::new(privacy) };
+        let lines =
+            JointToml { mode: Mode::Paper, mechanism: noise.into(), ..JointToml::new(privacy) };
         let learner = lines.blocks(&setting).unwrap();
         let stated = learner.guarantee().unwrap();
         let published = joint::params(setting.problem, noise, 1.0, 1e-4, ROUNDS).unwrap();
@@ -145,7 +127,7 @@ fn the_default_is_far_below_the_published_constants_at_the_same_budget() {
         let default = regret(JointToml::new(budget));
         let published = regret(JointToml {
             mode: reticent::privacy::Mode::Paper,
-            mechanism: MechanismName::GaussianTree,
+            mechanism: PublishedNoise::GaussianTree.into(),
             ..JointToml::new(budget)
         });
         assert!(published > ratio * default, "fresh {fresh_arms}: {published} {default}");

@@ -14,7 +14,7 @@ use reticent::{
     release::{Domain, Release, Schedule},
 };
 
-use super::{Setting, trial_seeds, width_remark};
+use super::{Setting, rule_remarks, trial_seeds};
 use crate::{
     FastNoise, Result,
     attack::{Attack, AuditNoise, Test, View, neighbours::axis},
@@ -34,12 +34,12 @@ pub struct BlockPlayed {
     pub(super) gap: GapParams,
     /// The epsilon that was asked for.
     pub(super) epsilon: Option<f64>,
-    pub(super) learner: Learner,
+    pub(super) learner: BlockPlayer,
 }
 
-/// Who is played.
+/// What is played: a learner of core by its parameters.
 #[derive(Clone)]
-pub(super) enum Learner {
+pub(super) enum BlockPlayer {
     /// No privacy.
     Exact(LinUcbParams),
     /// A curator.
@@ -57,14 +57,14 @@ pub(super) struct TreePlan {
     pub(super) rule: RulePlan,
 }
 
-impl Learner {
+impl BlockPlayer {
     fn start(&self, noise: FastNoise) -> Result<Running> {
         Ok(match self {
-            Learner::Exact(params) => Running::Exact(Box::new(params.check()?)),
-            Learner::Private(plan) => {
+            BlockPlayer::Exact(params) => Running::Exact(Box::new(params.check()?)),
+            BlockPlayer::Private(plan) => {
                 Running::Private(Box::new(plan.as_ref().clone().curator(noise)))
             }
-            Learner::Tree(plan) => Running::Tree(Box::new(Tree {
+            BlockPlayer::Tree(plan) => Running::Tree(Box::new(TreeReader {
                 noise: TreeNoise::new(plan.domain.dimension(), plan.node, noise),
                 total: Sums::new(plan.domain.dimension()),
                 next: plan.schedule.first(),
@@ -77,24 +77,24 @@ impl Learner {
 
     fn schedule(&self) -> Schedule {
         match self {
-            Learner::Exact(params) => params.schedule,
-            Learner::Private(plan) => plan.sums().schedule,
-            Learner::Tree(plan) => plan.schedule,
+            BlockPlayer::Exact(params) => params.schedule,
+            BlockPlayer::Private(plan) => plan.sums().schedule,
+            BlockPlayer::Tree(plan) => plan.schedule,
         }
     }
 
     fn rule(&self) -> &Rule {
         match self {
-            Learner::Exact(params) => &params.rule,
-            Learner::Private(plan) => plan.rule().rule(),
-            Learner::Tree(plan) => plan.rule.rule(),
+            BlockPlayer::Exact(params) => &params.rule,
+            BlockPlayer::Private(plan) => plan.rule().rule(),
+            BlockPlayer::Tree(plan) => plan.rule.rule(),
         }
     }
 
     /// What the theorems of Shariff and Sheffet speak of, by which corollary.
     fn regularizer(&self) -> Option<(Regularizer, [&'static str; 2])> {
         match self {
-            Learner::Exact(LinUcbParams {
+            BlockPlayer::Exact(LinUcbParams {
                 rule: Rule::Certified { .. },
                 regularizer,
                 bounds,
@@ -104,7 +104,7 @@ impl Learner {
                 let rho = regularizer * bounds.feature_bound * bounds.feature_bound;
                 Some((Regularizer::constant(rho), ["Theorem 5", "Theorem 6"]))
             }
-            Learner::Tree(plan) => {
+            BlockPlayer::Tree(plan) => {
                 let names = match plan.node {
                     NodeNoise::Gaussian { .. } => ["Corollary 12", "Corollary 12 with a gap"],
                     NodeNoise::Wishart { .. } => ["Corollary 10", "Corollary 10 with a gap"],
@@ -120,11 +120,13 @@ impl Learner {
 enum Running {
     Exact(Box<LinUcb>),
     Private(Box<Curator<FastNoise>>),
-    Tree(Box<Tree>),
+    Tree(Box<TreeReader>),
 }
 
-/// A published tree in a trial.
-struct Tree {
+/// A player of core's curator whose tree over rounds is read at the schedule's times only. Stepping the curator through 5e7 rounds would draw
+/// the noise of every node; here exact sums get the noise of the nodes that are read, and core's rule makes the policy. `block_tests` compares
+/// its law with the deployed curator's.
+struct TreeReader {
     plan: TreePlan,
     noise: TreeNoise,
     total: Sums,
@@ -167,7 +169,7 @@ impl Running {
     }
 }
 
-impl Tree {
+impl TreeReader {
     fn absorb(&mut self, block: &Sums) -> Result<()> {
         self.total.add(block);
         let round = self.total.rounds;
@@ -199,11 +201,11 @@ impl Contestant for BlockPlayed {
 
     fn remarks(&self) -> Vec<String> {
         let outlook = match &self.learner {
-            Learner::Private(plan) => plan.outlook().ok().flatten(),
-            Learner::Exact(_) | Learner::Tree(_) => None,
+            BlockPlayer::Private(plan) => plan.outlook().ok().flatten(),
+            BlockPlayer::Exact(_) | BlockPlayer::Tree(_) => None,
         };
         let outlook = outlook.map(|outlook| outlook.to_string());
-        width_remark(self.learner.rule()).into_iter().chain(outlook).collect()
+        rule_remarks(self.learner.rule()).into_iter().chain(outlook).collect()
     }
 
     fn bounds(&self, rounds: u64) -> Vec<Bound> {
@@ -258,7 +260,7 @@ impl BlockPlayed {
             setting: setting.clone(),
             gap,
             epsilon: None,
-            learner: Learner::Exact(params),
+            learner: BlockPlayer::Exact(params),
         })
     }
 

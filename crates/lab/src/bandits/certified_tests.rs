@@ -9,15 +9,15 @@ use reticent::{
 };
 
 use super::{
-    Algorithm, Budget, JointToml, MechanismName, Setting, Stepped,
-    blocks::{Learner, TreePlan},
+    Algorithm, Budget, JointToml, Setting, Stepped,
+    blocks::{BlockPlayer, TreePlan},
 };
 use crate::{
     Experiment, FastNoise, Result,
     attack::{Against, Audit, AuditOptions, Verdict},
     audit::{audit, zoo::LastReward},
     certify::certify,
-    constants::Problem,
+    constants::joint::PublishedNoise,
     contest::Contestant,
     environment::{Environment, GapParams, Rewards},
     simulate::{Player, TreeNoise},
@@ -316,13 +316,14 @@ fn blocks_play_the_noise_they_are_certified_for() {
     for rewards in [Rewards::Sign, Rewards::Gaussian] {
         let gap = GapParams { rewards, ..GapParams::new(2, 4) };
         let setting = Setting::new(&gap.into(), 100).unwrap();
-        let Problem { feature_bound, reward_bound, .. } = setting.problem;
+        let problem = setting.problem;
+        let (feature_bound, reward_bound) = (problem.feature_bound(), problem.reward_bound());
         let lines = JointToml {
-            mechanism: MechanismName::GaussianTree,
+            mechanism: PublishedNoise::GaussianTree.into(),
             ..JointToml::new(Budget { epsilon: 1.0, delta: 1e-6 })
         };
         let learner = lines.blocks(&setting).unwrap();
-        let Learner::Tree(TreePlan { node, .. }) = &learner.learner else { panic!("a tree") };
+        let BlockPlayer::Tree(TreePlan { node, .. }) = &learner.learner else { panic!("a tree") };
         let mut noise = TreeNoise::new(2, *node, FastNoise::seeded(1));
         let split = (reward_bound / feature_bound).powi(2);
         let domain = Domain::Regression {

@@ -6,10 +6,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use reticent::{
-    bandit::{Arms, Curator, JointParams, JointPlan, Legacy, Rule},
+    bandit::{Arms, Curator, JointParams, JointPlan, Legacy, RewardWindow, Rule},
     privacy::{Mode, TrustModel},
     randomize::Bounds,
-    release::{Mechanism, Schedule},
+    release::Schedule,
 };
 use serde::{Deserialize, Serialize};
 
@@ -18,13 +18,14 @@ use super::{
     joint_blocks::Builder,
     nothing_is_ignored,
     public_code::PublicCode,
+    rule_remarks,
     saved::{SavedLearner, WarmStart},
-    width_remark,
+    ticketed::Ticketed,
 };
 use crate::{
     FastNoise, Result, attack,
     constants::{
-        joint::{self, Published, PublishedNoise},
+        joint::{self, JointMechanism, Published, PublishedNoise},
         local::PublishedMechanism,
     },
     contest::Contestant,
@@ -42,13 +43,15 @@ pub struct JointToml {
     /// `exact`, or the publication's constants.
     #[serde(default)]
     pub mode: Mode,
-    /// How noise is made.
+    /// How noise is made: by a mechanism of core, as `blt`, or in `paper` mode by a publication's, as `gaussian_tree`; in the gap environment
+    /// `gaussian_tree` in `exact` mode is the same tree with exactly calibrated noise.
     #[serde(default)]
-    pub mechanism: MechanismName,
+    pub mechanism: JointMechanism,
     /// How releases become policies: `tuned`, `certified`, `thompson` or `fixed`.
     pub rule: Option<Rule>,
     /// `paper`: the publication's confidence set in place of a rule, for its Gaussian tree; it has it in `paper` mode anyway.
-    pub confidence: Option<ConfidenceName>,
+    #[serde(default)]
+    pub confidence: Mode,
     /// rho_min to shift the regulariser to, in place of the publication's (Experiment 3).
     pub minimum: Option<f64>,
     /// Wishart only: dummy nodes drawn anew at every release, not kept as long as real ones would be.
@@ -56,8 +59,9 @@ pub struct JointToml {
     pub fresh_dummies: bool,
     /// When sums are released and the policy learns; by default what suits the budget.
     pub schedule: Option<Schedule>,
-    /// Whether rewards are centred before they are summed, in `exact` mode; by default where there is a constant feature.
-    pub centred: Option<bool>,
+    /// Whether the constant last feature of the environment's arms is declared (`Bounds::intercept`), so that rewards are centred; by default
+    /// where there is one, in `exact` mode.
+    pub intercept: Option<bool>,
     /// Forget everything after every so many rewards: for a theta* that moves.
     pub restart_every: Option<u64>,
     /// Half-life in decisions: what was learnt counts half after so many. `schedule` then has constant gaps, by default 64 in a half-life and at
@@ -66,6 +70,11 @@ pub struct JointToml {
     /// With `forget`: drop all that was learnt when newer releases contradict it.
     #[serde(default)]
     pub detect_changes: bool,
+    /// A decision closes after so many later ones and contributes its reward, or `default_reward` if none has come; without it rewards are
+    /// learnt as they come.
+    pub window: Option<RewardWindow>,
+    /// With `window`: what a decision contributes whose reward has not come; by default the reward nearest to 0.
+    pub default_reward: Option<f64>,
     /// The guarantee is for a person with at most so many contributions; where people return, later ones are not learnt from.
     pub contributions_per_person: Option<u64>,
     /// A file, or a folder of files one a trial, that an earlier run saved: begin with what it had learnt.
@@ -74,35 +83,6 @@ pub struct JointToml {
     pub save: Option<PathBuf>,
     /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data.
     pub log: Option<PathBuf>,
-}
-
-/// Mechanisms by the names experiments use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MechanismName {
-    /// BLT noise, indexed by release.
-    #[default]
-    Blt,
-    /// Square-root Toeplitz noise, indexed by release.
-    Toeplitz,
-    /// A binary tree over releases.
-    Tree,
-    /// Honaker's estimate from that tree.
-    Honaker,
-    /// The paper's Gaussian tree over rounds; in `exact` mode the same tree with exactly calibrated noise.
-    GaussianTree,
-    /// The paper's Wishart tree, shifted by (4).
-    Wishart,
-    /// The paper's Wishart tree, not shifted.
-    WishartUnshifted,
-}
-
-/// Confidence sets by the names experiments use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConfidenceName {
-    /// Proposition 4 of Shariff and Sheffet.
-    Paper,
 }
 
 impl JointToml {
@@ -115,10 +95,7 @@ impl JointToml {
     fn check_contributions(&self) -> Result<()> {
         let Some(most) = self.contributions_per_person else { return Ok(()) };
         let field = "contributions_per_person";
-        let published = matches!(
-            self.mechanism,
-            MechanismName::GaussianTree | MechanismName::Wishart | MechanismName::WishartUnshifted
-        );
+        let published = self.mechanism.published().is_some();
         let remedy = "published constants are for one contribution of each person: leave it out, or take blt, toeplitz, honaker or tree in `exact` mode";
         reticent::refuse_if(published || self.mode == Mode::Paper, field, most, remedy)?;
         let remedy = "with restart_every a person may be in several streams, whose costs add up: leave one of them out";
@@ -128,25 +105,33 @@ impl JointToml {
     /// The learner, or what stands in its way.
     pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
         let why = "an experiment counts rounds";
-        nothing_is_ignored(&[("schedule", self.schedule == Some(Schedule::Clock), why)])?;
+        nothing_is_ignored(&[
+            ("schedule", self.schedule == Some(Schedule::Clock), why),
+            ("window", self.window == Some(RewardWindow::Clock), why),
+        ])?;
+        let why = "it belongs to a `window`, which is not asked for";
+        let ignored = self.default_reward.is_some() && self.window.is_none();
+        nothing_is_ignored(&[("default_reward", ignored, why)])?;
         self.check_contributions()?;
         let setting = &setting.with_contributions(self.contributions_per_person);
-        let plain =
-            self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
+        let plain = self.restart_every.is_none()
+            && self.warm_start.is_none()
+            && self.save.is_none()
+            && self.window.is_none();
         // Within a block of a policy that draws, choices differ from round to round.
         let draws = self.rule.is_some_and(|rule| rule.draws());
         if setting.blocks.is_some() && plain && !draws && self.log.is_none() {
             return Ok(Box::new(self.blocks(setting)?));
         }
-        let in_blocks = "it is simulated in whole blocks only, in a gap environment without circumstances, restarts, saved learners, logs and `thompson`";
+        let in_blocks = "it is simulated in whole blocks only, in a gap environment without circumstances, restarts, windows, saved learners, logs and `thompson`";
         nothing_is_ignored(&[
             ("minimum", self.minimum.is_some(), in_blocks),
             ("fresh_dummies", self.fresh_dummies, in_blocks),
-            ("confidence", self.confidence.is_some(), in_blocks),
+            ("confidence", self.confidence == Mode::Paper, in_blocks),
         ])?;
         match (self.mode, self.mechanism.published()) {
             (Mode::Exact, _) => Ok(Box::new(self.exact(setting)?)),
-            (Mode::Paper, Some(_)) => Ok(Box::new(self.shariff_and_sheffet(setting)?)),
+            (Mode::Paper, Some(noise)) => Ok(Box::new(self.shariff_and_sheffet(setting, noise)?)),
             (Mode::Paper, None) => Ok(Box::new(self.public_code(setting)?)),
         }
     }
@@ -171,43 +156,38 @@ impl JointToml {
         })
     }
 
-    /// A mechanism of the core.
-    fn stream_mechanism(&self) -> Result<Mechanism> {
-        Ok(match self.mechanism {
-            MechanismName::Blt => Mechanism::default(),
-            MechanismName::Toeplitz => Mechanism::SquareRootToeplitz,
-            MechanismName::Honaker => Mechanism::Honaker,
-            MechanismName::Tree => Mechanism::Tree { levels: None },
-            other => {
-                let remedy = "give blt, toeplitz, honaker or tree";
-                let value = format!("{other:?}");
-                return Err(reticent::Error::invalid("mechanism", value, remedy).into());
-            }
-        })
+    /// What the report calls its mechanism.
+    pub(super) fn mechanism_label(&self) -> String {
+        let words = self.mechanism.to_string();
+        let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+        words.split('_').map(capital).collect()
     }
 
     /// What core's learner is told, in `exact` mode.
     pub fn params(&self, setting: &Setting) -> Result<JointParams> {
         let Budget { epsilon, delta } = self.privacy;
-        let bounds = match (self.centred, setting.bounds.intercept) {
+        let bounds = match (self.intercept, setting.bounds.intercept) {
             (Some(true), None) => {
                 let remedy = "arms have no constant feature here, so a centred reward is not linear in them: leave it out";
-                return Err(reticent::Error::invalid("centred", true, remedy).into());
+                return Err(reticent::Error::invalid("intercept", true, remedy).into());
             }
             (Some(false), _) => Bounds { intercept: None, ..setting.bounds },
             _ => setting.bounds,
         };
+        let defaults = JointParams::new(bounds, epsilon, delta, Some(setting.rounds));
         Ok(JointParams {
             rule: setting.informed(self.rule.unwrap_or_default(), &bounds)?,
-            mechanism: self.stream_mechanism()?,
-            schedule: self.schedule.unwrap_or_else(|| {
-                self.forget.map_or_else(|| Schedule::suited(epsilon), Schedule::for_half_life)
-            }),
+            mechanism: self.mechanism.of_core()?,
+            schedule: self
+                .schedule
+                .unwrap_or_else(|| self.forget.map_or(defaults.schedule, Schedule::for_half_life)),
             forget: self.forget,
             detect_changes: self.detect_changes,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
             restart_every: self.restart_every.filter(|every| *every < setting.rounds),
-            ..JointParams::new(bounds, epsilon, delta, Some(setting.rounds))
+            window: self.window,
+            default_reward: self.default_reward.unwrap_or(defaults.default_reward),
+            ..defaults
         })
     }
 
@@ -223,11 +203,14 @@ impl JointToml {
         if let Some(warm) = &warm {
             start(&plan, Some(warm.first()), 0)?;
         }
-        let begin = warm.clone();
+        let (begin, window) = (warm.clone(), params.window);
         let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
         stepped.start = Arc::new(move |trial, seed| {
             let saved = begin.as_ref().map(|warm| warm.of(trial)).transpose()?;
-            Ok(Box::new(start(&plan, saved.as_ref(), seed)?))
+            Ok(match window {
+                None => Box::new(start(&plan, saved.as_ref(), seed)?),
+                Some(_) => Box::new(start_ticketed(&plan, saved.as_ref(), seed)?),
+            })
         });
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
@@ -235,19 +218,20 @@ impl JointToml {
         let linearity = params.rule.is_certified().then(|| setting.linearity()).flatten();
         Ok(stepped
             .certified_by(guarantee)
-            .remarking(width_remark(&params.rule))
+            .remarking(rule_remarks(&params.rule))
             .remarking(outlook)
             .remarking(linearity)
             .attacked_by(attacks))
     }
 
     /// The published trees, as they are deployed.
-    fn shariff_and_sheffet(&self, setting: &Setting) -> Result<Stepped> {
+    fn shariff_and_sheffet(&self, setting: &Setting, noise: PublishedNoise) -> Result<Stepped> {
         let why = "published constants are for one run of one learner with their own width";
         nothing_is_ignored(&[
             ("rule", self.rule.is_some(), why),
-            ("centred", self.centred.is_some(), why),
+            ("intercept", self.intercept.is_some(), why),
             ("restart_every", self.restart_every.is_some(), why),
+            ("window", self.window.is_some(), why),
             ("forget", self.forget.is_some(), why),
             ("detect_changes", self.detect_changes, why),
             ("warm_start", self.warm_start.is_some(), why),
@@ -255,7 +239,6 @@ impl JointToml {
             ("log", self.log.is_some(), why),
         ])?;
         let Budget { epsilon, delta } = self.privacy;
-        let noise = self.mechanism.published().unwrap_or_default();
         let params = JointParams {
             schedule: self.schedule.unwrap_or_default(),
             ..joint::params(setting.problem, noise, epsilon, delta, setting.rounds)?
@@ -264,7 +247,7 @@ impl JointToml {
         let guarantee = plan.guarantee()?.simulated();
         let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
         attacks.extend(attack::joint::attacks(&params, &guarantee));
-        let name = self.name(&format!("{:?}", self.mechanism));
+        let name = self.name(&self.mechanism_label());
         let player = move |seed| Ok(Box::new(start(&plan, None, seed)?) as Box<dyn Player>);
         let stepped = Stepped::new(name, setting, player).certified_by(guarantee);
         Ok(stepped.remarking(setting.linearity()).attacked_by(attacks))
@@ -277,10 +260,11 @@ impl JointToml {
         let why = "the code of Chowdhury and Zhou has its own";
         nothing_is_ignored(&[
             ("rule", self.rule.is_some(), why),
-            ("centred", self.centred.is_some(), why),
-            ("mechanism", self.mechanism != MechanismName::default(), why),
+            ("intercept", self.intercept.is_some(), why),
+            ("mechanism", self.mechanism != JointMechanism::default(), why),
             ("schedule", self.schedule.is_some(), why),
             ("restart_every", self.restart_every.is_some(), why),
+            ("window", self.window.is_some(), why),
             ("forget", self.forget.is_some(), why),
             ("detect_changes", self.detect_changes, why),
             ("warm_start", self.warm_start.is_some(), why),
@@ -308,26 +292,30 @@ impl JointToml {
     }
 }
 
-impl MechanismName {
-    /// The publication's noise, if it is one of its trees.
-    pub(super) fn published(self) -> Option<PublishedNoise> {
-        match self {
-            MechanismName::GaussianTree => Some(PublishedNoise::Gaussian),
-            MechanismName::Wishart => Some(PublishedNoise::Wishart),
-            MechanismName::WishartUnshifted => Some(PublishedNoise::WishartUnshifted),
-            _ => None,
-        }
-    }
-}
-
 /// Core's learner on simulation noise, which begins with what an earlier one left, if it speaks of the same thing.
 fn start(plan: &JointPlan, saved: Option<&SavedLearner>, seed: u64) -> Result<Curator<FastNoise>> {
     let noise = FastNoise::seeded(seed);
-    let Some(saved) = saved else { return Ok(plan.clone().curator(noise)) };
+    Ok(match saved.map(legacy).transpose()? {
+        None => plan.clone().curator(noise),
+        Some(legacy) => plan.clone().curator_from(legacy, noise)?,
+    })
+}
+
+/// The same with tickets.
+fn start_ticketed(plan: &JointPlan, saved: Option<&SavedLearner>, seed: u64) -> Result<Ticketed> {
+    let noise = FastNoise::seeded(seed);
+    Ok(Ticketed::new(match saved.map(legacy).transpose()? {
+        None => plan.clone().start(noise),
+        Some(legacy) => plan.clone().start_from(legacy, noise)?,
+    }))
+}
+
+/// What a curator left.
+fn legacy(saved: &SavedLearner) -> Result<Legacy> {
     let refuse =
         |remedy: &str| Err(reticent::Error::invalid("warm_start", &saved.name, remedy).into());
     match &saved.knowledge {
-        Knowledge::Releases(bytes) => Ok(plan.clone().curator_from(Legacy::load(bytes)?, noise)?),
+        Knowledge::Releases(bytes) => Ok(Legacy::load(bytes)?),
         Knowledge::Server(_) => {
             refuse("it holds the server of a local protocol: start a `local` learner with it")
         }

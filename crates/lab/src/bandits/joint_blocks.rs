@@ -9,8 +9,8 @@ use reticent::{
 };
 
 use super::{
-    BlockPlayed, JointToml, MechanismName, Setting,
-    blocks::{Learner, TreePlan},
+    BlockPlayed, JointToml, Setting,
+    blocks::{BlockPlayer, TreePlan},
     nothing_is_ignored,
 };
 use crate::{
@@ -36,7 +36,7 @@ impl Builder<'_> {
         self.lines.schedule.unwrap_or_default().check()?;
         self.nothing_is_ignored()?;
         match (self.lines.mechanism.published(), self.lines.mode) {
-            (Some(PublishedNoise::Gaussian), _) => self.gaussian_tree(),
+            (Some(PublishedNoise::GaussianTree), _) => self.gaussian_tree(),
             (Some(_), Mode::Exact) => Err(self.refuse("Wishart noise exists in `paper` mode only")),
             (Some(noise), Mode::Paper) => self.wishart(noise),
             (None, Mode::Paper) => {
@@ -50,17 +50,18 @@ impl Builder<'_> {
     fn nothing_is_ignored(&self) -> Result<()> {
         let JointToml { mechanism, mode, minimum, fresh_dummies, rule, confidence, .. } =
             self.lines;
-        let wishart = matches!(mechanism, MechanismName::Wishart | MechanismName::WishartUnshifted);
-        let published = wishart || *mechanism == MechanismName::GaussianTree;
-        let set = published && (*mode == Mode::Paper || confidence.is_some());
+        let published = mechanism.published();
+        let gaussian = published == Some(PublishedNoise::GaussianTree);
+        let paper = [mode, confidence].contains(&&Mode::Paper);
+        let set = published.is_some() && paper;
         nothing_is_ignored(&[
             ("rule", rule.is_some() && set, "the publication has its own confidence set"),
             (
                 "confidence",
-                confidence.is_some() && *mechanism != MechanismName::GaussianTree,
+                *confidence == Mode::Paper && !gaussian,
                 "it belongs to the gaussian_tree",
             ),
-            ("centred", self.lines.centred.is_some(), "arms have no constant feature here"),
+            ("intercept", self.lines.intercept.is_some(), "arms have no constant feature here"),
             (
                 "minimum",
                 minimum.is_some() && !set,
@@ -68,15 +69,19 @@ impl Builder<'_> {
             ),
             (
                 "forget",
-                self.lines.forget.is_some() && published,
+                self.lines.forget.is_some() && published.is_some(),
                 "published constants are for sums that do not forget",
             ),
-            ("fresh_dummies", *fresh_dummies && !wishart, "it belongs to Wishart trees"),
+            (
+                "fresh_dummies",
+                *fresh_dummies && (gaussian || published.is_none()),
+                "it belongs to Wishart trees",
+            ),
         ])
     }
 
     fn refuse(&self, remedy: &str) -> crate::Error {
-        reticent::Error::invalid("mechanism", format!("{:?}", self.lines.mechanism), remedy).into()
+        reticent::Error::invalid("mechanism", self.lines.mechanism, remedy).into()
     }
 
     /// A curator with a mechanism of the core, indexed by release.
@@ -86,12 +91,12 @@ impl Builder<'_> {
         let guarantee = plan.guarantee()?;
         let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
         attacks.extend(attack::joint::attacks(&params, &guarantee));
-        Ok(self.finish(Learner::Private(Box::new(plan)), guarantee, attacks))
+        Ok(self.finish(BlockPlayer::Private(Box::new(plan)), guarantee, attacks))
     }
 
     /// A binary tree over rounds with the same noise on matrix and vector, published or exactly calibrated.
     fn gaussian_tree(&self) -> Result<BlockPlayed> {
-        let published = self.published.params(PublishedNoise::Gaussian)?;
+        let published = self.published.params(PublishedNoise::GaussianTree)?;
         let deployed = match self.lines.mode {
             Mode::Paper => published,
             Mode::Exact => JointParams { calibration: None, claim: None, ..published },
@@ -101,7 +106,7 @@ impl Builder<'_> {
         // What is played is one node of the sums that are certified: the first release has just one, on the vector as it is.
         let deviation = plan.sums().check()?.deviations(1)?.last().copied().unwrap_or(0.0);
         let rule = match (self.lines.confidence, self.lines.mode) {
-            (None, Mode::Exact) => {
+            (Mode::Exact, Mode::Exact) => {
                 let rule = self.lines.rule.unwrap_or_default();
                 self.setting.informed(rule, &self.setting.bounds)?
             }
@@ -156,12 +161,17 @@ impl Builder<'_> {
         let schedule = self.lines.schedule.unwrap_or_default();
         let rounds = self.setting.rounds;
         let rule = rule.plan(domain, Some(rounds), Some(schedule.releases(rounds).max(1)))?;
-        let learner = Learner::Tree(TreePlan { node, domain, schedule, rule });
+        let learner = BlockPlayer::Tree(TreePlan { node, domain, schedule, rule });
         Ok(self.finish(learner, guarantee, attacks))
     }
 
-    fn finish(&self, learner: Learner, guarantee: Guarantee, attacks: Vec<Attack>) -> BlockPlayed {
-        let name = self.lines.name(&format!("{:?}", self.lines.mechanism));
+    fn finish(
+        &self,
+        learner: BlockPlayer,
+        guarantee: Guarantee,
+        attacks: Vec<Attack>,
+    ) -> BlockPlayed {
+        let name = self.lines.name(&self.lines.mechanism_label());
         let guarantee = Some(guarantee.simulated());
         BlockPlayed {
             card: Arc::new(Card { name, guarantee, attacks, ..Card::default() }),

@@ -11,9 +11,8 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlockPlayed, Setting, Stepped, nothing_is_ignored,
+    BlockPlayed, Setting, Stepped, nothing_is_ignored, rule_remarks,
     saved::{SavedLearner, WarmStart},
-    width_remark,
 };
 use crate::{
     Result,
@@ -104,13 +103,13 @@ impl LinUcbToml {
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.log.clone_from(&self.log);
-        let remark = match params.rule {
-            rule if rule.is_certified() => setting.linearity(),
-            rule => width_remark(&rule),
-        };
+        let linearity = params.rule.is_certified().then(|| setting.linearity()).flatten();
         let kept =
             "the saved learner holds people's data as they are: protect the file as you would them";
-        Ok(stepped.remarking(remark).remarking(self.save.iter().map(|_| kept.to_string())))
+        Ok(stepped
+            .remarking(rule_remarks(&params.rule))
+            .remarking(linearity)
+            .remarking(self.save.iter().map(|_| kept.to_string())))
     }
 
     fn params(&self, setting: &Setting) -> Result<LinUcbParams> {

@@ -12,9 +12,8 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Budget, Setting, Start, Stepped,
+    Budget, Setting, Start, Stepped, rule_remarks,
     saved::{SavedLearner, WarmStart},
-    width_remark,
 };
 use crate::{
     FastNoise, Result, attack,
@@ -46,10 +45,8 @@ pub struct LocalToml {
     /// Decision sets are public.
     #[serde(default)]
     pub public_arms: bool,
-    /// The randomiser; by default the best.
+    /// The randomiser; by default the best. The Gram matrix of `known_gram` may be left out where the environment knows it.
     pub method: Option<Method>,
-    /// Explore uniformly for so many reports, whose Gram matrix is known here, then exploit.
-    pub known_gram_reports: Option<u64>,
     /// How noisy sums become a policy.
     #[serde(default)]
     pub rule: Rule,
@@ -81,7 +78,7 @@ impl LocalToml {
         let dense = setting.dense();
         match &self.method {
             Some(method) if method.has_blocks() => return Ok(setting.clone()),
-            None if !self.public_arms && self.known_gram_reports.is_none() => {}
+            None if !self.public_arms => {}
             _ => return dense,
         }
         let Budget { epsilon, delta } = self.privacy;
@@ -117,10 +114,25 @@ impl LocalToml {
             let positive = level.is_finite() && *level > 0.0;
             refuse_if(!positive, "levels", level, "give epsilons above 0")?;
         }
-        let reports = self.known_gram_reports.unwrap_or(0);
-        let refused = self.known_gram_reports.is_some() && reports >= setting.rounds;
-        let remedy = "all rounds would be spent exploring: give fewer than there are rounds";
-        Ok(refuse_if(refused, "known_gram_reports", reports, remedy)?)
+        if let Some(Method::KnownGram { reports, .. }) = self.method {
+            let remedy = "all rounds would be spent exploring: give fewer than there are rounds";
+            refuse_if(reports >= setting.rounds, "reports", reports, remedy)?;
+        }
+        Ok(())
+    }
+
+    /// The method as it is given, with the environment's Gram matrix where one is left out.
+    fn informed_method(&self, setting: &Setting) -> Result<Option<Method>> {
+        match (&self.method, &setting.uniform_gram) {
+            (Some(Method::KnownGram { gram, reports }), known) if gram.is_empty() => {
+                let Some(gram) = known else {
+                    let remedy = "nobody knows the Gram matrix of these arms in advance: give its `gram`, or another method";
+                    return Err(reticent::Error::invalid("method", "known_gram", remedy).into());
+                };
+                Ok(Some(Method::KnownGram { gram: gram.clone(), reports: *reports }))
+            }
+            (method, _) => Ok(method.clone()),
+        }
     }
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
@@ -135,17 +147,6 @@ impl LocalToml {
                 format!("with levels it is what holds for everybody: their largest, {largest}");
             return Err(reticent::Error::invalid("epsilon", epsilon, remedy).into());
         }
-        let refused = self.known_gram_reports.is_some() && self.method.is_some();
-        let remedy = "known_gram_reports is a method by itself: leave one of them out";
-        refuse_if(refused, "method", "given twice", remedy)?;
-        let method = match (self.known_gram_reports, &setting.uniform_gram) {
-            (Some(reports), Some(gram)) => Some(Method::KnownGram { gram: gram.clone(), reports }),
-            (Some(reports), None) => {
-                let remedy = "nobody knows the Gram matrix of these arms in advance: leave it out";
-                return Err(reticent::Error::invalid("known_gram_reports", reports, remedy).into());
-            }
-            (None, _) => self.method.clone(),
-        };
         let epsilons = self.levels.clone().unwrap_or_else(|| vec![epsilon]);
         let equal = || vec![1.0 / epsilons.len() as f64; epsilons.len()];
         let shares = self.shares.clone().unwrap_or_else(equal);
@@ -156,12 +157,13 @@ impl LocalToml {
         let report = ReportParams {
             public_arms: self.public_arms,
             levels,
-            method,
+            method: self.informed_method(setting)?,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
             ..ReportParams::new(setting.bounds, epsilon, delta)
         };
         let rule = setting.informed(self.rule, &setting.bounds)?;
-        let plan = LocalParams { rule, ..report.into() }.check()?;
+        let restart_every = self.restart_every;
+        let plan = LocalParams { rule, restart_every, ..report.into() }.check()?;
         let (mut certificates, mut attacks) = (Vec::new(), Vec::new());
         let mut weakest = plan.guarantee(0)?;
         for (level, brought) in epsilons.iter().enumerate() {
@@ -177,17 +179,15 @@ impl LocalToml {
             }
         }
         let mut remarks = vec![plan.reason().to_string()];
-        remarks.extend(width_remark(&self.rule));
+        remarks.extend(rule_remarks(&rule));
         remarks.push(plan.outlook(self.restart_every.unwrap_or(setting.rounds)).to_string());
         let name = self.name.clone().unwrap_or_else(|| format!("local ({epsilon}, {delta:e})"));
-        let remedy = "give a whole number of reports above 0";
-        refuse_if(self.restart_every == Some(0), "restart_every", 0, remedy)?;
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
             resumed(&plan, warm.first())?;
         }
         let mut stepped = Stepped::new(name, setting, |_| unreachable!("replaced below"));
-        stepped.start = starter(plan, shares, warm.clone(), self.restart_every);
+        stepped.start = starter(plan, shares, warm.clone());
         stepped.warm_start = warm;
         stepped.save.clone_from(&self.save);
         stepped.log.clone_from(&self.log);
@@ -269,7 +269,7 @@ impl LdpToml {
                 let rule = setting.informed(self.rule, &bounds)?;
                 let params = LocalParams { rule, ..report.into() };
                 let guarantee = params.check()?.guarantee(0)?.simulated();
-                (params, guarantee, width_remark(&self.rule).into_iter().collect())
+                (params, guarantee, rule_remarks(&rule))
             }
             Mode::Paper => {
                 let mechanism = match self.constants {
@@ -288,31 +288,22 @@ impl LdpToml {
         // What the published constants are certified for is this environment's arms.
         let people = if self.mode == Mode::Paper { setting.bounds } else { bounds };
         let attacks = attack::local::attacks(&plan, 0, &people, &guarantee);
-        stepped.start = starter(plan, vec![1.0], None, None);
+        stepped.start = starter(plan, vec![1.0], None);
         Ok(stepped.certified_by(guarantee).remarking(remarks).attacked_by(attacks))
     }
 }
 
-fn starter(
-    plan: LocalPlan,
-    shares: Vec<f64>,
-    warm: Option<WarmStart>,
-    restart_every: Option<u64>,
-) -> Start {
+fn starter(plan: LocalPlan, shares: Vec<f64>, warm: Option<WarmStart>) -> Start {
     Arc::new(move |trial, seed| {
-        let mut public = FastNoise::seeded(mix(seed, 1));
         let server = match &warm {
             Some(warm) => resumed(&plan, &warm.of(trial)?)?,
             None => plan.server(),
         };
-        let mut server = server.seeded(public.bits());
+        let mut server = server.seeded(FastNoise::seeded(mix(seed, 1)).bits());
         let model = Arc::new(server.publish()?);
         let (noise, waiting) = (FastNoise::seeded(seed), BTreeMap::new());
         let (plan, shares) = (plan.clone(), shares.clone());
-        let sent = None;
-        let player =
-            Protocol { plan, shares, server, model, noise, public, waiting, sent, restart_every };
-        Ok(Box::new(player))
+        Ok(Box::new(Protocol { plan, shares, server, model, noise, waiting, sent: None }))
     })
 }
 
@@ -324,14 +315,10 @@ struct Protocol {
     server: Server,
     model: Arc<Model>,
     noise: FastNoise,
-    /// Seeds of servers' ensembles.
-    public: FastNoise,
     /// People whose reward has not come, by round, with the model they acted on.
     waiting: BTreeMap<u64, (Person<FastNoise>, Arc<Model>)>,
     /// The last report, until somebody asks for it.
     sent: Option<Vec<f64>>,
-    /// Forget everything after so many reports. Each of them is private by itself, whatever becomes of it.
-    restart_every: Option<u64>,
 }
 
 impl Player for Protocol {
@@ -370,17 +357,12 @@ impl Player for Protocol {
         reward: f64,
     ) -> Result<()> {
         let Some((mut person, model)) = self.waiting.remove(&round) else { return Ok(()) };
-        // One that comes too late is refused by the server, and nothing changes.
+        // One that comes too late, or after a restart, is refused by the server, and nothing changes.
         let report = person.report_in_block(&model, block, features, reward)?;
         self.sent = Some(report.values().to_vec());
         self.server.absorb(&report)?;
         let reports = self.server.reports();
-        if self.restart_every.is_some_and(|every| reports >= every) {
-            self.server = self.plan.server().seeded(self.public.bits());
-            self.model = Arc::new(self.server.publish()?);
-            // Those who acted on models of the old server have nobody to report to.
-            self.waiting.clear();
-        } else if reports <= EAGER || reports.is_multiple_of(EVERY) {
+        if reports <= EAGER || reports.is_multiple_of(EVERY) {
             self.model = Arc::new(self.server.publish()?);
         }
         Ok(())

@@ -19,6 +19,7 @@
 //! | `local` | `kind = "local"` and `kind = "ldp_linucb"`: the protocol in two halves |
 //! | `shuffle` | `kind = "shuffle"`: the same behind a shuffler |
 //! | `online` | `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"` |
+//! | `ticketed` | `window` of `kind = "joint"`: the bandit with tickets |
 //! | `saved` | learners on disk |
 //! | `own` | environments of your own |
 //! | `stepped` | what makes a contestant of a player |
@@ -32,6 +33,8 @@ mod block_tests;
 mod blocks;
 #[cfg(test)]
 mod certified_tests;
+#[cfg(test)]
+mod choice_tests;
 mod circumstances;
 mod columns;
 mod contributions;
@@ -54,6 +57,9 @@ mod stepped;
 mod table;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod three_ways_tests;
+mod ticketed;
 
 use reticent::{bandit::Rule, privacy::Mode};
 use serde::{Deserialize, Serialize};
@@ -68,7 +74,7 @@ pub use circumstances::Circumstances;
 pub use columns::Missing;
 pub(crate) use columns::clipped_remark;
 pub use items::ItemsToml;
-pub use joint::{ConfidenceName, JointToml, MechanismName};
+pub use joint::JointToml;
 pub use linucb::LinUcbToml;
 pub use local::{Constants, LdpToml, LocalToml};
 pub use logged::LoggedToml;
@@ -153,18 +159,35 @@ impl Family for Bandits {
     }
 }
 
-/// What a careful reader must know of a width that is no theorem's.
-fn width_remark(rule: &Rule) -> Option<String> {
-    let remark = match rule {
+/// What a careful reader must know of a rule: a width that is no theorem's, and what an environment told a certified one, in the form that
+/// files and Python read.
+fn rule_remarks(rule: &Rule) -> Vec<String> {
+    let width = match rule {
         Rule::Tuned { .. } | Rule::Thompson { .. } => {
-            "the width is tuned by simulation: no confidence set is certified"
+            Some("the width is tuned by simulation: no confidence set is certified")
         }
         Rule::Certified { scale, .. } if *scale != 1.0 => {
-            "the bonus is scaled by hand: the confidence set is not certified"
+            Some("the bonus is scaled by hand: the confidence set is not certified")
         }
-        _ => return None,
+        _ => None,
     };
-    Some(remark.to_string())
+    let told =
+        matches!(rule, Rule::Certified { .. }).then(|| format!("{RULE_AS_TOLD}{}", as_json(rule)));
+    width.map(String::from).into_iter().chain(told).collect()
+}
+
+/// What stands before a rule with what the environment told it.
+pub(crate) const RULE_AS_TOLD: &str =
+    "outside of this experiment the same rule, with what the environment knows, is ";
+
+/// A rule as files and Python read it, without the parameters that have their defaults.
+fn as_json(rule: &Rule) -> String {
+    let mut json = serde_json::to_value(rule).unwrap_or_default();
+    let parameters = json.as_object_mut().into_iter().flat_map(|rule| rule.values_mut());
+    for parameters in parameters.filter_map(serde_json::Value::as_object_mut) {
+        parameters.retain(|_, value| !value.is_null());
+    }
+    json.to_string()
 }
 
 /// An error if a key was given that has no effect: it is refused, not passed over.

@@ -290,16 +290,13 @@ pub struct OnlineLinUcbToml {
 
 impl OnlineLinUcbToml {
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
-        let Problem { dimension, feature_bound, reward_bound, parameter_bound, noise } =
-            setting.problem;
+        let Problem { bounds, parameter_bound, reward_noise } = setting.problem;
         // |gradient| = 2 |x| |<theta, x> - y|, and means are no larger than rewards.
-        let steepest = 2.0 * feature_bound * (2.0 * reward_bound);
+        let steepest = 2.0 * bounds.feature_bound * (2.0 * bounds.half_range());
         let params = OnlineLinUcbParams {
-            feature_bound,
-            reward_bound,
             parameter_bound,
-            noise,
-            confidence: (1.0 / setting.rounds.max(1) as f64).min(0.25),
+            reward_noise,
+            failure_probability: (1.0 / setting.rounds.max(1) as f64).min(0.25),
             descent: match self.learner {
                 LearnerName::Maler => None,
                 LearnerName::GradientDescent => {
@@ -307,7 +304,7 @@ impl OnlineLinUcbToml {
                 }
             },
             width: self.width,
-            ..OnlineLinUcbParams::new(dimension, setting.rounds)
+            ..OnlineLinUcbParams::new(bounds, setting.rounds)
         };
         params.check()?;
         let name = self
@@ -330,7 +327,7 @@ impl Player for Open {
 
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
         // A Gaussian reward has no bound: as for everybody else, it is cut off where all of them together seldom get.
-        let bound = self.0.params().reward_bound;
+        let bound = self.0.params().bounds.half_range();
         Ok(self.0.observe(features, reward.clamp(-bound, bound))?)
     }
 }

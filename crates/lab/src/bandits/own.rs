@@ -21,11 +21,10 @@ impl Setting {
         bounds.check()?;
         let (low, high) = bounds.rewards;
         let problem = Problem {
-            feature_bound: bounds.feature_bound,
-            reward_bound: low.abs().max(high.abs()),
             // Rewards in an interval are sub-Gaussian with half its length (Hoeffding).
-            noise: 0.5 * (high - low),
+            reward_noise: 0.5 * (high - low),
             ..Problem::unit(bounds.structure.parameters(bounds.dimension))
+                .within(bounds.feature_bound, low.abs().max(high.abs()))
         };
         problem.check()?;
         let circumstances = Circumstances::default();

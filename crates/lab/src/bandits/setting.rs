@@ -326,10 +326,9 @@ impl Setting {
         let setting = Setting {
             bounds: Bounds { rewards, dimension: features, structure, ..form.bounds() },
             problem: Problem {
-                reward_bound,
                 parameter_bound: reward_bound,
-                noise: 0.5 * (high - low),
-                ..form.problem()
+                reward_noise: 0.5 * (high - low),
+                ..form.problem().within(1.0, reward_bound)
             },
             centred_parameter_bound: SphereParams::CENTRED_PARAMETER_BOUND,
             rounds,
@@ -354,14 +353,14 @@ impl Setting {
     /// for so many arms.
     pub(super) fn informed(&self, rule: Rule, bounds: &Bounds) -> Result<Rule> {
         rule.check_arms(self.arms)?;
-        let Problem { feature_bound, reward_bound, parameter_bound, noise, .. } = self.problem;
         Ok(match bounds.intercept {
             None => {
-                rule.knowing(parameter_bound * (feature_bound / reward_bound), noise / reward_bound)
+                let (parameter_bound, reward_noise) = self.problem.in_units();
+                rule.knowing(parameter_bound, reward_noise)
             }
             Some(_) => {
-                let noise = (noise / bounds.half_range()).min(1.0);
-                rule.knowing(self.centred_parameter_bound, noise)
+                let reward_noise = (self.problem.reward_noise / bounds.half_range()).min(1.0);
+                rule.knowing(self.centred_parameter_bound, reward_noise)
             }
         })
     }

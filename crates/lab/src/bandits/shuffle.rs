@@ -10,7 +10,7 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Budget, Setting, Stepped, width_remark};
+use super::{Budget, Setting, Stepped, rule_remarks};
 use crate::{
     FastNoise, Result, attack, constants::local::PublishedMechanism, simulate::Player, trial::mix,
 };
@@ -94,7 +94,7 @@ impl ShuffleToml {
             Mode::Exact => {
                 let params = exact(aggregation);
                 let plan = params.check()?;
-                let mut remarks = Vec::from_iter(width_remark(&self.rule));
+                let mut remarks = rule_remarks(&rule);
                 remarks
                     .push(format!("without the shuffler: {}", plan.local_guarantee()?.simulated()));
                 remarks.push(plan.outlook(setting.rounds).to_string());

@@ -455,8 +455,8 @@ mod tests {
         refuse("e.csv", "x,y\n1,a\n2,b\n", "label = \"z\"", linucb, &["no column \"z\""]);
         let many: String = (0..200).map(|i| format!("{i},{i}.5\n")).collect();
         refuse("f.csv", &format!("x,y\n{many}"), "", linucb, &["101 different values or more"]);
-        let known = "[[algorithm]]\nkind = \"local\"\nknown_gram_reports = 100\nprivacy = { epsilon = 1.0, delta = 1e-5 }";
-        refuse("g.csv", "x,y\n1,a\n2,b\n", "", known, &["known_gram_reports", "nobody knows"]);
+        let known = "[[algorithm]]\nkind = \"local\"\nmethod = { known_gram = { reports = 100 } }\nprivacy = { epsilon = 1.0, delta = 1e-5 }";
+        refuse("g.csv", "x,y\n1,a\n2,b\n", "", known, &["method is known_gram", "nobody knows"]);
         refuse("h.csv", "x,y\n1,a\n,b\n", "", linucb, &["line 3", "x is missing", "middle"]);
         let colours = "categories = { x = [\"red\"] }";
         refuse("i.csv", "x,y\nred,a\nblue,b\n", colours, linucb, &["line 3", "x is \"blue\""]);

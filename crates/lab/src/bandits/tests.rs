@@ -1,15 +1,9 @@
 //! The family as a whole: files in, contestants out, and the figures others rely on.
 
-use reticent::bandit::{JointParams, Rule};
-
-use super::{Budget, JointToml, Setting, block_tests::Deployed};
+use super::{Budget, JointToml, Setting};
 use crate::{
-    Experiment, FastNoise,
-    contest::Contestant,
-    environment::{Environment, SphereParams},
-    simulate::{Player, play},
+    Experiment, FastNoise, contest::Contestant, environment::SphereParams, simulate::Player,
     summary::Estimate,
-    trial::{mix, name_hash},
 };
 
 mod forgetting;
@@ -162,10 +156,12 @@ fn keys_without_effect_in_a_world_are_refused_with_their_line() {
     // Line 8 is the second of the algorithm.
     refuse(
         gap,
-        &format!("[[algorithm]]\nkind = \"local\"\nknown_gram_reports = 9\n{budget}"),
-        &["line 10", "known_gram_reports"],
+        &format!(
+            "[[algorithm]]\nkind = \"local\"\nmethod = {{ known_gram = {{ reports = 9 }} }}\n{budget}"
+        ),
+        &["line 10", "method is known_gram"],
     );
-    refuse(gap, &format!("{joint}centred = true"), &["line 11", "centred"]);
+    refuse(gap, &format!("{joint}intercept = true"), &["line 11", "intercept"]);
     refuse(
         gap,
         &format!("[[algorithm]]\nkind = \"ldp_linucb\"\nmode = \"paper\"\n{budget}"),
@@ -186,29 +182,6 @@ fn keys_without_effect_in_a_world_are_refused_with_their_line() {
         "kind = \"sphere\"\ndimension = 2\n[environment.circumstances]\nrotate = 0.1",
         &joint,
         &["dimension is 2"],
-    );
-}
-
-#[test]
-fn a_curator_that_is_stepped_is_the_one_that_is_deployed() {
-    // The same noise, the same people: the same choices, bit for bit.
-    let lines = "[[algorithm]]\nkind = \"joint\"\nname = \"j\"\nrule = \"certified\"\nprivacy = { epsilon = 20.0, delta = 1e-4 }";
-    let experiment = parse(lines).unwrap();
-    let stepped = experiment.contestants()[0].trial(3, 5, &[500, 2000]).unwrap();
-    let sphere = SphereParams::published();
-    let rule = Rule::CERTIFIED.knowing(2.0_f64.sqrt(), 1.0);
-    let params =
-        JointParams { rule, ..JointParams::new(sphere.bounds(), 20.0, 1e-4, Some(20_000)) };
-    let people = mix(3, 5);
-    let noise = FastNoise::seeded(mix(people, name_hash("j")));
-    let mut deployed = Deployed(params.check().unwrap().start(noise), None);
-    let mut environment = sphere.start(people).unwrap();
-    environment.arms();
-    let curve = play(&mut environment, &mut deployed, &[500, 2000]).unwrap();
-    assert_eq!(stepped.curve, curve);
-    assert_eq!(
-        experiment.contestants()[0].guarantee().unwrap().epsilon(),
-        deployed.0.guarantee().unwrap().epsilon()
     );
 }
 
@@ -316,7 +289,7 @@ fn online_ucb_with_the_printed_sigma_is_where_the_figure_has_it() {
 #[test]
 fn certified_joint_privacy_is_where_the_notes_have_it() {
     // The setting that nine tried on other seeds left over.
-    let lines = "[[algorithm]]\nkind = \"joint\"\nmechanism = \"tree\"\ncentred = false\n\
+    let lines = "[[algorithm]]\nkind = \"joint\"\nmechanism = \"tree\"\nintercept = false\n\
                  privacy = { epsilon = 1.0, delta = 0.1 }\n\
                  rule = { tuned = { ridge = 6.0, bonus = 0.05, width = 0.0 } }";
     let experiment = parse(lines).unwrap();

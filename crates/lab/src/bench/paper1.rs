@@ -7,7 +7,8 @@ use reticent::{bandit::Rule, privacy::Mode, release::Schedule};
 use super::Figure;
 use crate::{
     Result,
-    bandits::{Algorithm, Budget, JointToml, LinUcbToml, MechanismName, Setting},
+    bandits::{Algorithm, Budget, JointToml, LinUcbToml, Setting},
+    constants::joint::PublishedNoise,
     environment::GapParams,
 };
 
@@ -18,17 +19,20 @@ const DIMENSIONS: [usize; 9] = [4, 6, 8, 11, 16, 23, 32, 45, 64];
 
 pub fn figures() -> Result<Vec<Figure>> {
     let budget = Budget { epsilon: 1.0, delta: 0.1 };
-    let published =
-        |mechanism| JointToml { mode: Mode::Paper, mechanism, ..JointToml::new(budget) };
+    let published = |noise: PublishedNoise| JointToml {
+        mode: Mode::Paper,
+        mechanism: noise.into(),
+        ..JointToml::new(budget)
+    };
     let certified = Some(Rule::CERTIFIED);
     let linucb = |name: &str| LinUcbToml { rule: certified, ..LinUcbToml::named(name) };
     let variants = [
         ("NonPrivate", Algorithm::Linucb(linucb("NonPrivate"))),
         ("certified", Algorithm::Joint(JointToml { rule: certified, ..JointToml::new(budget) })),
         ("the default", Algorithm::Joint(JointToml::new(budget))),
-        ("Gaussian", Algorithm::Joint(published(MechanismName::GaussianTree))),
-        ("Wishart", Algorithm::Joint(published(MechanismName::Wishart))),
-        ("WishartUnshifted", Algorithm::Joint(published(MechanismName::WishartUnshifted))),
+        ("Gaussian", Algorithm::Joint(published(PublishedNoise::GaussianTree))),
+        ("Wishart", Algorithm::Joint(published(PublishedNoise::Wishart))),
+        ("WishartUnshifted", Algorithm::Joint(published(PublishedNoise::WishartUnshifted))),
     ];
     let mut figures = Vec::new();
     for (name, algorithm) in variants {

@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use reticent::{
     noise::Noise,
-    safe::{Agent, Coordinator, CoordinatorParams, ResponsePrivacy, Rule, Simplex},
+    safe::{Agent, Confidence, Coordinator, CoordinatorParams, ResponsePrivacy, Rule, Simplex},
 };
 
 use super::{Figure, stopwatch::nanoseconds};
 use crate::{
     FastNoise, Result,
-    safe::{AgentsToml, Algorithm, Budget, ConfidenceName, Feeder, Learner, LearnerToml, Setting},
+    safe::{AgentsToml, Algorithm, Budget, CoordinatorToml, Feeder, SafePlayer, Setting},
 };
 
 /// A coordinator in the middle of a run.
@@ -70,16 +70,16 @@ impl Run {
 }
 
 fn setup(setting: &Setting, rule: Rule) -> Result<CoordinatorParams> {
-    let lines = LearnerToml {
+    let lines = CoordinatorToml {
         privacy: Some(Budget { epsilon: 13.0, delta: 1e-5, responses: None }),
-        confidence: ConfidenceName::Tight,
-        ..LearnerToml::named("bench")
+        confidence: Confidence::Tight,
+        ..CoordinatorToml::named("bench")
     };
     let algorithm = match rule {
         Rule::Ofu => Algorithm::Ofu(lines),
         Rule::Roful => Algorithm::Roful(lines),
     };
-    Ok(Learner::new(&algorithm, setting, 1)?.plan().params().clone())
+    Ok(SafePlayer::new(&algorithm, setting, 1)?.plan().params().clone())
 }
 
 /// Fifty agents, five dimensions: on the paper's simplex, where all facets intersect, or on a feeder.

@@ -13,14 +13,16 @@ use reticent::{
 use serde::{Deserialize, Serialize};
 
 use super::Problem;
+pub use mechanism::JointMechanism;
+
+mod mechanism;
 
 /// Which of the publication's mechanisms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PublishedNoise {
     /// Symmetric Gaussian noise, section 4.2.
-    #[default]
-    Gaussian,
+    GaussianTree,
     /// Wishart noise with the shift c of (4) taken off, section 4.1.
     Wishart,
     /// Wishart noise as it is, section 4.1.
@@ -28,10 +30,17 @@ pub enum PublishedNoise {
 }
 
 impl PublishedNoise {
+    /// All of them, by the names that files and Python have for them.
+    pub const NAMED: [(&'static str, PublishedNoise); 3] = [
+        ("gaussian_tree", PublishedNoise::GaussianTree),
+        ("wishart", PublishedNoise::Wishart),
+        ("wishart_unshifted", PublishedNoise::WishartUnshifted),
+    ];
+
     /// Where its privacy is claimed.
     pub fn source(self) -> &'static str {
         match self {
-            PublishedNoise::Gaussian => "Shariff and Sheffet (2018), section 4.2",
+            PublishedNoise::GaussianTree => "Shariff and Sheffet (2018), section 4.2",
             _ => "Shariff and Sheffet (2018), section 4.1",
         }
     }
@@ -71,7 +80,7 @@ impl Published {
 
     /// `L~^2 = L^2 + B~^2`.
     pub fn squared_bound(&self) -> f64 {
-        self.problem.feature_bound.powi(2) + self.problem.reward_bound.powi(2)
+        self.problem.feature_bound().powi(2) + self.problem.reward_bound().powi(2)
     }
 
     /// Deviation of one node's Gaussian noise, section 4.2: `4 sqrt(m) L~^2 ln(4/delta) / epsilon`.
@@ -105,7 +114,7 @@ impl Published {
     /// `d + 1 + ceil(224 m epsilon^-2 ln(8m/delta) ln(2/delta))`.
     pub fn wishart_degrees(&self) -> f64 {
         let (epsilon, delta) = self.node_budget();
-        wishart_degrees(self.problem.dimension, epsilon, delta)
+        wishart_degrees(self.problem.bounds.dimension, epsilon, delta)
     }
 
     /// The Wishart noise of section 4.1. Refuses an alpha so small that Proposition 9 bounds nothing.
@@ -155,18 +164,14 @@ impl Published {
     }
 
     fn root_dimension(&self) -> f64 {
-        (self.problem.dimension as f64).sqrt()
+        (self.problem.bounds.dimension as f64).sqrt()
     }
 
     /// The confidence set of Proposition 4 with these bounds.
     pub fn rule(&self, regularizer: Regularizer) -> Rule {
-        let Problem { feature_bound, reward_bound, parameter_bound, noise, .. } = self.problem;
-        Rule::Regularized {
-            regularizer,
-            failure_probability: Some(self.alpha),
-            parameter_bound: parameter_bound * (feature_bound / reward_bound),
-            reward_noise: noise / reward_bound,
-        }
+        let (parameter_bound, reward_noise) = self.problem.in_units();
+        let failure_probability = Some(self.alpha);
+        Rule::Regularized { regularizer, failure_probability, parameter_bound, reward_noise }
     }
 
     /// Core's curator with the tree, the noise and the confidence set of the publication, a release after every round, beside its claim.
@@ -182,12 +187,12 @@ impl Published {
     /// # Ok::<(), reticent::Error>(())
     /// ```
     pub fn params(&self, noise: PublishedNoise) -> Result<JointParams> {
-        self.params_over(self.problem.bounds(), noise)
+        self.params_over(self.problem.bounds, noise)
     }
 
     fn params_over(&self, bounds: Bounds, noise: PublishedNoise) -> Result<JointParams> {
         let (calibration, regularizer) = match noise {
-            PublishedNoise::Gaussian => {
+            PublishedNoise::GaussianTree => {
                 let deviation = self.gaussian_deviation();
                 (Calibration::Sigma(deviation), self.gaussian_regularizer(deviation))
             }
@@ -202,7 +207,7 @@ impl Published {
             rule: self.rule(regularizer),
             mechanism: Mechanism::Tree { levels: Some(self.levels()) },
             schedule: Schedule::EveryRound,
-            split: (noise == PublishedNoise::Gaussian).then(|| self.split()),
+            split: (noise == PublishedNoise::GaussianTree).then(|| self.split()),
             calibration: Some(calibration),
             claim: Some(Claim::new(self.epsilon, self.delta, noise.source())),
             ..JointParams::new(bounds, self.epsilon, self.delta, Some(self.horizon))
@@ -211,7 +216,7 @@ impl Published {
 
     /// The same Gaussian noise on x y as on x x^T: that is the split (B/L)^2.
     fn split(&self) -> f64 {
-        (self.problem.reward_bound / self.problem.feature_bound).powi(2)
+        (self.problem.reward_bound() / self.problem.feature_bound()).powi(2)
     }
 }
 
@@ -237,7 +242,7 @@ pub fn in_place_of(exact: JointParams, noise: PublishedNoise) -> Result<JointPar
     let Rule::Certified { failure_probability, parameter_bound, reward_noise, .. } = rule else {
         let remedy =
             "the publication has its own confidence set: give \"certified\", with its S and sigma";
-        return Err(Error::invalid("rule", format!("{rule:?}"), remedy));
+        return Err(Error::invalid("rule", rule, remedy));
     };
     if let Some(intercept) = bounds.intercept {
         let remedy = "published constants are for rewards that are not centred: leave it out";
@@ -253,7 +258,7 @@ pub fn in_place_of(exact: JointParams, noise: PublishedNoise) -> Result<JointPar
     }
     let refused = exact.mechanism != Mechanism::default();
     let remedy = "the publication has its own tree: leave it out";
-    reticent::refuse_if(refused, "mechanism", format_args!("{:?}", exact.mechanism), remedy)?;
+    reticent::refuse_if(refused, "mechanism", exact.mechanism, remedy)?;
     let (s, sigma) = (parameter_bound.unwrap_or(1.0), reward_noise.unwrap_or(1.0));
     let alpha = failure_probability.unwrap_or(1.0 / horizon.max(2) as f64);
     bounds.check()?;
@@ -307,7 +312,8 @@ mod tests {
     fn the_published_noise_is_fourteen_times_what_its_claim_needs() {
         for (delta, exact, published) in [(0.1, 0.92091, 0.0678), (1e-6, 0.23670, 0.01645)] {
             let params =
-                params(Problem::unit(5), PublishedNoise::Gaussian, 1.0, delta, 50_000_000).unwrap();
+                params(Problem::unit(5), PublishedNoise::GaussianTree, 1.0, delta, 50_000_000)
+                    .unwrap();
             let guarantee = params.check().unwrap().guarantee().unwrap();
             let mu = guarantee.curve().mu().unwrap();
             assert!((mu / published - 1.0).abs() < 2e-3, "{mu}");
@@ -325,13 +331,13 @@ mod tests {
             schedule: Schedule::EveryRound,
             ..JointParams::new(Bounds::unit(3), 1.0, 1e-4, Some(2000))
         };
-        for noise in [PublishedNoise::Gaussian, PublishedNoise::Wishart] {
+        for noise in [PublishedNoise::GaussianTree, PublishedNoise::Wishart] {
             let found = in_place_of(exact.clone(), noise).unwrap();
             assert_eq!(found, params(Problem::unit(3), noise, 1.0, 1e-4, 2000).unwrap());
         }
         let twice = JointParams { contributions_per_person: 2, ..exact.clone() };
         let guarantee = |params: JointParams| {
-            let params = in_place_of(params, PublishedNoise::Gaussian).unwrap();
+            let params = in_place_of(params, PublishedNoise::GaussianTree).unwrap();
             params.check().unwrap().guarantee().unwrap().curve().mu().unwrap()
         };
         assert!(guarantee(twice) > 1.4 * guarantee(exact.clone()), "more is paid for, not hidden");
@@ -346,7 +352,7 @@ mod tests {
             ("epsilon", JointParams { epsilon: -1.0, ..exact.clone() }),
             ("delta", JointParams { delta: 1.0, ..exact.clone() }),
         ] {
-            match in_place_of(bad, PublishedNoise::Gaussian) {
+            match in_place_of(bad, PublishedNoise::GaussianTree) {
                 Err(Error::Invalid { field: named, .. }) => assert_eq!(named, field),
                 other => panic!("{field}: {other:?}"),
             }

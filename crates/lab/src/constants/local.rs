@@ -32,7 +32,7 @@ use reticent::{
     Error, Result,
     bandit::{Aggregation, LocalParams, Rule, ShuffleParams},
     error::{positive, probability},
-    privacy::{Accountant, Claim, Event},
+    privacy::{Claim, Event},
     randomize::{AdditivePair, Bounds, GramGaussian, Method, ReportParams},
     release::Calibration,
 };
@@ -61,17 +61,6 @@ pub enum PublishedMechanism {
 }
 
 impl PublishedMechanism {
-    /// All of them, in the order of the table.
-    pub const ALL: [PublishedMechanism; 7] = [
-        PublishedMechanism::OnlineUcb,
-        PublishedMechanism::OnlineUcbUnitRewards,
-        PublishedMechanism::Zheng,
-        PublishedMechanism::PublicLdp,
-        PublishedMechanism::PublicJoint,
-        PublishedMechanism::PublicAmplified,
-        PublishedMechanism::PublicVectorSum,
-    ];
-
     /// Where the claim stands.
     pub fn source(self) -> &'static str {
         match self {
@@ -85,14 +74,6 @@ impl PublishedMechanism {
 }
 
 /// Everything the published constants depend on.
-///
-/// ```
-/// use reticent_lab::constants::local::{PublishedLocal, PublishedMechanism};
-/// let published = PublishedLocal::of_experiment(PublishedMechanism::OnlineUcb);
-/// // Claimed: delta = 0.1.
-/// assert!((published.exact_delta(10.0)? - 0.916).abs() < 5e-4);
-/// # Ok::<(), reticent::Error>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedLocal {
@@ -111,24 +92,6 @@ pub struct PublishedLocal {
 }
 
 impl PublishedLocal {
-    /// The setting in which the claims were made: delta = 0.1, d = 5, 20 000 rounds, batches of 20, that code's arms.
-    pub fn of_experiment(mechanism: PublishedMechanism) -> Self {
-        let own = !matches!(
-            mechanism,
-            PublishedMechanism::OnlineUcb
-                | PublishedMechanism::OnlineUcbUnitRewards
-                | PublishedMechanism::Zheng
-        );
-        PublishedLocal {
-            mechanism,
-            delta: 0.1,
-            dimension: 5,
-            horizon: 20_000,
-            batch: 20,
-            feature_bound: if own { std::f64::consts::SQRT_2 } else { 1.0 },
-        }
-    }
-
     /// Refuses numbers the formulas have no meaning for.
     pub fn check(&self) -> Result<()> {
         probability("delta", self.delta)?;
@@ -311,11 +274,6 @@ impl PublishedLocal {
             }
         })
     }
-
-    /// The delta that really holds at the claimed epsilon.
-    pub fn exact_delta(&self, epsilon: f64) -> Result<f64> {
-        Accountant::price(&self.event(epsilon)?)?.delta(epsilon)
-    }
 }
 
 #[cfg(test)]
@@ -323,6 +281,7 @@ mod tests {
     use reticent::{
         bandit::{Absorbed, Arms},
         noise::Noise,
+        privacy::Accountant,
     };
 
     use super::*;
@@ -331,10 +290,46 @@ mod tests {
     /// By mpmath, with sensitivities from a search over pairs of people.
     const VECTORS: &str = include_str!("../../../../vectors/published_local.csv");
 
+    /// All of them, in the order of the table.
+    const ALL: [PublishedMechanism; 7] = [
+        PublishedMechanism::OnlineUcb,
+        PublishedMechanism::OnlineUcbUnitRewards,
+        PublishedMechanism::Zheng,
+        PublishedMechanism::PublicLdp,
+        PublishedMechanism::PublicJoint,
+        PublishedMechanism::PublicAmplified,
+        PublishedMechanism::PublicVectorSum,
+    ];
+
+    impl PublishedLocal {
+        /// The setting in which the claims were made: delta = 0.1, d = 5, 20 000 rounds, batches of 20, that code's arms.
+        fn of_experiment(mechanism: PublishedMechanism) -> Self {
+            let own = !matches!(
+                mechanism,
+                PublishedMechanism::OnlineUcb
+                    | PublishedMechanism::OnlineUcbUnitRewards
+                    | PublishedMechanism::Zheng
+            );
+            PublishedLocal {
+                mechanism,
+                delta: 0.1,
+                dimension: 5,
+                horizon: 20_000,
+                batch: 20,
+                feature_bound: if own { std::f64::consts::SQRT_2 } else { 1.0 },
+            }
+        }
+
+        /// The delta that really holds at the claimed epsilon.
+        fn exact_delta(&self, epsilon: f64) -> Result<f64> {
+            Accountant::price(&self.event(epsilon)?)?.delta(epsilon)
+        }
+    }
+
     #[test]
     fn the_table_what_the_mechanisms_really_give() {
         let mut lines = VECTORS.lines().filter(|line| !line.starts_with('#'));
-        for mechanism in PublishedMechanism::ALL {
+        for mechanism in ALL {
             let name = serde_json::to_value(mechanism).unwrap();
             for epsilon in [0.2, 1.0, 10.0] {
                 let fields: Vec<&str> = lines.next().unwrap().split(',').collect();

@@ -46,18 +46,18 @@ pub fn private_lower_bound(epsilon: f64, arms: u64, rounds: u64) -> f64 {
 }
 
 fn largest_mean(problem: &Problem) -> f64 {
-    (problem.feature_bound * problem.parameter_bound).max(1.0)
+    (problem.feature_bound() * problem.parameter_bound).max(1.0)
 }
 
 /// `sigma (2 ln(2/alpha) + d ln(...)) + (S sqrt(rho_max) + gamma) sqrt(d ln(...))`.
 fn potential(problem: &Problem, regularizer: &Regularizer, alpha: f64, rounds: u64) -> f64 {
-    let Problem { feature_bound, parameter_bound, noise, .. } = *problem;
-    let d = problem.dimension as f64;
+    let Problem { bounds, parameter_bound, reward_noise } = *problem;
+    let (d, feature_bound) = (bounds.dimension as f64, bounds.feature_bound);
     let growth = rounds as f64 * feature_bound * feature_bound / (d * regularizer.minimum);
     let statistical =
         2.0 * (2.0 / alpha).ln() + d * (regularizer.maximum / regularizer.minimum + growth).ln();
     let private = parameter_bound * regularizer.maximum.sqrt() + regularizer.vector;
-    noise * statistical + private * (d * growth.ln_1p()).sqrt()
+    reward_noise * statistical + private * (d * growth.ln_1p()).sqrt()
 }
 
 #[cfg(test)]

@@ -76,18 +76,17 @@ impl GapParams {
     pub fn problem(&self, rounds: u64) -> Problem {
         let problem = Problem::unit(self.dimension);
         match self.rewards {
-            Rewards::Gaussian => Problem {
-                // A mean in [-1, 1] plus standard noise leaves this with probability 1/n in all n rounds together.
-                reward_bound: 1.0 + (4.0 * (rounds.max(2) as f64).ln()).sqrt(),
-                ..problem
-            },
+            // A mean in [-1, 1] plus standard noise leaves this with probability 1/n in all n rounds together.
+            Rewards::Gaussian => {
+                problem.within(1.0, 1.0 + (4.0 * (rounds.max(2) as f64).ln()).sqrt())
+            }
             Rewards::Sign | Rewards::Bernoulli => problem,
         }
     }
 
     /// The bounds that people's data are clipped to: unit arms, no constant feature.
     pub fn bounds(&self, rounds: u64) -> Bounds {
-        let bound = self.problem(rounds).reward_bound;
+        let bound = self.problem(rounds).reward_bound();
         let rewards = if self.rewards == Rewards::Bernoulli { (0.0, 1.0) } else { (-bound, bound) };
         Bounds { rewards, unit_arms: true, ..Bounds::unit(self.dimension) }
     }

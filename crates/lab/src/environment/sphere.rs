@@ -79,10 +79,9 @@ impl SphereParams {
     /// arms are longer.
     pub fn problem(&self) -> Problem {
         Problem {
-            feature_bound: self.norm,
             parameter_bound: 1.0 / self.norm,
-            noise: 0.5,
-            ..Problem::unit(self.dimension)
+            reward_noise: 0.5,
+            ..Problem::unit(self.dimension).within(self.norm, 1.0)
         }
     }
 

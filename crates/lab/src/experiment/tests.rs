@@ -227,7 +227,11 @@ fn errors_for_absurd_values_name_their_key_before_anything_runs() {
     // The error names the wrong key, not an earlier key that would be missing.
     let joint = base("joint", "restart_every = -1");
     says(&joint, &[], &["line 8, algorithm 1: `restart_every` must be a whole number", "not -1"]);
-    says(&base("joint", "schedule = 5"), &[], &["line 8", "`schedule` must be a name", "not 5"]);
+    says(
+        &base("joint", "schedule = 5"),
+        &[],
+        &["line 8", "`schedule` must be one of every_round", "not 5"],
+    );
     says(
         &base("joint", "schedule = \"never\""),
         &[],

@@ -202,7 +202,7 @@ pub(super) fn combiner() -> Combiner {
 }
 
 pub(super) fn online_linucb() -> OnlineLinUcb {
-    let mut learner = OnlineLinUcbParams::new(2, 32).check().expect("sound");
+    let mut learner = OnlineLinUcbParams::new(Bounds::unit(2), 32).check().expect("sound");
     learner.observe(&[0.6, 0.8], 0.5).expect("learnt");
     learner
 }

@@ -8,11 +8,11 @@
 //! | `table`, `scaling` | reading such a file; converting its rows to features and labels |
 //! | `people` | the people who ask for privacy, their levels and randomisers |
 //! | `learn` | a model from such a file in one pass, with cryptographic noise |
-//! | `learner` | the algorithms: Algorithms 2 and 3, their sum, and the baselines |
+//! | `player` | the algorithms: Algorithms 2 and 3, their sum, and the baselines |
 
 mod learn;
-mod learner;
 mod people;
+mod player;
 mod records;
 mod scaling;
 #[cfg(test)]
@@ -29,8 +29,8 @@ use crate::{
 };
 
 pub use learn::{LearnFile, Learnt, Test, Weight};
-pub use learner::{Algorithm, DescentToml, KnownNoiseToml, PotentialToml, PriorName};
 pub use people::{Privacy, RandomizerName};
+pub use player::{Algorithm, DescentToml, KnownNoiseToml, PotentialToml, PriorName};
 pub use records::RecordToml;
 pub use scaling::{Column, Ranges};
 pub use world::{Features, GradientToml};
@@ -130,6 +130,6 @@ impl Family for OnlineGradients {
         Setting { source, rounds }: &Setting,
         algorithm: &Algorithm,
     ) -> Result<Box<dyn Contestant>> {
-        Ok(Box::new(learner::Learner::new(algorithm, source.clone(), *rounds)?))
+        Ok(Box::new(player::GradientPlayer::new(algorithm, source.clone(), *rounds)?))
     }
 }

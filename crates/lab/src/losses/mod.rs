@@ -4,9 +4,9 @@
 //! | --- | --- |
 //! | `sets` | the sets by the names experiments use |
 //! | `world` | `kind = "losses"`: where losses come from |
-//! | `learner` | the algorithms: the private bandit as it is, as printed, and the two it descends from |
+//! | `player` | the algorithms: the private bandit as it is, as printed, and the two it descends from |
 
-mod learner;
+mod player;
 mod sets;
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ use crate::{
     contest::{Contestant, Family},
 };
 
-pub use learner::{BanditToml, BaselineToml, Budget, Settings, Trust};
+pub use player::{BanditToml, BaselineToml, Budget, Settings, Trust};
 pub use sets::SetToml;
 pub use world::{LossEnvironment, LossKind, LossToml, World};
 
@@ -58,6 +58,6 @@ impl Family for ConvexBandits {
         (lines, rounds): &(LossToml, u64),
         algorithm: &Algorithm,
     ) -> Result<Box<dyn Contestant>> {
-        Ok(Box::new(learner::Learner::new(algorithm, lines, *rounds)?))
+        Ok(Box::new(player::LossPlayer::new(algorithm, lines, *rounds)?))
     }
 }

@@ -43,7 +43,7 @@ fn algorithms_and_their_options_are_read() {
          [[algorithm]]\nkind = \"smith_thakurta\"\nprivacy = {{ epsilon = 1.0, delta = 1e-6 }}\n\
          [[algorithm]]\nkind = \"private_bandit\"\nname = \"pure\"\nprivacy = {{ epsilon = 1.0 }}\n\
          [[algorithm]]\nkind = \"private_bandit\"\nname = \"local\"\ntrust = \"local\"\nprivacy = {{ epsilon = 1.0 }}\n\
-         [[algorithm]]\nkind = \"private_bandit\"\nname = \"slates\"\nplay = \"vertices\"\nmechanism = {{ tree = {{}} }}\nprivacy = {{ epsilon = 1.0, delta = 1e-6 }}\n\
+         [[algorithm]]\nkind = \"private_bandit\"\nname = \"slates\"\nplay = \"vertices\"\nmechanism = \"tree\"\nprivacy = {{ epsilon = 1.0, delta = 1e-6 }}\n\
          [[algorithm]]\nkind = \"private_bandit\"\nname = \"as published\"\nmode = \"paper\"\nsettings = \"published\"\nprivacy = {{ epsilon = 1.0, delta = 1e-6 }}\n"
     );
     let summary = parse(&text).unwrap().simulate(|_, _| ()).unwrap();

@@ -8,6 +8,7 @@ use reticent::{
     bandit::{Aggregation, Rule},
     privacy::Mode,
     randomize::{GramGaussian, Method},
+    release::Mechanism,
 };
 
 use super::{Claim, Extent, Stage, Verdict};
@@ -15,8 +16,9 @@ use crate::{
     Error, Result,
     bandits::{
         Algorithm, Bandits, Budget, EnvironmentToml, JointToml, LdpToml, LearnerName, LinUcbToml,
-        LocalToml, MechanismName, OnlineToml, ShuffleToml,
+        LocalToml, OnlineToml, ShuffleToml,
     },
+    constants::joint::JointMechanism,
     environment::SphereParams,
     experiment::ExperimentToml,
     parallel::in_parallel,
@@ -297,8 +299,8 @@ fn tunables(privacy: Budget) -> Vec<Tunable> {
         Tunable { name: "LinUCB, not private", settings: linucb.collect() },
         summed("JDP, tree, rewards as they are", &|rule| {
             Algorithm::Joint(JointToml {
-                mechanism: MechanismName::Tree,
-                centred: Some(false),
+                mechanism: JointMechanism::Core(Mechanism::Tree { levels: None }),
+                intercept: Some(false),
                 rule: Some(rule),
                 ..JointToml::new(privacy)
             })

@@ -5,9 +5,8 @@ use reticent::{bandit::Rule, privacy::Mode, release::Schedule};
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
     Result,
-    bandits::{
-        Algorithm, Bandits, Budget, EnvironmentToml, JointToml, LinUcbToml, MechanismName, Setting,
-    },
+    bandits::{Algorithm, Bandits, Budget, EnvironmentToml, JointToml, LinUcbToml, Setting},
+    constants::joint::PublishedNoise,
     environment::{GapParams, Rewards},
     experiment::ExperimentToml,
     figure::{Figure, Scale, Series},
@@ -35,12 +34,12 @@ fn trials(extent: Extent) -> u64 {
     }
 }
 
-fn published(name: &str, mechanism: MechanismName, minimum: Option<f64>) -> Algorithm {
+fn published(name: &str, mechanism: PublishedNoise, minimum: Option<f64>) -> Algorithm {
     let lines = JointToml::new(BUDGET);
     Algorithm::Joint(JointToml {
         name: Some(name.into()),
         mode: Mode::Paper,
-        mechanism,
+        mechanism: mechanism.into(),
         minimum,
         ..lines
     })
@@ -79,9 +78,9 @@ pub fn figure4(stage: &Stage) -> Result<Vec<Claim>> {
                 rule: Some(Rule::CERTIFIED),
                 ..LinUcbToml::named("NonPrivate")
             }),
-            published("Gaussian", MechanismName::GaussianTree, None),
-            published("Wishart", MechanismName::Wishart, None),
-            published("WishartUnshifted", MechanismName::WishartUnshifted, None),
+            published("Gaussian", PublishedNoise::GaussianTree, None),
+            published("Wishart", PublishedNoise::Wishart, None),
+            published("WishartUnshifted", PublishedNoise::WishartUnshifted, None),
         ]
     };
     let run = |gap: f64| {
@@ -154,7 +153,7 @@ const GAPS: [f64; 3] = [0.0, 0.1, 0.2];
 pub fn figure5(stage: &Stage) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     for (name, mechanism) in
-        [("Gaussian", MechanismName::GaussianTree), ("Wishart", MechanismName::Wishart)]
+        [("Gaussian", PublishedNoise::GaussianTree), ("Wishart", PublishedNoise::Wishart)]
     {
         let base = published_minimum(mechanism, horizon(stage.extent))?;
         let mut lines = Vec::new();
@@ -185,7 +184,7 @@ pub fn figure5(stage: &Stage) -> Result<Vec<Claim>> {
 }
 
 /// The published rho_min.
-fn published_minimum(mechanism: MechanismName, rounds: u64) -> Result<f64> {
+fn published_minimum(mechanism: PublishedNoise, rounds: u64) -> Result<f64> {
     let setting = Setting::new(&GapParams::new(5, 25).into(), rounds)?;
     let Algorithm::Joint(lines) = published("", mechanism, None) else {
         unreachable!("published variants are joint")

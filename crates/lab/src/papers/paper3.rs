@@ -1,6 +1,9 @@
 //! Zibaie, Hutchinson, Pedarsani and Alizadeh, "The safety-privacy tradeoff in linear bandits", Appendix E and Theorem 3.
 
-use reticent::{privacy::Mode, safe::Simplex};
+use reticent::{
+    privacy::Mode,
+    safe::{Confidence, Simplex},
+};
 
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
@@ -8,10 +11,7 @@ use crate::{
     constants::safe::Published,
     experiment::ExperimentToml,
     figure::{Figure, Scale, Series},
-    safe::{
-        AgentsToml, Algorithm, Budget, ConfidenceName, Environment, LearnerToml, SafeBandits,
-        Sensitivity,
-    },
+    safe::{AgentsToml, Algorithm, Budget, CoordinatorToml, Environment, SafeBandits, Sensitivity},
     summary::{Estimate, Summary},
 };
 use reticent::noise::Noise;
@@ -38,13 +38,13 @@ fn name(levels: &[f64; 3]) -> String {
 
 /// Algorithm 1 with the paper's noise and widths, for one privacy vector.
 fn published(levels: &[f64; 3]) -> Algorithm {
-    Algorithm::Ofu(LearnerToml {
+    Algorithm::Ofu(CoordinatorToml {
         privacy: Some(PUBLISHED),
         mode: Mode::Paper,
         levels: Some(levels.to_vec()),
         sensitivity: Sensitivity::Common(1.0),
-        confidence: ConfidenceName::Paper,
-        ..LearnerToml::named(name(levels))
+        confidence: Confidence::Paper,
+        ..CoordinatorToml::named(name(levels))
     })
 }
 
@@ -219,17 +219,17 @@ pub fn certificate(stage: &Stage) -> Result<Vec<Claim>> {
         Extent::Quick => (200_000, 2),
         Extent::Full => (200_000, 10),
     };
-    let with = |name: &str, confidence, sensitivity| LearnerToml {
+    let with = |name: &str, confidence, sensitivity| CoordinatorToml {
         privacy: Some(CERTIFICATE),
         confidence,
         sensitivity,
-        ..LearnerToml::named(name)
+        ..CoordinatorToml::named(name)
     };
     let algorithms = vec![
         // What the widest agent needs, for everybody: 1, and six deviations of its noise on either side.
-        Algorithm::Ofu(with("OFU, paper", ConfidenceName::Paper, Sensitivity::Common(1.012))),
-        Algorithm::Ofu(with("OFU, tight", ConfidenceName::Tight, Sensitivity::PerAgent)),
-        Algorithm::Roful(with("ROFUL, tight", ConfidenceName::Tight, Sensitivity::PerAgent)),
+        Algorithm::Ofu(with("OFU, paper", Confidence::Paper, Sensitivity::Common(1.012))),
+        Algorithm::Ofu(with("OFU, tight", Confidence::Tight, Sensitivity::PerAgent)),
+        Algorithm::Roful(with("ROFUL, tight", Confidence::Tight, Sensitivity::PerAgent)),
     ];
     let expected = [
         "OFU paper 70.5k, OFU tight 58.5k, ROFUL 29.9k in our prototype",

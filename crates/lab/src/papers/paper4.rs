@@ -63,7 +63,7 @@ fn columns(rounds: u64) -> Vec<BanditToml> {
         published("paper's Gaussian, eps 1", gaussian(1.0), Mode::Paper),
         published("paper's Gaussian, eps 10", gaussian(10.0), Mode::Paper),
         exact(TREE, Mechanism::Tree { levels: Some(levels) }),
-        exact(ROOT, Mechanism::SquareRootToeplitz),
+        exact(ROOT, Mechanism::Toeplitz),
         BanditToml { trust: Trust::Local, ..published(LOCAL, budget(1.0, None), Mode::Exact) },
     ]
 }

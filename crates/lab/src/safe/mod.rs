@@ -5,14 +5,14 @@
 //! | `polytope` | safe sets as they are written: rows, a file, the paper's simplex |
 //! | `setting` | the `[environment]`: safe set, objective, true parameters; the setups of paper 3, Appendix E |
 //! | `feeder` | a low-voltage feeder with households that respond to incentives |
-//! | `learner` | `kind = "ofu"` and `kind = "roful"`, and their simulation |
+//! | `player` | `kind = "ofu"` and `kind = "roful"`, and their simulation |
 //! | `planner` | what safety and privacy cost before anything runs, by the theorems of paper 3 |
 //! | `plan` | `reticent plan`: the lines of a plan file, and the plan in words |
 
 mod feeder;
-mod learner;
 mod plan;
 mod planner;
+mod player;
 mod polytope;
 mod setting;
 #[cfg(test)]
@@ -26,9 +26,9 @@ use crate::{
 };
 
 pub use feeder::Feeder;
-pub use learner::{Budget, ConfidenceName, Learner, LearnerToml, Sensitivity};
 pub use plan::{PlanFile, plan_text};
 pub use planner::{AgentPrivacy, Plan, PlanParams, SimplexPlan, UnilateralChange};
+pub use player::{Budget, CoordinatorToml, SafePlayer, Sensitivity};
 pub use polytope::SafeSetToml;
 pub use setting::{AgentsToml, Setting};
 
@@ -50,9 +50,9 @@ pub enum Environment {
 #[non_exhaustive]
 pub enum Algorithm {
     /// Safe-Private Lin-UCB: the best optimistic value among actions known to be safe.
-    Ofu(LearnerToml),
+    Ofu(CoordinatorToml),
     /// The best optimistic target, scaled back until it is safe.
-    Roful(LearnerToml),
+    Roful(CoordinatorToml),
 }
 
 impl Family for SafeBandits {
@@ -69,6 +69,6 @@ impl Family for SafeBandits {
         (setting, rounds): &(Setting, u64),
         algorithm: &Algorithm,
     ) -> Result<Box<dyn Contestant>> {
-        Ok(Box::new(Learner::new(algorithm, setting, *rounds)?))
+        Ok(Box::new(SafePlayer::new(algorithm, setting, *rounds)?))
     }
 }

@@ -49,10 +49,10 @@ pub struct PlanFile {
     /// R.
     pub response_noise: f64,
     /// nu.
-    #[serde(default = "super::learner::default_regularizer")]
+    #[serde(default = "super::player::default_regularizer")]
     pub regularizer: f64,
     /// delta'.
-    #[serde(default = "super::learner::default_failure")]
+    #[serde(default = "super::player::default_failure")]
     pub failure: f64,
     /// T.
     pub horizon: u64,

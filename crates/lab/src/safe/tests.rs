@@ -28,7 +28,7 @@ fn both_rules_run_safely_and_certify_every_agent() {
 
 #[test]
 fn a_coordinator_with_too_small_widths_is_counted() {
-    let lines = "[[algorithm]]\nkind = \"roful\"\nwidth_scale = 0.03\nprivacy = { epsilon = 2, delta = 1e-5 }\n";
+    let lines = "[[algorithm]]\nkind = \"roful\"\nconfidence = { scaled = 0.03 }\nprivacy = { epsilon = 2, delta = 1e-5 }\n";
     let summary = experiment(lines).unwrap().simulate(|_, _| ()).unwrap();
     let violations = summary.algorithms[0].measures.iter().find(|m| m.0 == "safety violations");
     assert!(violations.unwrap().1.mean > 10.0);

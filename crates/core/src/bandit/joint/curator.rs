@@ -487,6 +487,6 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
             return Ok(Curator::of(sum, state, fresh, public));
         }
         let remedy = "its parts belong to different learners; restore another copy";
-        Err(Error::invalid("saved sums", format!("{domain:?}"), remedy))
+        Err(Error::invalid("saved sums", domain, remedy))
     }
 }

@@ -169,8 +169,7 @@ impl Legacy {
         params.check_warm_start()?;
         let (ours, domain) = (params.bounds, params.domain());
         let refused = self.bounds != ours || *self.release.domain() != domain;
-        let remedy =
-            format_args!("this learner's are {ours:?}, over {domain:?}: give both the same");
-        refuse_if(refused, "bounds of the legacy", format_args!("{:?}", self.bounds), remedy)
+        let remedy = format_args!("this learner's are {ours}; {domain}: give both the same");
+        refuse_if(refused, "bounds of the legacy", self.bounds, remedy)
     }
 }

@@ -168,7 +168,7 @@ impl JointParams {
         let remedy = "changes are looked for block by block: give `shared = 0`, or leave `detect_changes` out";
         refuse_if(self.bounds.structure.shared > 0, "detect_changes", true, remedy)?;
         let remedy = "its set is proved for releases that nobody selects: with `detect_changes`, give tuned or fixed";
-        refuse_if(self.rule.is_certified(), "rule", format_args!("{:?}", self.rule), remedy)
+        refuse_if(self.rule.is_certified(), "rule", self.rule, remedy)
     }
 
     /// The half-life on this schedule, if there is one.

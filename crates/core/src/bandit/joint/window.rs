@@ -20,14 +20,62 @@
 //! A reward that comes after its decision has closed is answered with `late`, or as unknown if the learner has been restarted since; that
 //! depends on the calls above and not on the reward.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// When a decision closes, and contributes its reward or the default one.
+/// When a decision closes, and contributes its reward or the default one: in files and in Python a number of later decisions, `500`, or
+/// `"clock"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(remote = "Self", rename_all = "snake_case")]
 pub enum RewardWindow {
     /// When so many later decisions have been made; also earlier, if the caller's clock says so.
     Decisions(u64),
     /// When the caller's clock says so, by [`close_before`](super::JointLinUcb::close_before).
     Clock,
+}
+
+impl Serialize for RewardWindow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RewardWindow::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RewardWindow {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrClock;
+
+        impl<'de> de::Visitor<'de> for NumberOrClock {
+            type Value = RewardWindow;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("a whole number of later decisions, or \"clock\"")
+            }
+
+            fn visit_u64<E: de::Error>(self, decisions: u64) -> Result<RewardWindow, E> {
+                Ok(RewardWindow::Decisions(decisions))
+            }
+
+            fn visit_i64<E: de::Error>(self, decisions: i64) -> Result<RewardWindow, E> {
+                let negative = || E::invalid_value(de::Unexpected::Signed(decisions), &self);
+                u64::try_from(decisions).map(RewardWindow::Decisions).map_err(|_| negative())
+            }
+
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<RewardWindow, E> {
+                match word {
+                    "clock" => Ok(RewardWindow::Clock),
+                    other => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
+                }
+            }
+
+            /// As it is written: `{ decisions = 500 }`.
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<RewardWindow, A::Error> {
+                RewardWindow::deserialize(de::value::MapAccessDeserializer::new(map))
+            }
+        }
+
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_any(NumberOrClock)
+        } else {
+            RewardWindow::deserialize(deserializer)
+        }
+    }
 }

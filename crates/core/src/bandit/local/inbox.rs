@@ -20,7 +20,7 @@ pub enum Absorbed {
     Counted,
     /// It was there before.
     Duplicate,
-    /// It was made under a model too old to tell whether it was there before.
+    /// It was made under a model too old to tell whether it was there before, or from before a restart.
     TooLate,
     /// The exploration phase is over, and the sums are made.
     Unneeded,
@@ -32,6 +32,8 @@ pub enum Absorbed {
 pub(super) struct Inbox {
     late_models: u64,
     next: u64,
+    /// The first model after the last restart.
+    first: u64,
     /// Names of reports by the model they were made under.
     seen: BTreeMap<u64, BTreeSet<[u64; 2]>>,
 }
@@ -43,7 +45,13 @@ impl Inbox {
 
     /// The oldest model whose reports are still taken.
     pub(super) fn oldest(&self) -> u64 {
-        self.next.saturating_sub(self.late_models.saturating_add(1))
+        self.next.saturating_sub(self.late_models.saturating_add(1)).max(self.first)
+    }
+
+    /// From here on reports made under the models published so far are late.
+    pub(super) fn restart(&mut self) {
+        self.first = self.next;
+        self.seen.clear();
     }
 
     /// Why a report is not to be counted, if it is not.

@@ -9,6 +9,7 @@ use crate::{
     Error, Result,
     bandit::{Rule, RulePlan},
     randomize::{Bounds, CalibratedMethod, Correlation, Levels, Method, ReportParams, ReportPlan},
+    refuse_if,
 };
 
 /// Parameters of the local protocol. Everything but bounds, epsilon and delta has a default that is right.
@@ -43,6 +44,11 @@ pub struct LocalParams {
     /// Reports made under a model more than this many models old are refused: names of older reports need not be kept.
     #[serde(default = "window")]
     pub late_models: u64,
+    /// Forget everything after every so many reports: for rewards whose law changes. Reports made under a model from before a restart are
+    /// late after it. Each report is private by itself, whatever becomes of it. The failure probability of a certified rule is that of the
+    /// time between two restarts.
+    #[serde(default)]
+    pub restart_every: Option<u64>,
 }
 
 fn window() -> u64 {
@@ -51,7 +57,7 @@ fn window() -> u64 {
 
 impl From<ReportParams> for LocalParams {
     fn from(report: ReportParams) -> Self {
-        LocalParams { report, rule: Rule::default(), late_models: window() }
+        LocalParams { report, rule: Rule::default(), late_models: window(), restart_every: None }
     }
 }
 
@@ -65,6 +71,7 @@ impl LocalParams {
     pub fn check(&self) -> Result<LocalPlan> {
         let reports = self.report.check()?;
         let rule = self.rule(&reports)?;
+        self.check_restarts(reports.method())?;
         let known = match reports.method() {
             Method::KnownGram { gram, .. } => {
                 let square = self.report.bounds.feature_bound.powi(2);
@@ -80,6 +87,19 @@ impl LocalParams {
         let params = self.clone();
         let inner = Arc::new(Agreement { params, reports, weights, correlations, known, rule });
         Ok(LocalPlan { inner })
+    }
+
+    fn check_restarts(&self, method: &Method) -> Result<()> {
+        let Some(every) = self.restart_every else { return Ok(()) };
+        refuse_if(every == 0, "restart_every", 0, "give a whole number of reports above 0")?;
+        match method {
+            Method::KnownGram { reports, .. } if every <= *reports => {
+                let remedy =
+                    format!("all {reports} reports before it are spent exploring: give more");
+                Err(Error::invalid("restart_every", every, remedy))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The rule for sums of reports of this method.

@@ -63,7 +63,17 @@ impl Server {
         }
         self.state.inbox.remember(report);
         self.add(&estimate);
+        if self.plan.params().restart_every.is_some_and(|every| self.state.reports >= every) {
+            self.restart();
+        }
         Ok(Absorbed::Counted)
+    }
+
+    /// Forgets all reports; models go on to be counted.
+    fn restart(&mut self) {
+        self.state.sums = ReportSums::new(&self.plan.params().report.bounds);
+        self.state.reports = 0;
+        self.state.inbox.restart();
     }
 
     pub(crate) fn expect_protocol(&self, protocol: u64) -> Result<()> {
@@ -90,7 +100,8 @@ impl Server {
             (Levels::Hidden { .. }, None) => 0,
             (_, level) => {
                 let remedy = "reports name their level if and only if levels are public";
-                return Err(Error::invalid("level", format!("{level:?}"), remedy));
+                let named = level.map_or("missing".to_string(), |level| level.to_string());
+                return Err(Error::invalid("level", named, remedy));
             }
         };
         let randomizers = self.plan.randomizers();
@@ -190,7 +201,7 @@ impl Server {
         policy.for_features_divided_by(params.report.bounds.feature_bound)
     }
 
-    /// Reports counted so far.
+    /// Reports counted so far, since the last restart.
     pub fn reports(&self) -> u64 {
         self.state.reports
     }

@@ -12,6 +12,7 @@ use crate::{
 };
 
 mod devices;
+mod restarts;
 
 fn bounds() -> Bounds {
     Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) }

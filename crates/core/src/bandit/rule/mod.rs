@@ -20,12 +20,13 @@ mod regularized;
 mod thompson;
 mod tuned;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 
 use super::{Ensemble, Policy};
 use crate::{
     Error, Result,
     error::{not_negative, positive, probability},
+    named::named,
     refuse_if,
     release::{Domain, Release, Structure},
 };
@@ -131,52 +132,13 @@ fn thompson_members() -> u32 {
     64
 }
 
-impl Serialize for Rule {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        Rule::serialize(self, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Rule {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        /// A name, or a table with one key.
-        struct Words;
-
-        impl<'de> de::Visitor<'de> for Words {
-            type Value = Rule;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("\"tuned\", \"certified\", \"thompson\" or \"fixed\", or one of them with parameters, as { tuned = { ridge = 3.0 } }")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> std::result::Result<Rule, E> {
-                match name {
-                    "certified" => Ok(Rule::CERTIFIED),
-                    "tuned" => Ok(Rule::default()),
-                    "thompson" => Ok(Rule::THOMPSON),
-                    "fixed" => Ok(Rule::FIXED),
-                    other => {
-                        let known = &["certified", "tuned", "thompson", "fixed"];
-                        Err(E::unknown_variant(other, known))
-                    }
-                }
-            }
-
-            fn visit_map<A: de::MapAccess<'de>>(
-                self,
-                map: A,
-            ) -> std::result::Result<Rule, A::Error> {
-                Rule::deserialize(de::value::MapAccessDeserializer::new(map))
-            }
-        }
-
-        if deserializer.is_human_readable() {
-            deserializer.deserialize_any(Words)
-        } else {
-            Rule::deserialize(deserializer)
-        }
-    }
-}
+named!(Rule, "{ tuned = { ridge = 3.0 } }", {
+    "certified": Rule::Certified { .. } => Rule::CERTIFIED,
+    "tuned": Rule::Tuned { .. } => Rule::default(),
+    "thompson": Rule::Thompson { .. } => Rule::THOMPSON,
+    "fixed": Rule::Fixed { .. } => Rule::FIXED,
+    "regularized": Rule::Regularized { .. },
+});
 
 impl Default for Rule {
     fn default() -> Self {
@@ -294,7 +256,7 @@ impl Rule {
         let Domain::Regression { dimension, feature_bound, reward_bound, structure, .. } = domain
         else {
             let remedy = "a policy needs a regression domain: x x^T and x y";
-            return Err(Error::invalid("domain", format!("{domain:?}"), remedy));
+            return Err(Error::invalid("domain", domain, remedy));
         };
         refuse_if(releases == Some(0), "releases", 0, "give a whole number above 0")?;
         let (failure_probability, name) = match *self {
@@ -404,12 +366,8 @@ impl RulePlan {
         probability("failure_probability", self.failure_probability)?;
         not_negative("reward_deviation", self.reward_deviation)?;
         if self.structure != structure {
-            let remedy = format!("the learner's are {structure:?}; restore another copy");
-            return Err(Error::invalid(
-                "blocks of the rule",
-                format!("{:?}", self.structure),
-                remedy,
-            ));
+            let remedy = format!("the learner's are {structure}; restore another copy");
+            return Err(Error::invalid("blocks of the rule", self.structure, remedy));
         }
         if self.dimension == dimension {
             return Ok(());

@@ -149,8 +149,7 @@ impl ShuffleParams {
             // Amplification is proved for pure reports.
             (Some(calibration), Aggregation::Permute) => {
                 let remedy = "the noise of permuted reports follows from the budget: leave it out, or let the shuffler sum";
-                let value = format!("{calibration:?}");
-                return Err(Error::invalid("calibration", value, remedy));
+                return Err(Error::invalid("calibration", calibration, remedy));
             }
             (None, Aggregation::Sum) => self.summed(&summable(base), honest)?,
             (None, Aggregation::Permute) => {

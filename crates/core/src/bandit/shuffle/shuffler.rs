@@ -92,7 +92,8 @@ impl Handing {
     /// Refuses what no device of this protocol makes: it would spoil the batch for everybody in it.
     fn check(&self, level: Option<u16>, features: Option<&[f64]>, values: &[f64]) -> Result<()> {
         let remedy = "no device of this protocol makes such a report: refuse its sender";
-        refuse_if(level != Some(0), "level", format_args!("{level:?}"), remedy)?;
+        let named = level.map_or("missing".to_string(), |level| level.to_string());
+        refuse_if(level != Some(0), "level", named, remedy)?;
         refuse_if(features.is_some(), "features", "given", remedy)?;
         let expected = match self {
             Handing::Permute { values, .. } => *values,

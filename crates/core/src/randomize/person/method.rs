@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Result,
     linalg::triangle,
+    named::named,
     noise::Noise,
     privacy::{Event, gaussian},
     randomize::{
@@ -14,13 +15,14 @@ use crate::{
     release::{Calibration, SingleRelease},
 };
 
-/// A local randomiser by name.
+/// A local randomiser by name: in files and in Python `"unit_gram"`, or with parameters `{ gram_gaussian = { split = 0.4 } }`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Method {
     /// `x x^T` with GOE noise and `x z` with Gaussian noise.
     GramGaussian {
         /// Share r of the vector part, see [`GramGaussian`].
+        #[serde(default = "default_split")]
         split: f64,
     },
     /// The message of Zheng et al. (2020).
@@ -37,13 +39,30 @@ pub enum Method {
     RewardResponse,
     /// PrivUnit on `x z` while arms are drawn uniformly, whose Gram matrix is known; then the best arm by what was learnt.
     KnownGram {
-        /// Upper triangle by rows of `E x x^T` for an arm drawn uniformly from a decision set, in the units of the data.
+        /// Upper triangle by rows of `E x x^T` for an arm drawn uniformly from a decision set, in the units of the data. It may be left out
+        /// in experiments whose environment knows it.
+        #[serde(default)]
         gram: Vec<f64>,
         /// How many reports to explore for.
         #[serde(with = "crate::wire::count")]
         reports: u64,
     },
 }
+
+fn default_split() -> f64 {
+    GramGaussian::DEFAULT_SPLIT
+}
+
+named!(Method, "{ gram_gaussian = { split = 0.4 } }", {
+    "gram_gaussian": Method::GramGaussian { .. } => Method::GramGaussian { split: default_split() },
+    "triangle_gaussian": Method::TriangleGaussian => Method::TriangleGaussian,
+    "additive_pair": Method::AdditivePair => Method::AdditivePair,
+    "unit_gram": Method::UnitGram => Method::UnitGram,
+    "unit_pair": Method::UnitPair => Method::UnitPair,
+    "reward_gaussian": Method::RewardGaussian => Method::RewardGaussian,
+    "reward_response": Method::RewardResponse => Method::RewardResponse,
+    "known_gram": Method::KnownGram { .. },
+});
 
 impl Method {
     /// Whether the arm played is sent as it is.
@@ -108,7 +127,7 @@ impl CalibratedMethod {
         let (d, structure) = (bounds.dimension, bounds.structure);
         if !method.has_blocks() && !structure.is_dense() {
             let remedy = "it is not made for blocks of parameters: give gram_gaussian or unit_gram";
-            return Err(Error::invalid("method", format!("{method:?}"), remedy));
+            return Err(Error::invalid("method", method, remedy));
         }
         Ok(match method {
             Method::GramGaussian { split } => {
@@ -276,7 +295,7 @@ impl Amount {
             Amount::Budget { epsilon, times, .. } => Ok(epsilon / times as f64),
             Amount::Given(calibration) => {
                 let remedy = "only Gaussian methods can be told how much noise to take";
-                Err(Error::invalid("calibration", format!("{calibration:?}"), remedy))
+                Err(Error::invalid("calibration", calibration, remedy))
             }
         }
     }

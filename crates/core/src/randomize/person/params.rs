@@ -151,7 +151,7 @@ impl ReportParams {
         };
         let refused = method.shows_arms() && !self.public_arms;
         let remedy = "this method sends the arm as it is: declare public_arms, or hide it";
-        refuse_if(refused, "method", format_args!("{method:?}"), remedy)?;
+        refuse_if(refused, "method", &method, remedy)?;
         if let Method::KnownGram { gram, reports } = &method {
             refuse_if(*reports == 0, "reports", 0, "explore for one report or more")?;
             finite_vector("gram", gram, triangle(dimension))?;

@@ -15,7 +15,7 @@ const MECHANISMS: [Mechanism; 5] = [
     Mechanism::Tree { levels: None },
     Mechanism::Tree { levels: Some(20) },
     Mechanism::Honaker,
-    Mechanism::SquareRootToeplitz,
+    Mechanism::Toeplitz,
     Mechanism::Blt { buffers: 4 },
 ];
 
@@ -264,8 +264,7 @@ fn a_contribution_to_another_stream_is_refused() {
 #[test]
 fn an_unknown_horizon_ends_only_where_the_mechanism_does() {
     // The longest Toeplitz epoch is 2^17 steps; everything before is covered by shorter ones.
-    let params =
-        params(Domain::Vector { dimension: 1, bound: 1.0 }, None, Mechanism::SquareRootToeplitz);
+    let params = params(Domain::Vector { dimension: 1, bound: 1.0 }, None, Mechanism::Toeplitz);
     let sum = start(&params, Silent);
     assert!(sum.deviations(2_000_000).is_ok());
     assert!(sum.deviations(0).is_err());

@@ -80,7 +80,7 @@ fn ticks_are_for_clocks_and_parts_may_come_in_any_order() {
 fn a_visit_at_another_tick_moves_no_more_than_one_at_the_same() {
     const STEPS: usize = 16;
     for (mechanism, forget) in [
-        (Mechanism::SquareRootToeplitz, None),
+        (Mechanism::Toeplitz, None),
         (Mechanism::default(), None),
         (Mechanism::default(), Some(2.0)),
     ] {

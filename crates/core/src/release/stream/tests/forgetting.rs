@@ -176,7 +176,7 @@ fn what_cannot_be_forgotten_is_refused() {
         ("128-bit", long),
         ("schedule", PrivateSumParams { schedule: Schedule::default(), ..good }),
         ("mechanism", PrivateSumParams { mechanism: tree, ..good }),
-        ("mechanism", PrivateSumParams { mechanism: Mechanism::SquareRootToeplitz, ..good }),
+        ("mechanism", PrivateSumParams { mechanism: Mechanism::Toeplitz, ..good }),
         ("buffers", PrivateSumParams { mechanism: Mechanism::Blt { buffers: 0 }, ..good }),
         ("horizon", PrivateSumParams { horizon: Some(0), ..good }),
         ("horizon", PrivateSumParams { horizon: Some((1 << 32) + 1), ..good }),

@@ -140,7 +140,7 @@ fn protection(
 }
 
 /// A learner ready to be simulated.
-pub(super) struct Learner {
+pub(super) struct LossPlayer {
     card: Card,
     params: PrivateBanditParams,
     lines: LossToml,
@@ -148,7 +148,7 @@ pub(super) struct Learner {
     doubling: bool,
 }
 
-impl Learner {
+impl LossPlayer {
     pub(super) fn new(algorithm: &Algorithm, lines: &LossToml, rounds: u64) -> Result<Self> {
         let set = lines.set.build()?;
         let lipschitz = lines.lipschitz(&set)?;
@@ -210,11 +210,11 @@ impl Learner {
         };
         let lines = lines.clone();
         let card = Card { name, guarantee, attacks, remarks, ..Card::default() };
-        Ok(Learner { card, params, lines, printed_sign, doubling })
+        Ok(LossPlayer { card, params, lines, printed_sign, doubling })
     }
 }
 
-impl Learner {
+impl LossPlayer {
     /// What values may be.
     fn range(&self) -> Result<(f64, f64)> {
         let set = self.lines.set.build()?;
@@ -269,9 +269,9 @@ impl BanditToml {
     }
 }
 
-impl crate::contest::sealed::Sealed for Learner {}
+impl crate::contest::sealed::Sealed for LossPlayer {}
 
-impl Contestant for Learner {
+impl Contestant for LossPlayer {
     fn card(&self) -> &Card {
         &self.card
     }

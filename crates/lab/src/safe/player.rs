@@ -22,7 +22,7 @@ use crate::{
 /// What `kind = "ofu"` and `kind = "roful"` take.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LearnerToml {
+pub struct CoordinatorToml {
     /// What the report calls it.
     pub name: Option<String>,
     /// Epsilon and delta of an agent at level 1; without it responses are clipped and not protected.
@@ -35,11 +35,9 @@ pub struct LearnerToml {
     /// What a response can change: each agent's own range, or one number for all.
     #[serde(default)]
     pub sensitivity: Sensitivity,
-    /// `tight`, or `paper` for (12).
+    /// `tight`, `paper` for (12), or `{ scaled = 0.5 }`: the tight width times a factor, of which anything below 1 is not certified.
     #[serde(default)]
-    pub confidence: ConfidenceName,
-    /// Multiplies the tight width; anything below 1 is not certified.
-    pub width_scale: Option<f64>,
+    pub confidence: Confidence,
     /// T'.
     #[serde(default)]
     pub exploration: u64,
@@ -86,28 +84,16 @@ pub enum Sensitivity {
     Common(f64),
 }
 
-/// Widths by the names experiments use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConfidenceName {
-    /// By the determinant.
-    #[default]
-    Tight,
-    /// (12), corrected.
-    Paper,
-}
-
-impl LearnerToml {
+impl CoordinatorToml {
     /// The defaults under a name.
     pub fn named(name: impl Into<String>) -> Self {
-        LearnerToml {
+        CoordinatorToml {
             name: Some(name.into()),
             privacy: None,
             mode: Mode::Exact,
             levels: None,
             sensitivity: Sensitivity::default(),
-            confidence: ConfidenceName::default(),
-            width_scale: None,
+            confidence: Confidence::default(),
             exploration: 0,
             regularizer: default_regularizer(),
             failure: default_failure(),
@@ -171,7 +157,7 @@ impl LearnerToml {
 }
 
 /// A coordinator and its agents, ready to be simulated.
-pub struct Learner {
+pub struct SafePlayer {
     card: Card,
     setting: Setting,
     plan: CoordinatorPlan,
@@ -181,28 +167,19 @@ pub struct Learner {
     levels: Vec<f64>,
 }
 
-impl Learner {
+impl SafePlayer {
     /// The learner, or what stands in its way.
     pub fn new(algorithm: &Algorithm, setting: &Setting, rounds: u64) -> Result<Self> {
         let (rule, lines, default_name) = match algorithm {
             Algorithm::Ofu(lines) => (Rule::Ofu, lines, "OFU"),
             Algorithm::Roful(lines) => (Rule::Roful, lines, "ROFUL"),
         };
-        let confidence = match (lines.confidence, lines.width_scale) {
-            (ConfidenceName::Paper, None) => Confidence::Paper,
-            (ConfidenceName::Tight, None) => Confidence::Tight,
-            (ConfidenceName::Tight, Some(scale)) => Confidence::Scaled(scale),
-            (ConfidenceName::Paper, Some(scale)) => {
-                let remedy = "only the tight width is scaled: leave out confidence = \"paper\"";
-                return Err(reticent::Error::invalid("width_scale", scale, remedy).into());
-            }
-        };
         let params = CoordinatorParams {
             polytope: setting.polytope.clone(),
             objective: setting.objective.clone(),
             agents: lines.agents(setting)?,
             rule,
-            confidence,
+            confidence: lines.confidence,
             regularizer: lines.regularizer,
             failure: lines.failure,
             exploration: lines.exploration,
@@ -231,7 +208,7 @@ impl Learner {
             attacks: attack::safe::attacks(&plan, rounds)?,
             remarks,
         };
-        Ok(Learner { card, setting: setting.clone(), plan, worst_round, published, levels })
+        Ok(SafePlayer { card, setting: setting.clone(), plan, worst_round, published, levels })
     }
 
     /// The plan behind it.
@@ -261,7 +238,7 @@ fn worst_round(plan: &CoordinatorPlan, setting: &Setting) -> Result<f64> {
 /// Theorem 2's constants, where all agents have noise: sigma is that of the loudest agent.
 fn theory(
     plan: &CoordinatorPlan,
-    lines: &LearnerToml,
+    lines: &CoordinatorToml,
     setting: &Setting,
 ) -> (Option<Published>, Vec<f64>) {
     let deviations: Vec<f64> = plan.agents().iter().map(|agent| agent.deviation()).collect();
@@ -329,9 +306,9 @@ fn certificates(plan: &CoordinatorPlan, rounds: u64) -> Result<Vec<Certificate>>
     Ok(all)
 }
 
-impl crate::contest::sealed::Sealed for Learner {}
+impl crate::contest::sealed::Sealed for SafePlayer {}
 
-impl Contestant for Learner {
+impl Contestant for SafePlayer {
     fn card(&self) -> &Card {
         &self.card
     }
@@ -413,6 +390,6 @@ impl Contestant for Learner {
     }
 }
 
-fn best_over_nothing(learner: &Learner, best: f64) -> f64 {
+fn best_over_nothing(learner: &SafePlayer, best: f64) -> f64 {
     best - learner.setting.objective.value(&vec![0.0; learner.setting.polytope.dimension()])
 }

@@ -137,7 +137,7 @@ impl PriorName {
 }
 
 /// A learner ready to be simulated.
-pub(super) struct Learner {
+pub(super) struct GradientPlayer {
     card: Card,
     /// `None` for the algorithm that plays 0.
     params: Option<OnlineParams>,
@@ -230,7 +230,7 @@ impl Algorithm {
     }
 }
 
-impl Learner {
+impl GradientPlayer {
     pub(super) fn new(algorithm: &Algorithm, source: Arc<dyn Source>, rounds: u64) -> Result<Self> {
         let private = algorithm
             .privacy()
@@ -263,13 +263,13 @@ impl Learner {
             _ => Vec::new(),
         };
         let card = Card { name, guarantee, certificates, attacks, remarks: source.remarks() };
-        Ok(Learner { card, params, source, private })
+        Ok(GradientPlayer { card, params, source, private })
     }
 }
 
-impl crate::contest::sealed::Sealed for Learner {}
+impl crate::contest::sealed::Sealed for GradientPlayer {}
 
-impl Contestant for Learner {
+impl Contestant for GradientPlayer {
     fn card(&self) -> &Card {
         &self.card
     }

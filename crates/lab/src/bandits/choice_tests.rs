@@ -1,0 +1,169 @@
+//! Every choice of every enum that learners take has one name, which files and Python read.
+//!
+//! The choices are in `vectors/choices.json`, which `RETICENT_WRITE_VECTORS=1` writes anew; `crates/python/tests/test_choices.py` gives each to
+//! the Python classes.
+
+use reticent::{
+    bandit::{Aggregation, Regularizer, RewardWindow, Rule},
+    privacy::Mode,
+    randomize::Method,
+    release::{Mechanism, Schedule},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use crate::{Experiment, constants::joint::PublishedNoise};
+
+/// Values of one key of one kind of algorithm, with the keys that they need.
+#[derive(Serialize)]
+struct Choices {
+    kind: &'static str,
+    key: &'static str,
+    beside: Value,
+    values: Vec<Value>,
+}
+
+/// Bare names, and the choices with all of their parameters. A name without a bare form is in `with_parameters`.
+fn forms<T>(names: &[&str], with_parameters: &[T]) -> Vec<Value>
+where
+    T: Serialize + DeserializeOwned,
+{
+    let given: Vec<Value> =
+        with_parameters.iter().map(|choice| serde_json::to_value(choice).unwrap()).collect();
+    let mut all = Vec::new();
+    for name in names {
+        match serde_json::from_value::<T>(json!(name)) {
+            Ok(choice) => all.extend([json!(name), serde_json::to_value(choice).unwrap()]),
+            Err(_) => {
+                let own = given.iter().find(|choice| choice.get(name).is_some());
+                all.push(own.unwrap_or_else(|| panic!("{name} has no form")).clone());
+            }
+        }
+    }
+    all.dedup();
+    all
+}
+
+/// Everything that may be chosen; a new variant without a line here does not compile.
+fn all() -> Vec<Choices> {
+    let regularizer = Regularizer::constant(2.0);
+    let rules = forms(
+        Rule::NAMES,
+        &[Rule::Regularized {
+            regularizer,
+            failure_probability: None,
+            parameter_bound: 1.0,
+            reward_noise: 1.0,
+        }],
+    );
+    // Sums without noise have no regulariser of somebody's noise.
+    let exact = rules.iter().filter(|rule| rule.get("regularized").is_none()).cloned().collect();
+    let gram = vec![0.4, 0.0, 0.0, 0.3, 0.0, 0.3];
+    let methods = forms(Method::NAMES, &[Method::KnownGram { gram, reports: 9 }]);
+    // Methods that show the arm need public arms.
+    let public = |value: &&Value| {
+        let method: Method = serde_json::from_value((*value).clone()).unwrap();
+        method.shows_arms()
+    };
+    let shown: Vec<Value> = methods.iter().filter(public).cloned().collect();
+    let hidden = methods.iter().filter(|value| !public(value)).cloned().collect();
+    let aggregations = [Aggregation::Sum, Aggregation::Permute].map(|choice| match choice {
+        Aggregation::Sum => json!("sum"),
+        Aggregation::Permute => json!("permute"),
+    });
+    let modes = [Mode::Exact, Mode::Paper].map(|choice| match choice {
+        Mode::Exact => json!("exact"),
+        Mode::Paper => json!("paper"),
+    });
+    let windows = [RewardWindow::Decisions(50), RewardWindow::Clock].map(|choice| match choice {
+        RewardWindow::Decisions(decisions) => json!(decisions),
+        RewardWindow::Clock => json!("clock"),
+    });
+    let published: Vec<Value> = PublishedNoise::NAMED
+        .iter()
+        .map(|(_, noise)| serde_json::to_value(noise).unwrap())
+        .collect();
+    let schedules = forms(Schedule::NAMES, &[Schedule::Geometric { first: 8, rate: 0.1 }]);
+    let none = || json!({});
+    let batch = || json!({ "batch": 50 });
+    let choices = |kind, key, beside, values| Choices { kind, key, beside, values };
+    vec![
+        choices("joint", "mechanism", none(), forms::<Mechanism>(Mechanism::NAMES, &[])),
+        choices("joint", "mechanism", json!({ "mode": "paper" }), published),
+        choices("joint", "mode", json!({ "mechanism": "gaussian_tree" }), modes[1..].to_vec()),
+        choices("joint", "mode", json!({ "mechanism": "blt" }), modes[..1].to_vec()),
+        choices("joint", "schedule", none(), schedules),
+        choices("joint", "rule", none(), rules.clone()),
+        choices("joint", "window", none(), windows.to_vec()),
+        choices("joint", "default_reward", json!({ "window": 50 }), vec![json!(0.5)]),
+        choices("local", "method", none(), hidden),
+        choices("local", "method", json!({ "public_arms": true }), shown),
+        choices("local", "rule", json!({ "method": "gram_gaussian" }), rules.clone()),
+        choices("shuffle", "aggregation", batch(), aggregations.to_vec()),
+        choices("shuffle", "rule", json!({ "batch": 50, "aggregation": "sum" }), rules),
+        choices("linucb", "rule", none(), exact),
+    ]
+}
+
+/// An experiment with one algorithm that has this choice.
+fn experiment(choices: &Choices, value: &Value) -> crate::Result<Experiment> {
+    let mut algorithm = choices.beside.as_object().unwrap().clone();
+    algorithm.insert("kind".into(), json!(choices.kind));
+    algorithm.insert(choices.key.into(), without_null(value));
+    if choices.kind != "linucb" {
+        algorithm.insert("privacy".into(), json!({ "epsilon": 1.0, "delta": 1e-6 }));
+    }
+    let table = json!({ "name": "t", "rounds": 400,
+        "environment": { "kind": "sphere", "dimension": 3, "arms": 4 }, "algorithm": [algorithm] });
+    Experiment::parse(&toml::to_string(&table).unwrap())
+}
+
+/// TOML has no null: a parameter without a value is left out.
+fn without_null(value: &Value) -> Value {
+    match value {
+        Value::Object(table) => {
+            let given = table.iter().filter(|(_, value)| !value.is_null());
+            given.map(|(name, value)| (name.clone(), without_null(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn every_choice_is_read_from_a_file_by_the_name_it_has_everywhere() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/choices.json");
+    let choices = all();
+    let text = serde_json::to_string_pretty(&choices).unwrap() + "\n";
+    if std::env::var_os("RETICENT_WRITE_VECTORS").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), text);
+    for choices in &choices {
+        assert!(!choices.values.is_empty());
+        for value in &choices.values {
+            let found = experiment(choices, value).map(drop);
+            if *value == json!("clock") {
+                // Only a caller has a clock.
+                let error = found.unwrap_err().to_string();
+                assert!(error.contains("an experiment counts rounds"), "{error}");
+            } else {
+                found.unwrap_or_else(|error| panic!("{} = {value}: {error}", choices.key));
+            }
+        }
+        let refused = experiment(choices, &json!("oak")).map(drop).unwrap_err().to_string();
+        assert!(refused.contains(choices.key), "{refused}");
+    }
+}
+
+/// A choice without a default for each of its parameters is refused with the form it has.
+#[test]
+fn a_bare_name_that_needs_parameters_is_refused() {
+    for (name, refused) in [
+        ("geometric", serde_json::from_value::<Schedule>(json!("geometric")).map(drop)),
+        ("known_gram", serde_json::from_value::<Method>(json!("known_gram")).map(drop)),
+        ("regularized", serde_json::from_value::<Rule>(json!("regularized")).map(drop)),
+    ] {
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("needs parameters"), "{error}");
+    }
+}

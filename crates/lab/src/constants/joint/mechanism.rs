@@ -1,0 +1,115 @@
+//! `mechanism` of files and of Python: core's mechanisms and the publication's, by one name each.
+
+use std::fmt;
+
+use reticent::{Error, Result, release::Mechanism};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, IntoDeserializer},
+};
+
+use super::PublishedNoise;
+
+/// How a curator's noise is made: by a mechanism of core, or as the publication has it. `mechanism` of files and of Python.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum JointMechanism {
+    /// Indexed by release.
+    Core(Mechanism),
+    /// The publication's trees over rounds, for `paper` mode.
+    Published(PublishedNoise),
+}
+
+impl Default for JointMechanism {
+    fn default() -> Self {
+        JointMechanism::Core(Mechanism::default())
+    }
+}
+
+impl From<PublishedNoise> for JointMechanism {
+    fn from(noise: PublishedNoise) -> Self {
+        JointMechanism::Published(noise)
+    }
+}
+
+impl JointMechanism {
+    /// The publication's noise, if it is one of its trees.
+    pub fn published(self) -> Option<PublishedNoise> {
+        match self {
+            JointMechanism::Core(_) => None,
+            JointMechanism::Published(noise) => Some(noise),
+        }
+    }
+
+    /// Core's mechanism, if it is one.
+    pub fn of_core(self) -> Result<Mechanism> {
+        match self {
+            JointMechanism::Core(mechanism) => Ok(mechanism),
+            JointMechanism::Published(_) => {
+                let names = Mechanism::NAMES.join(", ");
+                let remedy = format!("it is for `paper` mode: give one of {names}");
+                Err(Error::invalid("mechanism", self, remedy))
+            }
+        }
+    }
+
+    /// The names of all.
+    fn names() -> impl Iterator<Item = &'static str> {
+        let published = PublishedNoise::NAMED.iter().map(|(name, _)| *name);
+        Mechanism::NAMES.iter().copied().chain(published)
+    }
+}
+
+/// The name, without parameters.
+impl fmt::Display for JointMechanism {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JointMechanism::Core(mechanism) => mechanism.fmt(formatter),
+            JointMechanism::Published(noise) => {
+                let own = PublishedNoise::NAMED.iter().find(|(_, named)| named == noise);
+                formatter.write_str(own.map_or("", |(name, _)| name))
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for JointMechanism {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        /// The trait's method is named in full: the derived one, of the same name, reads tables only.
+        struct NameOrTable;
+
+        impl<'de> de::Visitor<'de> for NameOrTable {
+            type Value = JointMechanism;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let names: Vec<&str> = JointMechanism::names().collect();
+                write!(formatter, "one of {}", names.join(", "))
+            }
+
+            fn visit_str<E: de::Error>(self, word: &str) -> std::result::Result<JointMechanism, E> {
+                if let Some((_, noise)) = PublishedNoise::NAMED.iter().find(|(n, _)| *n == word) {
+                    return Ok(JointMechanism::Published(*noise));
+                }
+                if Mechanism::NAMES.contains(&word) {
+                    return <Mechanism as Deserialize>::deserialize(word.into_deserializer())
+                        .map(JointMechanism::Core);
+                }
+                let names: Vec<String> =
+                    JointMechanism::names().map(|n| format!("`{n}`")).collect();
+                // The form of serde's own message, which experiments read.
+                let names = names.join(", ");
+                Err(E::custom(format!("unknown variant `{word}`, expected one of {names}")))
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(
+                self,
+                map: A,
+            ) -> std::result::Result<JointMechanism, A::Error> {
+                let table = de::value::MapAccessDeserializer::new(map);
+                <Mechanism as Deserialize>::deserialize(table).map(JointMechanism::Core)
+            }
+        }
+
+        deserializer.deserialize_any(NameOrTable)
+    }
+}
