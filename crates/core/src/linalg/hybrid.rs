@@ -10,14 +10,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Cholesky,
+    Cholesky, Layout, Structure,
     arrow::{Arrow, ArrowBlock, split_rows},
     triangle,
 };
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative},
-    release::{Layout, Structure},
 };
 
 /// The sums of a ridge regression in blocks with a shared part, laid out as in a release.

@@ -5,6 +5,7 @@
 //! | `cholesky` | `V = L L^T` of a small matrix: solves, determinant, `L^-1`, and `V + x x^T` |
 //! | `eigen` | eigenvalues and vectors of a small symmetric matrix |
 //! | `least_squares`, `ridge` | ridge regression updated after each observation through `W = L^-1`, and its sums |
+//! | `structure` | which parameters an arm touches: blocks, and what all share |
 //! | `arrow` | positive definite matrices of blocks that meet only in a shared part |
 //! | `lanes` | `<theta, x>`, `||W x||` and `||W^T W x||` of sixteen vectors at a time, the same bits on every machine |
 //! | `blockwise` | the same for vectors that belong to different blocks of parameters |
@@ -20,9 +21,12 @@ pub(crate) mod hybrid;
 pub(crate) mod lanes;
 mod least_squares;
 pub(crate) mod ridge;
+mod structure;
 
 pub use cholesky::Cholesky;
 pub use eigen::SymmetricEigen;
+pub(crate) use structure::Layout;
+pub use structure::Structure;
 
 /// Refuses matrices without rows, and with too many rows for memory.
 pub(crate) fn check_dimension(dimension: usize) -> crate::Result<()> {

@@ -33,7 +33,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 use serde::{Deserialize, Serialize};
 
-use super::structure::{Layout, Structure};
+use super::{Layout, Structure};
 use crate::{Result, error::positive, linalg::triangle, refuse_if};
 
 /// The default split of the budget between `x x^T` and `x y`, which gave low regret in linear bandits.

@@ -6,7 +6,6 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `domain` | the kinds of contribution, with proofs of their sensitivity |
-//! | `structure` | which parameters an arm touches: blocks, and what all share |
 //! | `clip` | numbers to integers that provably keep their bound |
 //! | `contribution`, `contribution_sums` | those integers, and sums of them |
 //! | `calibration` | the noise for a given mu, rounding included |
@@ -41,7 +40,6 @@ mod released;
 mod schedule;
 mod single;
 mod stream;
-mod structure;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -49,6 +47,8 @@ mod toeplitz;
 mod tree;
 mod wishart;
 
+pub(crate) use crate::linalg::Layout;
+pub use crate::linalg::Structure;
 pub use calibration::Calibration;
 pub use clip::Clipper;
 pub(crate) use clip::power_of_two;
@@ -65,8 +65,6 @@ pub use released::Release;
 pub use schedule::Schedule;
 pub(crate) use single::SingleRelease;
 pub use stream::PrivateSum;
-pub(crate) use structure::Layout;
-pub use structure::Structure;
 pub use table::{PrefixDeviations, paper_tree_deviation, prefix_deviations};
 pub use toeplitz::square_root_product;
 pub use tree::paper_levels;

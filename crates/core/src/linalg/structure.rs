@@ -21,7 +21,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, error::finite_vector, linalg::triangle};
+use super::triangle;
+use crate::{Error, Result, error::finite_vector};
 
 /// How the parameters of a linear model are divided into blocks. The default is one block: every arm touches all parameters.
 ///
