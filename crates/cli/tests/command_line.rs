@@ -258,7 +258,7 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
         assert!(!folder.join("bad").exists(), "a refused experiment leaves nothing behind");
     };
     refuse("rounds = 20_000", "rounds = 0", &["rounds is 0"]);
-    refuse("rounds = 20_000", "rounds = 10", &["horizon is 10"]);
+    refuse("rounds = 20_000", "rounds = 5", &["horizon is 5"]);
     refuse("trials = 4", "trials = 0", &["trials is 0"]);
     refuse("kind = \"gap\"", "kind = \"chasm\"", &["unknown environment.kind `chasm`", "gap"]);
     refuse("dimension = 5", "dimension = 1", &["dimension is 1"]);

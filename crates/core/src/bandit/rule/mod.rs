@@ -83,8 +83,8 @@ pub enum Rule {
         /// How many parameters are drawn with each release: a power of two.
         #[serde(default = "thompson_members")]
         members: u32,
-        /// No arm is played with less than this probability; at most 1 over the number of arms. A larger decision set is refused before
-        /// anything is counted, so that the largest number of arms must be public.
+        /// No arm is played with less than this probability. Where so many arms cannot all have it, all are equally likely: a refusal would
+        /// tell the number of a person's arms.
         #[serde(default)]
         minimum_probability: f64,
     },

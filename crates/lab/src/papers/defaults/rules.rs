@@ -39,6 +39,10 @@ fn experiment(name: &str, environment: &str, trials: u64) -> Result<Experiment> 
                 text.push_str(&format!(
                     "[[algorithm]]\nname = \"{name}\"\nkind = \"{trust}\"\nrule = \"{rule}\"\n"
                 ));
+                if (trust, rule) == ("local", "certified") {
+                    // Its set is proved for this method only.
+                    text.push_str("method = \"gram_gaussian\"\n");
+                }
                 if let Some(epsilon) = epsilon {
                     text.push_str(&format!(
                         "privacy = {{ epsilon = {epsilon:?}, delta = 1e-6 }}\n"

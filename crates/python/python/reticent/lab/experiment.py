@@ -135,8 +135,9 @@ def certify(config: Config, overrides: Mapping[str, Any] | None = None) -> dict[
     >>> from reticent import lab
     >>> config = {"name": "x", "rounds": 1000, "environment": {"kind": "gap", "dimension": 3, "arms": 5},
     ...           "algorithm": [{"kind": "joint", "privacy": {"epsilon": 1.0, "delta": 1e-6}}]}
-    >>> [(guarantee.delta, remarks) for guarantee, remarks in lab.certify(config).values()]
-    [(1e-06, ['the width is tuned by simulation: no confidence set is certified'])]
+    >>> [(guarantee, remarks)] = lab.certify(config).values()
+    >>> guarantee.delta, remarks[0]
+    (1e-06, 'the width is tuned by simulation: no confidence set is certified')
     """
     with tempfile.TemporaryDirectory(prefix="reticent-") as temporary:
         found = _core.certify(_text(config, pathlib.Path(temporary) / "results"), _overrides(overrides))
