@@ -213,7 +213,8 @@ fn named(side: &'static str, record: Value, names: &[&str]) -> Answer<Value> {
             let names = names.iter().map(|name| name.to_string());
             Ok(Value::Record(names.zip(values).collect()))
         }
-        Value::List(_) | Value::Record(_) => Ok(record),
+        // Nothing is known of somebody without a record.
+        Value::List(_) | Value::Record(_) | Value::Missing => Ok(record),
         _ => Err(Failure::invalid(
             side,
             "no record",

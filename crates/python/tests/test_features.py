@@ -66,6 +66,7 @@ def test_every_form_of_a_record_is_the_same():
         features.vector([1, 2, 3], ACTIONS[0])
     with pytest.raises(reticent.ReticentError, match="context is no record"):
         features.vector("phone", ACTIONS[0])
+    assert (features.vector(None, ACTIONS[0]) == features.vector({}, ACTIONS[0])).all()
 
 
 def test_rows_and_frames_of_pandas():

@@ -55,8 +55,8 @@ pub struct LinUcbParams {
     /// What features and rewards are clipped to. Where rewards are unbounded, give what they exceed with a probability that does not
     /// matter.
     pub bounds: Bounds,
-    /// How sums become a policy. `tuned` is stated in units of the noise; sums without noise have the ridge 1 and the width 1 that
-    /// simulations favour.
+    /// How sums become a policy. `tuned` is stated in units of the noise: sums without noise have the ridge 1, and the width of the noise of
+    /// rewards alone.
     #[serde(default)]
     pub rule: Rule,
     /// rho of the certified rule, for features of norm at most 1: the weight of the prior guess that theta is zero.

@@ -131,6 +131,10 @@ impl<'de> Visitor<'de> for Nested {
         Ok(Value::Integer(value))
     }
 
+    fn visit_u128<E>(self, value: u128) -> Result<Value, E> {
+        Ok(i128::try_from(value).map_or(Value::Number(value as f64), Value::Integer))
+    }
+
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
         Ok(Value::Number(value))
     }
@@ -141,6 +145,10 @@ impl<'de> Visitor<'de> for Nested {
 
     fn visit_string<E>(self, value: String) -> Result<Value, E> {
         Ok(Value::Text(value))
+    }
+
+    fn visit_bytes<E>(self, value: &[u8]) -> Result<Value, E> {
+        Ok(std::str::from_utf8(value).map_or(Value::Missing, |text| Value::Text(text.into())))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
@@ -161,8 +169,17 @@ impl<'de> Visitor<'de> for Nested {
             return Ok(Value::Missing);
         };
         let mut record = BTreeMap::new();
-        while let Some(name) = entries.next_key::<String>()? {
-            record.insert(name, entries.next_value_seed(Nested(nesting))?);
+        // Some formats have names that are no words.
+        while let Some(name) = entries.next_key_seed(Nested(0))? {
+            let value = entries.next_value_seed(Nested(nesting))?;
+            let name = match name {
+                Value::Text(name) => name,
+                Value::Integer(number) => number.to_string(),
+                Value::Number(number) => number.to_string(),
+                Value::Bool(answer) => answer.to_string(),
+                Value::Missing | Value::List(_) | Value::Record(_) => continue,
+            };
+            record.insert(name, value);
         }
         Ok(Value::Record(record))
     }
@@ -174,6 +191,18 @@ mod tests {
 
     fn read(json: &str) -> Value {
         serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn bytes_wide_numbers_and_names_that_are_no_words_are_read() {
+        use serde::de::value::{BytesDeserializer, Error, MapDeserializer, U128Deserializer};
+        let bytes = |bytes| Value::deserialize(BytesDeserializer::<Error>::new(bytes)).unwrap();
+        assert_eq!(bytes(b"Bern"), Value::Text("Bern".into()));
+        assert_eq!(bytes(&[0xff]), Value::Missing);
+        let wide = U128Deserializer::<Error>::new(u128::MAX);
+        assert_eq!(Value::deserialize(wide).unwrap(), Value::Number(u128::MAX as f64));
+        let entries = MapDeserializer::<_, Error>::new([(7_u64, 2_u64)].into_iter());
+        assert_eq!(Value::deserialize(entries).unwrap().at("7"), Some(&Value::Integer(2)));
     }
 
     #[test]

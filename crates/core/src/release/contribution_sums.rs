@@ -3,13 +3,8 @@
 //! Addition of integers is exact and independent of order, so several machines or threads may make parts of a sum, which are merged in any
 //! order: the total and the release made from it are the same.
 
-use super::{Clipper, Contribution, power_of_two};
+use super::{Clipper, Contribution, params::longest, power_of_two};
 use crate::{Error, Result, error::finite_vector, refuse_if, wire};
-
-/// Contributions in a saved sum, at most: below it sums of sums cannot overflow.
-const MOST_SAVED: u64 = 1 << 53;
-/// Entries of a contribution stay below 2^62 units (`clip`).
-const ENTRY_BITS: u32 = 62;
 
 /// The sum of many clipped contributions, on the grid of the stream that made them.
 #[derive(Clone, PartialEq)]
@@ -44,8 +39,11 @@ impl ContributionSums {
     /// Adds the contributions of another sum. An error changes nothing.
     pub fn merge(&mut self, other: &ContributionSums) -> Result<()> {
         self.expect(&other.clipper)?;
+        let count = self.count.saturating_add(other.count);
+        let remedy = "their sums do not fit 128 bits: release more often";
+        refuse_if(count > longest(&self.clipper), "contributions", count, remedy)?;
         other.add_to(&mut self.entries);
-        self.count = self.count.saturating_add(other.count);
+        self.count = count;
         Ok(())
     }
 
@@ -104,9 +102,11 @@ impl ContributionSums {
         if found != expected {
             return Err(Error::Dimension { field: "saved contribution sums", expected, found });
         }
-        let largest = u128::from(count) << ENTRY_BITS;
+        // Entries of one contribution stay below 2^62 units (`clip`).
+        let bits = clipper.entry_bits().ceil().clamp(0.0, 62.0) as u32;
+        let largest = u128::from(count) << bits;
         let refused =
-            count > MOST_SAVED || entries.iter().any(|entry| entry.unsigned_abs() > largest);
+            count > longest(&clipper) || entries.iter().any(|entry| entry.unsigned_abs() > largest);
         let remedy = "so many contributions do not add up to its entries; restore another copy";
         refuse_if(
             refused,
@@ -153,11 +153,20 @@ mod tests {
             let bytes = wire::save(wire::kinds::CONTRIBUTION_SUMS, &(clipper, entries, count));
             ContributionSums::load(&bytes).is_ok()
         };
-        assert!(forged(&whole.entries, 2) && forged(&whole.entries, MOST_SAVED));
-        assert!(!forged(&whole.entries, 0) && !forged(&whole.entries, MOST_SAVED + 1));
+        let most = longest(&clipper);
+        assert!(forged(&whole.entries, 2) && forged(&whole.entries, most));
+        assert!(!forged(&whole.entries, 0) && !forged(&whole.entries, most + 1));
         assert!(!forged(&whole.entries[1..], 2));
         let mut large = whole.entries.clone();
         large[0] = i128::MIN;
-        assert!(!forged(&large, 2) && !forged(&large, MOST_SAVED));
+        assert!(!forged(&large, 2));
+        // Entries of contributions beyond the clipper's bounds, and of parts that are too many together.
+        large[0] = 1 << (clipper.entry_bits().ceil() as u32 + 2);
+        assert!(!forged(&large, 2));
+        let mut many = whole.clone();
+        many.count = most - 1;
+        assert!(many.merge(&whole).is_err() && many.count == most - 1);
+        large[0] = i128::MIN;
+        assert!(!forged(&large, most));
     }
 }

@@ -302,7 +302,7 @@ impl PrivateSumParams {
 const MOST_BY_THE_CLOCK: u64 = 1 << 36;
 
 /// Rounds whose sums fit 128 bits, fraction included.
-fn longest(clipper: &Clipper) -> u64 {
+pub(super) fn longest(clipper: &Clipper) -> u64 {
     // The conversion saturates.
     libm::exp2(HEADROOM_BITS - clipper.entry_bits()) as u64
 }

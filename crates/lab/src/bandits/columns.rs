@@ -45,6 +45,7 @@ pub(super) struct ColumnsToml<'a> {
     pub(super) features: Option<&'a [String]>,
     pub(super) ranges: &'a BTreeMap<String, (f64, f64)>,
     pub(super) categories: &'a BTreeMap<String, Vec<String>>,
+    pub(super) hashes: &'a BTreeMap<String, u32>,
     pub(super) missing: Missing,
 }
 
@@ -97,15 +98,16 @@ impl Columns {
             if columns.iter().any(|column| column.name == *name) {
                 return refuse(format!("{name:?} is named twice"));
             }
-            let encoding = match (lines.categories.get(name), lines.ranges.get(name)) {
-                (Some(_), Some(_)) => {
-                    let remedy = "a column holds numbers or words: give its range or its words";
-                    return Err(CoreError::invalid("ranges", name, remedy).into());
-                }
-                (Some(words), None) => Some(Encoding::Categories(words.clone())),
-                (None, Some(&(low, high))) => Some(Encoding::Range(low, high)),
-                (None, None) => None,
-            };
+            let range = lines.ranges.get(name).map(|&(low, high)| Encoding::Range(low, high));
+            let words = lines.categories.get(name).cloned().map(Encoding::Categories);
+            let hash = lines.hashes.get(name).map(|&buckets| Encoding::Hash { buckets });
+            let mut given = [range, words, hash].into_iter().flatten();
+            let encoding = given.next();
+            if given.next().is_some() {
+                let remedy =
+                    "a column has one meaning: give its range, its words, or its number of buckets";
+                return Err(CoreError::invalid("features", name, remedy).into());
+            }
             columns.push(Column {
                 place: rows.column(name)?,
                 name: name.clone(),
@@ -129,6 +131,7 @@ impl Columns {
         for (field, mut names) in [
             ("ranges", lines.ranges.keys().collect::<Vec<_>>()),
             ("categories", lines.categories.keys().collect()),
+            ("hashes", lines.hashes.keys().collect()),
         ] {
             names.retain(|name| !known(name));
             if let Some(name) = names.first() {
@@ -154,7 +157,7 @@ impl Columns {
             (Outcome::Missing, None) => {
                 "fill it in, leave the line out, or give missing = \"middle\"".into()
             }
-            _ => "give finite numbers, list its words in `categories`, or name the columns to use in `features`".into(),
+            _ => "give finite numbers, list its words in `categories`, hash them by `hashes`, or name the columns to use in `features`".into(),
         };
         Err(unusable(&self.path, format!("line {line}: {name} is {what}; {remedy}")))
     }

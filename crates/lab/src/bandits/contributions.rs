@@ -71,6 +71,10 @@ impl Player for AtMost<'_> {
         self.inner.dismiss(round);
     }
 
+    fn turn_away(&mut self, round: u64) -> Result<()> {
+        self.inner.turn_away(round)
+    }
+
     fn pass(&mut self, round: u64) -> Result<()> {
         self.inner.pass(round)
     }

@@ -203,6 +203,11 @@ impl Player for DecisionLog<'_> {
         self.inner.dismiss(round);
     }
 
+    fn turn_away(&mut self, round: u64) -> Result<()> {
+        self.waiting.remove(&round);
+        self.inner.turn_away(round)
+    }
+
     fn pass(&mut self, round: u64) -> Result<()> {
         self.waiting.remove(&round);
         self.inner.pass(round)

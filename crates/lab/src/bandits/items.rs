@@ -68,6 +68,9 @@ pub struct ItemsToml {
     /// The words of a column, publicly known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub categories: BTreeMap<String, Vec<String>>,
+    /// Columns of words that nobody can list, each with the number of buckets that they are hashed into.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hashes: BTreeMap<String, u32>,
     /// What is done about empty cells of features.
     #[serde(default)]
     pub missing: Missing,
@@ -193,6 +196,7 @@ impl ItemsToml {
             features,
             ranges: &self.ranges,
             categories: &self.categories,
+            hashes: &self.hashes,
             missing: self.missing,
         }
     }

@@ -109,6 +109,10 @@ impl JointToml {
             ("schedule", self.schedule == Some(Schedule::Clock), why),
             ("window", self.window == Some(RewardWindow::Clock), why),
         ])?;
+        if self.window.is_some() && setting.world.asks_for_comparison() {
+            let remedy = "each line of a log is asked about twice, and every question would be a decision that contributes: leave it out";
+            return Err(reticent::Error::invalid("window", "given", remedy).into());
+        }
         let why = "it belongs to a `window`, which is not asked for";
         let ignored = self.default_reward.is_some() && self.window.is_none();
         nothing_is_ignored(&[("default_reward", ignored, why)])?;

@@ -98,6 +98,9 @@ pub struct LoggedToml {
     /// The words of a column, publicly known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub categories: BTreeMap<String, Vec<String>>,
+    /// Columns of words that nobody can list, each with the number of buckets that they are hashed into.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hashes: BTreeMap<String, u32>,
     /// What is done about empty cells of features.
     #[serde(default)]
     pub missing: Missing,
@@ -184,10 +187,12 @@ impl LoggedToml {
             features,
             ranges: &self.ranges,
             categories: &self.categories,
+            hashes: &self.hashes,
             missing: self.missing,
         };
         let given = self.features.is_some() || self.item_features.is_some() || self.items.is_some();
-        let described = !self.ranges.is_empty() || !self.categories.is_empty();
+        let described =
+            !self.ranges.is_empty() || !self.categories.is_empty() || !self.hashes.is_empty();
         let why = "features are those of the arms in the log (arms_in_file)";
         super::nothing_is_ignored(&[
             ("features", self.arms_in_file && (given || described), why),

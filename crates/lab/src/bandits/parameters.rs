@@ -127,6 +127,10 @@ impl Player for Embedded<'_> {
         self.player.dismiss(round);
     }
 
+    fn turn_away(&mut self, round: u64) -> Result<()> {
+        self.player.turn_away(round)
+    }
+
     fn pass(&mut self, round: u64) -> Result<()> {
         self.player.pass(round)
     }

@@ -120,6 +120,11 @@ pub struct Setting {
 
 /// Where players are tried.
 pub trait World: Send + Sync {
+    /// Whether players are asked for choices that nobody acts on, besides those that they learn from.
+    fn asks_for_comparison(&self) -> bool {
+        false
+    }
+
     /// One trial of a player. Everything random in it, but for the player's own noise, follows from `seed` and `trial`.
     fn trial(
         &self,

@@ -128,7 +128,7 @@ impl ShuffleToml {
         let start = move |seed| {
             let mut noise = FastNoise::seeded(seed);
             let shuffler = plan.shuffler(FastNoise::seeded(noise.bits()))?;
-            let mut server = plan.server().seeded(mix(seed, 1));
+            let mut server = plan.server().seeded(FastNoise::seeded(mix(seed, 1)).bits());
             let (model, waiting) = (Arc::new(server.publish()?), BTreeMap::new());
             let plan = plan.clone();
             let player = Protocol { plan, server, shuffler, model, noise, waiting, sent: None };

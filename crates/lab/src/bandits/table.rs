@@ -51,6 +51,9 @@ pub struct TableToml {
     /// The words of a column, publicly known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub categories: BTreeMap<String, Vec<String>>,
+    /// Columns of words that nobody can list, each with the number of buckets that they are hashed into.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hashes: BTreeMap<String, u32>,
     /// What is done about empty cells.
     #[serde(default)]
     pub missing: Missing,
@@ -103,6 +106,7 @@ impl TableToml {
             features: self.features.as_deref(),
             ranges: &self.ranges,
             categories: &self.categories,
+            hashes: &self.hashes,
             missing: self.missing,
         };
         let mut columns = Columns::new(&rows, path, lines, &[&label])?;
@@ -316,6 +320,7 @@ impl Environment for Lines {
 mod tests {
     use super::*;
     use crate::Experiment;
+    use reticent::features::Encoding;
 
     pub(super) fn file(name: &str, text: &str) -> PathBuf {
         let path =
@@ -399,6 +404,7 @@ mod tests {
             features: Some(&features),
             ranges: &ranges,
             categories: &categories,
+            hashes: &BTreeMap::new(),
             missing: Missing::Middle,
         };
         let columns = Columns::new(&rows, &path, lines, &["y"]).unwrap();
@@ -409,6 +415,15 @@ mod tests {
         // As core's rule has it.
         assert_eq!(columns.raw(&cells("inf,red,5,a"), 2).unwrap(), [1.0, 1.0, 0.0]);
         assert_eq!(columns.raw(&cells("NaN,red,5,a"), 2).unwrap(), [0.0, 1.0, 0.0]);
+        let (words, hashes) = (BTreeMap::new(), BTreeMap::from([("colour".to_string(), 4)]));
+        let lines = ColumnsToml { categories: &words, hashes: &hashes, ..lines };
+        let columns = Columns::new(&rows, &path, lines, &["y"]).unwrap();
+        let encoder = Encoding::Hash { buckets: 4 }.check("colour").unwrap();
+        for word in ["red", "blue", "a word that nobody listed"] {
+            let mut expected = [-0.5, 0.0, 0.0, 0.0, 0.0];
+            expected[1 + encoder.encode_text(word).entry.unwrap().0] = 1.0;
+            assert_eq!(columns.raw(&cells(&format!("1,{word},5,a")), 2).unwrap(), expected);
+        }
         std::fs::remove_file(path).unwrap();
     }
 
@@ -460,6 +475,10 @@ mod tests {
         refuse("h.csv", "x,y\n1,a\n,b\n", "", linucb, &["line 3", "x is missing", "middle"]);
         let colours = "categories = { x = [\"red\"] }";
         refuse("i.csv", "x,y\nred,a\nblue,b\n", colours, linucb, &["line 3", "x is \"blue\""]);
+        let none = "hashes = { x = 0 }";
+        refuse("m.csv", "x,y\nred,a\nblue,b\n", none, linucb, &["buckets is 0 for x"]);
+        let both = "hashes = { x = 8 }\ncategories = { x = [\"red\"] }";
+        refuse("n.csv", "x,y\nred,a\nblue,b\n", both, linucb, &["features is x", "one meaning"]);
         refuse("j.csv", "x,y\n3,a\n3,b\n", "", linucb, &["no feature ever changes: x"]);
         let unknown = "ranges = { z = [0, 1] }";
         refuse("k.csv", "x,y\n1,a\n2,b\n", unknown, linucb, &["ranges is z", "no feature"]);

@@ -49,6 +49,11 @@ impl Player for Ticketed {
         self.tickets.remove(&round);
     }
 
+    /// As [`Player::pass`]: with its features and the default reward the decision would be a contribution too many.
+    fn turn_away(&mut self, round: u64) -> Result<()> {
+        self.pass(round)
+    }
+
     /// The decision contributes zeros when it closes.
     fn pass(&mut self, round: u64) -> Result<()> {
         if let Some(ticket) = self.tickets.remove(&round) {
@@ -59,5 +64,44 @@ impl Player for Ticketed {
 
     fn knowledge(&self) -> Option<Knowledge> {
         self.learner.legacy().ok().map(|legacy| Knowledge::Releases(legacy.save()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reticent::{
+        bandit::{JointParams, RewardWindow},
+        randomize::Bounds,
+    };
+
+    use super::*;
+
+    /// What is known after forty rounds, in the second of which somebody came too often.
+    fn knowledge(features: [f64; 2], turned_away: bool) -> Vec<u8> {
+        let params = JointParams {
+            window: Some(RewardWindow::Decisions(2)),
+            ..JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(64))
+        };
+        let mut player = Ticketed::new(params.check().unwrap().start(FastNoise::seeded(1)));
+        for round in 1..=40 {
+            let row = if round == 2 { features } else { [0.6, 0.8] };
+            player.choose(&Arms::from_rows(2, &[row]).unwrap(), round).unwrap();
+            match round {
+                2 if turned_away => player.turn_away(round).unwrap(),
+                2 => player.dismiss(round),
+                _ => player.observe(round, &row, 0.5).unwrap(),
+            }
+        }
+        match player.knowledge() {
+            Some(Knowledge::Releases(bytes)) => bytes,
+            _ => panic!("there were releases"),
+        }
+    }
+
+    #[test]
+    fn whoever_is_turned_away_contributes_nothing() {
+        assert_eq!(knowledge([1.0, 0.0], true), knowledge([0.0, 1.0], true));
+        // Planted: as if their reward had only not come.
+        assert_ne!(knowledge([1.0, 0.0], false), knowledge([0.0, 1.0], false));
     }
 }

@@ -57,6 +57,12 @@ pub trait Player {
     /// The reward of this round will never come.
     fn dismiss(&mut self, _round: u64) {}
 
+    /// This round's person was answered and is not learnt from: they have contributed as often as anybody may.
+    fn turn_away(&mut self, round: u64) -> Result<()> {
+        self.dismiss(round);
+        Ok(())
+    }
+
     /// The data of this round's person cannot be used. Whether they can depends on the data, so a private learner must not reveal it: a
     /// curator absorbs a contribution of zero, which a person could have made.
     fn pass(&mut self, round: u64) -> Result<()> {
@@ -124,7 +130,7 @@ pub fn play_with(
             regret += environment.best_mean() - environment.means()[arm];
             let reward = environment.reward(arm);
             if environment.person().is_some_and(|person| !player.admits(person)) {
-                player.dismiss(round);
+                player.turn_away(round)?;
             } else {
                 match &mut feedback {
                     None => player.observe_in_block(round, block, &features, reward)?,

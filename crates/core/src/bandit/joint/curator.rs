@@ -395,18 +395,19 @@ impl<N: Noise> Curator<N> {
 
     /// What a later learner may begin with, what this one began with included; an error before the first release.
     pub fn legacy(&self) -> Result<Legacy> {
-        let State { params, release, changes, .. } = &self.state;
-        let present = release.as_ref().and_then(|release| self.since_change(changes, release));
-        let Some(release) = &present else {
+        let State { params, release: last, changes, legacy, .. } = &self.state;
+        let present = last.as_ref().and_then(|release| self.since_change(changes, release));
+        let (Some(release), Some(last)) = (&present, last) else {
             let remedy = "there is nothing to begin with before the first one, and the first one after a change";
             return Err(Error::invalid("releases", 0, remedy));
         };
         params.check_legacy()?;
         let own = params.stated(self.sum.guarantee(params.delta)?)?;
         let (promise, replays) = (*self.sum.promise(), self.sum.replays());
-        let learner = Earlier::new::<N>(release, promise, replays, &own, params);
+        let learner = Earlier::new::<N>(last, promise, replays, &own, params);
         let before = self.remembered(release.index());
-        Ok(Legacy::new(release, learner, params.bounds, before.as_ref()))
+        let earlier = legacy.as_ref().map_or(&[][..], Legacy::learners);
+        Ok(Legacy::new(release, learner, params.bounds, before.as_ref(), earlier))
     }
 
     /// What the present stream will have told about one person, replays included.

@@ -87,20 +87,27 @@ impl Earlier {
 }
 
 impl Legacy {
-    /// A learner's last release, after those it began with.
+    /// A learner's last release, after those it began with: the sums `release`, with those of a legacy that is still in use; `earlier` learners are named even where their sums are no longer used:
+    /// what they told about their people is still told.
     pub(super) fn new(
         release: &Release,
         learner: Earlier,
         bounds: Bounds,
         before: Option<&Legacy>,
+        earlier: &[Earlier],
     ) -> Self {
         let release = match before {
             Some(before) => release.plus(&before.release, release.index()),
             None => release.clone(),
         };
-        let mut learners = before.map_or(Vec::new(), |before| before.learners.clone());
+        let mut learners = earlier.to_vec();
         learners.push(learner);
         Legacy { release, bounds, learners }
+    }
+
+    /// The learners that it comes from.
+    pub(super) fn learners(&self) -> &[Earlier] {
+        &self.learners
     }
 
     /// The same with its sums at this weight.

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// What a curator cannot clip.
-const FINITE: &str = "features and rewards are finite numbers, which are never refused; others are an error, which shows";
+const FINITE: &str = "features and rewards are finite numbers and name existing blocks of parameters, if there are several; these are never refused, and others are an error, which shows";
 
 /// Parameters of a [`JointLinUcb`]. Everything but the bounds, the budget and the horizon has a default that is right.
 ///

@@ -9,7 +9,7 @@
 //!
 //! *Proof.* A call to `observe`, `expire` or `dismiss` writes the answer of an open decision, or nothing if it is closed; it
 //! absorbs nothing. A call to `decide` adds one open decision, and with `Decisions(w)` closes the oldest if w are open; over-long arms
-//! are clipped and not refused, so that it does so whatever finite numbers the person's features are. `close_before(t)` closes those whose time is below t.
+//! are clipped and not refused, so that it does so whatever finite numbers the person's features are and whichever existing blocks of parameters they name. `close_before(t)` closes those whose time is below t.
 //! Both look at counts and times and at no answer. Closing absorbs exactly one contribution, in the order of decisions, and the schedule of
 //! releases counts contributions. So neither answers nor features decide when anything happens.
 //!

@@ -159,7 +159,7 @@ impl Rule {
     pub const THOMPSON: Rule =
         Rule::Thompson { ridge: 3.0, width: 0.5, members: 64, minimum_probability: 0.0 };
 
-    /// Ridge 1 and width 1: what simulations favour where sums are exact.
+    /// Ridge 1 and width 1.
     pub const FIXED: Rule = Rule::Fixed { ridge: 1.0, width: 1.0 };
 
     /// Whether the width is a theorem's.

@@ -166,6 +166,10 @@ struct Progressive {
 }
 
 impl World for Log {
+    fn asks_for_comparison(&self) -> bool {
+        true
+    }
+
     fn trial(
         &self,
         _seed: u64,

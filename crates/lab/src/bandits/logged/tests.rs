@@ -107,6 +107,16 @@ fn private_learners_are_trained_and_judged_offline() {
 }
 
 #[test]
+fn a_log_is_not_judged_with_a_window() {
+    let path = file("window.csv", &log(100, 4));
+    let windowed =
+        "[[algorithm]]\nkind = \"joint\"\nwindow = 5\nprivacy = { epsilon = 4.0, delta = 1e-5 }\n";
+    let error = experiment(&path, 50, PUBLIC, windowed).err().unwrap().to_string();
+    assert!(error.contains("window") && error.contains("asked about twice"), "{error}");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn what_is_no_log_is_named_by_line() {
     let linucb = "[[algorithm]]\nkind = \"linucb\"";
     let head = "u,action,propensity,reward\n0.1,a,0.5,1\n0.2,b,0.5,0\n0.3,a,0.5,0\n0.4,b,0.5,1\n";
