@@ -82,7 +82,7 @@ impl AdditivePair {
         self.reward_scale.max(1.0) + 33.0 * self.sigma()
     }
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     pub fn event(&self) -> Event {
         self.mechanism.event()
     }

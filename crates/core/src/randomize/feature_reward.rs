@@ -121,7 +121,7 @@ impl FeatureReward {
         self.pair.sigma() * self.centred.feature_bound
     }
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     pub fn event(&self) -> Event {
         self.pair.event()
     }

@@ -92,7 +92,7 @@ impl GramGaussian {
         Ok(report.to_vec())
     }
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     pub fn event(&self) -> Event {
         self.mechanism.event()
     }

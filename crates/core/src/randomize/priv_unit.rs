@@ -142,7 +142,7 @@ impl PrivUnit {
         30.0 * (self.dimension - 1) as f64 - libm::log2(density)
     }
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     pub fn event(&self) -> Event {
         Event::PrivUnit { cap: self.cap_probability, inside: self.inside.probability() }
     }

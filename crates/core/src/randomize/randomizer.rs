@@ -16,7 +16,7 @@ pub trait Randomizer {
         noise: &mut N,
     ) -> Result<GradientReport>;
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     fn event(&self) -> Result<Event>;
 
     /// What may be promised of one report.

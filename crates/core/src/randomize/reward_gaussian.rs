@@ -44,7 +44,7 @@ impl RewardGaussian {
         Ok(report[0])
     }
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     pub fn event(&self) -> Event {
         self.mechanism.event()
     }

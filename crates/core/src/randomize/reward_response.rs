@@ -47,7 +47,7 @@ impl RewardResponse {
         Ok(report[0] / correlation.first)
     }
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     pub fn event(&self) -> Event {
         Event::RandomizedResponse { categories: 2, epsilon: self.epsilon() }
     }

@@ -108,7 +108,7 @@ impl UnitGram {
         Ok(sums)
     }
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     pub fn event(&self) -> Event {
         self.unit.event()
     }

@@ -40,7 +40,7 @@ impl UnitMoment {
         Ok(report.iter().map(|v| v / correlation.first).collect())
     }
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     pub fn event(&self) -> Event {
         self.unit.event()
     }

@@ -113,7 +113,7 @@ impl UnitPair {
         Ok(sums)
     }
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     pub fn event(&self) -> Event {
         self.unit.event()
     }

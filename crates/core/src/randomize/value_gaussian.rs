@@ -117,7 +117,7 @@ impl ValueGaussian {
         self.law.sigma() as f64 * self.unit()
     }
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     pub fn event(&self) -> Event {
         let sigma = self.law.sigma() as f64;
         Event::GridGaussian { mu: (self.high - self.low) as f64 / sigma, sigma, coordinates: 1.0 }

@@ -73,7 +73,7 @@ impl ValueLaplace {
         self.law.variance()
     }
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     pub fn event(&self) -> Event {
         self.law.event()
     }

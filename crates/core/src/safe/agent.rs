@@ -184,7 +184,7 @@ impl AgentPlan {
         self.params.lower.abs().max(self.params.upper.abs()) + 33.0 * self.deviation()
     }
 
-    /// What one report tells the accountant.
+    /// The privacy event of one report.
     pub fn event(&self) -> Event {
         self.randomizer.map_or(Event::Nothing, |randomizer| randomizer.event())
     }

@@ -61,7 +61,7 @@ pub fn to_json<M: Message>(message: &M) -> String {
 /// Reads what [`to_json`] wrote, as text or as bytes, perhaps formatted anew by another program. Everything else is refused with an error that
 /// names field, value and remedy.
 ///
-/// A [`Guarantee`](crate::privacy::Guarantee) is written and not read: it is the accountant's, and a text that says so is not.
+/// A [`Guarantee`](crate::privacy::Guarantee) is written and not read: only the accountant makes one.
 pub fn from_json<M: Message + DeserializeOwned>(text: impl AsRef<[u8]>) -> Result<M> {
     read(text.as_ref(), MOST_BYTES)
 }

@@ -273,7 +273,7 @@ fn a_player_that_never_plays_is_not_audited() {
     assert!(found.not_audited[0].reason.contains("could not be played"));
 }
 
-/// What a learner of one's own saved says of its people that their promise was stated, and so does whoever begins with it.
+/// A saved learner of the user's own is marked as stated and not checked, and so is every learner that begins with it.
 #[test]
 fn a_saved_learner_carries_the_mark() {
     struct Sums;

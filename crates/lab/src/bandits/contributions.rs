@@ -1,4 +1,4 @@
-//! `contributions_per_person`: people of a file return, and what they tell is learnt from so often and no more.
+//! `contributions_per_person`: people of a file return, and only so many of their rounds are learnt from.
 //!
 //! A certificate for a person with at most k contributions says nothing about one who makes more. So a person's rounds are counted
 //! where people return: in the first k what they tell is learnt from; in later ones they are answered, and the learner is told that

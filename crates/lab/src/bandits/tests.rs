@@ -453,7 +453,7 @@ fn a_learner_of_another_kind_or_a_damaged_one_is_refused() {
     refuse(begin("linucb", ""), &["warm_start", "local protocol"]);
     let other = "privacy = { epsilon = 1.0, delta = 1e-5 }";
     refuse(begin("local", other), &["warm_start", "other bounds"]);
-    // Nobody's learner takes the place of another's.
+    // A folder holds the saved learners of one algorithm only.
     let named =
         format!("[[algorithm]]\nkind = \"local\"\nname = \"x\"\n{budget}\nsave = {saved:?}\n");
     let error = trained(1, &named).unwrap().contestants()[0].trial(1, 0, &[50]).unwrap_err();

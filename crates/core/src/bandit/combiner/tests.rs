@@ -74,7 +74,7 @@ fn a_base_that_falls_short_is_dropped_but_never_the_last() {
     let mut combiner = small.check().unwrap();
     let mut last = None;
     for round in 0..600 {
-        // Whoever is asked did well once and badly ever after.
+        // Every base learner earns 1 in its first five rounds and 0 afterwards.
         let base = combiner.current();
         let reward = if combiner.counts()[base] < 5 { 1.0 } else { 0.0 };
         combiner.absorb(base, &report(reward)).unwrap();

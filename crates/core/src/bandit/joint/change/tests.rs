@@ -145,7 +145,7 @@ fn a_saved_learner_goes_on_with_its_mark_and_a_held_release_changes_nothing() {
     holds.commit();
     assert_eq!(after.state.changes, holds.state.changes);
     assert_eq!(after.policy(), holds.policy());
-    // A mark from the future is nobody's.
+    // A mark with a later number than the last release is refused.
     let mut forged = holds.state.changes.clone();
     let future = holds.release().unwrap().numbered(releases + 9);
     forged.base = Some(future);
