@@ -60,12 +60,7 @@ pub fn of_params<T: Serialize>(what: &str, params: &T) -> u64 {
 /// A word for each number, by two rounds of the finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection in each argument. For
 /// randomness that is public: which of equal arms, which member of an ensemble.
 pub fn mix(key: u64, number: u64) -> u64 {
-    let finalise = |z: u64| {
-        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    finalise(finalise(key.wrapping_add(0x9e37_79b9_7f4a_7c15)).wrapping_add(number))
+    mixed(mixed(key.wrapping_add(0x9e37_79b9_7f4a_7c15)).wrapping_add(number))
 }
 
 #[cfg(test)]

@@ -61,10 +61,8 @@ pub fn checkpoints(rounds: u64, count: usize) -> Vec<u64> {
 
 /// Mixes two numbers into one seed (SplitMix64's finaliser), so that every trial and every contestant has a different seed.
 pub fn mix(one: u64, two: u64) -> u64 {
-    let mut word = one.wrapping_add(two.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
+    let number = two.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    reticent::hash::mixed(one.wrapping_add(number))
 }
 
 /// The hash of a name, so that a contestant's noise depends on its name and not on its place in the file.

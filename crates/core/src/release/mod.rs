@@ -17,6 +17,7 @@
 //! | `blt`, `blt_design` | buffered linear Toeplitz: as good in constant memory; the default |
 //! | `doubling` | an unknown horizon |
 //! | `forgetting` | sums that forget by half-lives: no horizon, one calibration |
+//! | `engine` | the mechanism of a sum with its noise |
 //! | `params`, `stream`, `released` | the parameters, the running sum, its releases |
 //! | `table` | comparison of all mechanisms at equal privacy |
 //! | `single` | one noisy contribution: what a local randomiser sends |
@@ -31,6 +32,7 @@ mod contribution;
 mod contribution_sums;
 mod domain;
 mod doubling;
+mod engine;
 mod factorization;
 mod fixed;
 mod forgetting;

@@ -8,6 +8,7 @@ use super::{
     calibration::{Amount, GridNoise},
     clip::{Clipper, power_of_two},
     doubling::{Doubling, Epochs},
+    engine::Engine,
     factorization::{Factor, Factorization, Running},
     forgetting::STEPS,
     stream::PrivateSum,
@@ -431,73 +432,6 @@ impl Promise {
                 event: Box::new(Event::Approximate { epsilon, delta }),
                 times: replays.saturating_add(1).saturating_mul(levels.into()),
             },
-        }
-    }
-}
-
-/// The mechanism with its noise.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) enum Engine {
-    Known { running: Running, noise: GridNoise },
-    Unknown(Box<Doubling>),
-    Wishart(Box<WishartSums>),
-}
-
-impl Engine {
-    /// Whether a deserialised engine has the right shape and stands at `step`.
-    pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
-        match self {
-            Engine::Known { running, noise } => {
-                noise.deviations().len() == coordinates && running.fits(coordinates, step)
-            }
-            Engine::Unknown(doubling) => doubling.fits(coordinates, step),
-            Engine::Wishart(sums) => sums.fits(coordinates, step),
-        }
-    }
-
-    /// Steps it can take in all.
-    pub(super) fn capacity(&self) -> u64 {
-        match self {
-            Engine::Known { running, .. } => running.factor().steps(),
-            Engine::Unknown(doubling) => doubling.capacity(),
-            Engine::Wishart(sums) => sums.tree().steps(),
-        }
-    }
-
-    /// Takes step number `step`: sums in grid units, and their deviations in those of the data.
-    pub(super) fn step(
-        &mut self,
-        step: u64,
-        entries: &[i128],
-        source: &mut impl Noise,
-    ) -> Result<(Vec<f64>, Vec<f64>)> {
-        match self {
-            Engine::Known { running, noise } => {
-                let sums = running.step(entries, &mut |coordinate| noise.draw(coordinate, source));
-                Ok((sums, self.deviations(step)?))
-            }
-            Engine::Unknown(doubling) => doubling.step(entries, source),
-            Engine::Wishart(sums) => Ok((sums.step(entries, source)?, sums.deviations())),
-        }
-    }
-
-    /// Deviations of the sums at any `step`, or the steps there are.
-    pub(super) fn checked_deviations(&self, step: u64) -> Result<Vec<f64>> {
-        if !(1..=self.capacity()).contains(&step) {
-            return Err(Error::invalid("index", step, format!("give 1 to {}", self.capacity())));
-        }
-        self.deviations(step)
-    }
-
-    /// Deviations of the sums at `step`, from 1 to the capacity.
-    pub(super) fn deviations(&self, step: u64) -> Result<Vec<f64>> {
-        match self {
-            Engine::Known { running, noise } => {
-                let row = running.factor().prefix_deviation(step);
-                Ok(noise.deviations().iter().map(|deviation| deviation * row).collect())
-            }
-            Engine::Unknown(doubling) => doubling.deviations(step),
-            Engine::Wishart(sums) => Ok(sums.deviations()),
         }
     }
 }

@@ -25,8 +25,7 @@
 //! | `stepped` | what makes a contestant of a player |
 //!
 //! All run the learners of core, person by person and message by message, on simulation noise; `blocks` hands them the sums of many people
-//! at once. A new algorithm is one variant of
-//! [`Algorithm`] and one file beside these; a new world is one variant of [`WorldToml`] and one file.
+//! at once. A new algorithm is one file beside these and one entry of `algorithms!`; a new world is one file and one variant of [`WorldToml`].
 
 #[cfg(test)]
 mod block_tests;
@@ -61,7 +60,7 @@ mod tests;
 mod three_ways_tests;
 mod ticketed;
 
-use reticent::{bandit::Rule, privacy::Mode};
+use reticent::bandit::Rule;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -99,49 +98,51 @@ pub struct Budget {
     pub delta: f64,
 }
 
-/// One `[[algorithm]]` of an experiment with a linear bandit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Algorithm {
-    /// LinUCB without privacy (Abbasi-Yadkori, Pal and Szepesvari 2011).
-    Linucb(LinUcbToml),
-    /// A trusted curator: LinUCB under joint differential privacy (Shariff and Sheffet 2018, and beyond).
-    Joint(JointToml),
-    /// The local protocol with the best randomiser, or a named one.
-    Local(LocalToml),
-    /// A trusted shuffler.
-    Shuffle(ShuffleToml),
-    /// LDP-LinUCB (Zheng et al. 2020).
-    LdpLinucb(LdpToml),
-    /// OnlineUCB (paper 0, Algorithm 1).
-    OnlineUcb(OnlineToml),
-    /// OnlineUCB without a horizon (paper 0, Algorithm 9).
-    Anytime(OnlineToml),
-    /// OnlineUCB over guesses of the least eigenvalue (paper 0, Algorithm 2).
-    Combiner(OnlineToml),
-    /// Online LinUCB, not private (paper 0, Algorithm 4).
-    OnlineLinucb(OnlineLinUcbToml),
+/// Makes [`Algorithm`] of one entry for each algorithm: its kind and table in files, and how it is entered.
+macro_rules! algorithms {
+    ($($(#[$doc:meta])* $kind:ident($toml:ty) => $enter:expr,)*) => {
+        /// One `[[algorithm]]` of an experiment with a linear bandit.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        #[non_exhaustive]
+        pub enum Algorithm {
+            $($(#[$doc])* $kind($toml),)*
+        }
+
+        impl Algorithm {
+            /// The algorithm in its setting, or what stands in its way.
+            pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
+                match self {
+                    $(Algorithm::$kind(lines) => {
+                        let enter: fn(&$toml, &Setting) -> Result<Box<dyn Contestant>> = $enter;
+                        enter(lines, setting)
+                    })*
+                }
+            }
+        }
+    };
 }
 
-impl Algorithm {
-    /// The algorithm in its setting, or what stands in its way.
-    pub fn contestant(&self, setting: &Setting) -> Result<Box<dyn Contestant>> {
-        let dense = || setting.dense();
-        Ok(match self {
-            Algorithm::Linucb(lines) if lines.mode == Mode::Paper => lines.contestant(&dense()?)?,
-            Algorithm::Linucb(lines) => lines.contestant(setting)?,
-            Algorithm::Joint(lines) if lines.mode == Mode::Paper => lines.contestant(&dense()?)?,
-            Algorithm::Joint(lines) => lines.contestant(setting)?,
-            Algorithm::Local(lines) => Box::new(lines.contestant(&lines.setting(setting)?)?),
-            Algorithm::Shuffle(lines) => Box::new(lines.contestant(&dense()?)?),
-            Algorithm::LdpLinucb(lines) => Box::new(lines.contestant(&dense()?)?),
-            Algorithm::OnlineUcb(lines) => Box::new(lines.contestant(&dense()?)?),
-            Algorithm::Anytime(lines) => Box::new(lines.anytime(&dense()?)?),
-            Algorithm::Combiner(lines) => Box::new(lines.combiner(&dense()?)?),
-            Algorithm::OnlineLinucb(lines) => Box::new(lines.contestant(&dense()?)?),
-        })
-    }
+// A publication's learner, and one that knows of no blocks of parameters, is given embedded arms.
+algorithms! {
+    /// LinUCB without privacy (Abbasi-Yadkori, Pal and Szepesvari 2011).
+    Linucb(LinUcbToml) => |lines, setting| lines.contestant(&setting.suiting(lines.mode)?),
+    /// A trusted curator: LinUCB under joint differential privacy (Shariff and Sheffet 2018, and beyond).
+    Joint(JointToml) => |lines, setting| lines.contestant(&setting.suiting(lines.mode)?),
+    /// The local protocol with the best randomiser, or a named one.
+    Local(LocalToml) => |lines, setting| Ok(Box::new(lines.contestant(&lines.setting(setting)?)?)),
+    /// A trusted shuffler.
+    Shuffle(ShuffleToml) => |lines, setting| Ok(Box::new(lines.contestant(&setting.dense()?)?)),
+    /// LDP-LinUCB (Zheng et al. 2020).
+    LdpLinucb(LdpToml) => |lines, setting| Ok(Box::new(lines.contestant(&setting.dense()?)?)),
+    /// OnlineUCB (paper 0, Algorithm 1).
+    OnlineUcb(OnlineToml) => |lines, setting| Ok(Box::new(lines.contestant(&setting.dense()?)?)),
+    /// OnlineUCB without a horizon (paper 0, Algorithm 9).
+    Anytime(OnlineToml) => |lines, setting| Ok(Box::new(lines.anytime(&setting.dense()?)?)),
+    /// OnlineUCB over guesses of the least eigenvalue (paper 0, Algorithm 2).
+    Combiner(OnlineToml) => |lines, setting| Ok(Box::new(lines.combiner(&setting.dense()?)?)),
+    /// Online LinUCB, not private (paper 0, Algorithm 4).
+    OnlineLinucb(OnlineLinUcbToml) => |lines, setting| Ok(Box::new(lines.contestant(&setting.dense()?)?)),
 }
 
 impl Family for Bandits {

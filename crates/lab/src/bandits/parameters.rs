@@ -1,6 +1,6 @@
 //! `parameters`: which parameters the arms of a file touch; and arms in blocks for players that know of no blocks.
 
-use reticent::{bandit::Arms, randomize::Bounds, release::Structure};
+use reticent::{bandit::Arms, privacy::Mode, randomize::Bounds, release::Structure};
 use serde::{Deserialize, Serialize};
 
 use super::Setting;
@@ -70,6 +70,14 @@ impl Setting {
             return Err(reticent::Error::invalid("features", bounds.dimension, remedy).into());
         }
         Ok(Setting { bounds, embeds: true, ..self.clone() })
+    }
+
+    /// What a learner is told in this mode: a publication's knows of no blocks.
+    pub(super) fn suiting(&self, mode: Mode) -> Result<Self> {
+        match mode {
+            Mode::Exact => Ok(self.clone()),
+            Mode::Paper => self.dense(),
+        }
     }
 
     /// One trial of a player on this setting's arms, embedded where they are to be.
