@@ -231,11 +231,8 @@ impl LinUcb {
     /// Learns from the reward of an arm with these features, both clipped to their bounds; says whether either was. An error
     /// changes nothing.
     pub fn observe(&mut self, features: &[f64], reward: f64) -> Result<bool> {
-        if !self.params.bounds.structure.is_dense() {
-            let remedy = "name the arm's block of parameters: call `observe_in_block`";
-            return Err(Error::invalid("block", "missing", remedy));
-        }
-        self.observe_in_block(0, features, reward)
+        let block = self.params.bounds.structure.only_block("observe_in_block")?;
+        self.observe_in_block(block, features, reward)
     }
 
     /// The same for an arm of this block of parameters.

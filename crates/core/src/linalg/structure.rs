@@ -22,7 +22,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::triangle;
-use crate::{Error, Result, error::finite_vector};
+use crate::{Error, Result, error::finite_vector, refuse_if};
 
 /// How the parameters of a linear model are divided into blocks. The default is one block: every arm touches all parameters.
 ///
@@ -140,6 +140,13 @@ impl Structure {
         }
         let remedy = format!("there are {}, counted from 0", self.blocks);
         Err(Error::invalid("block", block, remedy))
+    }
+
+    /// The one block that there is; where there are several, an error that names the `call` which takes a block.
+    pub(crate) fn only_block(&self, call: &str) -> Result<usize> {
+        let remedy = format_args!("name the arm's block of parameters: call `{call}`");
+        refuse_if(!self.is_dense(), "block", "missing", remedy)?;
+        Ok(0)
     }
 
     /// Refuses blocks in the name of a learner that has none.

@@ -197,11 +197,8 @@ impl Bounds {
     /// Brings features and reward into the declared form. Finite numbers are always taken; [`Interaction::clipped`] says whether
     /// they had to be changed.
     pub fn clip(&self, features: &[f64], reward: f64) -> Result<Interaction> {
-        if !self.structure.is_dense() {
-            let remedy = "name the arm's block of parameters: call `clip_in_block`";
-            return Err(Error::invalid("block", "missing", remedy));
-        }
-        self.clip_in_block(0, features, reward)
+        let block = self.structure.only_block("clip_in_block")?;
+        self.clip_in_block(block, features, reward)
     }
 
     /// The same for an arm of this block of parameters.

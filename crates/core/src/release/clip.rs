@@ -153,11 +153,8 @@ impl Clipper {
 
     /// Clips features and reward of a [`Domain::Regression`] with one block.
     pub fn clip_with_reward(&self, features: &[f64], reward: f64) -> Result<Contribution> {
-        if !self.domain.structure().is_dense() {
-            let remedy = "name the block of parameters: call `clip_in_block`";
-            return Err(Error::invalid("block", "missing", remedy));
-        }
-        self.clip_in_block(0, features, reward)
+        let block = self.domain.structure().only_block("clip_in_block")?;
+        self.clip_in_block(block, features, reward)
     }
 
     /// Clips features and reward of a [`Domain::Regression`], which belong to this block of parameters.

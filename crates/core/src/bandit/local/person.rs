@@ -5,7 +5,7 @@
 
 use super::Model;
 use crate::{
-    Error, Result,
+    Result,
     bandit::Arms,
     noise::Noise,
     randomize::{Person, Report},
@@ -22,11 +22,8 @@ impl<N: Noise> Person<N> {
     /// The report of an arm played under `model` and its reward. An error makes no report and uses up none; finite numbers are never
     /// refused but brought into the declared form, and [`Person::clipped`] counts that.
     pub fn report(&mut self, model: &Model, features: &[f64], reward: f64) -> Result<Report> {
-        if !self.plan().params().bounds.structure.is_dense() {
-            let remedy = "name the arm's block of parameters: call `report_in_block`";
-            return Err(Error::invalid("block", "missing", remedy));
-        }
-        self.report_in_block(model, 0, features, reward)
+        let block = self.plan().params().bounds.structure.only_block("report_in_block")?;
+        self.report_in_block(model, block, features, reward)
     }
 
     /// The same for an arm of this block of parameters, which the report does not tell: it covers all blocks.

@@ -113,3 +113,21 @@ pub fn rules(stage: &Stage) -> Result<Vec<Claim>> {
     report::write(stage.folder, "rules.md", &page)?;
     Ok(claims)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::papers::defaults::data;
+
+    /// Every rule is accepted under every trust model, with and without blocks of parameters.
+    #[test]
+    fn every_rule_may_be_played_everywhere() {
+        let folder = std::env::temp_dir().join(format!("rules-{}", std::process::id()));
+        let drawn = "kind = \"sphere\"\ndimension = 5\narms = 20\nfresh_arms = true".to_string();
+        for environment in [drawn, data::table(&folder).unwrap(), data::items(&folder).unwrap()] {
+            let experiment = experiment("test", &environment, 1).unwrap();
+            assert_eq!(experiment.contestants().len(), 21);
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
