@@ -1,0 +1,76 @@
+//! The time in milliseconds since 1970, from the system or set by a test.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+/// Milliseconds since 1970.
+pub type Time = u64;
+
+/// What tells the time. Nothing in `loops` and `store` asks the system.
+pub trait Clock: Send + Sync + 'static {
+    /// The time of day, which may jump.
+    fn now(&self) -> Time;
+
+    /// Milliseconds since some moment, which never jump.
+    fn steady(&self) -> u64;
+}
+
+/// The system's clock.
+#[derive(Debug)]
+pub struct SystemClock {
+    started: Instant,
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        SystemClock { started: Instant::now() }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Time {
+        // A clock before 1970 counts as 1970.
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Time)
+    }
+
+    fn steady(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+}
+
+/// A clock that a test moves.
+#[derive(Debug, Default)]
+pub struct ManualClock {
+    now: AtomicU64,
+    steady: AtomicU64,
+}
+
+impl ManualClock {
+    /// A clock that stands at this time.
+    pub fn at(now: Time) -> Self {
+        ManualClock { now: AtomicU64::new(now), steady: AtomicU64::new(0) }
+    }
+
+    /// Lets this many milliseconds pass.
+    pub fn pass(&self, milliseconds: u64) {
+        self.now.fetch_add(milliseconds, Ordering::SeqCst);
+        self.steady.fetch_add(milliseconds, Ordering::SeqCst);
+    }
+
+    /// Sets the time of day without any time passing, as somebody does who corrects a clock.
+    pub fn jump(&self, now: Time) {
+        self.now.store(now, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Time {
+        self.now.load(Ordering::SeqCst)
+    }
+
+    fn steady(&self) -> u64 {
+        self.steady.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,73 @@
+//! What can go wrong, by what the caller can do about it.
+
+use std::fmt::Display;
+
+/// The result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error, which HTTP turns into a problem with a status.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A field of a request or of a file cannot be used.
+    #[error("{field} = {value}: {remedy}")]
+    Invalid {
+        /// Where it stands.
+        field: String,
+        /// What was given, or a description of it where it may be somebody's data.
+        value: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// There is no such loop or event.
+    #[error("{what} is unknown: {remedy}")]
+    Unknown {
+        /// What was looked for.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The same event was asked for with another body.
+    #[error("{0}")]
+    Conflict(String),
+    /// The event has closed.
+    #[error("{0}")]
+    Late(String),
+    /// More than a limit allows; try again after so many seconds.
+    #[error("{message}")]
+    TooMany {
+        /// What is limited.
+        message: String,
+        /// Seconds to wait.
+        retry_after: u64,
+    },
+    /// The service is not able to do this at present.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The store failed.
+    #[error("store: {0}")]
+    Store(String),
+    /// The learner refused.
+    #[error(transparent)]
+    Core(#[from] reticent::Error),
+}
+
+impl Error {
+    /// A field that cannot be used.
+    pub fn invalid(field: impl Display, value: impl Display, remedy: impl Display) -> Self {
+        Error::Invalid {
+            field: field.to_string(),
+            value: value.to_string(),
+            remedy: remedy.to_string(),
+        }
+    }
+
+    /// Something that does not exist.
+    pub fn unknown(what: impl Display, remedy: impl Display) -> Self {
+        Error::Unknown { what: what.to_string(), remedy: remedy.to_string() }
+    }
+
+    /// A failure of the store.
+    pub fn store(error: impl Display) -> Self {
+        Error::Store(error.to_string())
+    }
+}

@@ -1,0 +1,42 @@
+//! # reticent-server
+//!
+//! Private decisions over HTTP, from one binary with an embedded store. `reticent serve` starts it.
+//!
+//! The folders are the way of a request:
+//!
+//! ```text
+//! http (parse, call, answer) -> loops (rank, reward, close, release) -> store (named transactions)
+//! ```
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | [`http`] | routes, keys and roles, limits, problems, Personalizer's facade, pages |
+//! | [`service`] | all loops of one process with their store: what HTTP calls |
+//! | [`loops`] | pure decisions about a loop's state: what is chosen, what an event contributes, what a release is, what is certified |
+//! | [`store`] | what is kept, by named transactions: in memory and in redb |
+//! | [`config`] | the file of loops, checked |
+//! | [`clock`] | the time, from the system or set by a test |
+//! | [`secret`] | keyed hashes of persons and events, and the key they are made with |
+//!
+//! **One round.**
+//!
+//! ```text
+//! rank:    features -> policy of the last committed release -> (action, probability) -> event committed -> answer
+//! reward:  event, value -> committed -> answer
+//! close:   after the reward window an event contributes once: its reward, or the default one
+//! tick:    closed slots -> sums of clipped contributions -> one step of the private sum -> committed -> only then served
+//! ```
+//!
+//! **Releases are made by the clock.** There is one step a tick, empty ones included, so that neither visits nor rewards decide when anything is
+//! released; the lemma is in `release/schedule.rs` of the core.
+
+pub mod clock;
+pub mod config;
+pub mod error;
+pub mod http;
+pub mod loops;
+pub mod secret;
+pub mod service;
+pub mod store;
+
+pub use error::{Error, Result};

@@ -1,0 +1,121 @@
+//! What is kept, by named transactions.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `records` | what is kept: events, heads, releases, lives, keys |
+//! | `memory` | a few lines of plain Rust, which the others are compared with |
+//! | `redb` | the embedded store: one writer that commits groups |
+//! | `contract` | tests that hold for every store |
+//!
+//! A transaction is all or nothing, and durable when its future is ready. A caller who goes away does not cancel it half way.
+//!
+//! **Slots.** An event belongs to a slot of the clock. `close` closes slots in order, and a closed slot never opens again: from then on its events take no
+//! reward and no activation. `closed_events` reads what is final, `release` commits the step that used it, and `collect` removes what nobody needs any more.
+//! If the process dies between any two of these, what was committed says where to go on.
+
+#[cfg(test)]
+pub(crate) mod contract;
+mod memory;
+mod records;
+mod redb;
+mod witness;
+
+pub use memory::MemoryStore;
+pub use records::*;
+pub use redb::RedbStore;
+pub use witness::{Witness, WitnessRecord};
+
+use std::{future::Future, pin::Pin};
+
+use crate::{Result, clock::Time};
+
+/// A transaction under way.
+pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
+
+/// A store of events, heads, the ledger and keys. Everything in it that came from people is for the curator's eyes.
+pub trait Store: Send + Sync + 'static {
+    /// The random identity of this store, made when it was: a copy has the same.
+    fn id(&self) -> StoreId;
+
+    /// Adds events, each with its charge to the ledger, or returns the answer that was given before under the same event id. All events of
+    /// one call are one transaction; the answers are in their order. The slot is that asked for, or the first open one if that has closed.
+    fn rank(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>>;
+
+    /// Adds rewards to open events, one transaction.
+    fn reward(&self, rewards: Vec<NewReward>) -> Pending<Vec<Outcome>>;
+
+    /// Marks a deferred event as shown.
+    fn activate(&self, life: LifeId, event: EventHash) -> Pending<Outcome>;
+
+    /// Closes all slots up to this one. Earlier closed ones stay closed.
+    fn close(&self, life: LifeId, slot: u64) -> Pending<()>;
+
+    /// Events of closed slots after `after` and up to slot `until`, in the order of (slot, number), at most `limit` of them.
+    fn closed_events(
+        &self,
+        life: LifeId,
+        after: Place,
+        until: u64,
+        limit: usize,
+    ) -> Pending<Vec<(Place, StoredEvent)>>;
+
+    /// Commits a step: the state, the head and the release become those of this number if the head still has the number before it and the same
+    /// epoch; else nothing happens and the head that was found is returned.
+    fn release(&self, step: Step) -> Pending<Committed>;
+
+    /// The head of a life with the state to go on from.
+    fn head(&self, life: LifeId) -> Pending<Head>;
+
+    /// Moves the right to release to a new epoch, and returns it.
+    fn take_epoch(&self, life: LifeId) -> Pending<u64>;
+
+    /// Replaces the state of a head after a rollback that an operator accepted, with the replay charged in it.
+    fn replace_state(&self, life: LifeId, head: Head) -> Pending<()>;
+
+    /// Records of releases with numbers of `from` on, at most `limit`.
+    fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>>;
+
+    /// Removes raw rows of slots up to `slot`, those of events whose time is before `before` only, and forgets event ids of slots up to
+    /// `forget_ids`; at most `limit` of each. Returns how many rows went. Whole releases below `first_release` lose their numbers and keep
+    /// their hashes.
+    fn collect(&self, life: LifeId, what: Collect) -> Pending<u64>;
+
+    /// All events that are still kept after `after`, in order, at most `limit`: for export.
+    fn kept_events(
+        &self,
+        life: LifeId,
+        after: Place,
+        limit: usize,
+    ) -> Pending<Vec<(Place, StoredEvent)>>;
+
+    /// Erases a person under all their hashes in all lives: open events contribute nothing, raw rows go, counts in the ledger stay. The hashes
+    /// are remembered, so that a restored copy can be erased again.
+    fn erase(&self, persons: Vec<PersonHash>, time: Time) -> Pending<Erased>;
+
+    /// How many people of a period have how many visits left to them: the number who have used up `most`, and of all.
+    fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount>;
+
+    /// Begins a life of a loop, or returns the present one if it has the same generation hash. An `ever` ledger is carried over.
+    fn begin_life(&self, life: NewLife) -> Pending<Life>;
+
+    /// All lives of all loops, ended ones included, in order.
+    fn lives(&self) -> Pending<Vec<Life>>;
+
+    /// Adds a key.
+    fn add_key(&self, key: KeyRecord) -> Pending<()>;
+
+    /// All keys, revoked ones included.
+    fn keys(&self) -> Pending<Vec<KeyRecord>>;
+
+    /// Revokes a key; says whether there was one.
+    fn revoke_key(&self, id: String, time: Time) -> Pending<bool>;
+
+    /// Reads a named value of the service, such as the check value of the people's key.
+    fn setting(&self, name: String) -> Pending<Option<Vec<u8>>>;
+
+    /// Writes a named value if there is none yet, and returns the one that is kept.
+    fn keep_setting(&self, name: String, value: Vec<u8>) -> Pending<Vec<u8>>;
+
+    /// How many events are open in each slot.
+    fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>>;
+}

@@ -1,0 +1,288 @@
+//! What is kept. Every record is written with a version in front (`redb`), and one of another version is refused.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Time;
+
+/// The identity of a store.
+pub type StoreId = [u8; 16];
+
+/// A keyed hash of an event id within its loop.
+pub type EventHash = [u8; 16];
+
+/// A keyed hash of a person.
+pub type PersonHash = [u8; 16];
+
+/// SHA-256.
+pub type Digest = [u8; 32];
+
+/// The number of a life: one generation of one loop.
+pub type LifeId = u32;
+
+/// Where an event stands: its slot, and its number within it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct Place {
+    /// The slot.
+    pub slot: u64,
+    /// Its number within the life, from 1.
+    pub number: u64,
+}
+
+/// What an event may charge to the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// Who asked.
+    pub person: PersonHash,
+    /// Other hashes of the same person, under earlier keys, whose counts add up: at most two.
+    pub earlier: [Option<PersonHash>; 2],
+    /// The period of the rank, 0 for ever.
+    pub period: u64,
+    /// Visits that are learnt from in a period, at most.
+    pub most: u32,
+}
+
+/// Who pays for an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Payer {
+    /// Nobody: the unit is a decision, and every event is learnt from.
+    Decision,
+    /// A person, as long as their visits last.
+    Person(Charge),
+    /// Nobody can be charged, so that nothing is learnt.
+    NotLearnt,
+}
+
+/// An event to be added.
+#[derive(Clone)]
+pub struct NewEvent {
+    /// Its life.
+    pub life: LifeId,
+    /// The keyed hash of its id.
+    pub event: EventHash,
+    /// The hash of its request, to tell a repetition from another request.
+    pub request: Digest,
+    /// The answer as it will be sent, or sent again.
+    pub answer: Vec<u8>,
+    /// Who pays.
+    pub payer: Payer,
+    /// The slot in which its window ends.
+    pub slot: u64,
+    /// When it was asked for.
+    pub time: Time,
+    /// Whether it counts only when it has been shown.
+    pub deferred: bool,
+    /// Features of the action, as they are contributed.
+    pub features: Vec<f64>,
+    /// The request and the decision as they are exported, if the loop retains them.
+    pub raw: Vec<u8>,
+}
+
+/// An event as it is kept.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredEvent {
+    /// The keyed hash of its id.
+    pub event: EventHash,
+    /// Who asked, for erasure.
+    pub person: Option<PersonHash>,
+    /// When it was asked for.
+    pub time: Time,
+    /// Whether the ledger granted it: else it contributes nothing.
+    pub learnt: bool,
+    /// Whether it counts: not before it is activated, if it was deferred.
+    pub active: bool,
+    /// The sum of its rewards in units of 2^-32, if one came.
+    pub reward: Option<i64>,
+    /// Hashes of the idempotency keys of its latest rewards.
+    pub reward_keys: Vec<u64>,
+    /// Features of the action.
+    pub features: Vec<f64>,
+    /// What is exported.
+    pub raw: Vec<u8>,
+}
+
+/// What became of a rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ranked {
+    /// The event was added in this slot.
+    Added {
+        /// Its slot.
+        slot: u64,
+    },
+    /// There was one with this id: its request and its answer.
+    Repeated {
+        /// The hash of the request it was added with.
+        request: Digest,
+        /// The answer that was given.
+        answer: Vec<u8>,
+    },
+}
+
+/// A reward to be added.
+#[derive(Debug, Clone)]
+pub struct NewReward {
+    /// The life of the event.
+    pub life: LifeId,
+    /// The keyed hash of its id.
+    pub event: EventHash,
+    /// In units of 2^-32, unclipped.
+    pub units: i64,
+    /// The hash of an idempotency key.
+    pub key: Option<u64>,
+    /// Whether rewards add up; else the first one counts.
+    pub sum: bool,
+}
+
+/// What became of a reward or an activation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was taken, or it was taken before.
+    Taken,
+    /// The event has closed.
+    Late,
+    /// There is no event of this id.
+    Unknown,
+}
+
+/// Where a life stands.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// The number of the last release, 0 before the first.
+    pub number: u64,
+    /// The hash of the chain up to it.
+    pub chain: Digest,
+    /// Who may release.
+    pub epoch: u64,
+    /// The last slot that is closed.
+    pub closed: u64,
+    /// The last slot that is in the released sums.
+    pub folded: u64,
+    /// The learner's state.
+    pub state: Vec<u8>,
+}
+
+/// A step to be committed.
+#[derive(Clone)]
+pub struct Step {
+    /// The life.
+    pub life: LifeId,
+    /// The epoch of the releaser.
+    pub epoch: u64,
+    /// The new state.
+    pub state: Vec<u8>,
+    /// The last slot that is in it.
+    pub folded: u64,
+    /// The release; its number follows that of the head.
+    pub release: ReleaseRecord,
+}
+
+/// What became of a step.
+#[derive(Clone, PartialEq)]
+pub enum Committed {
+    /// It is the head now.
+    Yes,
+    /// The head was another one, and nothing happened.
+    No(Head),
+}
+
+/// A release as it is kept: it has left the curator, and nothing in it is secret.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReleaseRecord {
+    /// Its number, from 1.
+    pub number: u64,
+    /// When it was made.
+    pub time: Time,
+    /// SHA-256 of `release`.
+    pub hash: Digest,
+    /// SHA-256 of the chain before it and of `hash`.
+    pub chain: Digest,
+    /// The release as it travels; empty when only the hash is kept.
+    pub release: Vec<u8>,
+}
+
+/// A life to begin.
+#[derive(Clone)]
+pub struct NewLife {
+    /// The loop.
+    pub name: String,
+    /// The hash of everything that a generation is: features, privacy, reward, forgetting.
+    pub generation: u64,
+    /// The loop's parameters, as JSON.
+    pub params: Vec<u8>,
+    /// The learner's first state.
+    pub state: Vec<u8>,
+    /// What it costs one person, as JSON of the accountant's event.
+    pub event: Vec<u8>,
+    /// The first slot that may be closed is the one after this.
+    pub closed: u64,
+    /// When.
+    pub time: Time,
+    /// Whether the ledger of the life before is carried over.
+    pub carry_ledger: bool,
+}
+
+/// A generation of a loop.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Life {
+    /// Its number.
+    pub id: LifeId,
+    /// The loop.
+    pub name: String,
+    /// The hash of everything that it is.
+    pub generation: u64,
+    /// The loop's parameters, as JSON.
+    pub params: Vec<u8>,
+    /// What it costs one person, as JSON of the accountant's event.
+    pub event: Vec<u8>,
+    /// When it began.
+    pub began: Time,
+    /// When the next one of the loop began.
+    pub ended: Option<Time>,
+}
+
+/// What to remove.
+#[derive(Debug, Clone, Copy)]
+pub struct Collect {
+    /// Rows of slots up to this one.
+    pub slot: u64,
+    /// Of these, rows of events asked for before this.
+    pub before: Time,
+    /// Event ids of slots up to this one.
+    pub forget_ids: u64,
+    /// Whole releases below this number.
+    pub first_release: u64,
+    /// Rows in one transaction, at most.
+    pub limit: usize,
+}
+
+/// What was erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Erased {
+    /// Rows that are gone.
+    pub rows: u64,
+}
+
+/// How many people of a period have used up their visits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LedgerCount {
+    /// People with at least one visit.
+    pub people: u64,
+    /// Of these, people without any left.
+    pub used_up: u64,
+}
+
+/// A key, of which only a hash is kept.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeyRecord {
+    /// Its public part.
+    pub id: String,
+    /// SHA-256 of its secret part.
+    pub hash: Digest,
+    /// The loop it is for; none for an administrator.
+    pub loop_name: Option<String>,
+    /// What it may be used for.
+    pub roles: Vec<String>,
+    /// When it was made.
+    pub made: Time,
+    /// When it was revoked.
+    pub revoked: Option<Time>,
+}
