@@ -1,1 +1,186 @@
-//! Not written yet.
+//! Keyed hashes of persons and of event ids, and the file with the key they are made with.
+//!
+//! The key stands outside the store, so that whoever has the store alone cannot try out names; a check value stands inside, so that a store with
+//! another key is noticed: counts under another key would begin again at zero.
+
+use std::{fs, io::Write, path::Path};
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    Error, Result,
+    store::{Digest, EventHash, PersonHash},
+};
+
+/// A secret key, which is not printed.
+#[derive(Clone)]
+pub struct Secret([u8; 32]);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Secret(..)")
+    }
+}
+
+impl Secret {
+    /// A new key of the system's generator.
+    pub fn new() -> Result<Self> {
+        Ok(Secret(random()?))
+    }
+
+    /// The key in a file of 64 hexadecimal digits, which is made, readable by its owner only, if there is none.
+    pub fn in_file(path: &Path) -> Result<Self> {
+        let failed = |error: std::io::Error| {
+            let remedy = format!("{error}: give a file that this process can read and write");
+            Error::invalid("key of the people's hashes", path.display(), remedy)
+        };
+        match fs::read_to_string(path) {
+            Ok(text) => Self::parse(text.trim()).ok_or_else(|| {
+                let remedy = "it must hold 64 hexadecimal digits: restore it from its backup";
+                Error::invalid("key of the people's hashes", path.display(), remedy)
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let secret = Self::new()?;
+                let mut file = private_file(path).map_err(failed)?;
+                file.write_all(hex(&secret.0).as_bytes()).map_err(failed)?;
+                file.sync_all().map_err(failed)?;
+                if let Some(folder) = path.parent() {
+                    // The name of the file is durable only when its folder is.
+                    fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+                }
+                Ok(secret)
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// The key of these bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Secret(bytes)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        from_hex(text)?.try_into().ok().map(Secret)
+    }
+
+    /// The hash of parts, each with its length, under this key.
+    pub fn hash(&self, parts: &[&[u8]]) -> Digest {
+        let mut mac = self.mac();
+        for part in parts {
+            mac.update(&(part.len() as u64).to_le_bytes());
+            mac.update(part);
+        }
+        mac.finalize().into_bytes().into()
+    }
+
+    /// Whether a code is that of these parts, in constant time.
+    pub fn verify(&self, parts: &[&[u8]], code: &[u8]) -> bool {
+        use subtle::ConstantTimeEq;
+        let expected = self.hash(parts);
+        expected[..16].ct_eq(code).into()
+    }
+
+    /// A person, the same in all loops.
+    pub fn person(&self, person: &str) -> PersonHash {
+        half(self.hash(&[b"person", person.as_bytes()]))
+    }
+
+    /// An event of a loop.
+    pub fn event(&self, loop_name: &str, event: &str) -> EventHash {
+        half(self.hash(&[b"event", loop_name.as_bytes(), event.as_bytes()]))
+    }
+
+    /// A value that tells whether this is the key, and nothing else.
+    pub fn check_value(&self) -> Vec<u8> {
+        self.hash(&[b"check"])[..16].to_vec()
+    }
+
+    fn mac(&self) -> Hmac<Sha256> {
+        Hmac::new_from_slice(&self.0).expect("HMAC takes keys of every length")
+    }
+}
+
+/// The first 128 bits of a hash.
+fn half(hash: Digest) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash[..16]);
+    half
+}
+
+/// Opens a new file that only its owner may read.
+fn private_file(path: &Path) -> std::io::Result<fs::File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Random bytes of the system.
+pub fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::Unavailable(format!("the system has no randomness: {error}")))?;
+    Ok(bytes)
+}
+
+/// SHA-256 of parts, each with its length.
+pub fn digest(parts: &[&[u8]]) -> Digest {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+}
+
+/// Bytes from hexadecimal digits.
+pub fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
+    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
+    Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_made_once_and_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("people.key");
+        let made = Secret::in_file(&path).unwrap();
+        assert_eq!(Secret::in_file(&path).unwrap().person("a"), made.person("a"));
+        assert_ne!(made.person("a"), made.person("b"));
+        assert_ne!(Secret::new().unwrap().person("a"), made.person("a"));
+        assert!(!format!("{made:?}").contains(&hex(&made.0)[..8]));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        fs::write(&path, "not a key").unwrap();
+        assert!(Secret::in_file(&path).unwrap_err().to_string().contains("64 hexadecimal digits"));
+    }
+
+    #[test]
+    fn parts_do_not_run_into_each_other() {
+        let secret = Secret::from_bytes([7; 32]);
+        assert_ne!(secret.event("a", "bc"), secret.event("ab", "c"));
+        assert_ne!(digest(&[b"a", b"bc"]), digest(&[b"ab", b"c"]));
+        let code = secret.hash(&[b"x"]);
+        assert!(secret.verify(&[b"x"], &code[..16]) && !secret.verify(&[b"y"], &code[..16]));
+        assert!(!secret.verify(&[b"x"], &code[..8]));
+        assert_eq!(from_hex(&hex(&[0, 255, 16])), Some(vec![0, 255, 16]));
+        assert_eq!((from_hex("0"), from_hex("zz")), (None, None));
+    }
+}

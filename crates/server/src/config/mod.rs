@@ -1,1 +1,18 @@
-//! Not written yet.
+//! The file of loops: what is decided, from which features, for which reward, under which privacy.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `span` | spans of time as people write them |
+//! | `params` | the file as it is written |
+//! | `plan` | a checked loop: its features, its learner, its clock, its generation |
+
+mod params;
+mod plan;
+mod span;
+
+pub use params::{
+    Baseline, Combine, LearnerParams, LoopMode, LoopParams, Period, PrivacyParams, RewardParams,
+    ServiceFile, Trust, UnitName,
+};
+pub use plan::{Ledger, LoopPlan, REMEMBERED};
+pub use span::Span;

@@ -1,1 +1,29 @@
-//! Not written yet.
+//! Pure decisions about a loop's state. Nothing here reads a clock, a file or a socket.
+//!
+//! | file | what it decides |
+//! | --- | --- |
+//! | `messages` | what callers send and get |
+//! | `decide` | which action is answered, with which probability, and what it will contribute |
+//! | `contribute` | what a closed event contributes to the sums |
+//! | `release` | one step of the private sum: the new state, the release, the policy that is served |
+//! | `token` | the head of a loop as clients echo it |
+//! | `summary` | mean reward and lift over the baseline, from a release |
+//! | `certificate` | what is promised, and what enforces each of its conditions |
+
+mod certificate;
+mod contribute;
+mod decide;
+mod messages;
+mod release;
+mod summary;
+mod token;
+
+pub use certificate::{Certificate, Condition, Enforcement, Periods, Together};
+pub use contribute::{Folded, contribute};
+pub use decide::{Coins, Decision, decide};
+pub use messages::{
+    Action, Limits, RankAnswer, RankRequest, RankedAction, RewardRequest, request_digest,
+};
+pub use release::{Served, Stepped, first_chain, learner, served, step};
+pub use summary::{Estimate, Summary};
+pub use token::{HeadName, Token};

@@ -1,1 +1,3 @@
 //! Not written yet.
+/// x
+pub struct MemoryStore;

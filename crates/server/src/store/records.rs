@@ -20,7 +20,9 @@ pub type Digest = [u8; 32];
 pub type LifeId = u32;
 
 /// Where an event stands: its slot, and its number within it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct Place {
     /// The slot.
     pub slot: u64,

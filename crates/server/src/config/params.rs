@@ -1,0 +1,264 @@
+//! The file as it is written.
+
+use std::collections::BTreeMap;
+
+use reticent::{bandit::Rule, features::FeaturesParams};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use super::Span;
+use crate::{Error, Result};
+
+/// All loops of a service: `loops.toml`.
+///
+/// ```
+/// use reticent_server::config::ServiceFile;
+/// let file = ServiceFile::parse(r#"
+///     [loop.home]
+///     privacy = { epsilon = 1.0, delta = 1e-6, visits = 10, per = "30 days" }
+///     reward = { range = [0, 1], window = "30 minutes" }
+///     [loop.home.action]
+///     topic = { categories = ["news", "sport", "music"] }
+/// "#)?;
+/// assert_eq!(file.check()?[0].name, "home");
+/// # Ok::<(), reticent_server::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceFile {
+    /// Loops by name.
+    #[serde(rename = "loop", default)]
+    pub loops: BTreeMap<String, LoopParams>,
+}
+
+impl ServiceFile {
+    /// Reads a file's text.
+    pub fn parse(text: &str) -> Result<Self> {
+        let file: ServiceFile = toml::from_str(text).map_err(|error| {
+            let remedy = format!("correct the file of loops: {}", error.to_string().trim());
+            Error::invalid("loops", "unreadable", remedy)
+        })?;
+        if file.loops.is_empty() {
+            let remedy = "give at least one, as a table [loop.<name>]";
+            return Err(Error::invalid("loop", "none", remedy));
+        }
+        Ok(file)
+    }
+
+    /// Calibrates every loop, or says which field of which loop stands in the way.
+    pub fn check(&self) -> Result<Vec<super::LoopPlan>> {
+        self.loops.iter().map(|(name, params)| params.check(name)).collect()
+    }
+}
+
+/// One decision point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoopParams {
+    /// What the loop is for, in a sentence for people who are asked for their data; it stands on the certificate's page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
+    /// Who is trusted with the raw data.
+    #[serde(default)]
+    pub trust: Trust,
+    /// The budget and whom it is for.
+    pub privacy: PrivacyParams,
+    /// How it learns.
+    #[serde(default)]
+    pub learner: LearnerParams,
+    /// What it learns from.
+    #[serde(default)]
+    pub reward: RewardParams,
+    /// A share of decisions that is answered with the caller's first action, for a comparison.
+    #[serde(default)]
+    pub baseline: Baseline,
+    /// Whether it decides, or watches the caller decide.
+    #[serde(default)]
+    pub mode: LoopMode,
+    /// How long raw rows are kept after they have been used; by default not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retain: Option<Span>,
+    /// For Personalizer's calls, which have no person: where in the context the person stands, such as `"contextFeatures.user.id"`. It is taken out
+    /// of the features.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person_from: Option<String>,
+    /// A file with what an earlier learner has released (`reticent store legacy`), to begin with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_start: Option<String>,
+    /// Features of the context; what is not listed is not looked at.
+    #[serde(default)]
+    pub context: serde_json::Value,
+    /// Features of an action.
+    #[serde(default)]
+    pub action: serde_json::Value,
+    /// Products of both.
+    #[serde(default)]
+    pub cross: serde_json::Value,
+    /// A public projection to fewer coordinates.
+    #[serde(default)]
+    pub projection: serde_json::Value,
+}
+
+impl LoopParams {
+    /// The rule from records to vectors.
+    pub(super) fn features(&self) -> Result<FeaturesParams> {
+        let parts = [
+            ("context", &self.context),
+            ("action", &self.action),
+            ("cross", &self.cross),
+            ("projection", &self.projection),
+        ];
+        let given = parts.into_iter().filter(|(_, part)| !part.is_null());
+        let table: serde_json::Map<_, _> =
+            given.map(|(name, part)| (name.to_string(), part.clone())).collect();
+        serde_json::from_value(table.into())
+            .map_err(|error| Error::invalid("features", "unreadable", error))
+    }
+}
+
+/// Who is trusted with the raw data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// This service.
+    #[default]
+    Curator,
+    /// Nobody: people's devices add the noise.
+    Device,
+    /// A process that mixes and is not this service.
+    Shuffler,
+}
+
+/// The budget and whom it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrivacyParams {
+    /// Epsilon of one person in one period, or of one decision.
+    pub epsilon: f64,
+    /// Delta.
+    pub delta: f64,
+    /// k: visits of a person in a period that are learnt from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visits: Option<u32>,
+    /// The period: `"30 days"`, or `"ever"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per: Option<Period>,
+    /// `unit = "decision"`: one decision is protected, and nobody's visits are counted. This is the default without `visits`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<UnitName>,
+}
+
+/// The unit as a file names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnitName {
+    /// One decision.
+    Decision,
+    /// All visits of a person in a period.
+    Person,
+}
+
+/// The period in which a person's visits are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Period {
+    /// One period without an end.
+    Ever,
+    /// Periods of this length since 1970.
+    Each(Span),
+}
+
+impl Serialize for Period {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Period::Ever => serializer.serialize_str("ever"),
+            Period::Each(span) => span.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Period {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.trim() {
+            "ever" => Ok(Period::Ever),
+            span => Span::parse(span)
+                .map(Period::Each)
+                .map_err(|remedy| D::Error::custom(format!("{text:?}: {remedy}, or \"ever\""))),
+        }
+    }
+}
+
+/// How a loop learns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LearnerParams {
+    /// How releases become decisions.
+    #[serde(alias = "explore")]
+    pub rule: Rule,
+    /// Half-life: what was learnt counts half after so long.
+    pub forget: Option<Span>,
+    /// Time between two releases.
+    pub tick: Option<Span>,
+    /// Ticks after which learning ends, in place of a half-life.
+    pub horizon: Option<u64>,
+}
+
+impl Default for LearnerParams {
+    fn default() -> Self {
+        LearnerParams { rule: Rule::THOMPSON, forget: None, tick: None, horizon: None }
+    }
+}
+
+/// What a loop learns from.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RewardParams {
+    /// The least and the largest total reward of an event; others are clipped.
+    pub range: (f64, f64),
+    /// How long rewards are taken.
+    pub window: Span,
+    /// The reward of an event for which none came; by default the one in the range that is nearest to 0.
+    pub default: Option<f64>,
+    /// What several rewards of one event are.
+    pub combine: Combine,
+}
+
+impl Default for RewardParams {
+    fn default() -> Self {
+        RewardParams {
+            range: (0.0, 1.0),
+            window: Span::seconds(600),
+            default: None,
+            combine: Combine::First,
+        }
+    }
+}
+
+/// What several rewards of one event are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Combine {
+    /// The first one counts.
+    #[default]
+    First,
+    /// They are added up, and the total is clipped.
+    Sum,
+}
+
+/// A share of decisions that is answered with the caller's first action.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Baseline {
+    /// From 0, none, to below 1.
+    pub share: f64,
+}
+
+/// Whether a loop decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopMode {
+    /// The learner decides.
+    #[default]
+    Online,
+    /// Every decision is the caller's first action, and the learner learns from its reward.
+    Apprentice,
+}

@@ -1,0 +1,222 @@
+//! A checked loop: its features, its learner, its clock, its generation.
+
+use reticent::{
+    bandit::{JointParams, JointPlan},
+    features::FeaturesPlan,
+    hash,
+    randomize::Bounds,
+    release::Schedule,
+};
+
+use super::{LoopParams, Period, Span, Trust, UnitName};
+use crate::{Error, Result, clock::Time};
+
+/// Half-life where neither it nor a horizon is given.
+const DEFAULT_FORGET: Span = Span::seconds(90 * 86_400);
+
+/// Ticks in a half-life where no tick is given.
+const TICKS_IN_HALF_LIFE: u64 = 4096;
+
+/// Event ids are remembered for this long after their slot has closed, so that a late repetition is not a second event.
+pub const REMEMBERED: u64 = 24 * 3_600_000;
+
+/// Whose visits are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ledger {
+    /// Nobody's: the unit is a decision.
+    Decision,
+    /// A person's, of which so many are learnt from in each period.
+    Person {
+        /// k.
+        most: u32,
+        /// The period.
+        period: Period,
+    },
+}
+
+impl Ledger {
+    /// The number of the period that a time lies in.
+    pub fn period(&self, time: Time) -> u64 {
+        match self {
+            Ledger::Person { period: Period::Each(span), .. } => time / span.as_milliseconds(),
+            // Other numbers are for other periods.
+            _ => 0,
+        }
+    }
+}
+
+/// A loop that can be served.
+#[derive(Debug, Clone)]
+pub struct LoopPlan {
+    /// Its name.
+    pub name: String,
+    /// Its parameters.
+    pub params: LoopParams,
+    /// How records become vectors.
+    pub features: FeaturesPlan,
+    /// Its learner.
+    pub learner: JointPlan,
+    /// What is summed and how it is released.
+    pub learner_params: JointParams,
+    /// Time between two releases, in milliseconds.
+    pub tick: u64,
+    /// Who is counted.
+    pub ledger: Ledger,
+}
+
+impl LoopParams {
+    /// Calibrates the loop of this name, or says which field stands in the way.
+    pub fn check(&self, name: &str) -> Result<LoopPlan> {
+        let at = |field: &str| format!("loop.{name}.{field}");
+        check_name(name)?;
+        if self.trust != Trust::Curator {
+            let remedy = "this service is a curator: give \"curator\"";
+            return Err(Error::invalid(at("trust"), format!("{:?}", self.trust), remedy));
+        }
+        if !(0.0..1.0).contains(&self.baseline.share) {
+            let remedy = "give a share from 0 to below 1";
+            return Err(Error::invalid(at("baseline.share"), self.baseline.share, remedy));
+        }
+        let ledger = self.ledger(name)?;
+        let features = self.features().and_then(|features| Ok(features.check()?));
+        let features = features.map_err(|error| within(name, error))?;
+        let (tick, forget) = self.ticks(name)?;
+        let (low, high) = self.reward.range;
+        let bounds = Bounds {
+            rewards: (low, high),
+            intercept: features.constant(),
+            ..Bounds::unit(features.dimension() + usize::from(self.compares()))
+        };
+        let mut params = match forget {
+            Some(ticks) => {
+                let (epsilon, delta) = (self.privacy.epsilon, self.privacy.delta);
+                JointParams::forgetting(bounds, epsilon, delta, ticks)
+            }
+            None => JointParams::new(
+                bounds,
+                self.privacy.epsilon,
+                self.privacy.delta,
+                self.learner.horizon,
+            ),
+        };
+        params.schedule = Schedule::Clock;
+        params.horizon = self.learner.horizon;
+        params.rule = self.learner.rule;
+        if let Ledger::Person { most, .. } = ledger {
+            params.contributions_per_person = most.into();
+        }
+        if let Some(default) = self.reward.default {
+            params.default_reward = default;
+        }
+        let learner = params.check().map_err(|error| within(name, error.into()))?;
+        Ok(LoopPlan {
+            name: name.to_string(),
+            params: self.clone(),
+            features,
+            learner,
+            learner_params: params,
+            tick,
+            ledger,
+        })
+    }
+
+    /// Whether a share of decisions is the caller's, and compared.
+    pub fn compares(&self) -> bool {
+        self.baseline.share > 0.0
+    }
+
+    fn ledger(&self, name: &str) -> Result<Ledger> {
+        let privacy = self.privacy;
+        let at = |field: &str| format!("loop.{name}.privacy.{field}");
+        match (privacy.visits, privacy.per, privacy.unit) {
+            (Some(0), ..) => {
+                let remedy = "give a whole number of visits above 0";
+                Err(Error::invalid(at("visits"), 0, remedy))
+            }
+            (Some(_), _, Some(UnitName::Decision)) => {
+                let remedy = "visits are those of a person: leave one of `unit` and `visits` out";
+                Err(Error::invalid(at("unit"), "decision", remedy))
+            }
+            (Some(visits), None, _) => {
+                let remedy = "give their period as `per`, such as \"30 days\" or \"ever\"";
+                Err(Error::invalid(at("visits"), visits, remedy))
+            }
+            (Some(most), Some(period), _) => Ok(Ledger::Person { most, period }),
+            (None, _, Some(UnitName::Person)) => {
+                let remedy = "give the number of visits of a person that may be learnt from, such as `visits = 10, per = \"30 days\"`";
+                Err(Error::invalid(at("unit"), "person", remedy))
+            }
+            (None, Some(_), _) => {
+                let remedy = "it is the period of `visits`: give them too, or leave it out";
+                Err(Error::invalid(at("per"), "without visits", remedy))
+            }
+            (None, None, _) => Ok(Ledger::Decision),
+        }
+    }
+
+    /// Milliseconds of a tick, and the half-life in ticks.
+    fn ticks(&self, name: &str) -> Result<(u64, Option<f64>)> {
+        let learner = self.learner;
+        if let (Some(forget), Some(_)) = (learner.forget, learner.horizon) {
+            let remedy =
+                "learning has no end if it forgets: leave one of `forget` and `horizon` out";
+            return Err(Error::invalid(format!("loop.{name}.learner.forget"), forget, remedy));
+        }
+        let forget = match learner.horizon {
+            Some(_) => None,
+            None => Some(learner.forget.unwrap_or(DEFAULT_FORGET).as_milliseconds()),
+        };
+        let suited = forget.map_or(600_000, |forget| forget / TICKS_IN_HALF_LIFE);
+        let tick = learner.tick.map_or(suited.clamp(1000, 3_600_000), Span::as_milliseconds);
+        Ok((tick, forget.map(|forget| forget as f64 / tick as f64)))
+    }
+}
+
+impl LoopPlan {
+    /// The slot that a moment lies in.
+    pub fn slot(&self, time: Time) -> u64 {
+        time / self.tick
+    }
+
+    /// The slot in which the window of an event ends that is asked for now.
+    pub fn due(&self, time: Time) -> u64 {
+        self.slot(time.saturating_add(self.params.reward.window.as_milliseconds()))
+    }
+
+    /// The hash of everything that a generation is: features, privacy, reward and forgetting.
+    pub fn generation(&self) -> u64 {
+        let LoopParams { trust, privacy, reward, .. } = &self.params;
+        let learner = &self.learner_params;
+        let parts = (
+            trust,
+            privacy,
+            reward,
+            self.params.compares(),
+            self.tick,
+            learner.forget,
+            learner.horizon,
+            self.features.params(),
+        );
+        hash::of_params("generation 1", &parts)
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+    if (1..=64).contains(&name.len()) && name.chars().all(sound) {
+        return Ok(());
+    }
+    let remedy = "a loop's name stands in addresses: give 1 to 64 of a-z, 0-9, _ and -";
+    Err(Error::invalid("loop", format!("{name:?}"), remedy))
+}
+
+/// The same error with the name of the loop.
+fn within(name: &str, error: Error) -> Error {
+    match error {
+        Error::Invalid { field, value, remedy } => {
+            Error::Invalid { field: format!("loop.{name}.{field}"), value, remedy }
+        }
+        Error::Core(error) => Error::invalid(format!("loop.{name}"), "not possible", error),
+        other => other,
+    }
+}

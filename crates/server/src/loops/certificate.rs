@@ -1,0 +1,236 @@
+//! What is promised, and what enforces each of its conditions.
+
+use reticent::privacy::{Event, Guarantee, TrustModel};
+use serde::Serialize;
+
+use super::HeadName;
+use crate::{
+    Result,
+    clock::Time,
+    config::{Ledger, LoopMode, LoopPlan, Period},
+    secret::hex,
+    store::{Digest, Life},
+};
+
+/// The certificate of one loop.
+#[derive(Debug, Clone, Serialize)]
+pub struct Certificate {
+    /// The loop.
+    pub name: String,
+    /// What it is for, as its file says.
+    pub purpose: Option<String>,
+    /// The version of the program.
+    pub version: &'static str,
+    /// When the certificate was made, in milliseconds since 1970.
+    pub made: Time,
+    /// What holds for one unit: a person's visits of one period, or one decision.
+    pub guarantee: Guarantee,
+    /// The whole of the sentence.
+    pub sentence: String,
+    /// The conditions, each with what enforces it.
+    pub conditions: Vec<Condition>,
+    /// Epsilon of a person who comes back in later periods, where visits are counted by period.
+    pub periods: Vec<Periods>,
+    /// What an attacker who guesses right half of the time can at best achieve, in one period: the probability of guessing right.
+    pub best_guess: f64,
+    /// The hash of everything that the present generation is.
+    pub generation: String,
+    /// The number of the last release.
+    pub release: u64,
+    /// The hash of the chain of all released numbers, in hexadecimal digits.
+    pub chain: String,
+}
+
+/// A condition of a guarantee.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Condition {
+    /// What has to hold.
+    pub text: String,
+    /// Whether the service sees to it.
+    pub enforcement: Enforcement,
+    /// By what, or who is trusted.
+    pub by: String,
+}
+
+/// Who sees to a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Enforcement {
+    /// The service.
+    Enforced,
+    /// Nobody: somebody is trusted.
+    Trusted,
+}
+
+/// What several periods give.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Periods {
+    /// How many.
+    pub periods: u32,
+    /// Epsilon at the loop's delta.
+    pub epsilon: f64,
+}
+
+/// What all loops of a service give one person together.
+#[derive(Debug, Clone, Serialize)]
+pub struct Together {
+    /// Loops and earlier generations that are in it.
+    pub lives: Vec<String>,
+    /// Loops in which nobody's visits are counted, so that no number holds for a person.
+    pub without_persons: Vec<String>,
+    /// The guarantee of one person in one period of each, where there is any.
+    pub guarantee: Option<Guarantee>,
+    /// The whole of the sentence.
+    pub sentence: Option<String>,
+}
+
+impl Certificate {
+    /// The certificate of a loop: `event` is what its present life costs one unit, replays included.
+    pub fn new(
+        plan: &LoopPlan,
+        event: &Event,
+        guarantee: Guarantee,
+        head: (u64, &Digest),
+        made: Time,
+    ) -> Result<Self> {
+        let delta = guarantee.delta();
+        let best_guess = best_guess(&guarantee)?;
+        Ok(Certificate {
+            name: plan.name.clone(),
+            purpose: plan.params.purpose.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            made,
+            sentence: guarantee.to_string(),
+            conditions: conditions(plan),
+            periods: periods(plan, event, delta)?,
+            best_guess,
+            generation: format!("{:016x}", plan.generation()),
+            release: head.0,
+            chain: hex(head.1),
+            guarantee,
+        })
+    }
+
+    /// The head that the certificate names.
+    pub fn head(&self, chain: &Digest) -> HeadName {
+        HeadName::new(self.release, chain)
+    }
+}
+
+/// The probability with which somebody who tosses a coin without the releases guesses right with them: `(1 + TV) / 2`, where the total variation distance is
+/// delta at epsilon = 0.
+fn best_guess(guarantee: &Guarantee) -> Result<f64> {
+    Ok(0.5 * (1.0 + guarantee.curve().delta(0.0)?.clamp(0.0, 1.0)))
+}
+
+/// Visits of several periods go into one stream of releases with one noise: their shifts add up, so that mu grows with the number of periods (group
+/// privacy), and not with its root.
+fn periods(plan: &LoopPlan, event: &Event, delta: f64) -> Result<Vec<Periods>> {
+    let Ledger::Person { period: Period::Each(_), .. } = plan.ledger else { return Ok(Vec::new()) };
+    let several = |periods: u32| {
+        let event = match event.clone() {
+            Event::GridGaussian { mu, sigma, coordinates } => {
+                Event::GridGaussian { mu: mu * f64::from(periods), sigma, coordinates }
+            }
+            other => Event::Repeated { event: Box::new(other), times: periods.into() },
+        };
+        let epsilon = Guarantee::of(&event, TrustModel::Joint, delta)?.epsilon();
+        Ok(Periods { periods, epsilon })
+    };
+    [1, 2, 12].into_iter().map(several).collect()
+}
+
+fn enforced(text: impl Into<String>, by: &str) -> Condition {
+    Condition { text: text.into(), enforcement: Enforcement::Enforced, by: by.into() }
+}
+
+fn trusted(text: impl Into<String>, by: &str) -> Condition {
+    Condition { text: text.into(), enforcement: Enforcement::Trusted, by: by.into() }
+}
+
+/// The conditions of a loop's guarantee, each with what enforces it.
+fn conditions(plan: &LoopPlan) -> Vec<Condition> {
+    let mut conditions = vec![
+        enforced(
+            "releases are made by the clock, whoever comes and whatever they do",
+            "one step every tick, empty ones included",
+        ),
+        enforced(
+            "every event contributes once, when its window has ended: its reward, or the default one; late rewards change nothing",
+            "the store closes slots of the clock in order and never opens one again",
+        ),
+        enforced(
+            "features and rewards are clipped to their bounds before noise is added",
+            "the learner, for every contribution",
+        ),
+        enforced(
+            "no noise is added twice and no two releases have one number",
+            "every step draws under a new key of the system, and is committed before it is served",
+        ),
+        enforced(
+            "an older copy of the store is not released from again without a charge",
+            "tokens that clients echo, and the witness file if one is given",
+        ),
+    ];
+    match plan.ledger {
+        Ledger::Person { most, period } => {
+            let within = match period {
+                Period::Ever => "ever".to_string(),
+                Period::Each(span) => format!("in {span}"),
+            };
+            conditions.extend([
+                enforced(
+                    format!("at most {most} visits of a person {within} are learnt from"),
+                    "the ledger, charged in the transaction of the event",
+                ),
+                trusted("one string for each human", "whoever calls the service"),
+            ]);
+            if let Period::Each(_) = period {
+                conditions.push(trusted(
+                    "a person who comes back in later periods adds to the number: see the table of periods; no number holds for ever",
+                    "nobody: it is a fact",
+                ));
+            }
+        }
+        Ledger::Decision => conditions.push(trusted(
+            "one decision is protected, not all decisions of a person",
+            "the file of loops says so",
+        )),
+    }
+    if plan.params.mode == LoopMode::Online {
+        conditions.push(trusted(
+            "each person sees their own decisions; others see releases and no decisions of theirs",
+            "whoever shows the decisions",
+        ));
+    }
+    conditions.extend([
+        trusted(
+            "the operator and whoever holds an `admin` key see raw rows, counts of rewards and exports",
+            "the operator of this service",
+        ),
+        trusted("ranges, categories and the other parameters were not taken from the people who are protected", "the author of the file of loops"),
+    ]);
+    conditions
+}
+
+impl Together {
+    /// What these lives give one person, each with the event it costs and whether its unit is a person.
+    pub fn new(lives: &[(Life, Event, bool)], delta: f64) -> Result<Self> {
+        let name = |(life, ..): &(Life, Event, bool)| match life.ended {
+            None => life.name.clone(),
+            Some(_) => format!("{} (generation {:016x}, ended)", life.name, life.generation),
+        };
+        let (persons, others): (Vec<_>, Vec<_>) = lives.iter().partition(|(_, _, person)| *person);
+        let events: Vec<Event> = persons.iter().map(|(_, event, _)| event.clone()).collect();
+        let guarantee = match events.is_empty() {
+            true => None,
+            false => Some(Guarantee::of(&Event::Composed { events }, TrustModel::Joint, delta)?),
+        };
+        Ok(Together {
+            lives: persons.into_iter().map(name).collect(),
+            without_persons: others.into_iter().map(name).collect(),
+            sentence: guarantee.as_ref().map(Guarantee::to_string),
+            guarantee,
+        })
+    }
+}

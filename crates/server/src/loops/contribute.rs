@@ -1,0 +1,43 @@
+//! What a closed event contributes to the sums.
+//!
+//! Nothing fails here: what cannot be used contributes zeros, which somebody else could have contributed, and is counted for the curator's
+//! eyes. A failure would stop releases, which everybody sees, because of one person's row.
+
+use reticent::{bandit::Curator, noise::SecureNoise, release::ContributionSums};
+
+use crate::store::StoredEvent;
+
+/// How many events were folded, for the curator's eyes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Folded {
+    /// Events that contributed.
+    pub contributed: u64,
+    /// Events that contributed zeros: beyond k, erased, not activated.
+    pub zeros: u64,
+    /// Rows that could not be used, which is a fault.
+    pub unusable: u64,
+}
+
+/// Adds what this event contributes.
+pub fn contribute(
+    curator: &Curator<SecureNoise>,
+    event: &StoredEvent,
+    sums: &mut ContributionSums,
+    folded: &mut Folded,
+) {
+    if !event.learnt || !event.active {
+        folded.zeros += 1;
+        return;
+    }
+    let reward = match event.reward {
+        Some(units) => units as f64 / (1_i64 << 32) as f64,
+        None => curator.params().default_reward,
+    };
+    let added = curator
+        .contribution(&event.features, reward)
+        .and_then(|contribution| sums.add(&contribution));
+    match added {
+        Ok(()) => folded.contributed += 1,
+        Err(_) => folded.unusable += 1,
+    }
+}

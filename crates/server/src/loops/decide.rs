@@ -1,0 +1,204 @@
+//! Which action is answered, with which probability, and what it will contribute.
+//!
+//! ```text
+//! online:      with probability `share` the caller's first action, else the policy's choice
+//! apprentice:  the caller's first action
+//! probability: share [first] + (1 - share) p(action)
+//! ```
+//!
+//! The coin of the hold-out depends on no features, so that both groups are comparable. Both coins are drawn by the service and stored with the
+//! event through its answer; they are never derived from what a caller sends, which could choose them.
+//!
+//! **Mean rewards.** Where a baseline is compared, vectors have one more coordinate, for the constant of the hold-out: an event of the policy has
+//! `(.., 0, c)` at its end and one of the hold-out `(.., c, 0)`. The Gram matrix and the sums of rewards then hold, for each group, the number of its
+//! events and the sum of its rewards. The norm stays the same.
+
+use reticent::{
+    bandit::{Arms, Policy},
+    features::Report,
+};
+
+use super::RankRequest;
+use crate::{
+    Error, Result,
+    config::{LoopMode, LoopPlan},
+};
+
+/// Randomness of one decision, from the system.
+#[derive(Debug, Clone, Copy)]
+pub struct Coins {
+    /// Decides about the hold-out.
+    pub holdout: u64,
+    /// Decides among the members of an ensemble, and ties.
+    pub pick: u64,
+}
+
+impl Coins {
+    /// New coins of the system's generator.
+    pub fn draw() -> Result<Self> {
+        let bytes: [u8; 16] = crate::secret::random()?;
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        Ok(Coins { holdout: word(0), pick: word(8) })
+    }
+}
+
+/// A decision.
+#[derive(Debug, Clone)]
+pub struct Decision {
+    /// The index of the chosen action in the request.
+    pub action: usize,
+    /// The probability of each action of the request.
+    pub probabilities: Vec<f64>,
+    /// What is contributed with the reward.
+    pub features: Vec<f64>,
+    /// Features that were clipped, unknown, missing or of another type: for the curator's eyes.
+    pub report: Report,
+}
+
+/// Decides about a request that was checked.
+pub fn decide(
+    plan: &LoopPlan,
+    policy: &Policy,
+    request: &RankRequest,
+    coins: Coins,
+) -> Result<Decision> {
+    let excluded = |id: &String| request.exclude.contains(id);
+    let candidates: Vec<usize> =
+        (0..request.actions.len()).filter(|index| !excluded(&request.actions[*index].id)).collect();
+    let Some(first) = candidates.first() else {
+        let remedy = "every action is excluded: leave at least one";
+        return Err(Error::invalid("exclude", format!("{} ids", request.exclude.len()), remedy));
+    };
+    let mut report = Report::default();
+    let features = &plan.features;
+    let contributed = |index: usize, holdout: bool, report: &mut Report| {
+        let row = features.vector(&request.context, &request.actions[index].features, report);
+        with_group(row, plan, holdout)
+    };
+    let mut probabilities = vec![0.0; request.actions.len()];
+    if plan.params.mode == LoopMode::Apprentice {
+        probabilities[*first] = 1.0;
+        let features = contributed(*first, false, &mut report);
+        return Ok(Decision { action: *first, probabilities, features, report });
+    }
+    let rows: Vec<Vec<f64>> =
+        candidates.iter().map(|index| contributed(*index, false, &mut report)).collect();
+    let arms = Arms::from_rows(policy.dimension(), &rows)?;
+    let share = plan.params.baseline.share;
+    for (index, probability) in candidates.iter().zip(policy.probabilities_within(&arms, 1.0)?) {
+        probabilities[*index] = (1.0 - share) * probability;
+    }
+    probabilities[*first] += share;
+    let holdout = unit(coins.holdout) < share;
+    let chosen = if holdout { 0 } else { policy.choose_within(&arms, 1.0, coins.pick)?.arm };
+    let action = candidates[chosen];
+    let features = match holdout {
+        true => contributed(action, true, &mut Report::default()),
+        false => rows[chosen].clone(),
+    };
+    Ok(Decision { action, probabilities, features, report })
+}
+
+/// A uniform number from 0 to below 1.
+fn unit(word: u64) -> f64 {
+    (word >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// A vector with the coordinates of its group, where there are two.
+fn with_group(mut row: Vec<f64>, plan: &LoopPlan, holdout: bool) -> Vec<f64> {
+    if plan.params.compares()
+        && let Some(constant) = row.pop()
+    {
+        row.extend(if holdout { [constant, 0.0] } else { [0.0, constant] });
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ServiceFile;
+
+    fn plan(more: &str) -> LoopPlan {
+        let text = format!(
+            r#"
+            [loop.home]
+            privacy = {{ epsilon = 1.0, delta = 1e-6 }}
+            {more}
+            [loop.home.context]
+            device = {{ categories = ["phone", "computer"] }}
+            [loop.home.action]
+            topic = {{ categories = ["news", "sport"] }}
+            "#
+        );
+        ServiceFile::parse(&text).unwrap().check().unwrap().remove(0)
+    }
+
+    fn request() -> RankRequest {
+        serde_json::from_str(
+            r#"{"context": {"device": "phone"}, "actions": [
+                {"id": "a", "features": {"topic": "news"}},
+                {"id": "b", "features": {"topic": "sport"}},
+                {"id": "c", "features": {"topic": "weather"}}], "exclude": ["a"]}"#,
+        )
+        .unwrap()
+    }
+
+    fn policy(plan: &LoopPlan) -> Policy {
+        let noise = reticent::noise::SecureNoise::from_system().unwrap();
+        plan.learner.clone().curator(noise).policy().clone()
+    }
+
+    #[test]
+    fn probabilities_are_those_of_the_draws_with_the_baseline_in_them() {
+        let plan = plan("baseline = { share = 0.25 }");
+        let policy = policy(&plan);
+        let (request, draws) = (request(), 40_000);
+        let mut counts = [0_u32; 3];
+        let mut told = Vec::new();
+        for draw in 0..draws {
+            let coins =
+                Coins { holdout: reticent::hash::mix(1, draw), pick: reticent::hash::mix(2, draw) };
+            let decision = decide(&plan, &policy, &request, coins).unwrap();
+            counts[decision.action] += 1;
+            told = decision.probabilities;
+        }
+        assert_eq!((counts[0], told[0]), (0, 0.0));
+        assert!((told.iter().sum::<f64>() - 1.0).abs() < 1e-12 && told[1] >= 0.25);
+        // Six deviations: a false alarm has probability below 1e-8.
+        for (count, probability) in counts.iter().zip(&told) {
+            let deviation = (probability * (1.0 - probability) / draws as f64).sqrt();
+            let share = f64::from(*count) / draws as f64;
+            assert!((share - probability).abs() <= 6.0 * deviation, "{share} {probability}");
+        }
+    }
+
+    #[test]
+    fn groups_have_constants_of_their_own_and_the_same_norm() {
+        let plan = plan("baseline = { share = 0.5 }");
+        let policy = policy(&plan);
+        let decide = |holdout| {
+            decide(&plan, &policy, &request(), Coins { holdout, pick: 0 }).unwrap().features
+        };
+        let (held_out, played) = (decide(0), decide(u64::MAX));
+        let constant = plan.features.constant().unwrap();
+        assert_eq!(held_out[held_out.len() - 2..], [constant, 0.0]);
+        assert_eq!(played[played.len() - 2..], [0.0, constant]);
+        assert_eq!(played.len(), plan.features.dimension() + 1);
+    }
+
+    #[test]
+    fn an_apprentice_answers_the_first_action_that_is_allowed() {
+        let plan = plan("mode = \"apprentice\"");
+        let policy = policy(&plan);
+        let decision = decide(&plan, &policy, &request(), Coins { holdout: 5, pick: 9 }).unwrap();
+        assert_eq!((decision.action, decision.probabilities), (1, vec![0.0, 1.0, 0.0]));
+        let mut none = request();
+        none.exclude = ["a", "b", "c"].map(String::from).to_vec();
+        assert!(decide(&plan, &policy, &none, Coins { holdout: 0, pick: 0 }).is_err());
+    }
+}

@@ -1,0 +1,96 @@
+//! One step of the private sum: the new state, the release, the policy that is served.
+//!
+//! The step is made on a copy that is read from the state that was stored last. Only when the new state is stored does its policy answer anybody:
+//! if the process dies before that, nobody has seen the release, and the next process draws new noise, for no state holds a generator.
+
+use reticent::{
+    bandit::{Curator, Policy},
+    noise::SecureNoise,
+    release::{ContributionSums, Release},
+    wire,
+};
+
+use crate::{
+    Error, Result,
+    clock::Time,
+    secret::digest,
+    store::{Digest, Head, LifeId, ReleaseRecord, StoreId},
+};
+
+/// What answers people: everything in it has been released.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// The policy.
+    pub policy: Policy,
+    /// The number of its release, 0 before the first.
+    pub number: u64,
+    /// The hash of the chain of releases up to it.
+    pub chain: Digest,
+    /// The release itself.
+    pub release: Option<Release>,
+    /// When it was made.
+    pub time: Option<Time>,
+    /// Whether the last release has been made.
+    pub over: bool,
+}
+
+/// A step that is to be committed.
+pub struct Stepped {
+    /// The learner's new state.
+    pub state: Vec<u8>,
+    /// What is released.
+    pub record: ReleaseRecord,
+    /// What will be served.
+    pub served: Served,
+}
+
+/// The chain of a life before its first release.
+pub fn first_chain(store: StoreId, life: LifeId, generation: u64) -> Digest {
+    digest(&[b"reticent chain 1", &store, &life.to_le_bytes(), &generation.to_le_bytes()])
+}
+
+/// The learner as it was stored.
+pub fn learner(head: &Head) -> Result<Curator<SecureNoise>> {
+    Ok(Curator::resume(&head.state, head.number)?)
+}
+
+/// What a stored head serves.
+pub fn served(head: &Head, time: Option<Time>) -> Result<Served> {
+    Ok(of_curator(&learner(head)?, head.number, head.chain, time))
+}
+
+fn of_curator(
+    curator: &Curator<SecureNoise>,
+    number: u64,
+    chain: Digest,
+    time: Option<Time>,
+) -> Served {
+    Served {
+        policy: curator.policy().clone(),
+        number,
+        chain,
+        release: curator.release().cloned(),
+        time,
+        over: curator.is_over(),
+    }
+}
+
+/// Steps a copy of the stored learner over these sums.
+pub fn step(
+    head: &Head,
+    mut curator: Curator<SecureNoise>,
+    mut sums: ContributionSums,
+    time: Time,
+) -> Result<Stepped> {
+    curator.tick(&mut sums)?;
+    let release = curator.release().map(wire::to_json);
+    let Some(release) = release.map(String::into_bytes) else {
+        return Err(Error::Unavailable("the learner made no release at its tick".into()));
+    };
+    let number = curator.releases();
+    let hash = digest(&[&release]);
+    let chain = digest(&[b"release", &head.chain, &number.to_le_bytes(), &hash]);
+    let served = of_curator(&curator, number, chain, Some(time));
+    let record = ReleaseRecord { number, time, hash, chain, release };
+    Ok(Stepped { state: curator.save(), record, served })
+}

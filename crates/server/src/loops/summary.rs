@@ -1,0 +1,97 @@
+//! Mean reward and lift over the baseline, from a release and nothing else.
+//!
+//! With the constant c at coordinate i, the released Gram matrix has `c^2 n` at (i, i) and the released vector `c` times the sum of n centred rewards, each
+//! with noise of a known deviation. In sums that forget both are weighted, with weights of at most 1, and so is their quotient.
+//!
+//! **Interval.** The mean is `m = centre + s / n`. Its error has two independent parts: the noise of s and n, by the first order `(e_s - (s/n) e_n) / n`, and that of
+//! the people who happened to come, of variance at most `(half range)^2 / n` (weights below 1 have `sum w^2 <= sum w`). Both are taken together as normal
+//! at 95 %. Where n is not larger than four deviations of its noise no number is given.
+
+use reticent::release::Release;
+use serde::Serialize;
+
+use crate::config::LoopPlan;
+
+/// A number with its interval of 95 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct Estimate {
+    /// The number.
+    pub value: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// What a release says about rewards.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, utoipa::ToSchema)]
+pub struct Summary {
+    /// The mean reward of events that the policy decided.
+    pub mean_reward: Option<Estimate>,
+    /// The mean reward of the hold-out.
+    pub baseline_reward: Option<Estimate>,
+    /// The difference of the two.
+    pub lift: Option<Estimate>,
+}
+
+/// A mean with the variance of its error.
+struct Mean {
+    value: f64,
+    variance: f64,
+}
+
+impl Mean {
+    fn estimate(&self) -> Estimate {
+        let half = 1.96 * self.variance.sqrt();
+        Estimate { value: self.value, low: self.value - half, high: self.value + half }
+    }
+}
+
+impl Summary {
+    /// What this release says.
+    pub fn of(plan: &LoopPlan, release: Option<&Release>) -> Self {
+        let (Some(release), Some(constant)) = (release, plan.features.constant()) else {
+            return Summary::default();
+        };
+        let last = plan.learner_params.bounds.dimension - 1;
+        let policy = mean(plan, release, last, constant);
+        let baseline = match plan.params.compares() && last > 0 {
+            true => mean(plan, release, last - 1, constant),
+            false => None,
+        };
+        let lift = policy.as_ref().zip(baseline.as_ref()).map(|(policy, baseline)| Mean {
+            value: policy.value - baseline.value,
+            variance: policy.variance + baseline.variance,
+        });
+        Summary {
+            mean_reward: policy.as_ref().map(Mean::estimate),
+            baseline_reward: baseline.as_ref().map(Mean::estimate),
+            lift: lift.as_ref().map(Mean::estimate),
+        }
+    }
+}
+
+/// The mean of a group whose constant stands at this coordinate.
+fn mean(plan: &LoopPlan, release: &Release, at: usize, constant: f64) -> Option<Mean> {
+    let bounds = plan.learner_params.bounds;
+    let dimension = bounds.dimension;
+    // Row `at` of the upper triangle begins with its diagonal entry.
+    let diagonal = at * dimension - at * at.saturating_sub(1) / 2;
+    let entry =
+        |place: usize| Some((*release.sums().get(place)?, *release.deviations().get(place)?));
+    let (square, square_noise) = entry(diagonal)?;
+    let (sum, sum_noise) = entry(dimension * (dimension + 1) / 2 + at)?;
+    let (people, people_noise) = (square / constant.powi(2), square_noise / constant.powi(2));
+    if people.is_nan() || people <= 4.0 * people_noise || people < 1.0 {
+        return None;
+    }
+    let (sum, sum_noise) = (sum / constant, sum_noise / constant);
+    let centred = sum / people;
+    let (low, high) = bounds.rewards;
+    let half_range = 0.5 * (high - low);
+    let noise = (sum_noise.powi(2) + (centred * people_noise).powi(2)) / people.powi(2);
+    Some(Mean {
+        value: (0.5 * (low + high) + centred).clamp(low, high),
+        variance: noise + half_range.powi(2) / people,
+    })
+}

@@ -1,0 +1,36 @@
+//! A person is erased.
+
+use serde::Serialize;
+
+use super::Service;
+use crate::{Error, Result};
+
+/// What erasure did, and what it could not do.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct ErasedAnswer {
+    /// Raw rows that are gone. Events whose window has not ended contribute nothing.
+    pub rows: u64,
+    /// What remains, in words.
+    pub remains: Vec<&'static str>,
+}
+
+impl Service {
+    /// Erases a person in all loops.
+    pub async fn erase(&self, person: &str) -> Result<ErasedAnswer> {
+        if person.is_empty() || person.len() > self.limits.name {
+            let remedy = format!("give 1 to {} bytes", self.limits.name);
+            return Err(Error::invalid("person", format!("{} bytes", person.len()), remedy));
+        }
+        let keys = std::iter::once(&self.people).chain(&self.earlier_people);
+        let hashes = keys.map(|key| key.person(person)).collect();
+        let erased = self.store.erase(hashes, self.clock.now()).await?;
+        Ok(ErasedAnswer {
+            rows: erased.rows,
+            remains: vec![
+                "the keyed hash of the person with the number of their visits: without it, erasing would give new ones",
+                "sums of closed events, in which nobody can be told apart any more and from which nobody can be taken out; releases made from them are covered by the certificate",
+                "copies of rows in backups and in free pages of the store's file, until they are overwritten",
+            ],
+        })
+    }
+}

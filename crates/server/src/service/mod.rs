@@ -1,0 +1,343 @@
+//! All loops of one process with their store: what HTTP calls.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `rank` | questions are answered |
+//! | `reward` | rewards and activations are taken |
+//! | `tick` | slots are closed, releases made, old rows removed |
+//! | `views` | certificates, models, summaries, exports |
+//! | `erase` | a person is erased |
+
+mod erase;
+mod rank;
+mod reward;
+mod tick;
+mod views;
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use reticent::noise::SecureNoise;
+
+pub use erase::ErasedAnswer;
+pub use tick::Ticked;
+pub use views::{ExportedEvent, LoopView};
+
+use crate::{
+    Error, Result,
+    clock::Clock,
+    config::{Ledger, LoopPlan, Period},
+    loops::{self, HeadName, Limits, Served, Token, first_chain},
+    secret::Secret,
+    store::{LifeId, NewLife, Store, Witness},
+};
+
+/// What a service is made of.
+pub struct Options {
+    /// Checked loops.
+    pub plans: Vec<LoopPlan>,
+    /// Where everything is kept.
+    pub store: Arc<dyn Store>,
+    /// What tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// The key of the people's hashes.
+    pub people: Secret,
+    /// Earlier keys, whose counts add up: at most two.
+    pub earlier_people: Vec<Secret>,
+    /// A file elsewhere that knows the heads, if there is one.
+    pub witness: Option<Witness>,
+    /// What requests may hold.
+    pub limits: Limits,
+}
+
+/// All loops of one process.
+pub struct Service {
+    loops: BTreeMap<String, Arc<Loop>>,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    people: Secret,
+    earlier_people: Vec<Secret>,
+    /// Whether the store was made under this key of the people: else nothing is learnt.
+    known_people: bool,
+    tokens: Secret,
+    witness: Option<tokio::sync::Mutex<Witness>>,
+    limits: Limits,
+    stopping: AtomicBool,
+}
+
+/// One loop as it is served.
+pub struct Loop {
+    /// What it is.
+    pub plan: LoopPlan,
+    /// Its present life.
+    pub life: LifeId,
+    served: RwLock<Arc<Answering>>,
+    /// The right to release.
+    epoch: AtomicU64,
+    /// Why nothing is released at present.
+    halted: Mutex<Option<String>>,
+    /// One tick at a time.
+    ticking: tokio::sync::Mutex<tick::Progress>,
+    open: Mutex<BTreeMap<u64, u64>>,
+    /// Counts since the process began.
+    pub counts: Counts,
+}
+
+/// What answers people, with its token.
+pub struct Answering {
+    /// Everything that has been released.
+    pub served: Served,
+    /// The token of its head.
+    pub token: String,
+}
+
+/// Counts of one loop since the process began.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Questions that were answered: public.
+    pub ranks: AtomicU64,
+    /// Rewards that were taken: for the curator's eyes, because with a default of 0 they are the sum of rewards.
+    pub rewards: AtomicU64,
+    /// Rewards that were late or for unknown events: for the curator's eyes.
+    pub refused_rewards: AtomicU64,
+    /// Activations: for the curator's eyes.
+    pub activations: AtomicU64,
+    /// Features that were clipped: for the curator's eyes.
+    pub clipped: AtomicU64,
+    /// Features that were unknown, missing or of another type: for the curator's eyes.
+    pub unknown: AtomicU64,
+    /// Rows that could not be used at a release: for the curator's eyes.
+    pub unusable: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn add(count: &AtomicU64, more: u64) {
+        count.fetch_add(more, Ordering::Relaxed);
+    }
+}
+
+impl Service {
+    /// Opens every loop where its store left it, or begins a life for it.
+    pub async fn open(options: Options) -> Result<Arc<Self>> {
+        let Options { plans, store, clock, people, earlier_people, witness, limits } = options;
+        if earlier_people.len() > 2 {
+            let remedy = "give at most two: older counts have been outlived";
+            return Err(Error::invalid("earlier keys", earlier_people.len(), remedy));
+        }
+        let token_key = crate::secret::random::<32>()?.to_vec();
+        let token_key = store.keep_setting("token key".into(), token_key).await?;
+        let Ok(token_key) = <[u8; 32]>::try_from(token_key) else {
+            return Err(Error::store("the key of tokens is damaged: restore another copy"));
+        };
+        let kept = store.keep_setting("people check".into(), people.check_value()).await?;
+        let known = std::iter::once(&people).chain(&earlier_people);
+        let known_people = known.into_iter().any(|key| key.check_value() == kept);
+        let tokens = Secret::from_bytes(token_key);
+        let mut loops = BTreeMap::new();
+        for plan in plans {
+            let opened = Loop::open(plan, &store, clock.as_ref(), &tokens).await?;
+            loops.insert(opened.plan.name.clone(), Arc::new(opened));
+        }
+        let service = Service {
+            loops,
+            store,
+            clock,
+            people,
+            earlier_people,
+            known_people,
+            tokens,
+            witness: witness.map(tokio::sync::Mutex::new),
+            limits,
+            stopping: AtomicBool::new(false),
+        };
+        service.compare_with_witness().await?;
+        Ok(Arc::new(service))
+    }
+
+    /// The loop of this name.
+    pub fn find(&self, name: &str) -> Result<&Arc<Loop>> {
+        self.loops.get(name).ok_or_else(|| {
+            let names: Vec<&str> = self.loops.keys().map(String::as_str).collect();
+            let shown: String = name.chars().take(64).collect();
+            Error::unknown(format!("loop {shown:?}"), format!("name one of {}", names.join(", ")))
+        })
+    }
+
+    /// All loops in the order of their names.
+    pub fn loops(&self) -> impl Iterator<Item = &Arc<Loop>> {
+        self.loops.values()
+    }
+
+    /// The time by the service's clock.
+    pub fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// The store, for keys.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// What requests may hold.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Why something is not as it should be, by loop; empty if everything is.
+    pub fn troubles(&self) -> Vec<String> {
+        let mut troubles: Vec<String> = Vec::new();
+        if !self.known_people {
+            troubles.push(
+                "the key of the people's hashes is not the one this store was made with: people are answered, and nothing is learnt from them; \
+                 give the old key too"
+                    .into(),
+            );
+        }
+        for each in self.loops() {
+            if let Some(why) = each.halted() {
+                troubles.push(format!("loop {}: {why}", each.plan.name));
+            }
+        }
+        troubles
+    }
+
+    /// Notices a head that a client has seen. A token of this service that is ahead of what is stored shows that the store has gone back.
+    pub async fn notice(&self, name: &str, token: &str) -> Result<()> {
+        let each = self.find(name)?;
+        let Some(seen) = Token::read(&self.tokens, each.life, token) else { return Ok(()) };
+        let answering = each.answering();
+        let served = HeadName::new(answering.served.number, &answering.served.chain);
+        let ahead = seen.number > served.number;
+        let forked = seen.number == served.number && seen.hash != served.hash;
+        if !ahead && !forked {
+            return Ok(());
+        }
+        // Another process may have released since: what is stored decides.
+        let head = self.store.head(each.life).await?;
+        let stored = HeadName::new(head.number, &head.chain);
+        if stored.number > seen.number || stored == seen {
+            return Ok(());
+        }
+        let why = match seen.number > stored.number {
+            true => format!(
+                "a client has seen release {}, and the store ends with {}: it has gone back. Nothing is released until `reticent store accept-rollback --head {}`",
+                seen.text(),
+                stored.text(),
+                stored.text(),
+            ),
+            false => {
+                format!("there are two releases of number {}: restore the other copy", seen.number)
+            }
+        };
+        each.halt(why);
+        Ok(())
+    }
+
+    async fn compare_with_witness(&self) -> Result<()> {
+        let Some(witness) = &self.witness else { return Ok(()) };
+        let witness = witness.lock().await;
+        for each in self.loops() {
+            let head = self.store.head(each.life).await?;
+            if let Some(why) = witness.objection(self.store.id(), each.life, &head) {
+                each.halt(why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the ticker stop.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Loop {
+    async fn open(
+        plan: LoopPlan,
+        store: &Arc<dyn Store>,
+        clock: &dyn Clock,
+        tokens: &Secret,
+    ) -> Result<Self> {
+        let curator = plan.learner.clone().curator(SecureNoise::from_system()?);
+        let now = clock.now();
+        let carry_ledger = matches!(plan.ledger, Ledger::Person { period: Period::Ever, .. });
+        let json = |error: serde_json::Error| Error::store(error);
+        let life = store
+            .begin_life(NewLife {
+                name: plan.name.clone(),
+                generation: plan.generation(),
+                params: serde_json::to_vec(&plan.params).map_err(json)?,
+                state: curator.save(),
+                event: serde_json::to_vec(&curator.event()).map_err(json)?,
+                closed: plan.slot(now).saturating_sub(1),
+                time: now,
+                carry_ledger,
+            })
+            .await?;
+        let mut head = store.head(life.id).await?;
+        if head.number == 0 {
+            head.chain = first_chain(store.id(), life.id, life.generation);
+        }
+        let epoch = store.take_epoch(life.id).await?;
+        let away = plan.slot(now) > head.closed.saturating_add(2);
+        let window = plan.params.reward.window.as_milliseconds();
+        let open = store.open_events(life.id).await?.into_iter().collect();
+        let last = match head.number {
+            0 => None,
+            number => store.releases(life.id, number, 1).await?.first().map(|record| record.time),
+        };
+        let served = loops::served(&head, last)?;
+        let answering = Answering::new(served, tokens, life.id);
+        Ok(Loop {
+            plan,
+            life: life.id,
+            served: RwLock::new(Arc::new(answering)),
+            epoch: AtomicU64::new(epoch),
+            halted: Mutex::new(None),
+            ticking: tokio::sync::Mutex::new(tick::Progress::new(clock, away, window)),
+            open: Mutex::new(open),
+            counts: Counts::default(),
+        })
+    }
+
+    /// What answers people at this moment.
+    pub fn answering(&self) -> Arc<Answering> {
+        self.served.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn serve(&self, answering: Answering) {
+        *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(answering);
+    }
+
+    /// Why nothing is released at present.
+    pub fn halted(&self) -> Option<String> {
+        self.halted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Stops releases until an operator has looked; the first reason stays.
+    fn halt(&self, why: String) {
+        tracing::error!(r#loop = %self.plan.name, "releases stop: {why}");
+        self.halted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+    }
+
+    fn open_slots(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, u64>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Events whose window has not ended: rewarded or not, so that it shows nothing but when people came.
+    pub fn open_events(&self) -> u64 {
+        self.open_slots().values().sum()
+    }
+}
+
+impl Answering {
+    fn new(served: Served, tokens: &Secret, life: LifeId) -> Self {
+        let token = Token::write(tokens, life, &HeadName::new(served.number, &served.chain));
+        Answering { served, token }
+    }
+}

@@ -1,0 +1,162 @@
+//! Questions are answered: the event is committed before the answer leaves.
+
+use std::sync::Arc;
+
+use super::{Counts, Loop, Service};
+use crate::{
+    Error, Result,
+    config::Ledger,
+    loops::{Coins, Decision, RankAnswer, RankRequest, RankedAction, decide, request_digest},
+    secret::{hex, random},
+    service::views::ExportedEvent,
+    store::{Charge, Digest, NewEvent, Payer, Ranked},
+};
+
+/// A question with its decision, before it is committed.
+struct Prepared {
+    event: NewEvent,
+    answer: RankAnswer,
+    request: Digest,
+}
+
+impl Service {
+    /// Answers one question.
+    pub async fn rank(&self, name: &str, request: RankRequest) -> Result<RankAnswer> {
+        let mut answers = self.rank_all(name, vec![request]).await?;
+        answers.pop().unwrap_or_else(|| Err(Error::store("no answer was stored")))
+    }
+
+    /// Answers many questions in one transaction. What is wrong with one of them does not touch the others.
+    pub async fn rank_all(
+        &self,
+        name: &str,
+        requests: Vec<RankRequest>,
+    ) -> Result<Vec<Result<RankAnswer>>> {
+        let each = self.find(name)?;
+        self.check_batch("requests", requests.len())?;
+        self.check_room(each, requests.len() as u64)?;
+        let prepared: Vec<Result<Prepared>> =
+            requests.into_iter().map(|request| self.prepare(each, request)).collect();
+        let events = prepared.iter().flatten().map(|one| one.event.clone()).collect();
+        let mut stored = self.store.rank(events).await?.into_iter();
+        let answers = prepared.into_iter().map(|one| {
+            let one = one?;
+            let stored = stored.next().ok_or_else(|| Error::store("no answer was stored"))?;
+            self.answer(each, one, stored)
+        });
+        Ok(answers.collect())
+    }
+
+    pub(super) fn check_batch(&self, field: &str, count: usize) -> Result<()> {
+        let most = self.limits.batch;
+        if (1..=most).contains(&count) {
+            return Ok(());
+        }
+        Err(Error::invalid(field, format!("{count} of them"), format!("give from 1 to {most}")))
+    }
+
+    /// Refuses more open events than there is room for: a number that depends on when people came and on nothing else.
+    fn check_room(&self, each: &Loop, more: u64) -> Result<()> {
+        let most = self.limits.open_events;
+        if each.open_events().saturating_add(more) <= most {
+            return Ok(());
+        }
+        let message = format!("{most} events are open: wait until their windows have ended");
+        let retry_after = each.plan.tick.div_ceil(1000).max(1);
+        Err(Error::TooMany { message, retry_after })
+    }
+
+    fn prepare(&self, each: &Arc<Loop>, request: RankRequest) -> Result<Prepared> {
+        request.check(&self.limits)?;
+        let (plan, now) = (&each.plan, self.clock.now());
+        let answering = each.answering();
+        let decision = decide(plan, &answering.served.policy, &request, Coins::draw()?)?;
+        let event_id = match &request.event_id {
+            Some(id) => id.clone(),
+            None => hex(&random::<16>()?),
+        };
+        let answer = answer(&request, &decision, event_id, answering.token.clone());
+        let raw = match plan.params.retain {
+            None => Vec::new(),
+            Some(_) => ExportedEvent::write(&request, &decision, &answer, now)?,
+        };
+        let digest = request_digest(&request);
+        let event = NewEvent {
+            life: each.life,
+            event: self.people.event(&plan.name, &answer.event_id),
+            request: digest,
+            // Without the event id, which is kept as a hash only.
+            answer: serde_json::to_vec(&RankAnswer { event_id: String::new(), ..answer.clone() })
+                .map_err(Error::store)?,
+            payer: self.payer(each, request.person.as_deref(), now),
+            slot: plan.due(now),
+            time: now,
+            deferred: request.defer,
+            features: decision.features,
+            raw,
+        };
+        let (clipped, unknown) = totals(&decision.report);
+        Counts::add(&each.counts.clipped, clipped);
+        Counts::add(&each.counts.unknown, unknown);
+        Ok(Prepared { event, answer, request: digest })
+    }
+
+    /// Who pays for an event of this person.
+    fn payer(&self, each: &Loop, person: Option<&str>, now: u64) -> Payer {
+        match (each.plan.ledger, person) {
+            (Ledger::Decision, _) => Payer::Decision,
+            (ledger @ Ledger::Person { most, .. }, Some(person)) if self.known_people => {
+                let mut earlier = self.earlier_people.iter().map(|key| key.person(person));
+                Payer::Person(Charge {
+                    person: self.people.person(person),
+                    earlier: [earlier.next(), earlier.next()],
+                    period: ledger.period(now),
+                    most,
+                })
+            }
+            // Under a foreign key every count would begin again at zero.
+            (Ledger::Person { .. }, _) => Payer::NotLearnt,
+        }
+    }
+
+    fn answer(&self, each: &Loop, one: Prepared, stored: Ranked) -> Result<RankAnswer> {
+        match stored {
+            Ranked::Added { slot } => {
+                *each.open_slots().entry(slot).or_default() += 1;
+                Counts::add(&each.counts.ranks, 1);
+                Ok(one.answer)
+            }
+            Ranked::Repeated { request, answer } if request == one.request => {
+                let stored: RankAnswer = serde_json::from_slice(&answer).map_err(Error::store)?;
+                Ok(RankAnswer { event_id: one.answer.event_id, ..stored })
+            }
+            Ranked::Repeated { .. } => Err(Error::Conflict(format!(
+                "event_id = {:?}: it was asked for with another body: give every event an id of its own",
+                one.answer.event_id
+            ))),
+        }
+    }
+}
+
+fn answer(
+    request: &RankRequest,
+    decision: &Decision,
+    event_id: String,
+    head: String,
+) -> RankAnswer {
+    let ranked = |index: usize| RankedAction {
+        id: request.actions[index].id.clone(),
+        probability: decision.probabilities[index],
+    };
+    let rest = (0..request.actions.len()).filter(|index| *index != decision.action);
+    let ranking = std::iter::once(decision.action).chain(rest).map(ranked).collect();
+    RankAnswer { event_id, action: request.actions[decision.action].id.clone(), ranking, head }
+}
+
+/// Features that were clipped, and those that were unknown, missing or of another type.
+fn totals(report: &reticent::features::Report) -> (u64, u64) {
+    let counts = report.context.values().chain(report.action.values());
+    counts.fold((report.shortened, 0), |(clipped, unknown), count| {
+        (clipped + count.clipped, unknown + count.unknown + count.missing + count.mistyped)
+    })
+}

@@ -1,0 +1,73 @@
+//! Rewards and activations are taken: committed before the answer leaves.
+
+use super::{Counts, Loop, Service};
+use crate::{
+    Error, Result,
+    config::Combine,
+    loops::RewardRequest,
+    store::{NewReward, Outcome},
+};
+use reticent::hash;
+
+impl Service {
+    /// Takes a reward for an event.
+    pub async fn reward(&self, name: &str, event: &str, request: RewardRequest) -> Result<()> {
+        let mut outcomes = self.reward_all(name, vec![(event.to_string(), request)]).await?;
+        outcomes.pop().unwrap_or_else(|| Err(Error::store("no outcome was stored")))
+    }
+
+    /// Takes many rewards in one transaction.
+    pub async fn reward_all(
+        &self,
+        name: &str,
+        rewards: Vec<(String, RewardRequest)>,
+    ) -> Result<Vec<Result<()>>> {
+        let each = self.find(name)?;
+        self.check_batch("rewards", rewards.len())?;
+        let sum = each.plan.params.reward.combine == Combine::Sum;
+        let prepare = |(event, request): &(String, RewardRequest)| {
+            Ok(NewReward {
+                life: each.life,
+                event: self.people.event(name, event),
+                units: request.units()?,
+                key: request.idempotency_key.as_ref().map(|key| hash::of_bytes(key.as_bytes())),
+                sum,
+            })
+        };
+        let prepared: Vec<Result<NewReward>> = rewards.iter().map(prepare).collect();
+        let sound = prepared.iter().flatten().cloned().collect();
+        let mut outcomes = self.store.reward(sound).await?.into_iter();
+        let answers = prepared.into_iter().zip(&rewards).map(|(one, (event, _))| {
+            one?;
+            let outcome = outcomes.next().ok_or_else(|| Error::store("no outcome was stored"))?;
+            let answer = answer(outcome, event);
+            let counts = &each.counts;
+            let count = if answer.is_ok() { &counts.rewards } else { &counts.refused_rewards };
+            Counts::add(count, 1);
+            answer
+        });
+        Ok(answers.collect())
+    }
+
+    /// Marks a deferred event as shown.
+    pub async fn activate(&self, name: &str, event: &str) -> Result<()> {
+        let each: &Loop = self.find(name)?;
+        let outcome = self.store.activate(each.life, self.people.event(name, event)).await?;
+        Counts::add(&each.counts.activations, 1);
+        answer(outcome, event)
+    }
+}
+
+fn answer(outcome: Outcome, event: &str) -> Result<()> {
+    let shown: String = event.chars().take(64).collect();
+    match outcome {
+        Outcome::Taken => Ok(()),
+        Outcome::Late => Err(Error::Late(format!(
+            "event {shown:?}: its window has ended and it has contributed; give a longer `reward.window`"
+        ))),
+        Outcome::Unknown => Err(Error::unknown(
+            format!("event {shown:?}"),
+            "give the event_id of an answer of this loop",
+        )),
+    }
+}

@@ -1,0 +1,227 @@
+//! Slots are closed, releases made, old rows removed: all by the clock.
+//!
+//! ```text
+//! close slots that have passed -> sum their events -> step a copy -> commit -> witness -> serve
+//! ```
+//!
+//! A process may die between any two of these. Closed slots that are not in the head's sums are read again; a release that was committed and not
+//! served is found in the head and served by the next tick, or by the next process.
+
+use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
+
+use super::{Answering, Counts, Loop, Service};
+use crate::{
+    Error, Result,
+    clock::Clock,
+    config::REMEMBERED,
+    loops::{self, Folded, contribute, first_chain},
+    store::{Collect, Committed, Head, Place, Step},
+};
+
+/// Events that are read at once.
+const ROWS: usize = 4096;
+
+/// Releases whose numbers are kept; of earlier ones the hashes are.
+const KEPT_RELEASES: u64 = 4096;
+
+/// A clock that goes forward by more than this, in milliseconds, without so much time having passed, is not believed.
+const JUMP: u64 = 3_600_000;
+
+/// After the service was away, slots that have passed stay open for so long, in milliseconds, or for the reward window if that is shorter, so
+/// that rewards can be sent again.
+const GRACE: u64 = 60_000;
+
+/// What a tick did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ticked {
+    /// No slot has passed since the last one.
+    Nothing,
+    /// A release of this number was made.
+    Released(u64),
+    /// The last release was made before.
+    Over,
+    /// Releases are stopped.
+    Halted,
+}
+
+/// What the ticks of a loop remember.
+pub(super) struct Progress {
+    wall: u64,
+    steady: u64,
+    /// Nothing is closed before this moment of the steady clock.
+    not_before: u64,
+}
+
+impl Progress {
+    /// From here on; `away` says that slots have passed while nobody served, with a reward window of so many milliseconds.
+    pub(super) fn new(clock: &dyn Clock, away: bool, window: u64) -> Self {
+        let (wall, steady) = (clock.now(), clock.steady());
+        let grace = if away { GRACE.min(window) } else { 0 };
+        Progress { wall, steady, not_before: steady.saturating_add(grace) }
+    }
+
+    /// By how much the clock is ahead of the time that has passed.
+    fn jump(&mut self, clock: &dyn Clock) -> u64 {
+        let (wall, steady) = (clock.now(), clock.steady());
+        let passed = steady.saturating_sub(self.steady);
+        let jump = wall.saturating_sub(self.wall).saturating_sub(passed);
+        (self.wall, self.steady) = (wall, steady);
+        jump
+    }
+}
+
+impl Service {
+    /// Closes the slots of a loop that have passed, and makes one release if there are any.
+    pub async fn tick(&self, name: &str) -> Result<Ticked> {
+        let each = self.find(name)?;
+        let mut progress = each.ticking.lock().await;
+        if each.halted().is_some() {
+            return Ok(Ticked::Halted);
+        }
+        let jump = progress.jump(self.clock.as_ref());
+        if jump > JUMP {
+            each.halt(format!(
+                "the clock went forward by {} minutes at once: set it right and start again",
+                jump / 60_000
+            ));
+            return Ok(Ticked::Halted);
+        }
+        if progress.steady < progress.not_before {
+            return Ok(Ticked::Nothing);
+        }
+        let now = self.clock.now();
+        let head = self.head(each).await?;
+        self.publish(each, &head).await?;
+        let Some(due) = each.plan.slot(now).checked_sub(1) else { return Ok(Ticked::Nothing) };
+        if due <= head.folded {
+            return Ok(Ticked::Nothing);
+        }
+        if head.closed < due {
+            self.store.close(each.life, due).await?;
+        }
+        each.open_slots().retain(|slot, _| *slot > due);
+        if each.answering().served.over {
+            self.collect(each, due, now).await?;
+            return Ok(Ticked::Over);
+        }
+        let number = self.release(each, head, due, now).await?;
+        self.collect(each, due, now).await?;
+        Ok(number.map_or(Ticked::Halted, Ticked::Released))
+    }
+
+    /// The stored head of a loop.
+    async fn head(&self, each: &Loop) -> Result<Head> {
+        let mut head = self.store.head(each.life).await?;
+        if head.number == 0 {
+            head.chain = first_chain(self.store.id(), each.life, each.plan.generation());
+        }
+        Ok(head)
+    }
+
+    /// Makes one release of everything that is closed, and serves it when it is committed.
+    async fn release(
+        &self,
+        each: &Arc<Loop>,
+        head: Head,
+        due: u64,
+        now: u64,
+    ) -> Result<Option<u64>> {
+        let curator = loops::learner(&head)?;
+        let mut sums = curator.no_sums();
+        let mut folded = Folded::default();
+        let mut after = Place { slot: head.folded, number: u64::MAX };
+        loop {
+            let events = self.store.closed_events(each.life, after, due, ROWS).await?;
+            let Some((last, _)) = events.last() else { break };
+            after = *last;
+            for (_, event) in &events {
+                contribute(&curator, event, &mut sums, &mut folded);
+            }
+            tokio::task::yield_now().await;
+        }
+        Counts::add(&each.counts.unusable, folded.unusable);
+        let stepped = loops::step(&head, curator, sums, now)?;
+        let step = Step {
+            life: each.life,
+            epoch: each.epoch.load(Ordering::SeqCst),
+            state: stepped.state.clone(),
+            folded: due,
+            release: stepped.record.clone(),
+        };
+        match self.store.release(step).await? {
+            Committed::Yes => {
+                let record = stepped.record;
+                let head = Head {
+                    number: record.number,
+                    chain: record.chain,
+                    folded: due,
+                    closed: due.max(head.closed),
+                    state: stepped.state,
+                    ..head
+                };
+                self.publish(each, &head).await?;
+                Ok(Some(record.number))
+            }
+            Committed::No(found) => {
+                // What was drawn here has been seen by nobody and is dropped.
+                each.halt(format!(
+                    "another process releases this loop (epoch {}, release {}): stop one of them",
+                    found.epoch, found.number
+                ));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Serves a head that is committed, when the witness knows it.
+    async fn publish(&self, each: &Arc<Loop>, head: &Head) -> Result<()> {
+        if head.number <= each.answering().served.number {
+            return Ok(());
+        }
+        if let Some(witness) = &self.witness {
+            let mut witness = witness.lock().await;
+            witness.note(self.store.id(), each.life, head).await?;
+        }
+        let served = loops::served(head, Some(self.clock.now()))?;
+        each.serve(Answering::new(served, &self.tokens, each.life));
+        Ok(())
+    }
+
+    /// Removes rows that are in the released sums and not retained, and what else nobody needs any more.
+    async fn collect(&self, each: &Loop, folded: u64, now: u64) -> Result<()> {
+        let retain = each.plan.params.retain.map_or(0, |retain| retain.as_milliseconds());
+        let what = Collect {
+            slot: folded,
+            before: now.saturating_sub(retain),
+            forget_ids: each.plan.slot(now.saturating_sub(REMEMBERED)).saturating_sub(1),
+            first_release: each.answering().served.number.saturating_sub(KEPT_RELEASES),
+            limit: ROWS,
+        };
+        while self.store.collect(each.life, what).await? >= ROWS as u64 {
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// Ticks a loop until the service stops. A failure is told and tried again: nothing was consumed by it.
+    pub async fn keep_ticking(self: Arc<Self>, name: String) {
+        while !self.stopping.load(Ordering::SeqCst) {
+            if let Err(error) = self.tick(&name).await {
+                tracing::error!(r#loop = %name, "tick: {}", redacted(&error));
+            }
+            let Ok(each) = self.find(&name) else { return };
+            let tick = each.plan.tick;
+            let left = tick - self.clock.now() % tick;
+            // In short steps, so that a stop is noticed and a clock that was set is followed.
+            tokio::time::sleep(Duration::from_millis(left.clamp(5, 500))).await;
+        }
+    }
+}
+
+/// An error as it may be logged: fields and values of requests never reach a tick, and those of rows stay out.
+fn redacted(error: &Error) -> String {
+    match error {
+        Error::Core(_) => "the learner refused a step".into(),
+        other => other.to_string(),
+    }
+}

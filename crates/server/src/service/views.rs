@@ -1,0 +1,216 @@
+//! Certificates, models, summaries, exports.
+
+use reticent::{bandit::Outlook, privacy::Event};
+use serde::{Deserialize, Serialize};
+
+use super::{Loop, Service};
+use crate::{
+    Error, Result,
+    config::{LoopParams, UnitName},
+    loops::{self, Certificate, Decision, RankAnswer, RankRequest, Summary, Together},
+    secret::hex,
+    store::{Place, ReleaseRecord},
+};
+use reticent::features::Value;
+
+/// A loop as the dashboard and `GET /v1/loops` show it: functions of releases and counts of questions, which are public.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct LoopView {
+    /// Its name.
+    pub name: String,
+    /// Questions answered since the process began.
+    pub ranks: u64,
+    /// Events whose window has not ended.
+    pub open_events: u64,
+    /// The number of the last release.
+    pub release: u64,
+    /// When it was made, in milliseconds since 1970.
+    pub released: Option<u64>,
+    /// Milliseconds between two releases.
+    pub tick: u64,
+    /// Epsilon of one unit.
+    pub epsilon: f64,
+    /// Delta.
+    pub delta: f64,
+    /// What the last release says about rewards.
+    pub summary: Summary,
+    /// Why nothing is released at present.
+    pub halted: Option<String>,
+}
+
+/// A decision as it is exported: what `kind = "logged"` needs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExportedEvent {
+    /// When it was asked for.
+    pub time: u64,
+    /// The context as it was sent.
+    pub context: serde_json::Value,
+    /// The actions as they were sent, with their probabilities.
+    pub actions: Vec<ExportedAction>,
+    /// The id of the chosen action.
+    pub action: String,
+    /// The probability with which it was chosen.
+    pub probability: f64,
+    /// The total reward, clipped, or the default one; empty while the window lasts.
+    #[serde(default)]
+    pub reward: Option<f64>,
+}
+
+/// An action of an export.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExportedAction {
+    /// Its id.
+    pub id: String,
+    /// Its features as they were sent.
+    pub features: serde_json::Value,
+    /// Its probability.
+    pub probability: f64,
+}
+
+impl ExportedEvent {
+    /// The bytes that are kept of a decision.
+    pub(super) fn write(
+        request: &RankRequest,
+        decision: &Decision,
+        answer: &RankAnswer,
+        time: u64,
+    ) -> Result<Vec<u8>> {
+        let actions = request.actions.iter().zip(&decision.probabilities);
+        let actions = actions.map(|(action, probability)| ExportedAction {
+            id: action.id.clone(),
+            features: json(&action.features),
+            probability: *probability,
+        });
+        let event = ExportedEvent {
+            time,
+            context: json(&request.context),
+            actions: actions.collect(),
+            action: answer.action.clone(),
+            probability: decision.probabilities[decision.action],
+            reward: None,
+        };
+        serde_json::to_vec(&event).map_err(Error::store)
+    }
+}
+
+/// A record as JSON.
+fn json(value: &Value) -> serde_json::Value {
+    use serde_json::Value as Json;
+    match value {
+        Value::Missing => Json::Null,
+        Value::Bool(value) => Json::Bool(*value),
+        Value::Integer(value) => match i64::try_from(*value) {
+            Ok(value) => value.into(),
+            Err(_) => (*value as f64).into(),
+        },
+        Value::Number(value) => (*value).into(),
+        Value::Text(text) => Json::String(text.clone()),
+        Value::List(members) => Json::Array(members.iter().map(json).collect()),
+        Value::Record(entries) => {
+            Json::Object(entries.iter().map(|(name, value)| (name.clone(), json(value))).collect())
+        }
+    }
+}
+
+impl Service {
+    /// What is promised to the people of one loop.
+    pub async fn certificate(&self, name: &str) -> Result<Certificate> {
+        let each = self.find(name)?;
+        let head = self.store.head(each.life).await?;
+        let curator = loops::learner(&head)?;
+        let served = each.answering();
+        let served = (served.served.number, &served.served.chain);
+        Certificate::new(
+            &each.plan,
+            &curator.event(),
+            curator.guarantee()?,
+            served,
+            self.clock.now(),
+        )
+    }
+
+    /// What all loops together give one person, earlier generations included.
+    pub async fn together(&self) -> Result<Together> {
+        let mut lives = Vec::new();
+        let mut delta: f64 = 0.0;
+        for life in self.store.lives().await? {
+            let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+            let event: Event = match self.loops().find(|each| each.life == life.id) {
+                Some(_) => loops::learner(&self.store.head(life.id).await?)?.event(),
+                None => serde_json::from_slice(&life.event).map_err(Error::store)?,
+            };
+            let person =
+                params.privacy.visits.is_some() && params.privacy.unit != Some(UnitName::Decision);
+            delta = delta.max(params.privacy.delta);
+            lives.push((life, event, person));
+        }
+        Together::new(&lives, delta)
+    }
+
+    /// A loop as everybody with a `read` key may see it.
+    pub fn view(&self, each: &Loop) -> LoopView {
+        let answering = each.answering();
+        let served = &answering.served;
+        LoopView {
+            name: each.plan.name.clone(),
+            ranks: each.counts.ranks.load(std::sync::atomic::Ordering::Relaxed),
+            open_events: each.open_events(),
+            release: served.number,
+            released: served.time,
+            tick: each.plan.tick,
+            epsilon: each.plan.params.privacy.epsilon,
+            delta: each.plan.params.privacy.delta,
+            summary: Summary::of(&each.plan, served.release.as_ref()),
+            halted: each.halted(),
+        }
+    }
+
+    /// What the loop's noise allows, before anybody came.
+    pub fn outlook(&self, each: &Loop) -> Result<Option<Outlook>> {
+        Ok(each.plan.learner.outlook()?)
+    }
+
+    /// Releases from this number on, at most `limit`.
+    pub async fn releases(
+        &self,
+        name: &str,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<ReleaseRecord>> {
+        self.store.releases(self.find(name)?.life, from, limit).await
+    }
+
+    /// Decisions of a loop that retains them, with their probabilities, after a place: for the curator's eyes.
+    pub async fn export(
+        &self,
+        name: &str,
+        after: Place,
+        limit: usize,
+    ) -> Result<Vec<(Place, ExportedEvent)>> {
+        let each = self.find(name)?;
+        if each.plan.params.retain.is_none() {
+            let remedy = "the loop keeps no raw rows: give it `retain`, such as \"30 days\"";
+            return Err(Error::invalid(format!("loop.{name}.retain"), "none", remedy));
+        }
+        let head = self.store.head(each.life).await?;
+        let (low, high) = each.plan.params.reward.range;
+        let default = each.plan.learner_params.default_reward;
+        let rows = self.store.kept_events(each.life, after, limit).await?;
+        let export = rows.into_iter().filter(|(_, row)| row.active && !row.raw.is_empty());
+        export
+            .map(|(place, row)| {
+                let mut event: ExportedEvent =
+                    serde_json::from_slice(&row.raw).map_err(Error::store)?;
+                let units = row.reward.map(|units| units as f64 / (1_i64 << 32) as f64);
+                let closed = place.slot <= head.closed;
+                event.reward = closed.then(|| units.unwrap_or(default).clamp(low, high));
+                Ok((place, event))
+            })
+            .collect()
+    }
+
+    /// The generation of a loop, in hexadecimal digits.
+    pub fn generation(&self, each: &Loop) -> String {
+        hex(&each.plan.generation().to_be_bytes())
+    }
+}
