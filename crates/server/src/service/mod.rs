@@ -14,6 +14,9 @@ mod reward;
 mod tick;
 mod views;
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::BTreeMap,
     sync::{

@@ -1,0 +1,503 @@
+//! One round, paragraph by paragraph, on the store's model and a clock that the tests move.
+//!
+//! Epsilon is large in most of them, and everything is done by a crowd of [`CROWD`] people in the same way: the released sums then tell what one of
+//! them contributed.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    clock::ManualClock,
+    config::ServiceFile,
+    loops::{RankAnswer, RankRequest, RewardRequest},
+    store::{Fault, MemoryStore, Place},
+};
+
+const START: u64 = 1_700_000_000_000;
+const TICK: u64 = 60_000;
+
+/// People who do the same.
+const CROWD: usize = 64;
+
+/// A service of one loop with its clock.
+struct World {
+    service: Arc<Service>,
+    store: Arc<MemoryStore>,
+    clock: Arc<ManualClock>,
+}
+
+fn file(privacy: &str, more: &str) -> String {
+    format!(
+        r#"
+        [loop.home]
+        privacy = {{ {privacy} }}
+        reward = {{ range = [0, 1], window = "2 minutes" }}
+        learner = {{ tick = "1 minute", horizon = 100 }}
+        {more}
+        [loop.home.action]
+        topic = {{ categories = ["news", "sport"] }}
+        "#
+    )
+}
+
+const EXACT: &str = "epsilon = 1000.0, delta = 1e-6";
+
+impl World {
+    async fn new(text: &str) -> Self {
+        let store = Arc::new(MemoryStore::new([1; 16]));
+        let clock = Arc::new(ManualClock::at(START));
+        let service = open(text, &store, &clock, Secret::from_bytes([3; 32])).await.unwrap();
+        World { service, store, clock }
+    }
+
+    async fn again(&mut self, text: &str) {
+        self.service =
+            open(text, &self.store, &self.clock, Secret::from_bytes([3; 32])).await.unwrap();
+    }
+
+    /// Everybody of a crowd asks; the answer of the first.
+    async fn rank(&self, id: &str, person: Option<&str>) -> RankAnswer {
+        self.rank_as(id, person, false).await
+    }
+
+    async fn rank_as(&self, id: &str, person: Option<&str>, defer: bool) -> RankAnswer {
+        let member = |index| {
+            let person = person.map(|person| format!("{person}/{index}"));
+            RankRequest { defer, ..request(&format!("{id}/{index}"), person.as_deref()) }
+        };
+        let requests = (0..CROWD).map(member).collect();
+        self.service.rank_all("home", requests).await.unwrap().remove(0).unwrap()
+    }
+
+    async fn reward(&self, id: &str, value: f64) -> Result<()> {
+        self.reward_once(id, value, None).await
+    }
+
+    async fn reward_once(&self, id: &str, value: f64, key: Option<&str>) -> Result<()> {
+        let request = RewardRequest { value, idempotency_key: key.map(String::from) };
+        let rewards = (0..CROWD).map(|index| (format!("{id}/{index}"), request.clone())).collect();
+        self.service.reward_all("home", rewards).await.unwrap().remove(0)
+    }
+
+    /// Lets so many ticks pass, one by one.
+    async fn ticks(&self, count: u64) {
+        for _ in 0..count {
+            self.clock.pass(TICK);
+            self.service.tick("home").await.unwrap();
+        }
+    }
+
+    fn number(&self) -> u64 {
+        self.service.find("home").unwrap().answering().served.number
+    }
+
+    /// How many events have contributed, and the sum of their rewards, from the release; each with the deviation of its noise.
+    fn learnt(&self) -> [(f64, f64); 2] {
+        let each = self.service.find("home").unwrap();
+        let answering = each.answering();
+        let Some(release) = &answering.served.release else { return [(0.0, 0.0); 2] };
+        let constant = each.plan.features.constant().unwrap();
+        let dimension = each.plan.learner_params.bounds.dimension;
+        let entry = |place: usize, scale: f64| {
+            (release.sums()[place] / scale, release.deviations()[place] / scale)
+        };
+        // The last entry of the triangle, and of the vector.
+        let triangle = dimension * (dimension + 1) / 2;
+        let people = entry(triangle - 1, constant.powi(2));
+        let centred = entry(triangle + dimension - 1, constant);
+        [people, (centred.0 + 0.5 * people.0, centred.1 + 0.5 * people.1)]
+    }
+
+    /// Six deviations of the noise, which must be small beside one person: a false alarm has probability below 1e-8.
+    fn assert_learnt(&self, people: f64, rewards: f64) {
+        for ((found, deviation), expected) in self.learnt().into_iter().zip([people, rewards]) {
+            let (found, deviation) = (found / CROWD as f64, deviation / CROWD as f64);
+            assert!(deviation < 0.02, "{deviation}");
+            assert!((found - expected).abs() < 0.12, "{found}, not {expected}");
+        }
+    }
+}
+
+async fn open(
+    text: &str,
+    store: &Arc<MemoryStore>,
+    clock: &Arc<ManualClock>,
+    people: Secret,
+) -> Result<Arc<Service>> {
+    Service::open(Options {
+        plans: ServiceFile::parse(text)?.check()?,
+        store: store.clone(),
+        clock: clock.clone(),
+        people,
+        earlier_people: Vec::new(),
+        witness: None,
+        limits: Limits::default(),
+    })
+    .await
+}
+
+fn request(id: &str, person: Option<&str>) -> RankRequest {
+    let json = serde_json::json!({
+        "event_id": id, "person": person,
+        "actions": [{"id": "a", "features": {"topic": "news"}}, {"id": "b", "features": {"topic": "sport"}}],
+    });
+    serde_json::from_value(json).unwrap()
+}
+
+#[tokio::test]
+async fn an_event_contributes_once_when_its_window_has_ended() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.rank("one", None).await;
+    world.rank("two", None).await;
+    world.reward("one", 1.0).await.unwrap();
+    world.ticks(2).await;
+    world.assert_learnt(0.0, 0.0);
+    // The window of two minutes ends in the slot that has passed now.
+    world.ticks(1).await;
+    world.assert_learnt(2.0, 1.0);
+    world.ticks(5).await;
+    world.assert_learnt(2.0, 1.0);
+}
+
+#[tokio::test]
+async fn releases_are_made_by_the_clock_whoever_comes() {
+    let (empty, full) =
+        (World::new(&file(EXACT, "")).await, World::new(&file(EXACT, "")).await);
+    full.rank("everybody", None).await;
+    for _ in 0..7 {
+        empty.ticks(1).await;
+        full.ticks(1).await;
+        assert_eq!(empty.number(), full.number());
+    }
+    assert_eq!(full.number(), 7);
+    // A tick that comes too early makes no release.
+    assert_eq!(full.service.tick("home").await.unwrap(), Ticked::Nothing);
+    // After time away there is one step over all slots that have passed, and rewards may be sent again before it.
+    full.clock.pass(10 * TICK);
+    assert_eq!(full.service.tick("home").await.unwrap(), Ticked::Released(8));
+}
+
+#[tokio::test]
+async fn late_rewards_change_nothing_and_say_so() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.rank("one", None).await;
+    world.ticks(3).await;
+    assert!(matches!(world.reward("one", 1.0).await, Err(Error::Late(_))));
+    assert!(matches!(world.reward("none", 1.0).await, Err(Error::Unknown { .. })));
+    assert!(matches!(world.service.activate("home", "one/0").await, Err(Error::Late(_))));
+    world.ticks(3).await;
+    world.assert_learnt(1.0, 0.0);
+}
+
+#[tokio::test]
+async fn rewards_are_added_unclipped_and_the_total_is_clipped() {
+    let text = file(EXACT, "").replace("window =", "combine = \"sum\", window =");
+    let world = World::new(&text).await;
+    world.rank("one", None).await;
+    for value in [5.0, -4.75] {
+        world.reward("one", value).await.unwrap();
+    }
+    world.rank("two", None).await;
+    world.reward("two", 7.0).await.unwrap();
+    world.rank("three", None).await;
+    for _ in 0..3 {
+        world.reward_once("three", 0.5, Some("key")).await.unwrap();
+    }
+    world.ticks(3).await;
+    world.assert_learnt(3.0, 0.25 + 1.0 + 0.5);
+}
+
+#[tokio::test]
+async fn the_first_reward_counts_unless_rewards_are_summed() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.rank("one", None).await;
+    world.reward("one", 0.25).await.unwrap();
+    world.reward("one", 1.0).await.unwrap();
+    assert!(world.reward("one", f64::NAN).await.is_err());
+    world.ticks(3).await;
+    world.assert_learnt(1.0, 0.25);
+}
+
+#[tokio::test]
+async fn deferred_events_count_when_they_are_activated() {
+    let world = World::new(&file(EXACT, "")).await;
+    for id in ["shown", "hidden"] {
+        world.rank_as(id, None, true).await;
+        // A reward does not activate.
+        world.reward(id, 1.0).await.unwrap();
+    }
+    for index in 0..CROWD {
+        world.service.activate("home", &format!("shown/{index}")).await.unwrap();
+    }
+    world.ticks(3).await;
+    world.assert_learnt(1.0, 1.0);
+}
+
+#[tokio::test]
+async fn a_repetition_gets_the_stored_answer_and_another_body_is_refused() {
+    let world = World::new(&file(EXACT, "")).await;
+    let first = world.rank("one", None).await;
+    for _ in 0..20 {
+        assert_eq!(world.rank("one", None).await, first);
+    }
+    let other = world.service.rank("home", request("one/0", Some("somebody"))).await;
+    assert!(matches!(other, Err(Error::Conflict(_))));
+    world.ticks(4).await;
+    // A late repetition is no second event.
+    assert_eq!(world.rank("one", None).await, first);
+    world.ticks(4).await;
+    world.assert_learnt(1.0, 0.0);
+    assert_eq!(world.service.find("home").unwrap().open_events(), 0);
+}
+
+#[tokio::test]
+async fn visits_beyond_k_are_answered_and_nothing_is_learnt_from_them() {
+    let privacy = format!("{EXACT}, visits = 2, per = \"1 day\"");
+    let world = World::new(&file(&privacy, "")).await;
+    for visit in 0..5 {
+        world.rank(&format!("a{visit}"), Some("a")).await;
+    }
+    world.rank("b", Some("b")).await;
+    // Without a person nobody can be charged.
+    world.rank("nobody", None).await;
+    world.ticks(3).await;
+    world.assert_learnt(3.0, 0.0);
+    // The next day begins a new period.
+    world.clock.pass(86_400_000 - 3 * TICK);
+    world.rank("a-next-day", Some("a")).await;
+    world.ticks(3).await;
+    world.assert_learnt(4.0, 0.0);
+}
+
+#[tokio::test]
+async fn erased_events_contribute_nothing_and_erasing_gives_no_new_visits() {
+    let privacy = format!("{EXACT}, visits = 1, per = \"ever\"");
+    let world = World::new(&file(&privacy, "")).await;
+    world.rank("one", Some("a")).await;
+    world.reward("one", 1.0).await.unwrap();
+    for index in 0..CROWD {
+        assert_eq!(world.service.erase(&format!("a/{index}")).await.unwrap().rows, 1);
+    }
+    // To a caller nothing shows it.
+    world.reward("one", 1.0).await.unwrap();
+    world.rank("two", Some("a")).await;
+    world.rank("three", Some("b")).await;
+    world.ticks(3).await;
+    world.assert_learnt(1.0, 0.0);
+}
+
+#[tokio::test]
+async fn a_release_is_served_when_it_is_committed_and_not_before() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.ticks(1).await;
+    let cold = world.number();
+    for (fault, stored) in [(Fault::Before, 0), (Fault::After, 1)] {
+        let before = world.number();
+        world.clock.pass(TICK);
+        // The slot is closed, so that the next transaction that writes is the release.
+        let due = (START + (cold + before) * TICK) / TICK - 1;
+        world.store.close(1, due).await.unwrap();
+        world.store.fail_next(fault);
+        assert!(world.service.tick("home").await.is_err());
+        assert_eq!(world.number(), before, "{fault:?}: a release that nobody confirmed is served");
+        let head = world.store.head(1).await.unwrap();
+        assert_eq!(head.number, before + stored);
+        // The next tick goes on from what is stored: no number is used twice, none is left out.
+        world.service.tick("home").await.unwrap();
+        assert_eq!(world.number(), before + 1);
+    }
+    let records = world.service.releases("home", 1, 100).await.unwrap();
+    let numbers: Vec<u64> = records.iter().map(|record| record.number).collect();
+    assert_eq!(numbers, (1..=cold + 2).collect::<Vec<u64>>());
+}
+
+#[tokio::test]
+async fn restarts_keep_everything_that_was_acknowledged() {
+    let text = file(EXACT, "");
+    let mut world = World::new(&text).await;
+    let answer = world.rank("one", None).await;
+    world.again(&text).await;
+    world.reward("one", 1.0).await.unwrap();
+    world.ticks(1).await;
+    world.again(&text).await;
+    assert_eq!(world.rank("one", None).await, answer);
+    assert_eq!(world.number(), 1);
+    world.ticks(3).await;
+    world.assert_learnt(1.0, 1.0);
+}
+
+#[tokio::test]
+async fn a_token_ahead_of_the_store_stops_releases_and_a_foreign_one_does_not() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.ticks(2).await;
+    let each = world.service.find("home").unwrap();
+    let head = HeadName::new(9, &[5; 32]);
+    let foreign = Token::write(&Secret::from_bytes([9; 32]), each.life, &head);
+    for harmless in [foreign.as_str(), "", "9.00.00", each.answering().token.as_str()] {
+        world.service.notice("home", harmless).await.unwrap();
+        assert!(each.halted().is_none(), "{harmless}");
+    }
+    let ahead = Token::write(&world.service.tokens, each.life, &head);
+    world.service.notice("home", &ahead).await.unwrap();
+    assert!(each.halted().unwrap().contains("gone back"));
+    world.clock.pass(TICK);
+    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
+    assert_eq!(world.service.troubles().len(), 1);
+    // People are still answered.
+    world.rank("one", None).await;
+}
+
+#[tokio::test]
+async fn under_a_foreign_key_people_are_answered_and_nothing_is_learnt() {
+    let text = file(&format!("{EXACT}, visits = 2, per = \"ever\""), "");
+    let mut world = World::new(&text).await;
+    world.rank("one", Some("a")).await;
+    world.service =
+        open(&text, &world.store, &world.clock, Secret::from_bytes([4; 32])).await.unwrap();
+    world.rank("two", Some("a")).await;
+    assert!(world.service.troubles()[0].contains("old key"));
+    world.ticks(3).await;
+    world.assert_learnt(1.0, 0.0);
+}
+
+#[tokio::test]
+async fn a_clock_that_jumps_forward_closes_nothing() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.rank("one", None).await;
+    world.ticks(1).await;
+    world.clock.jump(START + 86_400_000);
+    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
+    // The window of the event is still open.
+    world.reward("one", 1.0).await.unwrap();
+}
+
+#[tokio::test]
+async fn another_process_that_took_over_is_noticed() {
+    let text = file(EXACT, "");
+    let world = World::new(&text).await;
+    let other =
+        open(&text, &world.store, &world.clock, Secret::from_bytes([3; 32])).await.unwrap();
+    world.clock.pass(TICK);
+    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
+    assert_eq!(other.tick("home").await.unwrap(), Ticked::Released(1));
+    assert_eq!(world.store.head(1).await.unwrap().number, 1);
+}
+
+#[tokio::test]
+async fn loops_and_generations_add_up_for_one_person() {
+    let privacy = "epsilon = 1.0, delta = 1e-6, visits = 3, per = \"30 days\"";
+    let table = file(privacy, "");
+    let three: String =
+        ["a", "b", "c"].map(|name| table.replace("loop.home", &format!("loop.{name}"))).concat();
+    let world = World::new(&three).await;
+    let together = world.service.together().await.unwrap();
+    let epsilon = together.guarantee.unwrap().epsilon();
+    // mu adds up by squares: epsilon 1 at delta 1e-6 is mu = .2211, and sqrt 3 of it is 1.81.
+    assert!((epsilon - 1.81).abs() < 0.01, "{epsilon}");
+    // Another budget is another generation; what the old one cost stays.
+    let mut world = World::new(&table).await;
+    world.ticks(2).await;
+    world.again(&table.replace("epsilon = 1.0", "epsilon = 0.5")).await;
+    assert_eq!(world.number(), 0);
+    let together = world.service.together().await.unwrap();
+    assert_eq!(together.lives.len(), 2);
+    let epsilon = together.guarantee.unwrap().epsilon();
+    assert!(epsilon > 1.1 && epsilon < 1.5, "{epsilon}");
+    let certificate = world.service.certificate("home").await.unwrap();
+    assert!((certificate.guarantee.epsilon() - 0.5).abs() < 1e-3);
+    let periods: Vec<f64> = certificate.periods.iter().map(|each| each.epsilon).collect();
+    assert!(periods[0] < periods[1] && periods[1] < periods[2], "{periods:?}");
+}
+
+#[tokio::test]
+async fn mean_rewards_of_the_policy_and_of_the_hold_out_are_in_the_release() {
+    let text = file(EXACT, "baseline = { share = 0.5 }");
+    let world = World::new(&text).await;
+    let mut first = 0;
+    for index in 0..400 {
+        let id = index.to_string();
+        let answer = world.service.rank("home", request(&id, None)).await.unwrap();
+        first += u32::from(answer.action == "a");
+        assert!(answer.ranking.iter().all(|each| each.id != "a" || each.probability >= 0.5));
+        let value = if answer.action == "a" { 0.25 } else { 0.75 };
+        let request = RewardRequest { value, idempotency_key: None };
+        world.service.reward("home", &id, request).await.unwrap();
+    }
+    world.ticks(3).await;
+    let each = world.service.find("home").unwrap();
+    let summary = world.service.view(each).summary;
+    let baseline = summary.baseline_reward.unwrap();
+    assert!((baseline.value - 0.25).abs() < 0.02, "{baseline:?}");
+    assert!(baseline.low < 0.25 && baseline.high > 0.25);
+    let lift = summary.lift.unwrap();
+    assert!(lift.low < lift.value && lift.value < lift.high && lift.value > 0.0, "{lift:?}");
+    assert!(first > 200, "{first}");
+}
+
+#[tokio::test]
+async fn what_is_retained_can_be_exported_with_its_propensities() {
+    let world = World::new(&file(EXACT, "retain = \"1 hour\"")).await;
+    let answer = world.rank("one", Some("a person")).await;
+    world.reward("one", 2.0).await.unwrap();
+    let rows = world.service.export("home", Place::default(), 10).await.unwrap();
+    assert_eq!(rows[0].1.reward, None);
+    world.ticks(3).await;
+    let rows = world.service.export("home", Place::default(), 10).await.unwrap();
+    let row = &rows[0].1;
+    assert_eq!((row.reward, &row.action), (Some(1.0), &answer.action));
+    assert_eq!(row.probability, answer.ranking[0].probability);
+    assert!(!serde_json::to_string(row).unwrap().contains("a person"));
+    world.ticks(70).await;
+    assert!(world.service.export("home", Place::default(), 10).await.unwrap().is_empty());
+    // A loop that retains nothing has nothing to export.
+    let world = World::new(&file(EXACT, "")).await;
+    assert!(world.service.export("home", Place::default(), 10).await.is_err());
+}
+
+#[tokio::test]
+async fn limits_on_open_events_depend_on_visits_only() {
+    let text = file(EXACT, "");
+    let (store, clock) =
+        (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let limits = Limits { open_events: 3, ..Limits::default() };
+    let service = Service::open(Options {
+        plans: ServiceFile::parse(&text).unwrap().check().unwrap(),
+        store,
+        clock,
+        people: Secret::from_bytes([3; 32]),
+        earlier_people: Vec::new(),
+        witness: None,
+        limits,
+    })
+    .await
+    .unwrap();
+    for id in ["1", "2", "3"] {
+        service.rank("home", request(id, None)).await.unwrap();
+        // Rewarded events stay open: else the limit would tell who was rewarded.
+        let reward = RewardRequest { value: 1.0, idempotency_key: None };
+        service.reward("home", id, reward).await.unwrap();
+    }
+    let refused = service.rank("home", request("4", None)).await;
+    assert!(matches!(refused, Err(Error::TooMany { .. })));
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_served_are_refused_by_field() {
+    for (privacy, more, field) in [
+        ("epsilon = 1.0, delta = 1e-6, visits = 3", "", "privacy.visits"),
+        ("epsilon = 1.0, delta = 1e-6, visits = 0, per = \"ever\"", "", "privacy.visits"),
+        ("epsilon = 1.0, delta = 1e-6, per = \"ever\"", "", "privacy.per"),
+        ("epsilon = -1.0, delta = 1e-6", "", "epsilon"),
+        ("epsilon = 1.0, delta = 0.0", "", "delta"),
+        ("epsilon = 1.0, delta = 1e-6, unit = \"person\"", "", "privacy.unit"),
+        (EXACT, "baseline = { share = 1.0 }", "baseline.share"),
+        (EXACT, "trust = \"device\"", "trust"),
+        (EXACT, "mode = \"batch\"", "mode"),
+        (EXACT, "retain = \"0 days\"", "retain"),
+        (EXACT, "surprise = 1", "surprise"),
+    ] {
+        let refused = ServiceFile::parse(&file(privacy, more)).and_then(|file| file.check());
+        let message = refused.err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(message.contains(field), "{privacy} {more}: {message}");
+    }
+}
