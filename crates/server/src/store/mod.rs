@@ -3,11 +3,16 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `records` | what is kept: events, heads, releases, lives, keys |
+//! | `row` | records as bytes with a version in front |
 //! | `memory` | a few lines of plain Rust, which the others are compared with |
 //! | `redb` | the embedded store: one writer that commits groups |
+//! | `disk` | private files and durable names |
+//! | `refusal` | errors that every store gives in the same words |
+//! | `witness` | a file on another filesystem that shows whether the store was rolled back |
 //! | `contract` | tests that hold for every store |
 //!
-//! A transaction is all or nothing, and durable when its future is ready. A caller who goes away does not cancel it half way.
+//! A transaction is all or nothing, and durable when its future is ready. It begins when the future is first polled, and a caller who goes away
+//! does not cancel it half way. After `Error::Store` it may have happened or not: read again, or repeat it under the same id.
 //!
 //! **Slots.** An event belongs to a slot of the clock. `close` closes slots in order, and a closed slot never opens again: from then on its events take no
 //! reward and no activation. `closed_events` reads what is final, `release` commits the step that used it, and `collect` removes what nobody needs any more.
@@ -15,15 +20,18 @@
 
 #[cfg(test)]
 pub(crate) mod contract;
+mod disk;
 mod memory;
 mod records;
 mod redb;
+mod refusal;
+mod row;
 mod witness;
 
-pub use memory::MemoryStore;
+pub use memory::{Fault, MemoryStore};
 pub use records::*;
 pub use redb::RedbStore;
-pub use witness::{Witness, WitnessRecord};
+pub use witness::{Agreement, Witness, WitnessHead, WitnessRecord, compare};
 
 use std::{future::Future, pin::Pin};
 
@@ -39,6 +47,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Adds events, each with its charge to the ledger, or returns the answer that was given before under the same event id. All events of
     /// one call are one transaction; the answers are in their order. The slot is that asked for, or the first open one if that has closed.
+    /// Events of a life that has ended are kept and not learnt from: the ledger of the next one has been carried over already.
     fn rank(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>>;
 
     /// Adds rewards to open events, one transaction.
@@ -59,7 +68,7 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>>;
 
-    /// Commits a step: the state, the head and the release become those of this number if the head still has the number before it and the same
+    /// Commits a step, whose slots must be closed and follow those of the head: the state, the head and the release become those of this number if the head still has the number before it and the same
     /// epoch; else nothing happens and the head that was found is returned.
     fn release(&self, step: Step) -> Pending<Committed>;
 
@@ -69,15 +78,16 @@ pub trait Store: Send + Sync + 'static {
     /// Moves the right to release to a new epoch, and returns it.
     fn take_epoch(&self, life: LifeId) -> Pending<u64>;
 
-    /// Replaces the state of a head after a rollback that an operator accepted, with the replay charged in it.
+    /// Replaces a head after a rollback that an operator accepted, with the replay charged in its state. Its number, epoch, closed and folded
+    /// slots may only grow, and a number that stays keeps its chain: no second release of one number, no slot that opens again.
     fn replace_state(&self, life: LifeId, head: Head) -> Pending<()>;
 
     /// Records of releases with numbers of `from` on, at most `limit`.
     fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>>;
 
     /// Removes raw rows of slots up to `slot`, those of events whose time is before `before` only, and forgets event ids of slots up to
-    /// `forget_ids`; at most `limit` of each. Returns how many rows went. Whole releases below `first_release` lose their numbers and keep
-    /// their hashes.
+    /// `forget_ids`; at most `limit` of each. Whole releases below `first_release` lose their numbers and keep their hashes. Returns how many
+    /// rows, ids and releases went: 0 when there is nothing left to do.
     fn collect(&self, life: LifeId, what: Collect) -> Pending<u64>;
 
     /// All events that are still kept after `after`, in order, at most `limit`: for export.
@@ -91,6 +101,9 @@ pub trait Store: Send + Sync + 'static {
     /// Erases a person under all their hashes in all lives: open events contribute nothing, raw rows go, counts in the ledger stay. The hashes
     /// are remembered, so that a restored copy can be erased again.
     fn erase(&self, persons: Vec<PersonHash>, time: Time) -> Pending<Erased>;
+
+    /// The hashes of everybody who was erased, in order: for the witness.
+    fn erased(&self) -> Pending<Vec<PersonHash>>;
 
     /// How many people of a period have how many visits left to them: the number who have used up `most`, and of all.
     fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount>;
@@ -116,6 +129,6 @@ pub trait Store: Send + Sync + 'static {
     /// Writes a named value if there is none yet, and returns the one that is kept.
     fn keep_setting(&self, name: String, value: Vec<u8>) -> Pending<Vec<u8>>;
 
-    /// How many events are open in each slot.
+    /// How many events are open in each slot. Erased ones count until it closes, so that a limit on open events does not show an erasure.
     fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>>;
 }

@@ -1,4 +1,8 @@
-//! What is kept. Every record is written with a version in front (`redb`), and one of another version is refused.
+//! What is kept. Every record is written with a version in front (`row`), and one of another version is refused.
+//!
+//! `Debug` shows neither persons nor rewards nor answers: what is printed may end in a log.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +23,10 @@ pub type Digest = [u8; 32];
 /// The number of a life: one generation of one loop.
 pub type LifeId = u32;
 
-/// Where an event stands: its slot, and its number within it.
+/// Idempotency keys that one event remembers: a repetition of an older one would count again.
+pub const MOST_REWARD_KEYS: usize = 64;
+
+/// Where an event stands: its slot, and its number within its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Place {
     /// The slot.
@@ -29,7 +36,7 @@ pub struct Place {
 }
 
 /// What an event may charge to the ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
     /// Who asked.
     pub person: PersonHash,
@@ -42,7 +49,7 @@ pub struct Charge {
 }
 
 /// Who pays for an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Payer {
     /// Nobody: the unit is a decision, and every event is learnt from.
     Decision,
@@ -50,6 +57,16 @@ pub enum Payer {
     Person(Charge),
     /// Nobody can be charged, so that nothing is learnt.
     NotLearnt,
+}
+
+impl fmt::Debug for Payer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Payer::Decision => "Decision",
+            Payer::Person(_) => "Person(..)",
+            Payer::NotLearnt => "NotLearnt",
+        })
+    }
 }
 
 /// An event to be added.
@@ -92,7 +109,7 @@ pub struct StoredEvent {
     pub active: bool,
     /// The sum of its rewards in units of 2^-32, if one came.
     pub reward: Option<i64>,
-    /// Hashes of the idempotency keys of its latest rewards.
+    /// Hashes of the idempotency keys of its latest rewards, [`MOST_REWARD_KEYS`] at most.
     pub reward_keys: Vec<u64>,
     /// Features of the action.
     pub features: Vec<f64>,
@@ -101,7 +118,7 @@ pub struct StoredEvent {
 }
 
 /// What became of a rank.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Ranked {
     /// The event was added in this slot.
     Added {
@@ -117,8 +134,17 @@ pub enum Ranked {
     },
 }
 
+impl fmt::Debug for Ranked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ranked::Added { slot } => f.debug_struct("Added").field("slot", slot).finish(),
+            Ranked::Repeated { .. } => f.debug_struct("Repeated").finish_non_exhaustive(),
+        }
+    }
+}
+
 /// A reward to be added.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct NewReward {
     /// The life of the event.
     pub life: LifeId,
@@ -239,7 +265,7 @@ pub struct Life {
     pub ended: Option<Time>,
 }
 
-/// What to remove.
+/// What to remove. Rows that are not in a release yet, and ids of slots that are not closed, are never removed.
 #[derive(Debug, Clone, Copy)]
 pub struct Collect {
     /// Rows of slots up to this one.
@@ -250,7 +276,7 @@ pub struct Collect {
     pub forget_ids: u64,
     /// Whole releases below this number.
     pub first_release: u64,
-    /// Rows in one transaction, at most.
+    /// Rows, ids and releases in one transaction, at most this many of each.
     pub limit: usize,
 }
 

@@ -1,0 +1,59 @@
+//! Errors that every store gives in the same words.
+
+use super::{Head, LifeId, Step};
+use crate::{Error, Result};
+
+/// There is no such life.
+pub(super) fn unknown_life(life: LifeId) -> Error {
+    Error::unknown(format_args!("life {life}"), "begin it first")
+}
+
+/// The last slot cannot be closed, because events need an open one.
+pub(super) fn last_slot(slot: u64) -> Error {
+    Error::invalid("slot", slot, "close an earlier slot: one must stay open")
+}
+
+/// A number has reached the end of its type.
+pub(super) fn exhausted(what: &str) -> Error {
+    Error::Unavailable(format!("{what}: all numbers are used; begin a new life"))
+}
+
+/// There is such a key.
+pub(super) fn key_exists(id: &str) -> Error {
+    Error::Conflict(format!("key {id} exists: make a new one"))
+}
+
+/// A step folds slots that are closed and that no earlier step folded.
+pub(super) fn check_step(step: &Step, closed: u64, folded: u64) -> Result<()> {
+    if step.folded > closed {
+        return Err(Error::invalid("folded", step.folded, format_args!("close the slot first: the last closed one is {closed}")));
+    }
+    if step.folded < folded {
+        return Err(Error::invalid("folded", step.folded, format_args!("go on from slot {folded}, which is in the head")));
+    }
+    Ok(())
+}
+
+/// A head that replaces another never goes back.
+pub(super) fn check_replacement(new: &Head, old: &Head) -> Result<()> {
+    for (field, new, old) in [
+        ("head.number", new.number, old.number),
+        ("head.epoch", new.epoch, old.epoch),
+        ("head.closed", new.closed, old.closed),
+        ("head.folded", new.folded, old.folded),
+    ] {
+        if new < old {
+            return Err(Error::invalid(field, new, format_args!("give {old} or more: a head never goes back")));
+        }
+    }
+    if new.number == old.number && new.chain != old.chain {
+        return Err(Error::invalid("head.chain", "another hash", "give a higher number: one number has one release"));
+    }
+    if new.folded > new.closed {
+        return Err(Error::invalid("head.folded", new.folded, "give at most head.closed"));
+    }
+    if new.closed == u64::MAX {
+        return Err(last_slot(new.closed));
+    }
+    Ok(())
+}
