@@ -73,6 +73,14 @@ impl MemoryStore {
         look(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner).state)
     }
 
+    /// A copy that goes its own way from here.
+    #[cfg(test)]
+    pub(super) fn copy(&self) -> Self {
+        let copy = MemoryStore::new(self.id);
+        copy.with(|state| *state = self.with(|state| state.clone()));
+        copy
+    }
+
     /// Every operation checks before it changes anything, so that one that is refused has done nothing.
     fn write<T: Send + 'static>(&self, operation: impl FnOnce(&mut State) -> Result<T> + Send + 'static) -> Pending<T> {
         let shared = Arc::clone(&self.shared);
@@ -212,8 +220,12 @@ impl State {
         ids.sort_unstable();
         ids.truncate(what.limit);
         let releases: Vec<_> = self.releases.iter().filter(|((of, number), record)| *of == life && *number < what.first_release && !record.release.is_empty()).map(|(key, _)| *key).take(what.limit).collect();
-        rows.iter().for_each(|key| drop(self.events.remove(key)));
-        ids.iter().for_each(|(_, key)| drop(self.ids.remove(key)));
+        for key in &rows {
+            self.events.remove(key);
+        }
+        for (_, key) in &ids {
+            self.ids.remove(key);
+        }
         for key in &releases {
             self.releases.entry(*key).and_modify(|record| record.release.clear());
         }

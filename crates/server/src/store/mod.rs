@@ -6,8 +6,10 @@
 //! | `row` | records as bytes with a version in front |
 //! | `memory` | a few lines of plain Rust, which the others are compared with |
 //! | `redb` | the embedded store: one writer that commits groups |
+//! | `disk` | private files and durable names |
 //! | `refusal` | errors that every store gives in the same words |
 //! | `witness` | a file on another filesystem that shows whether the store was rolled back |
+//! | `contract` | tests that hold for every store |
 //!
 //! A transaction is all or nothing, and durable when its future is ready. It begins when the future is first polled, and a caller who goes away
 //! does not cancel it half way. After `Error::Store` it may have happened or not: read again, or repeat it under the same id.
@@ -16,7 +18,9 @@
 //! reward and no activation. `closed_events` reads what is final, `release` commits the step that used it, and `collect` removes what nobody needs any more.
 //! If the process dies between any two of these, what was committed says where to go on.
 
-
+#[cfg(test)]
+pub(crate) mod contract;
+mod disk;
 mod memory;
 mod records;
 mod redb;
@@ -27,7 +31,7 @@ mod witness;
 pub use memory::{Fault, MemoryStore};
 pub use records::*;
 pub use redb::RedbStore;
-pub use witness::{Witness, WitnessRecord};
+pub use witness::{Agreement, Witness, WitnessHead, WitnessRecord, compare};
 
 use std::{future::Future, pin::Pin};
 

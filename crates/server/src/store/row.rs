@@ -23,18 +23,31 @@ pub(crate) fn encode<R: Record>(record: &R) -> Result<Vec<u8>> {
 
 /// The record of these bytes.
 pub(crate) fn decode<R: Record>(bytes: &[u8]) -> Result<R> {
-    let (version, rest) = bytes
-        .split_first()
-        .ok_or_else(|| Error::store(format_args!("a record of kind {} is empty: restore a backup", R::NAME)))?;
-    if *version != R::VERSION {
-        return Err(Error::store(format_args!(
+    match postcard::take_from_bytes(check_version::<R>(bytes)?) {
+        Ok((record, [])) => Ok(record),
+        _ => Err(damaged::<R>()),
+    }
+}
+
+/// What follows the version.
+fn check_version<R: Record>(bytes: &[u8]) -> Result<&[u8]> {
+    match bytes.split_first() {
+        Some((version, rest)) if *version == R::VERSION => Ok(rest),
+        Some((version, _)) => Err(Error::store(format_args!(
             "a record of kind {} has version {version}, and this program reads version {}: use the program that wrote it",
             R::NAME,
             R::VERSION
-        )));
+        ))),
+        None => Err(damaged::<R>()),
     }
-    match postcard::take_from_bytes(rest) {
-        Ok((record, [])) => Ok(record),
-        _ => Err(Error::store(format_args!("a record of kind {} is damaged: restore a backup", R::NAME))),
-    }
+}
+
+fn damaged<R: Record>() -> Error {
+    Error::store(format_args!("a record of kind {} is damaged: restore a backup", R::NAME))
+}
+
+/// The first fields of a record, for a reader who looks at many and needs few. `P` has the types of those fields in their order.
+pub(crate) fn decode_start<R: Record, P: DeserializeOwned>(bytes: &[u8]) -> Result<P> {
+    let rest = check_version::<R>(bytes)?;
+    postcard::take_from_bytes(rest).map(|(start, _)| start).map_err(|_| damaged::<R>())
 }

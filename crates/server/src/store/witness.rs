@@ -1,17 +1,232 @@
-//! Not written yet.
-use super::{Head, LifeId, StoreId};
+//! A file on another filesystem that shows whether the store was rolled back.
+//!
+//! It is written after each release is committed and before it is served, so that a store is at most one release ahead of it, and never behind it unless
+//! an older copy was put back. It also holds what has to be applied again after a restore: replays that were charged, keys that were revoked, and people
+//! who were erased.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::{ErrorKind, Write},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Digest, LifeId, PersonHash, Store, StoreId,
+    disk::{make_folder, private, rename, unusable},
+    row::{self, Record},
+};
 use crate::Result;
-/// x
-pub struct Witness;
-/// x
-pub struct WitnessRecord;
+
+/// Where a life stood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WitnessHead {
+    /// Who could release.
+    pub epoch: u64,
+    /// The number of the last release.
+    pub number: u64,
+    /// The hash of the chain up to it.
+    pub chain: Digest,
+}
+
+/// What the witness saw last.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WitnessRecord {
+    /// The store.
+    pub store: StoreId,
+    /// The heads of its lives.
+    pub heads: BTreeMap<LifeId, WitnessHead>,
+    /// How often releases of a life were drawn again after an accepted rollback.
+    pub replays: BTreeMap<LifeId, u32>,
+    /// The public parts of keys that were revoked.
+    pub revoked_keys: BTreeSet<String>,
+    /// People who were erased.
+    pub erased: BTreeSet<PersonHash>,
+}
+
+impl Record for WitnessRecord {
+    const NAME: &'static str = "witness";
+}
+
+/// The file.
+#[derive(Debug)]
+pub struct Witness {
+    path: PathBuf,
+}
+
 impl Witness {
-    /// Why nothing may be released from this head, if the witness knows a later or another one.
-    pub fn objection(&self, _store: StoreId, _life: LifeId, _head: &Head) -> Option<String> {
-        None
+    /// Opens the file with what it holds, which is nothing the first time.
+    pub fn open(path: impl AsRef<Path>) -> Result<(Self, Option<WitnessRecord>)> {
+        let witness = Witness { path: path.as_ref().to_owned() };
+        make_folder(&witness.path)?;
+        let record = match fs::read(&witness.path) {
+            Ok(bytes) => Some(row::decode(&bytes)?),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(unusable(&witness.path, error)),
+        };
+        Ok((witness, record))
     }
-    /// Notes a head that is committed, durably.
-    pub async fn note(&mut self, _store: StoreId, _life: LifeId, _head: &Head) -> Result<()> {
-        Ok(())
+
+    /// Replaces what it holds. After a crash it holds the old record or the new one.
+    pub fn write(&self, record: &WitnessRecord) -> Result<()> {
+        let unfinished = PathBuf::from(format!("{}.unfinished", self.path.display()));
+        let bytes = row::encode(record)?;
+        private()
+            .create(true)
+            .truncate(true)
+            .open(&unfinished)
+            .and_then(|mut file| {
+                file.write_all(&bytes)?;
+                file.sync_all()
+            })
+            .map_err(|error| unusable(&unfinished, error))?;
+        rename(&unfinished, &self.path)
+    }
+}
+
+/// How a store stands to its witness.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Agreement {
+    /// It has everything that the witness saw.
+    Agrees,
+    /// It misses releases or changes of the right to release: an older copy was put back.
+    Behind {
+        /// The life.
+        life: LifeId,
+        /// What the witness saw.
+        witness: WitnessHead,
+        /// What the store has; none if the life is missing.
+        store: Option<WitnessHead>,
+    },
+    /// It has another release under a number that the witness saw.
+    Forked {
+        /// The life.
+        life: LifeId,
+        /// The number.
+        number: u64,
+        /// The hash of the chain that the witness saw.
+        witness: Digest,
+        /// The one that the store has.
+        store: Digest,
+    },
+    /// The witness belongs to another store.
+    OtherStore {
+        /// The one that it saw.
+        witness: StoreId,
+    },
+}
+
+/// Compares heads with the witness: a fork first, since it is worse. A store that is ahead agrees, as far as heads can tell.
+pub fn compare(record: &WitnessRecord, heads: &BTreeMap<LifeId, WitnessHead>) -> Agreement {
+    let mut agreement = Agreement::Agrees;
+    for (&life, &witness) in &record.heads {
+        let store = heads.get(&life).copied();
+        match store {
+            Some(store) if store.number == witness.number && store.chain != witness.chain => {
+                return Agreement::Forked { life, number: witness.number, witness: witness.chain, store: store.chain };
+            }
+            Some(store) if store.number >= witness.number && store.epoch >= witness.epoch => {}
+            _ if agreement == Agreement::Agrees => agreement = Agreement::Behind { life, witness, store },
+            _ => {}
+        }
+    }
+    agreement
+}
+
+impl WitnessRecord {
+    /// Compares a store with the witness. Where it is ahead, the release of the number that the witness saw must have the same chain.
+    pub async fn check(&self, store: &dyn Store) -> Result<Agreement> {
+        if store.id() != self.store {
+            return Ok(Agreement::OtherStore { witness: self.store });
+        }
+        let mut heads = BTreeMap::new();
+        for life in store.lives().await? {
+            let head = store.head(life.id).await?;
+            heads.insert(life.id, WitnessHead { epoch: head.epoch, number: head.number, chain: head.chain });
+        }
+        for (&life, witness) in &self.heads {
+            if heads.get(&life).is_none_or(|head| head.number <= witness.number) {
+                continue;
+            }
+            // The first release that is kept from there on; a replaced head may have skipped numbers.
+            let kept = store.releases(life, witness.number, 1).await?;
+            if let Some(release) = kept.first().filter(|release| release.number == witness.number && release.chain != witness.chain) {
+                let number = witness.number;
+                return Ok(Agreement::Forked { life, number, witness: witness.chain, store: release.chain });
+            }
+        }
+        Ok(compare(self, &heads))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{MemoryStore, contract::sample};
+
+    fn head(epoch: u64, number: u64, chain: u8) -> WitnessHead {
+        WitnessHead { epoch, number, chain: [chain; 32] }
+    }
+
+    fn record(heads: &[(LifeId, WitnessHead)]) -> WitnessRecord {
+        WitnessRecord { heads: heads.iter().copied().collect(), ..WitnessRecord::default() }
+    }
+
+    #[test]
+    fn heads_are_compared() {
+        let witness = record(&[(1, head(2, 5, 7)), (2, head(1, 3, 9))]);
+        let with = |first, second: Option<WitnessHead>| {
+            compare(&witness, &[Some((1, first)), second.map(|second| (2, second))].into_iter().flatten().collect())
+        };
+        let second = Some(head(1, 3, 9));
+        assert_eq!(with(head(2, 5, 7), second), Agreement::Agrees);
+        assert_eq!(with(head(2, 6, 8), second), Agreement::Agrees);
+        let behind = |store| Agreement::Behind { life: 1, witness: head(2, 5, 7), store: Some(store) };
+        assert_eq!(with(head(2, 4, 6), second), behind(head(2, 4, 6)));
+        assert_eq!(with(head(1, 5, 7), second), behind(head(1, 5, 7)));
+        assert_eq!(with(head(2, 5, 7), None), Agreement::Behind { life: 2, witness: head(1, 3, 9), store: None });
+        let forked = Agreement::Forked { life: 2, number: 3, witness: [9; 32], store: [8; 32] };
+        assert_eq!(with(head(2, 4, 6), Some(head(1, 3, 8))), forked);
+    }
+
+    #[tokio::test]
+    async fn a_fork_below_the_head_is_found() {
+        let store = MemoryStore::new([1; 16]);
+        let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+        for number in 1..=3 {
+            store.release(sample::step(life, 0, number)).await.unwrap();
+        }
+        let releases = store.releases(life, 1, 9).await.unwrap();
+        let mut witness = WitnessRecord { store: [1; 16], ..WitnessRecord::default() };
+        witness.heads.insert(life, WitnessHead { epoch: 0, number: 2, chain: releases[1].chain });
+        assert_eq!(witness.check(&store).await.unwrap(), Agreement::Agrees);
+        witness.heads.insert(life, head(0, 2, 99));
+        let forked = Agreement::Forked { life, number: 2, witness: [99; 32], store: releases[1].chain };
+        assert_eq!(witness.check(&store).await.unwrap(), forked);
+        witness.store = [2; 16];
+        assert_eq!(witness.check(&store).await.unwrap(), Agreement::OtherStore { witness: [2; 16] });
+    }
+
+    #[test]
+    fn the_file_holds_the_last_record_and_is_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("elsewhere/witness");
+        let (witness, nothing) = Witness::open(&path).unwrap();
+        assert!(nothing.is_none());
+        let mut last = record(&[(1, head(2, 5, 7))]);
+        witness.write(&WitnessRecord::default()).unwrap();
+        last.replays.insert(1, 2);
+        last.revoked_keys.insert("key".into());
+        last.erased.insert([3; 16]);
+        // A crash while the next record was written leaves this behind.
+        fs::write(folder.path().join("elsewhere/witness.unfinished"), b"half").unwrap();
+        witness.write(&last).unwrap();
+        assert!(Witness::open(&path).unwrap().1.unwrap() == last);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::write(&path, [9, 9]).unwrap();
+        assert!(Witness::open(&path).unwrap_err().to_string().contains("version 9"));
     }
 }

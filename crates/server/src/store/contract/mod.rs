@@ -1,0 +1,2 @@
+//! Tests that hold for every store.
+pub(crate) mod sample;

@@ -1,0 +1,75 @@
+//! Records to test with.
+
+use crate::store::{
+    Charge, Collect, KeyRecord, LifeId, NewEvent, NewLife, NewReward, Payer, PersonHash, ReleaseRecord, Step,
+};
+
+/// The last closed slot of a new life.
+pub(crate) const CLOSED: u64 = 10;
+
+/// A life of a loop.
+pub(crate) fn life(name: &str, generation: u64) -> NewLife {
+    NewLife {
+        name: name.into(),
+        generation,
+        params: b"{}".to_vec(),
+        state: vec![generation as u8],
+        event: b"null".to_vec(),
+        closed: CLOSED,
+        time: 1000 + generation,
+        carry_ledger: true,
+    }
+}
+
+/// A person.
+pub(crate) fn person(number: u8) -> PersonHash {
+    [number; 16]
+}
+
+/// A charge to a person, of three visits at most, for ever.
+pub(crate) fn charge(number: u8) -> Charge {
+    Charge { person: person(number), earlier: [None; 2], period: 0, most: 3 }
+}
+
+/// An event whose window ends in the first open slot, paid by nobody.
+pub(crate) fn event(life: LifeId, id: u8) -> NewEvent {
+    NewEvent {
+        life,
+        event: [id; 16],
+        request: [id; 32],
+        answer: vec![id, 1],
+        payer: Payer::Decision,
+        slot: CLOSED + 1,
+        time: 2000 + u64::from(id),
+        deferred: false,
+        features: vec![f64::from(id), 0.5],
+        raw: vec![id, 2],
+    }
+}
+
+/// The same, paid by a person.
+pub(crate) fn event_of(life: LifeId, id: u8, charge: Charge) -> NewEvent {
+    NewEvent { payer: Payer::Person(charge), ..event(life, id) }
+}
+
+/// A reward that is added to others.
+pub(crate) fn reward(life: LifeId, id: u8, units: i64, key: Option<u64>) -> NewReward {
+    NewReward { life, event: [id; 16], units, key, sum: true }
+}
+
+/// A step that folds what is folded already.
+pub(crate) fn step(life: LifeId, epoch: u64, number: u64) -> Step {
+    let byte = number as u8;
+    let release = ReleaseRecord { number, time: 3000 + number, hash: [byte; 32], chain: [byte ^ 0xff; 32], release: vec![byte, 3] };
+    Step { life, epoch, state: vec![byte, 4], folded: CLOSED, release }
+}
+
+/// A collection of everything.
+pub(crate) fn everything() -> Collect {
+    Collect { slot: u64::MAX, before: u64::MAX, forget_ids: u64::MAX, first_release: u64::MAX, limit: 1000 }
+}
+
+/// A key.
+pub(crate) fn key(id: &str) -> KeyRecord {
+    KeyRecord { id: id.into(), hash: [7; 32], loop_name: Some("home".into()), roles: vec!["decide".into()], made: 5, revoked: None }
+}

@@ -1,3 +1,0 @@
-//! Not written yet.
-/// x
-pub struct RedbStore;

@@ -1,0 +1,224 @@
+//! Event ids and the ledger, written behind.
+//!
+//! Hashes are random keys: in a tree of a million, each one written changes a page of its own, and 4 KiB a row is ten times what the event itself
+//! takes. So the newest entries stay in memory, and a small row of a journal makes them durable. They are merged into their tables in the order of
+//! their hashes, some with every group, so that neighbours share a page and no group waits for all.
+//!
+//! A *lap* is one pass over all hashes. When it ends, everything that was journalled before it began is in the tables, and those rows of the journal
+//! go. An entry of the ledger is the count after the event and not a difference, so that reading a journal twice changes nothing.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    ops::Bound::{Excluded, Unbounded},
+};
+
+use ::redb::{ReadableTable, Table};
+
+use super::{
+    tables::{CountKey, CountRow, IdKey, JournalEntry, JournalRow, PlaceKey, Row, Tables, get, place_key, put},
+    writer::Attempt,
+};
+use crate::store::{EventHash, LifeId, PersonHash, Place, row};
+
+/// Entries in the journal before merging begins. More make pages better shared, a restart longer and the memory larger.
+pub(super) const JOURNAL_ENTRIES: usize = 131_072;
+/// Rows of the journal that a group removes, at most.
+const REMOVED_ROWS: usize = 4;
+
+/// A count of visits: life, period, person.
+pub(super) type LedgerKey = (LifeId, u64, PersonHash);
+
+/// Entries that are not in their table yet.
+struct Unmerged<K, V> {
+    entries: BTreeMap<K, V>,
+    /// The last key that this lap has merged.
+    cursor: Option<K>,
+    /// Whether this lap has merged everything.
+    passed: bool,
+}
+
+impl<K, V> Default for Unmerged<K, V> {
+    fn default() -> Self {
+        Unmerged { entries: BTreeMap::new(), cursor: None, passed: false }
+    }
+}
+
+impl<K: Ord + Copy, V: Copy> Unmerged<K, V> {
+    /// Takes out the next entries of the lap: as many as let it end while the journal is written once more.
+    fn take(&mut self, added: usize, journal_entries: usize) -> Vec<(K, V)> {
+        let count = (2 * added).saturating_mul(self.entries.len()) / journal_entries.max(1) + 1;
+        let after = self.cursor.map_or(Unbounded, Excluded);
+        let taken: Vec<(K, V)> = self.entries.range((after, Unbounded)).take(count).map(|(key, value)| (*key, *value)).collect();
+        for (key, _) in &taken {
+            self.entries.remove(key);
+        }
+        self.passed |= taken.len() < count;
+        self.cursor = taken.last().map(|(key, _)| *key).or(self.cursor);
+        taken
+    }
+
+    fn begin_lap(&mut self) {
+        (self.cursor, self.passed) = (None, false);
+    }
+}
+
+/// What is not in the tables yet.
+#[derive(Default)]
+pub(super) struct WriteBehind {
+    /// Entries in the journal before merging begins.
+    journal_entries: usize,
+    ids: Unmerged<(LifeId, EventHash), Place>,
+    ledger: Unmerged<LedgerKey, u32>,
+    /// The rows of the journal: number, entries.
+    rows: VecDeque<(u64, usize)>,
+    /// Entries of all these rows.
+    journalled: usize,
+    /// The number of the next row.
+    next: u64,
+    /// The number of the next row when this lap began.
+    lap: u64,
+    /// Rows below this number are in the tables.
+    merged: u64,
+}
+
+impl WriteBehind {
+    /// Reads the journal. An id whose event was forgotten in the meantime is left out.
+    pub(super) fn recover(
+        journal: &impl ReadableTable<u64, Row>,
+        remembered: &impl ReadableTable<PlaceKey, Row>,
+        journal_entries: usize,
+    ) -> Attempt<Self> {
+        let mut behind = WriteBehind { journal_entries, ..WriteBehind::default() };
+        for row in journal.iter()? {
+            let (number, row) = row?;
+            let JournalRow(entries) = row::decode(row.value())?;
+            entries.iter().for_each(|entry| behind.add(entry));
+            behind.add_row(number.value(), entries.len());
+        }
+        behind.lap = behind.next;
+        let mut forgotten = Vec::new();
+        for ((life, event), place) in &behind.ids.entries {
+            if remembered.get(place_key(*life, *place))?.is_none() {
+                forgotten.push((*life, *event));
+            }
+        }
+        for id in &forgotten {
+            behind.ids.entries.remove(id);
+        }
+        Ok(behind)
+    }
+
+    fn add_row(&mut self, number: u64, entries: usize) {
+        self.rows.push_back((number, entries));
+        self.journalled += entries;
+        self.next = number.saturating_add(1);
+    }
+
+    /// Where the event of this id stands.
+    pub(super) fn place(
+        &self,
+        ids: &impl ReadableTable<IdKey, Row>,
+        life: LifeId,
+        event: &EventHash,
+    ) -> Attempt<Option<Place>> {
+        match self.ids.entries.get(&(life, *event)) {
+            Some(place) => Ok(Some(*place)),
+            None => get(ids, (life, event)),
+        }
+    }
+
+    /// The visits of a person.
+    pub(super) fn count(
+        &self,
+        ledger: &impl ReadableTable<CountKey, Row>,
+        (life, period, person): LedgerKey,
+    ) -> Attempt<u32> {
+        match self.ledger.entries.get(&(life, period, person)) {
+            Some(count) => Ok(*count),
+            None => Ok(get(ledger, (life, period, &person))?.map_or(0, |CountRow(count)| count)),
+        }
+    }
+
+    /// Adds an event, which `commit` journals.
+    pub(super) fn add(&mut self, entry: &JournalEntry) {
+        self.ids.entries.insert((entry.life, entry.event), entry.place);
+        if let Some((period, person, count)) = entry.charge {
+            self.ledger.entries.insert((entry.life, period, person), count);
+        }
+    }
+
+    /// Forgets an event id.
+    pub(super) fn forget(
+        &mut self,
+        ids: &mut Table<'_, IdKey, Row>,
+        life: LifeId,
+        event: &EventHash,
+    ) -> Attempt<()> {
+        self.ids.entries.remove(&(life, *event));
+        ids.remove((life, event))?;
+        Ok(())
+    }
+
+    /// Merges all counts, so that the table alone is the ledger.
+    pub(super) fn merge_ledger(&mut self, ledger: &mut Table<'_, CountKey, Row>) -> Attempt<()> {
+        for ((life, period, person), count) in std::mem::take(&mut self.ledger.entries) {
+            put(ledger, (life, period, &person), &CountRow(count))?;
+        }
+        Ok(())
+    }
+
+    /// Journals the events of a group, and merges some of the older ones.
+    pub(super) fn commit(&mut self, tables: &mut Tables<'_>, entries: Vec<JournalEntry>) -> Attempt<()> {
+        let added = entries.len();
+        if added == 0 {
+            return Ok(());
+        }
+        put(&mut tables.journal, self.next, &JournalRow(entries))?;
+        self.add_row(self.next, added);
+        if self.journalled > self.journal_entries {
+            self.merge(tables, added)?;
+        }
+        for _ in 0..REMOVED_ROWS {
+            match self.rows.front() {
+                Some((number, entries)) if *number < self.merged => {
+                    tables.journal.remove(number)?;
+                    self.journalled -= entries;
+                    self.rows.pop_front();
+                }
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, tables: &mut Tables<'_>, added: usize) -> Attempt<()> {
+        for ((life, event), place) in self.ids.take(added, self.journal_entries) {
+            put(&mut tables.ids, (life, &event), &place)?;
+        }
+        for ((life, period, person), count) in self.ledger.take(added, self.journal_entries) {
+            put(&mut tables.ledger, (life, period, &person), &CountRow(count))?;
+        }
+        if self.ids.passed && self.ledger.passed {
+            self.merged = self.lap;
+            self.lap = self.next;
+            self.ids.begin_lap();
+            self.ledger.begin_lap();
+        }
+        Ok(())
+    }
+}
+
+/// The counts of one period that are journalled and perhaps not merged: for readers, who see the journal of their own snapshot.
+pub(super) fn journalled_counts(
+    journal: &impl ReadableTable<u64, Row>,
+    life: LifeId,
+    period: u64,
+) -> Attempt<BTreeMap<PersonHash, u32>> {
+    let mut counts = BTreeMap::new();
+    for row in journal.iter()? {
+        let JournalRow(entries) = row::decode(row?.1.value())?;
+        let of_life = entries.into_iter().filter(|entry| entry.life == life);
+        counts.extend(of_life.filter_map(|entry| entry.charge).filter(|charge| charge.0 == period).map(|charge| (charge.1, charge.2)));
+    }
+    Ok(counts)
+}

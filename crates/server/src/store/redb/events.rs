@@ -1,0 +1,214 @@
+//! Operations on events: rank, reward, activate. Each plans everything first and then writes it.
+
+use std::collections::BTreeMap;
+
+use super::{
+    behind::LedgerKey,
+    tables::{HeadRow, JournalEntry, OpenRow, Remembered, get, place_key, put},
+    writer::{Attempt, Group},
+};
+use crate::store::{
+    Charge, Digest, EventHash, LifeId, MOST_REWARD_KEYS, NewEvent, NewReward, Outcome, Payer, Place, Ranked, StoredEvent,
+    refusal,
+};
+
+/// What a batch of events will change.
+#[derive(Default)]
+struct Plan {
+    heads: BTreeMap<LifeId, HeadRow>,
+    /// Visits of everybody in the batch, with those that it grants: one condition and one write a person, in the order of their hashes.
+    counts: BTreeMap<LedgerKey, u32>,
+    /// Events that are added to each slot.
+    slots: BTreeMap<(LifeId, u64), u64>,
+    /// Where in `events` an id of this batch is.
+    ids: BTreeMap<(LifeId, EventHash), usize>,
+    events: Vec<(JournalEntry, StoredEvent, Remembered)>,
+}
+
+/// Adds events, each with its charge.
+pub(super) fn rank(group: &mut Group<'_>, events: Vec<NewEvent>) -> Attempt<Vec<Ranked>> {
+    let mut plan = Plan::default();
+    let mut ranked = Vec::with_capacity(events.len());
+    for event in events {
+        if !plan.heads.contains_key(&event.life) {
+            plan.heads.insert(event.life, group.tables.head(event.life)?);
+        }
+        ranked.push(match repeated(group, &plan, event.life, &event.event)? {
+            Some((request, answer)) => Ranked::Repeated { request, answer },
+            None => Ranked::Added { slot: plan.add(group, event)? },
+        });
+    }
+    plan.write(group)?;
+    Ok(ranked)
+}
+
+/// The request and the answer of an event that was added before, or earlier in the batch.
+fn repeated(
+    group: &Group<'_>,
+    plan: &Plan,
+    life: LifeId,
+    event: &EventHash,
+) -> Attempt<Option<(Digest, Vec<u8>)>> {
+    if let Some((_, _, known)) = plan.ids.get(&(life, *event)).and_then(|index| plan.events.get(*index)) {
+        return Ok(Some((known.request, known.answer.clone())));
+    }
+    let Some(place) = group.behind.place(&group.tables.ids, life, event)? else { return Ok(None) };
+    let known: Option<Remembered> = get(&group.tables.remembered, place_key(life, place))?;
+    Ok(known.map(|known| (known.request, known.answer)))
+}
+
+impl Plan {
+    /// Plans an event, and returns its slot.
+    fn add(&mut self, group: &Group<'_>, new: NewEvent) -> Attempt<u64> {
+        let life = new.life;
+        let head = self.heads.get_mut(&life).ok_or_else(|| refusal::unknown_life(life))?;
+        let first_open = head.closed.checked_add(1).ok_or_else(|| refusal::exhausted("slot"))?;
+        head.events = head.events.checked_add(1).ok_or_else(|| refusal::exhausted("event"))?;
+        let place = Place { slot: new.slot.max(first_open), number: head.events };
+        let ended = head.ended;
+        let charged = match &new.payer {
+            Payer::Person(charge) if !ended => self.charge(group, life, charge)?.map(|count| (charge.period, charge.person, count)),
+            _ => None,
+        };
+        let (person, learnt) = match &new.payer {
+            Payer::Decision => (None, !ended),
+            Payer::Person(charge) => (Some(charge.person), charged.is_some()),
+            Payer::NotLearnt => (None, false),
+        };
+        let event = StoredEvent {
+            event: new.event,
+            person,
+            time: new.time,
+            learnt,
+            active: !new.deferred,
+            reward: None,
+            reward_keys: Vec::new(),
+            features: new.features,
+            raw: new.raw,
+        };
+        let remembered = Remembered { event: new.event, request: new.request, answer: new.answer };
+        *self.slots.entry((life, place.slot)).or_default() += 1;
+        self.ids.insert((life, new.event), self.events.len());
+        self.events.push((JournalEntry { life, event: new.event, place, charge: charged }, event, remembered));
+        Ok(place.slot)
+    }
+
+    /// The visits of a person with this one, if they have one left under all their hashes.
+    fn charge(&mut self, group: &Group<'_>, life: LifeId, charge: &Charge) -> Attempt<Option<u32>> {
+        let mut used: u64 = 0;
+        for hash in charge.earlier.iter().flatten() {
+            used += u64::from(self.count(group, (life, charge.period, *hash))?);
+        }
+        let key = (life, charge.period, charge.person);
+        let count = self.count(group, key)?;
+        if used + u64::from(count) >= u64::from(charge.most) {
+            return Ok(None);
+        }
+        // Below `most`, which is a u32.
+        let count = count.saturating_add(1);
+        self.counts.insert(key, count);
+        Ok(Some(count))
+    }
+
+    fn count(&self, group: &Group<'_>, key: LedgerKey) -> Attempt<u32> {
+        match self.counts.get(&key) {
+            Some(count) => Ok(*count),
+            None => group.behind.count(&group.tables.ledger, key),
+        }
+    }
+
+    fn write(self, group: &mut Group<'_>) -> Attempt<()> {
+        let mut open = Vec::with_capacity(self.slots.len());
+        for (slot, added) in self.slots {
+            let OpenRow(before) = get(&group.tables.open, slot)?.unwrap_or(OpenRow(0));
+            open.push((slot, OpenRow(before.saturating_add(added))));
+        }
+        for (slot, row) in open {
+            put(&mut group.tables.open, slot, &row)?;
+        }
+        for (life, head) in &self.heads {
+            put(&mut group.tables.heads, *life, head)?;
+        }
+        for (entry, event, remembered) in self.events {
+            let key = place_key(entry.life, entry.place);
+            put(&mut group.tables.events, key, &event)?;
+            put(&mut group.tables.remembered, key, &remembered)?;
+            group.behind.add(&entry);
+            group.added.push(entry);
+        }
+        Ok(())
+    }
+}
+
+/// What a change will be made to.
+enum Target {
+    /// Nothing: the outcome is known.
+    None(Outcome),
+    /// An open event.
+    Open(Place),
+}
+
+fn target(group: &Group<'_>, life: LifeId, event: &EventHash) -> Attempt<Target> {
+    let closed = group.tables.head(life)?.closed;
+    let Some(place) = group.behind.place(&group.tables.ids, life, event)? else {
+        return Ok(Target::None(Outcome::Unknown));
+    };
+    Ok(if place.slot <= closed { Target::None(Outcome::Late) } else { Target::Open(place) })
+}
+
+/// Adds rewards to open events. One whose row was erased takes the reward as before, so that the answer does not show the erasure.
+pub(super) fn reward(group: &mut Group<'_>, rewards: Vec<NewReward>) -> Attempt<Vec<Outcome>> {
+    let mut outcomes = Vec::with_capacity(rewards.len());
+    let mut changed = BTreeMap::<(LifeId, Place), StoredEvent>::new();
+    for new in rewards {
+        let place = match target(group, new.life, &new.event)? {
+            Target::None(outcome) => {
+                outcomes.push(outcome);
+                continue;
+            }
+            Target::Open(place) => place,
+        };
+        outcomes.push(Outcome::Taken);
+        let key = (new.life, place);
+        let event = match changed.remove(&key) {
+            Some(event) => Some(event),
+            None => get(&group.tables.events, place_key(new.life, place))?,
+        };
+        if let Some(mut event) = event {
+            add_reward(&mut event, &new);
+            changed.insert(key, event);
+        }
+    }
+    for ((life, place), event) in changed {
+        put(&mut group.tables.events, place_key(life, place), &event)?;
+    }
+    Ok(outcomes)
+}
+
+fn add_reward(event: &mut StoredEvent, new: &NewReward) {
+    let repeated = new.key.is_some_and(|key| event.reward_keys.contains(&key));
+    if repeated || (!new.sum && event.reward.is_some()) {
+        return;
+    }
+    event.reward = Some(event.reward.unwrap_or(0).saturating_add(new.units));
+    if let Some(key) = new.key {
+        if event.reward_keys.len() >= MOST_REWARD_KEYS {
+            event.reward_keys.remove(0);
+        }
+        event.reward_keys.push(key);
+    }
+}
+
+/// Marks a deferred event as shown.
+pub(super) fn activate(group: &mut Group<'_>, life: LifeId, event: &EventHash) -> Attempt<Outcome> {
+    let place = match target(group, life, event)? {
+        Target::None(outcome) => return Ok(outcome),
+        Target::Open(place) => place,
+    };
+    let key = place_key(life, place);
+    if let Some(mut event) = get::<_, StoredEvent>(&group.tables.events, key)? {
+        event.active = true;
+        put(&mut group.tables.events, key, &event)?;
+    }
+    Ok(Outcome::Taken)
+}

@@ -1,0 +1,133 @@
+//! Operations on heads and lives: close, release, epochs, generations.
+
+use std::ops::Bound::Included;
+
+use ::redb::ReadableTable;
+
+use super::{
+    tables::{HeadRow, Row, StateRow, get, put},
+    writer::{Attempt, Group},
+};
+use crate::store::{
+    Committed, Digest, Head, Life, LifeId, NewLife, PersonHash, ReleaseRecord, Step, refusal,
+    row,
+};
+
+/// Closes all slots up to this one.
+pub(super) fn close(group: &mut Group<'_>, life: LifeId, slot: u64) -> Attempt<()> {
+    if slot == u64::MAX {
+        return Err(refusal::last_slot(slot).into());
+    }
+    let head = group.tables.head(life)?;
+    if slot <= head.closed {
+        return Ok(());
+    }
+    group.tables.open.retain_in((life, 0)..=(life, slot), |_, _| false)?;
+    put(&mut group.tables.heads, life, &HeadRow { closed: slot, ..head })
+}
+
+/// Commits a step if the head has the number before it and the same epoch. There is one writer, so that nothing moves the head in between.
+pub(super) fn release(group: &mut Group<'_>, step: Step) -> Attempt<Committed> {
+    let head = group.tables.head(step.life)?;
+    if head.epoch != step.epoch || head.number.checked_add(1) != Some(step.release.number) {
+        return Ok(Committed::No(head.with_state(state(&group.tables.states, step.life)?)));
+    }
+    refusal::check_step(&step, head.closed, head.folded)?;
+    let ReleaseRecord { number, chain, .. } = step.release;
+    put(&mut group.tables.releases, (step.life, number), &step.release)?;
+    put(&mut group.tables.states, step.life, &StateRow(step.state))?;
+    put(&mut group.tables.heads, step.life, &HeadRow { number, chain, folded: step.folded, ..head })?;
+    Ok(Committed::Yes)
+}
+
+/// The state of a life.
+pub(super) fn state(states: &impl ReadableTable<LifeId, Row>, life: LifeId) -> Attempt<Vec<u8>> {
+    let StateRow(state) = get(states, life)?.ok_or_else(|| refusal::unknown_life(life))?;
+    Ok(state)
+}
+
+/// Moves the right to release to a new epoch.
+pub(super) fn take_epoch(group: &mut Group<'_>, life: LifeId) -> Attempt<u64> {
+    let head = group.tables.head(life)?;
+    let epoch = head.epoch.checked_add(1).ok_or_else(|| refusal::exhausted("epoch"))?;
+    put(&mut group.tables.heads, life, &HeadRow { epoch, ..head })?;
+    Ok(epoch)
+}
+
+/// Replaces a head by a later one.
+pub(super) fn replace_state(group: &mut Group<'_>, life: LifeId, new: Head) -> Attempt<()> {
+    let old = group.tables.head(life)?;
+    refusal::check_replacement(&new, &old.clone().with_state(Vec::new()))?;
+    let Head { number, chain, epoch, closed, folded, state } = new;
+    group.tables.open.retain_in((life, 0)..=(life, closed), |_, _| false)?;
+    put(&mut group.tables.states, life, &StateRow(state))?;
+    put(&mut group.tables.heads, life, &HeadRow { number, chain, epoch, closed, folded, ..old })
+}
+
+/// Begins a life, or returns the present one if it has the same generation.
+pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
+    if new.closed == u64::MAX {
+        return Err(refusal::last_slot(new.closed).into());
+    }
+    let (mut present, mut last) = (None, 0);
+    for row in group.tables.lives.iter()? {
+        let life: Life = row::decode(row?.1.value())?;
+        last = life.id;
+        if life.name == new.name && life.ended.is_none() {
+            present = Some(life);
+        }
+    }
+    if let Some(present) = &present
+        && present.generation == new.generation
+    {
+        return Ok(present.clone());
+    }
+    let id = last.checked_add(1).ok_or_else(|| refusal::exhausted("life"))?;
+    if let Some(mut present) = present {
+        let head = group.tables.head(present.id)?;
+        present.ended = Some(new.time);
+        put(&mut group.tables.lives, present.id, &present)?;
+        put(&mut group.tables.heads, present.id, &HeadRow { ended: true, ..head })?;
+        if new.carry_ledger {
+            carry_ledger(group, present.id, id)?;
+        }
+    }
+    let head = HeadRow {
+        number: 0,
+        chain: Digest::default(),
+        epoch: 0,
+        closed: new.closed,
+        folded: new.closed,
+        events: 0,
+        stripped: 0,
+        ended: false,
+    };
+    let life = Life {
+        id,
+        name: new.name,
+        generation: new.generation,
+        params: new.params,
+        event: new.event,
+        began: new.time,
+        ended: None,
+    };
+    put(&mut group.tables.heads, id, &head)?;
+    put(&mut group.tables.states, id, &StateRow(new.state))?;
+    put(&mut group.tables.lives, id, &life)?;
+    Ok(life)
+}
+
+/// Copies the counts that hold for ever.
+fn carry_ledger(group: &mut Group<'_>, from: LifeId, to: LifeId) -> Attempt<()> {
+    group.behind.merge_ledger(&mut group.tables.ledger)?;
+    let (first, last) = (PersonHash::default(), [u8::MAX; 16]);
+    let mut carried = Vec::new();
+    for row in group.tables.ledger.range::<(LifeId, u64, &PersonHash)>((Included((from, 0, &first)), Included((from, 0, &last))))? {
+        let (key, row) = row?;
+        carried.push((*key.value().2, row.value().to_vec()));
+    }
+    for (person, row) in carried {
+        group.tables.ledger.insert((to, 0, &person), row.as_slice())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! Collection and erasure, in two parts: a reader looks for rows, which may take long, and the writer removes them, which does not.
+//!
+//! A place is never given to another event, so that what was found is still the same row when it goes.
+
+use std::{collections::BTreeSet, ops::Bound::{Excluded, Included}};
+
+use ::redb::{ReadTransaction, ReadableTable};
+
+use super::{
+    tables::{EVENTS, ErasedRow, EventPrefix, HEADS, PlaceKey, RELEASES, REMEMBERED, Remembered, get, head, put},
+    writer::{Attempt, Group},
+};
+use crate::{
+    clock::Time,
+    store::{Collect, Erased, EventHash, LifeId, PersonHash, ReleaseRecord, StoredEvent, row},
+};
+
+/// What a collection will remove.
+pub(super) struct Garbage {
+    life: LifeId,
+    events: Vec<PlaceKey>,
+    ids: Vec<(PlaceKey, EventHash)>,
+    releases: Vec<u64>,
+}
+
+impl Garbage {
+    /// Whether there is nothing to remove.
+    pub(super) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.ids.is_empty() && self.releases.is_empty()
+    }
+}
+
+/// Looks for rows that nobody needs.
+pub(super) fn find_garbage(transaction: &ReadTransaction, life: LifeId, what: Collect) -> Attempt<Garbage> {
+    let head = head(&transaction.open_table(HEADS)?, life)?;
+    let mut garbage = Garbage { life, events: Vec::new(), ids: Vec::new(), releases: Vec::new() };
+    for row in transaction.open_table(EVENTS)?.range((life, 0, 0)..=(life, what.slot.min(head.folded), u64::MAX))? {
+        if garbage.events.len() >= what.limit {
+            break;
+        }
+        let (key, row) = row?;
+        if row::decode_start::<StoredEvent, EventPrefix>(row.value())?.time < what.before {
+            garbage.events.push(key.value());
+        }
+    }
+    for row in transaction.open_table(REMEMBERED)?.range((life, 0, 0)..=(life, what.forget_ids.min(head.closed), u64::MAX))?.take(what.limit) {
+        let (key, row) = row?;
+        garbage.ids.push((key.value(), row::decode::<Remembered>(row.value())?.event));
+    }
+    let releases = transaction.open_table(RELEASES)?;
+    for row in releases.range::<(LifeId, u64)>((Excluded((life, head.stripped)), Included((life, u64::MAX))))?.take(what.limit) {
+        let number = row?.0.value().1;
+        if number >= what.first_release {
+            break;
+        }
+        garbage.releases.push(number);
+    }
+    Ok(garbage)
+}
+
+/// Removes what was found, and returns how much it was.
+pub(super) fn remove_garbage(group: &mut Group<'_>, garbage: Garbage) -> Attempt<u64> {
+    let life = garbage.life;
+    let mut head = group.tables.head(life)?;
+    let mut removed = 0;
+    let mut stripped = Vec::with_capacity(garbage.releases.len());
+    for number in garbage.releases {
+        if let Some(record) = get::<_, ReleaseRecord>(&group.tables.releases, (life, number))? {
+            head.stripped = head.stripped.max(number);
+            stripped.push(ReleaseRecord { release: Vec::new(), ..record });
+            removed += 1;
+        }
+    }
+    for record in &stripped {
+        put(&mut group.tables.releases, (life, record.number), record)?;
+    }
+    if !stripped.is_empty() {
+        put(&mut group.tables.heads, life, &head)?;
+    }
+    for key in garbage.events {
+        removed += u64::from(group.tables.events.remove(key)?.is_some());
+    }
+    for (key, event) in garbage.ids {
+        // Another collection may have been faster, and the id may have been given to a new event since.
+        if group.tables.remembered.remove(key)?.is_some() {
+            group.behind.forget(&mut group.tables.ids, life, &event)?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// Looks for the rows of a person. Events that are added from now on count as after the erasure.
+pub(super) fn find_person(transaction: &ReadTransaction, persons: &BTreeSet<PersonHash>) -> Attempt<Vec<PlaceKey>> {
+    let mut found = Vec::new();
+    for row in transaction.open_table(EVENTS)?.range::<PlaceKey>(..)? {
+        let (key, row) = row?;
+        let prefix: EventPrefix = row::decode_start::<StoredEvent, _>(row.value())?;
+        if prefix.person.is_some_and(|person| persons.contains(&person)) {
+            found.push(key.value());
+        }
+    }
+    Ok(found)
+}
+
+/// Removes the rows that were found, and remembers whose they were. Counts and event ids stay: without them an erasure would refill the budget.
+pub(super) fn erase(
+    group: &mut Group<'_>,
+    persons: BTreeSet<PersonHash>,
+    found: Vec<PlaceKey>,
+    time: Time,
+) -> Attempt<Erased> {
+    let mut rows = 0;
+    for key in found {
+        rows += u64::from(group.tables.events.remove(key)?.is_some());
+    }
+    for person in &persons {
+        if group.tables.erased.get(person)?.is_none() {
+            put(&mut group.tables.erased, person, &ErasedRow(time))?;
+        }
+    }
+    Ok(Erased { rows })
+}

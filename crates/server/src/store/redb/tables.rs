@@ -1,0 +1,243 @@
+//! The tables and the rows that only this store has.
+//!
+//! | table | key | row | order of writing |
+//! | --- | --- | --- | --- |
+//! | events | life, slot, number | the event | as it comes |
+//! | remembered | life, slot, number | event id, request, answer | as it comes |
+//! | journal | number of a group | what `behind` has not merged yet | as it comes |
+//! | ids | life, event id | place | random, behind |
+//! | ledger | life, period, person | visits | random, behind |
+//! | open | life, slot | events in an open slot | few rows |
+//! | heads, states, lives | life | | few rows |
+//! | releases | life, number | release | as it comes |
+//! | keys, settings, erased, identity | | | few rows |
+
+use ::redb::{
+    Key, ReadOnlyTable, ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction,
+};
+use serde::{Deserialize, Serialize};
+
+use super::writer::Attempt;
+use crate::{
+    clock::Time,
+    store::{
+        Digest, EventHash, Head, KeyRecord, Life, LifeId, PersonHash, Place, ReleaseRecord, StoreId, StoredEvent,
+        refusal,
+        row::{self, Record},
+    },
+};
+
+/// The bytes of a row.
+pub(super) type Row = &'static [u8];
+type Definition<K> = TableDefinition<'static, K, Row>;
+
+/// The key of an event.
+pub(super) type PlaceKey = (LifeId, u64, u64);
+/// The key of an event id.
+pub(super) type IdKey = (LifeId, &'static EventHash);
+/// The key of a count.
+pub(super) type CountKey = (LifeId, u64, &'static PersonHash);
+
+pub(super) const EVENTS: Definition<PlaceKey> = TableDefinition::new("events");
+pub(super) const REMEMBERED: Definition<PlaceKey> = TableDefinition::new("remembered");
+pub(super) const JOURNAL: Definition<u64> = TableDefinition::new("journal");
+pub(super) const IDS: Definition<IdKey> = TableDefinition::new("ids");
+pub(super) const LEDGER: Definition<CountKey> = TableDefinition::new("ledger");
+pub(super) const OPEN: Definition<(LifeId, u64)> = TableDefinition::new("open");
+pub(super) const HEADS: Definition<LifeId> = TableDefinition::new("heads");
+pub(super) const STATES: Definition<LifeId> = TableDefinition::new("states");
+pub(super) const LIVES: Definition<LifeId> = TableDefinition::new("lives");
+pub(super) const RELEASES: Definition<(LifeId, u64)> = TableDefinition::new("releases");
+pub(super) const KEYS: Definition<&'static str> = TableDefinition::new("keys");
+pub(super) const SETTINGS: Definition<&'static str> = TableDefinition::new("settings");
+pub(super) const ERASED: Definition<&'static PersonHash> = TableDefinition::new("erased");
+pub(super) const IDENTITY: Definition<()> = TableDefinition::new("identity");
+
+/// A head without its state, which is large and seldom needed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct HeadRow {
+    pub number: u64,
+    pub chain: Digest,
+    pub epoch: u64,
+    pub closed: u64,
+    pub folded: u64,
+    /// The number of the last event.
+    pub events: u64,
+    /// Releases up to this number are kept as hashes only.
+    pub stripped: u64,
+    /// Whether the next life of the loop has begun.
+    pub ended: bool,
+}
+
+impl HeadRow {
+    /// The head that callers see.
+    pub(super) fn with_state(self, state: Vec<u8>) -> Head {
+        let HeadRow { number, chain, epoch, closed, folded, .. } = self;
+        Head { number, chain, epoch, closed, folded, state }
+    }
+}
+
+/// What is remembered of an event id.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Remembered {
+    pub event: EventHash,
+    pub request: Digest,
+    pub answer: Vec<u8>,
+}
+
+/// The first fields of an event: those that decide whether its row goes.
+#[derive(Deserialize)]
+pub(super) struct EventPrefix {
+    _event: EventHash,
+    pub person: Option<PersonHash>,
+    pub time: Time,
+}
+
+/// An event of the journal.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct JournalEntry {
+    pub life: LifeId,
+    pub event: EventHash,
+    pub place: Place,
+    /// Period, person and their visits with this one, if it was charged.
+    pub charge: Option<(u64, PersonHash, u32)>,
+}
+
+/// The events of one group.
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(super) struct JournalRow(pub Vec<JournalEntry>);
+
+/// A count of visits.
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(super) struct CountRow(pub u32);
+
+/// A count of open events.
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(super) struct OpenRow(pub u64);
+
+/// A learner's state.
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(super) struct StateRow(pub Vec<u8>);
+
+/// A named value.
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(super) struct SettingRow(pub Vec<u8>);
+
+/// When somebody was erased.
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(super) struct ErasedRow(pub Time);
+
+/// The identity of the store.
+#[derive(PartialEq, Serialize, Deserialize)]
+pub(super) struct IdentityRow(pub StoreId);
+
+macro_rules! records {
+    ($($record:ty: $name:literal),* $(,)?) => { $(impl Record for $record { const NAME: &'static str = $name; })* };
+}
+records! {
+    StoredEvent: "event", Remembered: "remembered", JournalRow: "journal", Place: "place", CountRow: "count", OpenRow: "open", HeadRow: "head",
+    StateRow: "state", Life: "life", ReleaseRecord: "release", KeyRecord: "key", SettingRow: "setting", ErasedRow: "erased",
+    IdentityRow: "identity",
+}
+
+/// All tables in a transaction that writes.
+pub(super) struct Tables<'t> {
+    pub events: Table<'t, PlaceKey, Row>,
+    pub remembered: Table<'t, PlaceKey, Row>,
+    pub journal: Table<'t, u64, Row>,
+    pub ids: Table<'t, IdKey, Row>,
+    pub ledger: Table<'t, CountKey, Row>,
+    pub open: Table<'t, (LifeId, u64), Row>,
+    pub heads: Table<'t, LifeId, Row>,
+    pub states: Table<'t, LifeId, Row>,
+    pub lives: Table<'t, LifeId, Row>,
+    pub releases: Table<'t, (LifeId, u64), Row>,
+    pub keys: Table<'t, &'static str, Row>,
+    pub settings: Table<'t, &'static str, Row>,
+    pub erased: Table<'t, &'static PersonHash, Row>,
+    pub identity: Table<'t, (), Row>,
+}
+
+impl<'t> Tables<'t> {
+    /// Opens all tables, and makes those that do not exist.
+    pub(super) fn open(transaction: &'t WriteTransaction) -> Attempt<Self> {
+        Ok(Tables {
+            events: transaction.open_table(EVENTS)?,
+            remembered: transaction.open_table(REMEMBERED)?,
+            journal: transaction.open_table(JOURNAL)?,
+            ids: transaction.open_table(IDS)?,
+            ledger: transaction.open_table(LEDGER)?,
+            open: transaction.open_table(OPEN)?,
+            heads: transaction.open_table(HEADS)?,
+            states: transaction.open_table(STATES)?,
+            lives: transaction.open_table(LIVES)?,
+            releases: transaction.open_table(RELEASES)?,
+            keys: transaction.open_table(KEYS)?,
+            settings: transaction.open_table(SETTINGS)?,
+            erased: transaction.open_table(ERASED)?,
+            identity: transaction.open_table(IDENTITY)?,
+        })
+    }
+
+    /// The head of a life.
+    pub(super) fn head(&self, life: LifeId) -> Attempt<HeadRow> {
+        head(&self.heads, life)
+    }
+}
+
+/// Copies every table.
+pub(super) fn copy_all(from: &ReadTransaction, to: &WriteTransaction) -> Attempt<()> {
+    copy(from, to, EVENTS)?;
+    copy(from, to, REMEMBERED)?;
+    copy(from, to, JOURNAL)?;
+    copy(from, to, IDS)?;
+    copy(from, to, LEDGER)?;
+    copy(from, to, OPEN)?;
+    copy(from, to, HEADS)?;
+    copy(from, to, STATES)?;
+    copy(from, to, LIVES)?;
+    copy(from, to, RELEASES)?;
+    copy(from, to, KEYS)?;
+    copy(from, to, SETTINGS)?;
+    copy(from, to, ERASED)?;
+    copy(from, to, IDENTITY)
+}
+
+fn copy<K: Key + 'static>(from: &ReadTransaction, to: &WriteTransaction, table: Definition<K>) -> Attempt<()> {
+    let from: ReadOnlyTable<K, Row> = from.open_table(table)?;
+    let mut to = to.open_table(table)?;
+    for row in from.iter()? {
+        let (key, row) = row?;
+        to.insert(key.value(), row.value())?;
+    }
+    Ok(())
+}
+
+/// The head of a life.
+pub(super) fn head(heads: &impl ReadableTable<LifeId, Row>, life: LifeId) -> Attempt<HeadRow> {
+    Ok(get(heads, life)?.ok_or_else(|| refusal::unknown_life(life))?)
+}
+
+/// The record under a key.
+pub(super) fn get<'k, K: Key + 'static, R: Record>(
+    table: &impl ReadableTable<K, Row>,
+    key: K::SelfType<'k>,
+) -> Attempt<Option<R>> {
+    Ok(table.get(key)?.map(|row| row::decode(row.value())).transpose()?)
+}
+
+/// Writes a record under a key.
+pub(super) fn put<'k, K: Key + 'static, R: Record>(
+    table: &mut Table<'_, K, Row>,
+    key: K::SelfType<'k>,
+    record: &R,
+) -> Attempt<()> {
+    let row = row::encode(record)?;
+    table.insert(key, row.as_slice())?;
+    Ok(())
+}
+
+/// The key of a place.
+pub(super) fn place_key(life: LifeId, place: Place) -> PlaceKey {
+    (life, place.slot, place.number)
+}
