@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Service;
-use crate::{Error, Result};
+use crate::{Error, Result, store::PersonHash};
 
 /// What erasure did, and what it could not do.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -22,7 +22,9 @@ impl Service {
             return Err(Error::invalid("person", format!("{} bytes", person.len()), remedy));
         }
         let keys = std::iter::once(&self.people).chain(&self.earlier_people);
-        let hashes = keys.map(|key| key.person(person)).collect();
+        let hashes: Vec<PersonHash> = keys.map(|key| key.person(person)).collect();
+        // First, so that a copy that is put back in between is erased too.
+        self.witness_erased(&hashes).await?;
         let erased = self.store.erase(hashes, self.clock.now()).await?;
         Ok(ErasedAnswer {
             rows: erased.rows,

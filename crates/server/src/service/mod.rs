@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `rank` | questions are answered |
 //! | `reward` | rewards and activations are taken |
+//! | `rollback` | a store that has gone back is noticed, accepted and charged |
 //! | `tick` | slots are closed, releases made, old rows removed |
 //! | `views` | certificates, models, summaries, exports |
 //! | `erase` | a person is erased |
@@ -11,6 +12,7 @@
 mod erase;
 mod rank;
 mod reward;
+mod rollback;
 mod tick;
 mod views;
 
@@ -37,7 +39,7 @@ use crate::{
     config::{Ledger, LoopPlan, Period},
     loops::{self, HeadName, Limits, Served, Token, first_chain},
     secret::Secret,
-    store::{LifeId, NewLife, Store, Witness},
+    store::{LifeId, NewLife, Store, Witness, WitnessRecord},
 };
 
 /// What a service is made of.
@@ -52,8 +54,10 @@ pub struct Options {
     pub people: Secret,
     /// Earlier keys, whose counts add up: at most two.
     pub earlier_people: Vec<Secret>,
-    /// A file elsewhere that knows the heads, if there is one.
-    pub witness: Option<Witness>,
+    /// The key of the event ids' hashes, which does not change.
+    pub events: Secret,
+    /// A file elsewhere that knows the heads, if there is one, with what it holds.
+    pub witness: Option<(Witness, Option<WitnessRecord>)>,
     /// What requests may hold.
     pub limits: Limits,
 }
@@ -68,7 +72,8 @@ pub struct Service {
     /// Whether the store was made under this key of the people: else nothing is learnt.
     known_people: bool,
     tokens: Secret,
-    witness: Option<tokio::sync::Mutex<Witness>>,
+    events: Secret,
+    witness: Option<tokio::sync::Mutex<rollback::Witnessing>>,
     limits: Limits,
     stopping: AtomicBool,
 }
@@ -84,6 +89,8 @@ pub struct Loop {
     epoch: AtomicU64,
     /// Why nothing is released at present.
     halted: Mutex<Option<String>>,
+    /// The number of the latest release that anybody has seen, where the store has gone back.
+    seen: AtomicU64,
     /// One tick at a time.
     ticking: tokio::sync::Mutex<tick::Progress>,
     open: Mutex<BTreeMap<u64, u64>>,
@@ -127,7 +134,8 @@ impl Counts {
 impl Service {
     /// Opens every loop where its store left it, or begins a life for it.
     pub async fn open(options: Options) -> Result<Arc<Self>> {
-        let Options { plans, store, clock, people, earlier_people, witness, limits } = options;
+        let Options { plans, store, clock, people, earlier_people, events, witness, limits } =
+            options;
         if earlier_people.len() > 2 {
             let remedy = "give at most two: older counts have been outlived";
             return Err(Error::invalid("earlier keys", earlier_people.len(), remedy));
@@ -146,6 +154,13 @@ impl Service {
             let opened = Loop::open(plan, &store, clock.as_ref(), &tokens).await?;
             loops.insert(opened.plan.name.clone(), Arc::new(opened));
         }
+        let witness = match witness {
+            Some(found) => {
+                let witnessing = rollback::Witnessing::open(found, store.as_ref())?;
+                Some(tokio::sync::Mutex::new(witnessing))
+            }
+            None => None,
+        };
         let service = Service {
             loops,
             store,
@@ -154,7 +169,8 @@ impl Service {
             earlier_people,
             known_people,
             tokens,
-            witness: witness.map(tokio::sync::Mutex::new),
+            events,
+            witness,
             limits,
             stopping: AtomicBool::new(false),
         };
@@ -226,30 +242,13 @@ impl Service {
         if stored.number > seen.number || stored == seen {
             return Ok(());
         }
-        let why = match seen.number > stored.number {
-            true => format!(
-                "a client has seen release {}, and the store ends with {}: it has gone back. Nothing is released until `reticent store accept-rollback --head {}`",
-                seen.text(),
-                stored.text(),
-                stored.text(),
-            ),
-            false => {
-                format!("there are two releases of number {}: restore the other copy", seen.number)
-            }
-        };
-        each.halt(why);
-        Ok(())
-    }
-
-    async fn compare_with_witness(&self) -> Result<()> {
-        let Some(witness) = &self.witness else { return Ok(()) };
-        let witness = witness.lock().await;
-        for each in self.loops() {
-            let head = self.store.head(each.life).await?;
-            if let Some(why) = witness.objection(self.store.id(), each.life, &head) {
-                each.halt(why);
-            }
+        if seen.number > stored.number {
+            return self.gone_back(each, seen.number).await;
         }
+        each.halt(format!(
+            "there are two releases of number {}: restore the other copy of the store",
+            seen.number
+        ));
         Ok(())
     }
 
@@ -302,6 +301,7 @@ impl Loop {
             served: RwLock::new(Arc::new(answering)),
             epoch: AtomicU64::new(epoch),
             halted: Mutex::new(None),
+            seen: AtomicU64::new(0),
             ticking: tokio::sync::Mutex::new(tick::Progress::new(clock, away, window)),
             open: Mutex::new(open),
             counts: Counts::default(),

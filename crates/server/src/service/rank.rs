@@ -83,7 +83,7 @@ impl Service {
         let digest = request_digest(&request);
         let event = NewEvent {
             life: each.life,
-            event: self.people.event(&plan.name, &answer.event_id),
+            event: self.events.event(&plan.name, &answer.event_id),
             request: digest,
             // Without the event id, which is kept as a hash only.
             answer: serde_json::to_vec(&RankAnswer { event_id: String::new(), ..answer.clone() })

@@ -28,7 +28,7 @@ impl Service {
         let prepare = |(event, request): &(String, RewardRequest)| {
             Ok(NewReward {
                 life: each.life,
-                event: self.people.event(name, event),
+                event: self.events.event(name, event),
                 units: request.units()?,
                 key: request.idempotency_key.as_ref().map(|key| hash::of_bytes(key.as_bytes())),
                 sum,
@@ -52,7 +52,7 @@ impl Service {
     /// Marks a deferred event as shown.
     pub async fn activate(&self, name: &str, event: &str) -> Result<()> {
         let each: &Loop = self.find(name)?;
-        let outcome = self.store.activate(each.life, self.people.event(name, event)).await?;
+        let outcome = self.store.activate(each.life, self.events.event(name, event)).await?;
         Counts::add(&each.counts.activations, 1);
         answer(outcome, event)
     }

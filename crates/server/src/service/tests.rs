@@ -130,6 +130,7 @@ async fn open(
         clock: clock.clone(),
         people,
         earlier_people: Vec::new(),
+        events: Secret::from_bytes([5; 32]),
         witness: None,
         limits: Limits::default(),
     })
@@ -161,8 +162,7 @@ async fn an_event_contributes_once_when_its_window_has_ended() {
 
 #[tokio::test]
 async fn releases_are_made_by_the_clock_whoever_comes() {
-    let (empty, full) =
-        (World::new(&file(EXACT, "")).await, World::new(&file(EXACT, "")).await);
+    let (empty, full) = (World::new(&file(EXACT, "")).await, World::new(&file(EXACT, "")).await);
     full.rank("everybody", None).await;
     for _ in 0..7 {
         empty.ticks(1).await;
@@ -375,8 +375,7 @@ async fn a_clock_that_jumps_forward_closes_nothing() {
 async fn another_process_that_took_over_is_noticed() {
     let text = file(EXACT, "");
     let world = World::new(&text).await;
-    let other =
-        open(&text, &world.store, &world.clock, Secret::from_bytes([3; 32])).await.unwrap();
+    let other = open(&text, &world.store, &world.clock, Secret::from_bytes([3; 32])).await.unwrap();
     world.clock.pass(TICK);
     assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
     assert_eq!(other.tick("home").await.unwrap(), Ticked::Released(1));
@@ -457,8 +456,7 @@ async fn what_is_retained_can_be_exported_with_its_propensities() {
 #[tokio::test]
 async fn limits_on_open_events_depend_on_visits_only() {
     let text = file(EXACT, "");
-    let (store, clock) =
-        (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
     let limits = Limits { open_events: 3, ..Limits::default() };
     let service = Service::open(Options {
         plans: ServiceFile::parse(&text).unwrap().check().unwrap(),
@@ -466,6 +464,7 @@ async fn limits_on_open_events_depend_on_visits_only() {
         clock,
         people: Secret::from_bytes([3; 32]),
         earlier_people: Vec::new(),
+        events: Secret::from_bytes([5; 32]),
         witness: None,
         limits,
     })

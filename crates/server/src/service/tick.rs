@@ -110,7 +110,7 @@ impl Service {
     }
 
     /// The stored head of a loop.
-    async fn head(&self, each: &Loop) -> Result<Head> {
+    pub(super) async fn head(&self, each: &Loop) -> Result<Head> {
         let mut head = self.store.head(each.life).await?;
         if head.number == 0 {
             head.chain = first_chain(self.store.id(), each.life, each.plan.generation());
@@ -178,10 +178,7 @@ impl Service {
         if head.number <= each.answering().served.number {
             return Ok(());
         }
-        if let Some(witness) = &self.witness {
-            let mut witness = witness.lock().await;
-            witness.note(self.store.id(), each.life, head).await?;
-        }
+        self.witness_head(each, head).await?;
         let served = loops::served(head, Some(self.clock.now()))?;
         each.serve(Answering::new(served, &self.tokens, each.life));
         Ok(())

@@ -116,7 +116,7 @@ impl Service {
     /// What is promised to the people of one loop.
     pub async fn certificate(&self, name: &str) -> Result<Certificate> {
         let each = self.find(name)?;
-        let head = self.store.head(each.life).await?;
+        let head = self.head(each).await?;
         let curator = loops::learner(&head)?;
         let served = each.answering();
         let served = (served.served.number, &served.served.chain);

@@ -15,7 +15,10 @@ use std::{
 use ::redb::{ReadableTable, Table};
 
 use super::{
-    tables::{CountKey, CountRow, IdKey, JournalEntry, JournalRow, PlaceKey, Row, Tables, get, place_key, put},
+    tables::{
+        CountKey, CountRow, IdKey, JournalEntry, JournalRow, PlaceKey, Row, Tables, get, place_key,
+        put,
+    },
     writer::Attempt,
 };
 use crate::store::{EventHash, LifeId, PersonHash, Place, row};
@@ -48,7 +51,12 @@ impl<K: Ord + Copy, V: Copy> Unmerged<K, V> {
     fn take(&mut self, added: usize, journal_entries: usize) -> Vec<(K, V)> {
         let count = (2 * added).saturating_mul(self.entries.len()) / journal_entries.max(1) + 1;
         let after = self.cursor.map_or(Unbounded, Excluded);
-        let taken: Vec<(K, V)> = self.entries.range((after, Unbounded)).take(count).map(|(key, value)| (*key, *value)).collect();
+        let taken: Vec<(K, V)> = self
+            .entries
+            .range((after, Unbounded))
+            .take(count)
+            .map(|(key, value)| (*key, *value))
+            .collect();
         for (key, _) in &taken {
             self.entries.remove(key);
         }
@@ -168,7 +176,11 @@ impl WriteBehind {
     }
 
     /// Journals the events of a group, and merges some of the older ones.
-    pub(super) fn commit(&mut self, tables: &mut Tables<'_>, entries: Vec<JournalEntry>) -> Attempt<()> {
+    pub(super) fn commit(
+        &mut self,
+        tables: &mut Tables<'_>,
+        entries: Vec<JournalEntry>,
+    ) -> Attempt<()> {
         let added = entries.len();
         if added == 0 {
             return Ok(());
@@ -218,7 +230,12 @@ pub(super) fn journalled_counts(
     for row in journal.iter()? {
         let JournalRow(entries) = row::decode(row?.1.value())?;
         let of_life = entries.into_iter().filter(|entry| entry.life == life);
-        counts.extend(of_life.filter_map(|entry| entry.charge).filter(|charge| charge.0 == period).map(|charge| (charge.1, charge.2)));
+        counts.extend(
+            of_life
+                .filter_map(|entry| entry.charge)
+                .filter(|charge| charge.0 == period)
+                .map(|charge| (charge.1, charge.2)),
+        );
     }
     Ok(counts)
 }

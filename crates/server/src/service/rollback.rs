@@ -1,0 +1,171 @@
+//! A store that has gone back: noticed, accepted by an operator, charged.
+//!
+//! An older copy that is put back releases sums about the same people a second time, under new noise. Two things notice it: tokens that clients echo,
+//! and the witness, a file on another filesystem. From then on nothing is released. An operator who accepts it names the head of the store; the state
+//! goes on from there under numbers that nobody has seen, and one more replay is charged to the guarantee, `mu sqrt(1 + replays)`
+//! (`release/stream.rs` of the core).
+//!
+//! Revoked keys and erased people stand in the witness too, and are revoked and erased again.
+
+use std::sync::Arc;
+
+use reticent::{bandit::Curator, noise::SecureNoise};
+
+use super::{Answering, Loop, Service};
+use crate::{
+    Error, Result,
+    loops::{self, HeadName},
+    secret::digest,
+    store::{Agreement, Head, PersonHash, Store, Witness, WitnessHead, WitnessRecord},
+};
+
+/// The witness file with what it holds.
+pub(super) struct Witnessing {
+    file: Witness,
+    record: WitnessRecord,
+}
+
+impl Witnessing {
+    /// Reads the file, and begins one for this store if there is none.
+    pub(super) fn open(
+        (file, record): (Witness, Option<WitnessRecord>),
+        store: &dyn Store,
+    ) -> Result<Self> {
+        let record = match record {
+            Some(record) => record,
+            None => WitnessRecord { store: store.id(), ..WitnessRecord::default() },
+        };
+        if record.store != store.id() {
+            let remedy = "it was made beside another store: give that store, or another file";
+            return Err(Error::invalid("witness", "another store's", remedy));
+        }
+        Ok(Witnessing { file, record })
+    }
+
+    fn write(&self) -> Result<()> {
+        self.file.write(&self.record)
+    }
+}
+
+impl Service {
+    /// Notes a head that is committed, before it is served.
+    pub(super) async fn witness_head(&self, each: &Loop, head: &Head) -> Result<()> {
+        let Some(witness) = &self.witness else { return Ok(()) };
+        let mut witness = witness.lock().await;
+        let Head { epoch, number, chain, .. } = *head;
+        witness.record.heads.insert(each.life, WitnessHead { epoch, number, chain });
+        witness.write()
+    }
+
+    /// Notes people who are erased.
+    pub(super) async fn witness_erased(&self, persons: &[PersonHash]) -> Result<()> {
+        let Some(witness) = &self.witness else { return Ok(()) };
+        let mut witness = witness.lock().await;
+        witness.record.erased.extend(persons.iter().copied());
+        witness.write()
+    }
+
+    /// Notes a key that is revoked.
+    pub async fn witness_revoked(&self, key: &str) -> Result<()> {
+        let Some(witness) = &self.witness else { return Ok(()) };
+        let mut witness = witness.lock().await;
+        witness.record.revoked_keys.insert(key.to_string());
+        witness.write()
+    }
+
+    /// Compares the store with the witness at a start: applies again what an older copy has lost, and stops the releases of loops that have gone
+    /// back.
+    pub(super) async fn compare_with_witness(&self) -> Result<()> {
+        let Some(witness) = &self.witness else { return Ok(()) };
+        let witness = witness.lock().await;
+        let record = &witness.record;
+        let now = self.clock.now();
+        if !record.erased.is_empty() {
+            self.store.erase(record.erased.iter().copied().collect(), now).await?;
+        }
+        for key in &record.revoked_keys {
+            self.store.revoke_key(key.clone(), now).await?;
+        }
+        for each in self.loops() {
+            let Some(seen) = record.heads.get(&each.life) else { continue };
+            let alone = WitnessRecord {
+                store: record.store,
+                heads: [(each.life, *seen)].into(),
+                ..WitnessRecord::default()
+            };
+            match alone.check(self.store.as_ref()).await? {
+                Agreement::Agrees => {}
+                Agreement::Forked { number, .. } => each.halt(format!(
+                    "the witness knows another release {number}: restore the other copy of the store"
+                )),
+                Agreement::Behind { .. } | Agreement::OtherStore { .. } => {
+                    self.gone_back(each, seen.number).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops the releases of a loop of whose releases this number has been seen.
+    pub(super) async fn gone_back(&self, each: &Loop, seen: u64) -> Result<()> {
+        let head = self.head(each).await?;
+        let stored = HeadName::new(head.number, &head.chain).text();
+        each.seen.fetch_max(seen, std::sync::atomic::Ordering::SeqCst);
+        each.halt(format!(
+            "release {seen} has been seen, and the store ends with {stored}: it has gone back. Nothing is released until \
+             `reticent store accept-rollback --loop {} --head {stored}`, which charges the replay",
+            each.plan.name
+        ));
+        Ok(())
+    }
+
+    /// Goes on from a store that has gone back, and charges the replay. `named` must be the head of the store, so that nobody accepts another
+    /// one than they looked at; once accepted, the same name does not fit any more.
+    pub async fn accept_rollback(&self, name: &str, named: &str) -> Result<u64> {
+        let each = self.find(name)?;
+        let _one_at_a_time = each.ticking.lock().await;
+        let seen = each.seen.load(std::sync::atomic::Ordering::SeqCst);
+        let head = self.head(each).await?;
+        let stored = HeadName::new(head.number, &head.chain);
+        if seen < head.number || each.halted().is_none() {
+            let remedy = "nothing shows that this loop has gone back: nothing has to be accepted";
+            return Err(Error::invalid("head", named, remedy));
+        }
+        if HeadName::parse(named) != Some(stored) {
+            let remedy = format!("the head of this store is {}: name that one", stored.text());
+            return Err(Error::invalid("head", named, remedy));
+        }
+        let charged = match &self.witness {
+            Some(witness) => {
+                let witness = witness.lock().await;
+                witness.record.replays.get(&each.life).copied().unwrap_or(0).into()
+            }
+            None => 0,
+        };
+        // Numbers up to `seen` have been used. One more is left out, because its release may have been committed in the lost copy and not noted.
+        let number = seen + 1;
+        let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, charged)?;
+        let chain = digest(&[b"rollback", &head.chain, &number.to_le_bytes()]);
+        let accepted = Head { number, chain, state: curator.save(), ..head };
+        if let Some(witness) = &self.witness {
+            // First, so that a second accident is charged too.
+            let mut witness = witness.lock().await;
+            let replays = u32::try_from(curator.replays()).unwrap_or(u32::MAX);
+            witness.record.replays.insert(each.life, replays);
+            witness.write()?;
+        }
+        self.store.replace_state(each.life, accepted.clone()).await?;
+        self.witness_head(each, &accepted).await?;
+        let served = loops::served(&accepted, Some(self.clock.now()))?;
+        each.serve(Answering::new(served, &self.tokens, each.life));
+        each.go_on();
+        Ok(curator.replays())
+    }
+}
+
+impl Loop {
+    /// Releases go on.
+    fn go_on(self: &Arc<Self>) {
+        *self.halted.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    }
+}
