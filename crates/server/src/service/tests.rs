@@ -500,3 +500,66 @@ async fn files_that_cannot_be_served_are_refused_by_field() {
         assert!(message.contains(field), "{privacy} {more}: {message}");
     }
 }
+
+#[tokio::test]
+async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is_charged_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("witness");
+    let clock = Arc::new(ManualClock::at(START));
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let start = async |store: &Arc<MemoryStore>| {
+        Service::open(Options {
+            plans: ServiceFile::parse(&text).unwrap().check().unwrap(),
+            store: store.clone(),
+            clock: clock.clone(),
+            people: Secret::from_bytes([3; 32]),
+            earlier_people: Vec::new(),
+            events: Secret::from_bytes([5; 32]),
+            witness: Some(Witness::open(&path).unwrap()),
+            limits: Limits::default(),
+        })
+        .await
+        .unwrap()
+    };
+    let tick = async |service: &Arc<Service>| {
+        clock.pass(TICK);
+        service.tick("home").await.unwrap()
+    };
+    let store = Arc::new(MemoryStore::new([1; 16]));
+    let service = start(&store).await;
+    tick(&service).await;
+    let old = Arc::new(store.copy());
+    let again = Arc::new(store.copy());
+    service.erase("somebody").await.unwrap();
+    for number in 2..=4 {
+        assert_eq!(tick(&service).await, Ticked::Released(number));
+    }
+    let mut seen: Vec<Vec<u8>> =
+        service.releases("home", 2, 9).await.unwrap().into_iter().map(|r| r.release).collect();
+    let mut epsilon = 1.0;
+    for (copy, replays) in [(&old, 1), (&again, 2)] {
+        let service = start(copy).await;
+        assert_eq!(tick(&service).await, Ticked::Halted);
+        let head = copy.head(1).await.unwrap();
+        let named = HeadName::new(head.number, &head.chain).text();
+        assert!(service.troubles()[0].contains(&named));
+        // What was erased in the lost copy is erased again.
+        assert_eq!(copy.erased().await.unwrap().len(), 1);
+        assert!(service.accept_rollback("home", "4.00").await.is_err());
+        assert_eq!(service.accept_rollback("home", &named).await.unwrap(), replays);
+        // It is done once.
+        assert!(service.accept_rollback("home", &named).await.is_err());
+        let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
+        assert!(charged > epsilon + 0.2, "{charged}");
+        epsilon = charged;
+        let Ticked::Released(number) = tick(&service).await else { panic!("no release") };
+        let records = service.releases("home", 2, 99).await.unwrap();
+        assert!(number > 4 && records.iter().all(|r| r.number >= 5), "{number}");
+        // No noise is drawn twice.
+        seen.extend(records.into_iter().map(|r| r.release));
+    }
+    let count = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!((count, seen.len()), (5, 5));
+}

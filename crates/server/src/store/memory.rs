@@ -75,7 +75,7 @@ impl MemoryStore {
 
     /// A copy that goes its own way from here.
     #[cfg(test)]
-    pub(super) fn copy(&self) -> Self {
+    pub(crate) fn copy(&self) -> Self {
         let copy = MemoryStore::new(self.id);
         copy.with(|state| *state = self.with(|state| state.clone()));
         copy
