@@ -29,7 +29,8 @@ fn main() -> Outcome<()> {
     let callers: u64 = arguments.next().map_or(Ok(256), |text| text.parse())?;
     let folder = PathBuf::from(arguments.next().unwrap_or_else(|| "store_bench.data".into()));
     std::fs::create_dir_all(&folder)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let done = runtime.block_on(measure(events, callers.max(1), &folder));
     std::fs::remove_dir_all(&folder)?;
     done
@@ -57,24 +58,46 @@ async fn measure(events: u64, callers: u64, folder: &Path) -> Outcome<()> {
     .await?;
     let seconds = start.elapsed().as_secs_f64();
     let commits = store.commits() - commits;
-    println!("rank:    {:>8.0} a second in {commits} commits; {}", events as f64 / seconds, memory());
+    println!(
+        "rank:    {:>8.0} a second in {commits} commits; {}",
+        events as f64 / seconds,
+        memory()
+    );
     bare(&folder.join("bare.redb"), events, commits)?;
 
     let start = Instant::now();
     run(&store, events, callers, move |store, number| async move {
-        let reward = NewReward { life, event: hash(number, 1), units: 1 << 32, key: Some(number), sum: true };
+        let reward = NewReward {
+            life,
+            event: hash(number, 1),
+            units: 1 << 32,
+            key: Some(number),
+            sum: true,
+        };
         store.reward(vec![reward]).await.map(drop)
     })
     .await?;
-    println!("reward:  {:>8.0} a second, in the order of ranks", events as f64 / start.elapsed().as_secs_f64());
+    println!(
+        "reward:  {:>8.0} a second, in the order of ranks",
+        events as f64 / start.elapsed().as_secs_f64()
+    );
     let some = events / 10;
     let start = Instant::now();
     run(&store, some, callers, move |store, number| async move {
-        let reward = NewReward { life, event: hash(mix(number) % events, 1), units: 1 << 32, key: Some(number), sum: true };
+        let reward = NewReward {
+            life,
+            event: hash(mix(number) % events, 1),
+            units: 1 << 32,
+            key: Some(number),
+            sum: true,
+        };
         store.reward(vec![reward]).await.map(drop)
     })
     .await?;
-    println!("reward:  {:>8.0} a second, in random order", some as f64 / start.elapsed().as_secs_f64());
+    println!(
+        "reward:  {:>8.0} a second, in random order",
+        some as f64 / start.elapsed().as_secs_f64()
+    );
 
     // The file as it is now, while it is open, is what a crash leaves.
     let crashed = folder.join("crashed.redb");
@@ -124,7 +147,8 @@ where
 }
 
 fn event(life: u32, number: u64, people: u64) -> NewEvent {
-    let charge = Charge { person: hash(mix(number) % people, 2), earlier: [None; 2], period: 1, most: 10 };
+    let charge =
+        Charge { person: hash(mix(number) % people, 2), earlier: [None; 2], period: 1, most: 10 };
     NewEvent {
         life,
         event: hash(number, 1),
@@ -153,7 +177,10 @@ fn bare(path: &Path, events: u64, commits: u64) -> Outcome<()> {
         drop(table);
         transaction.commit()?;
     }
-    println!("bare:    {:>8.0} a second in {commits} commits of redb alone", events as f64 / start.elapsed().as_secs_f64());
+    println!(
+        "bare:    {:>8.0} a second in {commits} commits of redb alone",
+        events as f64 / start.elapsed().as_secs_f64()
+    );
     Ok(())
 }
 
@@ -173,6 +200,16 @@ fn mix(number: u64) -> u64 {
 
 fn memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = |name: &str| status.lines().find(|line| line.starts_with(name)).map(str::split_whitespace).and_then(|mut words| words.nth(1)?.parse::<u64>().ok());
-    format!("memory {} MiB, at most {} MiB", line("VmRSS").unwrap_or(0) >> 10, line("VmHWM").unwrap_or(0) >> 10)
+    let line = |name: &str| {
+        status
+            .lines()
+            .find(|line| line.starts_with(name))
+            .map(str::split_whitespace)
+            .and_then(|mut words| words.nth(1)?.parse::<u64>().ok())
+    };
+    format!(
+        "memory {} MiB, at most {} MiB",
+        line("VmRSS").unwrap_or(0) >> 10,
+        line("VmHWM").unwrap_or(0) >> 10
+    )
 }

@@ -18,7 +18,11 @@ pub(super) fn private() -> OpenOptions {
 
 /// Makes the folder of a file, for its owner alone, if there is none. One that exists stays as it is.
 pub(super) fn make_folder(path: &Path) -> Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder(path)).map_err(|error| unusable(path, error))
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder(path))
+        .map_err(|error| unusable(path, error))
 }
 
 /// Gives a file that is whole and durable its name.
@@ -29,7 +33,9 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<()> {
 
 /// Makes the names in the folder of a file durable.
 pub(super) fn sync_folder(path: &Path) -> Result<()> {
-    File::open(folder(path)).and_then(|folder| folder.sync_all()).map_err(|error| unusable(path, error))
+    File::open(folder(path))
+        .and_then(|folder| folder.sync_all())
+        .map_err(|error| unusable(path, error))
 }
 
 /// A file that cannot be used.

@@ -82,7 +82,10 @@ impl MemoryStore {
     }
 
     /// Every operation checks before it changes anything, so that one that is refused has done nothing.
-    fn write<T: Send + 'static>(&self, operation: impl FnOnce(&mut State) -> Result<T> + Send + 'static) -> Pending<T> {
+    fn write<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&mut State) -> Result<T> + Send + 'static,
+    ) -> Pending<T> {
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,9 +100,14 @@ impl MemoryStore {
         })
     }
 
-    fn read<T: Send + 'static>(&self, operation: impl FnOnce(&State) -> Result<T> + Send + 'static) -> Pending<T> {
+    fn read<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&State) -> Result<T> + Send + 'static,
+    ) -> Pending<T> {
         let shared = Arc::clone(&self.shared);
-        Box::pin(async move { operation(&shared.lock().unwrap_or_else(PoisonError::into_inner).state) })
+        Box::pin(
+            async move { operation(&shared.lock().unwrap_or_else(PoisonError::into_inner).state) },
+        )
     }
 }
 
@@ -119,7 +127,10 @@ impl State {
         until: u64,
         limit: usize,
     ) -> Vec<(Place, StoredEvent)> {
-        let of_life = self.events.iter().filter(|((of, place), _)| *of == life && *place > after && place.slot <= until);
+        let of_life = self
+            .events
+            .iter()
+            .filter(|((of, place), _)| *of == life && *place > after && place.slot <= until);
         of_life.take(limit).map(|((_, place), event)| (*place, event.clone())).collect()
     }
 
@@ -148,7 +159,10 @@ impl State {
         let number = self.numbers.entry(new.life).or_default();
         *number += 1;
         let place = Place { slot, number: *number };
-        self.ids.insert((new.life, new.event), Remembered { place, request: new.request, answer: new.answer });
+        self.ids.insert(
+            (new.life, new.event),
+            Remembered { place, request: new.request, answer: new.answer },
+        );
         let event = StoredEvent {
             event: new.event,
             person,
@@ -165,7 +179,12 @@ impl State {
     }
 
     /// Changes an open event, if there is one of this id that was not erased.
-    fn change(&mut self, life: LifeId, event: EventHash, change: impl FnOnce(&mut StoredEvent)) -> Result<Outcome> {
+    fn change(
+        &mut self,
+        life: LifeId,
+        event: EventHash,
+        change: impl FnOnce(&mut StoredEvent),
+    ) -> Result<Outcome> {
         let closed = self.head(life)?.closed;
         let Some(known) = self.ids.get(&(life, event)) else { return Ok(Outcome::Unknown) };
         if known.place.slot <= closed {
@@ -181,7 +200,8 @@ impl State {
         if new.closed == u64::MAX {
             return Err(last_slot(new.closed));
         }
-        let present = self.lives.values().find(|life| life.name == new.name && life.ended.is_none()).cloned();
+        let present =
+            self.lives.values().find(|life| life.name == new.name && life.ended.is_none()).cloned();
         if let Some(present) = &present
             && present.generation == new.generation
         {
@@ -190,8 +210,15 @@ impl State {
         let id = self.lives.len() as LifeId + 1;
         if let Some(mut present) = present {
             if new.carry_ledger {
-                let carried: Vec<_> = self.ledger.iter().filter(|((life, period, _), _)| *life == present.id && *period == 0).collect();
-                let carried: Vec<_> = carried.into_iter().map(|((_, _, person), count)| ((id, 0, *person), *count)).collect();
+                let carried: Vec<_> = self
+                    .ledger
+                    .iter()
+                    .filter(|((life, period, _), _)| *life == present.id && *period == 0)
+                    .collect();
+                let carried: Vec<_> = carried
+                    .into_iter()
+                    .map(|((_, _, person), count)| ((id, 0, *person), *count))
+                    .collect();
                 self.ledger.extend(carried);
             }
             present.ended = Some(new.time);
@@ -206,7 +233,14 @@ impl State {
             began: new.time,
             ended: None,
         };
-        let head = Head { number: 0, chain: Digest::default(), epoch: 0, closed: new.closed, folded: new.closed, state: new.state };
+        let head = Head {
+            number: 0,
+            chain: Digest::default(),
+            epoch: 0,
+            closed: new.closed,
+            folded: new.closed,
+            state: new.state,
+        };
         self.heads.insert(id, head);
         self.lives.insert(id, life.clone());
         Ok(life)
@@ -215,11 +249,32 @@ impl State {
     fn collect(&mut self, life: LifeId, what: Collect) -> Result<u64> {
         let head = self.head(life)?;
         let (slot, forget_ids) = (what.slot.min(head.folded), what.forget_ids.min(head.closed));
-        let rows: Vec<_> = self.events.iter().filter(|((of, place), event)| *of == life && place.slot <= slot && event.time < what.before).map(|(key, _)| *key).take(what.limit).collect();
-        let mut ids: Vec<_> = self.ids.iter().filter(|((of, _), known)| *of == life && known.place.slot <= forget_ids).map(|(key, known)| (known.place, *key)).collect();
+        let rows: Vec<_> = self
+            .events
+            .iter()
+            .filter(|((of, place), event)| {
+                *of == life && place.slot <= slot && event.time < what.before
+            })
+            .map(|(key, _)| *key)
+            .take(what.limit)
+            .collect();
+        let mut ids: Vec<_> = self
+            .ids
+            .iter()
+            .filter(|((of, _), known)| *of == life && known.place.slot <= forget_ids)
+            .map(|(key, known)| (known.place, *key))
+            .collect();
         ids.sort_unstable();
         ids.truncate(what.limit);
-        let releases: Vec<_> = self.releases.iter().filter(|((of, number), record)| *of == life && *number < what.first_release && !record.release.is_empty()).map(|(key, _)| *key).take(what.limit).collect();
+        let releases: Vec<_> = self
+            .releases
+            .iter()
+            .filter(|((of, number), record)| {
+                *of == life && *number < what.first_release && !record.release.is_empty()
+            })
+            .map(|(key, _)| *key)
+            .take(what.limit)
+            .collect();
         for key in &rows {
             self.events.remove(key);
         }
@@ -286,7 +341,9 @@ impl Store for MemoryStore {
         until: u64,
         limit: usize,
     ) -> Pending<Vec<(Place, StoredEvent)>> {
-        self.read(move |state| Ok(state.events_between(life, after, until.min(state.head(life)?.closed), limit)))
+        self.read(move |state| {
+            Ok(state.events_between(life, after, until.min(state.head(life)?.closed), limit))
+        })
     }
 
     fn release(&self, step: Step) -> Pending<Committed> {
@@ -327,7 +384,14 @@ impl Store for MemoryStore {
     }
 
     fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {
-        self.read(move |state| Ok(state.releases.range((life, from)..=(life, u64::MAX)).take(limit).map(|(_, record)| record.clone()).collect()))
+        self.read(move |state| {
+            Ok(state
+                .releases
+                .range((life, from)..=(life, u64::MAX))
+                .take(limit)
+                .map(|(_, record)| record.clone())
+                .collect())
+        })
     }
 
     fn collect(&self, life: LifeId, what: Collect) -> Pending<u64> {
@@ -346,7 +410,9 @@ impl Store for MemoryStore {
     fn erase(&self, persons: Vec<PersonHash>, time: Time) -> Pending<Erased> {
         self.write(move |state| {
             let before = state.events.len();
-            state.events.retain(|_, event| event.person.is_none_or(|person| !persons.contains(&person)));
+            state
+                .events
+                .retain(|_, event| event.person.is_none_or(|person| !persons.contains(&person)));
             for person in persons {
                 state.erased.entry(person).or_insert(time);
             }
@@ -360,7 +426,8 @@ impl Store for MemoryStore {
 
     fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount> {
         self.read(move |state| {
-            let of_period = state.ledger.iter().filter(|((of, at, _), _)| *of == life && *at == period);
+            let of_period =
+                state.ledger.iter().filter(|((of, at, _), _)| *of == life && *at == period);
             let counts: Vec<u32> = of_period.map(|(_, count)| *count).collect();
             let used_up = counts.iter().filter(|count| **count >= most).count() as u64;
             Ok(LedgerCount { people: counts.len() as u64, used_up })
@@ -408,7 +475,10 @@ impl Store for MemoryStore {
         self.read(move |state| {
             let closed = state.head(life)?.closed;
             let mut open = BTreeMap::<u64, u64>::new();
-            let of_life = state.ids.iter().filter(|((of, _), known)| *of == life && known.place.slot > closed);
+            let of_life = state
+                .ids
+                .iter()
+                .filter(|((of, _), known)| *of == life && known.place.slot > closed);
             of_life.for_each(|(_, known)| *open.entry(known.place.slot).or_default() += 1);
             Ok(open.into_iter().collect())
         })

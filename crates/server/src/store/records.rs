@@ -27,7 +27,9 @@ pub type LifeId = u32;
 pub const MOST_REWARD_KEYS: usize = 64;
 
 /// Where an event stands: its slot, and its number within its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct Place {
     /// The slot.
     pub slot: u64,

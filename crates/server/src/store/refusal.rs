@@ -26,10 +26,18 @@ pub(super) fn key_exists(id: &str) -> Error {
 /// A step folds slots that are closed and that no earlier step folded.
 pub(super) fn check_step(step: &Step, closed: u64, folded: u64) -> Result<()> {
     if step.folded > closed {
-        return Err(Error::invalid("folded", step.folded, format_args!("close the slot first: the last closed one is {closed}")));
+        return Err(Error::invalid(
+            "folded",
+            step.folded,
+            format_args!("close the slot first: the last closed one is {closed}"),
+        ));
     }
     if step.folded < folded {
-        return Err(Error::invalid("folded", step.folded, format_args!("go on from slot {folded}, which is in the head")));
+        return Err(Error::invalid(
+            "folded",
+            step.folded,
+            format_args!("go on from slot {folded}, which is in the head"),
+        ));
     }
     Ok(())
 }
@@ -43,11 +51,19 @@ pub(super) fn check_replacement(new: &Head, old: &Head) -> Result<()> {
         ("head.folded", new.folded, old.folded),
     ] {
         if new < old {
-            return Err(Error::invalid(field, new, format_args!("give {old} or more: a head never goes back")));
+            return Err(Error::invalid(
+                field,
+                new,
+                format_args!("give {old} or more: a head never goes back"),
+            ));
         }
     }
     if new.number == old.number && new.chain != old.chain {
-        return Err(Error::invalid("head.chain", "another hash", "give a higher number: one number has one release"));
+        return Err(Error::invalid(
+            "head.chain",
+            "another hash",
+            "give a higher number: one number has one release",
+        ));
     }
     if new.folded > new.closed {
         return Err(Error::invalid("head.folded", new.folded, "give at most head.closed"));

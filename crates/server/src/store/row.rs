@@ -17,8 +17,9 @@ pub(crate) trait Record: Serialize + DeserializeOwned {
 
 /// The bytes of a record.
 pub(crate) fn encode<R: Record>(record: &R) -> Result<Vec<u8>> {
-    postcard::to_extend(record, vec![R::VERSION])
-        .map_err(|error| Error::store(format_args!("a record of kind {} cannot be written: {error}", R::NAME)))
+    postcard::to_extend(record, vec![R::VERSION]).map_err(|error| {
+        Error::store(format_args!("a record of kind {} cannot be written: {error}", R::NAME))
+    })
 }
 
 /// The record of these bytes.

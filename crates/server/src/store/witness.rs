@@ -73,9 +73,15 @@ impl Witness {
     pub fn write(&self, record: &WitnessRecord) -> Result<()> {
         let unfinished = PathBuf::from(format!("{}.unfinished", self.path.display()));
         let bytes = row::encode(record)?;
+        // What a crash left behind may be anybody's, so it is not written into.
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(unusable(&unfinished, error));
+            }
+            _ => {}
+        }
         private()
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .open(&unfinished)
             .and_then(|mut file| {
                 file.write_all(&bytes)?;
@@ -125,10 +131,17 @@ pub fn compare(record: &WitnessRecord, heads: &BTreeMap<LifeId, WitnessHead>) ->
         let store = heads.get(&life).copied();
         match store {
             Some(store) if store.number == witness.number && store.chain != witness.chain => {
-                return Agreement::Forked { life, number: witness.number, witness: witness.chain, store: store.chain };
+                return Agreement::Forked {
+                    life,
+                    number: witness.number,
+                    witness: witness.chain,
+                    store: store.chain,
+                };
             }
             Some(store) if store.number >= witness.number && store.epoch >= witness.epoch => {}
-            _ if agreement == Agreement::Agrees => agreement = Agreement::Behind { life, witness, store },
+            _ if agreement == Agreement::Agrees => {
+                agreement = Agreement::Behind { life, witness, store }
+            }
             _ => {}
         }
     }
@@ -144,7 +157,10 @@ impl WitnessRecord {
         let mut heads = BTreeMap::new();
         for life in store.lives().await? {
             let head = store.head(life.id).await?;
-            heads.insert(life.id, WitnessHead { epoch: head.epoch, number: head.number, chain: head.chain });
+            heads.insert(
+                life.id,
+                WitnessHead { epoch: head.epoch, number: head.number, chain: head.chain },
+            );
         }
         for (&life, witness) in &self.heads {
             if heads.get(&life).is_none_or(|head| head.number <= witness.number) {
@@ -152,9 +168,16 @@ impl WitnessRecord {
             }
             // The first release that is kept from there on; a replaced head may have skipped numbers.
             let kept = store.releases(life, witness.number, 1).await?;
-            if let Some(release) = kept.first().filter(|release| release.number == witness.number && release.chain != witness.chain) {
+            if let Some(release) = kept.first().filter(|release| {
+                release.number == witness.number && release.chain != witness.chain
+            }) {
                 let number = witness.number;
-                return Ok(Agreement::Forked { life, number, witness: witness.chain, store: release.chain });
+                return Ok(Agreement::Forked {
+                    life,
+                    number,
+                    witness: witness.chain,
+                    store: release.chain,
+                });
             }
         }
         Ok(compare(self, &heads))
@@ -178,15 +201,25 @@ mod tests {
     fn heads_are_compared() {
         let witness = record(&[(1, head(2, 5, 7)), (2, head(1, 3, 9))]);
         let with = |first, second: Option<WitnessHead>| {
-            compare(&witness, &[Some((1, first)), second.map(|second| (2, second))].into_iter().flatten().collect())
+            compare(
+                &witness,
+                &[Some((1, first)), second.map(|second| (2, second))]
+                    .into_iter()
+                    .flatten()
+                    .collect(),
+            )
         };
         let second = Some(head(1, 3, 9));
         assert_eq!(with(head(2, 5, 7), second), Agreement::Agrees);
         assert_eq!(with(head(2, 6, 8), second), Agreement::Agrees);
-        let behind = |store| Agreement::Behind { life: 1, witness: head(2, 5, 7), store: Some(store) };
+        let behind =
+            |store| Agreement::Behind { life: 1, witness: head(2, 5, 7), store: Some(store) };
         assert_eq!(with(head(2, 4, 6), second), behind(head(2, 4, 6)));
         assert_eq!(with(head(1, 5, 7), second), behind(head(1, 5, 7)));
-        assert_eq!(with(head(2, 5, 7), None), Agreement::Behind { life: 2, witness: head(1, 3, 9), store: None });
+        assert_eq!(
+            with(head(2, 5, 7), None),
+            Agreement::Behind { life: 2, witness: head(1, 3, 9), store: None }
+        );
         let forked = Agreement::Forked { life: 2, number: 3, witness: [9; 32], store: [8; 32] };
         assert_eq!(with(head(2, 4, 6), Some(head(1, 3, 8))), forked);
     }
@@ -203,10 +236,14 @@ mod tests {
         witness.heads.insert(life, WitnessHead { epoch: 0, number: 2, chain: releases[1].chain });
         assert_eq!(witness.check(&store).await.unwrap(), Agreement::Agrees);
         witness.heads.insert(life, head(0, 2, 99));
-        let forked = Agreement::Forked { life, number: 2, witness: [99; 32], store: releases[1].chain };
+        let forked =
+            Agreement::Forked { life, number: 2, witness: [99; 32], store: releases[1].chain };
         assert_eq!(witness.check(&store).await.unwrap(), forked);
         witness.store = [2; 16];
-        assert_eq!(witness.check(&store).await.unwrap(), Agreement::OtherStore { witness: [2; 16] });
+        assert_eq!(
+            witness.check(&store).await.unwrap(),
+            Agreement::OtherStore { witness: [2; 16] }
+        );
     }
 
     #[test]
@@ -227,6 +264,6 @@ mod tests {
         assert!(Witness::open(&path).unwrap().1.unwrap() == last);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         fs::write(&path, [9, 9]).unwrap();
-        assert!(Witness::open(&path).unwrap_err().to_string().contains("version 9"));
+        assert!(Witness::open(&path).err().unwrap().to_string().contains("version 9"));
     }
 }

@@ -1,7 +1,8 @@
 //! Records to test with.
 
 use crate::store::{
-    Charge, Collect, KeyRecord, LifeId, NewEvent, NewLife, NewReward, Payer, PersonHash, ReleaseRecord, Step,
+    Charge, Collect, KeyRecord, LifeId, NewEvent, NewLife, NewReward, Payer, PersonHash,
+    ReleaseRecord, Step,
 };
 
 /// The last closed slot of a new life.
@@ -60,16 +61,35 @@ pub(crate) fn reward(life: LifeId, id: u8, units: i64, key: Option<u64>) -> NewR
 /// A step that folds what is folded already.
 pub(crate) fn step(life: LifeId, epoch: u64, number: u64) -> Step {
     let byte = number as u8;
-    let release = ReleaseRecord { number, time: 3000 + number, hash: [byte; 32], chain: [byte ^ 0xff; 32], release: vec![byte, 3] };
+    let release = ReleaseRecord {
+        number,
+        time: 3000 + number,
+        hash: [byte; 32],
+        chain: [byte ^ 0xff; 32],
+        release: vec![byte, 3],
+    };
     Step { life, epoch, state: vec![byte, 4], folded: CLOSED, release }
 }
 
 /// A collection of everything.
 pub(crate) fn everything() -> Collect {
-    Collect { slot: u64::MAX, before: u64::MAX, forget_ids: u64::MAX, first_release: u64::MAX, limit: 1000 }
+    Collect {
+        slot: u64::MAX,
+        before: u64::MAX,
+        forget_ids: u64::MAX,
+        first_release: u64::MAX,
+        limit: 1000,
+    }
 }
 
 /// A key.
 pub(crate) fn key(id: &str) -> KeyRecord {
-    KeyRecord { id: id.into(), hash: [7; 32], loop_name: Some("home".into()), roles: vec!["decide".into()], made: 5, revoked: None }
+    KeyRecord {
+        id: id.into(),
+        hash: [7; 32],
+        loop_name: Some("home".into()),
+        roles: vec!["decide".into()],
+        made: 5,
+        revoked: None,
+    }
 }

@@ -8,8 +8,8 @@ use super::{
     writer::{Attempt, Group},
 };
 use crate::store::{
-    Charge, Digest, EventHash, LifeId, MOST_REWARD_KEYS, NewEvent, NewReward, Outcome, Payer, Place, Ranked, StoredEvent,
-    refusal,
+    Charge, Digest, EventHash, LifeId, MOST_REWARD_KEYS, NewEvent, NewReward, Outcome, Payer,
+    Place, Ranked, StoredEvent, refusal,
 };
 
 /// What a batch of events will change.
@@ -49,7 +49,9 @@ fn repeated(
     life: LifeId,
     event: &EventHash,
 ) -> Attempt<Option<(Digest, Vec<u8>)>> {
-    if let Some((_, _, known)) = plan.ids.get(&(life, *event)).and_then(|index| plan.events.get(*index)) {
+    if let Some((_, _, known)) =
+        plan.ids.get(&(life, *event)).and_then(|index| plan.events.get(*index))
+    {
         return Ok(Some((known.request, known.answer.clone())));
     }
     let Some(place) = group.behind.place(&group.tables.ids, life, event)? else { return Ok(None) };
@@ -67,7 +69,9 @@ impl Plan {
         let place = Place { slot: new.slot.max(first_open), number: head.events };
         let ended = head.ended;
         let charged = match &new.payer {
-            Payer::Person(charge) if !ended => self.charge(group, life, charge)?.map(|count| (charge.period, charge.person, count)),
+            Payer::Person(charge) if !ended => {
+                self.charge(group, life, charge)?.map(|count| (charge.period, charge.person, count))
+            }
             _ => None,
         };
         let (person, learnt) = match &new.payer {
@@ -89,7 +93,11 @@ impl Plan {
         let remembered = Remembered { event: new.event, request: new.request, answer: new.answer };
         *self.slots.entry((life, place.slot)).or_default() += 1;
         self.ids.insert((life, new.event), self.events.len());
-        self.events.push((JournalEntry { life, event: new.event, place, charge: charged }, event, remembered));
+        self.events.push((
+            JournalEntry { life, event: new.event, place, charge: charged },
+            event,
+            remembered,
+        ));
         Ok(place.slot)
     }
 

@@ -24,16 +24,23 @@ pub(super) fn open(path: &Path) -> Result<Database> {
     let file = options.map_err(|error| unusable(path, error))?;
     file.set_permissions(Permissions::from_mode(0o600)).map_err(|error| unusable(path, error))?;
     let made = file.metadata().is_ok_and(|metadata| metadata.len() == 0);
-    let database = Builder::new().set_cache_size(CACHE).create_file(file).map_err(|error| match error {
-        DatabaseError::DatabaseAlreadyOpen => Error::store(format_args!(
-            "{} is open in another process: stop it, or ask it through its control socket",
-            path.display()
-        )),
-        DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
-            Error::invalid("store", path.display(), "give a file that this program made, or the name of a new one")
-        }
-        error => unusable(path, error),
-    })?;
+    let database =
+        Builder::new().set_cache_size(CACHE).create_file(file).map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen => Error::store(format_args!(
+                "{} is open in another process: stop it, or ask it through its control socket",
+                path.display()
+            )),
+            DatabaseError::Storage(StorageError::Io(error))
+                if error.kind() == io::ErrorKind::InvalidData =>
+            {
+                Error::invalid(
+                    "store",
+                    path.display(),
+                    "give a file that this program made, or the name of a new one",
+                )
+            }
+            error => unusable(path, error),
+        })?;
     if made {
         sync_folder(path)?;
     }
@@ -43,7 +50,12 @@ pub(super) fn open(path: &Path) -> Result<Database> {
 /// Copies a snapshot to a new file, which has its name only when it is whole.
 pub(super) fn copy(transaction: &ReadTransaction, path: &Path) -> Attempt<()> {
     if path.exists() {
-        return Err(Error::invalid("backup", path.display(), "give the name of a file that does not exist yet").into());
+        return Err(Error::invalid(
+            "backup",
+            path.display(),
+            "give the name of a file that does not exist yet",
+        )
+        .into());
     }
     make_folder(path)?;
     let unfinished = PathBuf::from(format!("{}.unfinished", path.display()));
@@ -57,7 +69,10 @@ pub(super) fn copy(transaction: &ReadTransaction, path: &Path) -> Attempt<()> {
 
 fn copy_to(transaction: &ReadTransaction, path: &Path) -> Attempt<()> {
     let file = private().create_new(true).open(path).map_err(|error| unusable(path, error))?;
-    let database = Builder::new().set_cache_size(CACHE).create_file(file).map_err(|error| unusable(path, error))?;
+    let database = Builder::new()
+        .set_cache_size(CACHE)
+        .create_file(file)
+        .map_err(|error| unusable(path, error))?;
     let copy = database.begin_write()?;
     tables::copy_all(transaction, &copy)?;
     Ok(copy.commit()?)

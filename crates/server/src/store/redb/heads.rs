@@ -9,8 +9,7 @@ use super::{
     writer::{Attempt, Group},
 };
 use crate::store::{
-    Committed, Digest, Head, Life, LifeId, NewLife, PersonHash, ReleaseRecord, Step, refusal,
-    row,
+    Committed, Digest, Head, Life, LifeId, NewLife, PersonHash, ReleaseRecord, Step, refusal, row,
 };
 
 /// Closes all slots up to this one.
@@ -36,7 +35,11 @@ pub(super) fn release(group: &mut Group<'_>, step: Step) -> Attempt<Committed> {
     let ReleaseRecord { number, chain, .. } = step.release;
     put(&mut group.tables.releases, (step.life, number), &step.release)?;
     put(&mut group.tables.states, step.life, &StateRow(step.state))?;
-    put(&mut group.tables.heads, step.life, &HeadRow { number, chain, folded: step.folded, ..head })?;
+    put(
+        &mut group.tables.heads,
+        step.life,
+        &HeadRow { number, chain, folded: step.folded, ..head },
+    )?;
     Ok(Committed::Yes)
 }
 
@@ -122,7 +125,10 @@ fn carry_ledger(group: &mut Group<'_>, from: LifeId, to: LifeId) -> Attempt<()> 
     group.behind.merge_ledger(&mut group.tables.ledger)?;
     let (first, last) = (PersonHash::default(), [u8::MAX; 16]);
     let mut carried = Vec::new();
-    for row in group.tables.ledger.range::<(LifeId, u64, &PersonHash)>((Included((from, 0, &first)), Included((from, 0, &last))))? {
+    for row in group.tables.ledger.range::<(LifeId, u64, &PersonHash)>((
+        Included((from, 0, &first)),
+        Included((from, 0, &last)),
+    ))? {
         let (key, row) = row?;
         carried.push((*key.value().2, row.value().to_vec()));
     }

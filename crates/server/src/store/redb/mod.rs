@@ -14,7 +14,11 @@
 
 mod behind;
 mod events;
+#[cfg(test)]
+pub(crate) mod faulty;
 mod file;
+#[cfg(test)]
+mod golden;
 mod heads;
 mod reads;
 mod removal;
@@ -233,7 +237,9 @@ impl Store for RedbStore {
 
     fn revoke_key(&self, id: String, time: Time) -> Pending<bool> {
         self.queue.submit(move |group| {
-            let Some(mut key) = get::<_, KeyRecord>(&group.tables.keys, id.as_str())? else { return Ok(false) };
+            let Some(mut key) = get::<_, KeyRecord>(&group.tables.keys, id.as_str())? else {
+                return Ok(false);
+            };
             if key.revoked.is_none() {
                 key.revoked = Some(time);
                 put(&mut group.tables.keys, id.as_str(), &key)?;

@@ -1,6 +1,9 @@
 //! Reads, on a snapshot.
 
-use std::{collections::BTreeMap, ops::Bound::{Excluded, Included}};
+use std::{
+    collections::BTreeMap,
+    ops::Bound::{Excluded, Included},
+};
 
 use ::redb::{Key, ReadTransaction, TableDefinition};
 
@@ -8,8 +11,8 @@ use super::{
     behind::journalled_counts,
     heads::state,
     tables::{
-        CountRow, ERASED, EVENTS, HEADS, JOURNAL, LEDGER, OPEN, OpenRow, PlaceKey, RELEASES, Row, SETTINGS, STATES,
-        SettingRow, get, head, place_key,
+        CountRow, ERASED, EVENTS, HEADS, JOURNAL, LEDGER, OPEN, OpenRow, PlaceKey, RELEASES, Row,
+        SETTINGS, STATES, SettingRow, get, head, place_key,
     },
     writer::Attempt,
 };
@@ -30,7 +33,8 @@ pub(super) fn events(
         return Ok(Vec::new());
     }
     let table = transaction.open_table(EVENTS)?;
-    let range = table.range::<PlaceKey>((Excluded(place_key(life, after)), Included((life, until, u64::MAX))))?;
+    let range = table
+        .range::<PlaceKey>((Excluded(place_key(life, after)), Included((life, until, u64::MAX))))?;
     let mut events = Vec::new();
     for row in range.take(limit) {
         let (key, row) = row?;
@@ -59,7 +63,8 @@ pub(super) fn releases(
     limit: usize,
 ) -> Attempt<Vec<ReleaseRecord>> {
     let mut releases = Vec::new();
-    for row in transaction.open_table(RELEASES)?.range((life, from)..=(life, u64::MAX))?.take(limit) {
+    for row in transaction.open_table(RELEASES)?.range((life, from)..=(life, u64::MAX))?.take(limit)
+    {
         releases.push(row::decode(row?.1.value())?);
     }
     Ok(releases)
@@ -72,14 +77,17 @@ pub(super) fn ledger(
     period: u64,
     most: u32,
 ) -> Attempt<LedgerCount> {
-    let mut newest: BTreeMap<PersonHash, u32> = journalled_counts(&transaction.open_table(JOURNAL)?, life, period)?;
+    let mut newest: BTreeMap<PersonHash, u32> =
+        journalled_counts(&transaction.open_table(JOURNAL)?, life, period)?;
     let mut total = LedgerCount::default();
     let mut add = |count: u32| {
         total.people += 1;
         total.used_up += u64::from(count >= most);
     };
     let (first, last) = (PersonHash::default(), [u8::MAX; 16]);
-    for row in transaction.open_table(LEDGER)?.range((life, period, &first)..=(life, period, &last))? {
+    for row in
+        transaction.open_table(LEDGER)?.range((life, period, &first)..=(life, period, &last))?
+    {
         let (key, row) = row?;
         match newest.remove(key.value().2) {
             Some(count) => add(count),
@@ -121,7 +129,9 @@ pub(super) fn open_events(transaction: &ReadTransaction, life: LifeId) -> Attemp
     let closed = closed(transaction, life)?;
     let mut open = Vec::new();
     let table = transaction.open_table(OPEN)?;
-    for row in table.range::<(LifeId, u64)>((Excluded((life, closed)), Included((life, u64::MAX))))? {
+    for row in
+        table.range::<(LifeId, u64)>((Excluded((life, closed)), Included((life, u64::MAX))))?
+    {
         let (key, row) = row?;
         open.push((key.value().1, row::decode::<OpenRow>(row.value())?.0));
     }

@@ -2,12 +2,18 @@
 //!
 //! A place is never given to another event, so that what was found is still the same row when it goes.
 
-use std::{collections::BTreeSet, ops::Bound::{Excluded, Included}};
+use std::{
+    collections::BTreeSet,
+    ops::Bound::{Excluded, Included},
+};
 
 use ::redb::{ReadTransaction, ReadableTable};
 
 use super::{
-    tables::{EVENTS, ErasedRow, EventPrefix, HEADS, PlaceKey, RELEASES, REMEMBERED, Remembered, get, head, put},
+    tables::{
+        EVENTS, ErasedRow, EventPrefix, HEADS, PlaceKey, RELEASES, REMEMBERED, Remembered, get,
+        head, put,
+    },
     writer::{Attempt, Group},
 };
 use crate::{
@@ -31,10 +37,17 @@ impl Garbage {
 }
 
 /// Looks for rows that nobody needs.
-pub(super) fn find_garbage(transaction: &ReadTransaction, life: LifeId, what: Collect) -> Attempt<Garbage> {
+pub(super) fn find_garbage(
+    transaction: &ReadTransaction,
+    life: LifeId,
+    what: Collect,
+) -> Attempt<Garbage> {
     let head = head(&transaction.open_table(HEADS)?, life)?;
     let mut garbage = Garbage { life, events: Vec::new(), ids: Vec::new(), releases: Vec::new() };
-    for row in transaction.open_table(EVENTS)?.range((life, 0, 0)..=(life, what.slot.min(head.folded), u64::MAX))? {
+    for row in transaction
+        .open_table(EVENTS)?
+        .range((life, 0, 0)..=(life, what.slot.min(head.folded), u64::MAX))?
+    {
         if garbage.events.len() >= what.limit {
             break;
         }
@@ -43,12 +56,19 @@ pub(super) fn find_garbage(transaction: &ReadTransaction, life: LifeId, what: Co
             garbage.events.push(key.value());
         }
     }
-    for row in transaction.open_table(REMEMBERED)?.range((life, 0, 0)..=(life, what.forget_ids.min(head.closed), u64::MAX))?.take(what.limit) {
+    for row in transaction
+        .open_table(REMEMBERED)?
+        .range((life, 0, 0)..=(life, what.forget_ids.min(head.closed), u64::MAX))?
+        .take(what.limit)
+    {
         let (key, row) = row?;
         garbage.ids.push((key.value(), row::decode::<Remembered>(row.value())?.event));
     }
     let releases = transaction.open_table(RELEASES)?;
-    for row in releases.range::<(LifeId, u64)>((Excluded((life, head.stripped)), Included((life, u64::MAX))))?.take(what.limit) {
+    for row in releases
+        .range::<(LifeId, u64)>((Excluded((life, head.stripped)), Included((life, u64::MAX))))?
+        .take(what.limit)
+    {
         let number = row?.0.value().1;
         if number >= what.first_release {
             break;
@@ -91,7 +111,10 @@ pub(super) fn remove_garbage(group: &mut Group<'_>, garbage: Garbage) -> Attempt
 }
 
 /// Looks for the rows of a person. Events that are added from now on count as after the erasure.
-pub(super) fn find_person(transaction: &ReadTransaction, persons: &BTreeSet<PersonHash>) -> Attempt<Vec<PlaceKey>> {
+pub(super) fn find_person(
+    transaction: &ReadTransaction,
+    persons: &BTreeSet<PersonHash>,
+) -> Attempt<Vec<PlaceKey>> {
     let mut found = Vec::new();
     for row in transaction.open_table(EVENTS)?.range::<PlaceKey>(..)? {
         let (key, row) = row?;

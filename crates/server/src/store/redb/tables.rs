@@ -21,8 +21,8 @@ use super::writer::Attempt;
 use crate::{
     clock::Time,
     store::{
-        Digest, EventHash, Head, KeyRecord, Life, LifeId, PersonHash, Place, ReleaseRecord, StoreId, StoredEvent,
-        refusal,
+        Digest, EventHash, Head, KeyRecord, Life, LifeId, PersonHash, Place, ReleaseRecord,
+        StoreId, StoredEvent, refusal,
         row::{self, Record},
     },
 };
@@ -203,7 +203,11 @@ pub(super) fn copy_all(from: &ReadTransaction, to: &WriteTransaction) -> Attempt
     copy(from, to, IDENTITY)
 }
 
-fn copy<K: Key + 'static>(from: &ReadTransaction, to: &WriteTransaction, table: Definition<K>) -> Attempt<()> {
+fn copy<K: Key + 'static>(
+    from: &ReadTransaction,
+    to: &WriteTransaction,
+    table: Definition<K>,
+) -> Attempt<()> {
     let from: ReadOnlyTable<K, Row> = from.open_table(table)?;
     let mut to = to.open_table(table)?;
     for row in from.iter()? {

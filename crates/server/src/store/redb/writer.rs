@@ -15,7 +15,10 @@ use std::{
     },
 };
 
-use ::redb::{CommitError, Database, ReadTransaction, StorageError, TableError, TransactionError, WriteTransaction};
+use ::redb::{
+    CommitError, Database, ReadTransaction, StorageError, TableError, TransactionError,
+    WriteTransaction,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::{
@@ -97,7 +100,9 @@ impl Shared {
     pub(super) fn begin_read(&self) -> Attempt<ReadTransaction> {
         match &*self.database.read().unwrap_or_else(PoisonError::into_inner) {
             Some(database) => Ok(::redb::ReadableDatabase::begin_read(database)?),
-            None => Err(Failure::Storage("it was closed after a failure: the next transaction that writes opens it".into())),
+            None => Err(Failure::Storage(
+                "it was closed after a failure: the next transaction that writes opens it".into(),
+            )),
         }
     }
 
@@ -108,7 +113,9 @@ impl Shared {
                 transaction.set_quick_repair(true);
                 Ok(transaction)
             }
-            None => Err(Failure::Storage("it was closed after a failure and cannot be opened yet".into())),
+            None => Err(Failure::Storage(
+                "it was closed after a failure and cannot be opened yet".into(),
+            )),
         }
     }
 
@@ -124,9 +131,17 @@ impl Shared {
         Ok(self.recover()?)
     }
 
+    /// Reads the journal, and merges one that is too long.
     pub(super) fn recover(&self) -> Attempt<WriteBehind> {
-        let transaction = self.begin_read()?;
-        WriteBehind::recover(&transaction.open_table(JOURNAL)?, &transaction.open_table(REMEMBERED)?, self.journal_entries)
+        let reading = self.begin_read()?;
+        let (journal, remembered) = (reading.open_table(JOURNAL)?, reading.open_table(REMEMBERED)?);
+        let mut behind = WriteBehind::recover(&journal, &remembered, self.journal_entries)?;
+        if behind.is_overlong() {
+            let transaction = self.begin_write()?;
+            behind.merge_all(&mut Tables::open(&transaction)?)?;
+            transaction.commit()?;
+        }
+        Ok(behind)
     }
 
     #[cfg(test)]
@@ -214,7 +229,8 @@ impl Queue {
         Box::pin(async move {
             let permit = permits.acquire_owned().await.map_err(closed)?;
             let (caller, answer) = oneshot::channel();
-            let job = Transaction { operation: Some(operation), result: None, caller, _permit: permit };
+            let job =
+                Transaction { operation: Some(operation), result: None, caller, _permit: permit };
             sender.send(Message::Job(Box::new(job))).map_err(closed)?;
             answer.await.map_err(closed)?
         })
@@ -231,9 +247,14 @@ fn closed(_: impl Display) -> Error {
 }
 
 /// Starts the writer.
-pub(super) fn start(shared: Arc<Shared>, behind: WriteBehind) -> Result<(Queue, std::thread::JoinHandle<()>)> {
+pub(super) fn start(
+    shared: Arc<Shared>,
+    behind: WriteBehind,
+) -> Result<(Queue, std::thread::JoinHandle<()>)> {
     let (sender, receiver) = mpsc::channel();
-    let writer = std::thread::Builder::new().name("store".into()).spawn(move || run(&shared, &receiver, behind));
+    let writer = std::thread::Builder::new()
+        .name("store".into())
+        .spawn(move || run(&shared, &receiver, behind));
     Ok((Queue { sender, permits: Arc::new(Semaphore::new(QUEUE)) }, writer.map_err(Error::store)?))
 }
 
@@ -263,7 +284,11 @@ fn run(shared: &Shared, receiver: &mpsc::Receiver<Message>, behind: WriteBehind)
 }
 
 /// Runs and commits a group. `behind` is none if the file could not be opened again after a failure: it is tried once more.
-fn commit(shared: &Shared, behind: &mut Option<WriteBehind>, jobs: &mut [Box<dyn Job>]) -> std::result::Result<(), String> {
+fn commit(
+    shared: &Shared,
+    behind: &mut Option<WriteBehind>,
+    jobs: &mut [Box<dyn Job>],
+) -> std::result::Result<(), String> {
     let message = |failure: Failure| Error::from(failure).to_string();
     let behind = match behind {
         Some(behind) => behind,
@@ -271,7 +296,11 @@ fn commit(shared: &Shared, behind: &mut Option<WriteBehind>, jobs: &mut [Box<dyn
     };
     let transaction = shared.begin_write().map_err(message)?;
     {
-        let mut group = Group { tables: Tables::open(&transaction).map_err(message)?, behind, added: Vec::new() };
+        let mut group = Group {
+            tables: Tables::open(&transaction).map_err(message)?,
+            behind,
+            added: Vec::new(),
+        };
         jobs.iter_mut().try_for_each(|job| job.run(&mut group))?;
         group.behind.commit(&mut group.tables, group.added).map_err(message)?;
     }
