@@ -73,9 +73,15 @@ impl Witness {
     pub fn write(&self, record: &WitnessRecord) -> Result<()> {
         let unfinished = PathBuf::from(format!("{}.unfinished", self.path.display()));
         let bytes = row::encode(record)?;
+        // What a crash left behind may be anybody's, so it is not written into.
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(unusable(&unfinished, error));
+            }
+            _ => {}
+        }
         private()
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .open(&unfinished)
             .and_then(|mut file| {
                 file.write_all(&bytes)?;

@@ -1,2 +1,45 @@
 //! Tests that hold for every store.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `checks` | the suite: one property a check |
+//! | `planted` | stores with a mistake, each of which the suite must find |
+//! | `snapshot` | everything readable of a store, to compare |
+//! | `property` | random operations on the model and on redb, with failures and reopening in between |
+//! | `sample` | records to test with |
+
+mod checks;
+mod planted;
+mod property;
 pub(crate) mod sample;
+pub(crate) mod snapshot;
+
+use super::{MemoryStore, RedbStore};
+
+#[tokio::test]
+async fn the_model_keeps_the_contract() {
+    for check in checks::NAMES {
+        checks::run(check, &MemoryStore::new([1; 16]))
+            .await
+            .unwrap_or_else(|error| panic!("{check}: {error}"));
+    }
+}
+
+#[tokio::test]
+async fn redb_keeps_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    for check in checks::NAMES {
+        let store = RedbStore::open(folder.path().join(check)).unwrap();
+        checks::run(check, &store).await.unwrap_or_else(|error| panic!("{check}: {error}"));
+    }
+}
+
+/// Every mistake is found by the check that is for it.
+#[tokio::test]
+async fn planted_mistakes_are_found() {
+    for (mistake, check) in planted::MISTAKES {
+        let store = planted::Planted::new(*mistake);
+        let found = checks::run(check, &store).await;
+        assert!(found.is_err(), "{mistake:?} passes {check}");
+    }
+}

@@ -36,20 +36,23 @@ struct Unmerged<K, V> {
     entries: BTreeMap<K, V>,
     /// The last key that this lap has merged.
     cursor: Option<K>,
+    /// Entries when this lap began.
+    at_start: usize,
     /// Whether this lap has merged everything.
     passed: bool,
 }
 
 impl<K, V> Default for Unmerged<K, V> {
     fn default() -> Self {
-        Unmerged { entries: BTreeMap::new(), cursor: None, passed: false }
+        Unmerged { entries: BTreeMap::new(), cursor: None, at_start: 0, passed: false }
     }
 }
 
 impl<K: Ord + Copy, V: Copy> Unmerged<K, V> {
-    /// Takes out the next entries of the lap: as many as let it end while the journal is written once more.
+    /// Takes out the next entries of the lap: as many as let it end before the journal is twice as long.
     fn take(&mut self, added: usize, journal_entries: usize) -> Vec<(K, V)> {
-        let count = (2 * added).saturating_mul(self.entries.len()) / journal_entries.max(1) + 1;
+        let entries = self.entries.len().max(self.at_start);
+        let count = (2 * added).saturating_mul(entries) / journal_entries.max(1) + 1;
         let after = self.cursor.map_or(Unbounded, Excluded);
         let taken: Vec<(K, V)> = self
             .entries
@@ -66,7 +69,7 @@ impl<K: Ord + Copy, V: Copy> Unmerged<K, V> {
     }
 
     fn begin_lap(&mut self) {
-        (self.cursor, self.passed) = (None, false);
+        (self.cursor, self.at_start, self.passed) = (None, self.entries.len(), false);
     }
 }
 
@@ -103,7 +106,7 @@ impl WriteBehind {
             entries.iter().for_each(|entry| behind.add(entry));
             behind.add_row(number.value(), entries.len());
         }
-        behind.lap = behind.next;
+        behind.begin_lap();
         let mut forgotten = Vec::new();
         for ((life, event), place) in &behind.ids.entries {
             if remembered.get(place_key(*life, *place))?.is_none() {
@@ -203,6 +206,31 @@ impl WriteBehind {
         Ok(())
     }
 
+    fn begin_lap(&mut self) {
+        self.lap = self.next;
+        self.ids.begin_lap();
+        self.ledger.begin_lap();
+    }
+
+    /// Whether the journal is longer than laps let it grow, as it is after many restarts that each began a lap and ended none.
+    pub(super) fn is_overlong(&self) -> bool {
+        self.journalled > self.journal_entries.saturating_mul(3)
+    }
+
+    /// Merges everything, and empties the journal.
+    pub(super) fn merge_all(&mut self, tables: &mut Tables<'_>) -> Attempt<()> {
+        for ((life, event), place) in std::mem::take(&mut self.ids.entries) {
+            put(&mut tables.ids, (life, &event), &place)?;
+        }
+        self.merge_ledger(&mut tables.ledger)?;
+        for (number, _) in std::mem::take(&mut self.rows) {
+            tables.journal.remove(number)?;
+        }
+        self.journalled = 0;
+        self.begin_lap();
+        Ok(())
+    }
+
     fn merge(&mut self, tables: &mut Tables<'_>, added: usize) -> Attempt<()> {
         for ((life, event), place) in self.ids.take(added, self.journal_entries) {
             put(&mut tables.ids, (life, &event), &place)?;
@@ -212,9 +240,7 @@ impl WriteBehind {
         }
         if self.ids.passed && self.ledger.passed {
             self.merged = self.lap;
-            self.lap = self.next;
-            self.ids.begin_lap();
-            self.ledger.begin_lap();
+            self.begin_lap();
         }
         Ok(())
     }

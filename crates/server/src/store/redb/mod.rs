@@ -14,7 +14,11 @@
 
 mod behind;
 mod events;
+#[cfg(test)]
+pub(crate) mod faulty;
 mod file;
+#[cfg(test)]
+mod golden;
 mod heads;
 mod reads;
 mod removal;

@@ -131,13 +131,17 @@ impl Shared {
         Ok(self.recover()?)
     }
 
+    /// Reads the journal, and merges one that is too long.
     pub(super) fn recover(&self) -> Attempt<WriteBehind> {
-        let transaction = self.begin_read()?;
-        WriteBehind::recover(
-            &transaction.open_table(JOURNAL)?,
-            &transaction.open_table(REMEMBERED)?,
-            self.journal_entries,
-        )
+        let reading = self.begin_read()?;
+        let (journal, remembered) = (reading.open_table(JOURNAL)?, reading.open_table(REMEMBERED)?);
+        let mut behind = WriteBehind::recover(&journal, &remembered, self.journal_entries)?;
+        if behind.is_overlong() {
+            let transaction = self.begin_write()?;
+            behind.merge_all(&mut Tables::open(&transaction)?)?;
+            transaction.commit()?;
+        }
+        Ok(behind)
     }
 
     #[cfg(test)]

@@ -1,0 +1,442 @@
+//! The suite. A check gets an empty store and says what is wrong with it.
+
+use super::{
+    sample::{self, CLOSED, charge, event, event_of, person, reward, step},
+    snapshot::Snapshot,
+};
+use crate::store::{
+    Charge, Collect, Committed, Head, LifeId, MOST_REWARD_KEYS, NewEvent, NewLife, NewReward,
+    Outcome, Payer, Place, Ranked, Store, StoredEvent,
+};
+
+/// What a check finds.
+pub(super) type Checked = Result<(), Box<dyn std::error::Error>>;
+
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            return Err(format!($($message)+).into());
+        }
+    };
+}
+
+macro_rules! suite {
+    ($($check:ident),* $(,)?) => {
+        /// All checks.
+        pub(super) const NAMES: &[&str] = &[$(stringify!($check)),*];
+
+        /// Runs one.
+        pub(super) async fn run(name: &str, store: &dyn Store) -> Checked {
+            match name {
+                $(stringify!($check) => $check(store).await,)*
+                _ => Err("no such check".into()),
+            }
+        }
+    };
+}
+suite![
+    an_event_repeated_by_id_is_one,
+    a_person_is_learnt_from_at_most_k_times,
+    hashes_under_earlier_keys_add_up,
+    a_reward_repeated_by_key_counts_once,
+    rewards_are_taken_late_or_unknown,
+    a_closed_slot_stays_closed,
+    a_number_has_one_release,
+    a_head_never_goes_back,
+    lives_follow_each_other,
+    only_what_is_released_is_collected,
+    an_erasure_leaves_the_budget,
+    a_refused_transaction_changes_nothing,
+    keys_and_settings_are_kept,
+];
+
+async fn begin(store: &dyn Store) -> crate::Result<LifeId> {
+    Ok(store.begin_life(sample::life("home", 1)).await?.id)
+}
+
+async fn events(store: &dyn Store, life: LifeId) -> crate::Result<Vec<(Place, StoredEvent)>> {
+    store.kept_events(life, Place::default(), 1000).await
+}
+
+async fn learnt(store: &dyn Store, life: LifeId) -> crate::Result<usize> {
+    Ok(events(store, life).await?.iter().filter(|(_, event)| event.learnt).count())
+}
+
+async fn an_event_repeated_by_id_is_one(store: &dyn Store) -> Checked {
+    let life = begin(store).await?;
+    let first =
+        store.rank(vec![event_of(life, 1, charge(1)), event_of(life, 1, charge(1))]).await?;
+    let again = Ranked::Repeated { request: [1; 32], answer: vec![1, 1] };
+    ensure!(
+        first == [Ranked::Added { slot: CLOSED + 1 }, again.clone()],
+        "twice in a batch: {first:?}"
+    );
+    let other = NewEvent { request: [9; 32], answer: vec![9], ..event_of(life, 1, charge(2)) };
+    ensure!(store.rank(vec![other]).await? == [again], "the first request and answer are kept");
+    ensure!(events(store, life).await?.len() == 1, "one event");
+    let count = store.ledger(life, 0, 1).await?;
+    ensure!((count.people, count.used_up) == (1, 1), "one charge");
+    ensure!(store.ledger(life, 0, 2).await?.used_up == 0, "one charge, not two");
+    ensure!(store.open_events(life).await? == [(CLOSED + 1, 1)], "one open event");
+    let second = store.begin_life(sample::life("other", 1)).await?.id;
+    ensure!(
+        store.rank(vec![event(second, 1)]).await? == [Ranked::Added { slot: CLOSED + 1 }],
+        "ids are of a life"
+    );
+    Ok(())
+}
+
+async fn a_person_is_learnt_from_at_most_k_times(store: &dyn Store) -> Checked {
+    let life = begin(store).await?;
+    store.rank((0..5).map(|id| event_of(life, id, charge(1))).collect()).await?;
+    ensure!(learnt(store, life).await? == 3, "at most k in a batch");
+    store.rank(vec![event_of(life, 5, charge(1))]).await?;
+    ensure!(learnt(store, life).await? == 3, "at most k in all");
+    ensure!(events(store, life).await?.len() == 6, "events beyond k are kept");
+    store
+        .rank(vec![
+            event_of(life, 6, Charge { period: 1, ..charge(1) }),
+            event_of(life, 7, charge(2)),
+        ])
+        .await?;
+    ensure!(learnt(store, life).await? == 5, "other periods and people have visits of their own");
+    let nobody =
+        [Payer::NotLearnt, Payer::Decision].map(|payer| NewEvent { payer, ..event(life, 8) });
+    let [not_learnt, decision] = nobody;
+    store.rank(vec![not_learnt, NewEvent { event: [9; 16], ..decision }]).await?;
+    ensure!(
+        learnt(store, life).await? == 6,
+        "a decision is learnt from, and one without a payer is not"
+    );
+    let count = store.ledger(life, 0, 3).await?;
+    ensure!((count.people, count.used_up) == (2, 1), "{count:?}");
+    Ok(())
+}
+
+async fn hashes_under_earlier_keys_add_up(store: &dyn Store) -> Checked {
+    let life = begin(store).await?;
+    store.rank(vec![event_of(life, 1, charge(1)), event_of(life, 2, charge(2))]).await?;
+    let rotated = Charge { earlier: [Some(person(1)), Some(person(2))], ..charge(3) };
+    store.rank(vec![event_of(life, 3, rotated), event_of(life, 4, rotated)]).await?;
+    ensure!(learnt(store, life).await? == 3, "three visits under three hashes");
+    let count = store.ledger(life, 0, 1).await?;
+    ensure!(count.people == 3, "{count:?}");
+    Ok(())
+}
+
+async fn a_reward_repeated_by_key_counts_once(store: &dyn Store) -> Checked {
+    let life = begin(store).await?;
+    store.rank(vec![event(life, 1), event(life, 2)]).await?;
+    store.reward(vec![reward(life, 1, 5, Some(1)), reward(life, 1, 5, Some(1))]).await?;
+    store.reward(vec![reward(life, 1, 5, Some(1))]).await?;
+    store
+        .reward(vec![
+            reward(life, 1, 2, Some(2)),
+            reward(life, 1, 1, None),
+            reward(life, 1, 1, None),
+        ])
+        .await?;
+    let first = |units| NewReward { sum: false, ..reward(life, 2, units, None) };
+    store.reward(vec![first(7), first(8)]).await?;
+    let rewards: Vec<_> =
+        events(store, life).await?.iter().map(|(_, event)| event.reward).collect();
+    ensure!(rewards == [Some(9), Some(7)], "{rewards:?}");
+    store.reward(vec![reward(life, 1, i64::MAX, None), reward(life, 1, i64::MAX, None)]).await?;
+    ensure!(events(store, life).await?[0].1.reward == Some(i64::MAX), "rewards saturate");
+    store.reward((0..100).map(|key| reward(life, 2, 0, Some(key))).collect()).await?;
+    let keys = &events(store, life).await?[1].1.reward_keys;
+    ensure!(
+        keys.len() == MOST_REWARD_KEYS && keys.last() == Some(&99),
+        "the latest keys are remembered"
+    );
+    Ok(())
+}
+
+async fn rewards_are_taken_late_or_unknown(store: &dyn Store) -> Checked {
+    let life = begin(store).await?;
+    let deferred = NewEvent { deferred: true, ..event(life, 3) };
+    store
+        .rank(vec![event(life, 1), NewEvent { slot: 15, ..event_of(life, 2, charge(1)) }, deferred])
+        .await?;
+    ensure!(!events(store, life).await?[1].1.active, "a deferred event is not active");
+    ensure!(store.activate(life, [3; 16]).await? == Outcome::Taken, "activation");
+    ensure!(events(store, life).await?[1].1.active, "an activated event is active");
+    store.close(life, CLOSED + 1).await?;
+    store.erase(vec![person(1)], 1).await?;
+    let outcomes = store.reward([1, 2, 9].map(|id| reward(life, id, 1, None)).into()).await?;
+    ensure!(outcomes == [Outcome::Late, Outcome::Taken, Outcome::Unknown], "{outcomes:?}");
+    ensure!(
+        events(store, life).await?.iter().all(|(_, event)| event.reward.is_none()),
+        "no reward counts"
+    );
+    for (id, outcome) in [(1, Outcome::Late), (2, Outcome::Taken), (9, Outcome::Unknown)] {
+        ensure!(store.activate(life, [id; 16]).await? == outcome, "activation of {id}");
+    }
+    Ok(())
+}
+
+async fn a_closed_slot_stays_closed(store: &dyn Store) -> Checked {
+    let life = begin(store).await?;
+    let in_slot = |id, slot| NewEvent { slot, ..event(life, id) };
+    store.rank(vec![in_slot(1, 14), in_slot(2, 11), in_slot(3, 14), in_slot(4, 3)]).await?;
+    ensure!(
+        store.closed_events(life, Place::default(), u64::MAX, 9).await?.is_empty(),
+        "nothing is closed"
+    );
+    store.close(life, 15).await?;
+    store.close(life, 12).await?;
+    ensure!(store.head(life).await?.closed == 15, "the last closed slot");
+    ensure!(
+        store.rank(vec![in_slot(5, 12)]).await? == [Ranked::Added { slot: 16 }],
+        "the first open slot is 16"
+    );
+    ensure!(
+        store.reward(vec![reward(life, 1, 1, None)]).await? == [Outcome::Late],
+        "a closed event takes no reward"
+    );
+    ensure!(store.open_events(life).await? == [(16, 1)], "open events");
+    let all = store.closed_events(life, Place::default(), u64::MAX, 9).await?;
+    let ids: Vec<u8> = all.iter().map(|(_, event)| event.event[0]).collect();
+    ensure!(ids == [2, 4, 1, 3], "by slot and number: {ids:?}");
+    let page = store.closed_events(life, all[0].0, 14, 2).await?;
+    ensure!(page.len() == 2 && page[0] == all[1] && page[1] == all[2], "pages");
+    ensure!(store.closed_events(life, Place::default(), 13, 9).await?.len() == 2, "until");
+    ensure!(
+        store.closed_events(life, Place { slot: 20, number: 1 }, 13, 9).await?.is_empty(),
+        "after the end"
+    );
+    ensure!(store.close(life, u64::MAX).await.is_err(), "one slot stays open");
+    Ok(())
+}
+
+async fn a_number_has_one_release(store: &dyn Store) -> Checked {
+    let life = begin(store).await?;
+    ensure!(store.release(step(life, 0, 1)).await? == Committed::Yes, "the first");
+    let head = store.head(life).await?;
+    ensure!(
+        head.number == 1 && head.state == [1, 4] && head.chain == [254; 32],
+        "the head is the step"
+    );
+    let mut other = step(life, 0, 1);
+    other.release.hash = [77; 32];
+    for wrong in [other, step(life, 0, 3), step(life, 0, 0)] {
+        ensure!(store.release(wrong).await? == Committed::No(head.clone()), "only the next number");
+    }
+    ensure!(store.take_epoch(life).await? == 1, "the next epoch");
+    ensure!(
+        matches!(store.release(step(life, 0, 2)).await?, Committed::No(head) if head.epoch == 1),
+        "only the present epoch"
+    );
+    ensure!(store.release(step(life, 1, 2)).await? == Committed::Yes, "the second");
+    let numbers: Vec<u64> =
+        store.releases(life, 1, 9).await?.iter().map(|release| release.number).collect();
+    ensure!(numbers == [1, 2], "{numbers:?}");
+    ensure!(
+        store.releases(life, 1, 1).await?[0] == step(life, 0, 1).release,
+        "the first release is unchanged"
+    );
+    Ok(())
+}
+
+async fn a_head_never_goes_back(store: &dyn Store) -> Checked {
+    let life = begin(store).await?;
+    store.take_epoch(life).await?;
+    store.close(life, 20).await?;
+    store.release(sample_step_folding(life, 1, 1, 15)).await?;
+    for folded in [14, 21] {
+        ensure!(
+            store.release(sample_step_folding(life, 1, 2, folded)).await.is_err(),
+            "a step that folds up to {folded}"
+        );
+    }
+    let head = store.head(life).await?;
+    ensure!(head.folded == 15, "folded");
+    let worse: [fn(&mut Head); 6] = [
+        |head| head.number = 0,
+        |head| head.epoch = 0,
+        |head| head.closed = 19,
+        |head| head.folded = 14,
+        |head| head.folded = 21,
+        |head| head.chain = [5; 32],
+    ];
+    for (index, worsen) in worse.iter().enumerate() {
+        let mut replacement = head.clone();
+        worsen(&mut replacement);
+        ensure!(store.replace_state(life, replacement).await.is_err(), "replacement {index}");
+    }
+    ensure!(store.head(life).await? == head, "a refused replacement changes nothing");
+    let replacement =
+        Head { number: 7, chain: [5; 32], epoch: 2, closed: 22, folded: 21, state: vec![8] };
+    store.replace_state(life, replacement.clone()).await?;
+    ensure!(store.head(life).await? == replacement, "a replaced head");
+    ensure!(
+        store.release(sample_step_folding(life, 2, 8, 22)).await? == Committed::Yes,
+        "it goes on from there"
+    );
+    Ok(())
+}
+
+fn sample_step_folding(life: LifeId, epoch: u64, number: u64, folded: u64) -> crate::store::Step {
+    crate::store::Step { folded, ..step(life, epoch, number) }
+}
+
+async fn lives_follow_each_other(store: &dyn Store) -> Checked {
+    let first = store.begin_life(sample::life("home", 1)).await?;
+    store.rank((0..3).map(|id| event_of(first.id, id, charge(1))).collect()).await?;
+    store.rank(vec![event_of(first.id, 3, Charge { period: 1, ..charge(2) })]).await?;
+    let again = NewLife { state: vec![99], closed: 50, time: 9, ..sample::life("home", 1) };
+    ensure!(store.begin_life(again).await? == first, "the same generation is the same life");
+    ensure!(store.head(first.id).await?.state == [1], "and keeps its state");
+    let second = store.begin_life(sample::life("home", 2)).await?;
+    let other = store.begin_life(sample::life("other", 2)).await?;
+    ensure!(second.id != first.id && other.id != second.id, "new lives");
+    let lives = store.lives().await?;
+    let ends: Vec<_> = lives.iter().map(|life| (life.id, life.ended)).collect();
+    ensure!(ends == [(first.id, Some(1002)), (second.id, None), (other.id, None)], "{ends:?}");
+    let carried = store.ledger(second.id, 0, 3).await?;
+    ensure!(
+        (carried.people, carried.used_up) == (1, 1),
+        "visits that count for ever are carried over: {carried:?}"
+    );
+    ensure!(store.ledger(second.id, 1, 1).await?.people == 0, "others are not");
+    ensure!(
+        store.ledger(other.id, 0, 1).await?.people == 0,
+        "other loops have ledgers of their own"
+    );
+    store
+        .rank(vec![
+            event_of(first.id, 4, charge(3)),
+            event(first.id, 5),
+            event_of(second.id, 4, charge(1)),
+        ])
+        .await?;
+    ensure!(learnt(store, first.id).await? == 4, "nothing is learnt in a life that has ended");
+    ensure!(learnt(store, second.id).await? == 0, "nor beyond k visits in both lives");
+    let third =
+        store.begin_life(NewLife { carry_ledger: false, ..sample::life("home", 1) }).await?;
+    ensure!(third.id != first.id, "an ended life does not come back");
+    ensure!(store.ledger(third.id, 0, 1).await?.people == 0, "carried over only if asked");
+    Ok(())
+}
+
+async fn only_what_is_released_is_collected(store: &dyn Store) -> Checked {
+    let life = begin(store).await?;
+    let in_slot = |id, slot| NewEvent { slot, ..event_of(life, id, charge(id)) };
+    store.rank(vec![in_slot(1, 11), in_slot(2, 12), in_slot(3, 13), in_slot(4, 14)]).await?;
+    store.close(life, 13).await?;
+    ensure!(
+        store.collect(life, Collect { forget_ids: 0, ..sample::everything() }).await? == 0,
+        "nothing is released"
+    );
+    store.release(sample_step_folding(life, 0, 1, 12)).await?;
+    store.release(sample_step_folding(life, 0, 2, 12)).await?;
+    let before = Collect { before: 2002, forget_ids: 0, first_release: 0, ..sample::everything() };
+    ensure!(store.collect(life, before).await? == 1, "one row is old enough");
+    let limited = Collect { limit: 1, ..sample::everything() };
+    ensure!(store.collect(life, limited).await? == 3, "one row, one id, one release");
+    let kept: Vec<u8> =
+        events(store, life).await?.iter().map(|(_, event)| event.event[0]).collect();
+    ensure!(kept == [3, 4], "{kept:?}");
+    ensure!(
+        matches!(store.rank(vec![in_slot(2, 12)]).await?[..], [Ranked::Repeated { .. }]),
+        "an id that is remembered"
+    );
+    ensure!(
+        store.collect(life, sample::everything()).await? == 3,
+        "two ids of closed slots, one release"
+    );
+    ensure!(store.collect(life, sample::everything()).await? == 0, "nothing is left");
+    let releases = store.releases(life, 0, 9).await?;
+    ensure!(releases.iter().all(|release| release.release.is_empty()), "releases are hashes now");
+    ensure!(releases[1].chain == step(life, 0, 2).release.chain, "hashes stay");
+    ensure!(
+        store.rank(vec![in_slot(1, 11)]).await? == [Ranked::Added { slot: 14 }],
+        "a forgotten id is a new event"
+    );
+    ensure!(
+        matches!(store.rank(vec![in_slot(4, 14)]).await?[..], [Ranked::Repeated { .. }]),
+        "an open one is not forgotten"
+    );
+    let count = store.ledger(life, 0, 2).await?;
+    ensure!((count.people, count.used_up) == (4, 1), "counts stay: {count:?}");
+    Ok(())
+}
+
+async fn an_erasure_leaves_the_budget(store: &dyn Store) -> Checked {
+    let life = begin(store).await?;
+    let second = store.begin_life(sample::life("other", 1)).await?.id;
+    store.rank((0..3).map(|id| event_of(life, id, charge(1))).collect()).await?;
+    store
+        .rank(vec![event_of(life, 3, charge(2)), event_of(second, 1, charge(3)), event(life, 4)])
+        .await?;
+    let open = store.open_events(life).await?;
+    let erased = store.erase(vec![person(1), person(3)], 77).await?;
+    ensure!(erased.rows == 4, "{erased:?}");
+    ensure!(
+        events(store, life).await?.len() == 2 && events(store, second).await?.is_empty(),
+        "raw rows are gone"
+    );
+    ensure!(store.open_events(life).await? == open, "open events show nothing");
+    ensure!(
+        matches!(
+            store.rank(vec![event_of(life, 1, charge(1))]).await?[..],
+            [Ranked::Repeated { .. }]
+        ),
+        "ids stay"
+    );
+    store.rank(vec![event_of(life, 9, charge(1))]).await?;
+    ensure!(learnt(store, life).await? == 2, "an erasure does not refill the budget");
+    store.erase(vec![person(1)], 78).await?;
+    ensure!(store.erased().await? == [person(1), person(3)], "who was erased is remembered");
+    Ok(())
+}
+
+async fn a_refused_transaction_changes_nothing(store: &dyn Store) -> Checked {
+    let life = begin(store).await?;
+    store.rank(vec![event(life, 1)]).await?;
+    store.add_key(sample::key("a")).await?;
+    let before = Snapshot::of(store).await?;
+    ensure!(
+        store.rank(vec![event_of(life, 2, charge(1)), event(99, 3)]).await.is_err(),
+        "an unknown life"
+    );
+    ensure!(
+        store.reward(vec![reward(life, 1, 1, None), reward(99, 1, 1, None)]).await.is_err(),
+        "an unknown life"
+    );
+    ensure!(store.activate(99, [1; 16]).await.is_err(), "an unknown life");
+    ensure!(
+        store.close(99, 12).await.is_err() && store.take_epoch(99).await.is_err(),
+        "an unknown life"
+    );
+    ensure!(
+        store.release(step(99, 0, 1)).await.is_err() && store.head(99).await.is_err(),
+        "an unknown life"
+    );
+    ensure!(store.collect(99, sample::everything()).await.is_err(), "an unknown life");
+    ensure!(
+        store.begin_life(NewLife { closed: u64::MAX, ..sample::life("home", 2) }).await.is_err(),
+        "no open slot"
+    );
+    ensure!(store.add_key(sample::key("a")).await.is_err(), "a key that exists");
+    let differences = Snapshot::of(store).await?.differences(&before);
+    ensure!(differences.is_empty(), "changed: {differences:?}");
+    Ok(())
+}
+
+async fn keys_and_settings_are_kept(store: &dyn Store) -> Checked {
+    store.add_key(sample::key("b")).await?;
+    store.add_key(sample::key("a")).await?;
+    ensure!(
+        store.revoke_key("a".into(), 5).await? && store.revoke_key("a".into(), 6).await?,
+        "there is a key"
+    );
+    ensure!(!store.revoke_key("c".into(), 5).await?, "there is no key");
+    let keys: Vec<_> = store.keys().await?.into_iter().map(|key| (key.id, key.revoked)).collect();
+    ensure!(keys == [("a".into(), Some(5)), ("b".into(), None)], "{keys:?}");
+    ensure!(store.setting("a".into()).await?.is_none(), "no value yet");
+    ensure!(store.keep_setting("a".into(), vec![1]).await? == [1], "the first value");
+    ensure!(store.keep_setting("a".into(), vec![2]).await? == [1], "is kept");
+    ensure!(store.setting("a".into()).await? == Some(vec![1]), "and read");
+    Ok(())
+}

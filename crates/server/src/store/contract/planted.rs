@@ -1,0 +1,208 @@
+//! Stores with a mistake, which the suite must find. Each is the model with one transaction done wrong.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::{clock::Time, store::*};
+
+/// What is done wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mistake {
+    /// Each event of a batch reads the count before the batch.
+    LedgerWithoutAggregation,
+    /// An event repeated by id is added again.
+    EventTwice,
+    /// Counts under earlier keys are not looked at.
+    EarlierHashesIgnored,
+    /// A reward is added again when it is repeated.
+    RewardTwice,
+    /// An old releaser may release.
+    EpochIgnored,
+    /// A release may be replaced.
+    NumberIgnored,
+    /// Closing an earlier slot opens later ones.
+    CloseReopens,
+    /// Erasing somebody gives them new visits.
+    ErasureRefills,
+    /// A new life begins with an empty ledger.
+    LedgerNotCarried,
+    /// Events are removed before they are in a release.
+    CollectsUnreleased,
+    /// Part of a refused batch is added.
+    BatchInParts,
+}
+
+/// Every mistake with the check that finds it.
+pub(super) const MISTAKES: &[(Mistake, &str)] = &[
+    (Mistake::LedgerWithoutAggregation, "a_person_is_learnt_from_at_most_k_times"),
+    (Mistake::EventTwice, "an_event_repeated_by_id_is_one"),
+    (Mistake::EarlierHashesIgnored, "hashes_under_earlier_keys_add_up"),
+    (Mistake::RewardTwice, "a_reward_repeated_by_key_counts_once"),
+    (Mistake::EpochIgnored, "a_number_has_one_release"),
+    (Mistake::NumberIgnored, "a_number_has_one_release"),
+    (Mistake::CloseReopens, "a_closed_slot_stays_closed"),
+    (Mistake::ErasureRefills, "an_erasure_leaves_the_budget"),
+    (Mistake::LedgerNotCarried, "lives_follow_each_other"),
+    (Mistake::CollectsUnreleased, "only_what_is_released_is_collected"),
+    (Mistake::BatchInParts, "a_refused_transaction_changes_nothing"),
+];
+
+/// The model with a mistake.
+pub(super) struct Planted {
+    model: MemoryStore,
+    mistake: Mistake,
+    calls: AtomicU8,
+}
+
+impl Planted {
+    pub(super) fn new(mistake: Mistake) -> Self {
+        Planted { model: MemoryStore::new([1; 16]), mistake, calls: AtomicU8::new(0) }
+    }
+
+    /// Changes the head of a life behind the model's back.
+    fn spoil(&self, life: LifeId, change: impl FnOnce(&mut Head)) {
+        self.model.with(|state| state.heads.get_mut(&life).map(change));
+    }
+
+    fn has(&self, mistake: Mistake) -> bool {
+        self.mistake == mistake
+    }
+}
+
+impl Store for Planted {
+    fn rank(&self, mut events: Vec<NewEvent>) -> Pending<Vec<Ranked>> {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        for (index, event) in events.iter_mut().enumerate() {
+            if self.has(Mistake::EventTwice) {
+                event.event[15] = event.event[15].wrapping_add(call).wrapping_add(index as u8);
+            }
+            if let Payer::Person(charge) = &mut event.payer {
+                if self.has(Mistake::LedgerWithoutAggregation) {
+                    charge.most += index as u32;
+                }
+                if self.has(Mistake::EarlierHashesIgnored) {
+                    charge.earlier = [None; 2];
+                }
+            }
+        }
+        if !self.has(Mistake::BatchInParts) {
+            return self.model.rank(events);
+        }
+        let parts: Vec<_> = events.into_iter().map(|event| self.model.rank(vec![event])).collect();
+        Box::pin(async move {
+            let mut ranked = Vec::new();
+            for part in parts {
+                ranked.extend(part.await?);
+            }
+            Ok(ranked)
+        })
+    }
+
+    fn reward(&self, mut rewards: Vec<NewReward>) -> Pending<Vec<Outcome>> {
+        if self.has(Mistake::RewardTwice) {
+            rewards.iter_mut().for_each(|reward| reward.key = None);
+        }
+        self.model.reward(rewards)
+    }
+
+    fn close(&self, life: LifeId, slot: u64) -> Pending<()> {
+        if self.has(Mistake::CloseReopens) {
+            self.spoil(life, |head| head.closed = slot.min(head.closed));
+        }
+        self.model.close(life, slot)
+    }
+
+    fn release(&self, mut step: Step) -> Pending<Committed> {
+        self.spoil(step.life, |head| {
+            if self.has(Mistake::EpochIgnored) {
+                step.epoch = head.epoch;
+            }
+            if self.has(Mistake::NumberIgnored) && step.release.number == head.number {
+                head.number = head.number.saturating_sub(1);
+            }
+        });
+        self.model.release(step)
+    }
+
+    fn collect(&self, life: LifeId, what: Collect) -> Pending<u64> {
+        if self.has(Mistake::CollectsUnreleased) {
+            self.spoil(life, |head| head.folded = head.closed);
+        }
+        self.model.collect(life, what)
+    }
+
+    fn erase(&self, persons: Vec<PersonHash>, time: Time) -> Pending<Erased> {
+        if self.has(Mistake::ErasureRefills) {
+            self.model
+                .with(|state| state.ledger.retain(|(_, _, person), _| !persons.contains(person)));
+        }
+        self.model.erase(persons, time)
+    }
+
+    fn begin_life(&self, mut life: NewLife) -> Pending<Life> {
+        life.carry_ledger &= !self.has(Mistake::LedgerNotCarried);
+        self.model.begin_life(life)
+    }
+
+    fn id(&self) -> StoreId {
+        self.model.id()
+    }
+    fn activate(&self, life: LifeId, event: EventHash) -> Pending<Outcome> {
+        self.model.activate(life, event)
+    }
+    fn closed_events(
+        &self,
+        life: LifeId,
+        after: Place,
+        until: u64,
+        limit: usize,
+    ) -> Pending<Vec<(Place, StoredEvent)>> {
+        self.model.closed_events(life, after, until, limit)
+    }
+    fn head(&self, life: LifeId) -> Pending<Head> {
+        self.model.head(life)
+    }
+    fn take_epoch(&self, life: LifeId) -> Pending<u64> {
+        self.model.take_epoch(life)
+    }
+    fn replace_state(&self, life: LifeId, head: Head) -> Pending<()> {
+        self.model.replace_state(life, head)
+    }
+    fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {
+        self.model.releases(life, from, limit)
+    }
+    fn kept_events(
+        &self,
+        life: LifeId,
+        after: Place,
+        limit: usize,
+    ) -> Pending<Vec<(Place, StoredEvent)>> {
+        self.model.kept_events(life, after, limit)
+    }
+    fn erased(&self) -> Pending<Vec<PersonHash>> {
+        self.model.erased()
+    }
+    fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount> {
+        self.model.ledger(life, period, most)
+    }
+    fn lives(&self) -> Pending<Vec<Life>> {
+        self.model.lives()
+    }
+    fn add_key(&self, key: KeyRecord) -> Pending<()> {
+        self.model.add_key(key)
+    }
+    fn keys(&self) -> Pending<Vec<KeyRecord>> {
+        self.model.keys()
+    }
+    fn revoke_key(&self, id: String, time: Time) -> Pending<bool> {
+        self.model.revoke_key(id, time)
+    }
+    fn setting(&self, name: String) -> Pending<Option<Vec<u8>>> {
+        self.model.setting(name)
+    }
+    fn keep_setting(&self, name: String, value: Vec<u8>) -> Pending<Vec<u8>> {
+        self.model.keep_setting(name, value)
+    }
+    fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>> {
+        self.model.open_events(life)
+    }
+}

@@ -1,0 +1,240 @@
+//! Random operations on the model and on redb, with failures and reopening in between. Everything readable is compared after each.
+
+use std::path::Path;
+
+use proptest::{collection::vec, prelude::*};
+
+use super::{
+    sample::{self, CLOSED},
+    snapshot::{Snapshot, bytes},
+};
+use crate::{
+    Error, Result,
+    store::{
+        Charge, Collect, Committed, Fault, LifeId, MemoryStore, NewEvent, NewLife, NewReward,
+        Outcome, Payer, Ranked, RedbStore, Step, Store, redb::faulty::Disk,
+    },
+};
+
+/// Entries of the journal before merging begins: few, so that every part of it is run.
+const JOURNAL_ENTRIES: usize = 5;
+
+#[derive(Debug, Clone)]
+enum Operation {
+    /// Life, id, person, period, slot, payer.
+    Rank(Vec<(LifeId, u8, u8, u64, u64, u8)>),
+    /// Life, id, units, key, sum.
+    Reward(Vec<(LifeId, u8, i64, Option<u64>, bool)>),
+    Activate(LifeId, u8),
+    Close(LifeId, u64),
+    /// Life, how far epoch and number are off, slots folded beyond the head.
+    Release(LifeId, u64, u64, u64),
+    TakeEpoch(LifeId),
+    Replace(LifeId, u64, u64),
+    Collect(LifeId, Collect),
+    Erase(Vec<u8>),
+    Begin(bool, u64, bool),
+    AddKey(bool),
+    RevokeKey(bool),
+    KeepSetting(bool, u8),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Interruption {
+    None,
+    Reopen,
+    Fault(Fault),
+    /// The disk is full after so many writes.
+    FullDisk(i64),
+}
+
+fn operations() -> impl Strategy<Value = (Operation, Interruption)> {
+    let life = || 1..4u32;
+    let id = || 0..14u8;
+    let rank = (life(), id(), 0..4u8, 0..2u64, CLOSED..CLOSED + 12, 0..8u8);
+    let reward = (life(), id(), -5..6i64, prop::option::of(0..3u64), any::<bool>());
+    let collect = (0..25u64, 2000..2016u64, 0..25u64, 0..5u64, 1..6usize).prop_map(
+        |(slot, before, forget_ids, first_release, limit)| Collect {
+            slot,
+            before,
+            forget_ids,
+            first_release,
+            limit,
+        },
+    );
+    let operation = prop_oneof![
+        8 => vec(rank, 1..7).prop_map(Operation::Rank),
+        5 => vec(reward, 1..5).prop_map(Operation::Reward),
+        1 => (life(), id()).prop_map(|(life, id)| Operation::Activate(life, id)),
+        2 => (life(), CLOSED..CLOSED + 12).prop_map(|(life, slot)| Operation::Close(life, slot)),
+        3 => (life(), 0..4u64, 0..4u64, 0..4u64).prop_map(|(life, epoch, number, folded)| Operation::Release(life, epoch / 3, number / 3, folded)),
+        1 => life().prop_map(Operation::TakeEpoch),
+        1 => (life(), 0..3u64, 0..3u64).prop_map(|(life, number, slots)| Operation::Replace(life, number, slots)),
+        3 => (life(), collect).prop_map(|(life, what)| Operation::Collect(life, what)),
+        1 => vec(0..4u8, 1..3).prop_map(Operation::Erase),
+        1 => (any::<bool>(), 1..3u64, any::<bool>()).prop_map(|(name, generation, carry)| Operation::Begin(name, generation, carry)),
+        1 => any::<bool>().prop_map(Operation::AddKey),
+        1 => any::<bool>().prop_map(Operation::RevokeKey),
+        1 => (any::<bool>(), any::<u8>()).prop_map(|(name, value)| Operation::KeepSetting(name, value)),
+    ];
+    let interruption = prop_oneof![
+        6 => Just(Interruption::None),
+        1 => Just(Interruption::Reopen),
+        1 => Just(Interruption::Fault(Fault::Before)),
+        1 => Just(Interruption::Fault(Fault::After)),
+        2 => (0..40i64).prop_map(Interruption::FullDisk),
+    ];
+    (operation, interruption)
+}
+
+/// Does an operation, and writes down what it answered.
+async fn apply(store: &dyn Store, operation: &Operation) -> Result<Vec<u8>> {
+    let name = |first: bool| String::from(if first { "a" } else { "b" });
+    Ok(match operation.clone() {
+        Operation::Rank(events) => {
+            let ranked = store.rank(events.into_iter().map(new_event).collect()).await?;
+            let written = ranked.into_iter().map(|ranked| match ranked {
+                Ranked::Added { slot } => (slot, [0; 32], Vec::new()),
+                Ranked::Repeated { request, answer } => (0, request, answer),
+            });
+            bytes(&written.collect::<Vec<_>>())
+        }
+        Operation::Reward(rewards) => {
+            let new =
+                |(life, id, units, key, sum)| NewReward { life, event: [id; 16], units, key, sum };
+            let outcomes = store.reward(rewards.into_iter().map(new).collect()).await?;
+            outcomes.into_iter().map(outcome).collect()
+        }
+        Operation::Activate(life, id) => vec![outcome(store.activate(life, [id; 16]).await?)],
+        Operation::Close(life, slot) => bytes(&store.close(life, slot).await?),
+        Operation::Release(life, epoch, number, folded) => {
+            let head = store.head(life).await?;
+            let step = sample::step(life, head.epoch + epoch, head.number + 1 + number);
+            match store.release(Step { folded: head.folded + folded, ..step }).await? {
+                Committed::Yes => Vec::new(),
+                Committed::No(head) => bytes(&head),
+            }
+        }
+        Operation::TakeEpoch(life) => bytes(&store.take_epoch(life).await?),
+        Operation::Replace(life, number, slots) => {
+            let mut head = store.head(life).await?;
+            head.number += number;
+            head.closed += slots;
+            head.state.push(number as u8);
+            bytes(&store.replace_state(life, head).await?)
+        }
+        Operation::Collect(life, what) => bytes(&store.collect(life, what).await?),
+        Operation::Erase(persons) => {
+            bytes(&store.erase(persons.into_iter().map(sample::person).collect(), 5).await?.rows)
+        }
+        Operation::Begin(first, generation, carry_ledger) => bytes(
+            &store
+                .begin_life(NewLife { carry_ledger, ..sample::life(&name(first), generation) })
+                .await?,
+        ),
+        Operation::AddKey(first) => bytes(&store.add_key(sample::key(&name(first))).await?),
+        Operation::RevokeKey(first) => bytes(&store.revoke_key(name(first), 9).await?),
+        Operation::KeepSetting(first, value) => {
+            store.keep_setting(name(first), vec![value]).await?
+        }
+    })
+}
+
+fn new_event((life, id, number, period, slot, payer): (LifeId, u8, u8, u64, u64, u8)) -> NewEvent {
+    let earlier = [(payer == 7).then(|| sample::person(number ^ 1)), None];
+    let payer = match payer {
+        0 => Payer::Decision,
+        1 => Payer::NotLearnt,
+        _ => Payer::Person(Charge { earlier, period, ..sample::charge(number) }),
+    };
+    NewEvent { payer, slot, deferred: id % 3 == 0, ..sample::event(life, id) }
+}
+
+fn outcome(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Taken => 0,
+        Outcome::Late => 1,
+        Outcome::Unknown => 2,
+    }
+}
+
+fn written(answer: &Result<Vec<u8>>) -> std::result::Result<&[u8], String> {
+    answer.as_deref().map_err(Error::to_string)
+}
+
+async fn play(
+    path: &Path,
+    operations: Vec<(Operation, Interruption)>,
+) -> std::result::Result<(), TestCaseError> {
+    let fail = |error: Error| TestCaseError::fail(error.to_string());
+    let disk = Disk::new();
+    let open = || RedbStore::open_on(&disk, path, JOURNAL_ENTRIES);
+    let mut store = open().map_err(fail)?;
+    let mut model = MemoryStore::new(store.id());
+    for operation in [Operation::Begin(true, 1, true), Operation::Begin(false, 1, true)] {
+        apply(&model, &operation).await.map_err(fail)?;
+        apply(&store, &operation).await.map_err(fail)?;
+    }
+    for (operation, interruption) in operations {
+        match interruption {
+            Interruption::None => {}
+            Interruption::Reopen => {
+                drop(store);
+                store = open().map_err(fail)?;
+            }
+            Interruption::Fault(fault) => {
+                model.fail_next(fault);
+                store.fail_next(Some(fault));
+            }
+            Interruption::FullDisk(writes) => disk.fail_after(writes),
+        }
+        // Copies have no faults.
+        let before = model.copy();
+        let expected = apply(&model, &operation).await;
+        let answer = apply(&store, &operation).await;
+        disk.recover();
+        store.fail_next(None);
+        model = model.copy();
+        match (interruption, &answer) {
+            // A collection that finds nothing does not write, so that it cannot fail.
+            (Interruption::Fault(_), _) => prop_assert!(
+                answer.is_err() || matches!(operation, Operation::Collect(..)),
+                "{:?}",
+                operation
+            ),
+            (Interruption::FullDisk(_), Err(Error::Store(_))) => {
+                drop(store);
+                store = open().map_err(fail)?;
+                // It happened or it did not, as a whole.
+                if Snapshot::of(&store).await.map_err(fail)?
+                    == Snapshot::of(&before).await.map_err(fail)?
+                {
+                    model = before;
+                }
+            }
+            _ => prop_assert_eq!(written(&answer), written(&expected), "{:?}", operation),
+        }
+        let (found, wanted) =
+            (Snapshot::of(&store).await.map_err(fail)?, Snapshot::of(&model).await.map_err(fail)?);
+        let differences = found.differences(&wanted);
+        prop_assert!(
+            differences.is_empty(),
+            "{:?} after {:?}, {:?}",
+            differences,
+            operation,
+            interruption
+        );
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, max_shrink_iters: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn redb_does_what_the_model_does(operations in vec(operations(), 1..40)) {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(play(&folder.path().join("store"), operations))?;
+    }
+}

@@ -1,0 +1,61 @@
+//! Everything readable of a store.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::{
+    Result,
+    store::{Place, Store},
+};
+
+/// What was read, by a name of each thing.
+#[derive(PartialEq)]
+pub(crate) struct Snapshot(BTreeMap<String, Vec<u8>>);
+
+impl Snapshot {
+    /// Reads everything.
+    pub(crate) async fn of(store: &dyn Store) -> Result<Self> {
+        let mut all = BTreeMap::new();
+        let mut note = |name: String, bytes: Vec<u8>| drop(all.insert(name, bytes));
+        note("keys".into(), bytes(&store.keys().await?));
+        note("erased".into(), bytes(&store.erased().await?));
+        for name in ["a", "b"] {
+            note(format!("setting {name}"), bytes(&store.setting(name.into()).await?));
+        }
+        let lives = store.lives().await?;
+        note("lives".into(), bytes(&lives));
+        for life in lives.iter().map(|life| life.id) {
+            note(format!("head {life}"), bytes(&store.head(life).await?));
+            note(
+                format!("kept {life}"),
+                bytes(&store.kept_events(life, Place::default(), 10_000).await?),
+            );
+            note(
+                format!("closed {life}"),
+                bytes(&store.closed_events(life, Place::default(), u64::MAX, 10_000).await?),
+            );
+            note(format!("releases {life}"), bytes(&store.releases(life, 0, 10_000).await?));
+            note(format!("open {life}"), bytes(&store.open_events(life).await?));
+            for (period, most) in (0..3).flat_map(|period| (1..5).map(move |most| (period, most))) {
+                let count = store.ledger(life, period, most).await?;
+                note(
+                    format!("ledger {life} {period} {most}"),
+                    bytes(&(count.people, count.used_up)),
+                );
+            }
+        }
+        Ok(Snapshot(all))
+    }
+
+    /// Names of what differs.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<String> {
+        let names = self.0.keys().chain(other.0.keys());
+        names.filter(|name| self.0.get(*name) != other.0.get(*name)).cloned().collect()
+    }
+}
+
+/// Bytes that are equal if and only if the values are.
+pub(crate) fn bytes(value: &impl Serialize) -> Vec<u8> {
+    postcard::to_allocvec(value).expect("test values can be written")
+}

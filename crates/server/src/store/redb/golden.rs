@@ -1,0 +1,106 @@
+//! The bytes of every record, in `vectors/store`. `RETICENT_WRITE_VECTORS=1` writes those of the present versions; older files stay.
+
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+use super::tables::{
+    CountRow, ErasedRow, HeadRow, IdentityRow, JournalEntry, JournalRow, OpenRow, Remembered,
+    SettingRow, StateRow,
+};
+use crate::store::{
+    KeyRecord, Life, Place, ReleaseRecord, StoredEvent, WitnessHead, WitnessRecord,
+    row::{Record, decode, encode},
+};
+
+/// The record is read from its file, and written as the same bytes.
+fn check<R: Record + PartialEq>(record: &R) {
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../vectors/store"].iter().collect();
+    let path = path.join(format!("{}.{}.bin", R::NAME, R::VERSION));
+    if std::env::var_os("RETICENT_WRITE_VECTORS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, encode(record).unwrap()).unwrap();
+    }
+    let golden = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(decode::<R>(&golden).unwrap() == *record, "{} is read as something else", R::NAME);
+    assert_eq!(
+        encode(record).unwrap(),
+        golden,
+        "{} is written in another way: raise its version",
+        R::NAME
+    );
+    for length in 0..golden.len() {
+        assert!(decode::<R>(&golden[..length]).is_err(), "{} without its end is read", R::NAME);
+    }
+    let longer = [&golden[..], &[0]].concat();
+    assert!(decode::<R>(&longer).is_err(), "{} with something after it is read", R::NAME);
+    let mut newer = golden;
+    newer[0] += 1;
+    let refused = decode::<R>(&newer).err().unwrap().to_string();
+    assert!(refused.contains(R::NAME) && refused.contains("version 2"), "{refused}");
+}
+
+#[test]
+fn records_have_golden_bytes() {
+    let place = Place { slot: 1_700_000, number: 300 };
+    check(&place);
+    check(&StoredEvent {
+        event: [1; 16],
+        person: Some([2; 16]),
+        time: 1_700_000_000_000,
+        learnt: true,
+        active: false,
+        reward: Some(-5),
+        reward_keys: vec![u64::MAX, 0],
+        features: vec![0.5, -0.25, f64::MIN_POSITIVE],
+        raw: b"{}".to_vec(),
+    });
+    check(&Remembered { event: [1; 16], request: [3; 32], answer: b"answer".to_vec() });
+    let charged = JournalEntry { life: 1, event: [1; 16], place, charge: Some((20, [2; 16], 3)) };
+    check(&JournalRow(vec![charged.clone(), JournalEntry { charge: None, ..charged }]));
+    check(&CountRow(1000));
+    check(&OpenRow(100_000));
+    check(&HeadRow {
+        number: 5,
+        chain: [4; 32],
+        epoch: 2,
+        closed: 1000,
+        folded: 999,
+        events: 1 << 40,
+        stripped: 3,
+        ended: true,
+    });
+    check(&StateRow(vec![1, 2, 3]));
+    check(&SettingRow(vec![4, 5]));
+    check(&ErasedRow(1_700_000_000_000));
+    check(&IdentityRow([6; 16]));
+    check(&Life {
+        id: 2,
+        name: "home".into(),
+        generation: u64::MAX,
+        params: b"{}".to_vec(),
+        event: b"null".to_vec(),
+        began: 1,
+        ended: Some(2),
+    });
+    check(&ReleaseRecord {
+        number: 5,
+        time: 7,
+        hash: [8; 32],
+        chain: [4; 32],
+        release: b"release".to_vec(),
+    });
+    check(&KeyRecord {
+        id: "key".into(),
+        hash: [9; 32],
+        loop_name: Some("home".into()),
+        roles: vec!["decide".into(), "reward".into()],
+        made: 1,
+        revoked: Some(2),
+    });
+    check(&WitnessRecord {
+        store: [6; 16],
+        heads: BTreeMap::from([(2, WitnessHead { epoch: 2, number: 5, chain: [4; 32] })]),
+        replays: BTreeMap::from([(2, 1)]),
+        revoked_keys: ["key".to_owned()].into(),
+        erased: [[2; 16]].into(),
+    });
+}
