@@ -65,39 +65,63 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let body = serde_json::json!({"context": {"age": 31, "device": "phone", "hour": 17.5}, "actions": actions});
     let text = body.to_string();
     let request: RankRequest = serde_json::from_str(&text)?;
-    let policy: Policy =
-        plan.learner.clone().curator(SecureNoise::from_system()?).policy().clone();
-    println!("d = {}, K = {ACTIONS}, members = {:?}", policy.dimension(), policy.ensemble().map(|e| e.members()));
+    let policy: Policy = plan.learner.clone().curator(SecureNoise::from_system()?).policy().clone();
+    println!(
+        "d = {}, K = {ACTIONS}, members = {:?}",
+        policy.dimension(),
+        policy.ensemble().map(|e| e.members())
+    );
     let rows = by_vector(&plan, &request);
     let arms = Arms::from_rows(policy.dimension(), &rows)?;
     let report = |what: &str, time: f64| println!("{what:<40} {time:>8.2} us");
-    report("decide", median(|i| {
-        let coins = Coins { holdout: i, pick: i.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
-        let _ = black_box(decide(&plan, &policy, black_box(&request), coins));
-    }));
-    report("  features, by writer", median(|_| {
-        let mut seen = Report::default();
-        let mut writer = plan.features.writer(&request.context, &mut seen);
-        let mut row = vec![0.0; plan.features.dimension()];
-        for action in &request.actions {
-            writer.write(&action.features, &mut seen, &mut row);
-            black_box(&row);
-        }
-    }));
-    report("  features, by vector", median(|_| {
-        black_box(by_vector(&plan, black_box(&request)));
-    }));
-    report("  probabilities", median(|_| {
-        let _ = black_box(policy.probabilities_within(black_box(&arms), 1.0));
-    }));
-    report("  choice", median(|i| {
-        let _ = black_box(policy.choose_within(black_box(&arms), 1.0, i));
-    }));
-    report("coins", median(|_| {
-        let _ = black_box(Coins::draw());
-    }));
-    report("reading the request's JSON", median(|_| {
-        let _ = black_box(serde_json::from_str::<RankRequest>(black_box(&text)));
-    }));
+    report(
+        "decide",
+        median(|i| {
+            let coins = Coins { holdout: i, pick: i.wrapping_mul(0x9e37_79b9_7f4a_7c15) };
+            let _ = black_box(decide(&plan, &policy, black_box(&request), coins));
+        }),
+    );
+    report(
+        "  features, by writer",
+        median(|_| {
+            let mut seen = Report::default();
+            let mut writer = plan.features.writer(&request.context, &mut seen);
+            let mut row = vec![0.0; plan.features.dimension()];
+            for action in &request.actions {
+                writer.write(&action.features, &mut seen, &mut row);
+                black_box(&row);
+            }
+        }),
+    );
+    report(
+        "  features, by vector",
+        median(|_| {
+            black_box(by_vector(&plan, black_box(&request)));
+        }),
+    );
+    report(
+        "  probabilities",
+        median(|_| {
+            let _ = black_box(policy.probabilities_within(black_box(&arms), 1.0));
+        }),
+    );
+    report(
+        "  choice",
+        median(|i| {
+            let _ = black_box(policy.choose_within(black_box(&arms), 1.0, i));
+        }),
+    );
+    report(
+        "coins",
+        median(|_| {
+            let _ = black_box(Coins::draw());
+        }),
+    );
+    report(
+        "reading the request's JSON",
+        median(|_| {
+            let _ = black_box(serde_json::from_str::<RankRequest>(black_box(&text)));
+        }),
+    );
     Ok(())
 }

@@ -1,11 +1,6 @@
 //! One process: store, loops, keys, ticks, sockets, until it is told to stop.
 
-use std::{
-    future::Future,
-    net::SocketAddr,
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use tokio::{net::TcpListener, task::JoinSet};
 
@@ -73,8 +68,7 @@ pub async fn run(
     .await?;
     let keys = Arc::new(KeyRing::open(store.as_ref()).await?);
     #[cfg(unix)]
-    let control =
-        crate::control::Control::open(&options.data, store, Arc::clone(&keys), clock)?;
+    let control = crate::control::Control::open(&options.data, store, Arc::clone(&keys), clock)?;
     let app = App::new(Arc::clone(&service), keys, options.limits, tls.is_some());
     serve_until(app, listener, tls, ready, stop).await?;
     #[cfg(unix)]

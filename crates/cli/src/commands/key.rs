@@ -74,9 +74,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
             Ok(Report::new(key, &json).note(["it is shown this once: keep it safe".to_string()]))
         }
         Reply::Keys(keys) => Ok(Report::new(table(&keys), &keys)),
-        Reply::Revoked => {
-            Ok(Report::new("revoked", &serde_json::json!({ "revoked": true })))
-        }
+        Reply::Revoked => Ok(Report::new("revoked", &serde_json::json!({ "revoked": true }))),
         Reply::Refused(why) => Err(reticent_server::Error::Conflict(why).into()),
     }
 }
@@ -89,7 +87,8 @@ fn table(keys: &[KeyLine]) -> String {
     for key in keys {
         let whose = key.r#loop.as_deref().unwrap_or("(all)");
         let state = if key.revoked.is_some() { "revoked" } else { "in use" };
-        let _ = writeln!(text, "{:<12}  {:<20}  {:<28}  {state}", key.id, whose, key.roles.join(","));
+        let _ =
+            writeln!(text, "{:<12}  {:<20}  {:<28}  {state}", key.id, whose, key.roles.join(","));
     }
     text
 }

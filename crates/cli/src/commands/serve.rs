@@ -61,10 +61,8 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         return Err(reticent_server::Error::invalid("demo", "given", remedy).into());
     };
     let plans = ServiceFile::parse(&read(config)?).and_then(|file| file.check());
-    let plans = plans.map_err(|error| Error::Malformed {
-        path: config.clone(),
-        reason: error.to_string(),
-    })?;
+    let plans = plans
+        .map_err(|error| Error::Malformed { path: config.clone(), reason: error.to_string() })?;
     let tls = arguments.tls_certificate.zip(arguments.tls_key);
     let tls = tls.map(|(certificate, key)| Tls { certificate, key });
     check_address(arguments.listen, tls.is_some(), arguments.behind_proxy)?;
@@ -181,7 +179,12 @@ fn describe(checked: &AllChecked) -> String {
     let mut text = String::new();
     for Checked { certificate, outlook, tick_milliseconds, features } in &checked.loops {
         let Certificate { name, sentence, best_guess, .. } = certificate;
-        let _ = writeln!(text, "loop {name}: {} coordinates, a release every {} s", features.len(), *tick_milliseconds as f64 / 1000.0);
+        let _ = writeln!(
+            text,
+            "loop {name}: {} coordinates, a release every {} s",
+            features.len(),
+            *tick_milliseconds as f64 / 1000.0
+        );
         let _ = writeln!(text, "  {sentence}");
         let _ = writeln!(
             text,

@@ -30,7 +30,8 @@ fn place(folder: &Path) -> PathBuf {
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Error {
-    let remedy = format!("{error}: give a folder that this process can write, with a path below 90 bytes");
+    let remedy =
+        format!("{error}: give a folder that this process can write, with a path below 90 bytes");
     Error::invalid("data", path.display(), remedy)
 }
 
@@ -111,7 +112,9 @@ pub(super) async fn ask(folder: &Path, command: &Command) -> Result<Option<Reply
     let path = place(folder);
     let mut stream = match UnixStream::connect(&path).await {
         Ok(stream) => stream,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+        Err(error)
+            if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) =>
+        {
             return Ok(None);
         }
         Err(error) => return Err(failed(&path, &error)),
@@ -141,11 +144,7 @@ fn line_of(value: &impl serde::Serialize) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        clock::SystemClock,
-        http::Role,
-        store::MemoryStore,
-    };
+    use crate::{clock::SystemClock, http::Role, store::MemoryStore};
 
     #[tokio::test]
     async fn keys_are_made_and_revoked_in_a_service_that_runs() {
@@ -167,7 +166,10 @@ mod tests {
         let Ok(Reply::Keys(lines)) = command(Command::ListKeys).await else { panic!("no keys") };
         assert_eq!((lines.len(), lines[0].revoked), (1, None));
         assert!(command(Command::RevokeKey { key: "nobody".into() }).await.is_err());
-        assert!(matches!(command(Command::RevokeKey { key: key.clone() }).await, Ok(Reply::Revoked)));
+        assert!(matches!(
+            command(Command::RevokeKey { key: key.clone() }).await,
+            Ok(Reply::Revoked)
+        ));
         assert!(keys.verify(&key).is_none());
         let mut raw = UnixStream::connect(place(folder.path())).await.unwrap();
         raw.write_all(b"\"shutdown\"\n").await.unwrap();

@@ -35,7 +35,8 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Ask<T> {
         query.map(|Query(query)| Ask(query)).map_err(|rejection| {
             let reason = rejection.body_text();
             let reason = reason.rsplit_once("query string: ").map_or("unreadable", |(_, why)| why);
-            let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("query: {reason}"));
+            let problem =
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("query: {reason}"));
             problem.of_field("query", "not usable").with_remedy("see /openapi.json for its fields")
         })
     }
@@ -109,7 +110,8 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let path = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
         Ok(_) => String::new(),
-        Err(error) => error.path().to_string(),
+        // The body as a whole has the path `.`.
+        Err(error) => error.path().to_string().trim_start_matches('.').to_string(),
     };
     let (field, value, remedy) = describe(&path, &error.to_string());
     let detail = format!("{field}: {remedy}");
@@ -122,7 +124,7 @@ fn describe(path: &str, message: &str) -> (String, String, String) {
     let message = message.rsplit_once(" at line ").map_or(message, |(message, _)| message);
     let parent = |name: &str| match path.rsplit_once('.') {
         Some((parent, last)) if last == name => format!("{parent}.{name}"),
-        None if path == name || path == "." || path.is_empty() => name.to_string(),
+        None if path == name || path.is_empty() => name.to_string(),
         _ => format!("{path}.{name}"),
     };
     let quoted = |prefix: &str| {
@@ -144,7 +146,7 @@ fn describe(path: &str, message: &str) -> (String, String, String) {
         return (field, "given twice".into(), "give it once".into());
     }
     let expected = message.rsplit_once("expected ").map_or("another value", |(_, rest)| rest);
-    let field = if path.is_empty() || path == "." { "body" } else { path };
+    let field = if path.is_empty() { "body" } else { path };
     (field.to_string(), "of another type".into(), format!("expected {expected}"))
 }
 

@@ -10,11 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use super::{
-    App, Problem, Role,
-    keys::Entry,
-    personalizer::PersonalizerError,
-};
+use super::{App, Problem, Role, keys::Entry, personalizer::PersonalizerError};
 use crate::service::Loop;
 
 /// The head of a loop, on answers and as clients echo it.
@@ -111,7 +107,8 @@ async fn admit_and_run(State(guard): State<Guard>, request: Request, next: Next)
 impl Guard {
     /// Lets a request pass with its key and its loop, or says why not.
     async fn admit(&self, parts: &mut Parts) -> Result<Option<At>, Problem> {
-        let unknown = || Problem::new(StatusCode::UNAUTHORIZED, "there is no key, or an unknown one");
+        let unknown =
+            || Problem::new(StatusCode::UNAUTHORIZED, "there is no key, or an unknown one");
         let text = key_text(&parts.headers).ok_or_else(unknown)?;
         let entry = self.app.keys.find(text).ok_or_else(unknown)?;
         let at = self.find_loop(parts, &entry).await?;

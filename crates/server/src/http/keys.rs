@@ -12,7 +12,7 @@
 //! that nothing has where the id is unknown.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -65,7 +65,8 @@ impl Role {
     pub fn parse(name: &str) -> Result<Self> {
         let found = Role::ALL.into_iter().find(|role| role.name() == name);
         found.ok_or_else(|| {
-            let remedy = "give some of decide, reward, device, read and admin, with commas between them";
+            let remedy =
+                "give some of decide, reward, device, read and admin, with commas between them";
             Error::invalid("role", format!("{name:?}"), remedy)
         })
     }
@@ -200,9 +201,10 @@ async fn check_key(store: &dyn Store, loop_name: Option<&str>, roles: &[Role]) -
     }
     if let Some(name) = loop_name {
         let lives = store.lives().await?;
-        let names: Vec<&str> = lives.iter().map(|life| life.name.as_str()).collect();
+        let names: BTreeSet<&str> = lives.iter().map(|life| life.name.as_str()).collect();
         // A store that nobody has served from knows no loops yet.
-        if !names.is_empty() && !names.contains(&name) {
+        if !names.is_empty() && !names.contains(name) {
+            let names: Vec<&str> = names.into_iter().collect();
             let remedy = format!(
                 "name one of {}, or first start the service with a file that has it",
                 names.join(", ")

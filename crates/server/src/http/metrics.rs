@@ -83,9 +83,8 @@ impl Metrics {
     pub(super) fn text(&self, service: &Service, grant: &Grant) -> Result<String, fmt::Error> {
         let curator = grant.is_admin();
         let loops = service.loops().filter(|each| grant.covers(&each.plan.name));
-        let loops = loops.filter_map(|each| {
-            Some((Arc::clone(each), self.times.get(&each.plan.name)?.clone()))
-        });
+        let loops = loops
+            .filter_map(|each| Some((Arc::clone(each), self.times.get(&each.plan.name)?.clone())));
         let mut registry = Registry::with_prefix("reticent");
         registry.register_collector(Box::new(View { loops: loops.collect(), curator }));
         if curator {

@@ -101,7 +101,8 @@ impl Deref for App {
 
 /// All routes.
 pub fn router(app: App) -> Router {
-    let native = |roles, call, routes: Router<App>| guarded(&app, roles, call, Style::Native, routes);
+    let native =
+        |roles, call, routes: Router<App>| guarded(&app, roles, call, Style::Native, routes);
     let personalizer =
         |roles, call, routes: Router<App>| guarded(&app, roles, call, Style::Personalizer, routes);
     let routes = Router::new()

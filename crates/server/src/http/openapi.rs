@@ -1,9 +1,6 @@
 //! The calls as OpenAPI 3.1, made from the code.
 
-use std::{
-    collections::BTreeMap,
-    sync::OnceLock,
-};
+use std::{collections::BTreeMap, sync::OnceLock};
 
 use axum::Json;
 use utoipa::{
@@ -84,16 +81,19 @@ struct Additions;
 impl Modify for Additions {
     fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
         let components = api.components.get_or_insert_default();
-        components.add_security_scheme("key", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+        components
+            .add_security_scheme("key", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
         let header = ApiKey::Header(ApiKeyValue::new("Ocp-Apim-Subscription-Key"));
         components.add_security_scheme("subscription_key", SecurityScheme::ApiKey(header));
         // Newer clients of Personalizer name the version behind the address.
-        let old: Vec<_> = api.paths.paths.iter().map(|(path, item)| (path.clone(), item.clone())).collect();
+        let old: Vec<_> =
+            api.paths.paths.iter().map(|(path, item)| (path.clone(), item.clone())).collect();
         for (path, mut item) in old {
             let Some(rest) = path.strip_prefix("/personalizer/v1.0") else { continue };
             if let Some(operation) = &mut item.post {
                 operation.parameters.get_or_insert_default().push(version_parameter());
-                operation.operation_id = operation.operation_id.as_ref().map(|id| format!("{id}_versioned"));
+                operation.operation_id =
+                    operation.operation_id.as_ref().map(|id| format!("{id}_versioned"));
             }
             api.paths.paths.insert(format!("/personalizer{rest}"), item);
         }

@@ -145,7 +145,7 @@ impl IntoResponse for PersonalizerError {
 }
 
 /// Personalizer's rank.
-#[utoipa::path(post, path = "/personalizer/v1.0/rank", tag = "personalizer", security(("subscription_key" = [])),
+#[utoipa::path(post, path = "/personalizer/v1.0/rank", operation_id = "personalizer_rank", tag = "personalizer", security(("subscription_key" = [])),
     request_body = PersonalizerRank,
     responses((status = 201, description = "What to do", body = PersonalizerAnswer), super::openapi::PersonalizerProblems))]
 pub(super) async fn rank(
@@ -165,7 +165,7 @@ pub(super) async fn rank(
 }
 
 /// Personalizer's reward.
-#[utoipa::path(post, path = "/personalizer/v1.0/events/{id}/reward", tag = "personalizer", security(("subscription_key" = [])),
+#[utoipa::path(post, path = "/personalizer/v1.0/events/{id}/reward", operation_id = "personalizer_reward", tag = "personalizer", security(("subscription_key" = [])),
     params(("id" = String, Path, description = "The eventId")), request_body = PersonalizerReward,
     responses((status = 204, description = "It was taken, or it was late and changes nothing"), super::openapi::PersonalizerProblems))]
 pub(super) async fn reward(
@@ -180,7 +180,7 @@ pub(super) async fn reward(
 }
 
 /// Personalizer's activate.
-#[utoipa::path(post, path = "/personalizer/v1.0/events/{id}/activate", tag = "personalizer", security(("subscription_key" = [])),
+#[utoipa::path(post, path = "/personalizer/v1.0/events/{id}/activate", operation_id = "personalizer_activate", tag = "personalizer", security(("subscription_key" = [])),
     params(("id" = String, Path, description = "The eventId")),
     responses((status = 204, description = "It counts from now on, or it was late and changes nothing"), super::openapi::PersonalizerProblems))]
 pub(super) async fn activate(

@@ -66,11 +66,9 @@ fn words(status: StatusCode) -> (&'static str, &'static str, &'static str) {
         StatusCode::PAYLOAD_TOO_LARGE => {
             ("too-large", "The body is too large", "send smaller bodies")
         }
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => (
-            "not-json",
-            "The body is not marked as JSON",
-            "send `Content-Type: application/json`",
-        ),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            ("not-json", "The body is not marked as JSON", "send `Content-Type: application/json`")
+        }
         StatusCode::UNPROCESSABLE_ENTITY => {
             ("invalid", "A field cannot be used", "correct the field")
         }
@@ -82,7 +80,9 @@ fn words(status: StatusCode) -> (&'static str, &'static str, &'static str) {
             "This cannot be done at present",
             "repeat the request later, with the same ids",
         ),
-        _ => ("internal", "The service failed", "tell the operator, who finds the reason in the log"),
+        _ => {
+            ("internal", "The service failed", "tell the operator, who finds the reason in the log")
+        }
     }
 }
 
@@ -129,7 +129,8 @@ impl From<Error> for Problem {
                 problem.of_field(field, value).with_remedy(remedy)
             }
             Error::Unknown { what, remedy } => {
-                Problem::new(StatusCode::NOT_FOUND, format!("{what} is unknown")).with_remedy(remedy)
+                Problem::new(StatusCode::NOT_FOUND, format!("{what} is unknown"))
+                    .with_remedy(remedy)
             }
             Error::Conflict(detail) => Problem::new(StatusCode::CONFLICT, detail),
             Error::Late(detail) => Problem::new(StatusCode::GONE, detail),

@@ -107,10 +107,14 @@ pub(super) async fn activate(
 }
 
 /// The key of the header or of the body.
-fn idempotency_key(headers: &HeaderMap, of_body: Option<String>) -> Result<Option<String>, Problem> {
+fn idempotency_key(
+    headers: &HeaderMap,
+    of_body: Option<String>,
+) -> Result<Option<String>, Problem> {
     let Some(of_header) = headers.get("idempotency-key") else { return checked_key(of_body) };
     let field = "Idempotency-Key";
-    let refuse = |value: &str, remedy: &str| Err(crate::Error::invalid(field, value, remedy).into());
+    let refuse =
+        |value: &str, remedy: &str| Err(crate::Error::invalid(field, value, remedy).into());
     let Ok(of_header) = of_header.to_str() else {
         return refuse("not visible ASCII", "give visible ASCII characters");
     };

@@ -7,9 +7,7 @@ use super::{Loop, Service};
 use crate::{
     Error, Result,
     config::{LoopParams, UnitName},
-    loops::{
-        self, Certificate, Decision, RankAnswer, RankRequest, Summary, Together, first_chain,
-    },
+    loops::{self, Certificate, Decision, RankAnswer, RankRequest, Summary, Together, first_chain},
     secret::hex,
     store::{Digest, Place, ReleaseRecord},
 };

@@ -46,7 +46,9 @@ async fn calls_without_a_key_are_401_and_with_another_role_or_loop_403() {
                 let (server, path) = (&server, path.clone());
                 async move {
                     let key = format!("Authorization: Bearer {key}");
-                    server.send(method, &path, &[&key, "Content-Type: application/json"], "{}").await
+                    server
+                        .send(method, &path, &[&key, "Content-Type: application/json"], "{}")
+                        .await
                 }
             };
             let status = send(key.clone()).await.status;

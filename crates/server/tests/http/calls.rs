@@ -13,8 +13,12 @@ async fn a_rank_answers_an_action_with_probabilities_and_a_head() {
     let body = answer.json();
     assert_eq!(body["event_id"], "e1");
     assert_eq!(body["ranking"][0]["id"], body["action"]);
-    let sum: f64 =
-        body["ranking"].as_array().unwrap().iter().map(|a| a["probability"].as_f64().unwrap()).sum();
+    let sum: f64 = body["ranking"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|a| a["probability"].as_f64().unwrap())
+        .sum();
     assert!((sum - 1.0).abs() < 1e-9, "{body}");
     assert_eq!(answer.header("reticent-head"), body["head"].as_str());
     assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -64,7 +68,10 @@ async fn a_reward_is_204_an_unknown_event_404_and_a_late_one_410() {
     assert!(problem["remedy"].as_str().unwrap().contains("event_id"));
     server.pass(120_000).await;
     let problem = server.reward("e1", 1.0).await.expect(410).json();
-    assert_eq!((&problem["status"], &problem["type"]), (&json!(410), &json!("urn:reticent:problem:late")));
+    assert_eq!(
+        (&problem["status"], &problem["type"]),
+        (&json!(410), &json!("urn:reticent:problem:late"))
+    );
     let late = server.post(&server.app_key, "/v1/loops/home/events/e1/activate", "").await;
     late.expect(410);
     let unknown = server.post(&server.app_key, "/v1/loops/home/events/e2/activate", "").await;
@@ -185,7 +192,9 @@ async fn strange_features_are_answered() {
     let server = Server::start().await;
     let deep = format!("{}1{}", "[".repeat(20_000), "]".repeat(20_000));
     for context in ["null", "7", "[]", "{\"device\": \"fridge\"}", "{\"device\": [[{}]]}", &deep] {
-        let body = format!(r#"{{"context": {{"x": {context}, "device": {context}}}, "actions": [{{"id": "a", "features": {context}}}]}}"#);
+        let body = format!(
+            r#"{{"context": {{"x": {context}, "device": {context}}}, "actions": [{{"id": "a", "features": {context}}}]}}"#
+        );
         let answer = server.post(&server.app_key, "/v1/loops/home/rank", &body).await;
         assert_eq!(answer.status, 200, "{:.80} {answer:?}", context);
     }

@@ -1,6 +1,5 @@
 //! A service in memory on a socket of its own, with a clock that tests move, and a client that writes requests byte by byte.
 
-
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use reticent_server::{
@@ -217,7 +216,8 @@ fn parse(text: &str) -> Answer {
         .map(|line| line.split_once(':').unwrap())
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_string()))
         .collect();
-    let chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
+    let chunked =
+        headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
     let body = if chunked { unchunk(body) } else { body.to_string() };
     Answer { status, headers, body }
 }

@@ -30,7 +30,12 @@ async fn a_body_that_is_too_large_is_413() {
     server.post(&server.app_key, path, &large).await.expect(413);
     // Without a length in the head.
     let key = format!("Authorization: Bearer {}", server.app_key);
-    let mut text = request("GET", path, &[&key, "Content-Type: application/json", "Transfer-Encoding: chunked"], "");
+    let mut text = request(
+        "GET",
+        path,
+        &[&key, "Content-Type: application/json", "Transfer-Encoding: chunked"],
+        "",
+    );
     text = text.replacen("GET", "POST", 1) + &format!("{:x}\r\n{large}\r\n0\r\n\r\n", large.len());
     exchange(TcpStream::connect(server.address).await.unwrap(), &text).await.expect(413);
     server.rank("e1", "anna").await.expect(200);
@@ -50,7 +55,10 @@ async fn ranks_beyond_the_rate_are_429_and_rewards_draw_on_no_rate() {
     let refused = server.rank("e4", "anna").await.expect(429);
     assert_eq!(refused.header("retry-after"), Some("1"));
     let facade = server.post(&server.app_key, "/personalizer/v1.0/rank", "{}").await.expect(429);
-    assert_eq!((facade.json()["error"]["code"].as_str(), facade.header("retry-after")), (Some("TooManyRequests"), Some("1")));
+    assert_eq!(
+        (facade.json()["error"]["code"].as_str(), facade.header("retry-after")),
+        (Some("TooManyRequests"), Some("1"))
+    );
     server.reward("e2", 0.5).await.expect(204);
     // Another key has a rate of its own.
     let other = server.key("home", &[Role::Decide]).await;
@@ -76,7 +84,8 @@ async fn slow_clients_are_cut_off() {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         stream.write_all(begin.as_bytes()).await.unwrap();
         let mut rest = Vec::new();
-        let ended = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await;
+        let ended =
+            tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await;
         assert!(ended.is_ok(), "{begin:?} was waited for");
     }
     let key = format!("Authorization: Bearer {}", server.app_key);
@@ -150,7 +159,10 @@ async fn tls_speaks_both_versions_and_tells_browsers_to_stay_with_it() {
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(protocol.as_bytes()));
         if protocol == "h2" {
             // Its preface and empty settings; the server's settings come back.
-            stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+            stream
+                .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+                .await
+                .unwrap();
             let mut head = [0; 9];
             stream.read_exact(&mut head).await.unwrap();
             assert_eq!(head[3], 4, "{head:?}");

@@ -39,21 +39,42 @@ async fn logs_of_a_whole_session_hold_no_features_rewards_persons_ids_or_keys() 
     let path = "/v1/loops/home/rank";
     server.post(key, path, rank).await.expect(200);
     server.post(key, path, &rank.replace("MARKperson", "MARKother")).await.expect(409);
-    server.post(key, path, &rank.replace("\"defer\"", "\"MARKfield\"").replace("\"person\"", "\"MARKfield\"")).await.expect(422);
+    server
+        .post(
+            key,
+            path,
+            &rank.replace("\"defer\"", "\"MARKfield\"").replace("\"person\"", "\"MARKfield\""),
+        )
+        .await
+        .expect(422);
     server.post(key, path, "MARKsyntax").await.expect(400);
     let reward = "/v1/loops/home/events/MARKevent/reward";
     server.post(key, reward, "{\"value\": 0.7182818}").await.expect(204);
     server.post(key, reward, "{\"value\": \"MARKvalue\"}").await.expect(422);
     server.post(key, "/v1/loops/home/events/MARKevent/activate", "").await.expect(204);
-    server.post(key, "/v1/loops/home/events/MARKunknown/reward", "{\"value\": 1}").await.expect(404);
+    server
+        .post(key, "/v1/loops/home/events/MARKunknown/reward", "{\"value\": 1}")
+        .await
+        .expect(404);
     let facade = r#"{"contextFeatures": [{"user": {"id": "MARKuser"}}], "actions": [{"id": "MARKa"}], "eventId": "MARKe"}"#;
     server.post(key, "/personalizer/v1.0/rank", facade).await.expect(201);
     server.post(key, "/personalizer/v1.0/rank?MARKquery=1", "MARK").await.expect(400);
     server.post("rt_MARKkey_MARKsecret", path, rank).await.expect(401);
-    server.post(&server.admin_key, "/v1/people/erase", "{\"person\": \"MARKperson\"}").await.expect(200);
+    server
+        .post(&server.admin_key, "/v1/people/erase", "{\"person\": \"MARKperson\"}")
+        .await
+        .expect(200);
     server.get(key, "/MARKpath").await.expect(404);
     server.send("MARKMETHOD", "/healthz", &[], "").await.expect(405);
-    server.send("GET", "/v1/loops/home/model", &["Authorization: Bearer MARK", "Reticent-Head: MARK"], "").await.expect(401);
+    server
+        .send(
+            "GET",
+            "/v1/loops/home/model",
+            &["Authorization: Bearer MARK", "Reticent-Head: MARK"],
+            "",
+        )
+        .await
+        .expect(401);
     server.pass(120_000).await;
     server.post(key, reward, "{\"value\": 0.7182818}").await.expect(410);
     server.get(&server.admin_key, "/v1/loops/home/events/export?format=csv&actions=2").await;

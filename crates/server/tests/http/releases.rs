@@ -11,13 +11,17 @@ use crate::common::Server;
 #[tokio::test]
 async fn a_rewarded_event_is_released_when_its_window_has_passed() {
     let server = Server::start().await;
-    let head = server.rank("e1", "anna").await.expect(200).header("reticent-head").unwrap().to_string();
+    let head =
+        server.rank("e1", "anna").await.expect(200).header("reticent-head").unwrap().to_string();
     assert!(head.starts_with("0."), "{head}");
     server.reward("e1", 1.0).await.expect(204);
     assert_eq!(server.pass(5_000).await, Ticked::Nothing);
     assert_eq!(server.pass(10_000).await, Ticked::Released(1));
     let open = server.get(&server.read_key, "/v1/loops").await.expect(200).json();
-    assert_eq!((&open["loops"][0]["open_events"], &open["loops"][0]["release"]), (&1.into(), &1.into()));
+    assert_eq!(
+        (&open["loops"][0]["open_events"], &open["loops"][0]["release"]),
+        (&1.into(), &1.into())
+    );
     for release in 2..9 {
         assert_eq!(server.pass(10_000).await, Ticked::Released(release));
     }
@@ -29,7 +33,9 @@ async fn a_rewarded_event_is_released_when_its_window_has_passed() {
     let certificate = answer.json();
     assert_eq!((&certificate["release"], &certificate["name"]), (&8.into(), &"home".into()));
     let conditions = certificate["conditions"].as_array().unwrap();
-    assert!(conditions.iter().any(|one| one["text"].as_str().unwrap().starts_with("at most 2 visits")));
+    assert!(
+        conditions.iter().any(|one| one["text"].as_str().unwrap().starts_with("at most 2 visits"))
+    );
     assert_eq!(certificate["periods"].as_array().unwrap().len(), 3);
     let total = server.get(&server.read_key, "/v1/certificate").await.expect(200).json();
     assert_eq!(certificate["together"], total);
@@ -63,11 +69,15 @@ async fn the_chain_of_releases_can_be_computed_again() {
     assert_eq!(hex(&chain), lines[0]["chain"]);
     for (number, line) in (1_u64..).zip(&lines[1..]) {
         let hash = digest(&[line["release"].as_str().unwrap().as_bytes()]);
-        assert_eq!((hex(&hash), &line["number"]), (line["hash"].as_str().unwrap().into(), &number.into()));
+        assert_eq!(
+            (hex(&hash), &line["number"]),
+            (line["hash"].as_str().unwrap().into(), &number.into())
+        );
         chain = digest(&[b"release", &chain, &number.to_le_bytes(), &hash]);
         assert_eq!(hex(&chain), line["chain"]);
     }
-    let part = server.get(&server.read_key, "/v1/loops/home/releases?from=3&limit=2").await.expect(200);
+    let part =
+        server.get(&server.read_key, "/v1/loops/home/releases?from=3&limit=2").await.expect(200);
     let part: Vec<&str> = part.body.lines().collect();
     assert_eq!(part[1..], list.body.lines().collect::<Vec<_>>()[3..5]);
     assert!(part[0].contains(lines[2]["chain"].as_str().unwrap()));
