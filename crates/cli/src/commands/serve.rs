@@ -16,7 +16,7 @@ use reticent_server::{
 use serde::Serialize;
 
 use super::read;
-use crate::{error::Error, report::Report, say};
+use crate::{error::Error, report::Report};
 
 /// Serves loops over HTTP until it is told to stop: decisions, rewards, releases by the clock, certificates.
 #[derive(Args)]

@@ -133,8 +133,8 @@ impl IntoResponse for PersonalizerError {
             StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
             _ => "InternalServerError",
         };
-        let message = match problem.detail.contains(&problem.remedy) {
-            true => problem.detail,
+        let message = match problem.detail.contains(&*problem.remedy) {
+            true => problem.detail.into(),
             false => format!("{}: {}", problem.detail, problem.remedy),
         };
         let error = ErrorDetail { code, message };

@@ -16,21 +16,25 @@ use crate::Error;
 pub struct Problem {
     /// The kind of problem, which does not change between versions.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: &'static str,
     /// The kind in words.
     pub title: &'static str,
     /// The status of the answer.
     pub status: u16,
     /// What happened.
-    pub detail: String,
+    #[schema(value_type = String)]
+    pub detail: Box<str>,
     /// The field that cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub field: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub field: Option<Box<str>>,
     /// What was given, or a description of it where it may be somebody's data.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub value: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub value: Option<Box<str>>,
     /// What to do.
-    pub remedy: String,
+    #[schema(value_type = String)]
+    pub remedy: Box<str>,
     /// Seconds after which to try again.
     #[serde(skip)]
     pub retry_after: Option<u64>,
@@ -39,59 +43,79 @@ pub struct Problem {
 /// Kind, title and remedy of a status.
 fn words(status: StatusCode) -> (&'static str, &'static str, &'static str) {
     match status {
-        StatusCode::BAD_REQUEST => {
-            ("malformed", "The request cannot be read", "send JSON as /openapi.json describes it")
-        }
+        StatusCode::BAD_REQUEST => (
+            "urn:reticent:problem:malformed",
+            "The request cannot be read",
+            "send JSON as /openapi.json describes it",
+        ),
         StatusCode::UNAUTHORIZED => (
-            "no-key",
+            "urn:reticent:problem:no-key",
             "A key is needed",
             "send a key that was not revoked as `Authorization: Bearer rt_...` (`reticent key new` makes one)",
         ),
-        StatusCode::FORBIDDEN => {
-            ("not-allowed", "The key is not for this", "use a key of this loop with the role named")
+        StatusCode::FORBIDDEN => (
+            "urn:reticent:problem:not-allowed",
+            "The key is not for this",
+            "use a key of this loop with the role named",
+        ),
+        StatusCode::NOT_FOUND => {
+            ("urn:reticent:problem:unknown", "There is no such thing", "see /openapi.json")
         }
-        StatusCode::NOT_FOUND => ("unknown", "There is no such thing", "see /openapi.json"),
-        StatusCode::METHOD_NOT_ALLOWED => {
-            ("wrong-method", "The address has other methods", "see /openapi.json")
-        }
-        StatusCode::REQUEST_TIMEOUT => {
-            ("too-slow", "The body came too slowly", "send the whole body at once")
-        }
-        StatusCode::CONFLICT => {
-            ("conflict", "The id was used with another body", "give every event an id of its own")
-        }
-        StatusCode::GONE => {
-            ("late", "The event has closed", "send rewards before the loop's window has ended")
-        }
+        StatusCode::METHOD_NOT_ALLOWED => (
+            "urn:reticent:problem:wrong-method",
+            "The address has other methods",
+            "see /openapi.json",
+        ),
+        StatusCode::REQUEST_TIMEOUT => (
+            "urn:reticent:problem:too-slow",
+            "The body came too slowly",
+            "send the whole body at once",
+        ),
+        StatusCode::CONFLICT => (
+            "urn:reticent:problem:conflict",
+            "The id was used with another body",
+            "give every event an id of its own",
+        ),
+        StatusCode::GONE => (
+            "urn:reticent:problem:late",
+            "The event has closed",
+            "send rewards before the loop's window has ended",
+        ),
         StatusCode::PAYLOAD_TOO_LARGE => {
-            ("too-large", "The body is too large", "send smaller bodies")
+            ("urn:reticent:problem:too-large", "The body is too large", "send smaller bodies")
         }
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-            ("not-json", "The body is not marked as JSON", "send `Content-Type: application/json`")
-        }
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => (
+            "urn:reticent:problem:not-json",
+            "The body is not marked as JSON",
+            "send `Content-Type: application/json`",
+        ),
         StatusCode::UNPROCESSABLE_ENTITY => {
-            ("invalid", "A field cannot be used", "correct the field")
+            ("urn:reticent:problem:invalid", "A field cannot be used", "correct the field")
         }
-        StatusCode::TOO_MANY_REQUESTS => {
-            ("too-many", "There are too many requests", "wait as `Retry-After` says")
-        }
+        StatusCode::TOO_MANY_REQUESTS => (
+            "urn:reticent:problem:too-many",
+            "There are too many requests",
+            "wait as `Retry-After` says",
+        ),
         StatusCode::SERVICE_UNAVAILABLE => (
-            "unavailable",
+            "urn:reticent:problem:unavailable",
             "This cannot be done at present",
             "repeat the request later, with the same ids",
         ),
-        _ => {
-            ("internal", "The service failed", "tell the operator, who finds the reason in the log")
-        }
+        _ => (
+            "urn:reticent:problem:internal",
+            "The service failed",
+            "tell the operator, who finds the reason in the log",
+        ),
     }
 }
 
 impl Problem {
     /// A problem of this status.
-    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+    pub fn new(status: StatusCode, detail: impl Into<Box<str>>) -> Self {
         let (kind, title, remedy) = words(status);
         Problem {
-            kind: format!("urn:reticent:problem:{kind}"),
+            kind,
             title,
             status: status.as_u16(),
             detail: detail.into(),
@@ -103,13 +127,13 @@ impl Problem {
     }
 
     /// The same problem of this field.
-    pub fn of_field(mut self, field: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn of_field(mut self, field: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
         (self.field, self.value) = (Some(field.into()), Some(value.into()));
         self
     }
 
     /// The same problem with this remedy.
-    pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
+    pub fn with_remedy(mut self, remedy: impl Into<Box<str>>) -> Self {
         self.remedy = remedy.into();
         self
     }
