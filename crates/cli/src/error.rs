@@ -17,6 +17,9 @@ pub enum Error {
     /// The laboratory could not do its work.
     #[error(transparent)]
     Lab(#[from] reticent_lab::Error),
+    /// The service could not do its work.
+    #[error(transparent)]
+    Server(#[from] reticent_server::Error),
     /// A file could not be read.
     #[error("cannot read {path}: {reason}; check the path and its permissions")]
     Unreadable {
@@ -65,6 +68,9 @@ impl Error {
             | Error::Partly(_)
             | Error::Violated(_) => ExitCode::from(1),
             Error::Lab(error) if !error.is_bad_input() => ExitCode::from(1),
+            Error::Server(
+                reticent_server::Error::Store(_) | reticent_server::Error::Unavailable(_),
+            ) => ExitCode::from(1),
             _ => ExitCode::from(2),
         }
     }

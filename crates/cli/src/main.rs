@@ -48,6 +48,8 @@ enum Command {
     Plan(commands::plan::Arguments),
     Privacy(commands::privacy::Arguments),
     Bench(commands::bench::Arguments),
+    Serve(commands::serve::Arguments),
+    Key(commands::key::Arguments),
 }
 
 fn run(command: Command) -> Result<Report, Error> {
@@ -62,6 +64,8 @@ fn run(command: Command) -> Result<Report, Error> {
         Command::Plan(arguments) => commands::plan::run(arguments),
         Command::Privacy(arguments) => commands::privacy::run(arguments),
         Command::Bench(arguments) => commands::bench::run(arguments),
+        Command::Serve(arguments) => commands::serve::run(arguments),
+        Command::Key(arguments) => commands::key::run(arguments),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 /// The result of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error, which HTTP turns into a problem with a status.
 #[derive(Debug, thiserror::Error)]

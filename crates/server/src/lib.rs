@@ -15,6 +15,8 @@
 //! | [`loops`] | pure decisions about a loop's state: what is chosen, what an event contributes, what a release is, what is certified |
 //! | [`store`] | what is kept, by named transactions: in memory and in redb |
 //! | [`config`] | the file of loops, checked |
+//! | [`run`], [`data`] | one process with its folder of data |
+//! | [`control`] | commands to a process that runs |
 //! | [`clock`] | the time, from the system or set by a test |
 //! | [`secret`] | keyed hashes of persons and events, and the key they are made with |
 //!
@@ -32,9 +34,12 @@
 
 pub mod clock;
 pub mod config;
+pub mod control;
+pub mod data;
 pub mod error;
 pub mod http;
 pub mod loops;
+pub mod run;
 pub mod secret;
 pub mod service;
 pub mod store;

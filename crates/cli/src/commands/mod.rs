@@ -10,12 +10,14 @@ pub mod audit;
 pub mod bench;
 pub mod certify;
 pub mod demo;
+pub mod key;
 pub mod learn;
 pub mod merge;
 pub mod plan;
 pub mod privacy;
 pub mod reproduce;
 pub mod run;
+pub mod serve;
 
 /// The text of a file the user named.
 fn read(path: &Path) -> Result<String, Error> {

@@ -44,7 +44,7 @@ mod value;
 
 pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome, number};
 pub use params::{Cross, FeaturesParams, MOST_DIMENSION, WIDEST};
-pub use plan::FeaturesPlan;
+pub use plan::{FeaturesPlan, RowWriter};
 pub use projection::Projection;
 pub use report::{Counts, Report};
 pub use value::{MOST_NAMES, MOST_NESTING, Value};

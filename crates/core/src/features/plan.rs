@@ -1,6 +1,8 @@
 //! A checked rule: records in, vectors of norm at most 1 out.
 
-use super::{Coordinate, Encoder, FeaturesParams, Report, Value, projection, report::count};
+use super::{
+    Coordinate, Encoder, FeaturesParams, Outcome, Report, Value, projection, report::count,
+};
 use crate::hash;
 
 /// A block of coordinates: where it begins, and what they are multiplied by.
@@ -118,66 +120,109 @@ impl FeaturesPlan {
 
     /// The vector of one context and one action.
     pub fn vector(&self, context: &Value, action: &Value, report: &mut Report) -> Vec<f64> {
-        let context = self.read_context(context, report);
-        self.row(&context, action, report)
+        let mut vector = vec![0.0; self.dimension];
+        self.writer(context, report).write(action, report, &mut vector);
+        vector
     }
 
     /// The vectors of one context with each of these actions, one a row: what
     /// [`Arms::from_rows`](crate::bandit::Arms::from_rows) takes.
     pub fn rows(&self, context: &Value, actions: &[Value], report: &mut Report) -> Vec<Vec<f64>> {
-        let context = self.read_context(context, report);
-        actions.iter().map(|action| self.row(&context, action, report)).collect()
+        let mut writer = self.writer(context, report);
+        let row = |action: &Value| {
+            let mut row = vec![0.0; self.dimension];
+            writer.write(action, report, &mut row);
+            row
+        };
+        actions.iter().map(row).collect()
     }
 
-    fn read_context(&self, record: &Value, report: &mut Report) -> Vec<Coordinate> {
+    /// Reads a context once, to write its vectors with many actions into memory that the caller has.
+    pub fn writer(&self, context: &Value, report: &mut Report) -> RowWriter<'_> {
         report.contexts += 1;
-        read(&self.context, record, |name, cell| count(&mut report.context, name, cell.outcome))
+        let mut cells = Vec::with_capacity(self.context.len());
+        let counts = &mut report.context;
+        read(&self.context, context, &mut cells, |name, outcome| count(counts, name, outcome));
+        RowWriter { plan: self, context: cells, action: Vec::with_capacity(self.action.len()) }
     }
+}
 
-    fn row(&self, context: &[Coordinate], action: &Value, report: &mut Report) -> Vec<f64> {
+/// Writes the vectors of one context with several actions; nothing is allocated for an action.
+///
+/// ```
+/// use reticent::features::{Encoding, FeaturesParams, Report, Value};
+///
+/// let topics = ["news", "sport"].map(String::from).to_vec();
+/// let context = [("age", Encoding::Range(18.0, 80.0))];
+/// let plan = FeaturesParams::new(context, [("topic", Encoding::Categories(topics))]).check()?;
+/// let mut report = Report::default();
+/// let mut writer = plan.writer(&Value::from_iter([("age", "31")]), &mut report);
+/// let mut row = vec![0.0; plan.dimension()];
+/// let action = Value::from_iter([("topic", "sport")]);
+/// writer.write(&action, &mut report, &mut row);
+/// assert_eq!(row, plan.vector(&Value::from_iter([("age", "31")]), &action, &mut report));
+/// # Ok::<(), reticent::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct RowWriter<'a> {
+    plan: &'a FeaturesPlan,
+    context: Vec<Coordinate>,
+    /// The action that was written last.
+    action: Vec<Coordinate>,
+}
+
+impl RowWriter<'_> {
+    /// Writes the vector of the context and this action.
+    ///
+    /// # Panics
+    /// If the row has another length than [`FeaturesPlan::dimension`].
+    pub fn write(&mut self, action: &Value, report: &mut Report, row: &mut [f64]) {
+        let plan = self.plan;
+        assert_eq!(row.len(), plan.dimension, "a row has as many entries as the rule");
         report.actions += 1;
-        let counts = &mut report.action;
-        let action = read(&self.action, action, |name, cell| count(counts, name, cell.outcome));
-        let single = context.iter().chain(&action).map(|cell| cell.entry);
-        let crossed = self.crosses.iter().map(|&(left, right)| {
+        let (counts, cells) = (&mut report.action, &mut self.action);
+        cells.clear();
+        read(&plan.action, action, cells, |name, outcome| count(counts, name, outcome));
+        let (context, action) = (&self.context, &self.action);
+        let single = context.iter().chain(action).map(|cell| cell.entry);
+        let crossed = plan.crosses.iter().map(|&(left, right)| {
             let ((i, x), (j, y)) = context[left].entry.zip(action[right].entry)?;
-            Some((i * self.action[right].1.dimension() + j, x * y))
+            Some((i * plan.action[right].1.dimension() + j, x * y))
         });
-        let entries = single.chain(crossed).zip(&self.parts).filter_map(|(entry, part)| {
+        let entries = single.chain(crossed).zip(&plan.parts).filter_map(|(entry, part)| {
             let (index, value) = entry?;
             Some((part.offset + index, part.weight * value))
         });
-        let mut vector = vec![0.0; self.dimension];
-        let free = self.dimension - usize::from(self.constant.is_some());
-        match self.params.projection {
-            None => entries.for_each(|(index, value)| vector[index] = value),
+        row.fill(0.0);
+        let free = plan.dimension - usize::from(plan.constant.is_some());
+        match plan.params.projection {
+            None => entries.for_each(|(index, value)| row[index] = value),
             Some(projection) => {
-                let sum = &mut vector[..free];
+                let sum = &mut row[..free];
                 entries.for_each(|(index, value)| {
                     projection::add_column(sum, projection.seed, index, value);
                 });
                 let bound =
-                    self.constant.map_or(1.0, |constant| (1.0 - constant * constant).sqrt());
+                    plan.constant.map_or(1.0, |constant| (1.0 - constant * constant).sqrt());
                 report.shortened += u64::from(projection::finish(sum, bound));
             }
         }
-        if let Some(constant) = self.constant {
-            vector[free] = constant;
+        if let Some(constant) = plan.constant {
+            row[free] = constant;
         }
-        vector
     }
 }
 
-/// The coordinates of a record's features; each is shown to `seen` with its name.
+/// Adds the coordinates of a record's features; the outcome of each is shown to `seen` with its name.
 fn read(
     features: &[(String, Encoder)],
     record: &Value,
-    mut seen: impl FnMut(&str, &Coordinate),
-) -> Vec<Coordinate> {
-    let one = |(name, encoder): &(String, Encoder)| {
+    cells: &mut Vec<Coordinate>,
+    mut seen: impl FnMut(&str, Outcome),
+) {
+    for (name, encoder) in features {
         let cell = encoder.encode(record.at(name).unwrap_or(&Value::Missing));
-        seen(name, &cell);
-        cell
-    };
-    features.iter().map(one).collect()
+        seen(name, cell.outcome);
+        cells.push(cell);
+    }
 }

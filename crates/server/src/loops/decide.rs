@@ -74,20 +74,28 @@ pub fn decide(
         return Err(Error::invalid("exclude", format!("{} ids", request.exclude.len()), remedy));
     };
     let mut report = Report::default();
-    let features = &plan.features;
-    let contributed = |index: usize, holdout: bool, report: &mut Report| {
-        let row = features.vector(&request.context, &request.actions[index].features, report);
-        with_group(row, plan, holdout)
+    let mut writer = plan.features.writer(&request.context, &mut report);
+    let mut write = |index: usize, holdout: bool, report: &mut Report, row: &mut [f64]| {
+        let (vector, _) = row.split_at_mut(plan.features.dimension());
+        writer.write(&request.actions[index].features, report, vector);
+        set_group(row, plan, holdout);
     };
+    let width = policy.dimension();
+    if width != plan.learner_params.bounds.dimension {
+        return Err(Error::Unavailable("the model has another dimension than the loop".into()));
+    }
     let mut probabilities = vec![0.0; request.actions.len()];
+    let mut features = vec![0.0; width];
     if plan.params.mode == LoopMode::Apprentice {
         probabilities[*first] = 1.0;
-        let features = contributed(*first, false, &mut report);
+        write(*first, false, &mut report, &mut features);
         return Ok(Decision { action: *first, probabilities, features, report });
     }
-    let rows: Vec<Vec<f64>> =
-        candidates.iter().map(|index| contributed(*index, false, &mut report)).collect();
-    let arms = Arms::from_rows(policy.dimension(), &rows)?;
+    let mut arms = Arms::zeros(width, candidates.len())?;
+    for (arm, index) in candidates.iter().enumerate() {
+        write(*index, false, &mut report, &mut features);
+        arms.set(arm, &features)?;
+    }
     let share = plan.params.baseline.share;
     for (index, probability) in candidates.iter().zip(policy.probabilities_within(&arms, 1.0)?) {
         probabilities[*index] = (1.0 - share) * probability;
@@ -96,10 +104,8 @@ pub fn decide(
     let holdout = unit(coins.holdout) < share;
     let chosen = if holdout { 0 } else { policy.choose_within(&arms, 1.0, coins.pick)?.arm };
     let action = candidates[chosen];
-    let features = match holdout {
-        true => contributed(action, true, &mut Report::default()),
-        false => rows[chosen].clone(),
-    };
+    // What was seen is in the report already.
+    write(action, holdout, &mut Report::default(), &mut features);
     Ok(Decision { action, probabilities, features, report })
 }
 
@@ -108,14 +114,14 @@ fn unit(word: u64) -> f64 {
     (word >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A vector with the coordinates of its group, where there are two.
-fn with_group(mut row: Vec<f64>, plan: &LoopPlan, holdout: bool) -> Vec<f64> {
+/// Moves the constant of a vector to the coordinate of its group, where there are two.
+fn set_group(row: &mut [f64], plan: &LoopPlan, holdout: bool) {
     if plan.params.compares()
-        && let Some(constant) = row.pop()
+        && let [.., constant, last] = row
     {
-        row.extend(if holdout { [constant, 0.0] } else { [0.0, constant] });
+        let value = *constant;
+        (*constant, *last) = if holdout { (value, 0.0) } else { (0.0, value) };
     }
-    row
 }
 
 #[cfg(test)]

@@ -197,6 +197,11 @@ impl Service {
         self.clock.now()
     }
 
+    /// Milliseconds by the service's steady clock.
+    pub fn steady(&self) -> u64 {
+        self.clock.steady()
+    }
+
     /// The store, for keys.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store

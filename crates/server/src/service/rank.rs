@@ -127,7 +127,9 @@ impl Service {
                 Ok(one.answer)
             }
             Ranked::Repeated { request, answer } if request == one.request => {
-                let stored: RankAnswer = serde_json::from_slice(&answer).map_err(Error::store)?;
+                // The message of the reader may hold what was stored.
+                let stored: RankAnswer = serde_json::from_slice(&answer)
+                    .map_err(|_| Error::store("a stored answer is damaged"))?;
                 Ok(RankAnswer { event_id: one.answer.event_id, ..stored })
             }
             Ranked::Repeated { .. } => Err(Error::Conflict(format!(

@@ -7,9 +7,9 @@ use super::{Loop, Service};
 use crate::{
     Error, Result,
     config::{LoopParams, UnitName},
-    loops::{self, Certificate, Decision, RankAnswer, RankRequest, Summary, Together},
+    loops::{self, Certificate, Decision, RankAnswer, RankRequest, Summary, Together, first_chain},
     secret::hex,
-    store::{Place, ReleaseRecord},
+    store::{Digest, Place, ReleaseRecord},
 };
 use reticent::features::Value;
 
@@ -180,13 +180,28 @@ impl Service {
         self.store.releases(self.find(name)?.life, from, limit).await
     }
 
-    /// Decisions of a loop that retains them, with their probabilities, after a place: for the curator's eyes.
+    /// The chain before the release of this number, from 1.
+    pub async fn chain_before(&self, each: &Loop, number: u64) -> Result<Digest> {
+        let before = number.saturating_sub(1);
+        if before == 0 {
+            return Ok(first_chain(self.store.id(), each.life, each.plan.generation()));
+        }
+        let records = self.store.releases(each.life, before, 1).await?;
+        let record = records.first().filter(|record| record.number == before);
+        record.map(|record| record.chain).ok_or_else(|| {
+            let last = each.answering().served.number;
+            Error::invalid("from", number, format!("the last release has number {last}"))
+        })
+    }
+
+    /// Decisions of a loop that retains them, with their probabilities, after a place, and the place to go on after if there may be more: for
+    /// the curator's eyes.
     pub async fn export(
         &self,
         name: &str,
         after: Place,
         limit: usize,
-    ) -> Result<Vec<(Place, ExportedEvent)>> {
+    ) -> Result<(Vec<ExportedEvent>, Option<Place>)> {
         let each = self.find(name)?;
         if each.plan.params.retain.is_none() {
             let remedy = "the loop keeps no raw rows: give it `retain`, such as \"30 days\"";
@@ -196,17 +211,18 @@ impl Service {
         let (low, high) = each.plan.params.reward.range;
         let default = each.plan.learner_params.default_reward;
         let rows = self.store.kept_events(each.life, after, limit).await?;
+        let last = rows.last().map(|(place, _)| *place).filter(|_| rows.len() >= limit);
         let export = rows.into_iter().filter(|(_, row)| row.active && !row.raw.is_empty());
-        export
-            .map(|(place, row)| {
-                let mut event: ExportedEvent =
-                    serde_json::from_slice(&row.raw).map_err(Error::store)?;
-                let units = row.reward.map(|units| units as f64 / (1_i64 << 32) as f64);
-                let closed = place.slot <= head.closed;
-                event.reward = closed.then(|| units.unwrap_or(default).clamp(low, high));
-                Ok((place, event))
-            })
-            .collect()
+        let events = export.map(|(place, row)| {
+            // The message of the reader may hold features.
+            let mut event: ExportedEvent = serde_json::from_slice(&row.raw)
+                .map_err(|_| Error::store("a stored decision is damaged"))?;
+            let units = row.reward.map(|units| units as f64 / (1_i64 << 32) as f64);
+            let closed = place.slot <= head.closed;
+            event.reward = closed.then(|| units.unwrap_or(default).clamp(low, high));
+            Ok(event)
+        });
+        Ok((events.collect::<Result<_>>()?, last))
     }
 
     /// The generation of a loop, in hexadecimal digits.

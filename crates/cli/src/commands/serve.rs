@@ -1,0 +1,225 @@
+//! `reticent serve`: private decisions over HTTP.
+
+use std::{fmt::Write, net::SocketAddr, path::PathBuf, sync::Arc};
+
+use clap::Args;
+use reticent_server::{
+    clock::SystemClock,
+    config::{LoopPlan, ServiceFile},
+    http::{HttpLimits, Tls},
+    loops::{Certificate, Enforcement, Limits, Together},
+    run::{RunOptions, check_address},
+    secret::Secret,
+    service::{Options, Service},
+    store::MemoryStore,
+};
+use serde::Serialize;
+
+use super::read;
+use crate::{error::Error, report::Report};
+
+/// Serves loops over HTTP until it is told to stop: decisions, rewards, releases by the clock, certificates.
+#[derive(Args)]
+#[command(after_help = "Example: reticent serve --config loops.toml --data data")]
+pub struct Arguments {
+    /// The file of loops.
+    #[arg(long, required_unless_present = "demo")]
+    config: Option<PathBuf>,
+    /// The folder that everything is kept in; it is made if there is none.
+    #[arg(long, required_unless_present_any = ["demo", "check"])]
+    data: Option<PathBuf>,
+    /// Where to listen. Other addresses than those of this machine need TLS or --behind-proxy.
+    #[arg(long, default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// A certificate with those that vouch for it, as PEM.
+    #[arg(long, value_name = "PEM", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// The key of the certificate, as PEM.
+    #[arg(long, value_name = "PEM", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// A proxy in front of the service does TLS.
+    #[arg(long)]
+    behind_proxy: bool,
+    /// A file on another filesystem that shows whether the store was rolled back.
+    #[arg(long, value_name = "PATH")]
+    witness: Option<PathBuf>,
+    /// The key that persons are hashed with; people.key in the folder of the data by default. Back it up apart from the data.
+    #[arg(long, value_name = "PATH")]
+    people_key: Option<PathBuf>,
+    /// Check the files and print every loop's certificate and outlook; serve nothing.
+    #[arg(long)]
+    check: bool,
+    /// Serve a loop with simulated visitors.
+    #[arg(long, conflicts_with_all = ["config", "data", "check"])]
+    demo: bool,
+}
+
+/// Serves, or checks the files.
+pub fn run(arguments: Arguments) -> Result<Report, Error> {
+    let (Some(config), false) = (&arguments.config, arguments.demo) else {
+        let remedy = "it is not in this build: give --config and --data";
+        return Err(reticent_server::Error::invalid("demo", "given", remedy).into());
+    };
+    let plans = ServiceFile::parse(&read(config)?).and_then(|file| file.check());
+    let plans = plans
+        .map_err(|error| Error::Malformed { path: config.clone(), reason: error.to_string() })?;
+    let tls = arguments.tls_certificate.zip(arguments.tls_key);
+    let tls = tls.map(|(certificate, key)| Tls { certificate, key });
+    check_address(arguments.listen, tls.is_some(), arguments.behind_proxy)?;
+    let runtime = runtime()?;
+    if arguments.check {
+        if let Some(tls) = &tls {
+            tls.open()?;
+        }
+        return runtime.block_on(check(plans));
+    }
+    let Some(data) = arguments.data else {
+        let remedy = "give the folder that everything is kept in";
+        return Err(reticent_server::Error::invalid("data", "none", remedy).into());
+    };
+    log_to_stderr();
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let names: Vec<String> = plans.iter().map(|plan| plan.name.clone()).collect();
+    let options = RunOptions {
+        plans,
+        data,
+        people_key: arguments.people_key,
+        witness: arguments.witness,
+        listen: arguments.listen,
+        tls,
+        behind_proxy: arguments.behind_proxy,
+        limits: HttpLimits::default(),
+    };
+    let ready = |address| say!("serving {} on {scheme}://{address}", names.join(", "));
+    runtime.block_on(async {
+        let stop = stop_signal()?;
+        Ok::<_, Error>(reticent_server::run::run(options, ready, stop).await?)
+    })?;
+    Ok(Report::new("stopped", &serde_json::json!({ "stopped": true })))
+}
+
+/// The runtime of the service.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Error> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+/// Logs as lines of JSON on stderr, at the level in RETICENT_LOG, `info` by default.
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("RETICENT_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let subscriber = tracing_subscriber::fmt().json().with_writer(std::io::stderr);
+    // A process has one subscriber; if there is one already, it stays.
+    let _ = subscriber.with_env_filter(filter).try_init();
+}
+
+/// Resolves at SIGTERM or Ctrl-C. The handlers are in place when this returns.
+#[cfg(unix)]
+fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+#[cfg(not(unix))]
+fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
+}
+
+/// What `--check` says about a loop.
+#[derive(Serialize)]
+struct Checked {
+    certificate: Certificate,
+    outlook: Option<reticent::bandit::Outlook>,
+    tick_milliseconds: u64,
+    features: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct AllChecked {
+    loops: Vec<Checked>,
+    together: Together,
+}
+
+/// Begins every loop in memory and prints its certificate.
+async fn check(plans: Vec<LoopPlan>) -> Result<Report, Error> {
+    let service = Service::open(Options {
+        plans,
+        store: Arc::new(MemoryStore::new([0; 16])),
+        clock: Arc::new(SystemClock::default()),
+        people: Secret::new()?,
+        earlier_people: Vec::new(),
+        witness: None,
+        limits: Limits::default(),
+    })
+    .await?;
+    let mut loops = Vec::new();
+    for each in service.loops() {
+        loops.push(Checked {
+            certificate: service.certificate(&each.plan.name).await?,
+            outlook: service.outlook(each)?,
+            tick_milliseconds: each.plan.tick,
+            features: each.plan.features.names(),
+        });
+    }
+    let checked = AllChecked { loops, together: service.together().await? };
+    Ok(Report::new(describe(&checked), &checked))
+}
+
+fn describe(checked: &AllChecked) -> String {
+    let mut text = String::new();
+    for Checked { certificate, outlook, tick_milliseconds, features } in &checked.loops {
+        let Certificate { name, sentence, best_guess, .. } = certificate;
+        let _ = writeln!(
+            text,
+            "loop {name}: {} coordinates, a release every {} s",
+            features.len(),
+            *tick_milliseconds as f64 / 1000.0
+        );
+        let _ = writeln!(text, "  {sentence}");
+        let _ = writeln!(
+            text,
+            "  somebody who would guess right half of the time guesses right at best {:.1} % of the time",
+            100.0 * best_guess
+        );
+        for condition in &certificate.conditions {
+            let state = match condition.enforcement {
+                Enforcement::Enforced => "enforced",
+                Enforcement::Trusted => "trusted",
+            };
+            let _ = writeln!(text, "  [{state}] {}: {}", condition.text, condition.by);
+        }
+        for several in &certificate.periods {
+            let _ = writeln!(text, "  {} periods: epsilon {:.3}", several.periods, several.epsilon);
+        }
+        match outlook {
+            Some(outlook) => {
+                let _ = writeln!(
+                    text,
+                    "  outlook: about {} people until the noise is no larger than what is learnt",
+                    outlook.useful_from
+                );
+            }
+            None => {
+                let _ = writeln!(text, "  outlook: none can be given");
+            }
+        }
+        text.push('\n');
+    }
+    if let Some(sentence) = &checked.together.sentence {
+        let _ = writeln!(text, "all loops together, for one person: {sentence}");
+    }
+    for name in &checked.together.without_persons {
+        let _ = writeln!(text, "{name}: protects decisions, not persons, and is not in the sum");
+    }
+    text
+}

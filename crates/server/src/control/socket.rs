@@ -1,0 +1,183 @@
+//! The socket of the commands.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{UnixListener, UnixStream},
+    task::JoinHandle,
+};
+
+use super::{Command, Reply, execute_live};
+use crate::{Error, Result, clock::Clock, http::KeyRing, store::Store};
+
+/// Bytes of a line, at most.
+const LONGEST: u64 = 1 << 20;
+
+/// Time for a line to come.
+const TIME: Duration = Duration::from_secs(10);
+
+/// Where the socket of a folder of data is.
+fn place(folder: &Path) -> PathBuf {
+    folder.join("control.sock")
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Error {
+    let remedy =
+        format!("{error}: give a folder that this process can write, with a path below 90 bytes");
+    Error::invalid("data", path.display(), remedy)
+}
+
+/// The open socket, which is removed when this is dropped.
+pub struct Control {
+    path: PathBuf,
+    task: JoinHandle<()>,
+}
+
+impl Control {
+    /// Takes commands in this folder. The store of the folder must be open: a socket that was left there is replaced.
+    pub fn open(
+        folder: &Path,
+        store: Arc<dyn Store>,
+        keys: Arc<KeyRing>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        let path = place(folder);
+        let listener = bind(folder, &path).map_err(|error| failed(folder, &error))?;
+        let task = tokio::spawn(async move {
+            loop {
+                let Ok((stream, _)) = listener.accept().await else {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                };
+                // One at a time: commands are rare, and a slow one has a limit.
+                let answered = answer(stream, &store, &keys, clock.as_ref());
+                if !matches!(tokio::time::timeout(TIME, answered).await, Ok(Ok(()))) {
+                    tracing::warn!("a command was not answered");
+                }
+            }
+        });
+        Ok(Control { path, task })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.task.abort();
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Binds within a folder that only its owner can enter, so that the socket is at no moment open to others.
+fn bind(folder: &Path, path: &Path) -> std::io::Result<UnixListener> {
+    let hidden = folder.join(format!(".control-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&hidden);
+    fs::DirBuilder::new().mode(0o700).create(&hidden)?;
+    let within = hidden.join("s");
+    let bound = UnixListener::bind(&within).and_then(|listener| {
+        fs::set_permissions(&within, fs::Permissions::from_mode(0o600))?;
+        fs::rename(&within, path)?;
+        Ok(listener)
+    });
+    let _ = fs::remove_dir_all(&hidden);
+    bound
+}
+
+async fn answer(
+    mut stream: UnixStream,
+    store: &Arc<dyn Store>,
+    keys: &KeyRing,
+    clock: &dyn Clock,
+) -> std::io::Result<()> {
+    let mut line = String::new();
+    let (reader, mut writer) = stream.split();
+    BufReader::new(reader.take(LONGEST)).read_line(&mut line).await?;
+    let reply = match serde_json::from_str::<Command>(&line) {
+        Ok(command) => execute_live(store, keys, command, clock.now()).await,
+        Err(_) => Reply::Refused("the command is not known: use the program that serves".into()),
+    };
+    writer.write_all(&line_of(&reply)?).await?;
+    writer.shutdown().await
+}
+
+/// Sends a command to the process that serves from a folder; none if there is no such process.
+pub(super) async fn ask(folder: &Path, command: &Command) -> Result<Option<Reply>> {
+    let path = place(folder);
+    let mut stream = match UnixStream::connect(&path).await {
+        Ok(stream) => stream,
+        Err(error)
+            if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(failed(&path, &error)),
+    };
+    let exchange = async {
+        let (reader, mut writer) = stream.split();
+        writer.write_all(&line_of(command)?).await?;
+        let mut line = String::new();
+        BufReader::new(reader.take(LONGEST)).read_line(&mut line).await?;
+        Ok::<_, std::io::Error>(serde_json::from_str(&line)?)
+    };
+    match tokio::time::timeout(TIME, exchange).await {
+        Ok(Ok(reply)) => Ok(Some(reply)),
+        _ => Err(Error::Unavailable(format!(
+            "the process that serves from {} did not answer: look at `reticent key list` before you try again",
+            folder.display()
+        ))),
+    }
+}
+
+fn line_of(value: &impl serde::Serialize) -> std::io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock::SystemClock, http::Role, store::MemoryStore};
+
+    #[tokio::test]
+    async fn keys_are_made_and_revoked_in_a_service_that_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new([1; 16]));
+        let keys = Arc::new(KeyRing::open(store.as_ref()).await.unwrap());
+        assert!(ask(folder.path(), &Command::ListKeys).await.unwrap().is_none());
+        // What a killed process leaves.
+        drop(std::os::unix::net::UnixListener::bind(place(folder.path())).unwrap());
+        assert!(ask(folder.path(), &Command::ListKeys).await.unwrap().is_none());
+        let clock = Arc::new(SystemClock::default());
+        let control = Control::open(folder.path(), store, Arc::clone(&keys), clock).unwrap();
+        let mode = fs::metadata(place(folder.path())).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let command = |command| super::super::command(folder.path(), command, 0);
+        let new = Command::NewKey { loop_name: Some("home".into()), roles: vec![Role::Read] };
+        let Ok(Reply::Key(key)) = command(new).await else { panic!("no key") };
+        assert!(keys.verify(&key).is_some());
+        let Ok(Reply::Keys(lines)) = command(Command::ListKeys).await else { panic!("no keys") };
+        assert_eq!((lines.len(), lines[0].revoked), (1, None));
+        assert!(command(Command::RevokeKey { key: "nobody".into() }).await.is_err());
+        assert!(matches!(
+            command(Command::RevokeKey { key: key.clone() }).await,
+            Ok(Reply::Revoked)
+        ));
+        assert!(keys.verify(&key).is_none());
+        let mut raw = UnixStream::connect(place(folder.path())).await.unwrap();
+        raw.write_all(b"\"shutdown\"\n").await.unwrap();
+        let mut answer = String::new();
+        raw.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.contains("refused"), "{answer}");
+        drop(control);
+        assert!(!place(folder.path()).exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,33 @@
+//! The folder of a service's data: its store, the key of the people's hashes, and the witness elsewhere.
+
+use std::{fs, path::Path, sync::Arc};
+
+use crate::{
+    Error, Result,
+    store::{Store, Witness},
+};
+
+/// Opens the store in a folder, which is made, open to its owner only, if there is none.
+pub fn open_store(folder: &Path) -> Result<Arc<dyn Store>> {
+    make_folder(folder)?;
+    // `RedbStore::open(&folder.join("store.redb"))`, when it is there.
+    Err(Error::Unavailable("this build has no store on disk".into()))
+}
+
+/// Opens the witness.
+pub fn open_witness(path: &Path) -> Result<Witness> {
+    let _ = path;
+    Err(Error::Unavailable("this build has no witness".into()))
+}
+
+/// Makes the folder if there is none.
+fn make_folder(folder: &Path) -> Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(|error| {
+        let remedy = format!("{error}: give a folder that this process can write");
+        Error::invalid("data", folder.display(), remedy)
+    })
+}

@@ -1,0 +1,188 @@
+//! Bodies of requests: read within a size and a time, and checked by field.
+//!
+//! An error names the field and never what stood in it, which may be somebody's feature or reward.
+
+use std::time::Duration;
+
+use axum::{
+    body::to_bytes,
+    extract::{FromRequest, FromRequestParts, Query, Request},
+    http::{HeaderMap, StatusCode, header, request::Parts},
+};
+use serde::de::DeserializeOwned;
+
+use super::{App, Problem};
+
+/// A JSON body.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        read_json(app, request).await.map(Body)
+    }
+}
+
+/// What stands behind the question mark of an address.
+pub(super) struct Ask<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequestParts<App> for Ask<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let query = Query::<T>::from_request_parts(parts, app).await;
+        query.map(|Query(query)| Ask(query)).map_err(|rejection| {
+            let reason = rejection.body_text();
+            let reason = reason.rsplit_once("query string: ").map_or("unreadable", |(_, why)| why);
+            let problem =
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("query: {reason}"));
+            problem.of_field("query", "not usable").with_remedy("see /openapi.json for its fields")
+        })
+    }
+}
+
+/// Reads a request's JSON.
+pub(super) async fn read_json<T: DeserializeOwned>(
+    app: &App,
+    request: Request,
+) -> Result<T, Problem> {
+    let limits = &app.limits;
+    if !is_json(request.headers()) {
+        let detail = "the body has no or another content type";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    let too_large = || {
+        let detail = format!("the body is larger than {} bytes", limits.body);
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    };
+    let declared = request.headers().get(header::CONTENT_LENGTH);
+    let declared = declared.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > limits.body as u64) {
+        return Err(too_large());
+    }
+    let reading = to_bytes(request.into_body(), limits.body);
+    let bytes = match tokio::time::timeout(limits.body_time, reading).await {
+        Err(_) => return Err(too_slow(limits.body_time)),
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(error)) if is_length_limit(&error) => return Err(too_large()),
+        Ok(Err(_)) => {
+            return Err(Problem::new(StatusCode::BAD_REQUEST, "the body ended before its end"));
+        }
+    };
+    parse(&bytes)
+}
+
+fn too_slow(time: Duration) -> Problem {
+    let detail = format!("the body did not come within {} s", time.as_secs());
+    Problem::new(StatusCode::REQUEST_TIMEOUT, detail)
+}
+
+fn is_length_limit(error: &axum::Error) -> bool {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = source {
+        if error.is::<http_body_util::LengthLimitError>() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or("").trim();
+    let kind = kind.to_ascii_lowercase();
+    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+}
+
+/// Reads JSON, or says which field cannot be used. Only what cannot be read is read twice, for the path to its field.
+pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let error = match serde_json::from_slice(bytes) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    if !error.is_data() {
+        let place = format!("line {}, column {}", error.line(), error.column());
+        let detail = format!("the body is not JSON at {place}");
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let path = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+        Ok(_) => String::new(),
+        // The body as a whole has the path `.`.
+        Err(error) => error.path().to_string().trim_start_matches('.').to_string(),
+    };
+    let (field, value, remedy) = describe(&path, &error.to_string());
+    let detail = format!("{field}: {remedy}");
+    let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
+    Err(problem.of_field(field, value).with_remedy(remedy))
+}
+
+/// Field, description of the value and remedy of a message of serde. What stood in the field is left out.
+fn describe(path: &str, message: &str) -> (String, String, String) {
+    let message = message.rsplit_once(" at line ").map_or(message, |(message, _)| message);
+    let parent = |name: &str| match path.rsplit_once('.') {
+        Some((parent, last)) if last == name => format!("{parent}.{name}"),
+        None if path == name || path.is_empty() => name.to_string(),
+        _ => format!("{path}.{name}"),
+    };
+    let quoted = |prefix: &str| {
+        let rest = message.strip_prefix(prefix)?.strip_prefix(" `")?;
+        let (name, rest) = rest.split_once('`')?;
+        Some((parent(name), rest.trim_start_matches(", ").to_string()))
+    };
+    if let Some((field, expected)) = quoted("unknown field") {
+        let remedy = match expected.is_empty() {
+            true => "leave it out".to_string(),
+            false => format!("there is no such field; {expected}"),
+        };
+        return (field, "unknown field".into(), remedy);
+    }
+    if let Some((field, _)) = quoted("missing field") {
+        return (field, "missing".into(), "give it".into());
+    }
+    if let Some((field, _)) = quoted("duplicate field") {
+        return (field, "given twice".into(), "give it once".into());
+    }
+    let expected = message.rsplit_once("expected ").map_or("another value", |(_, rest)| rest);
+    let field = if path.is_empty() { "body" } else { path };
+    (field.to_string(), "of another type".into(), format!("expected {expected}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loops::{RankRequest, RewardRequest};
+
+    fn refused<T: DeserializeOwned>(text: &str) -> Problem {
+        match parse::<T>(text.as_bytes()) {
+            Err(problem) => problem,
+            Ok(_) => panic!("{text} was taken"),
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_field_and_not_what_stood_in_it() {
+        for (text, field) in [
+            (r#"{"actions": [{"id": "a"}], "contxt": {}}"#, "contxt"),
+            (r#"{"actions": [{"id": "a", "feature": "SECRET"}]}"#, "actions[0].feature"),
+            (r#"{"actions": [{"id": "a"}, {"features": {}}]}"#, "actions[1].id"),
+            (r#"{"context": {}}"#, "actions"),
+            (r#"{"actions": "SECRET"}"#, "actions"),
+            (r#"{"actions": [{"id": "a"}], "person": {"SECRET": 1}}"#, "person"),
+            (r#"{"actions": [], "actions": []}"#, "actions"),
+            (r#"["SECRET"]"#, "body"),
+        ] {
+            let problem = refused::<RankRequest>(text);
+            assert_eq!((problem.status, problem.field.as_deref()), (422, Some(field)), "{text}");
+            assert!(!format!("{problem:?}").contains("SECRET"), "{problem:?}");
+        }
+        let problem = refused::<RewardRequest>(r#"{"value": "SECRET, expected nothing"}"#);
+        assert_eq!(problem.field.as_deref(), Some("value"));
+        assert!(!format!("{problem:?}").contains("SECRET"), "{problem:?}");
+        for text in ["", "{", "{\"actions\": [}", "\u{1}", "{\"value\": 1e999}"] {
+            assert_eq!(refused::<RewardRequest>(text).status, 400, "{text}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Decisions with their probabilities and rewards, for offline evaluation: as lines of JSON, or as CSV that `kind = "logged"` reads with `arms_in_file`.
+//!
+//! **An export is outside the certificate**: it holds people's features and rewards as they are, and tuning a loop on it is not covered.
+//!
+//! ```text
+//! action,propensity,reward,arm0_0,arm0_1,...,arm1_0,...      features of every action by the loop's own rule
+//! ```
+//!
+//! A line of CSV has the features of every action, and an action is named by its place in the question. So all lines have the same number of
+//! actions; `actions=20` keeps the decisions with that many where they differ. Decisions whose window has not ended are left out, having no reward.
+
+use std::{collections::BTreeMap, fmt::Write, sync::Arc};
+
+use axum::{
+    Extension,
+    body::Body,
+    extract::State,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use futures_util::stream;
+use reticent::features::{Report, Value};
+use serde::Deserialize;
+
+use super::{App, Problem, body::Ask, guard::At, loops::line, openapi::Problems};
+use crate::{
+    Error, Result,
+    config::LoopPlan,
+    service::{ExportedEvent, Loop},
+    store::Place,
+};
+
+/// Rows that are read at once.
+const ROWS: usize = 1000;
+
+/// How decisions are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Format {
+    /// Lines of JSON, with everything that was sent.
+    #[default]
+    Jsonl,
+    /// What `kind = "logged"` reads with `arms_in_file`.
+    Csv,
+}
+
+/// What is exported.
+#[derive(Debug, Clone, Copy, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ExportQuery {
+    /// Lines of JSON by default.
+    #[serde(default)]
+    #[param(inline)]
+    format: Format,
+    /// For CSV: only decisions among this many actions.
+    actions: Option<usize>,
+}
+
+/// Decisions of a loop that retains them: for the curator's eyes.
+#[utoipa::path(get, path = "/v1/loops/{loop}/events/export", tag = "releases", security(("key" = [])),
+    params(("loop" = String, Path, description = "The loop"), ExportQuery),
+    responses((status = 200, description = "One decision a line", content(
+        (str = "application/x-ndjson"), (str = "text/csv"))), Problems))]
+pub(super) async fn export(
+    State(app): State<App>,
+    Extension(At(each)): Extension<At>,
+    Ask(query): Ask<ExportQuery>,
+) -> Result<Response, Problem> {
+    match query.format {
+        Format::Jsonl => {
+            // Read before the status is sent, so that a loop without raw rows is refused properly.
+            app.service.export(&each.plan.name, Place::default(), 1).await?;
+            let body = pages(app, each, String::new(), |_, event| line(event));
+            Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+        }
+        Format::Csv => {
+            let actions = count_actions(&app, &each, query.actions).await?;
+            let mut head = String::from("action,propensity,reward");
+            for action in 0..actions {
+                for feature in 0..each.plan.features.dimension() {
+                    let _ = write!(head, ",arm{action}_{feature}");
+                }
+            }
+            head.push('\n');
+            let body = pages(app, each, head, move |plan, event| csv_line(plan, event, actions));
+            Ok(([(header::CONTENT_TYPE, "text/csv; charset=utf-8")], body).into_response())
+        }
+    }
+}
+
+/// How many actions every line of CSV has.
+async fn count_actions(app: &App, each: &Loop, asked: Option<usize>) -> Result<usize> {
+    let mut counts = BTreeMap::<usize, u64>::new();
+    let mut after = Some(Place::default());
+    while let Some(place) = after {
+        let (events, next) = app.service.export(&each.plan.name, place, ROWS).await?;
+        for event in events.iter().filter(|event| event.reward.is_some()) {
+            *counts.entry(event.actions.len()).or_default() += 1;
+        }
+        after = next;
+    }
+    let listed: Vec<String> =
+        counts.iter().map(|(actions, n)| format!("{n} decisions among {actions}")).collect();
+    let found = if listed.is_empty() { "no closed decisions".into() } else { listed.join(", ") };
+    match (asked, counts.len()) {
+        (Some(actions), _) if counts.contains_key(&actions) => Ok(actions),
+        (None, 1) => Ok(counts.into_keys().next().unwrap_or(1)),
+        (Some(_), _) | (None, 0) => {
+            let remedy = "give a number of actions that some closed decision has, or wait until the reward window has ended";
+            Err(Error::invalid("actions", found, remedy))
+        }
+        (None, _) => {
+            let remedy = "lines of CSV have the features of as many actions each: give one of these numbers, or format=jsonl";
+            Err(Error::invalid("actions", found, remedy))
+        }
+    }
+}
+
+/// A decision as CSV; nothing if it has no reward yet or another number of actions.
+fn csv_line(plan: &LoopPlan, event: &ExportedEvent, actions: usize) -> Result<String> {
+    let chosen = event.actions.iter().position(|action| action.id == event.action);
+    let (Some(reward), Some(chosen)) = (event.reward, chosen) else { return Ok(String::new()) };
+    if event.actions.len() != actions {
+        return Ok(String::new());
+    }
+    let value = |json: &serde_json::Value| {
+        Value::deserialize(json).map_err(|_| Error::store("a stored decision is damaged"))
+    };
+    let context = value(&event.context)?;
+    let mut text = format!("{chosen},{},{reward}", event.probability);
+    let mut report = Report::default();
+    for action in &event.actions {
+        let features = plan.features.vector(&context, &value(&action.features)?, &mut report);
+        for feature in features {
+            let _ = write!(text, ",{feature}");
+        }
+    }
+    text.push('\n');
+    Ok(text)
+}
+
+/// A body of a head and of one piece for each page of rows. An error cuts the body off, which clients notice.
+fn pages(
+    app: App,
+    each: Arc<Loop>,
+    head: String,
+    write: impl Fn(&LoopPlan, &ExportedEvent) -> Result<String> + Send + Sync + 'static,
+) -> Body {
+    let begin = (Some(head), Some(Place::default()));
+    let (shared, write) = (Arc::new((app, each)), Arc::new(write));
+    Body::from_stream(stream::try_unfold(begin, move |(head, after)| {
+        let (shared, write) = (Arc::clone(&shared), Arc::clone(&write));
+        async move {
+            let (app, each) = &*shared;
+            if let Some(head) = head {
+                return Ok(Some((head, (None, after))));
+            }
+            let Some(place) = after else { return Ok(None) };
+            let (events, next) = app.service.export(&each.plan.name, place, ROWS).await?;
+            let mut text = String::new();
+            for event in &events {
+                text += &write(&each.plan, event)?;
+            }
+            Ok::<_, Error>(Some((text, (None, next))))
+        }
+    }))
+}

@@ -1,0 +1,282 @@
+//! Keys `rt_<id>_<secret>` with roles. Of a key the hash is kept, in the store and in memory; the key itself is shown once, when it is made.
+//!
+//! | role | may |
+//! | --- | --- |
+//! | `decide` | ask which action to take, and activate it |
+//! | `reward` | send rewards |
+//! | `device` | fetch models |
+//! | `read` | see releases, certificates and public metrics |
+//! | `admin` | everything, in all loops; erasure, exports and the metrics for the curator's eyes too |
+//!
+//! The secret has 256 random bits, so that one SHA-256 without salt or stretching is enough. Hashes are compared in constant time, against a hash
+//! that nothing has where the id is unknown.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq;
+
+use super::limits::Bucket;
+use crate::{
+    Error, Result,
+    clock::Time,
+    secret::{digest, hex, random},
+    store::{Digest, KeyRecord, Store},
+};
+
+/// Keys of one loop with the same roles at a time, so that one can be changed for another.
+const AT_A_TIME: usize = 2;
+
+/// What a key may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Ask which action to take.
+    Decide,
+    /// Send rewards.
+    Reward,
+    /// Fetch models.
+    Device,
+    /// See what is released.
+    Read,
+    /// Everything, in all loops.
+    Admin,
+}
+
+impl Role {
+    /// All roles.
+    pub const ALL: [Role; 5] = [Role::Decide, Role::Reward, Role::Device, Role::Read, Role::Admin];
+
+    /// Its name in commands and in the store.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Decide => "decide",
+            Role::Reward => "reward",
+            Role::Device => "device",
+            Role::Read => "read",
+            Role::Admin => "admin",
+        }
+    }
+
+    /// The role of this name.
+    pub fn parse(name: &str) -> Result<Self> {
+        let found = Role::ALL.into_iter().find(|role| role.name() == name);
+        found.ok_or_else(|| {
+            let remedy =
+                "give some of decide, reward, device, read and admin, with commas between them";
+            Error::invalid("role", format!("{name:?}"), remedy)
+        })
+    }
+}
+
+/// What the holder of a key may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// The public part of the key.
+    pub id: String,
+    /// The loop it is for; none for an administrator.
+    pub loop_name: Option<String>,
+    /// Its roles.
+    pub roles: Vec<Role>,
+}
+
+impl Grant {
+    /// Whether it has one of these roles.
+    pub fn has(&self, roles: &[Role]) -> bool {
+        self.is_admin() || roles.iter().any(|role| self.roles.contains(role))
+    }
+
+    /// Whether it is for the whole service.
+    pub fn is_admin(&self) -> bool {
+        self.roles.contains(&Role::Admin)
+    }
+
+    /// Whether it is for this loop.
+    pub fn covers(&self, loop_name: &str) -> bool {
+        self.is_admin() || self.loop_name.as_deref() == Some(loop_name)
+    }
+}
+
+/// A key in use, with what is left of its rates.
+pub(super) struct Entry {
+    pub(super) grant: Grant,
+    hash: Digest,
+    pub(super) ranks: Bucket,
+    pub(super) reads: Bucket,
+}
+
+/// All keys that were not revoked.
+#[derive(Default)]
+pub struct KeyRing {
+    entries: RwLock<HashMap<String, Arc<Entry>>>,
+}
+
+impl KeyRing {
+    /// Reads the keys of a store.
+    pub async fn open(store: &dyn Store) -> Result<Self> {
+        let ring = KeyRing::default();
+        ring.reload(store).await?;
+        Ok(ring)
+    }
+
+    /// Reads the keys again after a change. A key that stays keeps what is left of its rates.
+    pub async fn reload(&self, store: &dyn Store) -> Result<()> {
+        let records = store.keys().await?;
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::take(&mut *entries);
+        for record in records.into_iter().filter(|record| record.revoked.is_none()) {
+            let kept = old.get(&record.id).filter(|entry| entry.hash == record.hash);
+            let entry = kept.cloned().unwrap_or_else(|| Arc::new(Entry::of(&record)));
+            entries.insert(record.id, entry);
+        }
+        Ok(())
+    }
+
+    /// What the holder of this text may do, if it is a key.
+    pub fn verify(&self, text: &str) -> Option<Grant> {
+        self.find(text).map(|entry| entry.grant.clone())
+    }
+
+    pub(super) fn find(&self, text: &str) -> Option<Arc<Entry>> {
+        let (id, secret) = text.strip_prefix("rt_")?.split_once('_')?;
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let entry = entries.get(id).cloned();
+        drop(entries);
+        let expected = entry.as_ref().map_or([0; 32], |entry| entry.hash);
+        let equal: bool = hash_of(id, secret).ct_eq(&expected).into();
+        entry.filter(|_| equal)
+    }
+}
+
+impl Entry {
+    fn of(record: &KeyRecord) -> Self {
+        // A role of a later version is not known here and allows nothing.
+        let roles = record.roles.iter().filter_map(|role| Role::parse(role).ok()).collect();
+        let grant = Grant { id: record.id.clone(), loop_name: record.loop_name.clone(), roles };
+        Entry { grant, hash: record.hash, ranks: Bucket::default(), reads: Bucket::default() }
+    }
+}
+
+/// The hash that is kept of a key.
+fn hash_of(id: &str, secret: &str) -> Digest {
+    digest(&[b"key", id.as_bytes(), secret.as_bytes()])
+}
+
+/// Makes a key and stores its hash. The text is the key itself, and there is no other copy of it.
+pub async fn make_key(
+    store: &dyn Store,
+    loop_name: Option<String>,
+    mut roles: Vec<Role>,
+    now: Time,
+) -> Result<String> {
+    roles.sort_unstable();
+    roles.dedup();
+    check_key(store, loop_name.as_deref(), &roles).await?;
+    let (id, secret) = (hex(&random::<6>()?), hex(&random::<32>()?));
+    let hash = hash_of(&id, &secret);
+    let text = format!("rt_{id}_{secret}");
+    let roles = roles.into_iter().map(|role| role.name().to_string()).collect();
+    store.add_key(KeyRecord { id, hash, loop_name, roles, made: now, revoked: None }).await?;
+    Ok(text)
+}
+
+/// Refuses a key that could not be used, or a third one where two are enough to change them.
+async fn check_key(store: &dyn Store, loop_name: Option<&str>, roles: &[Role]) -> Result<()> {
+    match (loop_name, roles.contains(&Role::Admin)) {
+        (_, _) if roles.is_empty() => {
+            let remedy = "give some of decide, reward, device, read and admin";
+            return Err(Error::invalid("role", "none", remedy));
+        }
+        (Some(name), true) => {
+            let remedy = "an admin key is for the whole service: leave the loop out, or the role";
+            return Err(Error::invalid("loop", format!("{name:?}"), remedy));
+        }
+        (None, false) => {
+            return Err(Error::invalid("loop", "none", "name the loop that the key is for"));
+        }
+        _ => {}
+    }
+    if let Some(name) = loop_name {
+        let lives = store.lives().await?;
+        let names: BTreeSet<&str> = lives.iter().map(|life| life.name.as_str()).collect();
+        // A store that nobody has served from knows no loops yet.
+        if !names.is_empty() && !names.contains(name) {
+            let names: Vec<&str> = names.into_iter().collect();
+            let remedy = format!(
+                "name one of {}, or first start the service with a file that has it",
+                names.join(", ")
+            );
+            return Err(Error::invalid("loop", format!("{name:?}"), remedy));
+        }
+    }
+    let names: Vec<&str> = roles.iter().map(|role| role.name()).collect();
+    let keys = store.keys().await?;
+    let same = keys.iter().filter(|key| {
+        key.revoked.is_none() && key.loop_name.as_deref() == loop_name && key.roles == names
+    });
+    let ids: Vec<&str> = same.map(|key| key.id.as_str()).collect();
+    if ids.len() < AT_A_TIME {
+        return Ok(());
+    }
+    Err(Error::Conflict(format!(
+        "{} keys with these roles are in use: revoke one of {} first",
+        ids.len(),
+        ids.join(", ")
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::MemoryStore;
+
+    #[tokio::test]
+    async fn a_key_is_known_by_its_hash_until_it_is_revoked() {
+        let store = MemoryStore::new([1; 16]);
+        let text = make_key(&store, Some("home".into()), vec![Role::Decide], 5).await.unwrap();
+        let ring = KeyRing::open(&store).await.unwrap();
+        let grant = ring.verify(&text).unwrap();
+        assert!(grant.has(&[Role::Decide]) && !grant.has(&[Role::Reward]));
+        assert!(grant.covers("home") && !grant.covers("other"));
+        let secret = text.rsplit_once('_').unwrap().1;
+        let record = store.keys().await.unwrap().remove(0);
+        assert_eq!(record.hash, hash_of(&record.id, secret));
+        for foreign in [
+            "",
+            "rt_",
+            "rt__",
+            "rt_\u{e9}_x",
+            &text[..text.len() - 1],
+            &text.replace(&record.id, "000000000000"),
+            &format!("{text}0"),
+        ] {
+            assert_eq!(ring.verify(foreign), None, "{foreign}");
+        }
+        assert!(store.revoke_key(record.id, 6).await.unwrap());
+        assert!(ring.verify(&text).is_some());
+        ring.reload(&store).await.unwrap();
+        assert_eq!(ring.verify(&text), None);
+    }
+
+    #[tokio::test]
+    async fn keys_that_could_not_be_used_are_refused() {
+        let store = MemoryStore::new([1; 16]);
+        let home = || Some("home".to_string());
+        for (name, roles) in
+            [(None, vec![Role::Read]), (home(), vec![Role::Admin, Role::Read]), (home(), vec![])]
+        {
+            assert!(make_key(&store, name, roles, 0).await.is_err());
+        }
+        let both = vec![Role::Reward, Role::Decide, Role::Reward];
+        for _ in 0..2 {
+            make_key(&store, home(), both.clone(), 0).await.unwrap();
+        }
+        assert!(matches!(make_key(&store, home(), both, 0).await, Err(Error::Conflict(_))));
+        make_key(&store, home(), vec![Role::Reward], 0).await.unwrap();
+        assert_eq!(store.keys().await.unwrap().len(), 3);
+        assert!(Role::parse("owner").unwrap_err().to_string().contains("decide"));
+    }
+}

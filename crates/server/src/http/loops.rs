@@ -1,0 +1,194 @@
+//! What is released: loops, certificates, models, the chain of releases.
+
+use axum::{
+    Extension, Json,
+    extract::State,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use reticent::{features::FeaturesParams, wire};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    App, Problem,
+    body::Ask,
+    guard::{At, Holder},
+    openapi::Problems,
+};
+use crate::{
+    Error,
+    loops::{Certificate, Together},
+    secret::hex,
+    service::LoopView,
+};
+
+/// Releases that are listed at once, at most.
+const MOST_RELEASES: usize = 1000;
+
+/// The loops that a key may see.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct LoopList {
+    /// Loops in the order of their names.
+    loops: Vec<LoopView>,
+}
+
+/// A loop's certificate beside what all loops give one person.
+#[derive(Serialize)]
+struct CertificateAnswer {
+    #[serde(flatten)]
+    certificate: Certificate,
+    together: Together,
+}
+
+/// What is released of a loop, to decide without asking the service.
+#[derive(Serialize)]
+struct Model<'a> {
+    r#loop: &'a str,
+    /// The number of its release, 0 before the first.
+    number: u64,
+    /// The hash of the chain of releases up to it.
+    chain: String,
+    /// When it was made.
+    time: Option<u64>,
+    /// How records become vectors.
+    features: &'a FeaturesParams,
+    /// The name of each coordinate.
+    names: Vec<String>,
+    /// The policy as other programs read it.
+    policy: serde_json::Value,
+}
+
+/// Which releases.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ReleasesQuery {
+    /// The first number, 1 by default.
+    from: Option<u64>,
+    /// How many, at most 1000.
+    limit: Option<usize>,
+}
+
+/// The first line of a list of releases: what the chain before its first release is made of.
+#[derive(Serialize)]
+struct ChainBegin<'a> {
+    r#loop: &'a str,
+    store: String,
+    life: u32,
+    generation: String,
+    /// The number of the first release of the list.
+    from: u64,
+    /// The chain before it.
+    chain: String,
+}
+
+/// A release in a list. `hash` is that of the text in `release`, which is empty where only the hash is kept.
+#[derive(Serialize)]
+struct ReleaseLine {
+    number: u64,
+    time: u64,
+    hash: String,
+    chain: String,
+    release: String,
+}
+
+/// The loops that the key may see, with what is public about them.
+#[utoipa::path(get, path = "/v1/loops", tag = "releases", security(("key" = [])),
+    responses((status = 200, description = "The loops", body = LoopList), Problems))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Extension(Holder(entry)): Extension<Holder>,
+) -> Json<LoopList> {
+    let seen = app.service.loops().filter(|each| entry.grant.covers(&each.plan.name));
+    Json(LoopList { loops: seen.map(|each| app.service.view(each)).collect() })
+}
+
+/// What is promised to the people of a loop, with what enforces each condition, and what all loops together give one person.
+#[utoipa::path(get, path = "/v1/loops/{loop}/certificate", tag = "releases", security(("key" = [])),
+    params(("loop" = String, Path, description = "The loop")),
+    responses((status = 200, description = "The certificate", body = Object), Problems))]
+pub(super) async fn certificate(
+    State(app): State<App>,
+    Extension(At(each)): Extension<At>,
+) -> Result<Response, Problem> {
+    let certificate = app.service.certificate(&each.plan.name).await?;
+    let together = app.service.together().await?;
+    Ok(Json(CertificateAnswer { certificate, together }).into_response())
+}
+
+/// What all loops of the service give one person together, earlier generations included.
+#[utoipa::path(get, path = "/v1/certificate", tag = "releases", security(("key" = [])),
+    responses((status = 200, description = "The certificate of all loops", body = Object), Problems))]
+pub(super) async fn together(State(app): State<App>) -> Result<Response, Problem> {
+    Ok(Json(app.service.together().await?).into_response())
+}
+
+/// The model that was released last, with its number.
+#[utoipa::path(get, path = "/v1/loops/{loop}/model", tag = "releases", security(("key" = [])),
+    params(("loop" = String, Path, description = "The loop")),
+    responses((status = 200, description = "The model", body = Object), Problems))]
+pub(super) async fn model(Extension(At(each)): Extension<At>) -> Result<Response, Problem> {
+    let answering = each.answering();
+    let served = &answering.served;
+    let policy = serde_json::from_str(&wire::to_json(&served.policy));
+    let model = Model {
+        r#loop: &each.plan.name,
+        number: served.number,
+        chain: hex(&served.chain),
+        time: served.time,
+        features: each.plan.features.params(),
+        names: each.plan.features.names(),
+        policy: policy.map_err(|_| Error::store("the policy cannot be written"))?,
+    };
+    Ok(Json(model).into_response())
+}
+
+/// Releases as lines of JSON, for `reticent certify --chain`. The first line says what the chain begins with.
+#[utoipa::path(get, path = "/v1/loops/{loop}/releases", tag = "releases", security(("key" = [])),
+    params(("loop" = String, Path, description = "The loop"), ReleasesQuery),
+    responses((status = 200, description = "The releases", body = str, content_type = "application/x-ndjson"), Problems))]
+pub(super) async fn releases(
+    State(app): State<App>,
+    Extension(At(each)): Extension<At>,
+    Ask(query): Ask<ReleasesQuery>,
+) -> Result<Response, Problem> {
+    let (from, limit) = (query.from.unwrap_or(1), query.limit.unwrap_or(MOST_RELEASES));
+    if from == 0 {
+        return Err(Error::invalid("from", 0, "releases are numbered from 1").into());
+    }
+    if !(1..=MOST_RELEASES).contains(&limit) {
+        let remedy = format!("give from 1 to {MOST_RELEASES}");
+        return Err(Error::invalid("limit", limit, remedy).into());
+    }
+    let chain = app.service.chain_before(&each, from).await?;
+    let records = app.service.releases(&each.plan.name, from, limit).await?;
+    let begin = ChainBegin {
+        r#loop: &each.plan.name,
+        store: hex(&app.service.store().id()),
+        life: each.life,
+        generation: format!("{:016x}", each.plan.generation()),
+        from,
+        chain: hex(&chain),
+    };
+    let mut text = line(&begin)?;
+    for record in records {
+        let release = String::from_utf8(record.release)
+            .map_err(|_| Error::store("a stored release is damaged"))?;
+        text += &line(&ReleaseLine {
+            number: record.number,
+            time: record.time,
+            hash: hex(&record.hash),
+            chain: hex(&record.chain),
+            release,
+        })?;
+    }
+    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], text).into_response())
+}
+
+/// A value as one line of JSON.
+pub(super) fn line(value: &impl Serialize) -> Result<String, Error> {
+    let mut text = serde_json::to_string(value)
+        .map_err(|_| Error::store("a line of JSON cannot be written"))?;
+    text.push('\n');
+    Ok(text)
+}

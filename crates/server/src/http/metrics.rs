@@ -1,0 +1,205 @@
+//! Metrics as Prometheus reads them. A metric is a release: what a `read` key sees holds nothing that rewards, activations or features decide.
+//!
+//! | who | what |
+//! | --- | --- |
+//! | `read`, of its own loop | answered questions with their times, open events (open until their slot closes, rewarded or not), the number of the last release, whether releases are stopped |
+//! | `admin`, of all loops | also rewards and activations with their times, refused ones, clipped and unknown features, unusable rows, requests by status |
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, atomic::AtomicU64, atomic::Ordering},
+    time::Duration,
+};
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text::encode},
+    metrics::{
+        MetricType,
+        counter::{ConstCounter, Counter},
+        family::Family,
+        gauge::ConstGauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::{Registry, Unit},
+};
+
+use super::{guard::Call, keys::Grant};
+use crate::service::{Loop, Service};
+
+/// What is counted here; the loops count the rest themselves.
+pub(super) struct Metrics {
+    times: BTreeMap<String, Times>,
+    requests: Family<RequestLabels, Counter>,
+}
+
+/// How long the calls of a loop took.
+#[derive(Clone)]
+struct Times {
+    rank: Histogram,
+    reward: Histogram,
+    activate: Histogram,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    method: String,
+    route: String,
+    status: u32,
+}
+
+fn histogram() -> Histogram {
+    // From 50 us to 1.6 s.
+    Histogram::new(exponential_buckets(50e-6, 2.0, 16))
+}
+
+impl Metrics {
+    /// Nothing has been counted.
+    pub(super) fn new(service: &Service) -> Self {
+        let times = || Times { rank: histogram(), reward: histogram(), activate: histogram() };
+        let times = service.loops().map(|each| (each.plan.name.clone(), times())).collect();
+        Metrics { times, requests: Family::default() }
+    }
+
+    /// A call of a loop succeeded and took so long.
+    pub(super) fn observe(&self, loop_name: &str, call: Call, time: Duration) {
+        let Some(times) = self.times.get(loop_name) else { return };
+        match call {
+            Call::Rank => times.rank.observe(time.as_secs_f64()),
+            Call::Reward => times.reward.observe(time.as_secs_f64()),
+            Call::Activate => times.activate.observe(time.as_secs_f64()),
+            Call::Read => {}
+        }
+    }
+
+    /// A request was answered.
+    pub(super) fn count_request(&self, method: String, route: &str, status: u16) {
+        let labels = RequestLabels { method, route: route.to_string(), status: status.into() };
+        self.requests.get_or_create(&labels).inc();
+    }
+
+    /// What the holder of a key may see.
+    pub(super) fn text(&self, service: &Service, grant: &Grant) -> Result<String, fmt::Error> {
+        let curator = grant.is_admin();
+        let loops = service.loops().filter(|each| grant.covers(&each.plan.name));
+        let loops = loops
+            .filter_map(|each| Some((Arc::clone(each), self.times.get(&each.plan.name)?.clone())));
+        let mut registry = Registry::with_prefix("reticent");
+        registry.register_collector(Box::new(View { loops: loops.collect(), curator }));
+        if curator {
+            registry.register(
+                "requests",
+                "Requests by route and status: for the curator's eyes",
+                self.requests.clone(),
+            );
+        }
+        let mut text = String::new();
+        encode(&mut text, &registry)?;
+        Ok(text)
+    }
+}
+
+/// Some loops as somebody may see them.
+struct View {
+    loops: Vec<(Arc<Loop>, Times)>,
+    curator: bool,
+}
+
+impl fmt::Debug for View {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("View(..)")
+    }
+}
+
+impl Collector for View {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        self.counter(&mut encoder, "ranks", "Questions answered", |each| &each.counts.ranks)?;
+        self.gauge(&mut encoder, "open_events", "Events whose window has not ended", |each| {
+            each.open_events()
+        })?;
+        self.gauge(&mut encoder, "release", "The number of the last release", |each| {
+            each.answering().served.number
+        })?;
+        self.gauge(&mut encoder, "halted", "1 if releases are stopped", |each| {
+            u64::from(each.halted().is_some())
+        })?;
+        self.times(&mut encoder, "rank", "Time of a question", |times| &times.rank)?;
+        if self.curator {
+            self.encode_for_curator(&mut encoder)?;
+        }
+        Ok(())
+    }
+}
+
+impl View {
+    fn encode_for_curator(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
+        type Count = fn(&Loop) -> &AtomicU64;
+        let counts: [(&str, &str, Count); 6] = [
+            ("rewards", "Rewards taken", |each| &each.counts.rewards),
+            ("refused_rewards", "Rewards late or for unknown events", |each| {
+                &each.counts.refused_rewards
+            }),
+            ("activations", "Activations", |each| &each.counts.activations),
+            ("clipped_features", "Features outside their range", |each| &each.counts.clipped),
+            ("unknown_features", "Features unknown, missing or of another type", |each| {
+                &each.counts.unknown
+            }),
+            ("unusable_rows", "Rows that could not be used at a release", |each| {
+                &each.counts.unusable
+            }),
+        ];
+        for (name, help, count) in counts {
+            self.counter(encoder, name, &format!("{help}: for the curator's eyes"), count)?;
+        }
+        let help = "Time of a reward: for the curator's eyes";
+        self.times(encoder, "reward", help, |times| &times.reward)?;
+        let help = "Time of an activation: for the curator's eyes";
+        self.times(encoder, "activate", help, |times| &times.activate)
+    }
+
+    fn counter(
+        &self,
+        encoder: &mut DescriptorEncoder,
+        name: &str,
+        help: &str,
+        count: impl Fn(&Loop) -> &AtomicU64,
+    ) -> fmt::Result {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (each, _) in &self.loops {
+            let counter = ConstCounter::new(count(each).load(Ordering::Relaxed));
+            counter.encode(family.encode_family(&[("loop", each.plan.name.as_str())])?)?;
+        }
+        Ok(())
+    }
+
+    fn gauge(
+        &self,
+        encoder: &mut DescriptorEncoder,
+        name: &str,
+        help: &str,
+        value: impl Fn(&Loop) -> u64,
+    ) -> fmt::Result {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (each, _) in &self.loops {
+            let gauge = ConstGauge::new(value(each));
+            gauge.encode(family.encode_family(&[("loop", each.plan.name.as_str())])?)?;
+        }
+        Ok(())
+    }
+
+    fn times(
+        &self,
+        encoder: &mut DescriptorEncoder,
+        name: &str,
+        help: &str,
+        histogram: impl Fn(&Times) -> &Histogram,
+    ) -> fmt::Result {
+        let unit = Some(&Unit::Seconds);
+        let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Histogram)?;
+        for (each, times) in &self.loops {
+            histogram(times).encode(family.encode_family(&[("loop", each.plan.name.as_str())])?)?;
+        }
+        Ok(())
+    }
+}

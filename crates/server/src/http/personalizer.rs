@@ -1,0 +1,276 @@
+//! Personalizer's calls, with its own fields, statuses and errors, so that its users change one address.
+//!
+//! | | here |
+//! | --- | --- |
+//! | rank | 201 with `{ranking: [{id, probability}], eventId, rewardActionId}` |
+//! | reward, activate | 204, for late and unknown events too, which changes nothing |
+//! | errors | `{error: {code, message}}` |
+//! | key | in `Ocp-Apim-Subscription-Key`; the loop is that of the key |
+//!
+//! Fields that it did not know were ignored, and so were excluded ids that no action has. It has no person: `person_from` of the loop says where in
+//! `contextFeatures` the person stands, who is then taken out of the features.
+
+use axum::{
+    Extension, Json,
+    extract::{Request, State},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use reticent::features::Value;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    App, Problem,
+    body::read_json,
+    guard::{At, EventId},
+    problem::add_headers,
+};
+use crate::{
+    Error, Result,
+    loops::{Action, RankRequest, RankedAction, RewardRequest},
+};
+
+/// A question.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PersonalizerRank {
+    /// What is known about the moment: a list of objects, possibly nested.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<Object>>)]
+    context_features: Value,
+    /// What may be chosen.
+    actions: Vec<PersonalizerAction>,
+    /// Ids of actions that must not be chosen.
+    #[serde(default)]
+    excluded_actions: Option<Vec<String>>,
+    /// The caller's name for the event; made if it is missing.
+    #[serde(default)]
+    event_id: Option<String>,
+    /// Whether the event counts only after it has been activated.
+    #[serde(default)]
+    defer_activation: Option<bool>,
+}
+
+/// Something that may be chosen.
+#[derive(Deserialize, utoipa::ToSchema)]
+pub(super) struct PersonalizerAction {
+    /// Its id.
+    id: String,
+    /// What is known about it: a list of objects, possibly nested.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<Object>>)]
+    features: Value,
+}
+
+/// The answer.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PersonalizerAnswer {
+    /// All actions with their probabilities, the chosen one first.
+    ranking: Vec<RankedAction>,
+    /// The name of the event.
+    event_id: String,
+    /// The action to take.
+    reward_action_id: String,
+}
+
+/// A reward.
+#[derive(Deserialize, utoipa::ToSchema)]
+pub(super) struct PersonalizerReward {
+    /// Its value.
+    value: f64,
+}
+
+/// A problem as Personalizer's clients read it.
+pub(super) struct PersonalizerError(pub(super) Problem);
+
+/// The body of an error.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct PersonalizerErrorBody {
+    /// The error.
+    error: ErrorDetail,
+}
+
+/// An error.
+#[derive(Serialize, utoipa::ToSchema)]
+struct ErrorDetail {
+    /// Its kind.
+    code: &'static str,
+    /// What happened and what to do.
+    message: String,
+}
+
+impl From<Problem> for PersonalizerError {
+    fn from(problem: Problem) -> Self {
+        PersonalizerError(problem)
+    }
+}
+
+impl From<Error> for PersonalizerError {
+    fn from(error: Error) -> Self {
+        PersonalizerError(error.into())
+    }
+}
+
+impl IntoResponse for PersonalizerError {
+    fn into_response(self) -> Response {
+        let PersonalizerError(problem) = self;
+        // It had one status for all that is wrong with a request.
+        let status = match problem.status() {
+            StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT => StatusCode::BAD_REQUEST,
+            status => status,
+        };
+        let code = match status {
+            StatusCode::BAD_REQUEST => "BadRequest",
+            StatusCode::UNAUTHORIZED => "Unauthorized",
+            StatusCode::FORBIDDEN => "Forbidden",
+            StatusCode::NOT_FOUND => "ResourceNotFound",
+            StatusCode::METHOD_NOT_ALLOWED => "MethodNotAllowed",
+            StatusCode::REQUEST_TIMEOUT => "RequestTimeout",
+            StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => "UnsupportedMediaType",
+            StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",
+            StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
+            _ => "InternalServerError",
+        };
+        let message = match problem.detail.contains(&*problem.remedy) {
+            true => problem.detail.into(),
+            false => format!("{}: {}", problem.detail, problem.remedy),
+        };
+        let error = ErrorDetail { code, message };
+        let mut response = (status, Json(PersonalizerErrorBody { error })).into_response();
+        add_headers(&mut response, status, problem.retry_after);
+        response
+    }
+}
+
+/// Personalizer's rank.
+#[utoipa::path(post, path = "/personalizer/v1.0/rank", operation_id = "personalizer_rank", tag = "personalizer", security(("subscription_key" = [])),
+    request_body = PersonalizerRank,
+    responses((status = 201, description = "What to do", body = PersonalizerAnswer), super::openapi::PersonalizerProblems))]
+pub(super) async fn rank(
+    State(app): State<App>,
+    Extension(At(each)): Extension<At>,
+    request: Request,
+) -> Result<Response, PersonalizerError> {
+    let request: PersonalizerRank = read_json(&app, request).await?;
+    let request = request.into_native(each.plan.params.person_from.as_deref());
+    let answer = app.service.rank(&each.plan.name, request).await?;
+    let answer = PersonalizerAnswer {
+        ranking: answer.ranking,
+        event_id: answer.event_id,
+        reward_action_id: answer.action,
+    };
+    Ok((StatusCode::CREATED, Json(answer)).into_response())
+}
+
+/// Personalizer's reward.
+#[utoipa::path(post, path = "/personalizer/v1.0/events/{id}/reward", operation_id = "personalizer_reward", tag = "personalizer", security(("subscription_key" = [])),
+    params(("id" = String, Path, description = "The eventId")), request_body = PersonalizerReward,
+    responses((status = 204, description = "It was taken, or it was late and changes nothing"), super::openapi::PersonalizerProblems))]
+pub(super) async fn reward(
+    State(app): State<App>,
+    Extension(At(each)): Extension<At>,
+    EventId(id): EventId,
+    request: Request,
+) -> Result<StatusCode, PersonalizerError> {
+    let PersonalizerReward { value } = read_json(&app, request).await?;
+    let request = RewardRequest { value, idempotency_key: None };
+    quietly(app.service.reward(&each.plan.name, &id, request).await)
+}
+
+/// Personalizer's activate.
+#[utoipa::path(post, path = "/personalizer/v1.0/events/{id}/activate", operation_id = "personalizer_activate", tag = "personalizer", security(("subscription_key" = [])),
+    params(("id" = String, Path, description = "The eventId")),
+    responses((status = 204, description = "It counts from now on, or it was late and changes nothing"), super::openapi::PersonalizerProblems))]
+pub(super) async fn activate(
+    State(app): State<App>,
+    Extension(At(each)): Extension<At>,
+    EventId(id): EventId,
+) -> Result<StatusCode, PersonalizerError> {
+    quietly(app.service.activate(&each.plan.name, &id).await)
+}
+
+/// Late and unknown events are no errors.
+fn quietly(result: Result<()>) -> Result<StatusCode, PersonalizerError> {
+    match result {
+        Ok(()) | Err(Error::Late(_) | Error::Unknown { .. }) => Ok(StatusCode::NO_CONTENT),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl PersonalizerRank {
+    /// The same question in the service's own fields.
+    fn into_native(self, person_from: Option<&str>) -> RankRequest {
+        let mut context = self.context_features;
+        let path = person_from.map(|path| path.strip_prefix("contextFeatures.").unwrap_or(path));
+        let person = path.and_then(|path| take_person(&mut context, path));
+        let actions: Vec<Action> = self
+            .actions
+            .into_iter()
+            .map(|PersonalizerAction { id, features }| Action { id, features })
+            .collect();
+        let mut exclude = self.excluded_actions.unwrap_or_default();
+        exclude.retain(|id| actions.iter().any(|action| action.id == *id));
+        RankRequest {
+            event_id: self.event_id,
+            person,
+            context,
+            actions,
+            exclude,
+            defer: self.defer_activation.unwrap_or(false),
+        }
+    }
+}
+
+/// The person at a path, who is taken out of the features wherever the path leads.
+fn take_person(context: &mut Value, path: &str) -> Option<String> {
+    let person = match context.at(path) {
+        Some(Value::Text(text)) => Some(text.clone()),
+        Some(Value::Integer(number)) => Some(number.to_string()),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    remove(context, path);
+    person.filter(|person| !person.is_empty())
+}
+
+fn remove(value: &mut Value, path: &str) {
+    match value {
+        Value::List(members) => members.iter_mut().for_each(|member| remove(member, path)),
+        Value::Record(entries) => {
+            entries.remove(path);
+            for (dot, _) in path.match_indices('.') {
+                if let Some(inner) = entries.get_mut(&path[..dot]) {
+                    remove(inner, &path[dot + 1..]);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_person_is_taken_out_of_the_features() {
+        let text = r#"{"contextFeatures": [{"user": {"id": 7, "age": 31}}, {"user.id": "x", "user": [{"id": 9}]}],
+            "actions": [{"id": "a", "features": [{"topic": "news"}]}, {"id": "b"}],
+            "excludedActions": ["b", "c"], "deferActivation": true, "someday": 1}"#;
+        let request: PersonalizerRank = serde_json::from_str(text).unwrap();
+        let native = request.into_native(Some("contextFeatures.user.id"));
+        assert_eq!(native.person.as_deref(), Some("7"));
+        assert_eq!(native.context.at("user.id"), None);
+        assert_eq!(native.context.at("user.age"), Some(&Value::Integer(31)));
+        assert_eq!((native.exclude.as_slice(), native.defer), (&["b".to_string()][..], true));
+        assert_eq!(native.actions[0].features.at("topic"), Some(&Value::Text("news".into())));
+        for person in ["null", "[]", "{}", "\"\"", "true"] {
+            let text = format!(r#"{{"contextFeatures": [{{"id": {person}}}], "actions": []}}"#);
+            let request: PersonalizerRank = serde_json::from_str(&text).unwrap();
+            let native = request.into_native(Some("id"));
+            assert_eq!((native.person, native.context.at("id")), (None, None), "{person}");
+        }
+    }
+}

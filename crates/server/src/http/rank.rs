@@ -1,0 +1,71 @@
+//! Questions: one, or many in one transaction.
+
+use axum::{Extension, Json, extract::State};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    App, Problem,
+    body::Body,
+    guard::{At, Holder},
+    openapi::Problems,
+};
+use crate::loops::{RankAnswer, RankRequest};
+
+/// Many questions.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RankBatch {
+    /// The questions.
+    requests: Vec<RankRequest>,
+}
+
+/// Answers in the order of their questions.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct RankBatchAnswer {
+    /// An answer or a problem for each.
+    results: Vec<RankResult>,
+}
+
+/// What became of one question: one of the two is there.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct RankResult {
+    /// The answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<RankAnswer>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<Problem>,
+}
+
+/// Which of these actions for this person? The event is stored before the answer leaves.
+#[utoipa::path(post, path = "/v1/loops/{loop}/rank", tag = "decisions", security(("key" = [])),
+    params(("loop" = String, Path, description = "The loop")), request_body = RankRequest,
+    responses((status = 200, description = "What to do", body = RankAnswer), Problems))]
+pub(super) async fn rank(
+    State(app): State<App>,
+    Extension(At(each)): Extension<At>,
+    Body(request): Body<RankRequest>,
+) -> Result<Json<RankAnswer>, Problem> {
+    Ok(Json(app.service.rank(&each.plan.name, request).await?))
+}
+
+/// Many questions in one transaction. What is wrong with one of them does not touch the others.
+#[utoipa::path(post, path = "/v1/loops/{loop}/rank/batch", tag = "decisions", security(("key" = [])),
+    params(("loop" = String, Path, description = "The loop")), request_body = RankBatch,
+    responses((status = 200, description = "What to do, or what is wrong", body = RankBatchAnswer), Problems))]
+pub(super) async fn rank_batch(
+    State(app): State<App>,
+    Extension(At(each)): Extension<At>,
+    Extension(Holder(entry)): Extension<Holder>,
+    Body(batch): Body<RankBatch>,
+) -> Result<Json<RankBatchAnswer>, Problem> {
+    // One was taken when the call came.
+    let more = batch.requests.len().saturating_sub(1);
+    entry.ranks.take(app.limits.ranks, more, app.service.steady())?;
+    let results = app.service.rank_all(&each.plan.name, batch.requests).await?;
+    let result = |result: crate::Result<RankAnswer>| match result {
+        Ok(answer) => RankResult { answer: Some(answer), problem: None },
+        Err(error) => RankResult { answer: None, problem: Some(error.into()) },
+    };
+    Ok(Json(RankBatchAnswer { results: results.into_iter().map(result).collect() }))
+}

@@ -1,0 +1,138 @@
+//! Rewards and activations.
+//!
+//! A late one is refused by the clock alone. Whether an event was rewarded before changes no answer.
+
+use axum::{Extension, Json, extract::State, http::HeaderMap, http::StatusCode};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    App, Problem,
+    body::Body,
+    guard::{At, EventId},
+    openapi::Problems,
+};
+use crate::loops::RewardRequest;
+
+/// Bytes of an idempotency key, at most.
+const LONGEST_KEY: usize = 512;
+
+/// Many rewards.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RewardBatch {
+    /// The rewards.
+    rewards: Vec<BatchedReward>,
+}
+
+/// A reward of a batch.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BatchedReward {
+    /// The event that it is for.
+    event_id: String,
+    /// Its value.
+    value: f64,
+    /// Repeated under the same key, it counts once.
+    #[serde(default)]
+    idempotency_key: Option<String>,
+}
+
+/// What became of the rewards, in their order.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct RewardBatchAnswer {
+    /// A result for each.
+    results: Vec<RewardResult>,
+}
+
+/// What became of one reward.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(super) struct RewardResult {
+    /// Whether it was taken.
+    taken: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<Problem>,
+}
+
+/// A reward for an event whose window has not ended.
+#[utoipa::path(post, path = "/v1/loops/{loop}/events/{id}/reward", tag = "rewards", security(("key" = [])),
+    params(("loop" = String, Path, description = "The loop"), ("id" = String, Path, description = "The event_id of an answer"),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same as `idempotency_key` in the body")),
+    request_body = RewardRequest, responses((status = 204, description = "It is stored"), Problems))]
+pub(super) async fn reward(
+    State(app): State<App>,
+    Extension(At(each)): Extension<At>,
+    EventId(id): EventId,
+    headers: HeaderMap,
+    Body(mut request): Body<RewardRequest>,
+) -> Result<StatusCode, Problem> {
+    request.idempotency_key = idempotency_key(&headers, request.idempotency_key)?;
+    app.service.reward(&each.plan.name, &id, request).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Many rewards in one transaction.
+#[utoipa::path(post, path = "/v1/loops/{loop}/rewards/batch", tag = "rewards", security(("key" = [])),
+    params(("loop" = String, Path, description = "The loop")), request_body = RewardBatch,
+    responses((status = 200, description = "What became of each", body = RewardBatchAnswer), Problems))]
+pub(super) async fn reward_batch(
+    State(app): State<App>,
+    Extension(At(each)): Extension<At>,
+    Body(batch): Body<RewardBatch>,
+) -> Result<Json<RewardBatchAnswer>, Problem> {
+    let mut rewards = Vec::with_capacity(batch.rewards.len());
+    for BatchedReward { event_id, value, idempotency_key } in batch.rewards {
+        let idempotency_key = checked_key(idempotency_key)?;
+        rewards.push((event_id, RewardRequest { value, idempotency_key }));
+    }
+    let results = app.service.reward_all(&each.plan.name, rewards).await?;
+    let result = |result: crate::Result<()>| {
+        let problem = result.err().map(Problem::from);
+        RewardResult { taken: problem.is_none(), problem }
+    };
+    Ok(Json(RewardBatchAnswer { results: results.into_iter().map(result).collect() }))
+}
+
+/// A deferred event was shown.
+#[utoipa::path(post, path = "/v1/loops/{loop}/events/{id}/activate", tag = "rewards", security(("key" = [])),
+    params(("loop" = String, Path, description = "The loop"), ("id" = String, Path, description = "The event_id of an answer")),
+    responses((status = 204, description = "It counts from now on"), Problems))]
+pub(super) async fn activate(
+    State(app): State<App>,
+    Extension(At(each)): Extension<At>,
+    EventId(id): EventId,
+) -> Result<StatusCode, Problem> {
+    app.service.activate(&each.plan.name, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The key of the header or of the body.
+fn idempotency_key(
+    headers: &HeaderMap,
+    of_body: Option<String>,
+) -> Result<Option<String>, Problem> {
+    let Some(of_header) = headers.get("idempotency-key") else { return checked_key(of_body) };
+    let field = "Idempotency-Key";
+    let refuse =
+        |value: &str, remedy: &str| Err(crate::Error::invalid(field, value, remedy).into());
+    let Ok(of_header) = of_header.to_str() else {
+        return refuse("not visible ASCII", "give visible ASCII characters");
+    };
+    match of_body {
+        Some(of_body) if of_body != of_header => {
+            refuse("another key than in the body", "give one of the two, or the same twice")
+        }
+        _ => checked_key(Some(of_header.to_string())),
+    }
+}
+
+fn checked_key(key: Option<String>) -> Result<Option<String>, Problem> {
+    match key {
+        Some(key) if key.is_empty() || key.len() > LONGEST_KEY => {
+            let remedy = format!("give 1 to {LONGEST_KEY} bytes");
+            let value = format!("{} bytes", key.len());
+            Err(crate::Error::invalid("idempotency_key", value, remedy).into())
+        }
+        key => Ok(key),
+    }
+}

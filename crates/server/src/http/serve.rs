@@ -1,0 +1,204 @@
+//! Sockets, TLS, HTTP/1 and 2, and a graceful stop: stop accepting, finish what is under way, then return.
+//!
+//! **Slow clients.** A handshake, the first bytes of a connection and the head of each request have a time within which they must come; bodies have theirs in
+//! `body`. Connections beyond the limit wait in the system's queue until another one ends.
+
+use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
+
+use axum::Router;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::{
+        conn::auto,
+        graceful::{GracefulShutdown, Watcher},
+    },
+    service::TowerToHyperService,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, watch},
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        ServerConfig, crypto,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    },
+};
+
+use super::{App, HttpLimits, router};
+use crate::{Error, Result};
+
+/// How every connection of HTTP/2 begins.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Files of a certificate and its key.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// The certificate with those that vouch for it, as PEM.
+    pub certificate: PathBuf,
+    /// Its key, as PEM.
+    pub key: PathBuf,
+}
+
+impl Tls {
+    /// Reads both files.
+    pub fn open(&self) -> Result<Arc<ServerConfig>> {
+        let path = &self.certificate;
+        let bad = |field: &str, path: &PathBuf, remedy: String| {
+            Error::invalid(field, path.display(), remedy)
+        };
+        let remedy = |error: &dyn std::fmt::Display| format!("{error}: give a readable PEM file");
+        let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
+            .and_then(Iterator::collect)
+            .map_err(|error| bad("tls-certificate", path, remedy(&error)))?;
+        if certificates.is_empty() {
+            let remedy = "it holds no certificate: give a PEM file with one";
+            return Err(bad("tls-certificate", path, remedy.into()));
+        }
+        let key = PrivateKeyDer::from_pem_file(&self.key)
+            .map_err(|error| bad("tls-key", &self.key, remedy(&error)))?;
+        let provider = Arc::new(crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map(|builder| builder.with_no_client_auth())
+            .and_then(|builder| builder.with_single_cert(certificates, key));
+        let mut config = config.map_err(|error| {
+            bad("tls-key", &self.key, format!("{error}: give the key of the certificate"))
+        })?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+}
+
+/// What every connection needs.
+struct Connections {
+    http1: auto::Builder<TokioExecutor>,
+    http2: auto::Builder<TokioExecutor>,
+    routes: Router,
+    tls: Option<TlsAcceptor>,
+    limits: HttpLimits,
+    /// Turns true when the service stops.
+    stopped: watch::Receiver<bool>,
+}
+
+/// Answers on this socket until `stop`, then finishes what is under way.
+pub async fn serve(
+    app: App,
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    stop: impl Future<Output = ()>,
+) {
+    let limits = app.limits;
+    let (tell, stopped) = watch::channel(false);
+    let connections = Arc::new(Connections {
+        http1: builder(&limits).http1_only(),
+        http2: builder(&limits).http2_only(),
+        routes: router(app.clone()),
+        tls: tls.map(TlsAcceptor::from),
+        limits,
+        stopped,
+    });
+    let graceful = GracefulShutdown::new();
+    let room = Arc::new(Semaphore::new(limits.connections));
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepting = async {
+            let permit = Arc::clone(&room).acquire_owned().await;
+            (listener.accept().await, permit)
+        };
+        let (accepted, permit) = tokio::select! {
+            accepted = accepting => accepted,
+            () = &mut stop => break,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let (connections, watcher) = (Arc::clone(&connections), graceful.watcher());
+                tokio::spawn(async move {
+                    connections.answer(stream, watcher).await;
+                    drop(permit);
+                });
+            }
+            // Too many open files, for instance: others close theirs.
+            Err(error) => {
+                tracing::warn!("a connection could not be accepted: {error}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+    app.begin_stop();
+    drop(listener);
+    let _ = tell.send(true);
+    if tokio::time::timeout(limits.stop_time, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some requests were cut off at the stop");
+    }
+}
+
+fn builder(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head_time);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(16 << 10)
+        .keep_alive_interval(limits.head_time)
+        .keep_alive_timeout(limits.head_time);
+    builder
+}
+
+impl Connections {
+    async fn answer(&self, stream: TcpStream, watcher: Watcher) {
+        // Answers are short: waiting to fill a packet costs more than it saves.
+        let _ = stream.set_nodelay(true);
+        match &self.tls {
+            None => {
+                if let Some(Some(http2)) = self.in_time(begins_http2(&stream)).await {
+                    self.run(stream, http2, watcher).await;
+                }
+            }
+            Some(acceptor) => {
+                if let Some(Ok(stream)) = self.in_time(acceptor.accept(stream)).await {
+                    let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                    self.run(stream, http2, watcher).await;
+                }
+            }
+        }
+    }
+
+    /// What comes before the first request, unless it takes too long or the service stops.
+    async fn in_time<T>(&self, begin: impl Future<Output = T>) -> Option<T> {
+        let mut stopped = self.stopped.clone();
+        tokio::select! {
+            begun = tokio::time::timeout(self.limits.head_time, begin) => begun.ok(),
+            _ = stopped.wait_for(|stopped| *stopped) => None,
+        }
+    }
+
+    async fn run<S>(&self, stream: S, http2: bool, watcher: Watcher)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let builder = if http2 { &self.http2 } else { &self.http1 };
+        let service = TowerToHyperService::new(self.routes.clone());
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        // Its errors are those of clients who go away.
+        let _ = watcher.watch(connection).await;
+    }
+}
+
+/// Whether a connection without TLS begins as HTTP/2 does; none if it ends before that. Nothing is taken from the stream.
+async fn begins_http2(stream: &TcpStream) -> Option<bool> {
+    let mut bytes = [0; PREFACE.len()];
+    loop {
+        let count = stream.peek(&mut bytes).await.ok()?;
+        match bytes.get(..count)? {
+            [] => return None,
+            begin if !PREFACE.starts_with(begin) => return Some(false),
+            begin if begin.len() == PREFACE.len() => return Some(true),
+            // The rest is on its way; a stream with something in it is always ready.
+            _ => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! One process: store, loops, keys, ticks, sockets, until it is told to stop.
+
+use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc};
+
+use tokio::{net::TcpListener, task::JoinSet};
+
+use crate::{
+    Error, Result,
+    clock::{Clock, SystemClock},
+    config::LoopPlan,
+    data::{open_store, open_witness},
+    http::{App, HttpLimits, KeyRing, Tls, serve},
+    loops::Limits,
+    secret::Secret,
+    service::{Options, Service},
+};
+
+/// What `reticent serve` is told.
+pub struct RunOptions {
+    /// Checked loops.
+    pub plans: Vec<LoopPlan>,
+    /// The folder of the data.
+    pub data: PathBuf,
+    /// The file of the key of the people's hashes; `people.key` in the folder of the data by default.
+    pub people_key: Option<PathBuf>,
+    /// The file of the witness.
+    pub witness: Option<PathBuf>,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Files for TLS.
+    pub tls: Option<Tls>,
+    /// Whether a proxy in front of the service does TLS.
+    pub behind_proxy: bool,
+    /// What clients may take.
+    pub limits: HttpLimits,
+}
+
+/// Refuses to send people's data over a network in the clear.
+pub fn check_address(listen: SocketAddr, tls: bool, behind_proxy: bool) -> Result<()> {
+    if listen.ip().is_loopback() || tls || behind_proxy {
+        return Ok(());
+    }
+    let remedy = "people's data would cross the network in the clear: give --tls-certificate and --tls-key, or --behind-proxy if a proxy does TLS, or listen on 127.0.0.1";
+    Err(Error::invalid("listen", listen, remedy))
+}
+
+/// Serves from a folder of data until `stop`. `ready` is told the address when it answers.
+pub async fn run(
+    options: RunOptions,
+    ready: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = ()>,
+) -> Result<()> {
+    check_address(options.listen, options.tls.is_some(), options.behind_proxy)?;
+    let tls = options.tls.as_ref().map(Tls::open).transpose()?;
+    let listener = bind(options.listen).await?;
+    let store = open_store(&options.data)?;
+    let people = options.people_key.unwrap_or_else(|| options.data.join("people.key"));
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let service = Service::open(Options {
+        plans: options.plans,
+        store: Arc::clone(&store),
+        clock: Arc::clone(&clock),
+        people: Secret::in_file(&people)?,
+        earlier_people: Vec::new(),
+        witness: options.witness.as_deref().map(open_witness).transpose()?,
+        limits: Limits::default(),
+    })
+    .await?;
+    let keys = Arc::new(KeyRing::open(store.as_ref()).await?);
+    #[cfg(unix)]
+    let control = crate::control::Control::open(&options.data, store, Arc::clone(&keys), clock)?;
+    let app = App::new(Arc::clone(&service), keys, options.limits, tls.is_some());
+    serve_until(app, listener, tls, ready, stop).await?;
+    #[cfg(unix)]
+    drop(control);
+    Ok(())
+}
+
+/// Opens the socket.
+pub async fn bind(listen: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(listen).await.map_err(|error| {
+        let remedy = format!("{error}: give an address of this machine and a free port");
+        Error::invalid("listen", listen, remedy)
+    })
+}
+
+/// Ticks and answers until `stop`; then finishes requests and the tick that is under way.
+pub async fn serve_until(
+    app: App,
+    listener: TcpListener,
+    tls: Option<Arc<tokio_rustls::rustls::ServerConfig>>,
+    ready: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = ()>,
+) -> Result<()> {
+    let address = listener.local_addr().map_err(|error| Error::Unavailable(error.to_string()))?;
+    let service = Arc::clone(&app.service);
+    let mut tickers = JoinSet::new();
+    for each in service.loops() {
+        tickers.spawn(Arc::clone(&service).keep_ticking(each.plan.name.clone()));
+    }
+    ready(address);
+    serve(app, listener, tls, stop).await;
+    service.stop();
+    while tickers.join_next().await.is_some() {}
+    Ok(())
+}

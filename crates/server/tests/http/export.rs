@@ -1,0 +1,69 @@
+//! Exports, read by the laboratory.
+
+use reticent_lab::Experiment;
+
+use crate::common::Server;
+
+#[tokio::test]
+async fn an_export_as_csv_is_read_by_kind_logged_with_arms_in_file() {
+    let server = Server::start().await;
+    for person in 0..60 {
+        server.rank(&format!("e{person}"), &format!("p{person}")).await.expect(200);
+        server.reward(&format!("e{person}"), f64::from(person % 4) / 4.0).await.expect(204);
+    }
+    let path = "/v1/loops/home/events/export?format=csv";
+    // Nothing has closed yet.
+    server.get(&server.admin_key, path).await.expect(422);
+    server.pass(120_000).await;
+    let answer = server.get(&server.admin_key, path).await.expect(200);
+    assert_eq!(answer.header("content-type"), Some("text/csv; charset=utf-8"));
+    let csv = answer.body;
+    assert_eq!(csv.lines().count(), 61);
+    assert!(csv.starts_with("action,propensity,reward,arm0_0,"), "{:.80}", csv);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log.csv");
+    std::fs::write(&file, &csv).unwrap();
+    let text = format!(
+        "name = \"t\"\nrounds = 30\n[environment]\nkind = \"logged\"\nfile = {file:?}\narms_in_file = true\n[[algorithm]]\nkind = \"linucb\""
+    );
+    let experiment = Experiment::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    experiment.simulate(|_, _| ()).unwrap();
+    // A line that was tampered with is noticed, so that the reader does read the features.
+    std::fs::write(&file, csv.replacen(",0,", ",2,", 50)).unwrap();
+    assert!(Experiment::parse(&text).is_err());
+}
+
+#[tokio::test]
+async fn decisions_among_other_numbers_of_actions_are_kept_apart() {
+    let server = Server::start().await;
+    server.rank("e1", "anna").await.expect(200);
+    let three = r#"{"actions": [{"id": "a"}, {"id": "b"}, {"id": "c"}]}"#;
+    server.post(&server.app_key, "/v1/loops/home/rank", three).await.expect(200);
+    server.pass(120_000).await;
+    let export = async |query: &str| {
+        let path = format!("/v1/loops/home/events/export{query}");
+        server.get(&server.admin_key, &path).await
+    };
+    let refused = export("?format=csv").await.expect(422).json();
+    assert!(refused["value"].as_str().unwrap().contains("1 decisions among 3"), "{refused}");
+    assert_eq!(export("?format=csv&actions=3").await.expect(200).body.lines().count(), 2);
+    export("?format=csv&actions=4").await.expect(422);
+    export("?format=xml").await.expect(422);
+    assert_eq!(export("").await.expect(200).body.lines().count(), 2);
+    let other = server.get(&server.admin_key, "/v1/loops/other/events/export").await.expect(422);
+    assert!(other.json()["field"].as_str().unwrap().contains("retain"));
+}
+
+/// Rows that are not exported do not end an export early.
+#[tokio::test]
+async fn an_export_has_more_than_one_page() {
+    let server = Server::start().await;
+    let request = |defer: bool| serde_json::json!({"defer": defer, "actions": [{"id": "a"}]});
+    for defer in [true, false] {
+        let requests: Vec<_> = (0..1000).map(|_| request(defer)).collect();
+        let body = serde_json::json!({ "requests": requests }).to_string();
+        server.post(&server.app_key, "/v1/loops/home/rank/batch", &body).await.expect(200);
+    }
+    let export = server.get(&server.admin_key, "/v1/loops/home/events/export").await.expect(200);
+    assert_eq!(export.body.lines().count(), 1000);
+}

@@ -1,0 +1,89 @@
+//! What is logged.
+
+use std::{
+    io::Write,
+    sync::{Arc, Mutex},
+};
+
+use crate::common::Server;
+
+#[derive(Clone, Default)]
+struct Captured(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// On one thread, so that the log of this thread is all of it.
+#[tokio::test(flavor = "current_thread")]
+async fn logs_of_a_whole_session_hold_no_features_rewards_persons_ids_or_keys() {
+    let captured = Captured::default();
+    let writer = captured.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .json()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let server = Server::start().await;
+    let key = &server.app_key;
+    let rank = r#"{"event_id": "MARKevent", "person": "MARKperson", "context": {"device": "MARKfeature", "MARKname": 1},
+        "actions": [{"id": "MARKaction", "features": {"topic": "MARKtopic"}}, {"id": "b"}]}"#;
+    let path = "/v1/loops/home/rank";
+    server.post(key, path, rank).await.expect(200);
+    server.post(key, path, &rank.replace("MARKperson", "MARKother")).await.expect(409);
+    server
+        .post(
+            key,
+            path,
+            &rank.replace("\"defer\"", "\"MARKfield\"").replace("\"person\"", "\"MARKfield\""),
+        )
+        .await
+        .expect(422);
+    server.post(key, path, "MARKsyntax").await.expect(400);
+    let reward = "/v1/loops/home/events/MARKevent/reward";
+    server.post(key, reward, "{\"value\": 0.7182818}").await.expect(204);
+    server.post(key, reward, "{\"value\": \"MARKvalue\"}").await.expect(422);
+    server.post(key, "/v1/loops/home/events/MARKevent/activate", "").await.expect(204);
+    server
+        .post(key, "/v1/loops/home/events/MARKunknown/reward", "{\"value\": 1}")
+        .await
+        .expect(404);
+    let facade = r#"{"contextFeatures": [{"user": {"id": "MARKuser"}}], "actions": [{"id": "MARKa"}], "eventId": "MARKe"}"#;
+    server.post(key, "/personalizer/v1.0/rank", facade).await.expect(201);
+    server.post(key, "/personalizer/v1.0/rank?MARKquery=1", "MARK").await.expect(400);
+    server.post("rt_MARKkey_MARKsecret", path, rank).await.expect(401);
+    server
+        .post(&server.admin_key, "/v1/people/erase", "{\"person\": \"MARKperson\"}")
+        .await
+        .expect(200);
+    server.get(key, "/MARKpath").await.expect(404);
+    server.send("MARKMETHOD", "/healthz", &[], "").await.expect(405);
+    server
+        .send(
+            "GET",
+            "/v1/loops/home/model",
+            &["Authorization: Bearer MARK", "Reticent-Head: MARK"],
+            "",
+        )
+        .await
+        .expect(401);
+    server.pass(120_000).await;
+    server.post(key, reward, "{\"value\": 0.7182818}").await.expect(410);
+    server.get(&server.admin_key, "/v1/loops/home/events/export?format=csv&actions=2").await;
+    let text = String::from_utf8(captured.0.lock().unwrap().clone()).unwrap();
+    // The log is there: the test would notice an empty one.
+    assert!(text.contains("/v1/loops/{loop}/events/{id}/reward"), "{text}");
+    assert!(text.contains("\"status\":410") && text.contains("\"method\":\"POST\""), "{text}");
+    for secret in ["MARK", "7182818", key.as_str(), server.admin_key.as_str()] {
+        let line = text.lines().find(|line| line.contains(secret));
+        assert_eq!(line, None, "{secret}");
+    }
+}

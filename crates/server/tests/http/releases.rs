@@ -1,0 +1,118 @@
+//! Rank, reward, window, release, certificate: by a clock that the test moves.
+
+use reticent_server::{
+    loops::{HeadName, Token},
+    secret::{Secret, digest, from_hex, hex},
+    service::Ticked,
+};
+
+use crate::common::Server;
+
+#[tokio::test]
+async fn a_rewarded_event_is_released_when_its_window_has_passed() {
+    let server = Server::start().await;
+    let head =
+        server.rank("e1", "anna").await.expect(200).header("reticent-head").unwrap().to_string();
+    assert!(head.starts_with("0."), "{head}");
+    server.reward("e1", 1.0).await.expect(204);
+    assert_eq!(server.pass(5_000).await, Ticked::Nothing);
+    assert_eq!(server.pass(10_000).await, Ticked::Released(1));
+    let open = server.get(&server.read_key, "/v1/loops").await.expect(200).json();
+    assert_eq!(
+        (&open["loops"][0]["open_events"], &open["loops"][0]["release"]),
+        (&1.into(), &1.into())
+    );
+    for release in 2..9 {
+        assert_eq!(server.pass(10_000).await, Ticked::Released(release));
+    }
+    let view = server.get(&server.read_key, "/v1/loops").await.expect(200).json();
+    assert_eq!(view["loops"][0]["open_events"], 0);
+    server.reward("e1", 1.0).await.expect(410);
+    let answer = server.get(&server.read_key, "/v1/loops/home/certificate").await.expect(200);
+    assert!(answer.header("reticent-head").unwrap().starts_with("8."));
+    let certificate = answer.json();
+    assert_eq!((&certificate["release"], &certificate["name"]), (&8.into(), &"home".into()));
+    let conditions = certificate["conditions"].as_array().unwrap();
+    assert!(
+        conditions.iter().any(|one| one["text"].as_str().unwrap().starts_with("at most 2 visits"))
+    );
+    assert_eq!(certificate["periods"].as_array().unwrap().len(), 3);
+    let total = server.get(&server.read_key, "/v1/certificate").await.expect(200).json();
+    assert_eq!(certificate["together"], total);
+    assert_eq!(total["without_persons"], serde_json::json!(["other"]));
+    let model = server.get(&server.read_key, "/v1/loops/home/model").await.expect(200).json();
+    assert_eq!((&model["number"], &model["chain"]), (&8.into(), &certificate["chain"]));
+    assert_eq!(model["names"].as_array().unwrap().len(), 5);
+    assert!(model["policy"].is_object());
+}
+
+#[tokio::test]
+async fn the_chain_of_releases_can_be_computed_again() {
+    let server = Server::start().await;
+    for _ in 0..5 {
+        server.pass(10_000).await;
+    }
+    let list = server.get(&server.read_key, "/v1/loops/home/releases").await.expect(200);
+    assert_eq!(list.header("content-type"), Some("application/x-ndjson"));
+    let lines: Vec<serde_json::Value> =
+        list.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 6);
+    let bytes = |value: &serde_json::Value| from_hex(value.as_str().unwrap()).unwrap();
+    let life = lines[0]["life"].as_u64().unwrap() as u32;
+    let generation = u64::from_str_radix(lines[0]["generation"].as_str().unwrap(), 16).unwrap();
+    let mut chain = digest(&[
+        b"reticent chain 1",
+        &bytes(&lines[0]["store"]),
+        &life.to_le_bytes(),
+        &generation.to_le_bytes(),
+    ]);
+    assert_eq!(hex(&chain), lines[0]["chain"]);
+    for (number, line) in (1_u64..).zip(&lines[1..]) {
+        let hash = digest(&[line["release"].as_str().unwrap().as_bytes()]);
+        assert_eq!(
+            (hex(&hash), &line["number"]),
+            (line["hash"].as_str().unwrap().into(), &number.into())
+        );
+        chain = digest(&[b"release", &chain, &number.to_le_bytes(), &hash]);
+        assert_eq!(hex(&chain), line["chain"]);
+    }
+    let part =
+        server.get(&server.read_key, "/v1/loops/home/releases?from=3&limit=2").await.expect(200);
+    let part: Vec<&str> = part.body.lines().collect();
+    assert_eq!(part[1..], list.body.lines().collect::<Vec<_>>()[3..5]);
+    assert!(part[0].contains(lines[2]["chain"].as_str().unwrap()));
+    for bad in ["from=0", "limit=0", "limit=1001", "from=x", "form=1", "from=99"] {
+        let path = format!("/v1/loops/home/releases?{bad}");
+        server.get(&server.read_key, &path).await.expect(422);
+    }
+}
+
+#[tokio::test]
+async fn a_token_ahead_of_the_store_stops_releases_and_a_foreign_one_does_not() {
+    let server = Server::start().await;
+    server.pass(10_000).await;
+    let each = server.service.find("home").unwrap();
+    let ahead = HeadName { number: 9, hash: [5; 16] };
+    let key = server.store.setting("token key".into()).await.unwrap().unwrap();
+    let own = Token::write(&Secret::from_bytes(key.try_into().unwrap()), each.life, &ahead);
+    let foreign = Token::write(&Secret::from_bytes([1; 32]), each.life, &ahead);
+    let send = |token: String| {
+        let server = &server;
+        async move {
+            let key = format!("Authorization: Bearer {}", server.read_key);
+            let token = format!("Reticent-Head: {token}");
+            server.send("GET", "/v1/loops/home/model", &[&key, &token], "").await.expect(200)
+        }
+    };
+    for ignored in [foreign, "nonsense".into(), format!("{own}0"), each.answering().token.clone()] {
+        send(ignored).await;
+        server.send("GET", "/readyz", &[], "").await.expect(200);
+    }
+    assert_eq!(server.pass(10_000).await, Ticked::Released(2));
+    send(own).await;
+    let troubles = server.send("GET", "/readyz", &[], "").await.expect(503).json();
+    assert!(troubles["troubles"][0].as_str().unwrap().contains("accept-rollback"), "{troubles}");
+    assert_eq!(server.pass(10_000).await, Ticked::Halted);
+    // People are answered all the same.
+    server.rank("e1", "anna").await.expect(200);
+}
