@@ -25,7 +25,7 @@ use crate::{error::Error, report::Report};
 /// The guarantee of every algorithm of an experiment or of every loop of a file, as the accountant computes it; or the chain of a loop's releases.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  reticent certify examples/joint.toml\n  reticent certify loops.toml --page certificate.html\n  reticent certify --chain releases.ndjson --head 17.00112233445566778899aabbccddeeff"
+    after_help = "Example: reticent certify examples/joint.toml\n\nA page of a file of loops: reticent certify examples/loops.toml --page certificate.html\nA chain of releases:       reticent certify --chain releases.ndjson --head 17.00112233445566778899aabbccddeeff"
 )]
 pub struct Arguments {
     /// An experiment's TOML file, or a file of loops; nothing is run.

@@ -126,7 +126,8 @@ impl Chart<'_> {
         let (first, last) = (times().min()?, times().max()?);
         // One moment alone stands at the end of a second.
         let first = first.min(last.saturating_sub(1000)) as f64;
-        let last = (last as f64).max(first + 1.0);
+        // Far from 1970 a millisecond is less than the rounding of a number.
+        let last = (last as f64).max(first + 1.0 + 1e-12 * first);
         Some(Scale { from: (first, last), to: (LEFT, area.width - RIGHT) })
     }
 
