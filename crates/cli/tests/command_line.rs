@@ -521,11 +521,21 @@ fn a_file_of_loops_is_certified_and_printed_as_a_page() {
     let page = folder.join("certificate.html");
     let page = page.to_str().unwrap();
     let text = stdout(&reticent(&["certify", file, "--page", page]));
-    for words in ["loop home", "enforced     at most 10 visits", "trusted      one string", "periods      12: epsilon", "all loops together"] {
+    for words in [
+        "loop home",
+        "enforced     at most 10 visits",
+        "trusted      one string",
+        "periods      12: epsilon",
+        "all loops together",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("Privacy certificate: home") && !page.contains("<script") && !page.contains("http"));
+    assert!(
+        page.contains("Privacy certificate: home")
+            && !page.contains("<script")
+            && !page.contains("http")
+    );
     let found = json(&["--json", "certify", file]);
     let guarantee = &found["loops"][0]["guarantee"];
     assert!((guarantee["epsilon"].as_f64().unwrap() - 1.0).abs() < 1e-3, "{guarantee}");
@@ -533,8 +543,14 @@ fn a_file_of_loops_is_certified_and_printed_as_a_page() {
     let broken = folder.join("loops.toml");
     let broken = broken.to_str().unwrap();
     for (lines, words) in [
-        ("[loop.home]\nprivacy = { epsilon = -1.0, delta = 1e-6 }\n[loop.home.action]\nx = { range = [0, 1] }", "loop.home"),
-        ("[loop.home]\nprivacy = { epsilon = 1.0, delta = 1e-6, visits = 3 }\n[loop.home.action]\nx = { range = [0, 1] }", "give their period as `per`"),
+        (
+            "[loop.home]\nprivacy = { epsilon = -1.0, delta = 1e-6 }\n[loop.home.action]\nx = { range = [0, 1] }",
+            "loop.home",
+        ),
+        (
+            "[loop.home]\nprivacy = { epsilon = 1.0, delta = 1e-6, visits = 3 }\n[loop.home.action]\nx = { range = [0, 1] }",
+            "give their period as `per`",
+        ),
         ("[loop.<b>]", "loops"),
     ] {
         std::fs::write(broken, lines).unwrap();
@@ -584,7 +600,8 @@ fn chain(count: u64) -> String {
     };
     let (store, life, generation) = ([5; 16], 2, 77);
     let mut chain = first_chain(store, life, generation);
-    let mut text = serde_json::to_string(&ChainHeader::new("home", store, life, generation)).unwrap();
+    let mut text =
+        serde_json::to_string(&ChainHeader::new("home", store, life, generation)).unwrap();
     for number in 1..=count {
         let release = format!("release number {number}").into_bytes();
         let hash = digest(&[&release]);

@@ -81,8 +81,8 @@ pub fn meaning(guarantee: &Guarantee, best_guess: f64, unit: &str) -> Markup {
     let (guess, delta) = (percent(best_guess), guarantee.delta());
     html! {
         p {
-            "Somebody sees everything that is released, knows everything about everybody else, and wants to tell which of two versions of "
-            (unit) " was used. Without the releases they would be right half of the time (50 %). With them they are right "
+            "Somebody sees everything that is released and knows everything about everybody else. They want to know which of two possibilities is true about "
+            (unit) ", such as whether there was anything at all. Without the releases they would guess right half of the time (50 %). With them they guess right "
             strong { "at best " (guess) } " of the time, whatever else they know and however much they compute."
         }
         p.quiet {
@@ -107,14 +107,24 @@ mod tests {
 
     #[test]
     fn printed_numbers_are_never_better_than_the_truth() {
-        for (value, text) in
-            [(1.0, "1.00"), (1.0001, "1.01"), (0.01234, "0.0124"), (0.0, "0.0000"), (f64::INFINITY, "no bound")]
-        {
+        for (value, text) in [
+            (1.0, "1.00"),
+            (1.0001, "1.01"),
+            (0.01234, "0.0124"),
+            (0.0, "0.0000"),
+            (f64::INFINITY, "no bound"),
+        ] {
             assert_eq!(epsilon_text(value), text);
         }
-        assert_eq!((percent(0.5), percent(0.69146), percent(1.0)), ("50.0 %".into(), "69.2 %".into(), "100.0 %".into()));
+        assert_eq!(
+            (percent(0.5), percent(0.69146), percent(1.0)),
+            ("50.0 %".into(), "69.2 %".into(), "100.0 %".into())
+        );
         assert_eq!(one_in(1e-6), "once in 1,000,000 cases");
-        assert_eq!((one_in(0.0), grouped(12), grouped(123_456)), ("never".into(), "12".into(), "123,456".into()));
+        assert_eq!(
+            (one_in(0.0), grouped(12), grouped(123_456)),
+            ("never".into(), "12".into(), "123,456".into())
+        );
         assert_eq!(factor(1.0), "2.72");
         assert_eq!(factor(f64::INFINITY), "more than a million");
     }

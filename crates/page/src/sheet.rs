@@ -29,7 +29,8 @@ pub struct Entry<'a> {
 /// # Ok::<(), reticent::Error>(())
 /// ```
 pub fn guarantees_page(title: &str, origin: &str, entries: &[Entry<'_>]) -> Result<String> {
-    let sheets: Vec<Markup> = entries.iter().map(|entry| sheet(entry, origin)).collect::<Result<_>>()?;
+    let sheets: Vec<Markup> =
+        entries.iter().map(|entry| sheet(entry, origin)).collect::<Result<_>>()?;
     Ok(document(title, Style::Inline, html! {}, html! { @for sheet in &sheets { (sheet) } }))
 }
 

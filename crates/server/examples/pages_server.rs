@@ -63,7 +63,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("http://{}\n{}\n{}", listener.local_addr()?, keys.admin, keys.read);
     tokio::spawn(service.clone().keep_ticking(demo::LOOP.into()));
     let visitors = demo::start(service.clone());
-    let openapi = serde_json::json!({"info": {"title": "Reticent", "version": env!("CARGO_PKG_VERSION")}});
+    let openapi =
+        serde_json::json!({"info": {"title": "Reticent", "version": env!("CARGO_PKG_VERSION")}});
     let routes = pages::routes(pages::Options {
         service: service.clone(),
         access: Arc::new(keys),

@@ -3,8 +3,8 @@
 //! The visitors' taste is fixed and public: [`TASTE`]. The editor's own choice, which the baseline shows, is always politics. Visitors call the service
 //! as anybody does: their visits are charged to the ledger, beyond ten nothing is learnt from them, and every release has its noise.
 //!
-//! Some hundred visits a second come in the first two minutes, and fewer later, for an hour: enough to learn from at once, and little enough for
-//! half a core and some hundred megabytes of remembered events.
+//! Noise that hides ten visits of a person needs many people: 2000 visits a second come in the first 90 seconds, and then as many as sums that forget
+//! need to stay as they are, for an hour. This takes less than half a core, and some hundred megabytes of remembered events.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,7 +40,7 @@ const STEPS: u64 = 10;
 const LASTS: u64 = 3600;
 
 /// Visitors at one time.
-const PRESENT: usize = 300;
+const PRESENT: usize = 1000;
 
 /// The loop, checked.
 pub fn plans() -> Result<Vec<LoopPlan>> {
@@ -49,7 +49,7 @@ pub fn plans() -> Result<Vec<LoopPlan>> {
 
 /// Visits in a second, so many seconds after the beginning.
 fn rate(second: u64) -> u64 {
-    if second < 120 { 600 } else { 100 }
+    if second < 90 { 2000 } else { 150 }
 }
 
 /// Lets simulated visitors come, for an hour. A service that cannot answer is asked again a second later.
@@ -182,7 +182,7 @@ mod tests {
         store::MemoryStore,
     };
 
-    /// What the release after 60 simulated seconds says.
+    /// What the release after 60 simulated seconds says: the same as 60 seconds of `start`, by a clock that is moved.
     async fn first_minute(seed: u64) -> Summary {
         let clock = Arc::new(ManualClock::at(1_800_000_000_000));
         let service = Service::open(Options {
@@ -209,23 +209,23 @@ mod tests {
     #[tokio::test]
     async fn the_policy_is_above_the_baseline_within_a_minute() {
         let mut lifts = Vec::new();
-        for seed in 0..5 {
+        for seed in 0..3 {
             let summary = first_minute(seed).await;
             lifts.push(summary.lift.map_or(f64::NEG_INFINITY, |lift| lift.value));
         }
         lifts.sort_by(f64::total_cmp);
         println!("lift after 60 seconds: {lifts:.3?}");
-        assert!(lifts[2] > 0.0, "{lifts:?}");
+        assert!(lifts[1] > 0.0, "{lifts:?}");
     }
 
     #[test]
     fn visitors_come_more_often_than_is_learnt_from_and_are_replaced() {
         let mut visitors = Visitors::new(7);
         let mut counts = std::collections::BTreeMap::new();
-        for _ in 0..20_000 {
+        for _ in 0..60_000 {
             *counts.entry(visitors.visit().name).or_insert(0) += 1;
         }
         assert_eq!(counts.values().max(), Some(&12));
-        assert!(counts.len() > 2500, "{}", counts.len());
+        assert!(counts.len() > 8000, "{}", counts.len());
     }
 }

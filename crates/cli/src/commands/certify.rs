@@ -164,7 +164,9 @@ impl Loops {
         lines.push("all loops together".into());
         match &self.together.sentence {
             Some(sentence) => lines.push(format!("  guarantee    {sentence}")),
-            None => lines.push("  no loop counts persons, so that no number holds for a person".into()),
+            None => {
+                lines.push("  no loop counts persons, so that no number holds for a person".into())
+            }
         }
         if !self.together.without_persons.is_empty() {
             let names = self.together.without_persons.join(", ");

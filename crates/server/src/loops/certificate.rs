@@ -200,7 +200,7 @@ fn conditions(plan: &LoopPlan) -> Vec<Condition> {
             if let Period::Each(_) = period {
                 conditions.push(trusted(
                     "a person who comes back in later periods adds to the number: see the table of periods; no number holds for ever",
-                    "nobody: it is a fact",
+                    "nothing limits in how many periods a person comes",
                 ));
             }
         }
@@ -217,7 +217,7 @@ fn conditions(plan: &LoopPlan) -> Vec<Condition> {
     }
     conditions.extend([
         trusted(
-            "the operator and whoever holds an `admin` key see raw rows, counts of rewards and exports",
+            "the operator and whoever holds an admin key see raw rows, counts of rewards and exports",
             "the operator of this service",
         ),
         trusted("ranges, categories and the other parameters were not taken from the people who are protected", "the author of the file of loops"),

@@ -144,16 +144,22 @@ pub fn verify_chain<E: std::fmt::Display>(
             Err(error) => Err(Error::invalid(place, "unreadable", error)),
         }
     });
-    let mut lines = lines.filter(|line| line.as_ref().map_or(true, |(_, line)| !line.trim().is_empty()));
+    let mut lines =
+        lines.filter(|line| line.as_ref().map_or(true, |(_, line)| !line.trim().is_empty()));
     let Some(first) = lines.next() else {
-        return Err(Error::invalid("chain", "empty", "give the listing of /v1/loops/{loop}/releases"));
+        return Err(Error::invalid(
+            "chain",
+            "empty",
+            "give the listing of /v1/loops/{loop}/releases",
+        ));
     };
     let header = header(&first?.1)?;
     let Some(mut chain) = header.first_chain() else {
         let remedy = "store and generation are hexadecimal digits: give the listing as it was sent";
         return Err(Error::invalid("line 1", "no beginning of a chain", remedy));
     };
-    let is_head = |number: u64, chain: &Digest| head.map(|head| head == HeadName::new(number, chain));
+    let is_head =
+        |number: u64, chain: &Digest| head.map(|head| head == HeadName::new(number, chain));
     let mut found = VerifiedChain {
         name: header.name,
         first: 0,
@@ -168,7 +174,11 @@ pub fn verify_chain<E: std::fmt::Display>(
     for line in lines {
         let (place, line) = line?;
         let line: GivenLine = serde_json::from_str(&line).map_err(|error| {
-            Error::invalid(&place, "not a release", format!("{error}: give number, hash, chain and release"))
+            Error::invalid(
+                &place,
+                "not a release",
+                format!("{error}: give number, hash, chain and release"),
+            )
         })?;
         chain = follow(&line, &chain, &mut found)?;
         if is_head(line.number, &chain) == Some(true) {
@@ -187,7 +197,11 @@ fn header(line: &str) -> Result<ChainHeader> {
     })?;
     if header.kind != KIND {
         let shown: String = header.kind.chars().take(40).collect();
-        return Err(Error::invalid("kind", format!("{shown:?}"), format!("this program reads {KIND:?}")));
+        return Err(Error::invalid(
+            "kind",
+            format!("{shown:?}"),
+            format!("this program reads {KIND:?}"),
+        ));
     }
     Ok(header)
 }
@@ -202,7 +216,8 @@ fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Resul
     };
     let begins = found.last == 0 && found.first == 0;
     if line.number == 0 || (!begins && found.last.checked_add(1) != Some(line.number)) {
-        let remedy = format!("it follows release {}: one was left out, repeated or moved", found.last);
+        let remedy =
+            format!("it follows release {}: one was left out, repeated or moved", found.last);
         return Err(broken("out of order", &remedy));
     }
     match line.release() {

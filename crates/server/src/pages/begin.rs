@@ -136,7 +136,10 @@ mod tests {
         let text = request(&plan).to_string();
         let request: RankRequest = serde_json::from_str(&text).unwrap();
         request.check(&Limits::default()).unwrap();
-        assert_eq!(request.context.at("user.age").map(|age| format!("{age:?}")), Some("Number(18.0)".into()));
+        assert_eq!(
+            request.context.at("user.age").map(|age| format!("{age:?}")),
+            Some("Number(18.0)".into())
+        );
         assert!(quoted(&text).contains(r"it'\''s"));
     }
 }

@@ -4,7 +4,11 @@ use maud::{Markup, html};
 use reticent::features::Encoding;
 use reticent_page::{Style, epsilon_text, meaning, percent, promise};
 
-use super::{Pages, Viewer, dashboard::unit, layout::{count, date_time}};
+use super::{
+    Pages, Viewer,
+    dashboard::unit,
+    layout::{count, date_time},
+};
 use crate::{
     Error, Result,
     clock::Time,
@@ -21,7 +25,8 @@ pub fn certificate_page(plan: &LoopPlan, certificate: &Certificate, together: &T
 /// The page of the loops of a file that is not served, as one file: a sheet for each.
 pub fn loops_page(plans: &[LoopPlan], made: Time) -> Result<String> {
     let together = Together::of_plans(plans)?;
-    let sheets = plans.iter().map(|plan| Ok(sheet(plan, &Certificate::of_plan(plan, made)?, &together)));
+    let sheets =
+        plans.iter().map(|plan| Ok(sheet(plan, &Certificate::of_plan(plan, made)?, &together)));
     let sheets: Vec<Markup> = sheets.collect::<Result<_>>()?;
     let body = html! { @for sheet in &sheets { (sheet) } };
     Ok(reticent_page::document("Privacy certificates", Style::Inline, html! {}, body))
@@ -105,8 +110,8 @@ fn sheet(plan: &LoopPlan, certificate: &Certificate, together: &Together) -> Mar
             div.columns {
                 div { (periods(plan, certificate)) }
                 div { h2 { "All loops together" } (together_words(together)) }
-                div { (collected(plan)) }
-                div { (kept(plan)) (seen()) }
+                div { (collected(plan)) (seen()) }
+                div { (kept(plan)) }
             }
             (conditions(certificate))
             (facts(certificate))
@@ -140,7 +145,7 @@ fn together_words(together: &Together) -> Markup {
         @if let (Some(guarantee), Some(best_guess)) = (&together.guarantee, together.best_guess) {
             p {
                 "A person who is in " @if together.lives.len() == 1 { "the one loop that counts persons" } @else { "all of " (together.lives.len()) " loops and earlier generations" }
-                " (" (together.lives.join(", ")) ") has epsilon " strong { (epsilon_text(guarantee.epsilon())) } " at delta " (format!("{:e}", guarantee.delta()))
+                " (" (together.lives.join(", ")) ") has epsilon " strong { (epsilon_text(guarantee.epsilon())) } " at delta " span.nowrap { (format!("{:e}", guarantee.delta())) }
                 ", best odds " (percent(best_guess)) ", for one period of each."
             }
         } @else { p { "No loop counts persons." } }
@@ -186,7 +191,8 @@ fn collected(plan: &LoopPlan) -> Markup {
 }
 
 fn kept(plan: &LoopPlan) -> Markup {
-    let remembered = Span::milliseconds(REMEMBERED).map_or_else(String::new, |span| span.to_string());
+    let remembered =
+        Span::milliseconds(REMEMBERED).map_or_else(String::new, |span| span.to_string());
     let tick = Span::milliseconds(plan.tick).map_or_else(String::new, |span| span.to_string());
     html! {
         h2 { "For how long" }
@@ -197,7 +203,7 @@ fn kept(plan: &LoopPlan) -> Markup {
                     None => { "until the next release after the reward window (" (plan.params.reward.window) " and " (tick) ")" },
                 }
             }
-            dt { "event ids, answers" } dd { (remembered) " after the window, ids as keyed hashes" }
+            dt { "event ids, answers" } dd { (remembered) " after the window; ids and questions as hashes, to tell repetitions" }
             @if let Ledger::Person { .. } = plan.ledger {
                 dt { "number of visits" } dd { "stays, beside a keyed hash, after erasure too: else erasing would give new visits" }
             }
@@ -308,7 +314,11 @@ mod tests {
         assert_eq!(page.matches("<article").count(), 2);
         let certificate = Certificate::of_plan(&plans[0], 0).unwrap();
         assert!(page.contains(&percent(certificate.best_guess)));
-        assert_eq!(page.matches("enforced</span>").count() + page.matches("trusted</span>").count(), certificate.conditions.len() + Certificate::of_plan(&plans[1], 0).unwrap().conditions.len());
+        assert_eq!(
+            page.matches("enforced</span>").count() + page.matches("trusted</span>").count(),
+            certificate.conditions.len()
+                + Certificate::of_plan(&plans[1], 0).unwrap().conditions.len()
+        );
     }
 
     #[test]
@@ -316,7 +326,9 @@ mod tests {
         let file = |loops: &[&str]| {
             loops.iter().map(|name| format!("[loop.{name}]\nprivacy = {{ epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\" }}\n[loop.{name}.action]\nx = {{ range = [0, 1] }}\n")).collect::<String>()
         };
-        let epsilon = |loops: &[&str]| Together::of_plans(&plans(&file(loops))).unwrap().guarantee.unwrap().epsilon();
+        let epsilon = |loops: &[&str]| {
+            Together::of_plans(&plans(&file(loops))).unwrap().guarantee.unwrap().epsilon()
+        };
         let (one, three) = (epsilon(&["a"]), epsilon(&["a", "b", "c"]));
         // The specification's figure: three loops at epsilon 1 are 1.81.
         assert!((one - 1.0).abs() < 1e-3 && (three - 1.81).abs() < 0.01, "{one} {three}");

@@ -63,7 +63,7 @@ impl Chart<'_> {
             figure.chart {
                 figcaption {
                     span { (self.title) }
-                    @for series in &self.series { span.key class=(series.class) { (series.name) } }
+                    @for series in &self.series { span class={ "key " (series.class) } { (series.name) } }
                 }
                 (wide) (narrow)
             }
@@ -122,7 +122,8 @@ impl Chart<'_> {
     }
 
     fn times(&self, area: &Area) -> Option<Scale> {
-        let times = || self.series.iter().flat_map(|series| &series.points).map(|(time, _)| *time);
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let times = || points().filter(|(_, estimate)| estimate.is_some()).map(|(time, _)| *time);
         let (first, last) = (times().min()?, times().max()?);
         // One moment alone stands at the end of a second.
         let first = first.min(last.saturating_sub(1000)) as f64;
@@ -175,7 +176,10 @@ fn number(value: f64) -> String {
 fn value_ticks((low, high): (f64, f64)) -> Vec<(f64, String)> {
     let rough = (high - low) / 4.0;
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|unit| unit * power).find(|step| *step >= rough * 0.8);
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|unit| unit * power)
+        .find(|step| *step >= rough * 0.8);
     let step = step.unwrap_or(10.0 * power);
     let digits = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
     let first = (low / step).ceil();
@@ -191,8 +195,8 @@ fn value_ticks((low, high): (f64, f64)) -> Vec<(f64, String)> {
 /// Round moments in a range of milliseconds, at most so many, with their labels.
 fn time_ticks((first, last): (f64, f64), most: usize) -> Vec<(f64, String)> {
     const STEPS: [u64; 21] = [
-        1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 604_800, 2_592_000,
-        31_536_000,
+        1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200,
+        86_400, 604_800, 2_592_000, 31_536_000,
     ];
     let fits = |step: &&u64| (last - first) / (**step as f64 * 1000.0) <= most.max(1) as f64;
     let step = STEPS.iter().find(fits).copied().unwrap_or(315_360_000);
@@ -234,18 +238,26 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        let labels = |range| -> Vec<String> { value_ticks(range).into_iter().map(|(_, label)| label).collect() };
+        let labels = |range| -> Vec<String> {
+            value_ticks(range).into_iter().map(|(_, label)| label).collect()
+        };
         assert_eq!(labels((0.0, 1.0)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(labels((-0.013, 0.021)), ["-0.01", "0.00", "0.01", "0.02"]);
-        let times: Vec<String> = time_ticks((0.0, 60_000.0), 7).into_iter().map(|(_, label)| label).collect();
-        assert_eq!(times, ["00:00:00", "00:00:10", "00:00:20", "00:00:30", "00:00:40", "00:00:50", "00:01:00"]);
+        let times: Vec<String> =
+            time_ticks((0.0, 60_000.0), 7).into_iter().map(|(_, label)| label).collect();
+        assert_eq!(
+            times,
+            ["00:00:00", "00:00:10", "00:00:20", "00:00:30", "00:00:40", "00:00:50", "00:01:00"]
+        );
         assert_eq!(time_label(86_400 * 31, 604_800), "1970-02-01");
     }
 
     #[test]
     fn a_moment_without_a_number_interrupts_the_line() {
         assert_eq!(chart(vec![(1000, None)]), None);
-        let page = chart(vec![(1000, estimate(0.2, 0.1)), (2000, None), (3000, estimate(0.3, 0.1))]).unwrap();
+        let page =
+            chart(vec![(1000, estimate(0.2, 0.1)), (2000, None), (3000, estimate(0.3, 0.1))])
+                .unwrap();
         assert_eq!(page.matches("polyline").count(), 2 * 2 * 2);
         assert!(page.contains("time (UTC)") && page.contains("00:00:03"));
     }

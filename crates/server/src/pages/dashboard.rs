@@ -38,7 +38,8 @@ pub(super) async fn parts(pages: &Pages, viewer: &Viewer, host: &str) -> Result<
     })
 }
 
-fn legend(viewer: &Viewer) -> Markup {
+/// What the marks mean.
+pub(super) fn legend(viewer: &Viewer) -> Markup {
     html! {
         p.legend {
             (public()) " made from releases and counts of questions: the certificate covers it, and read keys see it. "
@@ -134,7 +135,10 @@ pub(super) fn reward_chart(plan: &LoopPlan, points: &[Point]) -> Markup {
         series.push(Series {
             name: "baseline",
             class: "baseline",
-            points: points.iter().map(|point| (point.time, point.summary.baseline_reward)).collect(),
+            points: points
+                .iter()
+                .map(|point| (point.time, point.summary.baseline_reward))
+                .collect(),
         });
     }
     let chart = Chart { title: &title, series, limits: Some((low, high)), level: None };
@@ -214,7 +218,7 @@ fn requests(calls: &[&Call]) -> Markup {
                 p.quiet { "No request has come over HTTP since the process began." }
             } @else {
                 div.scroll { table {
-                    thead { tr { th { "call" } th.number { "requests" } th.number { "errors" } th.number { "median" } th.number { "99 %" } th {} } }
+                    thead { tr { th { "call" } th.number { "requests" } th.number { "errors" } th.number { "median" } th.number { "p99" } th {} } }
                     tbody { @for call in calls { tr {
                         td { (call.name) }
                         td.number { (count(call.requests)) }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::{
     Pages, Viewer,
     chart::{Chart, Series},
-    dashboard::card,
+    dashboard::{card, legend},
     history::Point,
     layout::{count, date_time, public},
 };
@@ -37,6 +37,7 @@ pub(super) async fn parts(
     let plan = &each.plan;
     let tick = crate::config::Span::milliseconds(plan.tick);
     Ok(html! {
+        (legend(viewer))
         (card)
         @if plan.params.compares() {
             section.card #lift data-part { h2 { "Lift over the baseline " (public()) } (lift_chart(&points)) }

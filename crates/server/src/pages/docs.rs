@@ -70,7 +70,8 @@ fn operation(method: &str, path: &str, call: &Value) -> Markup {
 fn named_schema(name: &str, schema: &Value) -> Markup {
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |field: &str| required.is_some_and(|list| list.iter().any(|one| one == field));
+    let is_required =
+        |field: &str| required.is_some_and(|list| list.iter().any(|one| one == field));
     html! {
         section.call id=(format!("type-{name}")) {
             h3 { code { (name) } }
@@ -101,7 +102,8 @@ fn described(schema: Option<&Value>, levels: u32) -> Markup {
         let name = name.rsplit('/').next().unwrap_or_default();
         return html! { a href=(format!("#type-{name}")) { (name) } };
     }
-    let alternatives = ["oneOf", "anyOf", "allOf"].iter().find_map(|name| schema.get(*name)?.as_array());
+    let alternatives =
+        ["oneOf", "anyOf", "allOf"].iter().find_map(|name| schema.get(*name)?.as_array());
     if let Some(list) = alternatives {
         return html! { @for (index, one) in list.iter().enumerate() { @if index > 0 { " or " } (described(Some(one), levels - 1)) } };
     }
@@ -111,7 +113,9 @@ fn described(schema: Option<&Value>, levels: u32) -> Markup {
     }
     let types = match schema.get("type") {
         Some(Value::String(one)) => one.clone(),
-        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+        Some(Value::Array(list)) => {
+            list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or ")
+        }
         _ => String::new(),
     };
     html! {
@@ -141,7 +145,16 @@ mod tests {
                 "person": {"type": ["string", "null"]}
             }}}}
         }));
-        for words in ["POST", "/v1/loops/{loop}/rank", "Asks.", "href=\"#type-RankRequest\"", "id=\"type-RankRequest\"", "string or null", "(optional)", "The answer."] {
+        for words in [
+            "POST",
+            "/v1/loops/{loop}/rank",
+            "Asks.",
+            "href=\"#type-RankRequest\"",
+            "id=\"type-RankRequest\"",
+            "string or null",
+            "(optional)",
+            "The answer.",
+        ] {
             assert!(page.contains(words), "{words}");
         }
         assert!(docs_page(&Value::Null).contains("No call is described."));
@@ -149,14 +162,27 @@ mod tests {
 
     fn any_json() -> impl Strategy<Value = Value> {
         let names = prop_oneof![
-            Just("type".to_string()), Just("items".into()), Just("properties".into()), Just("enum".into()), Just("oneOf".into()),
-            Just("$ref".into()), Just("get".into()), Just("parameters".into()), Just("responses".into()), "<[a-z]{1,6}>"
+            Just("type".to_string()),
+            Just("items".into()),
+            Just("properties".into()),
+            Just("enum".into()),
+            Just("oneOf".into()),
+            Just("$ref".into()),
+            Just("get".into()),
+            Just("parameters".into()),
+            Just("responses".into()),
+            "<[a-z]{1,6}>"
         ];
-        let leaf = prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), "<script>.{0,9}".prop_map(Value::from)];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            "<script>.{0,9}".prop_map(Value::from)
+        ];
         leaf.prop_recursive(5, 40, 5, move |inner| {
             prop_oneof![
                 proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                proptest::collection::btree_map(names.clone(), inner, 0..5).prop_map(|map| Value::Object(map.into_iter().collect())),
+                proptest::collection::btree_map(names.clone(), inner, 0..5)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
             ]
         })
     }

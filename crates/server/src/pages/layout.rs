@@ -101,8 +101,13 @@ pub(super) fn date_time(time: u64) -> String {
     let time = std::time::UNIX_EPOCH.checked_add(std::time::Duration::from_millis(time));
     // The format ends with year 9999, and panics after it.
     let last = std::time::Duration::from_secs(253_402_300_799);
-    match time.filter(|time| time.duration_since(std::time::UNIX_EPOCH).is_ok_and(|since| since < last)) {
-        Some(time) => humantime::format_rfc3339_seconds(time).to_string().replace('T', " ").replace('Z', " UTC"),
+    match time
+        .filter(|time| time.duration_since(std::time::UNIX_EPOCH).is_ok_and(|since| since < last))
+    {
+        Some(time) => humantime::format_rfc3339_seconds(time)
+            .to_string()
+            .replace('T', " ")
+            .replace('Z', " UTC"),
         None => "after the year 9999".into(),
     }
 }
@@ -127,6 +132,9 @@ mod tests {
     fn numbers_and_times_are_readable() {
         assert_eq!(date_time(0), "1970-01-01 00:00:00 UTC");
         assert_eq!(date_time(u64::MAX), "after the year 9999");
-        assert_eq!((ago(999), ago(61_000), ago(7_200_000)), ("0 seconds ago".into(), "1 minute ago".into(), "2 hours ago".into()));
+        assert_eq!(
+            (ago(999), ago(61_000), ago(7_200_000)),
+            ("0 seconds ago".into(), "1 minute ago".into(), "2 hours ago".into())
+        );
     }
 }

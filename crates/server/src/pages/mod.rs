@@ -142,7 +142,8 @@ impl Pages {
             _ if viewer.admin => error.to_string(),
             _ => "The server could not make this page. Its administrator sees the reason.".into(),
         };
-        let body = html! { main { h1 { (title) } p { (words) } p { a href="/" { "To the dashboard" } } } };
+        let body =
+            html! { main { h1 { (title) } p { (words) } p { a href="/" { "To the dashboard" } } } };
         page(status, Frame::of(viewer).document(title, body))
     }
 
@@ -164,7 +165,9 @@ async fn home(State(pages): Shared, headers: HeaderMap) -> Response {
 }
 
 async fn home_live(State(pages): Shared, headers: HeaderMap) -> Response {
-    let Some(viewer) = pages.viewer(&headers) else { return StatusCode::UNAUTHORIZED.into_response() };
+    let Some(viewer) = pages.viewer(&headers) else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
     let host = begin::host(&headers);
     live_answer(dashboard::parts(&pages, &viewer, &host).await)
 }
@@ -192,7 +195,9 @@ async fn one_loop_live(
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    let Some(viewer) = pages.viewer(&headers) else { return StatusCode::UNAUTHORIZED.into_response() };
+    let Some(viewer) = pages.viewer(&headers) else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
     let host = begin::host(&headers);
     live_answer(details::parts(&pages, &viewer, &name, &host).await)
 }
@@ -230,7 +235,10 @@ struct SignIn {
     next: String,
 }
 
-async fn sign_in(State(pages): Shared, form: std::result::Result<Form<SignIn>, axum::extract::rejection::FormRejection>) -> Response {
+async fn sign_in(
+    State(pages): Shared,
+    form: std::result::Result<Form<SignIn>, axum::extract::rejection::FormRejection>,
+) -> Response {
     let Ok(Form(SignIn { key, next })) = form else {
         return pages.sign_in_page(StatusCode::BAD_REQUEST, "/", true);
     };

@@ -195,7 +195,14 @@ mod tests {
         for path in ["/loops/home", "/loops/home/certificate", "/certificate"] {
             assert_eq!(own_path(path), path);
         }
-        for path in ["//evil.example", "https://evil.example", "/loops/\r\nX", "/loops/..%2f", "", "/loops/<b>"] {
+        for path in [
+            "//evil.example",
+            "https://evil.example",
+            "/loops/\r\nX",
+            "/loops/..%2f",
+            "",
+            "/loops/<b>",
+        ] {
             assert_eq!(own_path(path), "/");
         }
     }

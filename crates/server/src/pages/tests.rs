@@ -96,7 +96,10 @@ impl World {
             .body(Body::from(format!("key={key}&next=/certificate")));
         let (status, headers, _) = self.send(request.unwrap()).await;
         let cookie = headers.get("set-cookie")?.to_str().unwrap();
-        assert_eq!((status, headers["location"].to_str().unwrap()), (StatusCode::SEE_OTHER, "/certificate"));
+        assert_eq!(
+            (status, headers["location"].to_str().unwrap()),
+            (StatusCode::SEE_OTHER, "/certificate")
+        );
         Some(cookie.split(';').next().unwrap().to_string())
     }
 
@@ -126,7 +129,11 @@ async fn nothing_is_shown_without_a_session() {
     world.let_pass(1).await;
     for path in PATHS {
         let (status, page) = world.get(path, "reticent_session=00").await;
-        assert_eq!(status, if path == "/" { StatusCode::OK } else { StatusCode::UNAUTHORIZED }, "{path}");
+        assert_eq!(
+            status,
+            if path == "/" { StatusCode::OK } else { StatusCode::UNAUTHORIZED },
+            "{path}"
+        );
         assert!(!page.contains("Questions answered") && !page.contains("epsilon"), "{path}");
     }
     assert_eq!(world.sign_in("wrong").await, None);
@@ -221,7 +228,10 @@ async fn pages_keep_their_content_policy() {
         let request = Request::get(path).header("cookie", &cookie).body(Body::empty()).unwrap();
         let (_, headers, page) = world.send(request).await;
         assert_eq!(headers["content-security-policy"], CONTENT_POLICY);
-        assert!(!page.contains("<style") && !page.contains(" style=") && !page.contains("javascript:"), "{path}");
+        assert!(
+            !page.contains("<style") && !page.contains(" style=") && !page.contains("javascript:"),
+            "{path}"
+        );
         // No attribute such as `onclick`.
         let handlers = page.split(" on").skip(1).filter(|rest| {
             let name = rest.chars().take_while(char::is_ascii_lowercase).count();

@@ -7,7 +7,9 @@ use super::{Loop, Service};
 use crate::{
     Error, Result,
     config::{Ledger, LoopParams, UnitName},
-    loops::{self, Certificate, ChainHeader, Decision, Part, RankAnswer, RankRequest, Summary, Together},
+    loops::{
+        self, Certificate, ChainHeader, Decision, Part, RankAnswer, RankRequest, Summary, Together,
+    },
     secret::hex,
     store::{LedgerCount, Place, ReleaseRecord},
 };
