@@ -85,7 +85,7 @@ impl Chart<'_> {
                 @for (time, label) in &times {
                     @let at = number(x.place(*time));
                     line.tick x1=(at) x2=(at) y1=(foot) y2=(foot + 5.0) {}
-                    text x=(at) y=(foot + 19.0) text-anchor="middle" { (label) }
+                    text x=(at) y=(foot + 19.0) text-anchor=(if x.place(*time) > right - 30.0 { "end" } else { "middle" }) { (label) }
                 }
                 text x=(right) y=(area.height - 5.0) text-anchor="end" { "time (UTC)" }
                 line.axis x1=(LEFT) x2=(right) y1=(foot) y2=(foot) {}
@@ -96,6 +96,9 @@ impl Chart<'_> {
                 @for series in &self.series {
                     g class=(series.class) {
                         @for run in runs(&series.points) { (self.run(&run, x, y)) }
+                        @if let Some((time, Some(estimate))) = series.points.last() {
+                            circle.last cx=(number(x.place(*time as f64))) cy=(number(y.place(estimate.value))) r="3" {}
+                        }
                     }
                 }
             }
@@ -115,9 +118,6 @@ impl Chart<'_> {
         html! {
             polygon.band points=(band.join(" ")) {}
             polyline.line points=(line.join(" ")) {}
-            @if let Some((time, estimate)) = run.last() {
-                circle.last cx=(number(x.place(*time as f64))) cy=(number(y.place(estimate.value))) r="3" {}
-            }
         }
     }
 
@@ -179,7 +179,7 @@ fn value_ticks((low, high): (f64, f64)) -> Vec<(f64, String)> {
     let step = [1.0, 2.0, 5.0, 10.0]
         .into_iter()
         .map(|unit| unit * power)
-        .find(|step| *step >= rough * 0.8);
+        .find(|step| *step >= rough * 0.7);
     let step = step.unwrap_or(10.0 * power);
     let digits = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
     let first = (low / step).ceil();

@@ -79,7 +79,7 @@ fn shown(last: u64, most: u64) -> impl Iterator<Item = u64> {
         stride *= 2;
     }
     let multiples = (first.div_ceil(stride)..=last / stride).map(move |multiple| multiple * stride);
-    multiples.chain((last % stride != 0).then_some(last))
+    multiples.chain((!last.is_multiple_of(stride)).then_some(last))
 }
 
 impl Histories {
