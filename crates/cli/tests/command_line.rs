@@ -526,6 +526,7 @@ fn a_file_of_loops_is_certified_and_printed_as_a_page() {
         "enforced     at most 10 visits",
         "trusted      one string",
         "periods      12: epsilon",
+        "for all visits of one person in one period of every loop",
         "all loops together",
     ] {
         assert!(text.contains(words), "{words}: {text}");
@@ -587,7 +588,7 @@ fn a_chain_of_releases_is_verified_and_a_change_is_found() {
     std::fs::write(&file, "").unwrap();
     refused(&["certify", "--chain", name], &["empty"]);
     refused(&["certify", "--chain", name, "--head", "x"], &["NUMBER.HASH"]);
-    refused(&["certify"], &["--chain"]);
+    refused(&["certify"], &["<FILE>"]);
     let _ = std::fs::remove_dir_all(&folder);
 }
 

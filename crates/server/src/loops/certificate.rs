@@ -238,7 +238,15 @@ impl Together {
         Ok(Together {
             lives: persons.into_iter().map(|part| part.name).collect(),
             without_persons: others.into_iter().map(|part| part.name).collect(),
-            sentence: guarantee.as_ref().map(Guarantee::to_string),
+            // The guarantee's own sentence names one interaction: it does not know what was composed.
+            sentence: guarantee.as_ref().map(|guarantee| {
+                format!(
+                    "(at most {}, {:e})-differentially private for all visits of one person in one period of every loop, trust model {}.",
+                    guarantee.epsilon_text(),
+                    guarantee.delta(),
+                    guarantee.model()
+                )
+            }),
             best_guess: guarantee.as_ref().map(best_guess).transpose()?,
             guarantee,
         })
