@@ -28,6 +28,14 @@ pub enum Error {
         /// The system's words.
         reason: String,
     },
+    /// A file could not be written.
+    #[error("cannot write {path}: {reason}; check the path and its permissions")]
+    Unwritable {
+        /// The path given.
+        path: PathBuf,
+        /// The system's words.
+        reason: String,
+    },
     /// The contents of a file are not valid.
     #[error("{path} is not usable: {reason}")]
     Malformed {

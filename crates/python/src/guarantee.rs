@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use pyo3::prelude::*;
 use reticent::{privacy::Guarantee as CoreGuarantee, wire::to_json};
+use reticent_page::{Entry, guarantees_page};
 
 use crate::{
     convert::{plain, text},
@@ -120,6 +121,14 @@ impl Guarantee {
     /// The guarantee as a dictionary.
     fn to_dict<'py>(&self, py: Python<'py>) -> Answer<Bound<'py, PyAny>> {
         plain(py, &self.0)
+    }
+
+    /// The guarantee as a printable page in plain words: HTML, one file without outside resources.
+    #[pyo3(signature = (title="Privacy certificate"))]
+    fn page(&self, title: &str) -> Answer<String> {
+        let entry = Entry { name: title, guarantee: Some(&self.0), remarks: &[] };
+        let origin = format!("Made by Reticent {}", env!("CARGO_PKG_VERSION"));
+        Ok(guarantees_page(title, &origin, &[entry])?)
     }
 
     fn __repr__(&self) -> String {

@@ -123,3 +123,10 @@ def test_noise_has_its_law_and_is_fresh():
         discrete_gaussian(0)
     with pytest.raises(ReticentError, match="size is"):
         discrete_gaussian(1, size=2**59)
+
+
+def test_a_guarantee_has_a_page_with_everything_escaped():
+    guarantee = Event.gaussian(sensitivity=1.0, sigma=3.730631634816464).guarantee("joint", delta=1e-5)
+    page = guarantee.page("<b>mine</b>")
+    assert page.startswith("<!DOCTYPE html>") and "&lt;b&gt;mine" in page and "<b>" not in page
+    assert "55.4 %" in page and "http" not in page

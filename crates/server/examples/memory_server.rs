@@ -36,6 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         clock: Arc::clone(&clock),
         people: Secret::new()?,
         earlier_people: Vec::new(),
+        events: Secret::from_bytes([5; 32]),
         witness: None,
         limits: Limits::default(),
     })

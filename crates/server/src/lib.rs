@@ -11,6 +11,8 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`http`] | routes, keys and roles, limits, problems, Personalizer's facade, pages |
+//! | [`pages`] | the dashboard, certificates for people, the page of the API |
+//! | [`demo`] | a loop with simulated visitors |
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
 //! | [`loops`] | pure decisions about a loop's state: what is chosen, what an event contributes, what a release is, what is certified |
 //! | [`store`] | what is kept, by named transactions: in memory and in redb |
@@ -36,9 +38,11 @@ pub mod clock;
 pub mod config;
 pub mod control;
 pub mod data;
+pub mod demo;
 pub mod error;
 pub mod http;
 pub mod loops;
+pub mod pages;
 pub mod run;
 pub mod secret;
 pub mod service;

@@ -8,11 +8,12 @@ use crate::{
     Error, Result,
     clock::{Clock, SystemClock},
     config::LoopPlan,
-    data::{open_store, open_witness},
+    data::open_store,
     http::{App, HttpLimits, KeyRing, Tls, serve},
     loops::Limits,
     secret::Secret,
     service::{Options, Service},
+    store::Witness,
 };
 
 /// What `reticent serve` is told.
@@ -62,7 +63,8 @@ pub async fn run(
         clock: Arc::clone(&clock),
         people: Secret::in_file(&people)?,
         earlier_people: Vec::new(),
-        witness: options.witness.as_deref().map(open_witness).transpose()?,
+        events: Secret::in_file(&options.data.join("events.key"))?,
+        witness: options.witness.map(Witness::open).transpose()?,
         limits: Limits::default(),
     })
     .await?;

@@ -1,26 +1,220 @@
-//! `reticent certify`: the guarantee of each algorithm of an experiment.
+//! `reticent certify`: the guarantees of an experiment or of a file of loops, as text, as JSON and as a page, and the chain of a loop's releases.
 
-use std::path::PathBuf;
+use std::{
+    io::BufRead,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use clap::Args;
-use reticent_lab::{Override, certify::certify};
+use reticent_lab::{
+    Override,
+    certify::{Certificates, certify},
+};
+use reticent_page::{Entry, guarantees_page};
+use reticent_server::{
+    config::{LoopPlan, ServiceFile},
+    loops::{Certificate, Enforcement, HeadName, Together, VerifiedChain, verify_chain},
+    pages::loops_page,
+};
+use serde::Serialize;
 
-use super::experiment;
+use super::{experiment, read};
 use crate::{error::Error, report::Report};
 
-/// The guarantee of every algorithm of an experiment, as the accountant computes it, and the paper's claim.
+/// The guarantee of every algorithm of an experiment or of every loop of a file, as the accountant computes it; or the chain of a loop's releases.
 #[derive(Args)]
-#[command(after_help = "Example: reticent certify examples/joint.toml")]
+#[command(
+    after_help = "Example: reticent certify examples/joint.toml\n\nA page of a file of loops: reticent certify examples/loops.toml --page certificate.html\nA chain of releases:       reticent certify --chain releases.ndjson --head 17.00112233445566778899aabbccddeeff"
+)]
 pub struct Arguments {
-    /// The experiment's TOML file; nothing is run.
-    experiment: PathBuf,
-    /// Another value for a key of the file, such as algorithm.privacy.epsilon=0.5; may be given several times.
+    /// An experiment's TOML file, or a file of loops; nothing is run.
+    #[arg(required_unless_present = "chain", conflicts_with = "chain")]
+    file: Option<PathBuf>,
+    /// Another value for a key of an experiment, such as algorithm.privacy.epsilon=0.5; may be given several times.
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<Override>,
+    /// Write the guarantees as a printable page in plain words.
+    #[arg(long, value_name = "HTML")]
+    page: Option<PathBuf>,
+    /// Verify a listing of a loop's releases, as /v1/loops/{loop}/releases gives it; "-" reads standard input.
+    #[arg(long, value_name = "NDJSON", conflicts_with_all = ["page", "set"])]
+    chain: Option<PathBuf>,
+    /// A head that must lie on the chain, as a certificate or a client's token names it.
+    #[arg(long, value_name = "NUMBER.HASH", requires = "chain")]
+    head: Option<String>,
 }
 
-/// Prices every algorithm.
+/// Prices every algorithm or loop, or verifies a chain.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let certificates = certify(&experiment(&arguments.experiment, &arguments.set)?);
-    Ok(Report::new(certificates.table(), &certificates))
+    if let Some(chain) = &arguments.chain {
+        return verify(chain, arguments.head.as_deref());
+    }
+    let path = arguments.file.unwrap_or_default();
+    let text = read(&path)?;
+    if !is_file_of_loops(&text) {
+        let certificates = certify(&experiment(&path, &arguments.set)?);
+        let report = Report::new(certificates.table(), &certificates);
+        return match arguments.page {
+            None => Ok(report),
+            Some(page) => written(report, &page, &experiment_page(&path, &certificates)?),
+        };
+    }
+    let malformed = |error: reticent_server::Error| Error::Malformed {
+        path: path.clone(),
+        reason: error.to_string(),
+    };
+    if !arguments.set.is_empty() {
+        let reason = "it is a file of loops: --set changes keys of experiments".into();
+        return Err(Error::Malformed { path, reason });
+    }
+    let plans = ServiceFile::parse(&text).and_then(|file| file.check()).map_err(malformed)?;
+    let certified = Loops::new(&plans).map_err(malformed)?;
+    let report = Report::new(certified.table(), &certified);
+    match arguments.page {
+        None => Ok(report),
+        Some(page) => written(report, &page, &loops_page(&plans, now()).map_err(malformed)?),
+    }
+}
+
+/// Whether a file holds tables `[loop.<name>]`.
+fn is_file_of_loops(text: &str) -> bool {
+    text.lines().any(|line| line.trim_start().starts_with("[loop."))
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+fn written(report: Report, path: &Path, page: &str) -> Result<Report, Error> {
+    std::fs::write(path, page).map_err(|error| Error::Unwritable {
+        path: path.to_path_buf(),
+        reason: error.to_string(),
+    })?;
+    Ok(report.note([format!("the page is in {}", path.display())]))
+}
+
+fn experiment_page(path: &Path, certificates: &Certificates) -> Result<String, Error> {
+    let entries: Vec<Entry<'_>> = certificates
+        .algorithms
+        .iter()
+        .map(|algorithm| Entry {
+            name: &algorithm.name,
+            guarantee: algorithm.guarantee.as_ref(),
+            remarks: &algorithm.remarks,
+        })
+        .collect();
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let origin = format!("Made by Reticent {} from {name}", env!("CARGO_PKG_VERSION"));
+    Ok(guarantees_page("Privacy certificates", &origin, &entries)?)
+}
+
+/// The certificates of a file of loops.
+#[derive(Serialize)]
+struct Loops {
+    loops: Vec<CertifiedLoop>,
+    together: Together,
+}
+
+#[derive(Serialize)]
+struct CertifiedLoop {
+    #[serde(flatten)]
+    certificate: Certificate,
+    /// What the noise allows; none for sums without a known number of people.
+    outlook: Option<String>,
+}
+
+impl Loops {
+    fn new(plans: &[LoopPlan]) -> Result<Self, reticent_server::Error> {
+        let made = now();
+        let certified = |plan: &LoopPlan| {
+            Ok(CertifiedLoop {
+                certificate: Certificate::of_plan(plan, made)?,
+                outlook: plan.learner.outlook()?.map(|outlook| outlook.to_string()),
+            })
+        };
+        let loops = plans.iter().map(certified).collect::<Result<_, reticent_server::Error>>()?;
+        Ok(Loops { loops, together: Together::of_plans(plans)? })
+    }
+
+    fn table(&self) -> String {
+        let mut lines = Vec::new();
+        for CertifiedLoop { certificate, outlook } in &self.loops {
+            lines.push(format!("loop {}", certificate.name));
+            lines.push(format!("  guarantee    {}", certificate.sentence));
+            lines.push(format!(
+                "  best odds    {} for somebody who would guess right half of the time",
+                reticent_page::percent(certificate.best_guess)
+            ));
+            for row in &certificate.periods {
+                let epsilon = reticent_page::epsilon_text(row.epsilon);
+                lines.push(format!("  periods      {}: epsilon {epsilon}", row.periods));
+            }
+            for condition in &certificate.conditions {
+                let word = match condition.enforcement {
+                    Enforcement::Enforced => "enforced",
+                    Enforcement::Trusted => "trusted",
+                };
+                lines.push(format!("  {word:<12} {} ({})", condition.text, condition.by));
+            }
+            lines.extend(outlook.iter().map(|outlook| format!("  outlook      {outlook}")));
+            lines.push(format!("  generation   {}\n", certificate.generation));
+        }
+        lines.push("all loops together".into());
+        match &self.together.sentence {
+            Some(sentence) => lines.push(format!("  guarantee    {sentence}")),
+            None => {
+                lines.push("  no loop counts persons, so that no number holds for a person".into())
+            }
+        }
+        if !self.together.without_persons.is_empty() {
+            let names = self.together.without_persons.join(", ");
+            lines.push(format!("  not in it    {names}: visits are not counted"));
+        }
+        lines.join("\n")
+    }
+}
+
+fn verify(path: &Path, head: Option<&str>) -> Result<Report, Error> {
+    let malformed = |reason: String| Error::Malformed { path: path.to_path_buf(), reason };
+    let head = head.map(|text| {
+        let shown: String = text.chars().take(80).collect();
+        let remedy = "give NUMBER.HASH with 32 hexadecimal digits, as the certificate prints it";
+        HeadName::parse(text).ok_or_else(|| malformed(format!("--head {shown:?}: {remedy}")))
+    });
+    let head = head.transpose()?;
+    let lines: Box<dyn Iterator<Item = std::io::Result<String>>> = match path.to_str() {
+        Some("-") => Box::new(std::io::stdin().lock().lines()),
+        _ => {
+            let unreadable = |error: std::io::Error| Error::Unreadable {
+                path: path.to_path_buf(),
+                reason: error.to_string(),
+            };
+            let file = std::fs::File::open(path).map_err(unreadable)?;
+            Box::new(std::io::BufReader::new(file).lines())
+        }
+    };
+    let found = verify_chain(lines, head).map_err(|error| malformed(error.to_string()))?;
+    let report = Report::new(chain_text(&found), &found);
+    Ok(match found.contains_head {
+        Some(false) => report.refute(["the head does not lie on this chain".to_string()]),
+        _ => report,
+    })
+}
+
+fn chain_text(found: &VerifiedChain) -> String {
+    let VerifiedChain { name, first, last, whole, hashes, head, chain, .. } = found;
+    let beginning = match found.from_the_beginning {
+        true => "from the beginning of the chain",
+        false => "the releases before them are not listed, and not verified",
+    };
+    let kept = match found.contains_head {
+        Some(true) => "the head lies on this chain",
+        Some(false) => "THE HEAD DOES NOT LIE ON THIS CHAIN",
+        None => "compare the head with one that you kept, or give it as --head",
+    };
+    format!(
+        "loop {name}: releases {first} to {last}, {beginning}\n  whole        {whole}, each with its hash\n  hash only    {hashes}\n  head         {head}\n  chain        {chain}\n  {kept}"
+    )
 }

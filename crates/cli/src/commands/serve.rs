@@ -158,6 +158,7 @@ async fn check(plans: Vec<LoopPlan>) -> Result<Report, Error> {
         clock: Arc::new(SystemClock::default()),
         people: Secret::new()?,
         earlier_people: Vec::new(),
+        events: Secret::new()?,
         witness: None,
         limits: Limits::default(),
     })

@@ -135,6 +135,11 @@ impl KeyRing {
         Ok(())
     }
 
+    /// Whether the key of this id is in use.
+    pub fn holds(&self, id: &str) -> bool {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner).contains_key(id)
+    }
+
     /// What the holder of this text may do, if it is a key.
     pub fn verify(&self, text: &str) -> Option<Grant> {
         self.find(text).map(|entry| entry.grant.clone())

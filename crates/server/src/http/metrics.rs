@@ -2,8 +2,8 @@
 //!
 //! | who | what |
 //! | --- | --- |
-//! | `read`, of its own loop | answered questions with their times, open events (open until their slot closes, rewarded or not), the number of the last release, whether releases are stopped |
-//! | `admin`, of all loops | also rewards and activations with their times, refused ones, clipped and unknown features, unusable rows, requests by status |
+//! | `read`, of its own loop | answered questions, open events (open until their slot closes, rewarded or not), the number of the last release, whether releases are stopped |
+//! | `admin`, of all loops | also the times of questions, rewards and activations with their times, refused ones, clipped and unknown features, unusable rows, requests by status |
 
 use std::{
     collections::BTreeMap,
@@ -124,7 +124,6 @@ impl Collector for View {
         self.gauge(&mut encoder, "halted", "1 if releases are stopped", |each| {
             u64::from(each.halted().is_some())
         })?;
-        self.times(&mut encoder, "rank", "Time of a question", |times| &times.rank)?;
         if self.curator {
             self.encode_for_curator(&mut encoder)?;
         }
@@ -152,6 +151,9 @@ impl View {
         for (name, help, count) in counts {
             self.counter(encoder, name, &format!("{help}: for the curator's eyes"), count)?;
         }
+        // Questions wait for the same writer as rewards, so that their times tell how many rewards come.
+        let help = "Time of a question: for the curator's eyes";
+        self.times(encoder, "rank", help, |times| &times.rank)?;
         let help = "Time of a reward: for the curator's eyes";
         self.times(encoder, "reward", help, |times| &times.reward)?;
         let help = "Time of an activation: for the curator's eyes";

@@ -8,6 +8,7 @@
 //! | `body` | bodies and queries, refused by field |
 //! | `problem` | errors as RFC 9457 problems |
 //! | `rank`, `reward`, `loops`, `export`, `people` | the calls |
+//! | `pages` | pages for people, with the keys of this service |
 //! | `personalizer` | Personalizer's calls, with its own fields, statuses and errors |
 //! | `health`, `metrics` | whether the service works, and how much it does |
 //! | `openapi` | the calls as OpenAPI 3.1 |
@@ -24,6 +25,7 @@ mod limits;
 mod loops;
 mod metrics;
 mod openapi;
+mod pages;
 mod people;
 mod personalizer;
 mod problem;
@@ -171,8 +173,8 @@ pub fn router(app: App) -> Router {
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/openapi.json", get(openapi::document));
-    // The pages are merged here.
     routes
+        .merge(pages::routes(&app))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         // `body` has a limit of its own, which answers with a problem.

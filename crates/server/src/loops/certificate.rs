@@ -1,15 +1,18 @@
 //! What is promised, and what enforces each of its conditions.
 
-use reticent::privacy::{Event, Guarantee, TrustModel};
+use reticent::{
+    noise::SecureNoise,
+    privacy::{Event, Guarantee, TrustModel},
+};
+use reticent_page::best_guess;
 use serde::Serialize;
 
-use super::HeadName;
 use crate::{
     Result,
     clock::Time,
     config::{Ledger, LoopMode, LoopPlan, Period},
     secret::hex,
-    store::{Digest, Life},
+    store::Digest,
 };
 
 /// The certificate of one loop.
@@ -37,8 +40,9 @@ pub struct Certificate {
     pub generation: String,
     /// The number of the last release.
     pub release: u64,
-    /// The hash of the chain of all released numbers, in hexadecimal digits.
-    pub chain: String,
+    /// The hash of the chain of all released numbers, in hexadecimal digits; none for a loop that is not served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chain: Option<String>,
 }
 
 /// A condition of a guarantee.
@@ -82,6 +86,19 @@ pub struct Together {
     pub guarantee: Option<Guarantee>,
     /// The whole of the sentence.
     pub sentence: Option<String>,
+    /// What an attacker who guesses right half of the time can at best achieve with the releases of all of them.
+    pub best_guess: Option<f64>,
+}
+
+/// One loop, or an earlier generation of it, as a part of what all of them cost a person.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// What it costs one unit.
+    pub event: Event,
+    /// Whether its unit is a person.
+    pub person: bool,
 }
 
 impl Certificate {
@@ -90,7 +107,7 @@ impl Certificate {
         plan: &LoopPlan,
         event: &Event,
         guarantee: Guarantee,
-        head: (u64, &Digest),
+        head: Option<(u64, &Digest)>,
         made: Time,
     ) -> Result<Self> {
         let delta = guarantee.delta();
@@ -105,22 +122,17 @@ impl Certificate {
             periods: periods(plan, event, delta)?,
             best_guess,
             generation: format!("{:016x}", plan.generation()),
-            release: head.0,
-            chain: hex(head.1),
+            release: head.map_or(0, |(number, _)| number),
+            chain: head.map(|(_, chain)| hex(chain)),
             guarantee,
         })
     }
 
-    /// The head that the certificate names.
-    pub fn head(&self, chain: &Digest) -> HeadName {
-        HeadName::new(self.release, chain)
+    /// The certificate that a loop would have if it were served.
+    pub fn of_plan(plan: &LoopPlan, made: Time) -> Result<Self> {
+        let curator = plan.learner.clone().curator(SecureNoise::from_system()?);
+        Self::new(plan, &curator.event(), curator.guarantee()?, None, made)
     }
-}
-
-/// The probability with which somebody who tosses a coin without the releases guesses right with them: `(1 + TV) / 2`, where the total variation distance is
-/// delta at epsilon = 0.
-fn best_guess(guarantee: &Guarantee) -> Result<f64> {
-    Ok(0.5 * (1.0 + guarantee.curve().delta(0.0)?.clamp(0.0, 1.0)))
 }
 
 /// Visits of several periods go into one stream of releases with one noise: their shifts add up, so that mu grows with the number of periods (group
@@ -188,7 +200,7 @@ fn conditions(plan: &LoopPlan) -> Vec<Condition> {
             if let Period::Each(_) = period {
                 conditions.push(trusted(
                     "a person who comes back in later periods adds to the number: see the table of periods; no number holds for ever",
-                    "nobody: it is a fact",
+                    "nothing limits in how many periods a person comes",
                 ));
             }
         }
@@ -205,7 +217,7 @@ fn conditions(plan: &LoopPlan) -> Vec<Condition> {
     }
     conditions.extend([
         trusted(
-            "the operator and whoever holds an `admin` key see raw rows, counts of rewards and exports",
+            "the operator and whoever holds an admin key see raw rows, counts of rewards and exports",
             "the operator of this service",
         ),
         trusted("ranges, categories and the other parameters were not taken from the people who are protected", "the author of the file of loops"),
@@ -214,23 +226,42 @@ fn conditions(plan: &LoopPlan) -> Vec<Condition> {
 }
 
 impl Together {
-    /// What these lives give one person, each with the event it costs and whether its unit is a person.
-    pub fn new(lives: &[(Life, Event, bool)], delta: f64) -> Result<Self> {
-        let name = |(life, ..): &(Life, Event, bool)| match life.ended {
-            None => life.name.clone(),
-            Some(_) => format!("{} (generation {:016x}, ended)", life.name, life.generation),
-        };
-        let (persons, others): (Vec<_>, Vec<_>) = lives.iter().partition(|(_, _, person)| *person);
-        let events: Vec<Event> = persons.iter().map(|(_, event, _)| event.clone()).collect();
+    /// What these loops and generations give one person.
+    pub fn new(parts: Vec<Part>, delta: f64) -> Result<Self> {
+        let (persons, others): (Vec<Part>, Vec<Part>) =
+            parts.into_iter().partition(|part| part.person);
+        let events: Vec<Event> = persons.iter().map(|part| part.event.clone()).collect();
         let guarantee = match events.is_empty() {
             true => None,
             false => Some(Guarantee::of(&Event::Composed { events }, TrustModel::Joint, delta)?),
         };
         Ok(Together {
-            lives: persons.into_iter().map(name).collect(),
-            without_persons: others.into_iter().map(name).collect(),
-            sentence: guarantee.as_ref().map(Guarantee::to_string),
+            lives: persons.into_iter().map(|part| part.name).collect(),
+            without_persons: others.into_iter().map(|part| part.name).collect(),
+            // The guarantee's own sentence names one interaction: it does not know what was composed.
+            sentence: guarantee.as_ref().map(|guarantee| {
+                format!(
+                    "(at most {}, {:e})-differentially private for all visits of one person in one period of every loop, trust model {}.",
+                    guarantee.epsilon_text(),
+                    guarantee.delta(),
+                    guarantee.model()
+                )
+            }),
+            best_guess: guarantee.as_ref().map(best_guess).transpose()?,
             guarantee,
         })
+    }
+
+    /// What the loops of a file would give one person.
+    pub fn of_plans(plans: &[LoopPlan]) -> Result<Self> {
+        let part = |plan: &LoopPlan| {
+            Ok(Part {
+                name: plan.name.clone(),
+                event: plan.learner.clone().curator(SecureNoise::from_system()?).event(),
+                person: matches!(plan.ledger, Ledger::Person { .. }),
+            })
+        };
+        let delta = plans.iter().fold(0.0, |delta: f64, plan| delta.max(plan.params.privacy.delta));
+        Self::new(plans.iter().map(part).collect::<Result<_>>()?, delta)
     }
 }

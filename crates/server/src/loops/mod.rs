@@ -8,9 +8,11 @@
 //! | `release` | one step of the private sum: the new state, the release, the policy that is served |
 //! | `token` | the head of a loop as clients echo it |
 //! | `summary` | mean reward and lift over the baseline, from a release |
+//! | `chain` | the chain of releases as it is listed and verified |
 //! | `certificate` | what is promised, and what enforces each of its conditions |
 
 mod certificate;
+mod chain;
 mod contribute;
 mod decide;
 mod messages;
@@ -18,7 +20,8 @@ mod release;
 mod summary;
 mod token;
 
-pub use certificate::{Certificate, Condition, Enforcement, Periods, Together};
+pub use certificate::{Certificate, Condition, Enforcement, Part, Periods, Together};
+pub use chain::{ChainHeader, ChainLine, VerifiedChain, verify_chain};
 pub use contribute::{Folded, contribute};
 pub use decide::{Coins, Decision, decide};
 pub use messages::{

@@ -5,7 +5,7 @@
 //!
 //! **Interval.** The mean is `m = centre + s / n`. Its error has two independent parts: the noise of s and n, by the first order `(e_s - (s/n) e_n) / n`, and that of
 //! the people who happened to come, of variance at most `(half range)^2 / n` (weights below 1 have `sum w^2 <= sum w`). Both are taken together as normal
-//! at 95 %. Where n is not larger than four deviations of its noise no number is given.
+//! at 95 %, and cut off where no mean can lie. Where n is not larger than four deviations of its noise no number is given.
 
 use reticent::release::Release;
 use serde::Serialize;
@@ -41,9 +41,14 @@ struct Mean {
 }
 
 impl Mean {
-    fn estimate(&self) -> Estimate {
+    /// The estimate of a number that lies within these limits.
+    fn estimate(&self, (least, most): (f64, f64)) -> Estimate {
         let half = 1.96 * self.variance.sqrt();
-        Estimate { value: self.value, low: self.value - half, high: self.value + half }
+        Estimate {
+            value: self.value,
+            low: (self.value - half).max(least),
+            high: (self.value + half).min(most),
+        }
     }
 }
 
@@ -63,10 +68,12 @@ impl Summary {
             value: policy.value - baseline.value,
             variance: policy.variance + baseline.variance,
         });
+        let (low, high) = plan.learner_params.bounds.rewards;
+        let estimate = |mean: &Mean| mean.estimate((low, high));
         Summary {
-            mean_reward: policy.as_ref().map(Mean::estimate),
-            baseline_reward: baseline.as_ref().map(Mean::estimate),
-            lift: lift.as_ref().map(Mean::estimate),
+            mean_reward: policy.as_ref().map(estimate),
+            baseline_reward: baseline.as_ref().map(estimate),
+            lift: lift.as_ref().map(|lift| lift.estimate((low - high, high - low))),
         }
     }
 }

@@ -6,10 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::{Loop, Service};
 use crate::{
     Error, Result,
-    config::{LoopParams, UnitName},
-    loops::{self, Certificate, Decision, RankAnswer, RankRequest, Summary, Together, first_chain},
+    config::{Ledger, LoopParams, UnitName},
+    loops::{
+        self, Certificate, ChainHeader, Decision, Part, RankAnswer, RankRequest, Summary, Together,
+        first_chain,
+    },
     secret::hex,
-    store::{Digest, Place, ReleaseRecord},
+    store::{Digest, LedgerCount, Place, ReleaseRecord},
 };
 use reticent::features::Value;
 
@@ -124,7 +127,7 @@ impl Service {
             &each.plan,
             &curator.event(),
             curator.guarantee()?,
-            served,
+            Some(served),
             self.clock.now(),
         )
     }
@@ -142,9 +145,13 @@ impl Service {
             let person =
                 params.privacy.visits.is_some() && params.privacy.unit != Some(UnitName::Decision);
             delta = delta.max(params.privacy.delta);
-            lives.push((life, event, person));
+            let name = match life.ended {
+                None => life.name,
+                Some(_) => format!("{} (generation {:016x}, ended)", life.name, life.generation),
+            };
+            lives.push(Part { name, event, person });
         }
-        Together::new(&lives, delta)
+        Together::new(lives, delta)
     }
 
     /// A loop as everybody with a `read` key may see it.
@@ -228,5 +235,16 @@ impl Service {
     /// The generation of a loop, in hexadecimal digits.
     pub fn generation(&self, each: &Loop) -> String {
         hex(&each.plan.generation().to_be_bytes())
+    }
+    /// The first line of a listing of a loop's releases: what the chain begins with.
+    pub fn chain_header(&self, each: &Loop) -> ChainHeader {
+        ChainHeader::new(&each.plan.name, self.store.id(), each.life, each.plan.generation())
+    }
+
+    /// How many people have come in the present period and how many have no visits left, where visits are counted: for the curator's eyes.
+    pub async fn ledger_count(&self, each: &Loop) -> Result<Option<LedgerCount>> {
+        let Ledger::Person { most, .. } = each.plan.ledger else { return Ok(None) };
+        let period = each.plan.ledger.period(self.clock.now());
+        Ok(Some(self.store.ledger(each.life, period, most).await?))
     }
 }

@@ -170,7 +170,6 @@ async fn metrics_of_rewards_activations_and_errors_are_for_admin_only() {
         [
             "reticent_halted",
             "reticent_open_events",
-            "reticent_rank_seconds",
             "reticent_ranks",
             "reticent_release"
         ]

@@ -100,6 +100,7 @@ impl Server {
             clock: clock.clone(),
             people: Secret::from_bytes([3; 32]),
             earlier_people: Vec::new(),
+            events: Secret::from_bytes([5; 32]),
             witness: None,
             limits: Limits::default(),
         })

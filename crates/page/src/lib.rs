@@ -1,0 +1,20 @@
+//! # reticent-page
+//!
+//! Guarantees as a page for people who do not read formulas: HTML without scripts and without outside resources, which prints on A4.
+//!
+//! | what | for whom |
+//! | --- | --- |
+//! | [`document`], [`STYLE`] | every page: those here and the service's |
+//! | [`promise`], [`best_guess`] | epsilon and delta with their meaning in plain words |
+//! | [`guarantees_page`] | experiments (`reticent certify --page`) and Python (`Guarantee.page()`) |
+//!
+//! It depends on the core and on a macro for HTML, so that neither the service nor the Python package needs the other's dependencies for it. All
+//! text is escaped by the macro.
+
+mod document;
+mod promise;
+mod sheet;
+
+pub use document::{STYLE, Style, document};
+pub use promise::{best_guess, epsilon_text, grouped, meaning, percent, promise};
+pub use sheet::{Entry, guarantees_page};

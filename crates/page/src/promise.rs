@@ -1,0 +1,131 @@
+//! Epsilon and delta, and what they mean for somebody who tries to find out about a person.
+
+use maud::{Markup, html};
+use reticent::{
+    Result,
+    privacy::{Guarantee, Provenance},
+};
+
+/// The probability with which somebody who would guess right half of the time without the releases guesses right with them: `(1 + TV) / 2`, where
+/// the total variation distance is delta at epsilon = 0.
+///
+/// ```
+/// use reticent::privacy::{Event, Guarantee, TrustModel};
+/// let event = Event::Gaussian { sensitivity: 1.0, sigma: 3.730631634816464 };
+/// let guarantee = Guarantee::of(&event, TrustModel::Joint, 1e-5)?;
+/// // TV of two Gaussians at distance 1 / sigma: 2 Phi(1 / (2 sigma)) - 1.
+/// assert!((reticent_page::best_guess(&guarantee)? - 0.5533).abs() < 1e-4);
+/// # Ok::<(), reticent::Error>(())
+/// ```
+pub fn best_guess(guarantee: &Guarantee) -> Result<f64> {
+    Ok(0.5 * (1.0 + guarantee.curve().delta(0.0)?.clamp(0.0, 1.0)))
+}
+
+/// A probability in per cent with one digit after the point, rounded up: what is printed is never better than the truth.
+pub fn percent(probability: f64) -> String {
+    let tenths = (probability * 1000.0 - 1e-9).ceil();
+    format!("{:.1} %", (tenths / 10.0).clamp(0.0, 100.0))
+}
+
+/// Epsilon as people read it: two digits, rounded up, so that what is printed is never better than the truth; all four where they are needed.
+pub fn epsilon_text(epsilon: f64) -> String {
+    if !epsilon.is_finite() || epsilon >= 1e6 {
+        return "no bound".into();
+    }
+    let digits = if epsilon < 0.1 { 4 } else { 2 };
+    let unit = 10f64.powi(digits);
+    format!("{:.*}", digits as usize, ((epsilon * unit - 1e-7).ceil() / unit).max(0.0))
+}
+
+/// Delta as people read it.
+fn one_in(delta: f64) -> String {
+    if delta <= 0.0 {
+        return "never".into();
+    }
+    let times = (1.0 / delta).floor();
+    match times {
+        times if times >= 1e15 => format!("once in {times:.1e} cases"),
+        times => format!("once in {} cases", grouped(times as u64)),
+    }
+}
+
+/// A whole number with its thousands apart.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The numbers of a guarantee, large.
+pub fn promise(guarantee: &Guarantee, best_guess: f64) -> Markup {
+    html! {
+        dl.promise {
+            div { dt { "epsilon" } dd { (epsilon_text(guarantee.epsilon())) } }
+            div { dt { "delta" } dd { (format!("{:e}", guarantee.delta())) } }
+            div { dt { "an attacker's best odds" } dd { (percent(best_guess)) } }
+        }
+        @if guarantee.provenance() == Provenance::Stated {
+            p.notice { strong { "Stated, not checked. " } "Nothing shows that the code does what these numbers are the price of." }
+        }
+    }
+}
+
+/// What the numbers mean, in plain words. `unit` is what is protected, such as "all visits of one person".
+pub fn meaning(guarantee: &Guarantee, best_guess: f64, unit: &str) -> Markup {
+    let (guess, delta) = (percent(best_guess), guarantee.delta());
+    html! {
+        p {
+            "Somebody sees everything that is released and knows everything about everybody else. They want to know which of two possibilities is true about "
+            (unit) ", such as whether there was anything at all. Without the releases they would guess right half of the time (50 %). With them they guess right "
+            strong { "at best " (guess) } " of the time, whatever else they know and however much they compute."
+        }
+        p.quiet {
+            "Epsilon bounds how much likelier any outcome becomes through " (unit) ": by a factor of at most "
+            (factor(guarantee.epsilon())) ". Delta bounds the exceptions: " (one_in(delta)) " at most."
+        }
+    }
+}
+
+/// `e^epsilon`, rounded up.
+fn factor(epsilon: f64) -> String {
+    let factor = epsilon.exp();
+    match factor < 1e6 {
+        true => format!("{:.2}", (factor * 100.0 - 1e-7).ceil() / 100.0),
+        false => "more than a million".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printed_numbers_are_never_better_than_the_truth() {
+        for (value, text) in [
+            (1.0, "1.00"),
+            (1.0001, "1.01"),
+            (0.01234, "0.0124"),
+            (0.0, "0.0000"),
+            (f64::INFINITY, "no bound"),
+        ] {
+            assert_eq!(epsilon_text(value), text);
+        }
+        assert_eq!(
+            (percent(0.5), percent(0.69146), percent(1.0)),
+            ("50.0 %".into(), "69.2 %".into(), "100.0 %".into())
+        );
+        assert_eq!(one_in(1e-6), "once in 1,000,000 cases");
+        assert_eq!(
+            (one_in(0.0), grouped(12), grouped(123_456)),
+            ("never".into(), "12".into(), "123,456".into())
+        );
+        assert_eq!(factor(1.0), "2.72");
+        assert_eq!(factor(f64::INFINITY), "more than a million");
+    }
+}

@@ -1,0 +1,334 @@
+//! The chain of releases as it is listed and verified.
+//!
+//! ```text
+//! chain_0 = H("reticent chain 1", store, life, generation)
+//! chain_n = H("release", chain_{n-1}, n, H(release_n))
+//! ```
+//!
+//! A listing is lines of JSON: a header with what chain_0 is made of, then one line a release. The release is a string, so that its bytes survive
+//! programs that write JSON anew; a release of which only the hash is kept has none. Whoever has kept the hash of one head, from a certificate or a
+//! token, can show with the listing that no release up to it was replaced, left out or added.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{HeadName, first_chain};
+use crate::{
+    Error, Result,
+    clock::Time,
+    secret::{digest, from_hex, hex},
+    store::{Digest, LifeId, ReleaseRecord, StoreId},
+};
+
+/// The first word of a header.
+const KIND: &str = "reticent chain 1";
+
+/// The first line of a listing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ChainHeader {
+    /// What the lines are, with the version of their format.
+    pub kind: String,
+    /// The loop.
+    #[serde(rename = "loop")]
+    pub name: String,
+    /// The identity of the store, in hexadecimal digits.
+    pub store: String,
+    /// The number of the loop's life.
+    pub life: LifeId,
+    /// The hash of everything that the generation is, in hexadecimal digits.
+    pub generation: String,
+}
+
+/// A release in a listing.
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+pub struct ChainLine {
+    /// Its number, from 1.
+    pub number: u64,
+    /// When it was made, in milliseconds since 1970.
+    pub time: Time,
+    /// SHA-256 of the release, in hexadecimal digits.
+    pub hash: String,
+    /// SHA-256 of the chain before it, its number and its hash.
+    pub chain: String,
+    /// The release as JSON text; none when only its hash is kept.
+    pub release: Option<String>,
+}
+
+/// What was found in a listing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerifiedChain {
+    /// The loop, as the header names it.
+    #[serde(rename = "loop")]
+    pub name: String,
+    /// The first number that is listed; 0 if none is.
+    pub first: u64,
+    /// The last number that is listed; 0 if none is.
+    pub last: u64,
+    /// Releases that are there in full.
+    pub whole: u64,
+    /// Releases of which only the hash is there.
+    pub hashes: u64,
+    /// The head that the listing leads to, as `number.hash`.
+    pub head: String,
+    /// The whole hash of the chain, as certificates print it.
+    pub chain: String,
+    /// Whether the chain was followed from its beginning.
+    pub from_the_beginning: bool,
+    /// Whether a head that somebody kept lies on the chain; none if no head was given.
+    pub contains_head: Option<bool>,
+}
+
+impl ChainHeader {
+    /// The header of a life's listing.
+    pub fn new(name: &str, store: StoreId, life: LifeId, generation: u64) -> Self {
+        ChainHeader {
+            kind: KIND.into(),
+            name: name.into(),
+            store: hex(&store),
+            life,
+            generation: format!("{generation:016x}"),
+        }
+    }
+
+    fn first_chain(&self) -> Option<Digest> {
+        let store = from_hex(&self.store)?.try_into().ok()?;
+        Some(first_chain(store, self.life, u64::from_str_radix(&self.generation, 16).ok()?))
+    }
+}
+
+impl ChainLine {
+    /// The line of a stored release.
+    pub fn new(record: &ReleaseRecord) -> Result<Self> {
+        let text = String::from_utf8(record.release.clone());
+        let text = text.map_err(|_| Error::store("a release is not text: restore another copy"))?;
+        Ok(ChainLine {
+            number: record.number,
+            time: record.time,
+            hash: hex(&record.hash),
+            chain: hex(&record.chain),
+            release: Some(text).filter(|text| !text.is_empty()),
+        })
+    }
+}
+
+/// A line as somebody sent it.
+#[derive(Deserialize)]
+struct GivenLine {
+    number: u64,
+    hash: String,
+    chain: String,
+    #[serde(default)]
+    release: Option<Box<RawValue>>,
+}
+
+impl GivenLine {
+    /// The bytes of the release: of the string, or of an object exactly as it stands.
+    fn release(&self) -> Option<Vec<u8>> {
+        let raw = self.release.as_ref().map(|raw| raw.get()).filter(|raw| *raw != "null")?;
+        match serde_json::from_str::<String>(raw) {
+            Ok(text) => Some(text.into_bytes()),
+            Err(_) => Some(raw.as_bytes().to_vec()),
+        }
+    }
+}
+
+/// Follows a listing line by line, and says at which number it breaks.
+pub fn verify_chain<E: std::fmt::Display>(
+    lines: impl IntoIterator<Item = std::result::Result<String, E>>,
+    head: Option<HeadName>,
+) -> Result<VerifiedChain> {
+    let lines = lines.into_iter().enumerate().map(|(index, line)| {
+        let place = format!("line {}", index + 1);
+        match line {
+            Ok(line) => Ok((place, line)),
+            Err(error) => Err(Error::invalid(place, "unreadable", error)),
+        }
+    });
+    let mut lines =
+        lines.filter(|line| line.as_ref().map_or(true, |(_, line)| !line.trim().is_empty()));
+    let Some(first) = lines.next() else {
+        return Err(Error::invalid(
+            "chain",
+            "empty",
+            "give the listing of /v1/loops/{loop}/releases",
+        ));
+    };
+    let header = header(&first?.1)?;
+    let Some(mut chain) = header.first_chain() else {
+        let remedy = "store and generation are hexadecimal digits: give the listing as it was sent";
+        return Err(Error::invalid("line 1", "no beginning of a chain", remedy));
+    };
+    let is_head =
+        |number: u64, chain: &Digest| head.map(|head| head == HeadName::new(number, chain));
+    let mut found = VerifiedChain {
+        name: header.name,
+        first: 0,
+        last: 0,
+        whole: 0,
+        hashes: 0,
+        head: String::new(),
+        chain: String::new(),
+        from_the_beginning: true,
+        contains_head: is_head(0, &chain),
+    };
+    for line in lines {
+        let (place, line) = line?;
+        let line: GivenLine = serde_json::from_str(&line).map_err(|error| {
+            Error::invalid(
+                &place,
+                "not a release",
+                format!("{error}: give number, hash, chain and release"),
+            )
+        })?;
+        chain = follow(&line, &chain, &mut found)?;
+        if is_head(line.number, &chain) == Some(true) {
+            found.contains_head = Some(true);
+        }
+    }
+    found.head = HeadName::new(found.last, &chain).text();
+    found.chain = hex(&chain);
+    Ok(found)
+}
+
+fn header(line: &str) -> Result<ChainHeader> {
+    let header: ChainHeader = serde_json::from_str(line).map_err(|error| {
+        let remedy = format!("{error}: the first line names loop, store, life and generation");
+        Error::invalid("line 1", "no header", remedy)
+    })?;
+    if header.kind != KIND {
+        let shown: String = header.kind.chars().take(40).collect();
+        return Err(Error::invalid(
+            "kind",
+            format!("{shown:?}"),
+            format!("this program reads {KIND:?}"),
+        ));
+    }
+    Ok(header)
+}
+
+/// The chain after one more line.
+fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Result<Digest> {
+    let broken = |value: &str, remedy: &str| {
+        Error::invalid(format!("release {}", line.number), value, remedy)
+    };
+    let (Some(hash), Some(stated)) = (bytes(&line.hash), bytes(&line.chain)) else {
+        return Err(broken("no hash", "hash and chain are 64 hexadecimal digits each"));
+    };
+    let begins = found.last == 0 && found.first == 0;
+    if line.number == 0 || (!begins && found.last.checked_add(1) != Some(line.number)) {
+        let remedy =
+            format!("it follows release {}: one was left out, repeated or moved", found.last);
+        return Err(broken("out of order", &remedy));
+    }
+    match line.release() {
+        Some(release) if digest(&[&release]) != hash => {
+            return Err(broken(
+                "another content than its hash says",
+                "it was changed after it had been made, or the listing was not kept byte for byte",
+            ));
+        }
+        Some(_) => found.whole += 1,
+        None => found.hashes += 1,
+    }
+    // A listing that begins later takes its first link as it is.
+    let anchored = !begins || line.number == 1;
+    let chain = digest(&[b"release", before, &line.number.to_le_bytes(), &hash]);
+    if anchored && chain != stated {
+        return Err(broken(
+            "the chain breaks here",
+            "this release or one before it was replaced, or the listing is that of another life or store",
+        ));
+    }
+    if begins {
+        found.first = line.number;
+        found.from_the_beginning = anchored;
+    }
+    found.last = line.number;
+    Ok(stated)
+}
+
+fn bytes(text: &str) -> Option<Digest> {
+    from_hex(text)?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing(count: u64) -> Vec<String> {
+        let header = ChainHeader::new("home", [7; 16], 3, 99);
+        let mut chain = header.first_chain().unwrap();
+        let mut lines = vec![serde_json::to_string(&header).unwrap()];
+        for number in 1..=count {
+            let release = format!("{{\"sums\": [{number}, 1e-6]}}").into_bytes();
+            let hash = digest(&[&release]);
+            chain = digest(&[b"release", &chain, &number.to_le_bytes(), &hash]);
+            let record = ReleaseRecord { number, time: number, hash, chain, release };
+            lines.push(serde_json::to_string(&ChainLine::new(&record).unwrap()).unwrap());
+        }
+        lines
+    }
+
+    fn verify(lines: &[String], head: Option<HeadName>) -> Result<VerifiedChain> {
+        verify_chain(lines.iter().cloned().map(Ok::<_, String>), head)
+    }
+
+    #[test]
+    fn a_whole_chain_is_followed_to_its_head() {
+        let lines = listing(5);
+        let found = verify(&lines, None).unwrap();
+        assert_eq!((found.first, found.last, found.whole, found.hashes), (1, 5, 5, 0));
+        assert!(found.from_the_beginning && found.contains_head.is_none());
+        let head = HeadName::parse(&verify(&lines[..4], None).unwrap().head);
+        assert_eq!(verify(&lines, head).unwrap().contains_head, Some(true));
+        let other = HeadName::new(3, &[1; 32]);
+        assert_eq!(verify(&lines, Some(other)).unwrap().contains_head, Some(false));
+        // From a later release on only the links between the lines are shown.
+        let later: Vec<String> = [&lines[..1], &lines[3..]].concat();
+        assert!(!verify(&later, None).unwrap().from_the_beginning);
+    }
+
+    #[test]
+    fn a_change_is_found_at_its_number() {
+        let lines = listing(5);
+        let broken = |change: &dyn Fn(&mut Vec<String>)| {
+            let mut lines = lines.clone();
+            change(&mut lines);
+            verify(&lines, None).unwrap_err().to_string()
+        };
+        let content = broken(&|lines| lines[3] = lines[3].replace("[3,", "[4,"));
+        assert!(content.starts_with("release 3 = another content"), "{content}");
+        let removed = broken(&|lines| drop(lines.remove(2)));
+        assert!(removed.starts_with("release 3 = out of order"), "{removed}");
+        let store = broken(&|lines| lines[0] = lines[0].replace("0707", "0708"));
+        assert!(store.starts_with("release 1 = the chain breaks here"), "{store}");
+        // A release that is replaced together with its hash breaks the link.
+        let other = listing(5)[2].replace("[2,", "[9,");
+        let hash = hex(&digest(&[b"{\"sums\": [9, 1e-6]}"]));
+        let replaced = broken(&|lines| {
+            let mut line: serde_json::Value = serde_json::from_str(&other).unwrap();
+            line["hash"] = hash.clone().into();
+            lines[2] = line.to_string();
+        });
+        assert!(replaced.starts_with("release 2 = the chain breaks here"), "{replaced}");
+        for bad in ["", "{}", "{\"number\": 1}", "[]", "\u{0}"] {
+            let lines = [vec![lines[0].clone()], vec![format!("{bad}x")]].concat();
+            assert!(verify(&lines, None).is_err());
+            assert!(verify(&[bad.to_string()], None).is_err());
+        }
+    }
+
+    #[test]
+    fn hashes_alone_keep_the_chain_and_objects_count_as_they_stand() {
+        let mut lines = listing(3);
+        let mut line: serde_json::Value = serde_json::from_str(&lines[1]).unwrap();
+        line["release"] = serde_json::Value::Null;
+        lines[1] = line.to_string();
+        let mut line: serde_json::Value = serde_json::from_str(&lines[2]).unwrap();
+        let text = line["release"].as_str().unwrap().to_string();
+        line["release"] = "PLACE".into();
+        lines[2] = line.to_string().replace("\"PLACE\"", &text);
+        let found = verify(&lines, None).unwrap();
+        assert_eq!((found.whole, found.hashes), (2, 1));
+    }
+}

@@ -1,0 +1,336 @@
+//! The page for a data-protection officer: one sheet a loop, in plain words, which prints on A4.
+
+use maud::{Markup, html};
+use reticent::features::Encoding;
+use reticent_page::{Style, epsilon_text, meaning, percent, promise};
+
+use super::{
+    Pages, Viewer,
+    dashboard::unit,
+    layout::{count, date_time},
+};
+use crate::{
+    Error, Result,
+    clock::Time,
+    config::{Combine, Ledger, LoopPlan, Period, REMEMBERED, Span},
+    loops::{Certificate, Enforcement, Together},
+};
+
+/// The page of one loop as one file.
+pub fn certificate_page(plan: &LoopPlan, certificate: &Certificate, together: &Together) -> String {
+    let title = format!("Privacy certificate: {}", plan.name);
+    reticent_page::document(&title, Style::Inline, html! {}, sheet(plan, certificate, together))
+}
+
+/// The page of the loops of a file that is not served, as one file: a sheet for each.
+pub fn loops_page(plans: &[LoopPlan], made: Time) -> Result<String> {
+    let together = Together::of_plans(plans)?;
+    let sheets =
+        plans.iter().map(|plan| Ok(sheet(plan, &Certificate::of_plan(plan, made)?, &together)));
+    let sheets: Vec<Markup> = sheets.collect::<Result<_>>()?;
+    let body = html! { @for sheet in &sheets { (sheet) } };
+    Ok(reticent_page::document("Privacy certificates", Style::Inline, html! {}, body))
+}
+
+/// The sheet of a loop that is served.
+pub(super) async fn served(pages: &Pages, viewer: &Viewer, name: &str) -> Result<Markup> {
+    if !viewer.sees(name) {
+        let shown: String = name.chars().take(64).collect();
+        return Err(Error::unknown(format!("loop {shown:?}"), "use a key of this loop"));
+    }
+    let certificate = pages.service.certificate(name).await?;
+    let together = pages.service.together().await?;
+    Ok(html! {
+        p.screen.hint { "Print this page, or save it as PDF: it is one sheet of A4." }
+        (sheet(&pages.service.find(name)?.plan, &certificate, &together))
+    })
+}
+
+/// What all loops give one person, and where each one's sheet is.
+pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup> {
+    let together = pages.service.together().await?;
+    let mut rows = Vec::new();
+    for each in pages.service.loops() {
+        rows.push((each, pages.histories.certificate(&pages.service, each).await?));
+    }
+    Ok(html! {
+        article.sheet {
+            header {
+                h1 { "Privacy certificate of all loops" }
+                p.quiet { "Made " (date_time(pages.service.now())) " by Reticent " (env!("CARGO_PKG_VERSION")) }
+            }
+            h2 { "What one person is promised" }
+            @match (&together.guarantee, together.best_guess) {
+                (Some(guarantee), Some(best_guess)) => {
+                    (promise(guarantee, best_guess))
+                    (meaning(guarantee, best_guess, "all visits of one person, in one period of every loop,"))
+                },
+                _ => p { "No loop counts visits of persons, so that no number holds for a person. Each loop protects single decisions." },
+            }
+            (together_words(&together))
+            h2 { "The loops" }
+            table {
+                thead { tr { th { "loop" } th { "protected" } th.number { "epsilon" } th.number { "best odds" } th.number { "release" } } }
+                tbody { @for (each, certificate) in &rows { tr {
+                    td {
+                        @if viewer.sees(&each.plan.name) { a href=(format!("/loops/{}/certificate", each.plan.name)) { (each.plan.name) } }
+                        @else { (each.plan.name) }
+                    }
+                    td { (unit(&each.plan)) }
+                    td.number { (epsilon_text(certificate.guarantee.epsilon())) }
+                    td.number { (percent(certificate.best_guess)) }
+                    td.number { (count(certificate.release)) }
+                } } }
+            }
+            p.quiet { "Each loop's sheet lists what it collects, for how long, who sees it, and what enforces the conditions of its number." }
+        }
+    })
+}
+
+/// One sheet.
+fn sheet(plan: &LoopPlan, certificate: &Certificate, together: &Together) -> Markup {
+    let protected = match plan.ledger {
+        Ledger::Decision => "one decision",
+        Ledger::Person { .. } => "one person's visits",
+    };
+    html! {
+        article.sheet {
+            header {
+                h1 { "Privacy certificate: " (plan.name) }
+                p { strong { "Purpose. " } @match &plan.params.purpose {
+                    Some(purpose) => (purpose),
+                    None => span.quiet { "not stated: give the loop a line `purpose`" },
+                } }
+            }
+            h2 { "What is promised" }
+            (promise(&certificate.guarantee, certificate.best_guess))
+            p { strong { "Protected: " } (unit(plan)) ", replaced by any others or by none." }
+            (meaning(&certificate.guarantee, certificate.best_guess, protected))
+            @for warning in certificate.guarantee.warnings() { p.notice { (warning) } }
+            div.columns {
+                div { (periods(plan, certificate)) }
+                div { h2 { "All loops together" } (together_words(together)) }
+                div { (collected(plan)) (seen()) }
+                div { (kept(plan)) }
+            }
+            (conditions(certificate))
+            (facts(certificate))
+        }
+    }
+}
+
+fn periods(plan: &LoopPlan, certificate: &Certificate) -> Markup {
+    html! {
+        h2 { "People who come back" }
+        @match plan.ledger {
+            Ledger::Person { period: Period::Each(span), .. } => {
+                table {
+                    thead { tr { th { "periods of " (span) } @for row in &certificate.periods { th.number { (row.periods) } } } }
+                    tbody { tr { td { "epsilon" } @for row in &certificate.periods { td.number { (epsilon_text(row.epsilon)) } } } }
+                }
+                p.quiet { "Each period adds to the number. No number holds for ever." }
+            },
+            Ledger::Person { most, period: Period::Ever } => {
+                p { "At most " (most) " visits of a person are ever learnt from: the number above holds however often they come back." }
+            },
+            Ledger::Decision => {
+                p { "Every decision adds to what is known about a person who comes back: the number holds for one decision, and none holds for a person." }
+            },
+        }
+    }
+}
+
+fn together_words(together: &Together) -> Markup {
+    html! {
+        @if let (Some(guarantee), Some(best_guess)) = (&together.guarantee, together.best_guess) {
+            p {
+                "A person who is in " @if together.lives.len() == 1 { "the one loop that counts persons" } @else { "all of " (together.lives.len()) " loops and earlier generations" }
+                " (" (together.lives.join(", ")) ") has epsilon " strong { (epsilon_text(guarantee.epsilon())) } " at delta " span.nowrap { (format!("{:e}", guarantee.delta())) }
+                ", best odds " (percent(best_guess)) ", for one period of each."
+            }
+        } @else { p { "No loop counts persons." } }
+        @if !together.without_persons.is_empty() {
+            p { "Not in this number, because visits are not counted: " (together.without_persons.join(", ")) "." }
+        }
+    }
+}
+
+/// A feature in words.
+fn encoding(encoding: &Encoding) -> String {
+    match encoding {
+        Encoding::Range(low, high) => format!("a number, taken as {low} to {high}"),
+        Encoding::Categories(words) => format!("one of {}", words.join(", ")),
+        Encoding::Hash { buckets } => format!("a word, as one of {buckets} groups"),
+    }
+}
+
+fn collected(plan: &LoopPlan) -> Markup {
+    let features = plan.features.params();
+    let (low, high) = plan.params.reward.range;
+    let default = plan.learner_params.default_reward;
+    html! {
+        h2 { "What is collected" }
+        dl.facts {
+            @for (name, how) in &features.context { dt { (name) } dd { (encoding(how)) } }
+            @for (name, how) in &features.action { dt { (name) " (of the action)" } dd { (encoding(how)) } }
+            dt { "reward" } dd {
+                @match plan.params.reward.combine { Combine::First => "the first", Combine::Sum => "the total" }
+                " within " (plan.params.reward.window) ", taken as " (low) " to " (high) "; " (default) " if none comes"
+            }
+            @if let Ledger::Person { .. } = plan.ledger {
+                dt { "person" } dd { "a string of the caller's, kept only as a keyed hash" }
+            }
+        }
+        p.quiet {
+            @match plan.params.retain {
+                Some(_) => "Whatever else is sent with a question is kept with it, and not learnt from.",
+                None => "Whatever else is sent is neither looked at nor kept.",
+            }
+        }
+    }
+}
+
+fn kept(plan: &LoopPlan) -> Markup {
+    let remembered =
+        Span::milliseconds(REMEMBERED).map_or_else(String::new, |span| span.to_string());
+    let tick = Span::milliseconds(plan.tick).map_or_else(String::new, |span| span.to_string());
+    html! {
+        h2 { "For how long" }
+        dl.facts {
+            dt { "features, reward" } dd {
+                @match plan.params.retain {
+                    Some(retain) => { (retain) ", with the whole question and answer" },
+                    None => { "until the next release after the reward window (" (plan.params.reward.window) " and " (tick) ")" },
+                }
+            }
+            dt { "event ids, answers" } dd { (remembered) " after the window; ids and questions as hashes, to tell repetitions" }
+            @if let Ledger::Person { .. } = plan.ledger {
+                dt { "number of visits" } dd { "stays, beside a keyed hash, after erasure too: else erasing would give new visits" }
+            }
+            dt { "sums" } dd {
+                @match (plan.params.learner.horizon, plan.params.learner.forget) {
+                    (Some(_), _) => "stay: nobody can be told apart or taken out",
+                    (None, _) => "fade, and nobody can be told apart or taken out",
+                }
+            }
+        }
+        p.quiet { "Backups and free pages of the store hold copies until they are overwritten." }
+    }
+}
+
+fn seen() -> Markup {
+    html! {
+        h2 { "Who sees what" }
+        dl.facts {
+            dt { "a person" } dd { "the decisions made for them" }
+            dt { "read keys" } dd { "releases, what follows from them, counts of questions" }
+            dt { "admin keys, operator" } dd { "everything that is kept: the number above does not protect against them" }
+        }
+    }
+}
+
+fn conditions(certificate: &Certificate) -> Markup {
+    html! {
+        h2 { "What the number rests on" }
+        ul.checklist {
+            @for condition in &certificate.conditions {
+                li {
+                    @match condition.enforcement {
+                        Enforcement::Enforced => span.mark.good { "enforced" },
+                        Enforcement::Trusted => span.mark.watch { "trusted" },
+                    }
+                    span { (condition.text) span.quiet { " (" (condition.by) ")" } }
+                }
+            }
+        }
+    }
+}
+
+fn facts(certificate: &Certificate) -> Markup {
+    html! {
+        h2 { "Origin and verification" }
+        dl.facts {
+            dt { "made" } dd { (date_time(certificate.made)) " by Reticent " (certificate.version) ", loop " (certificate.name) ", generation " code { (certificate.generation) } }
+            @match &certificate.chain {
+                Some(chain) => {
+                    dt { "release" } dd { (count(certificate.release)) }
+                    dt { "hash of the chain" } dd { code { (chain) } }
+                    dt { "to verify" } dd {
+                        "save the listing of " code { "/v1/loops/" (certificate.name) "/releases" } " and run "
+                        code { "reticent certify --chain FILE --head " (certificate.release) "." (chain.chars().take(32).collect::<String>()) }
+                        ": it shows that the releases up to this one were not replaced, left out or added."
+                    }
+                },
+                None => { dt { "release" } dd { "none: this page was made from the file of loops, without a service" } },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::ServiceFile;
+
+    fn plans(text: &str) -> Vec<LoopPlan> {
+        ServiceFile::parse(text).unwrap().check().unwrap()
+    }
+
+    #[test]
+    fn a_sheet_states_what_the_file_says() {
+        let plans = plans(
+            r#"
+            [loop.home]
+            purpose = "Which story stands first."
+            privacy = { epsilon = 1.0, delta = 1e-6, visits = 10, per = "30 days" }
+            reward = { range = [0, 5], window = "30 minutes" }
+            [loop.home.context]
+            age = { range = [18, 80] }
+            [loop.home.action]
+            topic = { categories = ["news", "sport"] }
+            [loop.search]
+            privacy = { epsilon = 0.5, delta = 1e-6 }
+            retain = "7 days"
+            [loop.search.action]
+            word = { hash = { buckets = 8 } }
+            "#,
+        );
+        let page = loops_page(&plans, 0).unwrap();
+        for words in [
+            "Which story stands first.",
+            "a number, taken as 18 to 80",
+            "one of news, sport",
+            "a word, as one of 8 groups",
+            "at most 10 are learnt from",
+            "periods of 30 days",
+            "the first within 30 minutes, taken as 0 to 5; 0 if none comes",
+            "7 days, with the whole question and answer",
+            "Not in this number, because visits are not counted: search.",
+            "1970-01-01 00:00:00 UTC",
+            "none: this page was made from the file of loops",
+        ] {
+            assert!(page.contains(words), "{words}");
+        }
+        assert_eq!(page.matches("<article").count(), 2);
+        let certificate = Certificate::of_plan(&plans[0], 0).unwrap();
+        assert!(page.contains(&percent(certificate.best_guess)));
+        assert_eq!(
+            page.matches("enforced</span>").count() + page.matches("trusted</span>").count(),
+            certificate.conditions.len()
+                + Certificate::of_plan(&plans[1], 0).unwrap().conditions.len()
+        );
+    }
+
+    #[test]
+    fn two_loops_cost_more_than_one() {
+        let file = |loops: &[&str]| {
+            loops.iter().map(|name| format!("[loop.{name}]\nprivacy = {{ epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\" }}\n[loop.{name}.action]\nx = {{ range = [0, 1] }}\n")).collect::<String>()
+        };
+        let epsilon = |loops: &[&str]| {
+            Together::of_plans(&plans(&file(loops))).unwrap().guarantee.unwrap().epsilon()
+        };
+        let (one, three) = (epsilon(&["a"]), epsilon(&["a", "b", "c"]));
+        // The specification's figure: three loops at epsilon 1 are 1.81.
+        assert!((one - 1.0).abs() < 1e-3 && (three - 1.81).abs() < 0.01, "{one} {three}");
+    }
+}

@@ -1,0 +1,234 @@
+//! All loops, live.
+
+use std::sync::atomic::Ordering;
+
+use maud::{Markup, html};
+use reticent_page::{epsilon_text, percent};
+
+use super::{
+    Call, Pages, Viewer, begin,
+    chart::{Chart, Series},
+    history::Point,
+    layout::{ago, count, curator, mean_tile, public, tile},
+};
+use crate::{
+    Result,
+    config::{Ledger, LoopMode, LoopPlan, Period},
+    loops::Certificate,
+    service::{Loop, LoopView},
+    store::LedgerCount,
+};
+
+/// The parts of the dashboard.
+pub(super) async fn parts(pages: &Pages, viewer: &Viewer, host: &str) -> Result<Markup> {
+    let mut cards = Vec::new();
+    for each in pages.service.loops().filter(|each| viewer.sees(&each.plan.name)) {
+        cards.push(card(pages, viewer, each, host, true).await?);
+    }
+    let calls = pages.access.calls();
+    let calls: Vec<&Call> = calls.iter().filter(|call| call.public || viewer.admin).collect();
+    Ok(html! {
+        (legend(viewer))
+        @if viewer.admin { (troubles(&pages.service.troubles())) }
+        @for card in &cards { (card) }
+        @if cards.is_empty() {
+            section.card { h2 { "No loop" } p { "This key belongs to a loop that is not served at present. Use a key of another loop, or an admin key." } }
+        }
+        (requests(&calls))
+    })
+}
+
+/// What the marks mean.
+pub(super) fn legend(viewer: &Viewer) -> Markup {
+    html! {
+        p.legend {
+            (public()) " made from releases and counts of questions: the certificate covers it, and read keys see it. "
+            @if viewer.admin { (curator()) " exact counts of what people did: no certificate covers them. Do not publish them." }
+        }
+    }
+}
+
+fn troubles(troubles: &[String]) -> Markup {
+    html! {
+        section #troubles data-part {
+            @for trouble in troubles { p.notice.bad role="alert" { (trouble) } }
+        }
+    }
+}
+
+/// A loop: what its releases say, what it promises, and for administrators what people did.
+pub(super) async fn card(
+    pages: &Pages,
+    viewer: &Viewer,
+    each: &Loop,
+    host: &str,
+    link: bool,
+) -> Result<Markup> {
+    let view = pages.service.view(each);
+    let points = pages.histories.points(&pages.service, each).await?;
+    let certificate = pages.histories.certificate(&pages.service, each).await?;
+    let ledger = match viewer.admin {
+        true => pages.histories.ledger(&pages.service, each).await?,
+        false => None,
+    };
+    let plan = &each.plan;
+    let now = pages.service.now();
+    // After a restart counts begin anew, and releases tell whether anybody came before.
+    let unasked = view.ranks == 0 && view.summary.mean_reward.is_none();
+    Ok(html! {
+        section.card id=(format!("loop-{}", plan.name)) data-part {
+            div.title {
+                h2 { @if link { a href=(format!("/loops/{}", plan.name)) { (plan.name) } } @else { (plan.name) } }
+                (state(each, &view))
+            }
+            @if let Some(purpose) = &plan.params.purpose { p.quiet { (purpose) } }
+            @if let Some(why) = &view.halted { p.notice.bad role="alert" { "Nothing is released: " (why) } }
+            @if unasked { (begin::first_steps(plan, host)) }
+            @else {
+                h3 { "Rewards " (public()) }
+                (rewards(plan, &view))
+                (reward_chart(plan, &points))
+            }
+            h3 { "Releases and privacy " (public()) }
+            (releases(plan, &view, &certificate, now))
+            @if viewer.admin { (exact(each, ledger)) }
+        }
+    })
+}
+
+fn state(each: &Loop, view: &LoopView) -> Markup {
+    let over = each.answering().served.over;
+    html! {
+        @if view.halted.is_some() { span.mark.watch { "stopped" } }
+        @else if over { span.mark.watch { "learning has ended" } }
+        @else if each.plan.params.mode == LoopMode::Apprentice { span.mark.good { "learning, as an apprentice" } }
+        @else { span.mark.good { "learning" } }
+    }
+}
+
+fn rewards(plan: &LoopPlan, view: &LoopView) -> Markup {
+    let summary = &view.summary;
+    html! {
+        dl.tiles {
+            (mean_tile("Mean reward", summary.mean_reward, false))
+            @if plan.params.compares() {
+                (mean_tile("Baseline", summary.baseline_reward, false))
+                (mean_tile("Lift over the baseline", summary.lift, true))
+            }
+        }
+        @if !plan.params.compares() {
+            p.quiet { "No baseline: give the loop " code { "baseline = { share = 0.05 }" } " to see what the policy adds." }
+        }
+    }
+}
+
+/// The chart of mean rewards.
+pub(super) fn reward_chart(plan: &LoopPlan, points: &[Point]) -> Markup {
+    let (low, high) = plan.learner_params.bounds.rewards;
+    let title = format!("Mean reward, from {low} to {high}; bands hold with 95 %");
+    let mut series = vec![Series {
+        name: "policy",
+        class: "policy",
+        points: points.iter().map(|point| (point.time, point.summary.mean_reward)).collect(),
+    }];
+    if plan.params.compares() {
+        series.push(Series {
+            name: "baseline",
+            class: "baseline",
+            points: points
+                .iter()
+                .map(|point| (point.time, point.summary.baseline_reward))
+                .collect(),
+        });
+    }
+    let chart = Chart { title: &title, series, limits: Some((low, high)), level: None };
+    chart.markup().unwrap_or_else(|| html! {
+        p.quiet { "The chart begins when enough people have come for the noise: four times as many as its deviation." }
+    })
+}
+
+/// The period and the unit in words.
+pub(super) fn unit(plan: &LoopPlan) -> String {
+    match plan.ledger {
+        Ledger::Decision => "one decision".into(),
+        Ledger::Person { most, period: Period::Ever } => {
+            format!("all visits of one person ever (at most {most} are learnt from)")
+        }
+        Ledger::Person { most, period: Period::Each(span) } => {
+            format!("all visits of one person in {span} (at most {most} are learnt from)")
+        }
+    }
+}
+
+fn releases(plan: &LoopPlan, view: &LoopView, certificate: &Certificate, now: u64) -> Markup {
+    let released = match view.released {
+        Some(time) => format!("released {}", ago(now.saturating_sub(time))),
+        None => "before the first release".into(),
+    };
+    let guarantee = &certificate.guarantee;
+    html! {
+        dl.tiles {
+            (tile("Model version", &count(view.release), &released))
+            (tile("Questions answered", &count(view.ranks), "since the process began"))
+            (tile("Open events", &count(view.open_events), "their reward window has not ended"))
+            (tile("Epsilon", &epsilon_text(guarantee.epsilon()), &format!("delta {:e}", guarantee.delta())))
+            (tile("An attacker's best odds", &percent(certificate.best_guess), "instead of 50 %"))
+        }
+        p {
+            "Protected: " (unit(plan)) ". "
+            a href=(format!("/loops/{}/certificate", plan.name)) { "Certificate" }
+        }
+    }
+}
+
+/// Exact counts.
+fn exact(each: &Loop, ledger: Option<LedgerCount>) -> Markup {
+    let counts = &each.counts;
+    let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
+    html! {
+        div.exact {
+            h3 { "What people did " (curator()) }
+            dl.tiles {
+                @if let Some(LedgerCount { people, used_up }) = ledger {
+                    (tile("People in this period", &count(people), "some seconds old"))
+                    (tile("Visits used up", &count(used_up), &share(used_up, people)))
+                }
+                (tile("Rewards taken", &count(read(&counts.rewards)), &format!("{} refused", count(read(&counts.refused_rewards)))))
+                (tile("Activations", &count(read(&counts.activations)), "of deferred events"))
+                (tile("Features clipped", &count(read(&counts.clipped)), &format!("{} unknown or missing", count(read(&counts.unknown)))))
+                (tile("Rows not usable", &count(read(&counts.unusable)), "each is a fault, and counted as zeros"))
+            }
+        }
+    }
+}
+
+fn share(part: u64, whole: u64) -> String {
+    match whole {
+        0 => "nobody has come yet".into(),
+        whole => format!("{:.1} % of them", 100.0 * part as f64 / whole as f64),
+    }
+}
+
+fn requests(calls: &[&Call]) -> Markup {
+    let milliseconds = |time: Option<f64>| time.map_or("-".into(), |time| format!("{time:.1} ms"));
+    html! {
+        section.card #calls data-part {
+            h2 { "Requests" }
+            @if calls.is_empty() {
+                p.quiet { "No request has come over HTTP since the process began." }
+            } @else {
+                div.scroll { table {
+                    thead { tr { th { "call" } th.number { "requests" } th.number { "errors" } th.number { "median" } th.number { "p99" } th {} } }
+                    tbody { @for call in calls { tr {
+                        td { (call.name) }
+                        td.number { (count(call.requests)) }
+                        td.number { (count(call.errors)) }
+                        td.number { (milliseconds(call.median)) }
+                        td.number { (milliseconds(call.p99)) }
+                        td { @if call.public { (public()) } @else { (curator()) } }
+                    } } }
+                } }
+            }
+        }
+    }
+}

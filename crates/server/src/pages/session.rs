@@ -1,0 +1,216 @@
+//! Who is signed in, and what they may see.
+//!
+//! A key is sent once, in a form. The browser then holds a random session id in a cookie that scripts cannot read and that other sites' pages
+//! do not send; the server holds its hash, in memory, for some hours. A session ends with its key.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use axum::http::{HeaderMap, HeaderValue, header};
+
+use crate::{
+    Error, Result,
+    clock::Time,
+    secret::{digest, hex, random},
+    store::Digest,
+};
+
+/// How long a session lasts, in milliseconds.
+const LASTS: u64 = 8 * 3_600_000;
+
+/// Sessions at one time: the oldest one ends for a new one.
+const MOST: usize = 1024;
+
+const COOKIE: &str = "reticent_session";
+
+/// Removes the cookie.
+pub(super) const NO_COOKIE: &str =
+    "reticent_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0";
+
+/// Somebody who looks at pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Viewer {
+    /// The public part of their key.
+    pub key_id: String,
+    /// Whether they may see what is for the curator's eyes.
+    pub admin: bool,
+    /// The one loop they may see; none for all.
+    pub loop_name: Option<String>,
+}
+
+impl Viewer {
+    /// Whether they may see this loop.
+    pub fn sees(&self, name: &str) -> bool {
+        self.admin || self.loop_name.as_deref().is_none_or(|own| own == name)
+    }
+}
+
+/// Calls of one kind since the process began.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// What was called, such as "rank".
+    pub name: String,
+    /// Whether a `read` key may see it. Calls with rewards and activations are for the curator's eyes.
+    pub public: bool,
+    /// How many.
+    pub requests: u64,
+    /// How many were refused or failed.
+    pub errors: u64,
+    /// Half of them were answered within so many milliseconds.
+    pub median: Option<f64>,
+    /// All but one in a hundred were.
+    pub p99: Option<f64>,
+}
+
+/// What the pages ask about keys and calls.
+pub trait Access: Send + Sync + 'static {
+    /// Who has this key, if its role is `read` or `admin`.
+    fn sign_in(&self, key: &str) -> Option<Viewer>;
+
+    /// Whether the key of this id may still be used.
+    fn still_valid(&self, key_id: &str) -> bool;
+
+    /// Calls since the process began.
+    fn calls(&self) -> Vec<Call> {
+        Vec::new()
+    }
+}
+
+struct Session {
+    viewer: Viewer,
+    began: Time,
+}
+
+/// All sessions, by the hash of their ids.
+#[derive(Default)]
+pub(super) struct Sessions(Mutex<BTreeMap<Digest, Session>>);
+
+impl Sessions {
+    fn all(&self) -> std::sync::MutexGuard<'_, BTreeMap<Digest, Session>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a session, and returns its cookie.
+    pub(super) fn begin(&self, viewer: Viewer, now: Time, secure: bool) -> Result<HeaderValue> {
+        let id = hex(&random::<32>()?);
+        let mut all = self.all();
+        all.retain(|_, session| lives(session, now));
+        if all.len() >= MOST
+            && let Some(oldest) = all.iter().min_by_key(|(_, session)| session.began)
+        {
+            let oldest = *oldest.0;
+            all.remove(&oldest);
+        }
+        all.insert(digest(&[id.as_bytes()]), Session { viewer, began: now });
+        let seconds = LASTS / 1000;
+        let secure = if secure { "; Secure" } else { "" };
+        HeaderValue::from_str(&format!(
+            "{COOKIE}={id}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}"
+        ))
+        .map_err(|_| Error::Unavailable("no cookie could be made".into()))
+    }
+
+    /// Who has sent this request.
+    pub(super) fn find(&self, headers: &HeaderMap, now: Time) -> Option<Viewer> {
+        let id = session_id(headers)?;
+        let all = self.all();
+        all.get(&digest(&[id.as_bytes()]))
+            .filter(|session| lives(session, now))
+            .map(|session| session.viewer.clone())
+    }
+
+    /// Ends the session of this request.
+    pub(super) fn end(&self, headers: &HeaderMap) {
+        if let Some(id) = session_id(headers) {
+            self.all().remove(&digest(&[id.as_bytes()]));
+        }
+    }
+}
+
+/// A clock that was set back ends a session: else it could last for ever.
+fn lives(session: &Session, now: Time) -> bool {
+    now.checked_sub(session.began).is_some_and(|age| age < LASTS)
+}
+
+fn session_id(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    cookies
+        .flat_map(|cookies| cookies.split(';'))
+        .filter_map(|cookie| cookie.trim().split_once('='))
+        .find_map(|(name, id)| (name == COOKIE).then_some(id))
+}
+
+/// A path of these pages to go on to, or the first one: nobody is led elsewhere.
+pub(super) fn own_path(next: &str) -> &str {
+    let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "/_-".contains(c);
+    let own = next == "/certificate" || next.starts_with("/loops/");
+    if own && next.len() <= 120 && next.chars().all(sound) { next } else { "/" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn viewer() -> Viewer {
+        Viewer { key_id: "k".into(), admin: false, loop_name: Some("home".into()) }
+    }
+
+    fn sent(cookie: &HeaderValue) -> HeaderMap {
+        let pair = cookie.to_str().unwrap().split(';').next().unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert(header::COOKIE, HeaderValue::from_str(&format!("a=b; {pair}")).unwrap());
+        headers
+    }
+
+    #[test]
+    fn a_session_lasts_for_hours_and_ends_when_told() {
+        let sessions = Sessions::default();
+        let cookie = sessions.begin(viewer(), 1000, true).unwrap();
+        let text = cookie.to_str().unwrap();
+        assert!(["HttpOnly", "SameSite=Strict", "Secure"].iter().all(|word| text.contains(word)));
+        let headers = sent(&cookie);
+        assert_eq!(sessions.find(&headers, 1000 + LASTS - 1), Some(viewer()));
+        assert_eq!(sessions.find(&headers, 1000 + LASTS), None);
+        assert_eq!(sessions.find(&headers, 999), None);
+        assert_eq!(sessions.find(&HeaderMap::new(), 1000), None);
+        sessions.end(&headers);
+        assert_eq!(sessions.find(&headers, 1000), None);
+    }
+
+    #[test]
+    fn there_are_at_most_so_many_sessions() {
+        let sessions = Sessions::default();
+        let first = sessions.begin(viewer(), 0, false).unwrap();
+        for time in 1..=MOST as u64 {
+            sessions.begin(viewer(), time, false).unwrap();
+        }
+        assert_eq!(sessions.all().len(), MOST);
+        assert_eq!(sessions.find(&sent(&first), MOST as u64), None);
+    }
+
+    #[test]
+    fn nobody_is_led_to_another_site() {
+        for path in ["/loops/home", "/loops/home/certificate", "/certificate"] {
+            assert_eq!(own_path(path), path);
+        }
+        for path in [
+            "//evil.example",
+            "https://evil.example",
+            "/loops/\r\nX",
+            "/loops/..%2f",
+            "",
+            "/loops/<b>",
+        ] {
+            assert_eq!(own_path(path), "/");
+        }
+    }
+
+    #[test]
+    fn a_key_of_one_loop_sees_no_other() {
+        assert!(viewer().sees("home") && !viewer().sees("other"));
+        assert!(Viewer { admin: true, ..viewer() }.sees("other"));
+        assert!(Viewer { loop_name: None, ..viewer() }.sees("other"));
+    }
+}
