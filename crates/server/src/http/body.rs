@@ -181,7 +181,7 @@ mod tests {
         let problem = refused::<RewardRequest>(r#"{"value": "SECRET, expected nothing"}"#);
         assert_eq!(problem.field.as_deref(), Some("value"));
         assert!(!format!("{problem:?}").contains("SECRET"), "{problem:?}");
-        for text in ["", "{", "{\"actions\": [}", "\u{1}", "{\"value\": 1e999}"] {
+        for text in ["", "{", "{\"value\": }", "\u{1}", "{\"value\": 1e999}"] {
             assert_eq!(refused::<RewardRequest>(text).status, 400, "{text}");
         }
     }
