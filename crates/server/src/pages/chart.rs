@@ -137,7 +137,8 @@ impl Chart<'_> {
         for series in &self.series {
             let estimates = || series.points.iter().filter_map(|(_, estimate)| *estimate);
             values.extend(estimates().map(|estimate| estimate.value));
-            values.extend(estimates().last().into_iter().flat_map(|last| [last.low, last.high]));
+            values
+                .extend(estimates().next_back().into_iter().flat_map(|last| [last.low, last.high]));
         }
         values.retain(|value| value.is_finite());
         if values.is_empty() {
