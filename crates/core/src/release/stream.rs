@@ -190,8 +190,7 @@ impl<N: Noise> PrivateSum<N> {
         self.expect(sums.clipper())?;
         let State { plan, round, .. } = &self.state;
         let refused = plan.schedule != Schedule::Clock;
-        let remedy =
-            "this stream counts contributions: call `absorb`, or build it with Schedule::Clock";
+        let remedy = "releases of this stream count contributions: give `schedule` = clock for releases by a clock";
         refuse_if(refused, "schedule", plan.schedule, remedy)?;
         let round = round + 1;
         if round > plan.horizon || self.state.step >= plan.engine.capacity() {

@@ -94,14 +94,10 @@ impl BlockPlayer {
     /// What the theorems of Shariff and Sheffet speak of, by which corollary.
     fn regularizer(&self) -> Option<(Regularizer, [&'static str; 2])> {
         match self {
-            BlockPlayer::Exact(LinUcbParams {
-                rule: Rule::Certified { .. },
-                regularizer,
-                bounds,
-                forget: None,
-                ..
-            }) => {
-                let rho = regularizer * bounds.feature_bound * bounds.feature_bound;
+            BlockPlayer::Exact(
+                params @ LinUcbParams { rule: Rule::Certified { .. }, forget: None, .. },
+            ) => {
+                let rho = params.certified_regularizer() * params.bounds.feature_bound.powi(2);
                 Some((Regularizer::constant(rho), ["Theorem 5", "Theorem 6"]))
             }
             BlockPlayer::Tree(plan) => {

@@ -8,7 +8,7 @@ use std::{path::PathBuf, sync::Arc};
 use reticent::{
     bandit::{Arms, Curator, JointParams, JointPlan, Legacy, RewardWindow, Rule},
     privacy::{Mode, TrustModel},
-    randomize::Bounds,
+    randomize::Intercept,
     release::Schedule,
 };
 use serde::{Deserialize, Serialize};
@@ -59,9 +59,9 @@ pub struct JointToml {
     pub fresh_dummies: bool,
     /// When sums are released and the policy learns; by default what suits the budget.
     pub schedule: Option<Schedule>,
-    /// Whether the constant last feature of the environment's arms is declared (`Bounds::intercept`), so that rewards are centred; by default
-    /// where there is one, in `exact` mode.
-    pub intercept: Option<bool>,
+    /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one, in `exact`
+    /// mode.
+    pub intercept: Option<Intercept>,
     /// Forget everything after every so many rewards: for a theta* that moves.
     pub restart_every: Option<u64>,
     /// Half-life in decisions: what was learnt counts half after so many. `schedule` then has constant gaps, by default 64 in a half-life and at
@@ -170,14 +170,7 @@ impl JointToml {
     /// What core's learner is told, in `exact` mode.
     pub fn params(&self, setting: &Setting) -> Result<JointParams> {
         let Budget { epsilon, delta } = self.privacy;
-        let bounds = match (self.intercept, setting.bounds.intercept) {
-            (Some(true), None) => {
-                let remedy = "arms have no constant feature here, so a centred reward is not linear in them: leave it out";
-                return Err(reticent::Error::invalid("intercept", true, remedy).into());
-            }
-            (Some(false), _) => Bounds { intercept: None, ..setting.bounds },
-            _ => setting.bounds,
-        };
+        let bounds = setting.declaring(self.intercept, None)?.bounds;
         let defaults = JointParams::new(bounds, epsilon, delta, Some(setting.rounds));
         Ok(JointParams {
             rule: setting.informed(self.rule.unwrap_or_default(), &bounds)?,

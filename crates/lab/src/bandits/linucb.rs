@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use reticent::{
     bandit::{Arms, LinUcb, LinUcbParams, Regularizer, Rule},
     privacy::Mode,
-    randomize::Bounds,
+    randomize::{Bounds, Intercept},
     release::Schedule,
 };
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,8 @@ pub struct LinUcbToml {
     pub rule: Option<Rule>,
     /// rho of the certified rule, by default 1.
     pub regularizer: Option<f64>,
+    /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one.
+    pub intercept: Option<Intercept>,
     /// When the policy learns: by default every round, and where whole blocks are played on the schedule that private learners have, which
     /// is as good and far faster to simulate.
     pub schedule: Option<Schedule>,
@@ -62,8 +64,6 @@ impl LinUcbToml {
         let params = self.params(setting)?;
         params.check()?;
         let certified = matches!(params.rule, Rule::Certified { .. });
-        let why = "it belongs to rule = \"certified\", which is not asked for";
-        nothing_is_ignored(&[("regularizer", self.regularizer.is_some() && !certified, why)])?;
         let plain =
             self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
         let plain = plain && self.log.is_none();
@@ -118,13 +118,14 @@ impl LinUcbToml {
         nothing_is_ignored(&[
             ("rule", self.rule.is_some() && published, why),
             ("regularizer", self.regularizer.is_some() && published, why),
+            ("intercept", self.intercept.is_some() && published, why),
             ("schedule", self.schedule.is_some() && published, why),
             ("schedule", self.schedule == Some(Schedule::Clock), "an experiment counts rounds"),
         ])?;
         let bounds = match published {
             // That code does not centre rewards.
             true => Bounds { intercept: None, ..setting.bounds },
-            false => setting.bounds,
+            false => setting.declaring(self.intercept, None)?.bounds,
         };
         let (norm, dimension) = (bounds.feature_bound, bounds.dimension);
         let rule = match published {
@@ -150,7 +151,7 @@ impl LinUcbToml {
         let schedule = self.forget.map_or(schedule, Schedule::for_half_life);
         Ok(LinUcbParams {
             rule,
-            regularizer: self.regularizer.unwrap_or(1.0),
+            regularizer: self.regularizer,
             schedule: self.schedule.unwrap_or(schedule),
             restart_every: self.restart_every,
             forget: self.forget,
@@ -231,7 +232,7 @@ impl Contestant for EveryRound {
 
     fn bounds(&self, rounds: u64) -> Vec<Bound> {
         let norm = self.params.bounds.feature_bound;
-        let regularizer = Regularizer::constant(self.params.regularizer * norm * norm);
+        let regularizer = Regularizer::constant(self.params.certified_regularizer() * norm * norm);
         let (problem, alpha) = (&self.setting.problem, self.setting.alpha());
         // Means lie in [-1, 1].
         let bound = |theorem: &str, value| Bound {

@@ -38,6 +38,7 @@ mod circumstances;
 mod columns;
 mod contributions;
 mod decision_log;
+mod declared;
 mod items;
 mod joint;
 mod joint_blocks;
