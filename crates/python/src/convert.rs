@@ -3,9 +3,12 @@
 use numpy::{AllowTypeChange, PyArrayLike1, PyArrayLike2, PyArrayLike3};
 use pyo3::{
     prelude::*,
-    types::{PyBytes, PyTuple},
+    types::{PyBool, PyBytes, PyTuple},
 };
-use reticent::wire::{Message, from_json, to_json};
+use reticent::{
+    randomize::Intercept,
+    wire::{Message, from_json, to_json},
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::{Answer, Failure};
@@ -43,7 +46,10 @@ pub(crate) fn parameter<T: DeserializeOwned>(
             return Err(Failure::invalid(field, error, remedy));
         }
     };
-    serde_json::from_str(&text).map_err(|error| Failure::invalid(field, text, error.to_string()))
+    // From a value and not from its text, whose lines and columns nobody wrote.
+    let value: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|_| Failure::invalid(field, &text, "give finite numbers"))?;
+    T::deserialize(value).map_err(|error| Failure::invalid(field, text, error.to_string()))
 }
 
 /// As [`parameter`], with a default for `None`.
@@ -53,6 +59,18 @@ pub(crate) fn parameter_or<T: DeserializeOwned>(
     default: T,
 ) -> Answer<T> {
     value.map_or(Ok(default), |value| parameter(field, value))
+}
+
+/// The last feature that all arms share, as files write it: a number, or `False` for none.
+pub(crate) fn intercept(value: Option<&Bound<'_, PyAny>>) -> Answer<Option<f64>> {
+    match value {
+        None => Ok(None),
+        // Numbers of numpy are no JSON.
+        Some(value) if !value.is_instance_of::<PyBool>() && value.extract::<f64>().is_ok() => {
+            Ok(Some(value.extract()?))
+        }
+        Some(value) => Ok(parameter::<Intercept>("intercept", value)?.0),
+    }
 }
 
 /// Plain data as Python dictionaries and lists.

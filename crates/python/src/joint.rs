@@ -36,6 +36,7 @@ use crate::{
     mine::{Forked, Mine},
     outlook::Outlook,
     simulated::SimulatedBandit,
+    whole,
 };
 
 /// What is saved beside the core's state.
@@ -102,28 +103,29 @@ impl JointBandit {
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
-        dimension: usize,
+        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
         epsilon: f64,
         delta: f64,
-        horizon: Option<u64>,
+        #[pyo3(from_py_with = whole::horizon)] horizon: Option<u64>,
         feature_bound: f64,
         rewards: (f64, f64),
-        intercept: Option<f64>,
+        intercept: Option<&Bound<'_, PyAny>>,
         rule: Option<&Bound<'_, PyAny>>,
-        contributions_per_person: u64,
+        #[pyo3(from_py_with = whole::contributions_per_person)] contributions_per_person: u64,
         mechanism: Option<&Bound<'_, PyAny>>,
         schedule: Option<&Bound<'_, PyAny>>,
-        restart_every: Option<u64>,
+        #[pyo3(from_py_with = whole::restart_every)] restart_every: Option<u64>,
         forget: Option<f64>,
         detect_changes: bool,
         mode: Option<&Bound<'_, PyAny>>,
         window: Option<&Bound<'_, PyAny>>,
         default_reward: Option<f64>,
         warm_start: Option<&[u8]>,
-        blocks: usize,
-        shared: usize,
+        #[pyo3(from_py_with = whole::blocks)] blocks: usize,
+        #[pyo3(from_py_with = whole::shared)] shared: usize,
     ) -> Answer<Self> {
-        let structure = Structure { blocks, shared };
+        let (structure, intercept) =
+            (Structure { blocks, shared }, crate::convert::intercept(intercept)?);
         let bounds =
             Bounds { feature_bound, rewards, intercept, structure, ..Bounds::unit(dimension) };
         let mode: Mode = parameter_or("mode", mode, Mode::Exact)?;
@@ -229,7 +231,7 @@ impl JointBandit {
     #[pyo3(signature = (seed, **parameters))]
     fn simulated<'py>(
         py: Python<'py>,
-        seed: u64,
+        #[pyo3(from_py_with = whole::seed)] seed: u64,
         parameters: Option<&Bound<'py, PyDict>>,
     ) -> Answer<SimulatedBandit> {
         let made = py.get_type::<JointBandit>().call((), parameters)?;
@@ -267,7 +269,11 @@ impl JointBandit {
     /// Chooses an arm for the next person, from `Arms` or an array with one arm a row. `now` is a time of your own public clock, a
     /// whole number in any unit; `close_before` compares with it.
     #[pyo3(signature = (arms, now = None))]
-    fn decide(&mut self, arms: &Bound<'_, PyAny>, now: Option<u64>) -> Answer<Decision> {
+    fn decide(
+        &mut self,
+        arms: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = whole::now)] now: Option<u64>,
+    ) -> Answer<Decision> {
         let place = &mut self.place;
         let decision = self.kept.durably(&mut self.learner, |learner| {
             with_arms(arms, place, |arms| match now {
@@ -296,7 +302,7 @@ impl JointBandit {
 
     /// Closes, in order, all decisions made before a time of your own public clock: each contributes its reward or `default_reward`.
     /// Says how many were closed.
-    fn close_before(&mut self, time: u64) -> Answer<u64> {
+    fn close_before(&mut self, #[pyo3(from_py_with = whole::time)] time: u64) -> Answer<u64> {
         let mut decisions = 0;
         loop {
             // In files every release on the way is on disk before the next one is made.
@@ -322,7 +328,7 @@ impl JointBandit {
         &mut self,
         py: Python<'py>,
         arms: &Bound<'py, PyAny>,
-        people: Option<usize>,
+        #[pyo3(from_py_with = whole::people)] people: Option<usize>,
     ) -> Answer<Chosen<'py>> {
         let decide = |bandit: &mut Self, arms: &Arms| {
             let decision =
@@ -460,7 +466,11 @@ impl JointBandit {
     /// than that: it is what `replays` said when the last one left. `JointBandit.open` keeps both numbers itself.
     #[staticmethod]
     #[pyo3(signature = (state, releases_made, charged_before = None))]
-    fn load(state: &[u8], releases_made: u64, charged_before: Option<u64>) -> Answer<Self> {
+    fn load(
+        state: &[u8],
+        #[pyo3(from_py_with = whole::releases_made)] releases_made: u64,
+        #[pyo3(from_py_with = whole::charged_before)] charged_before: Option<u64>,
+    ) -> Answer<Self> {
         let (learner, copies) = resumed(state, |state| match charged_before {
             None => Learner::resume(state, releases_made),
             Some(before) => Learner::resume_charged(state, releases_made, before),

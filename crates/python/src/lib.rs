@@ -5,7 +5,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `error` | exceptions, with the core's messages |
-//! | `convert` | numpy arrays as slices; dictionaries as the core's parameters |
+//! | `convert`, `whole` | numpy arrays as slices; dictionaries as the core's parameters; whole numbers by the names of their arguments |
 //! | `mine` | detection of forks, so that a forked child never draws its parent's noise |
 //! | `arms` | decision sets, built once or filled from an array |
 //! | `features` | one public rule from records to arms |
@@ -38,6 +38,7 @@ mod privacy;
 mod safe;
 mod shuffle;
 mod simulated;
+mod whole;
 
 /// The compiled part of `reticent`; import `reticent` instead.
 #[pyo3::pymodule]

@@ -17,6 +17,7 @@ use crate::{
     convert::{Vector, entries, parameter_or, restored},
     decision::{Chosen, Decision, Many, Observation, observe_many},
     error::{Answer, Failure},
+    whole,
 };
 
 /// LinUCB without any privacy, with the same calls as the private bandits.
@@ -36,6 +37,8 @@ use crate::{
 /// >>> person = numpy.array([0.6, 0.8])
 /// >>> ticket, arm = bandit.decide((range(3), numpy.tile(person, (3, 1))))     # or Arms(rows, blocks=...)
 /// >>> _ = bandit.observe(ticket, 0.5)
+///
+/// `regularizer` is the ridge of `rule="certified"`, by default 1; the other rules have their own.
 ///
 /// With `rule="thompson"` decisions are drawn, and carry their probability; `seed` repeats the draws, and comes from the system by default.
 #[pyclass(module = "reticent", name = "LinUCB")]
@@ -88,22 +91,23 @@ impl Open {
 #[pymethods]
 impl LinUcb {
     #[new]
-    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = 1.0, restart_every = None, forget = None, seed = None, blocks = 1, shared = 0))]
+    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = None, restart_every = None, forget = None, seed = None, blocks = 1, shared = 0))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
-        dimension: usize,
+        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
         feature_bound: f64,
         rewards: (f64, f64),
-        intercept: Option<f64>,
+        intercept: Option<&Bound<'_, PyAny>>,
         rule: Option<&Bound<'_, PyAny>>,
-        regularizer: f64,
-        restart_every: Option<u64>,
+        regularizer: Option<f64>,
+        #[pyo3(from_py_with = whole::restart_every)] restart_every: Option<u64>,
         forget: Option<f64>,
-        seed: Option<u64>,
-        blocks: usize,
-        shared: usize,
+        #[pyo3(from_py_with = whole::seed)] seed: Option<u64>,
+        #[pyo3(from_py_with = whole::blocks)] blocks: usize,
+        #[pyo3(from_py_with = whole::shared)] shared: usize,
     ) -> Answer<Self> {
-        let structure = Structure { blocks, shared };
+        let (structure, intercept) =
+            (Structure { blocks, shared }, crate::convert::intercept(intercept)?);
         let bounds =
             Bounds { feature_bound, rewards, intercept, structure, ..Bounds::unit(dimension) };
         let rule = parameter_or("rule", rule, Rule::default())?;
@@ -140,7 +144,7 @@ impl LinUcb {
         &mut self,
         py: Python<'py>,
         arms: &Bound<'py, PyAny>,
-        people: Option<usize>,
+        #[pyo3(from_py_with = whole::people)] people: Option<usize>,
     ) -> Answer<Chosen<'py>> {
         let decide = |open: &mut Open, arms: &Arms| {
             let decision = open.decide(arms)?;

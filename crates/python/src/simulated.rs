@@ -10,6 +10,7 @@ use crate::{
     decision::{Decision, Observation},
     error::Answer,
     guarantee::Guarantee,
+    whole,
 };
 
 /// A `JointBandit` on seeded noise that protects nobody: made by `JointBandit.simulated`. It makes the decisions that a deployed one with
@@ -81,6 +82,10 @@ impl SimulatedBandit {
 /// The seeds of an experiment's trial: that of its people, which all algorithms share, and that of the noise of the algorithm of this name.
 #[pyfunction]
 #[pyo3(name = "trial_seeds")]
-pub(crate) fn seeds(seed: u64, trial: u64, name: &str) -> (u64, u64) {
+pub(crate) fn seeds(
+    #[pyo3(from_py_with = whole::seed)] seed: u64,
+    #[pyo3(from_py_with = whole::trial)] trial: u64,
+    name: &str,
+) -> (u64, u64) {
     trial_seeds(seed, trial, name)
 }
