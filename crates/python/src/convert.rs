@@ -94,35 +94,6 @@ pub(crate) fn restored<'py, T: pyo3::PyClass>(
     (restore, (object.as_any().get_type(), method, arguments)).into_pyobject(py)
 }
 
-/// Saved bytes: the package's own data about a learner, with a checksum, and the core's state.
-pub(crate) fn seal(head: &impl Serialize, state: &[u8]) -> Vec<u8> {
-    let head = text(head);
-    let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(head.as_bytes());
-    bytes.extend(reticent::hash::of_bytes(head.as_bytes()).to_le_bytes());
-    bytes.extend(state);
-    bytes
-}
-
-/// Reads what [`seal`] wrote: the head, and the core's state.
-pub(crate) fn unseal<H: DeserializeOwned>(bytes: &[u8]) -> Answer<(H, &[u8])> {
-    fn word(bytes: &[u8]) -> Option<(u64, &[u8])> {
-        let (word, rest) = bytes.split_first_chunk()?;
-        Some((u64::from_le_bytes(*word), rest))
-    }
-    fn parts<H: DeserializeOwned>(bytes: &[u8]) -> Option<(H, &[u8])> {
-        let (length, rest) = word(bytes)?;
-        let (head, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-        let (sum, state) = word(rest)?;
-        (sum == reticent::hash::of_bytes(head)).then_some(())?;
-        Some((serde_json::from_slice(head).ok()?, state))
-    }
-    parts(bytes).ok_or_else(|| {
-        let remedy = "it is damaged or of another kind; give what `save` of this class returned";
-        Failure::invalid("state", format!("{} bytes", bytes.len()), remedy)
-    })
-}
-
 /// A message as bytes.
 pub(crate) fn message<'py>(py: Python<'py>, message: &impl Message) -> Bound<'py, PyBytes> {
     PyBytes::new(py, to_json(message).as_bytes())

@@ -12,12 +12,12 @@ use reticent::{
     },
     noise::SecureNoise,
     randomize::{ValueLaplace, ValueReport as CoreReport},
-    wire::from_json,
+    wire::{PYTHON_CONVEX, from_json, pack, unpack},
 };
 use reticent_lab::losses::SetToml;
 
 use crate::{
-    convert::{message, parameter, parameter_or, read_message, restored, seal, unseal},
+    convert::{message, parameter, parameter_or, read_message, restored},
     decision::Observation,
     error::{Answer, Failure},
     guarantee::{Guarantee, beside},
@@ -323,7 +323,7 @@ impl ConvexBandit {
     fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
         let state = self.bandit.enter()?.save();
         let head = Head { copies: self.bandit.copies(), set: self.set.clone() };
-        Ok(PyBytes::new(py, &seal(&head, &state)))
+        Ok(PyBytes::new(py, &pack(PYTHON_CONVEX, &head, &[&state])))
     }
 
     /// Goes on from saved bytes; a state older than what has left is refused.
@@ -334,8 +334,8 @@ impl ConvexBandit {
         #[pyo3(from_py_with = whole::releases_made)] releases_made: u64,
         #[pyo3(from_py_with = whole::decisions_made)] decisions_made: u64,
     ) -> Answer<Self> {
-        let (Head { copies, set }, state) = unseal(state)?;
-        let bandit = PrivateBandit::resume(state, releases_made, decisions_made, set.build()?)?;
+        let (Head { copies, set }, [state]) = unpack(PYTHON_CONVEX, state)?;
+        let bandit = PrivateBandit::resume(&state, releases_made, decisions_made, set.build()?)?;
         Ok(ConvexBandit { bandit: Mine::copied(bandit, copies), set })
     }
 
@@ -345,8 +345,8 @@ impl ConvexBandit {
         state: &[u8],
         #[pyo3(from_py_with = whole::decisions)] decisions: u64,
     ) -> Answer<Self> {
-        let (Head { copies, set }, state) = unseal(state)?;
-        let mut bandit = PrivateBandit::resume(state, 0, decisions, set.build()?)?;
+        let (Head { copies, set }, [state]) = unpack(PYTHON_CONVEX, state)?;
+        let mut bandit = PrivateBandit::resume(&state, 0, decisions, set.build()?)?;
         bandit.forked(copies)?;
         Ok(ConvexBandit { bandit: Mine::new(bandit), set })
     }

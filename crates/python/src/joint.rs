@@ -22,13 +22,14 @@ use reticent::{
     privacy::Mode,
     randomize::Bounds,
     release::{Schedule, Structure},
+    wire::{PYTHON_JOINT, pack, unpack},
 };
 use reticent_durable::{Journal, Options, Rollback};
 use reticent_lab::constants::joint::{JointMechanism, PublishedNoise, in_place_of};
 
 use crate::{
     arms::with_arms,
-    convert::{Vector, entries, parameter, parameter_or, restored, seal, unseal},
+    convert::{Vector, entries, parameter, parameter_or, restored},
     decision::{Chosen, Decision, Many, Observation, observe_many},
     error::{Answer, Failure},
     guarantee::{Guarantee, beside},
@@ -51,8 +52,8 @@ fn resumed(
     state: &[u8],
     resume: impl FnOnce(&[u8]) -> reticent::Result<Learner>,
 ) -> Answer<(Learner, u64)> {
-    let (Head { copies }, state) = unseal(state)?;
-    Ok((resume(state)?, copies))
+    let (Head { copies }, [state]) = unpack(PYTHON_JOINT, state)?;
+    Ok((resume(&state)?, copies))
 }
 
 /// A contextual linear bandit that is jointly differentially private: a trusted curator sees rewards, everybody else only what may
@@ -419,6 +420,12 @@ impl JointBandit {
         self.learner.read().changes()
     }
 
+    /// How many releases could not be turned into a policy, so that decisions went by the one that knows nothing.
+    #[getter]
+    fn cold_releases(&self) -> u64 {
+        self.learner.read().cold_releases()
+    }
+
     /// Releases made so far: what `load` may be told.
     #[getter]
     fn releases(&self) -> u64 {
@@ -458,7 +465,8 @@ impl JointBandit {
         }
         let learner = self.learner.enter()?;
         let state = if open_decisions { learner.save_with_open() } else { learner.save() };
-        Ok(PyBytes::new(py, &seal(&Head { copies: self.learner.copies() }, &state)))
+        let head = Head { copies: self.learner.copies() };
+        Ok(PyBytes::new(py, &pack(PYTHON_JOINT, &head, &[&state])))
     }
 
     /// Goes on from saved bytes. `releases_made` is how many releases have left in all, from your own log; a state that

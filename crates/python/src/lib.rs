@@ -12,8 +12,9 @@
 //! | `guarantee`, `privacy` | guarantees; events, accountant, calculator, noise |
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
 //! | `outlook` | whether a plan can work |
-//! | `linucb`, `joint`, `kept`, `simulated` | the bandit without privacy, and with a trusted curator: in memory, in files, on simulation noise |
+//! | `linucb`, `joint`, `kept` | the bandit without privacy, and with a trusted curator: in memory, in files |
 //! | `local`, `shuffle` | the two halves with messages between them, and the shuffler |
+//! | `simulated` | the private learners on simulation noise |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
 //! | `lab`, `play`, `audit` | experiments, and Python environments and policies in the same runner and the same audit |
 
@@ -67,7 +68,7 @@ mod _core {
         },
         safe::{Agent, Coordinator, SafeDecision, SafePlan, SafeReport, plan_safety},
         shuffle::{Batch, ShufflePlan, ShuffleServer, Shuffler},
-        simulated::{SimulatedBandit, seeds},
+        simulated::{SimulatedBandit, SimulatedPerson, SimulatedShuffler, SimulationNoise, seeds},
     };
     use crate::{error, mine};
 

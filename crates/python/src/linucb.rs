@@ -10,6 +10,7 @@ use reticent::{
     noise::{Noise, SecureNoise},
     randomize::Bounds,
     release::{Schedule, Structure},
+    wire::{PYTHON_LINUCB, pack, unpack},
 };
 
 use crate::{
@@ -45,6 +46,13 @@ use crate::{
 pub(crate) struct LinUcb {
     learner: Open,
     place: Option<Arms>,
+}
+
+/// What is saved beside the core's states.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Head {
+    /// The number of the next decision.
+    next: u64,
 }
 
 /// A learner, and the features of decisions that wait for their reward.
@@ -207,27 +215,20 @@ impl LinUcb {
     /// The whole state; protect these bytes like the data.
     fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let Open { learner, next, open } = &self.learner;
-        let learner = learner.save();
-        let mut bytes = next.to_le_bytes().to_vec();
-        bytes.extend((learner.len() as u64).to_le_bytes());
-        bytes.extend(learner);
-        bytes.extend(open.save());
-        PyBytes::new(py, &bytes)
+        let parts = [learner.save(), open.save()];
+        PyBytes::new(py, &pack(PYTHON_LINUCB, &Head { next: *next }, &[&parts[0], &parts[1]]))
     }
 
     /// Continues bit for bit from saved bytes; tickets of open decisions stay valid, and new tickets never repeat old ones.
     #[staticmethod]
     fn load(state: &[u8]) -> Answer<Self> {
-        let damaged = || {
-            Failure::invalid("state", format!("{} bytes", state.len()), "give what `save` returned")
-        };
-        let word = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?));
-        let (head, rest) = state.split_at_checked(16).ok_or_else(damaged)?;
-        let next = word(&head[..8]).filter(|next| *next < 1 << 62).ok_or_else(damaged)?;
-        let length = word(&head[8..]).and_then(|n| usize::try_from(n).ok()).ok_or_else(damaged)?;
-        let (learner, open) = rest.split_at_checked(length).ok_or_else(damaged)?;
-        let mut learner = Open::new(CoreLinUcb::load(learner)?, next);
-        learner.open.restore(open, next)?;
+        let (Head { next }, [learner, open]) = unpack(PYTHON_LINUCB, state)?;
+        if next >= 1 << 62 {
+            let remedy = "no learner has made so many: restore another copy";
+            return Err(Failure::invalid("saved decisions", next, remedy));
+        }
+        let mut learner = Open::new(CoreLinUcb::load(&learner)?, next);
+        learner.open.restore(&open, next)?;
         Ok(LinUcb { learner, place: None })
     }
 

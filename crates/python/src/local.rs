@@ -17,6 +17,7 @@ use reticent::{
     release::Structure,
     wire::from_json,
 };
+use reticent_lab::FastNoise;
 
 use crate::{
     arms::with_arms,
@@ -26,6 +27,7 @@ use crate::{
     guarantee::Guarantee,
     mine::{Forked, Mine},
     outlook::Outlook,
+    simulated::SimulatedPerson,
     whole,
 };
 
@@ -111,7 +113,7 @@ impl Report {
 }
 
 /// A model or its bytes.
-fn model<'a>(
+pub(crate) fn model<'a>(
     value: &'a Bound<'_, PyAny>,
     read: &'a mut Option<CoreModel>,
 ) -> Answer<&'a CoreModel> {
@@ -264,6 +266,16 @@ impl LocalPlan {
             None => self.0.person(level, noise)?,
             Some(spent) => self.0.person_after(level, &Spent::load(spent)?, noise)?,
         }))
+    }
+
+    /// A person's half on seeded simulation noise, which protects nobody: for experiments that give the same decisions each time.
+    #[pyo3(signature = (seed, level = 0))]
+    fn simulated_person(
+        &self,
+        #[pyo3(from_py_with = whole::seed)] seed: u64,
+        #[pyo3(from_py_with = whole::level)] level: usize,
+    ) -> Answer<SimulatedPerson> {
+        Ok(SimulatedPerson::of(self.0.person(level, FastNoise::seeded(seed))?))
     }
 
     /// The server's half, before any report.

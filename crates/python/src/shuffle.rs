@@ -13,6 +13,7 @@ use reticent::{
     randomize::Spent,
     wire::from_json,
 };
+use reticent_lab::FastNoise;
 
 use crate::{
     convert::restored,
@@ -22,13 +23,14 @@ use crate::{
     local::{Model, Person, bounds, with_report, word},
     mine::{Forked, Mine},
     outlook::Outlook,
+    simulated::{SimulatedPerson, SimulatedShuffler},
     whole,
 };
 
 /// A batch from the shuffler. Send `bytes(batch)`; `Batch(bytes)` decodes it.
 #[pyclass(frozen, eq, module = "reticent", name = "Batch")]
 #[derive(PartialEq)]
-pub(crate) struct Batch(CoreBatch);
+pub(crate) struct Batch(pub(crate) CoreBatch);
 
 #[pymethods]
 impl Batch {
@@ -133,6 +135,22 @@ impl ShufflePlan {
             None => self.0.person(noise)?,
             Some(spent) => self.0.person_after(&Spent::load(spent)?, noise)?,
         }))
+    }
+
+    /// A person's half on seeded simulation noise, which protects nobody: for experiments that give the same decisions each time.
+    fn simulated_person(
+        &self,
+        #[pyo3(from_py_with = whole::seed)] seed: u64,
+    ) -> Answer<SimulatedPerson> {
+        Ok(SimulatedPerson::of(self.0.person(FastNoise::seeded(seed))?))
+    }
+
+    /// The shuffler on seeded simulation noise, which protects nobody.
+    fn simulated_shuffler(
+        &self,
+        #[pyo3(from_py_with = whole::seed)] seed: u64,
+    ) -> Answer<SimulatedShuffler> {
+        Ok(SimulatedShuffler(self.0.shuffler(FastNoise::seeded(seed))?))
     }
 
     /// The shuffler: run it where the server has no access to its memory.

@@ -22,7 +22,7 @@ use crate::{
     contest::{Bound, Card, Contestant, Side},
     environment::GapParams,
     simulate::{Blocks, NodeNoise, Sums, TreeNoise},
-    trial::{Checkpoint, Trial},
+    trial::{Checkpoint, Measure, Trial},
 };
 
 /// A learner ready to be played in blocks.
@@ -149,6 +149,13 @@ impl Running {
         }
     }
 
+    fn cold_releases(&self) -> Option<u64> {
+        match self {
+            Running::Private(curator) => Some(curator.cold_releases()),
+            Running::Exact(_) | Running::Tree(_) => None,
+        }
+    }
+
     /// Takes the sums of a block, which ends at the next change of the policy at the latest.
     fn absorb(&mut self, block: &Sums) -> Result<()> {
         match self {
@@ -238,7 +245,7 @@ impl Contestant for BlockPlayed {
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         let (people, noise) = trial_seeds(seed, trial, self.name());
         let mut blocks = self.gap.blocks(people)?;
-        Ok(self.play(blocks.as_mut(), FastNoise::seeded(noise), checkpoints)?.into())
+        self.play(blocks.as_mut(), FastNoise::seeded(noise), checkpoints)
     }
 }
 
@@ -271,7 +278,7 @@ impl BlockPlayed {
         blocks: &mut dyn Blocks,
         noise: FastNoise,
         checkpoints: &[u64],
-    ) -> Result<Vec<Checkpoint>> {
+    ) -> Result<Trial> {
         let mut learner = self.learner.start(noise)?;
         let mut block = Sums::new(self.setting.bounds.dimension);
         blocks.clip_rewards(self.setting.bounds.half_range());
@@ -295,7 +302,8 @@ impl BlockPlayed {
             }
             curve.push(Checkpoint { round, regret });
         }
-        Ok(curve)
+        let measures = learner.cold_releases().map(Measure::cold_releases).into_iter().collect();
+        Ok(Trial { curve, measures })
     }
 }
 

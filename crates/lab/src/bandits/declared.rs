@@ -89,7 +89,7 @@ mod tests {
             ("local\"\nmethod = \"unit_gram\"", "late_models = 0"),
             ("shuffle\"", "intercept = false"),
             ("shuffle\"", "unit_arms = false"),
-            ("shuffle\"\nbatch = 20", "honest = 3"),
+            ("shuffle\"\nbatch = 20\naggregation = \"sum\"", "honest = 3"),
         ] {
             let privacy = if kind.starts_with("linucb") { "" } else { privacy };
             let lines = format!("kind = \"{kind}\n{privacy}");

@@ -354,6 +354,10 @@ impl Player for Curator<FastNoise> {
         Ok(())
     }
 
+    fn cold_releases(&self) -> Option<u64> {
+        Some(Curator::cold_releases(self))
+    }
+
     fn knowledge(&self) -> Option<Knowledge> {
         // Without a release nothing has been learnt yet.
         self.legacy().ok().map(|legacy| Knowledge::Releases(legacy.save()))

@@ -24,8 +24,8 @@ use crate::{
 };
 
 /// A model is published after each of the first reports, and then after every so many.
-const EAGER: u64 = 200;
-const EVERY: u64 = 20;
+pub(super) const EAGER: u64 = 200;
+pub(super) const EVERY: u64 = 20;
 
 /// What `kind = "local"` takes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

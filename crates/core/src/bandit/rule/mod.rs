@@ -415,11 +415,16 @@ impl RulePlan {
     }
 
     /// The policy that a release supports, or the cold one if its numbers cannot be computed with: when this is called the release
-    /// has been made, and an error would be seen by whoever sees the next one.
-    pub(super) fn policy_or_cold(&self, release: &Release) -> Policy {
+    /// has been made, and an error would be seen by whoever sees the next one. Also whether it is the cold one, which a rule gives by itself where
+    /// noise is far beyond its bounds.
+    pub(super) fn policy_or_cold(&self, release: &Release) -> (Policy, bool) {
+        let cold = self.cold_policy();
         match self.policy(release) {
-            Ok(policy) if policy.check_parts(self.dimension, self.structure).is_ok() => policy,
-            _ => self.cold_policy(),
+            Ok(policy) if policy.check_parts(self.dimension, self.structure).is_ok() => {
+                let is_cold = policy == cold;
+                (policy, is_cold)
+            }
+            _ => (cold, true),
         }
     }
 
