@@ -22,39 +22,24 @@ use reticent::{
     privacy::Mode,
     randomize::Bounds,
     release::{Schedule, Structure},
-    wire::{PYTHON_JOINT, pack, unpack},
+    wire::{PYTHON_JOINT, pack},
 };
-use reticent_durable::{Journal, Options, Rollback};
+use reticent_durable::Options;
 use reticent_lab::constants::joint::{JointMechanism, PublishedNoise, in_place_of};
 
 use crate::{
     arms::with_arms,
-    convert::{Vector, entries, parameter, parameter_or, restored},
+    convert::{Vector, entries, message, parameter, parameter_or, restored},
     decision::{Chosen, Decision, Many, Observation, observe_many},
     error::{Answer, Failure},
     guarantee::{Guarantee, beside},
-    kept::{Files, Kept, Learner},
+    kept::{Files, Head, Kept, Learner, opened, resumed, rollback_of},
     mine::{Forked, Mine},
     outlook::Outlook,
+    policy::Policy,
     simulated::SimulatedBandit,
     whole,
 };
-
-/// What is saved beside the core's state.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Head {
-    /// Copies that were made of this state.
-    copies: u64,
-}
-
-/// A learner from saved bytes, by `resume`, and the copies that were made of it.
-fn resumed(
-    state: &[u8],
-    resume: impl FnOnce(&[u8]) -> reticent::Result<Learner>,
-) -> Answer<(Learner, u64)> {
-    let (Head { copies }, [state]) = unpack(PYTHON_JOINT, state)?;
-    Ok((resume(&state)?, copies))
-}
 
 /// A contextual linear bandit that is jointly differentially private: a trusted curator sees rewards, everybody else only what may
 /// be seen.
@@ -192,29 +177,15 @@ impl JointBandit {
         rollback: &str,
         parameters: Option<&Bound<'py, PyDict>>,
     ) -> Answer<Bound<'py, Self>> {
-        let rollback = match rollback {
-            "refuse" => Rollback::Refuse,
-            "charge" => Rollback::Charge,
-            other => {
-                let remedy = "give \"refuse\" or \"charge\"";
-                return Err(Failure::invalid("rollback", format!("{other:?}"), remedy));
-            }
-        };
+        let rollback = rollback_of(rollback)?;
         let made = py.get_type::<JointBandit>().call((), parameters)?;
         let made: Bound<'py, Self> = made.cast_into().map_err(PyErr::from)?;
         {
             let mut bandit = made.borrow_mut();
-            let (mut journal, found) = Journal::open(&folder, &Options { log, rollback })?;
-            let learner = bandit.learner.enter()?;
-            match found {
-                None => journal.begin(learner)?,
-                Some(found) if found.params() == learner.params() => {
-                    bandit.learner = Mine::new(found);
-                }
-                Some(_) => {
-                    let remedy = "the bandit in it has other parameters: give those, or another folder; a new bandit has a new budget";
-                    return Err(Failure::invalid("folder", folder.display(), remedy));
-                }
+            let options = Options { log, rollback };
+            let (journal, found) = opened(&folder, &options, bandit.learner.enter()?)?;
+            if let Some(found) = found {
+                bandit.learner = Mine::new(found);
             }
             bandit.kept = Kept::Files(Mine::new(Files(journal)));
         }
@@ -238,12 +209,10 @@ impl JointBandit {
         let made = py.get_type::<JointBandit>().call((), parameters)?;
         let made: Bound<'py, Self> = made.cast_into().map_err(PyErr::from)?;
         let params = made.borrow().learner.read().params().clone();
-        let warm_start = match parameters.map(|given| given.get_item("warm_start")).transpose()? {
-            Some(Some(bytes)) if !bytes.is_none() => {
-                let bytes: Vec<u8> = bytes.extract()?;
-                Some(Legacy::load(&bytes)?)
-            }
-            _ => None,
+        let given = parameters.map(|given| given.get_item("warm_start")).transpose()?.flatten();
+        let warm_start = match given.filter(|bytes| !bytes.is_none()) {
+            Some(bytes) => Some(Legacy::load(&bytes.extract::<Vec<u8>>()?)?),
+            None => None,
         };
         SimulatedBandit::new(py, params, warm_start, seed)
     }
@@ -448,6 +417,16 @@ impl JointBandit {
     #[getter]
     fn theta<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.learner.read().policy().theta().to_pyarray(py)
+    }
+
+    /// The policy that decisions go by, which holds nothing that was not released: for replicas that decide without the learner.
+    fn policy(&self) -> Policy {
+        Policy(self.learner.read().policy().clone())
+    }
+
+    /// The last release as a message, noisy sums and their deviations; `None` before the first.
+    fn release<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.learner.read().release().map(|release| message(py, release))
     }
 
     /// What a later bandit may begin with (`warm_start`): the last release and what it cost. It holds nothing that was not released.

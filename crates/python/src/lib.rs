@@ -13,6 +13,7 @@
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
 //! | `outlook` | whether a plan can work |
 //! | `linucb`, `joint`, `kept` | the bandit without privacy, and with a trusted curator: in memory, in files |
+//! | `policy` | a released policy by itself |
 //! | `local`, `shuffle` | the two halves with messages between them, and the shuffler |
 //! | `simulated` | the private learners on simulation noise |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
@@ -35,6 +36,7 @@ mod mine;
 mod online;
 mod outlook;
 mod play;
+mod policy;
 mod privacy;
 mod safe;
 mod shuffle;
@@ -62,6 +64,7 @@ mod _core {
         online::{LinearModel, OnlineLearner, Randomizer},
         outlook::Outlook,
         play::{Environment, play_trial},
+        policy::Policy,
         privacy::{
             Accountant, Event, delta, discrete_gaussian, discrete_laplace, epsilon,
             shuffle_epsilon, sigma,

@@ -21,11 +21,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Arms, Choice, Policy, Rule, RulePlan, arms::ROUNDING, clip_to_ball, regression::Regression,
+    Arms, Choice, Policy, Rule, arms::ROUNDING, clip_to_ball, regression::Regression,
+    rule::ExactRule,
 };
 use crate::{
     Error, Result,
-    error::{finite_vector, positive},
+    error::finite_vector,
     hash::mix,
     randomize::Bounds,
     refuse_if,
@@ -109,30 +110,16 @@ impl LinUcbParams {
         self.regularizer.unwrap_or(1.0)
     }
 
-    /// The rule on sums without noise.
-    fn rule_plan(&self) -> Result<RulePlan> {
-        let rule = self.rule.plan_without_noise(&self.bounds)?;
-        if let Some(regularizer) = self.regularizer {
-            positive("regularizer", regularizer)?;
-            let remedy = format_args!(
-                "rule = {} does not use it: leave it out, or give rule = certified",
-                self.rule
-            );
-            let certified = matches!(self.rule, Rule::Certified { .. });
-            refuse_if(!certified, "regularizer", regularizer, remedy)?;
-        }
-        Ok(if self.forget.is_some() { rule.weighted() } else { rule })
-    }
-
     /// A learner that has seen nothing, or the parameter that stands in the way.
     pub fn check(&self) -> Result<LinUcb> {
         self.bounds.check()?;
         self.schedule.check()?;
-        let rule = self.rule_plan()?;
+        let forgets = self.forget.is_some();
+        let rule = self.rule.without_noise(&self.bounds, self.regularizer, forgets)?;
         let remedy = "give a whole number of rewards above 0";
         refuse_if(self.restart_every == Some(0), "restart_every", 0, remedy)?;
         let (norm, reward) = (self.bounds.feature_bound, self.bounds.half_range());
-        let ridge = rule.ridge_without_noise(self.certified_regularizer());
+        let ridge = rule.ridge();
         let numbers = [
             ("feature_bound", norm),
             ("rewards", reward),
@@ -167,7 +154,7 @@ pub struct LinUcb {
     /// How many rewards there are when the policy learns next.
     next: u64,
     ridge: f64,
-    rule: RulePlan,
+    rule: ExactRule,
     /// g, if it forgets.
     kept: Option<f64>,
 }
@@ -334,13 +321,8 @@ impl LinUcb {
         if self.params.rule.draws() {
             self.regression.reseed(mix(self.params.seed, self.regression.rounds()));
         }
-        // Only the weighted set counts policies.
-        let policy = self.kept.map_or(0, |_| self.params.schedule.releases(self.rounds()));
-        let width = self.rule.width_without_noise(
-            self.params.certified_regularizer(),
-            self.regression.ln_growth(),
-            policy,
-        );
+        let policy = || self.params.schedule.releases(self.rounds());
+        let width = self.rule.width(self.regression.ln_growth(), policy);
         self.regression.set_width(width);
     }
 

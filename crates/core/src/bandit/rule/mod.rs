@@ -32,6 +32,7 @@ use crate::{
     refuse_if,
     release::{Domain, Release, Structure},
 };
+pub(super) use exact::ExactRule;
 pub use regularized::Regularizer;
 
 /// How a release becomes a policy.
