@@ -21,8 +21,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Arms, Choice, Policy, Rule, arms::ROUNDING, clip_to_ball, regression::Regression,
-    rule::ExactRule,
+    Arms, Choice, Policy, Rule,
+    arms::ROUNDING,
+    clip_to_ball,
+    regression::Regression,
+    rule::{ExactRule, REGULARIZER},
 };
 use crate::{
     Error, Result,
@@ -107,7 +110,7 @@ impl LinUcbParams {
 
     /// rho of the certified rule as it is given, or 1.
     pub fn certified_regularizer(&self) -> f64 {
-        self.regularizer.unwrap_or(1.0)
+        self.regularizer.unwrap_or(REGULARIZER)
     }
 
     /// A learner that has seen nothing, or the parameter that stands in the way.

@@ -16,6 +16,9 @@
 use super::{Rule, RulePlan};
 use crate::{Error, Result, error::positive, randomize::Bounds, refuse_if};
 
+/// rho of the certified rule where none is given.
+pub(in crate::bandit) const REGULARIZER: f64 = 1.0;
+
 /// A rule with everything that its ridge and its width depend on, for sums without noise.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::bandit) struct ExactRule {
@@ -52,7 +55,7 @@ impl Rule {
         let sums = (dimension, structure, feature_bound, bounds.half_range());
         let plan = RulePlan::new(*self, sums, None, None);
         let plan = if forgets { plan.weighted() } else { plan };
-        let regularizer = regularizer.unwrap_or(1.0);
+        let regularizer = regularizer.unwrap_or(REGULARIZER);
         let (root, logarithm) = (regularizer.sqrt(), -2.0 * libm::log(plan.failure_probability));
         Ok(ExactRule { plan, regularizer, root, logarithm })
     }

@@ -32,7 +32,7 @@ use crate::{
     refuse_if,
     release::{Domain, Release, Structure},
 };
-pub(super) use exact::ExactRule;
+pub(super) use exact::{ExactRule, REGULARIZER};
 pub use regularized::Regularizer;
 
 /// How a release becomes a policy.
