@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     bandit::Rule,
-    release::{Calibration, Mechanism, Schedule, Structure, testing::Seeded},
+    release::{Calibration, Mechanism, Release, Schedule, Structure, testing::Seeded},
 };
 
 fn reports(bounds: Bounds, epsilon: f64) -> JointParams {
@@ -27,6 +27,8 @@ fn reports_are_the_default_at_large_budgets_where_nothing_stands_in_their_way() 
     for epsilon in [16.0, 32.0, 100.0] {
         assert_eq!(chosen(&at(epsilon, 5, 20_000)), Mechanism::Reports, "{epsilon}");
     }
+    // Neither has noise that matters.
+    assert_eq!(chosen(&at(1e6, 5, 20_000)), Mechanism::default());
     // The noise of reports goes on growing: with more people the stream is better.
     assert_eq!(chosen(&at(8.0, 5, 500)), Mechanism::Reports);
     assert_eq!(chosen(&at(8.0, 5, 20_000)), Mechanism::default());
@@ -121,25 +123,26 @@ fn violates([one, other]: [f64; 2], epsilon: f64) -> bool {
 fn one_release_does_not_tell_more_than_epsilon_and_raw_contributions_would() {
     let epsilon = 1.0;
     let plan = reports(Bounds::unit(2), epsilon).check().unwrap();
-    let released = votes(|reward, seed| {
-        let mut curator = plan.clone().curator(Seeded(seed << 20));
-        curator.observe(&[0.6, 0.8], reward).unwrap();
-        let vector = curator.release().unwrap().vector().to_vec();
-        0.6 * vector[0] + 0.8 * vector[1]
-    });
-    assert!(!violates(released, epsilon), "{released:?}");
+    let side = |release: &Release| 0.6 * release.vector()[0] + 0.8 * release.vector()[1];
+    let released = |plan: &JointPlan| {
+        votes(|reward, seed| {
+            let mut curator = plan.clone().curator(Seeded(seed << 20));
+            curator.observe(&[0.6, 0.8], reward).unwrap();
+            side(curator.release().unwrap())
+        })
+    };
+    let right = released(&plan);
+    assert!(!violates(right, epsilon), "{right:?}");
     // The attack sees the person at all.
-    assert!(released[0] > released[1] + 0.1, "{released:?}");
-    // Planted: the contribution is added as it is, with the noise of a budget that is three times as large.
-    let raw = votes(|reward, _| reward);
-    let loud = reports(Bounds::unit(2), 3.0).check().unwrap();
-    let loud = votes(|reward, seed| {
-        let mut curator = loud.clone().curator(Seeded(seed << 20));
-        curator.observe(&[0.6, 0.8], reward).unwrap();
-        let vector = curator.release().unwrap().vector().to_vec();
-        0.6 * vector[0] + 0.8 * vector[1]
+    assert!(right[0] > right[1] + 0.1, "{right:?}");
+    // Planted: reports of a budget that is three times as large, and the contribution as it is in place of its report.
+    let loud = released(&reports(Bounds::unit(2), 3.0 * epsilon).check().unwrap());
+    let raw = votes(|reward, _| {
+        let mut curator = plan.clone().curator(Seeded(1));
+        let exact = [0.36, 0.48, 0.64, 0.6 * reward, 0.8 * reward];
+        side(&curator.sum.absorb_randomized(&exact).unwrap().unwrap())
     });
-    assert!(violates(raw, epsilon) && violates(loud, epsilon), "{raw:?} {loud:?}");
+    assert!(violates(loud, epsilon) && violates(raw, epsilon), "{loud:?} {raw:?}");
 }
 
 #[test]
