@@ -30,7 +30,7 @@ fn reports_are_the_default_at_large_budgets_where_nothing_stands_in_their_way() 
     // Neither has noise that matters.
     assert_eq!(chosen(&at(1e6, 5, 20_000)), Mechanism::default());
     // The noise of reports goes on growing: with more people the stream is better.
-    assert_eq!(chosen(&at(8.0, 5, 500)), Mechanism::Reports);
+    assert_eq!(chosen(&at(8.0, 5, 100)), Mechanism::Reports);
     assert_eq!(chosen(&at(8.0, 5, 20_000)), Mechanism::default());
     let large = at(32.0, 5, 20_000);
     let mu = Some(Calibration::Mu(1.0));
