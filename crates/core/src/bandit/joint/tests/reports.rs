@@ -36,6 +36,7 @@ fn reports_are_the_default_at_large_budgets_where_nothing_stands_in_their_way() 
     let mu = Some(Calibration::Mu(1.0));
     for other in [
         JointParams { rule: Rule::CERTIFIED, ..large.clone() },
+        JointParams { rule: Rule::THOMPSON, ..large.clone() },
         JointParams { schedule: Schedule::Clock, ..large.clone() },
         JointParams { calibration: mu, ..large.clone() },
         JointParams { split: Some(0.4), ..large.clone() },
