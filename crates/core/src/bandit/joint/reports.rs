@@ -28,6 +28,9 @@ use super::JointParams;
 /// Reports are preferred below this ratio of the two estimates.
 const LEAST_GAIN: f64 = 0.99;
 
+/// Below this budget reports are not considered: a stream is better by far, and calibrating a randomiser for many blocks takes time.
+const LEAST_EPSILON: f64 = 4.0;
+
 /// What randomises contributions.
 #[derive(Debug, Clone)]
 pub(in crate::bandit) struct Reports {
@@ -100,7 +103,7 @@ impl JointParams {
             return Ok(mechanism);
         }
         // With `thompson` reports lost three times as much at epsilon 8, and the other rules are for the noise of a stream or for given numbers.
-        let measured = matches!(self.rule, Rule::Tuned { .. });
+        let measured = matches!(self.rule, Rule::Tuned { .. }) && self.epsilon >= LEAST_EPSILON;
         let own = self.calibration.is_some() || self.claim.is_some() || self.split.is_some();
         let streams = self.schedule == Schedule::Clock || self.forget.is_some();
         let Some(people) = sums.horizon.filter(|_| measured && !(own || streams)) else {
