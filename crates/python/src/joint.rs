@@ -68,7 +68,8 @@ use crate::{
 /// >>> classes = reticent.Arms(numpy.tile(numpy.full(17, 0.2), (26, 1)), blocks=range(26))
 /// >>> ticket, arm = bandit.decide(classes)
 ///
-/// `mechanism`, `schedule` and `window` are written as in an experiment file: "blt", or `{"blt": {"buffers": 4}}`; "every_round"; 500 or "clock". With
+/// `mechanism`, `schedule` and `window` are written as in an experiment file: "suited" (the default: "blt", or at large budgets "reports", which
+/// randomises every contribution by itself), "blt", or `{"blt": {"buffers": 4}}`; "every_round"; 500 or "clock". With
 /// `mode="paper"` the mechanism is "gaussian_tree", "wishart" or "wishart_unshifted", with the constants of Shariff and Sheffet (2018).
 ///
 /// Without `window` rewards are learnt as they come, and the guarantee rests on the condition that which rewards come, and when, depends on

@@ -105,6 +105,7 @@ fn all() -> Vec<Choices> {
     let choices = |kind, key, beside, values| Choices { kind, key, beside, values };
     vec![
         choices("joint", "mechanism", none(), forms::<Mechanism>(Mechanism::NAMES, &[])),
+        choices("joint", "mechanism", none(), vec![json!("suited")]),
         choices("joint", "mechanism", json!({ "mode": "paper" }), published),
         choices("joint", "mode", json!({ "mechanism": "gaussian_tree" }), modes[1..].to_vec()),
         choices("joint", "mode", json!({ "mechanism": "blt" }), modes[..1].to_vec()),

@@ -23,6 +23,9 @@ use crate::{
     trial::{Checkpoint, Trial, mix},
 };
 
+/// Longer runs in whole blocks do not learn every round.
+const MOST_STEPPED: u64 = 1_000_000;
+
 /// What `kind = "linucb"` takes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -37,8 +40,9 @@ pub struct LinUcbToml {
     pub regularizer: Option<f64>,
     /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one.
     pub intercept: Option<Intercept>,
-    /// When the policy learns: by default every round, and where whole blocks are played on the schedule that private learners have, which
-    /// is as good and far faster to simulate.
+    /// When the policy learns: by default every round. Where whole blocks are played, the certified rule, whose widths shrink slowly, and runs of
+    /// more than a million rounds have the schedule of private learners, which is far faster to simulate. Elsewhere it loses where arms stay
+    /// the same: an arm that is tried once is played until the policy learns (`docs/defaults.md`).
     pub schedule: Option<Schedule>,
     /// Forget everything after every so many rewards: for a theta* that moves.
     pub restart_every: Option<u64>,
@@ -144,8 +148,11 @@ impl LinUcbToml {
                 }
             }
         };
+        let certified = matches!(rule, Rule::Certified { .. });
         let schedule = match setting.blocks {
-            Some(_) if !published => Schedule::default(),
+            Some(_) if !published && (certified || setting.rounds > MOST_STEPPED) => {
+                Schedule::default()
+            }
             _ => Schedule::EveryRound,
         };
         let schedule = self.forget.map_or(schedule, Schedule::for_half_life);

@@ -24,6 +24,8 @@
 //!
 //! **Changes.** With `detect_changes` a test on releases (`change`) decides when to drop what came before.
 //!
+//! **Reports.** With `mechanism = "reports"` every contribution is randomised when it is absorbed (`reports`), and the sums have no other noise.
+//!
 //! **Two phases.** A curator that [holds releases](Curator::hold_releases) makes a release without using it until [`Curator::commit`].
 
 mod saved;
@@ -32,6 +34,7 @@ use super::{
     JointParams, JointPlan, Legacy,
     change::{Changes, Stream},
     legacy::Earlier,
+    reports::Reports,
 };
 use crate::{
     Error, Result,
@@ -59,6 +62,8 @@ pub(super) use saved::State;
 pub struct Curator<N> {
     pub(super) sum: PrivateSum<N>,
     pub(super) state: State,
+    /// Randomises contributions one by one, where that is the mechanism.
+    reports: Option<Reports>,
     /// The sum before anything was absorbed, for restarts.
     fresh: Option<PrivateSumPlan>,
     holds_releases: bool,
@@ -81,11 +86,11 @@ impl<N> std::fmt::Debug for Curator<N> {
 
 impl<N: Noise> Curator<N> {
     pub(super) fn new(plan: JointPlan, noise: N) -> Self {
-        let JointPlan { params, plan, rule, .. } = plan;
+        let JointPlan { params, plan, rule, reports, .. } = plan;
         let fresh = params.restart_every.map(|_| plan.clone());
         let policy = rule.cold_policy();
         let state = State::new(params, rule, policy);
-        let mut curator = Curator::of(plan.start(noise), state, fresh, None);
+        let mut curator = Curator::of(plan.start(noise), state, reports, fresh, None);
         curator.state.policy = curator.reseeded(curator.state.policy.clone());
         curator
     }
@@ -93,10 +98,11 @@ impl<N: Noise> Curator<N> {
     fn of(
         sum: PrivateSum<N>,
         state: State,
+        reports: Option<Reports>,
         fresh: Option<PrivateSumPlan>,
         public: Option<N>,
     ) -> Self {
-        Curator { sum, state, fresh, holds_releases: false, held: None, public }
+        Curator { sum, state, reports, fresh, holds_releases: false, held: None, public }
     }
 
     /// Begins with what an earlier learner has released.
@@ -156,7 +162,13 @@ impl<N: Noise> Curator<N> {
         self.nothing_held()?;
         self.sum.expect(contribution.clipper())?;
         self.begin_stream();
-        let release = self.sum.absorb(contribution)?;
+        let release = match &self.reports {
+            None => self.sum.absorb(contribution)?,
+            Some(reports) => {
+                let report = reports.randomize(contribution, self.sum.source())?;
+                self.sum.absorb_randomized(&report)?
+            }
+        };
         Ok(self.learn(release))
     }
 

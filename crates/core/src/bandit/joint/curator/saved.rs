@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    super::{JointParams, Legacy, change::Changes},
+    super::{JointParams, Legacy, change::Changes, reports::Reports},
     Curator,
 };
 use crate::{
@@ -96,14 +96,16 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
         let made = sum.releases().saturating_add(1);
         let remedy = "there were fewer releases: restore another copy";
         refuse_if(*cold_releases > made, "saved cold releases", *cold_releases, remedy)?;
+        let reports = params.randomizes().then(|| Reports::new(params)).transpose()?;
         let fresh = params.restart_every.map(|_| params.check()).transpose()?.map(|plan| plan.plan);
         let domain = sum.clipper().domain();
         let fits = release.as_ref().is_none_or(|release| release.domain() == domain)
             && params.domain() == *domain
+            && sum.is_randomized() == reports.is_some()
             && fresh.as_ref().is_none_or(|plan| plan.clipper() == sum.clipper())
             && (!uses_legacy || legacy.is_some());
         if fits {
-            return Ok(Curator::of(sum, state, fresh, public));
+            return Ok(Curator::of(sum, state, reports, fresh, public));
         }
         let remedy = "its parts belong to different learners; restore another copy";
         Err(Error::invalid("saved sums", domain, remedy))

@@ -93,7 +93,10 @@ fn a_curator_that_restarts_forgets_and_goes_on_at_the_same_price() {
 #[test]
 fn a_warm_start_knows_what_the_earlier_learner_released_and_both_are_certified() {
     let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
-    let strong = JointParams::new(Bounds::unit(2), 8.0, 1e-6, Some(20_000));
+    let strong = JointParams {
+        mechanism: Some(Mechanism::default()),
+        ..JointParams::new(Bounds::unit(2), 8.0, 1e-6, Some(20_000))
+    };
     let play = |learner: &mut JointLinUcb<Seeded>, people: u32| {
         (0..people).fold(0, |errors, _| {
             let decision = learner.decide(&arms).unwrap();
@@ -227,7 +230,7 @@ fn a_curator_by_the_clock_releases_when_it_is_told() {
 fn wishart_noise_has_no_certified_rule() {
     let wishart = JointParams {
         calibration: Some(Calibration::Wishart { node_epsilon: 0.9, node_delta: 1e-3 }),
-        mechanism: Mechanism::Tree { levels: Some(12) },
+        mechanism: Some(Mechanism::Tree { levels: Some(12) }),
         schedule: Schedule::EveryRound,
         ..params()
     };
