@@ -59,7 +59,7 @@ pub enum Error {
     },
     /// A saved state is older than what has already been released from it.
     #[error(
-        "saved state stands at {saved} {what} but {released} have been made already: restore the newest state, or start anew with a new budget; `resume_charged`, where there is one, goes on from this state and charges the guarantee for the replay"
+        "saved state stands at {saved} {what} but {released} have been made already: restore the newest state, start anew with a new budget, or go on from this one with a charge for the replay, where the learner offers that"
     )]
     StaleState {
         /// What is counted: releases, batches, answers or decisions.

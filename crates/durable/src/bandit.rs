@@ -49,7 +49,8 @@ impl DurableBandit {
         let plan = params.check()?;
         let (mut journal, found) = Journal::open(folder, options)?;
         let learner = match found {
-            Some(learner) if learner.params() == params => learner,
+            // The plan has the mechanism that was chosen, as the learner does.
+            Some(learner) if learner.params() == plan.params() => learner,
             Some(_) => {
                 let remedy = "the learner in it has other parameters: give those, or another folder; a new learner has a new budget";
                 return Err(Error::unfit("folder", folder, remedy));

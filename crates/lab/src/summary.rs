@@ -12,7 +12,7 @@ use crate::{
     estimate::stuck,
     offline::{EFFECTIVE_SIZE, LEAST_EFFECTIVE_SIZE},
     report,
-    trial::{Checkpoint, Measure, Trial},
+    trial::{COLD_RELEASES, Checkpoint, Measure, Trial},
 };
 
 mod page;
@@ -189,7 +189,10 @@ fn measures(trials: &[Trial]) -> Vec<(&'static str, Estimate)> {
         }
         (what, estimate)
     };
-    whats.iter().map(|measure| measure.what).filter(|what| !is_end(what)).map(estimate).collect()
+    // Shown where it happened.
+    let shown = |what: &&str| *what != COLD_RELEASES || values(what).iter().any(|n| *n > 0.0);
+    let whats = whats.iter().map(|measure| measure.what).filter(|what| !is_end(what));
+    whats.filter(shown).map(estimate).collect()
 }
 
 /// A counter as text: whole numbers without decimals, small numbers not rounded to zero.
@@ -408,6 +411,17 @@ mod tests {
         let found = measures(&[first, second, trial(0.1, f64::NAN, f64::NAN)]);
         assert_eq!(found[0].1.interval_95, None);
         assert_eq!(plain(f64::NAN), "unknown");
+    }
+
+    #[test]
+    fn cold_releases_are_shown_where_there_were_any() {
+        let trial = |releases| Trial {
+            curve: Vec::new(),
+            measures: vec![Measure::cold_releases(releases)],
+        };
+        assert!(measures(&[trial(0), trial(0)]).is_empty());
+        let found = measures(&[trial(0), trial(3)]);
+        assert_eq!((found[0].0, found[0].1.mean), (COLD_RELEASES, 1.5));
     }
 
     #[test]

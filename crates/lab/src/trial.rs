@@ -33,7 +33,15 @@ pub struct Measure {
     pub value: f64,
 }
 
+/// The measure of a curator that could not turn releases into policies.
+pub(crate) const COLD_RELEASES: &str = "releases that could not be turned into a policy";
+
 impl Measure {
+    /// How many releases of a trial became the policy that knows nothing.
+    pub(crate) fn cold_releases(releases: u64) -> Self {
+        Measure { what: COLD_RELEASES, value: releases as f64 }
+    }
+
     /// Whether the measure of this name is a share, from 0 to 1.
     pub(crate) fn is_share(what: &str) -> bool {
         what.starts_with("accuracy") || what.contains(", share of ")

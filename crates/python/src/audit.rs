@@ -24,6 +24,7 @@ use crate::{
     error::{Answer, Failure},
     guarantee::Guarantee,
     play::opened,
+    whole::Whole,
 };
 
 /// A Python policy, called from threads without the interpreter's lock: with `decide` and tickets, or with `choose` and rounds.
@@ -114,9 +115,10 @@ pub(crate) fn audit_policies(
     people: Recorded<'_>,
     others: Recorded<'_>,
     rewards: (f64, f64),
-    options: (Option<u64>, u64, f64),
+    options: (Bound<'_, PyAny>, Bound<'_, PyAny>, f64),
 ) -> Answer<(String, String)> {
     let (samples, seed, confidence) = options;
+    let (samples, seed) = (Whole::read("samples", &samples)?, Whole::read("seed", &seed)?);
     let options = AuditOptions { samples, seed, confidence, ..AuditOptions::default() };
     options.check()?;
     let (people, others) = (steps(&people)?, steps(&others)?);

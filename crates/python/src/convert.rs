@@ -3,9 +3,12 @@
 use numpy::{AllowTypeChange, PyArrayLike1, PyArrayLike2, PyArrayLike3};
 use pyo3::{
     prelude::*,
-    types::{PyBytes, PyTuple},
+    types::{PyBool, PyBytes, PyTuple},
 };
-use reticent::wire::{Message, from_json, to_json};
+use reticent::{
+    randomize::Intercept,
+    wire::{Message, from_json, to_json},
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::{Answer, Failure};
@@ -43,7 +46,10 @@ pub(crate) fn parameter<T: DeserializeOwned>(
             return Err(Failure::invalid(field, error, remedy));
         }
     };
-    serde_json::from_str(&text).map_err(|error| Failure::invalid(field, text, error.to_string()))
+    // From a value and not from its text, whose lines and columns nobody wrote.
+    let value: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|_| Failure::invalid(field, &text, "give finite numbers"))?;
+    T::deserialize(value).map_err(|error| Failure::invalid(field, text, error.to_string()))
 }
 
 /// As [`parameter`], with a default for `None`.
@@ -53,6 +59,18 @@ pub(crate) fn parameter_or<T: DeserializeOwned>(
     default: T,
 ) -> Answer<T> {
     value.map_or(Ok(default), |value| parameter(field, value))
+}
+
+/// The last feature that all arms share, as files write it: a number, or `False` for none.
+pub(crate) fn intercept(value: Option<&Bound<'_, PyAny>>) -> Answer<Option<f64>> {
+    match value {
+        None => Ok(None),
+        // Numbers of numpy are no JSON.
+        Some(value) if !value.is_instance_of::<PyBool>() && value.extract::<f64>().is_ok() => {
+            Ok(Some(value.extract()?))
+        }
+        Some(value) => Ok(parameter::<Intercept>("intercept", value)?.0),
+    }
 }
 
 /// Plain data as Python dictionaries and lists.
@@ -74,35 +92,6 @@ pub(crate) fn restored<'py, T: pyo3::PyClass>(
     let py = object.py();
     let restore = py.import("reticent._pickle")?.getattr("restore")?;
     (restore, (object.as_any().get_type(), method, arguments)).into_pyobject(py)
-}
-
-/// Saved bytes: the package's own data about a learner, with a checksum, and the core's state.
-pub(crate) fn seal(head: &impl Serialize, state: &[u8]) -> Vec<u8> {
-    let head = text(head);
-    let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(head.as_bytes());
-    bytes.extend(reticent::hash::of_bytes(head.as_bytes()).to_le_bytes());
-    bytes.extend(state);
-    bytes
-}
-
-/// Reads what [`seal`] wrote: the head, and the core's state.
-pub(crate) fn unseal<H: DeserializeOwned>(bytes: &[u8]) -> Answer<(H, &[u8])> {
-    fn word(bytes: &[u8]) -> Option<(u64, &[u8])> {
-        let (word, rest) = bytes.split_first_chunk()?;
-        Some((u64::from_le_bytes(*word), rest))
-    }
-    fn parts<H: DeserializeOwned>(bytes: &[u8]) -> Option<(H, &[u8])> {
-        let (length, rest) = word(bytes)?;
-        let (head, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-        let (sum, state) = word(rest)?;
-        (sum == reticent::hash::of_bytes(head)).then_some(())?;
-        Some((serde_json::from_slice(head).ok()?, state))
-    }
-    parts(bytes).ok_or_else(|| {
-        let remedy = "it is damaged or of another kind; give what `save` of this class returned";
-        Failure::invalid("state", format!("{} bytes", bytes.len()), remedy)
-    })
 }
 
 /// A message as bytes.

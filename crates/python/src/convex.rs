@@ -12,16 +12,17 @@ use reticent::{
     },
     noise::SecureNoise,
     randomize::{ValueLaplace, ValueReport as CoreReport},
-    wire::from_json,
+    wire::{PYTHON_CONVEX, from_json, pack, unpack},
 };
 use reticent_lab::losses::SetToml;
 
 use crate::{
-    convert::{message, parameter, parameter_or, read_message, restored, seal, unseal},
+    convert::{message, parameter, parameter_or, read_message, restored},
     decision::Observation,
     error::{Answer, Failure},
     guarantee::{Guarantee, beside},
     mine::{Forked, Mine},
+    whole,
 };
 
 type Bandit = PrivateBandit<Box<dyn LinearOracle + Send + Sync>, SecureNoise>;
@@ -178,16 +179,16 @@ impl ConvexBandit {
         py: Python<'_>,
         set: &Bound<'_, PyDict>,
         lipschitz: f64,
-        horizon: u64,
+        #[pyo3(from_py_with = whole::horizon)] horizon: u64,
         epsilon: Option<f64>,
         delta: Option<f64>,
         local: bool,
-        contributions_per_person: u64,
+        #[pyo3(from_py_with = whole::contributions_per_person)] contributions_per_person: u64,
         values: Option<(f64, f64)>,
         play: Option<&Bound<'_, PyAny>>,
         territory: Option<&Bound<'_, PyAny>>,
         map: Option<&Bound<'_, PyAny>>,
-        batch: Option<u64>,
+        #[pyo3(from_py_with = whole::batch)] batch: Option<u64>,
         smoothing: Option<f64>,
         step: Option<f64>,
         antithetic: bool,
@@ -238,14 +239,23 @@ impl ConvexBandit {
     }
 
     /// Learns the value of an earlier decision's loss, once. Other threads run meanwhile.
-    fn observe(&mut self, py: Python<'_>, ticket: u64, value: f64) -> Answer<Observation> {
+    fn observe(
+        &mut self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = whole::ticket)] ticket: u64,
+        value: f64,
+    ) -> Answer<Observation> {
         let bandit = self.bandit.enter()?;
         let seen = py.detach(|| bandit.observe(PlayTicket::numbered(ticket), value))?;
         Ok(Observation { clipped: seen.clipped, released: seen.released, late: false })
     }
 
     /// Learns a value that `LocalValue.report` protected on a person's device, once: the report or its bytes.
-    fn absorb(&mut self, ticket: u64, report: &Bound<'_, PyAny>) -> Answer<Observation> {
+    fn absorb(
+        &mut self,
+        #[pyo3(from_py_with = whole::ticket)] ticket: u64,
+        report: &Bound<'_, PyAny>,
+    ) -> Answer<Observation> {
         let report = match report.cast::<ValueReport>() {
             Ok(report) => report.get().0,
             Err(_) => read_message(report)?,
@@ -274,7 +284,7 @@ impl ConvexBandit {
     }
 
     /// Gives up waiting for a value; says whether it was waited for.
-    fn dismiss(&mut self, ticket: u64) -> Answer<bool> {
+    fn dismiss(&mut self, #[pyo3(from_py_with = whole::ticket)] ticket: u64) -> Answer<bool> {
         Ok(self.bandit.enter()?.dismiss(PlayTicket::numbered(ticket)))
     }
 
@@ -313,23 +323,30 @@ impl ConvexBandit {
     fn save<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
         let state = self.bandit.enter()?.save();
         let head = Head { copies: self.bandit.copies(), set: self.set.clone() };
-        Ok(PyBytes::new(py, &seal(&head, &state)))
+        Ok(PyBytes::new(py, &pack(PYTHON_CONVEX, &head, &[&state])))
     }
 
     /// Goes on from saved bytes; a state older than what has left is refused.
     #[staticmethod]
     #[pyo3(signature = (state, releases_made, decisions_made))]
-    fn load(state: &[u8], releases_made: u64, decisions_made: u64) -> Answer<Self> {
-        let (Head { copies, set }, state) = unseal(state)?;
-        let bandit = PrivateBandit::resume(state, releases_made, decisions_made, set.build()?)?;
+    fn load(
+        state: &[u8],
+        #[pyo3(from_py_with = whole::releases_made)] releases_made: u64,
+        #[pyo3(from_py_with = whole::decisions_made)] decisions_made: u64,
+    ) -> Answer<Self> {
+        let (Head { copies, set }, [state]) = unpack(PYTHON_CONVEX, state)?;
+        let bandit = PrivateBandit::resume(&state, releases_made, decisions_made, set.build()?)?;
         Ok(ConvexBandit { bandit: Mine::copied(bandit, copies), set })
     }
 
     /// A copy beside the original, with fresh noise and the charge for all that are there.
     #[staticmethod]
-    fn _copy(state: &[u8], decisions: u64) -> Answer<Self> {
-        let (Head { copies, set }, state) = unseal(state)?;
-        let mut bandit = PrivateBandit::resume(state, 0, decisions, set.build()?)?;
+    fn _copy(
+        state: &[u8],
+        #[pyo3(from_py_with = whole::decisions)] decisions: u64,
+    ) -> Answer<Self> {
+        let (Head { copies, set }, [state]) = unpack(PYTHON_CONVEX, state)?;
+        let mut bandit = PrivateBandit::resume(&state, 0, decisions, set.build()?)?;
         bandit.forked(copies)?;
         Ok(ConvexBandit { bandit: Mine::new(bandit), set })
     }

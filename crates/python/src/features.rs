@@ -10,11 +10,12 @@ use pyo3::{
 use reticent::{
     bandit::Arms as CoreArms,
     features::{FeaturesParams, FeaturesPlan, MOST_NESTING, Report, Value},
+    wire::{from_json, to_json},
 };
 
 use crate::{
     arms::Arms,
-    convert::{parameter, plain, read_text, restored, text},
+    convert::{parameter, plain, restored},
     error::{Answer, Failure},
 };
 
@@ -169,15 +170,15 @@ impl Features {
         *self.report.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Report::default();
     }
 
-    /// The rule as JSON, without the counts.
+    /// The rule as JSON, without the counts: a message of kind `features`, with its version.
     fn to_json(&self) -> String {
-        text(self.plan.params())
+        to_json(self.plan.params())
     }
 
     /// The rule that `to_json` wrote, or another program.
     #[staticmethod]
     fn from_json(text: &str) -> Answer<Self> {
-        Features::of(read_text("features", text.as_bytes())?)
+        Features::of(from_json(text)?)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -22,37 +22,24 @@ use reticent::{
     privacy::Mode,
     randomize::Bounds,
     release::{Schedule, Structure},
+    wire::{PYTHON_JOINT, pack},
 };
-use reticent_durable::{Journal, Options, Rollback};
+use reticent_durable::Options;
 use reticent_lab::constants::joint::{JointMechanism, PublishedNoise, in_place_of};
 
 use crate::{
     arms::with_arms,
-    convert::{Vector, entries, parameter, parameter_or, restored, seal, unseal},
+    convert::{Vector, entries, message, parameter, parameter_or, restored},
     decision::{Chosen, Decision, Many, Observation, observe_many},
     error::{Answer, Failure},
     guarantee::{Guarantee, beside},
-    kept::{Files, Kept, Learner},
+    kept::{Files, Head, Kept, Learner, opened, resumed, rollback_of},
     mine::{Forked, Mine},
     outlook::Outlook,
+    policy::Policy,
     simulated::SimulatedBandit,
+    whole,
 };
-
-/// What is saved beside the core's state.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Head {
-    /// Copies that were made of this state.
-    copies: u64,
-}
-
-/// A learner from saved bytes, by `resume`, and the copies that were made of it.
-fn resumed(
-    state: &[u8],
-    resume: impl FnOnce(&[u8]) -> reticent::Result<Learner>,
-) -> Answer<(Learner, u64)> {
-    let (Head { copies }, state) = unseal(state)?;
-    Ok((resume(state)?, copies))
-}
 
 /// A contextual linear bandit that is jointly differentially private: a trusted curator sees rewards, everybody else only what may
 /// be seen.
@@ -81,7 +68,8 @@ fn resumed(
 /// >>> classes = reticent.Arms(numpy.tile(numpy.full(17, 0.2), (26, 1)), blocks=range(26))
 /// >>> ticket, arm = bandit.decide(classes)
 ///
-/// `mechanism`, `schedule` and `window` are written as in an experiment file: "blt", or `{"blt": {"buffers": 4}}`; "every_round"; 500 or "clock". With
+/// `mechanism`, `schedule` and `window` are written as in an experiment file: "suited" (the default: "blt", or at large budgets "reports", which
+/// randomises every contribution by itself), "blt", or `{"blt": {"buffers": 4}}`; "every_round"; 500 or "clock". With
 /// `mode="paper"` the mechanism is "gaussian_tree", "wishart" or "wishart_unshifted", with the constants of Shariff and Sheffet (2018).
 ///
 /// Without `window` rewards are learnt as they come, and the guarantee rests on the condition that which rewards come, and when, depends on
@@ -102,28 +90,29 @@ impl JointBandit {
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
-        dimension: usize,
+        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
         epsilon: f64,
         delta: f64,
-        horizon: Option<u64>,
+        #[pyo3(from_py_with = whole::horizon)] horizon: Option<u64>,
         feature_bound: f64,
         rewards: (f64, f64),
-        intercept: Option<f64>,
+        intercept: Option<&Bound<'_, PyAny>>,
         rule: Option<&Bound<'_, PyAny>>,
-        contributions_per_person: u64,
+        #[pyo3(from_py_with = whole::contributions_per_person)] contributions_per_person: u64,
         mechanism: Option<&Bound<'_, PyAny>>,
         schedule: Option<&Bound<'_, PyAny>>,
-        restart_every: Option<u64>,
+        #[pyo3(from_py_with = whole::restart_every)] restart_every: Option<u64>,
         forget: Option<f64>,
         detect_changes: bool,
         mode: Option<&Bound<'_, PyAny>>,
         window: Option<&Bound<'_, PyAny>>,
         default_reward: Option<f64>,
         warm_start: Option<&[u8]>,
-        blocks: usize,
-        shared: usize,
+        #[pyo3(from_py_with = whole::blocks)] blocks: usize,
+        #[pyo3(from_py_with = whole::shared)] shared: usize,
     ) -> Answer<Self> {
-        let structure = Structure { blocks, shared };
+        let (structure, intercept) =
+            (Structure { blocks, shared }, crate::convert::intercept(intercept)?);
         let bounds =
             Bounds { feature_bound, rewards, intercept, structure, ..Bounds::unit(dimension) };
         let mode: Mode = parameter_or("mode", mode, Mode::Exact)?;
@@ -189,29 +178,15 @@ impl JointBandit {
         rollback: &str,
         parameters: Option<&Bound<'py, PyDict>>,
     ) -> Answer<Bound<'py, Self>> {
-        let rollback = match rollback {
-            "refuse" => Rollback::Refuse,
-            "charge" => Rollback::Charge,
-            other => {
-                let remedy = "give \"refuse\" or \"charge\"";
-                return Err(Failure::invalid("rollback", format!("{other:?}"), remedy));
-            }
-        };
+        let rollback = rollback_of(rollback)?;
         let made = py.get_type::<JointBandit>().call((), parameters)?;
         let made: Bound<'py, Self> = made.cast_into().map_err(PyErr::from)?;
         {
             let mut bandit = made.borrow_mut();
-            let (mut journal, found) = Journal::open(&folder, &Options { log, rollback })?;
-            let learner = bandit.learner.enter()?;
-            match found {
-                None => journal.begin(learner)?,
-                Some(found) if found.params() == learner.params() => {
-                    bandit.learner = Mine::new(found);
-                }
-                Some(_) => {
-                    let remedy = "the bandit in it has other parameters: give those, or another folder; a new bandit has a new budget";
-                    return Err(Failure::invalid("folder", folder.display(), remedy));
-                }
+            let options = Options { log, rollback };
+            let (journal, found) = opened(&folder, &options, bandit.learner.enter()?)?;
+            if let Some(found) = found {
+                bandit.learner = Mine::new(found);
             }
             bandit.kept = Kept::Files(Mine::new(Files(journal)));
         }
@@ -229,18 +204,16 @@ impl JointBandit {
     #[pyo3(signature = (seed, **parameters))]
     fn simulated<'py>(
         py: Python<'py>,
-        seed: u64,
+        #[pyo3(from_py_with = whole::seed)] seed: u64,
         parameters: Option<&Bound<'py, PyDict>>,
     ) -> Answer<SimulatedBandit> {
         let made = py.get_type::<JointBandit>().call((), parameters)?;
         let made: Bound<'py, Self> = made.cast_into().map_err(PyErr::from)?;
         let params = made.borrow().learner.read().params().clone();
-        let warm_start = match parameters.map(|given| given.get_item("warm_start")).transpose()? {
-            Some(Some(bytes)) if !bytes.is_none() => {
-                let bytes: Vec<u8> = bytes.extract()?;
-                Some(Legacy::load(&bytes)?)
-            }
-            _ => None,
+        let given = parameters.map(|given| given.get_item("warm_start")).transpose()?.flatten();
+        let warm_start = match given.filter(|bytes| !bytes.is_none()) {
+            Some(bytes) => Some(Legacy::load(&bytes.extract::<Vec<u8>>()?)?),
+            None => None,
         };
         SimulatedBandit::new(py, params, warm_start, seed)
     }
@@ -267,7 +240,11 @@ impl JointBandit {
     /// Chooses an arm for the next person, from `Arms` or an array with one arm a row. `now` is a time of your own public clock, a
     /// whole number in any unit; `close_before` compares with it.
     #[pyo3(signature = (arms, now = None))]
-    fn decide(&mut self, arms: &Bound<'_, PyAny>, now: Option<u64>) -> Answer<Decision> {
+    fn decide(
+        &mut self,
+        arms: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = whole::now)] now: Option<u64>,
+    ) -> Answer<Decision> {
         let place = &mut self.place;
         let decision = self.kept.durably(&mut self.learner, |learner| {
             with_arms(arms, place, |arms| match now {
@@ -296,7 +273,7 @@ impl JointBandit {
 
     /// Closes, in order, all decisions made before a time of your own public clock: each contributes its reward or `default_reward`.
     /// Says how many were closed.
-    fn close_before(&mut self, time: u64) -> Answer<u64> {
+    fn close_before(&mut self, #[pyo3(from_py_with = whole::time)] time: u64) -> Answer<u64> {
         let mut decisions = 0;
         loop {
             // In files every release on the way is on disk before the next one is made.
@@ -322,7 +299,7 @@ impl JointBandit {
         &mut self,
         py: Python<'py>,
         arms: &Bound<'py, PyAny>,
-        people: Option<usize>,
+        #[pyo3(from_py_with = whole::people)] people: Option<usize>,
     ) -> Answer<Chosen<'py>> {
         let decide = |bandit: &mut Self, arms: &Arms| {
             let decision =
@@ -413,6 +390,12 @@ impl JointBandit {
         self.learner.read().changes()
     }
 
+    /// How many releases could not be turned into a policy, so that decisions went by the one that knows nothing.
+    #[getter]
+    fn cold_releases(&self) -> u64 {
+        self.learner.read().cold_releases()
+    }
+
     /// Releases made so far: what `load` may be told.
     #[getter]
     fn releases(&self) -> u64 {
@@ -437,6 +420,16 @@ impl JointBandit {
         self.learner.read().policy().theta().to_pyarray(py)
     }
 
+    /// The policy that decisions go by, which holds nothing that was not released: for replicas that decide without the learner.
+    fn policy(&self) -> Policy {
+        Policy(self.learner.read().policy().clone())
+    }
+
+    /// The last release as a message, noisy sums and their deviations; `None` before the first.
+    fn release<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.learner.read().release().map(|release| message(py, release))
+    }
+
     /// What a later bandit may begin with (`warm_start`): the last release and what it cost. It holds nothing that was not released.
     fn legacy<'py>(&mut self, py: Python<'py>) -> Answer<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.learner.enter()?.legacy()?.save()))
@@ -452,7 +445,8 @@ impl JointBandit {
         }
         let learner = self.learner.enter()?;
         let state = if open_decisions { learner.save_with_open() } else { learner.save() };
-        Ok(PyBytes::new(py, &seal(&Head { copies: self.learner.copies() }, &state)))
+        let head = Head { copies: self.learner.copies() };
+        Ok(PyBytes::new(py, &pack(PYTHON_JOINT, &head, &[&state])))
     }
 
     /// Goes on from saved bytes. `releases_made` is how many releases have left in all, from your own log; a state that
@@ -460,7 +454,11 @@ impl JointBandit {
     /// than that: it is what `replays` said when the last one left. `JointBandit.open` keeps both numbers itself.
     #[staticmethod]
     #[pyo3(signature = (state, releases_made, charged_before = None))]
-    fn load(state: &[u8], releases_made: u64, charged_before: Option<u64>) -> Answer<Self> {
+    fn load(
+        state: &[u8],
+        #[pyo3(from_py_with = whole::releases_made)] releases_made: u64,
+        #[pyo3(from_py_with = whole::charged_before)] charged_before: Option<u64>,
+    ) -> Answer<Self> {
         let (learner, copies) = resumed(state, |state| match charged_before {
             None => Learner::resume(state, releases_made),
             Some(before) => Learner::resume_charged(state, releases_made, before),

@@ -1,7 +1,13 @@
-//! Storage of the releases of a joint bandit before they are used: none, or files.
+//! Storage of a joint bandit: saved bytes, and its releases before they are used, in no files or in some.
 
-use reticent::{bandit::JointLinUcb, noise::SecureNoise};
-use reticent_durable::Journal;
+use std::path::Path;
+
+use reticent::{
+    bandit::JointLinUcb,
+    noise::SecureNoise,
+    wire::{PYTHON_JOINT, unpack},
+};
+use reticent_durable::{Journal, Options, Rollback};
 
 use crate::{
     error::{Answer, Failure},
@@ -56,4 +62,50 @@ impl Kept {
             Kept::Closed => Err(Failure::invalid("JointBandit", "closed", "open its folder again")),
         }
     }
+}
+
+/// What is saved beside the core's state.
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(crate) struct Head {
+    /// Copies that were made of this state.
+    pub(crate) copies: u64,
+}
+
+/// A learner from saved bytes, by `resume`, and the copies that were made of it.
+pub(crate) fn resumed(
+    state: &[u8],
+    resume: impl FnOnce(&[u8]) -> reticent::Result<Learner>,
+) -> Answer<(Learner, u64)> {
+    let (Head { copies }, [state]) = unpack(PYTHON_JOINT, state)?;
+    Ok((resume(&state)?, copies))
+}
+
+/// What is done with a folder that is older than its log, by its word.
+pub(crate) fn rollback_of(word: &str) -> Answer<Rollback> {
+    match word {
+        "refuse" => Ok(Rollback::Refuse),
+        "charge" => Ok(Rollback::Charge),
+        other => {
+            let remedy = "give \"refuse\" or \"charge\"";
+            Err(Failure::invalid("rollback", format!("{other:?}"), remedy))
+        }
+    }
+}
+
+/// The journal of a folder, and the learner in it if there is one with the parameters of `learner`, which begins it otherwise.
+pub(crate) fn opened(
+    folder: &Path,
+    options: &Options,
+    learner: &mut Learner,
+) -> Answer<(Journal, Option<Learner>)> {
+    let (mut journal, found) = Journal::open(folder, options)?;
+    match &found {
+        None => journal.begin(learner)?,
+        Some(found) if found.params() == learner.params() => {}
+        Some(_) => {
+            let remedy = "the bandit in it has other parameters: give those, or another folder; a new bandit has a new budget";
+            return Err(Failure::invalid("folder", folder.display(), remedy));
+        }
+    }
+    Ok((journal, found))
 }

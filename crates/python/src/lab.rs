@@ -21,6 +21,7 @@ use crate::{
     convert::{parameter, plain},
     error::{Answer, Failure},
     guarantee::Guarantee,
+    whole,
 };
 
 /// The interval at which signals are checked.
@@ -42,7 +43,7 @@ pub(crate) fn run<'py>(
     text: &str,
     folder: PathBuf,
     overrides: Vec<String>,
-    shard: Option<(usize, usize)>,
+    #[pyo3(from_py_with = whole::shard)] shard: Option<(usize, usize)>,
     keep_going: bool,
     progress: Option<Bound<'py, PyAny>>,
 ) -> Answer<Bound<'py, PyDict>> {

@@ -5,15 +5,17 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `error` | exceptions, with the core's messages |
-//! | `convert` | numpy arrays as slices; dictionaries as the core's parameters |
+//! | `convert`, `whole` | numpy arrays as slices; dictionaries as the core's parameters; whole numbers by the names of their arguments |
 //! | `mine` | detection of forks, so that a forked child never draws its parent's noise |
 //! | `arms` | decision sets, built once or filled from an array |
 //! | `features` | one public rule from records to arms |
 //! | `guarantee`, `privacy` | guarantees; events, accountant, calculator, noise |
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
 //! | `outlook` | whether a plan can work |
-//! | `linucb`, `joint`, `kept`, `simulated` | the bandit without privacy, and with a trusted curator: in memory, in files, on simulation noise |
+//! | `linucb`, `joint`, `kept` | the bandit without privacy, and with a trusted curator: in memory, in files |
+//! | `policy` | a released policy by itself |
 //! | `local`, `shuffle` | the two halves with messages between them, and the shuffler |
+//! | `simulated` | the private learners on simulation noise |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
 //! | `lab`, `play`, `audit` | experiments, and Python environments and policies in the same runner and the same audit |
 
@@ -34,10 +36,12 @@ mod mine;
 mod online;
 mod outlook;
 mod play;
+mod policy;
 mod privacy;
 mod safe;
 mod shuffle;
 mod simulated;
+mod whole;
 
 /// The compiled part of `reticent`; import `reticent` instead.
 #[pyo3::pymodule]
@@ -60,13 +64,14 @@ mod _core {
         online::{LinearModel, OnlineLearner, Randomizer},
         outlook::Outlook,
         play::{Environment, play_trial},
+        policy::Policy,
         privacy::{
             Accountant, Event, delta, discrete_gaussian, discrete_laplace, epsilon,
             shuffle_epsilon, sigma,
         },
         safe::{Agent, Coordinator, SafeDecision, SafePlan, SafeReport, plan_safety},
         shuffle::{Batch, ShufflePlan, ShuffleServer, Shuffler},
-        simulated::{SimulatedBandit, seeds},
+        simulated::{SimulatedBandit, SimulatedPerson, SimulatedShuffler, SimulationNoise, seeds},
     };
     use crate::{error, mine};
 

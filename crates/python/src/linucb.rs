@@ -10,6 +10,7 @@ use reticent::{
     noise::{Noise, SecureNoise},
     randomize::Bounds,
     release::{Schedule, Structure},
+    wire::{PYTHON_LINUCB, pack, unpack},
 };
 
 use crate::{
@@ -17,6 +18,7 @@ use crate::{
     convert::{Vector, entries, parameter_or, restored},
     decision::{Chosen, Decision, Many, Observation, observe_many},
     error::{Answer, Failure},
+    whole,
 };
 
 /// LinUCB without any privacy, with the same calls as the private bandits.
@@ -37,11 +39,20 @@ use crate::{
 /// >>> ticket, arm = bandit.decide((range(3), numpy.tile(person, (3, 1))))     # or Arms(rows, blocks=...)
 /// >>> _ = bandit.observe(ticket, 0.5)
 ///
+/// `regularizer` is the ridge of `rule="certified"`, by default 1; the other rules have their own.
+///
 /// With `rule="thompson"` decisions are drawn, and carry their probability; `seed` repeats the draws, and comes from the system by default.
 #[pyclass(module = "reticent", name = "LinUCB")]
 pub(crate) struct LinUcb {
     learner: Open,
     place: Option<Arms>,
+}
+
+/// What is saved beside the core's states.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Head {
+    /// The number of the next decision.
+    next: u64,
 }
 
 /// A learner, and the features of decisions that wait for their reward.
@@ -88,22 +99,23 @@ impl Open {
 #[pymethods]
 impl LinUcb {
     #[new]
-    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = 1.0, restart_every = None, forget = None, seed = None, blocks = 1, shared = 0))]
+    #[pyo3(signature = (dimension, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None, rule = None, regularizer = None, restart_every = None, forget = None, seed = None, blocks = 1, shared = 0))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
-        dimension: usize,
+        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
         feature_bound: f64,
         rewards: (f64, f64),
-        intercept: Option<f64>,
+        intercept: Option<&Bound<'_, PyAny>>,
         rule: Option<&Bound<'_, PyAny>>,
-        regularizer: f64,
-        restart_every: Option<u64>,
+        regularizer: Option<f64>,
+        #[pyo3(from_py_with = whole::restart_every)] restart_every: Option<u64>,
         forget: Option<f64>,
-        seed: Option<u64>,
-        blocks: usize,
-        shared: usize,
+        #[pyo3(from_py_with = whole::seed)] seed: Option<u64>,
+        #[pyo3(from_py_with = whole::blocks)] blocks: usize,
+        #[pyo3(from_py_with = whole::shared)] shared: usize,
     ) -> Answer<Self> {
-        let structure = Structure { blocks, shared };
+        let (structure, intercept) =
+            (Structure { blocks, shared }, crate::convert::intercept(intercept)?);
         let bounds =
             Bounds { feature_bound, rewards, intercept, structure, ..Bounds::unit(dimension) };
         let rule = parameter_or("rule", rule, Rule::default())?;
@@ -140,7 +152,7 @@ impl LinUcb {
         &mut self,
         py: Python<'py>,
         arms: &Bound<'py, PyAny>,
-        people: Option<usize>,
+        #[pyo3(from_py_with = whole::people)] people: Option<usize>,
     ) -> Answer<Chosen<'py>> {
         let decide = |open: &mut Open, arms: &Arms| {
             let decision = open.decide(arms)?;
@@ -203,27 +215,20 @@ impl LinUcb {
     /// The whole state; protect these bytes like the data.
     fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let Open { learner, next, open } = &self.learner;
-        let learner = learner.save();
-        let mut bytes = next.to_le_bytes().to_vec();
-        bytes.extend((learner.len() as u64).to_le_bytes());
-        bytes.extend(learner);
-        bytes.extend(open.save());
-        PyBytes::new(py, &bytes)
+        let parts = [learner.save(), open.save()];
+        PyBytes::new(py, &pack(PYTHON_LINUCB, &Head { next: *next }, &[&parts[0], &parts[1]]))
     }
 
     /// Continues bit for bit from saved bytes; tickets of open decisions stay valid, and new tickets never repeat old ones.
     #[staticmethod]
     fn load(state: &[u8]) -> Answer<Self> {
-        let damaged = || {
-            Failure::invalid("state", format!("{} bytes", state.len()), "give what `save` returned")
-        };
-        let word = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?));
-        let (head, rest) = state.split_at_checked(16).ok_or_else(damaged)?;
-        let next = word(&head[..8]).filter(|next| *next < 1 << 62).ok_or_else(damaged)?;
-        let length = word(&head[8..]).and_then(|n| usize::try_from(n).ok()).ok_or_else(damaged)?;
-        let (learner, open) = rest.split_at_checked(length).ok_or_else(damaged)?;
-        let mut learner = Open::new(CoreLinUcb::load(learner)?, next);
-        learner.open.restore(open, next)?;
+        let (Head { next }, [learner, open]) = unpack(PYTHON_LINUCB, state)?;
+        if next >= 1 << 62 {
+            let remedy = "no learner has made so many: restore another copy";
+            return Err(Failure::invalid("saved decisions", next, remedy));
+        }
+        let mut learner = Open::new(CoreLinUcb::load(&learner)?, next);
+        learner.open.restore(&open, next)?;
         Ok(LinUcb { learner, place: None })
     }
 

@@ -17,6 +17,7 @@ use reticent::{
     release::Structure,
     wire::from_json,
 };
+use reticent_lab::FastNoise;
 
 use crate::{
     arms::with_arms,
@@ -26,6 +27,8 @@ use crate::{
     guarantee::Guarantee,
     mine::{Forked, Mine},
     outlook::Outlook,
+    simulated::SimulatedPerson,
+    whole,
 };
 
 /// What a server publishes: how to choose. `bytes(model)` travels, `Model(bytes)` reads it.
@@ -110,7 +113,7 @@ impl Report {
 }
 
 /// A model or its bytes.
-fn model<'a>(
+pub(crate) fn model<'a>(
     value: &'a Bound<'_, PyAny>,
     read: &'a mut Option<CoreModel>,
 ) -> Answer<&'a CoreModel> {
@@ -147,10 +150,11 @@ pub(crate) fn bounds(
     dimension: usize,
     feature_bound: f64,
     rewards: (f64, f64),
-    intercept: Option<f64>,
+    intercept: Option<&Bound<'_, PyAny>>,
     unit_arms: bool,
-) -> Bounds {
-    Bounds { feature_bound, rewards, intercept, unit_arms, ..Bounds::unit(dimension) }
+) -> Answer<Bounds> {
+    let intercept = crate::convert::intercept(intercept)?;
+    Ok(Bounds { feature_bound, rewards, intercept, unit_arms, ..Bounds::unit(dimension) })
 }
 
 /// What people and server agree on: bounds, levels of epsilon, and the randomiser, by default the best.
@@ -180,22 +184,22 @@ impl LocalPlan {
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
-        dimension: usize,
+        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
         epsilon: &Bound<'_, PyAny>,
         delta: f64,
         feature_bound: f64,
         rewards: (f64, f64),
-        intercept: Option<f64>,
+        intercept: Option<&Bound<'_, PyAny>>,
         unit_arms: bool,
         public_arms: bool,
         shares: Option<Vec<f64>>,
-        contributions_per_person: u64,
+        #[pyo3(from_py_with = whole::contributions_per_person)] contributions_per_person: u64,
         method: Option<&Bound<'_, PyAny>>,
         rule: Option<&Bound<'_, PyAny>>,
-        late_models: u64,
-        restart_every: Option<u64>,
-        blocks: usize,
-        shared: usize,
+        #[pyo3(from_py_with = whole::late_models)] late_models: u64,
+        #[pyo3(from_py_with = whole::restart_every)] restart_every: Option<u64>,
+        #[pyo3(from_py_with = whole::blocks)] blocks: usize,
+        #[pyo3(from_py_with = whole::shared)] shared: usize,
     ) -> Answer<Self> {
         let epsilons: Vec<f64> = match epsilon.extract::<f64>() {
             Ok(epsilon) => vec![epsilon],
@@ -206,7 +210,7 @@ impl LocalPlan {
             Some(shares) => Levels::Hidden { epsilons, shares },
         };
         let structure = Structure { blocks, shared };
-        let bounds = bounds(dimension, feature_bound, rewards, intercept, unit_arms);
+        let bounds = bounds(dimension, feature_bound, rewards, intercept, unit_arms)?;
         let bounds = Bounds { structure, ..bounds };
         let method: Option<Method> =
             method.map(|method| parameter("method", method)).transpose()?;
@@ -223,7 +227,7 @@ impl LocalPlan {
     }
 
     /// The noise against the signal of the reports of so many people.
-    fn outlook(&self, people: u64) -> Outlook {
+    fn outlook(&self, #[pyo3(from_py_with = whole::people)] people: u64) -> Outlook {
         Outlook(self.0.outlook(people))
     }
 
@@ -241,7 +245,7 @@ impl LocalPlan {
 
     /// What a person who makes all their reports at this level may be promised.
     #[pyo3(signature = (level = 0))]
-    fn guarantee(&self, level: usize) -> Answer<Guarantee> {
+    fn guarantee(&self, #[pyo3(from_py_with = whole::level)] level: usize) -> Answer<Guarantee> {
         Ok(self.0.guarantee(level)?.into())
     }
 
@@ -252,12 +256,26 @@ impl LocalPlan {
 
     /// The half of a person who brings this level; `spent` is what the half said that they used before.
     #[pyo3(signature = (level = 0, spent = None))]
-    fn person(&self, level: usize, spent: Option<&[u8]>) -> Answer<Person> {
+    fn person(
+        &self,
+        #[pyo3(from_py_with = whole::level)] level: usize,
+        spent: Option<&[u8]>,
+    ) -> Answer<Person> {
         let noise = SecureNoise::from_system()?;
         Ok(Person::of(match spent {
             None => self.0.person(level, noise)?,
             Some(spent) => self.0.person_after(level, &Spent::load(spent)?, noise)?,
         }))
+    }
+
+    /// A person's half on seeded simulation noise, which protects nobody: for experiments that give the same decisions each time.
+    #[pyo3(signature = (seed, level = 0))]
+    fn simulated_person(
+        &self,
+        #[pyo3(from_py_with = whole::seed)] seed: u64,
+        #[pyo3(from_py_with = whole::level)] level: usize,
+    ) -> Answer<SimulatedPerson> {
+        Ok(SimulatedPerson::of(self.0.person(level, FastNoise::seeded(seed))?))
     }
 
     /// The server's half, before any report.
@@ -322,7 +340,7 @@ impl Person {
         model: &Bound<'_, PyAny>,
         features: Vector<'_>,
         reward: f64,
-        block: usize,
+        #[pyo3(from_py_with = whole::block)] block: usize,
     ) -> Answer<Report> {
         let mut read = None;
         let model = crate::local::model(model, &mut read)?;
@@ -400,7 +418,11 @@ impl Server {
 
     /// The expected reward of an arm, as the reports have it now.
     #[pyo3(signature = (features, block = 0))]
-    fn expected_reward(&self, features: Vector<'_>, block: usize) -> Answer<f64> {
+    fn expected_reward(
+        &self,
+        features: Vector<'_>,
+        #[pyo3(from_py_with = whole::block)] block: usize,
+    ) -> Answer<f64> {
         Ok(self.0.expected_reward_in_block(block, &entries(&features))?)
     }
 

@@ -19,6 +19,7 @@ use crate::{
     convert::{Matrix, Vector, entries, parameter, parameter_or},
     error::{Answer, Failure},
     guarantee::Guarantee,
+    whole,
 };
 
 /// The randomiser on a person's device: clips a gradient and adds exact noise, under a new key from the system for every call.
@@ -65,7 +66,11 @@ impl Randomizer {
 impl Randomizer {
     /// For gradients clipped to Euclidean norm `bound`; epsilon-DP.
     #[staticmethod]
-    fn k_norm(dimension: usize, epsilon: f64, bound: f64) -> Answer<Self> {
+    fn k_norm(
+        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+        epsilon: f64,
+        bound: f64,
+    ) -> Answer<Self> {
         Ok(Randomizer(Kind::KNorm(KNormRandomizer::new(dimension, epsilon, bound)?)))
     }
 
@@ -77,7 +82,11 @@ impl Randomizer {
 
     /// For gradients clipped to l1 norm `bound`: few large entries.
     #[staticmethod]
-    fn l1(dimension: usize, epsilon: f64, bound: f64) -> Answer<Self> {
+    fn l1(
+        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+        epsilon: f64,
+        bound: f64,
+    ) -> Answer<Self> {
         Ok(Randomizer(Kind::L1(L1Laplace::new(dimension, epsilon, bound)?)))
     }
 
@@ -103,7 +112,11 @@ impl Randomizer {
 
     /// The guarantee of a person who sends at most this many reports.
     #[pyo3(signature = (delta = 1e-9, reports = 1))]
-    fn guarantee(&self, delta: f64, reports: u64) -> Answer<Guarantee> {
+    fn guarantee(
+        &self,
+        delta: f64,
+        #[pyo3(from_py_with = whole::reports)] reports: u64,
+    ) -> Answer<Guarantee> {
         Ok(each!(&self.0, one => one.guarantee_of_person(reports, delta))?.into())
     }
 }
@@ -134,7 +147,7 @@ impl OnlineLearner {
     #[new]
     #[pyo3(signature = (dimension, gradient_bound, method = None))]
     fn new(
-        dimension: usize,
+        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
         gradient_bound: f64,
         method: Option<&Bound<'_, PyAny>>,
     ) -> Answer<Self> {
@@ -228,7 +241,7 @@ impl LinearModel {
     #[new]
     #[pyo3(signature = (dimension, gradient_bound, loss, method = None))]
     fn new(
-        dimension: usize,
+        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
         gradient_bound: f64,
         loss: &Bound<'_, PyAny>,
         method: Option<&Bound<'_, PyAny>>,

@@ -18,6 +18,7 @@ use crate::{
     convert::{parameter, plain, read_text, text},
     error::{Answer, Failure},
     guarantee::Guarantee,
+    whole::{self, Whole},
 };
 
 /// One release, or several put together, as seen by one person. `a + b` is both events one after the other, `a * 30` is the event thirty
@@ -52,7 +53,10 @@ impl Event {
 
     /// A discrete Gaussian on one integer.
     #[staticmethod]
-    fn discrete_gaussian(sensitivity: u64, sigma: f64) -> Answer<Self> {
+    fn discrete_gaussian(
+        #[pyo3(from_py_with = whole::sensitivity)] sensitivity: u64,
+        sigma: f64,
+    ) -> Answer<Self> {
         checked(CoreEvent::DiscreteGaussian { sensitivity, sigma })
     }
 
@@ -64,13 +68,19 @@ impl Event {
 
     /// Discrete Laplace noise on one integer.
     #[staticmethod]
-    fn discrete_laplace(sensitivity: u64, scale: f64) -> Answer<Self> {
+    fn discrete_laplace(
+        #[pyo3(from_py_with = whole::sensitivity)] sensitivity: u64,
+        scale: f64,
+    ) -> Answer<Self> {
         checked(CoreEvent::DiscreteLaplace { sensitivity, scale })
     }
 
     /// Randomised response among `categories`.
     #[staticmethod]
-    fn randomized_response(categories: u64, epsilon: f64) -> Answer<Self> {
+    fn randomized_response(
+        #[pyo3(from_py_with = whole::categories)] categories: u64,
+        epsilon: f64,
+    ) -> Answer<Self> {
         checked(CoreEvent::RandomizedResponse { categories, epsilon })
     }
 
@@ -89,7 +99,11 @@ impl Event {
     /// `people` reports of an `epsilon`-DP local randomiser, seen only after a shuffle.
     #[staticmethod]
     #[pyo3(signature = (epsilon, people, binary = false))]
-    fn shuffled(epsilon: f64, people: u64, binary: bool) -> Answer<Self> {
+    fn shuffled(
+        epsilon: f64,
+        #[pyo3(from_py_with = whole::people)] people: u64,
+        binary: bool,
+    ) -> Answer<Self> {
         checked(CoreEvent::Shuffled { epsilon, people, binary })
     }
 
@@ -97,7 +111,8 @@ impl Event {
         Event(CoreEvent::Composed { events: vec![self.0.clone(), other.0.clone()] })
     }
 
-    fn __mul__(&self, times: u64) -> Answer<Self> {
+    fn __mul__(&self, times: &Bound<'_, PyAny>) -> Answer<Self> {
+        let times = u64::read("times", times)?;
         checked(CoreEvent::Repeated { event: Box::new(self.0.clone()), times })
     }
 
@@ -151,7 +166,11 @@ impl Accountant {
 
     /// Records an event, `times` times.
     #[pyo3(signature = (event, times = 1))]
-    fn spend(&mut self, event: &Event, times: u64) -> Answer<()> {
+    fn spend(
+        &mut self,
+        event: &Event,
+        #[pyo3(from_py_with = whole::times)] times: u64,
+    ) -> Answer<()> {
         let event = match times {
             1 => event.0.clone(),
             _ => CoreEvent::Repeated { event: Box::new(event.0.clone()), times },
@@ -204,7 +223,12 @@ impl Accountant {
 /// 3.730632
 #[pyfunction]
 #[pyo3(signature = (epsilon, delta, sensitivity = 1.0, compose = 1))]
-pub(crate) fn sigma(epsilon: f64, delta: f64, sensitivity: f64, compose: u64) -> Answer<f64> {
+pub(crate) fn sigma(
+    epsilon: f64,
+    delta: f64,
+    sensitivity: f64,
+    #[pyo3(from_py_with = whole::compose)] compose: u64,
+) -> Answer<f64> {
     Ok(gaussian::sigma(epsilon, delta, sensitivity, compose)?)
 }
 
@@ -215,7 +239,12 @@ pub(crate) fn sigma(epsilon: f64, delta: f64, sensitivity: f64, compose: u64) ->
 /// 1.0
 #[pyfunction]
 #[pyo3(signature = (sigma, epsilon, sensitivity = 1.0, compose = 1))]
-pub(crate) fn delta(sigma: f64, epsilon: f64, sensitivity: f64, compose: u64) -> Answer<f64> {
+pub(crate) fn delta(
+    sigma: f64,
+    epsilon: f64,
+    sensitivity: f64,
+    #[pyo3(from_py_with = whole::compose)] compose: u64,
+) -> Answer<f64> {
     Ok(gaussian::delta(epsilon, gaussian::mu_of(sensitivity, sigma, compose)?)?)
 }
 
@@ -226,7 +255,12 @@ pub(crate) fn delta(sigma: f64, epsilon: f64, sensitivity: f64, compose: u64) ->
 /// 7.0168
 #[pyfunction]
 #[pyo3(signature = (sigma, delta, sensitivity = 1.0, compose = 1))]
-pub(crate) fn epsilon(sigma: f64, delta: f64, sensitivity: f64, compose: u64) -> Answer<f64> {
+pub(crate) fn epsilon(
+    sigma: f64,
+    delta: f64,
+    sensitivity: f64,
+    #[pyo3(from_py_with = whole::compose)] compose: u64,
+) -> Answer<f64> {
     Ok(gaussian::epsilon(delta, gaussian::mu_of(sensitivity, sigma, compose)?)?)
 }
 
@@ -236,7 +270,7 @@ pub(crate) fn epsilon(sigma: f64, delta: f64, sensitivity: f64, compose: u64) ->
 pub(crate) fn shuffle_epsilon(
     py: Python<'_>,
     epsilon_local: f64,
-    n: u64,
+    #[pyo3(from_py_with = whole::n)] n: u64,
     delta: f64,
     binary: bool,
 ) -> Answer<f64> {
@@ -272,8 +306,8 @@ fn draws<'py>(
 #[pyo3(signature = (sigma, size = None))]
 pub(crate) fn discrete_gaussian<'py>(
     py: Python<'py>,
-    sigma: u64,
-    size: Option<usize>,
+    #[pyo3(from_py_with = whole::sigma)] sigma: u64,
+    #[pyo3(from_py_with = whole::size)] size: Option<usize>,
 ) -> Answer<Bound<'py, PyAny>> {
     let law = DiscreteGaussian::new(sigma)?;
     let mut noise = SecureNoise::from_system()?;
@@ -288,9 +322,9 @@ pub(crate) fn discrete_gaussian<'py>(
 #[pyo3(signature = (numerator, denominator = 1, size = None))]
 pub(crate) fn discrete_laplace<'py>(
     py: Python<'py>,
-    numerator: u64,
-    denominator: u64,
-    size: Option<usize>,
+    #[pyo3(from_py_with = whole::numerator)] numerator: u64,
+    #[pyo3(from_py_with = whole::denominator)] denominator: u64,
+    #[pyo3(from_py_with = whole::size)] size: Option<usize>,
 ) -> Answer<Bound<'py, PyAny>> {
     let law = DiscreteLaplace::new(numerator, denominator)?;
     let mut noise = SecureNoise::from_system()?;

@@ -24,6 +24,7 @@ use crate::{
     error::{Answer, Failure},
     guarantee::Guarantee,
     mine::{Forked, Mine},
+    whole::{self, Whole},
 };
 
 /// What leaves an agent. `bytes(report)` travels, `SafeReport(bytes)` reads it.
@@ -143,7 +144,11 @@ pub(crate) struct Agent(Mine<CoreAgent<SecureNoise>>);
 #[pymethods]
 impl Agent {
     /// Randomises the response to a decision.
-    fn report(&mut self, ticket: u64, response: f64) -> Answer<SafeReport> {
+    fn report(
+        &mut self,
+        #[pyo3(from_py_with = whole::ticket)] ticket: u64,
+        response: f64,
+    ) -> Answer<SafeReport> {
         Ok(SafeReport(self.0.enter()?.report(Ticket::numbered(ticket), response)?))
     }
 
@@ -166,7 +171,10 @@ impl Agent {
 
     /// Goes on from saved bytes; a state older than `answers_given` is refused.
     #[staticmethod]
-    fn load(state: &[u8], answers_given: u64) -> Answer<Self> {
+    fn load(
+        state: &[u8],
+        #[pyo3(from_py_with = whole::answers_given)] answers_given: u64,
+    ) -> Answer<Self> {
         Ok(Agent(Mine::new(CoreAgent::resume(state, answers_given)?)))
     }
 }
@@ -233,7 +241,7 @@ fn agent(polytope: &Polytope, axis: usize, given: &Bound<'_, PyDict>) -> Answer<
         needs("action_bound")?.extract()?,
         needs("response_noise")?.extract()?,
     );
-    let dimension = needs("dimension")?.extract()?;
+    let dimension = Whole::read("dimension", &needs("dimension")?)?;
     let mut params = AgentParams::on_axis(polytope, axis, dimension, sizes, privacy)?;
     if let Some(lower) = given.get_item("lower")? {
         params.lower = lower.extract()?;
@@ -259,7 +267,7 @@ impl SafePlan {
         confidence: Option<&Bound<'_, PyAny>>,
         regularizer: f64,
         failure: f64,
-        exploration: u64,
+        #[pyo3(from_py_with = whole::exploration)] exploration: u64,
         parameter_ball: bool,
     ) -> Answer<Self> {
         let polytope = Polytope::new(&crate::safe::rows(&rows), &entries(&bounds))?;
@@ -300,12 +308,15 @@ impl SafePlan {
 
     /// The weakest promise among agents for so many responses; `None` if one of them has no privacy.
     #[pyo3(signature = (responses = 1))]
-    fn guarantee(&self, responses: u64) -> Answer<Option<Guarantee>> {
+    fn guarantee(
+        &self,
+        #[pyo3(from_py_with = whole::responses)] responses: u64,
+    ) -> Answer<Option<Guarantee>> {
         Ok(self.0.guarantee_of(responses)?.map(Guarantee::from))
     }
 
     /// One agent's half.
-    fn agent(&self, index: usize) -> Answer<Agent> {
+    fn agent(&self, #[pyo3(from_py_with = whole::index)] index: usize) -> Answer<Agent> {
         let Some(plan) = self.0.agents().get(index) else {
             let remedy = format!("give an agent below {}", self.0.agents().len());
             return Err(Failure::invalid("agent", index, remedy));
@@ -348,7 +359,7 @@ impl Coordinator {
     }
 
     /// Gives up waiting for a decision's missing reports; says whether any were waited for.
-    fn dismiss(&mut self, ticket: u64) -> Answer<bool> {
+    fn dismiss(&mut self, #[pyo3(from_py_with = whole::ticket)] ticket: u64) -> Answer<bool> {
         Ok(self.0.enter()?.dismiss(Ticket::numbered(ticket)))
     }
 
@@ -368,7 +379,7 @@ impl Coordinator {
     fn estimate<'py>(
         &self,
         py: Python<'py>,
-        agent: usize,
+        #[pyo3(from_py_with = whole::agent)] agent: usize,
     ) -> Answer<(Bound<'py, PyArray1<f64>>, f64)> {
         let coordinator = self.0.read();
         let estimate = coordinator.estimate(agent).ok_or_else(|| {
@@ -385,7 +396,10 @@ impl Coordinator {
 
     /// Goes on from saved bytes; a state older than `decisions_made` is refused.
     #[staticmethod]
-    fn load(state: &[u8], decisions_made: u64) -> Answer<Self> {
+    fn load(
+        state: &[u8],
+        #[pyo3(from_py_with = whole::decisions_made)] decisions_made: u64,
+    ) -> Answer<Self> {
         Ok(Coordinator(Mine::new(CoreCoordinator::resume(state, decisions_made)?)))
     }
 

@@ -13,6 +13,7 @@ use reticent::{
     randomize::Spent,
     wire::from_json,
 };
+use reticent_lab::FastNoise;
 
 use crate::{
     convert::restored,
@@ -22,12 +23,14 @@ use crate::{
     local::{Model, Person, bounds, with_report, word},
     mine::{Forked, Mine},
     outlook::Outlook,
+    simulated::{SimulatedPerson, SimulatedShuffler},
+    whole,
 };
 
 /// A batch from the shuffler. Send `bytes(batch)`; `Batch(bytes)` decodes it.
 #[pyclass(frozen, eq, module = "reticent", name = "Batch")]
 #[derive(PartialEq)]
-pub(crate) struct Batch(CoreBatch);
+pub(crate) struct Batch(pub(crate) CoreBatch);
 
 #[pymethods]
 impl Batch {
@@ -53,7 +56,7 @@ impl Batch {
 }
 
 /// The parameters that people, shuffler and server share: (epsilon, delta) of the shuffler's output. `aggregation` is "sum" or "permute", by
-/// default what carries more information.
+/// default what carries more information. Without `batch` it is the one that suits `horizon`, the number of all reports.
 ///
 /// >>> import numpy, reticent
 /// >>> plan = reticent.ShufflePlan(dimension=2, epsilon=1.0, delta=1e-6, batch=100, aggregation="sum", rewards=(0.0, 1.0))
@@ -72,25 +75,27 @@ pub(crate) struct ShufflePlan(CorePlan);
 #[pymethods]
 impl ShufflePlan {
     #[new]
-    #[pyo3(signature = (dimension, epsilon, delta, batch, aggregation = None, *, feature_bound = 1.0, rewards = (-1.0, 1.0),
+    #[pyo3(signature = (dimension, epsilon, delta, batch = None, aggregation = None, *, horizon = None, feature_bound = 1.0, rewards = (-1.0, 1.0),
         intercept = None, unit_arms = false, honest = None, contributions_per_person = 1, rule = None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
         py: Python<'_>,
-        dimension: usize,
+        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
         epsilon: f64,
         delta: f64,
-        batch: u64,
+        #[pyo3(from_py_with = whole::batch)] batch: Option<u64>,
         aggregation: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = whole::horizon)] horizon: Option<u64>,
         feature_bound: f64,
         rewards: (f64, f64),
-        intercept: Option<f64>,
+        intercept: Option<&Bound<'_, PyAny>>,
         unit_arms: bool,
-        honest: Option<u64>,
-        contributions_per_person: u64,
+        #[pyo3(from_py_with = whole::honest)] honest: Option<u64>,
+        #[pyo3(from_py_with = whole::contributions_per_person)] contributions_per_person: u64,
         rule: Option<&Bound<'_, PyAny>>,
     ) -> Answer<Self> {
-        let bounds = bounds(dimension, feature_bound, rewards, intercept, unit_arms);
+        let batch = ShuffleParams::batch_or_suited(batch, dimension, epsilon, horizon)?;
+        let bounds = bounds(dimension, feature_bound, rewards, intercept, unit_arms)?;
         let params = ShuffleParams {
             honest,
             contributions_per_person,
@@ -112,7 +117,7 @@ impl ShufflePlan {
     }
 
     /// The noise against the signal of the reports of so many people.
-    fn outlook(&self, people: u64) -> Outlook {
+    fn outlook(&self, #[pyo3(from_py_with = whole::people)] people: u64) -> Outlook {
         Outlook(self.0.outlook(people))
     }
 
@@ -130,6 +135,22 @@ impl ShufflePlan {
             None => self.0.person(noise)?,
             Some(spent) => self.0.person_after(&Spent::load(spent)?, noise)?,
         }))
+    }
+
+    /// A person's half on seeded simulation noise, which protects nobody: for experiments that give the same decisions each time.
+    fn simulated_person(
+        &self,
+        #[pyo3(from_py_with = whole::seed)] seed: u64,
+    ) -> Answer<SimulatedPerson> {
+        Ok(SimulatedPerson::of(self.0.person(FastNoise::seeded(seed))?))
+    }
+
+    /// The shuffler on seeded simulation noise, which protects nobody.
+    fn simulated_shuffler(
+        &self,
+        #[pyo3(from_py_with = whole::seed)] seed: u64,
+    ) -> Answer<SimulatedShuffler> {
+        Ok(SimulatedShuffler(self.0.shuffler(FastNoise::seeded(seed))?))
     }
 
     /// The shuffler: run it where the server has no access to its memory.
@@ -182,7 +203,10 @@ impl Shuffler {
 
     /// Continues from saved bytes, if no batch has been made since.
     #[staticmethod]
-    fn load(state: &[u8], batches_made: u64) -> Answer<Self> {
+    fn load(
+        state: &[u8],
+        #[pyo3(from_py_with = whole::batches_made)] batches_made: u64,
+    ) -> Answer<Self> {
         Ok(Shuffler(Mine::new(CoreShuffler::resume(state, batches_made)?)))
     }
 }

@@ -1,15 +1,23 @@
-//! The curator's bandit on simulation noise.
+//! The curator's bandit, people's halves and the shuffler on simulation noise, which protects nobody.
 
 use numpy::{PyArray1, ToPyArray};
 use pyo3::prelude::*;
-use reticent::bandit::{Arms, JointLinUcb, JointParams, Legacy};
+use reticent::{
+    bandit::{Arms, JointLinUcb, JointParams, Legacy, Shuffler},
+    noise::Noise as _,
+    randomize::Person,
+};
 use reticent_lab::{FastNoise, bandits::trial_seeds};
 
 use crate::{
     arms::with_arms,
+    convert::{Vector, entries},
     decision::{Decision, Observation},
     error::Answer,
     guarantee::Guarantee,
+    local::{Report, with_report},
+    shuffle::Batch,
+    whole,
 };
 
 /// A `JointBandit` on seeded noise that protects nobody: made by `JointBandit.simulated`. It makes the decisions that a deployed one with
@@ -78,9 +86,94 @@ impl SimulatedBandit {
     }
 }
 
+/// A person's half on seeded noise that protects nobody: made by `LocalPlan.simulated_person` and `ShufflePlan.simulated_person`.
+#[pyclass(module = "reticent.lab", name = "SimulatedPerson")]
+pub(crate) struct SimulatedPerson {
+    person: Person<FastNoise>,
+    place: Option<Arms>,
+}
+
+impl SimulatedPerson {
+    pub(crate) fn of(person: Person<FastNoise>) -> Self {
+        SimulatedPerson { person, place: None }
+    }
+}
+
+#[pymethods]
+impl SimulatedPerson {
+    /// The arm to play, as the model has it.
+    fn choose(&mut self, model: &Bound<'_, PyAny>, arms: &Bound<'_, PyAny>) -> Answer<usize> {
+        let mut read = None;
+        let model = crate::local::model(model, &mut read)?;
+        with_arms(arms, &mut self.place, |arms| self.person.choose(model, arms))
+    }
+
+    /// The report of an arm played under `model` and its reward: see `Person.report`.
+    #[pyo3(signature = (model, features, reward, block = 0))]
+    fn report(
+        &mut self,
+        model: &Bound<'_, PyAny>,
+        features: Vector<'_>,
+        reward: f64,
+        #[pyo3(from_py_with = whole::block)] block: usize,
+    ) -> Answer<Report> {
+        let mut read = None;
+        let model = crate::local::model(model, &mut read)?;
+        Ok(Report(self.person.report_in_block(model, block, &entries(&features), reward)?))
+    }
+
+    /// The guarantee of a person's own half, marked as simulated.
+    #[getter]
+    fn guarantee(&self) -> Answer<Guarantee> {
+        Ok(self.person.guarantee()?.into())
+    }
+}
+
+/// A shuffler on seeded noise that protects nobody: made by `ShufflePlan.simulated_shuffler`.
+#[pyclass(module = "reticent.lab", name = "SimulatedShuffler")]
+pub(crate) struct SimulatedShuffler(pub(crate) Shuffler<FastNoise>);
+
+#[pymethods]
+impl SimulatedShuffler {
+    /// Takes a report, once, and returns a batch when one is full.
+    fn absorb(&mut self, report: &Bound<'_, PyAny>) -> Answer<Option<Batch>> {
+        with_report(report, |report| Ok(self.0.absorb(report)?.map(Batch)))
+    }
+}
+
+/// Seeded numbers of simulations, as experiments draw them: nothing deployed uses them.
+///
+/// >>> from reticent import lab
+/// >>> lab.SimulationNoise(7).bits() == lab.SimulationNoise(7).bits()
+/// True
+#[pyclass(module = "reticent.lab", name = "SimulationNoise")]
+pub(crate) struct SimulationNoise(FastNoise);
+
+#[pymethods]
+impl SimulationNoise {
+    #[new]
+    fn new(#[pyo3(from_py_with = whole::seed)] seed: u64) -> Self {
+        SimulationNoise(FastNoise::seeded(seed))
+    }
+
+    /// 64 random bits: a seed, for instance.
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+
+    /// A uniform number from 0 to below 1.
+    fn uniform(&mut self) -> f64 {
+        self.0.uniform()
+    }
+}
+
 /// The seeds of an experiment's trial: that of its people, which all algorithms share, and that of the noise of the algorithm of this name.
 #[pyfunction]
 #[pyo3(name = "trial_seeds")]
-pub(crate) fn seeds(seed: u64, trial: u64, name: &str) -> (u64, u64) {
+pub(crate) fn seeds(
+    #[pyo3(from_py_with = whole::seed)] seed: u64,
+    #[pyo3(from_py_with = whole::trial)] trial: u64,
+    name: &str,
+) -> (u64, u64) {
     trial_seeds(seed, trial, name)
 }

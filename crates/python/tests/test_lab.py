@@ -462,38 +462,6 @@ def test_a_guarantee_for_user_code_is_stated_and_audited():
         lab.audit(world, {"coin": Coin}, samples=3)
 
 
-def test_python_makes_the_decisions_of_a_file_and_of_rust():
-    """One experiment three ways: `three_ways_tests.rs` compares a file and core alone with the same `vectors/decisions`."""
-    rounds, seed = 600, 3
-    folder = pathlib.Path(__file__).parents[3] / "vectors" / "decisions"
-    for name, rule, more in [("tuned", "tuned", {}), ("certified", "certified", {}), ("window", "tuned", {"window": 40})]:
-        experiment = {
-            "name": "one bandit",
-            "rounds": rounds,
-            "seed": seed,
-            "environment": {"kind": "sphere", "dimension": 4, "arms": 8, "fresh_arms": True},
-            "algorithm": [{"kind": "joint", "name": "it", "rule": rule, "privacy": {"epsilon": 8.0, "delta": 1e-5}, **more}],
-        }
-        # The environment tells a certified rule what it knows; the experiment prints the rule as Python takes it.
-        for remark in lab.certify(experiment)["it"].remarks:
-            if "the same rule, with what the environment knows, is " in remark:
-                rule = json.loads(remark.split(" is ")[-1])
-        assert (rule == "certified") is False and isinstance(rule, dict) == (name == "certified")
-        people, noise = lab.trial_seeds(seed, 0, "it")
-        world = lab.Environment.sphere(people, dimension=4, arms=8, fresh_arms=True)
-        world.arms()                    # the runner skips the first set too
-        bandit = reticent.JointBandit.simulated(
-            noise, dimension=4, epsilon=8.0, delta=1e-5, horizon=rounds, rewards=(0.0, 1.0), intercept=0.5**0.5, rule=rule, **more
-        )
-        chosen = []
-        for _ in range(rounds):
-            ticket, arm = bandit.decide(world.arms())
-            bandit.observe(ticket, world.reward(arm))
-            chosen.append(arm)
-        lines = (folder / f"joint_{name}.csv").read_text().splitlines()
-        assert lines[0] == "round,arm" and [f"{at},{arm}" for at, arm in enumerate(chosen, 1)] == lines[1:], name
-
-
 def test_what_an_experiment_plays_can_be_deployed_and_beats_the_commonest_class(tmp_path):
     """Seven classes of which one has 79 %: the default bandit at (1, 1e-6) in the runner and by hand, on other draws of people and noise."""
     draws, rounds = numpy.random.default_rng(4), 40_000

@@ -139,7 +139,7 @@ def test_saved_states_move(arms):
     assert reticent.JointBandit.load(old, 5, charged_before=1).replays == 2
     with pytest.raises(ReticentError, match="checksum"):
         reticent.JointBandit.load(old[:-1], 3)
-    with pytest.raises(ReticentError, match="what `save` of this class returned"):
+    with pytest.raises(ReticentError, match="load it with the type that saved it"):
         reticent.ConvexBandit.load(old, 0, 0)
     with pytest.raises(ReticentError, match="not a"):
         reticent.Server.load(reticent.ShufflePlan(2, 1.0, 1e-6, batch=50).shuffler().save())

@@ -20,6 +20,7 @@
 //! | `joint/curator` | the learner: private sums x rule x bounds |
 //! | `joint/contribute` | what people contribute to its sums |
 //! | `joint/params` | parameters and plan |
+//! | `joint/reports` | contributions that are randomised one by one, and when that is better |
 //! | `joint/window` | when a decision closes, and why that tells nothing |
 //! | `joint/legacy` | warm starts |
 //! | `joint/change` | a test for changes, on releases |
@@ -30,6 +31,7 @@ mod contribute;
 mod curator;
 mod legacy;
 mod params;
+mod reports;
 mod state;
 mod window;
 

@@ -3,9 +3,9 @@
 //! ```text
 //! V_t = rho I + sum x x^T,   u_t = sum z x,   theta_t = V_t^-1 u_t,   z = y - centre
 //! choose argmax <theta_t, x> + beta_t ||x||_{V_t^-1}
-//! certified:  beta_t = sigma sqrt(2 ln(1/alpha) + ln det V_t - d ln rho) + S sqrt(rho)
-//! fixed:      beta_t is a number
 //! ```
+//!
+//! rho and beta_t are the rule's (`rule/exact.rs`).
 //!
 //! Abbasi-Yadkori, Pal and Szepesvari, "Improved Algorithms for Linear Stochastic Bandits" (2011), Theorem 2:
 //! with probability 1 - alpha, `||theta* - theta_t||_{V_t} <= beta_t` at all t at once, whoever chose the features.
@@ -20,10 +20,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arms, Choice, Policy, Rule, arms::ROUNDING, clip_to_ball, regression::Regression};
+use super::{
+    Arms, Choice, Policy, Rule,
+    arms::ROUNDING,
+    clip_to_ball,
+    regression::Regression,
+    rule::{ExactRule, REGULARIZER},
+};
 use crate::{
     Error, Result,
-    error::{finite_vector, positive},
+    error::finite_vector,
     hash::mix,
     randomize::Bounds,
     refuse_if,
@@ -33,8 +39,6 @@ use crate::{
 
 /// Beyond this, squares and products of squares could overflow.
 const LARGEST: f64 = 1e50;
-/// alpha where none is given: there is no horizon to take it from.
-const FAILURE_PROBABILITY: f64 = 1e-6;
 
 /// What LinUCB is told beforehand.
 ///
@@ -59,9 +63,9 @@ pub struct LinUcbParams {
     /// rewards alone.
     #[serde(default)]
     pub rule: Rule,
-    /// rho of the certified rule, for features of norm at most 1: the weight of the prior guess that theta is zero.
-    #[serde(default = "crate::wire::one")]
-    pub regularizer: f64,
+    /// rho of the certified rule, for features of norm at most 1: the weight of the prior guess that theta is zero; by default 1. The other
+    /// rules have their own, and it is refused.
+    pub regularizer: Option<f64>,
     /// When the policy learns.
     #[serde(default = "every_round")]
     pub schedule: Schedule,
@@ -78,25 +82,13 @@ fn every_round() -> Schedule {
     Schedule::EveryRound
 }
 
-/// beta as a function of the sums, in the units of rewards.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Width {
-    Number(f64),
-    /// `sigma sqrt(logarithm + ln det V - d ln rho) + prior`.
-    Ellipsoid {
-        sigma: f64,
-        logarithm: f64,
-        prior: f64,
-    },
-}
-
 impl LinUcbParams {
     /// Tuned, learning every round.
     pub fn new(bounds: Bounds) -> Self {
         LinUcbParams {
             bounds,
             rule: Rule::default(),
-            regularizer: 1.0,
+            regularizer: None,
             schedule: Schedule::EveryRound,
             seed: 0,
             restart_every: None,
@@ -116,35 +108,21 @@ impl LinUcbParams {
         }
     }
 
+    /// rho of the certified rule as it is given, or 1.
+    pub fn certified_regularizer(&self) -> f64 {
+        self.regularizer.unwrap_or(REGULARIZER)
+    }
+
     /// A learner that has seen nothing, or the parameter that stands in the way.
     pub fn check(&self) -> Result<LinUcb> {
         self.bounds.check()?;
-        self.rule.check()?;
         self.schedule.check()?;
-        positive("regularizer", self.regularizer)?;
+        let forgets = self.forget.is_some();
+        let rule = self.rule.without_noise(&self.bounds, self.regularizer, forgets)?;
         let remedy = "give a whole number of rewards above 0";
         refuse_if(self.restart_every == Some(0), "restart_every", 0, remedy)?;
         let (norm, reward) = (self.bounds.feature_bound, self.bounds.half_range());
-        let (ridge, width) = match self.rule {
-            Rule::Certified { failure_probability, parameter_bound, reward_noise, scale } => {
-                let logarithm =
-                    -2.0 * libm::log(failure_probability.unwrap_or(FAILURE_PROBABILITY));
-                let (s, sigma) = (parameter_bound.unwrap_or(1.0), reward_noise.unwrap_or(1.0));
-                let prior = scale * reward * s * self.regularizer.sqrt();
-                let sigma = scale * reward * sigma;
-                (self.regularizer, Width::Ellipsoid { sigma, logarithm, prior })
-            }
-            // Without noise that protects people the ridge is 1, and the width that of rewards.
-            Rule::Tuned { width, .. } | Rule::Thompson { width, .. } => {
-                (1.0, Width::Number(reward * width))
-            }
-            Rule::Fixed { ridge, width } => (ridge, Width::Number(reward * width)),
-            Rule::Regularized { .. } => {
-                let remedy = "it is for sums with noise: give certified, tuned or fixed";
-                return Err(Error::invalid("rule", "regularized", remedy));
-            }
-        };
-        let ridge = ridge * norm * norm;
+        let ridge = rule.ridge();
         let numbers = [
             ("feature_bound", norm),
             ("rewards", reward),
@@ -158,7 +136,7 @@ impl LinUcbParams {
         let next = self.schedule.first();
         let kept = self.half_life()?.map(|half_life| half_life.kept_after(1));
         let regression = self.regression(ridge);
-        let mut learner = LinUcb { params: *self, regression, next, ridge, width, kept };
+        let mut learner = LinUcb { params: *self, regression, next, ridge, rule, kept };
         learner.widen();
         Ok(learner)
     }
@@ -179,7 +157,7 @@ pub struct LinUcb {
     /// How many rewards there are when the policy learns next.
     next: u64,
     ridge: f64,
-    width: Width,
+    rule: ExactRule,
     /// g, if it forgets.
     kept: Option<f64>,
 }
@@ -346,20 +324,9 @@ impl LinUcb {
         if self.params.rule.draws() {
             self.regression.reseed(mix(self.params.seed, self.regression.rounds()));
         }
-        let share = match self.kept {
-            None => 1.0,
-            Some(_) => {
-                let policies = self.params.schedule.releases(self.rounds()) as f64;
-                (policies * (policies + 1.0)).max(1.0)
-            }
-        };
-        self.regression.set_width(match self.width {
-            Width::Number(width) => width,
-            Width::Ellipsoid { sigma, logarithm, prior } => {
-                let logarithm = logarithm + 2.0 * libm::log(share);
-                sigma * (logarithm + self.regression.ln_growth()).sqrt() + prior
-            }
-        });
+        let policy = || self.params.schedule.releases(self.rounds());
+        let width = self.rule.width(self.regression.ln_growth(), policy);
+        self.regression.set_width(width);
     }
 
     /// The whole state; protect these bytes as the data itself.

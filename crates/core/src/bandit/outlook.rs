@@ -22,7 +22,7 @@ use super::{JointPlan, LocalPlan, ShufflePlan};
 use crate::{
     Result,
     randomize::Bounds,
-    release::{Layout, Schedule},
+    release::{Layout, Mechanism, Schedule},
 };
 
 /// The noise of a plan against the signal of its people.
@@ -116,13 +116,45 @@ impl JointPlan {
         };
         let bounds = &self.params.bounds;
         let last = self.params.schedule.releases(people).max(1);
-        let deviations = self.plan.deviations(last)?;
-        let domain = self.plan.clipper().domain();
-        let (l, b) = (bounds.feature_bound, bounds.half_range());
-        let matrix = deviations[0] / std::f64::consts::SQRT_2 / (l * l);
-        let vector = deviations[domain.matrix_coordinates()] / (l * b);
-        Ok(Some(Outlook::of_sums(Size::of(bounds), people, libm::hypot(matrix, vector))))
+        let noise = of_deviations(bounds, &self.plan.deviations(last)?);
+        let size = Size::of(bounds);
+        Ok(Some(match self.params.mechanism {
+            Some(Mechanism::Reports) => {
+                let rounds = people.max(1) as f64;
+                Outlook::of_reports(size, people, noise / rounds.sqrt())
+            }
+            _ => Outlook::of_sums(size, people, noise),
+        }))
     }
+}
+
+/// s: the noise of sums with these deviations, in units where features have norm 1 and rewards lie in [-1, 1].
+pub(super) fn of_deviations(bounds: &Bounds, deviations: &[f64]) -> f64 {
+    let (l, b) = (bounds.feature_bound, bounds.half_range());
+    let matrix = deviations[0] / std::f64::consts::SQRT_2 / (l * l);
+    let vector = deviations[Layout::new(bounds.dimension, bounds.structure).matrix()] / (l * b);
+    libm::hypot(matrix, vector)
+}
+
+/// `sum_n min(e(n)^2, 1/q)` over the people of sums whose noise has the deviation s whatever their number: about what is lost while learning.
+pub(super) fn loss_of_sums(bounds: &Bounds, people: u64, noise: f64) -> f64 {
+    let (size, d) = (Size::of(bounds), Size::of(bounds).parameters);
+    let useful = Outlook::of_sums(size, people, noise).useful_from;
+    loss(size, people, useful, noise * noise * d * d, d)
+}
+
+/// The same for sums of reports that bring noise of deviation `noise` each.
+pub(super) fn loss_of_reports(bounds: &Bounds, people: u64, noise: f64) -> f64 {
+    let (size, d) = (Size::of(bounds), Size::of(bounds).parameters);
+    let useful = Outlook::of_reports(size, people, noise).useful_from;
+    loss(size, people, useful, 0.0, (noise * noise * d + 1.0) * d)
+}
+
+/// `1/q` each until learning is useful, then `square / n^2 + linear / n`.
+fn loss(size: Size, people: u64, useful: u64, square: f64, linear: f64) -> f64 {
+    let (all, first) = (people as f64, useful.clamp(1, people.max(1)) as f64);
+    let later = square * (1.0 / first - 1.0 / all) + linear * libm::log(all / first);
+    first / size.features + later
 }
 
 impl LocalPlan {

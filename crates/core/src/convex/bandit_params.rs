@@ -336,8 +336,9 @@ impl PrivateBanditParams {
             .with_condition("directions drawn independently of the losses, and public; which losses are answered, and when, public too")
             .with_condition("saved learners resumed with the true numbers of decisions and of releases made, by one process at a time");
         let guarantee = match self.protection {
-            Protection::Local { .. } => guarantee
-                .with_condition("values are randomised where they arise (`ValueLaplace::report`): whoever is handed them raw is trusted"),
+            Protection::Local { .. } => guarantee.with_condition(
+                "values are randomised where they arise: whoever is handed them raw is trusted",
+            ),
             _ => guarantee,
         };
         guarantee.beside(self.claim.as_ref())

@@ -8,7 +8,7 @@ use super::{
     Encoder, Encoding, FeaturesPlan, MOST_NAMES, Projection, Value, plan::Part,
     projection::LAST_SEED,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, wire};
 
 /// Coordinates before a projection, at most.
 pub const WIDEST: usize = 1 << 20;
@@ -60,6 +60,16 @@ pub struct Cross {
 
 fn yes() -> bool {
     true
+}
+
+impl wire::Checked for FeaturesParams {
+    fn check_message(&self) -> Result<()> {
+        self.check().map(drop)
+    }
+}
+
+impl wire::Message for FeaturesParams {
+    const KIND: wire::Kind = wire::kinds::FEATURES;
 }
 
 impl FeaturesParams {

@@ -77,25 +77,15 @@ impl Bound<'_> {
                 }
             }
         };
-        // Four sums side by side, for each waits for its last addition.
         let mut i = 0;
+        while i + 8 <= dimension {
+            let sums = products::<8>(whitening, i, features);
+            sums.into_iter().enumerate().for_each(|(r, sum)| take(i + r, sum));
+            i += 8;
+        }
         while i + 4 <= dimension {
-            let rows: [&[f64]; 4] = std::array::from_fn(|r| row(i + r));
-            let (common, corner) = features.split_at(i + 1);
-            let mut sums = [0.0_f64; 4];
-            for (j, x) in common.iter().enumerate() {
-                for r in 0..4 {
-                    sums[r] = rows[r][j].mul_add(*x, sums[r]);
-                }
-            }
-            for r in 1..4 {
-                for (w, x) in rows[r][i + 1..].iter().zip(corner) {
-                    sums[r] = w.mul_add(*x, sums[r]);
-                }
-            }
-            for (r, sum) in sums.into_iter().enumerate() {
-                take(i + r, sum);
-            }
+            let sums = products::<4>(whitening, i, features);
+            sums.into_iter().enumerate().for_each(|(r, sum)| take(i + r, sum));
             i += 4;
         }
         for i in i..dimension {
@@ -107,6 +97,29 @@ impl Bound<'_> {
         }
         self.drift.mul_add(fused(back, back).sqrt(), bound)
     }
+}
+
+/// Inner products of the features with R rows from `first` on, side by side: each sum waits for its last addition, and two units of a core
+/// take four cycles for one, so that eight sums keep them busy.
+#[inline(always)]
+fn products<const R: usize>(whitening: &[f64], first: usize, features: &[f64]) -> [f64; R] {
+    let (common, corner) = features.split_at(first + 1);
+    let rows: [_; R] = std::array::from_fn(|r| {
+        let row = &whitening[triangle(first + r)..triangle(first + r + 1)];
+        row.split_at(common.len())
+    });
+    let mut sums = [0.0_f64; R];
+    for (j, x) in common.iter().enumerate() {
+        for r in 0..R {
+            sums[r] = rows[r].0[j].mul_add(*x, sums[r]);
+        }
+    }
+    for (j, x) in corner[..R - 1].iter().enumerate() {
+        for r in j + 1..R {
+            sums[r] = rows[r].1[j].mul_add(*x, sums[r]);
+        }
+    }
+    sums
 }
 
 /// In ascending order, as in `lanes`.

@@ -1,17 +1,23 @@
-//! Eigenvalues and vectors of a small symmetric matrix by Jacobi's rotations.
+//! Eigenvalues and vectors of a small symmetric matrix.
 //!
 //! ```text
-//! A <- J^T A J,  J the plane rotation that makes a_pq zero,  until all a_pq (p != q) are zero to rounding
+//! A = Q T Q^T   T tridiagonal, Q a product of Householder reflections
+//! T = Z D Z^T   implicit QL steps with Wilkinson's shift, each a chain of plane rotations
 //! ```
 //!
-//! Golub and Van Loan, Matrix Computations, section 8.5. Backward stable, quadratically convergent, and fast enough for the dimensions of a
-//! bandit, where it runs once per release, not once per round.
+//! Golub and Van Loan, Matrix Computations, sections 8.3.1 and 8.3.3; Bowdler, Martin, Reinsch and Wilkinson (1968), procedures tred2 and tql2.
+//! Backward stable. About `9 d^3` operations, on whole rows: at d = 17 a fifth of the time of Jacobi's rotations, and it runs for every block of
+//! parameters at every release.
 
-use super::triangle;
+use super::{dot, triangle};
 use crate::{Result, error::finite_vector, refuse_if};
 
-/// The largest number of sweeps; more than ten are rare.
-const SWEEPS: usize = 60;
+/// The largest number of QL steps for one eigenvalue; more than three are rare.
+const STEPS: usize = 60;
+/// Weyl: ignoring an entry this small moves no eigenvalue by more than the rounding error of a matrix of size 1.
+const NEGLIGIBLE: f64 = 0.01 * f64::EPSILON;
+/// Squares of smaller numbers lose digits. Such a number counts as zero beside a matrix of size 1.
+const VANISHED: f64 = 1e-140;
 
 /// The eigenvalues of a symmetric matrix, smallest first, with their vectors.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,26 +33,19 @@ impl SymmetricEigen {
         finite_vector("upper_triangle", upper_triangle, triangle(dimension))?;
         // Scaled to 1, so that squares neither overflow nor underflow.
         let scale = upper_triangle.iter().fold(0.0, |m: f64, x| m.max(x.abs())).max(1e-300);
-        let mut matrix = vec![vec![0.0; dimension]; dimension];
+        let mut matrix = vec![0.0; dimension * dimension];
         let pairs = (0..dimension).flat_map(|i| (i..dimension).map(move |j| (i, j)));
         for ((i, j), entry) in pairs.zip(upper_triangle) {
-            matrix[i][j] = entry / scale;
-            matrix[j][i] = entry / scale;
+            matrix[i * dimension + j] = entry / scale;
+            matrix[j * dimension + i] = entry / scale;
         }
-        let mut vectors = vec![vec![0.0; dimension]; dimension];
-        for (i, vector) in vectors.iter_mut().enumerate() {
-            vector[i] = 1.0;
-        }
-        for _ in 0..SWEEPS {
-            if !sweep(&mut matrix, &mut vectors) {
-                break;
-            }
-        }
-        let mut pairs: Vec<(f64, Vec<f64>)> =
-            vectors.into_iter().enumerate().map(|(i, v)| (matrix[i][i] * scale, v)).collect();
-        pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (values, vectors) = pairs.into_iter().unzip();
-        Ok(SymmetricEigen { values, vectors })
+        let Tridiagonal { mut diagonal, mut beside, mut rows } = Tridiagonal::of(dimension, matrix);
+        diagonalize(&mut diagonal, &mut beside, &mut rows);
+        let mut order: Vec<usize> = (0..dimension).collect();
+        order.sort_by(|a, b| diagonal[*a].total_cmp(&diagonal[*b]));
+        let values = order.iter().map(|i| diagonal[*i] * scale).collect();
+        let row = |i: &usize| rows[i * dimension..(i + 1) * dimension].to_vec();
+        Ok(SymmetricEigen { values, vectors: order.iter().map(row).collect() })
     }
 
     /// The eigenvalues, smallest first.
@@ -70,44 +69,113 @@ impl SymmetricEigen {
     }
 }
 
-/// Rotates every off-diagonal entry to zero once; returns whether any was nonzero.
-fn sweep(matrix: &mut [Vec<f64>], vectors: &mut [Vec<f64>]) -> bool {
-    let dimension = matrix.len();
-    let mut rotated = false;
-    for p in 0..dimension {
-        for q in p + 1..dimension {
-            let off = matrix[p][q];
-            // Weyl: ignoring an entry this small moves no eigenvalue by more than the rounding error of a matrix of size 1.
-            if off.abs() <= 0.01 * f64::EPSILON {
+/// `T = Q^T A Q`.
+struct Tridiagonal {
+    diagonal: Vec<f64>,
+    /// The entries beside the diagonal, and a zero.
+    beside: Vec<f64>,
+    /// `Q^T` row by row.
+    rows: Vec<f64>,
+}
+
+impl Tridiagonal {
+    /// Column k below the diagonal becomes `(alpha, 0, ..., 0)` by the reflection `I - v v^T / h`, `h = |v|^2 / 2`. The rest of the matrix changes by
+    /// `- v w^T - w v^T` with `w = p - (v^T p / 2h) v`, `p = A v / h`.
+    fn of(d: usize, mut matrix: Vec<f64>) -> Self {
+        let (mut beside, mut halves) = (vec![0.0; d], vec![0.0; d]);
+        let (mut v, mut w) = (vec![0.0; d], vec![0.0; d]);
+        for k in 0..d.saturating_sub(1) {
+            let column = &mut matrix[k * d..(k + 1) * d][k + 1..];
+            // A row that needs no reflection, the last one among them.
+            if column[1..].iter().all(|entry| entry.abs() < VANISHED) {
+                beside[k] = column[0];
                 continue;
             }
-            rotated = true;
-            // The smaller root of t^2 + 2 theta t - 1 = 0 keeps the angle within 45 degrees.
-            let theta = (matrix[q][q] - matrix[p][p]) / (2.0 * off);
-            let tangent = theta.signum() / (theta.abs() + libm::hypot(theta, 1.0));
-            let cosine = 1.0 / libm::hypot(tangent, 1.0);
-            let sine = tangent * cosine;
-            for row in matrix.iter_mut() {
-                rotate(row, p, q, cosine, sine);
+            let alpha = -dot(column, column).sqrt().copysign(column[0]);
+            beside[k] = alpha;
+            halves[k] = alpha * (alpha - column[0]);
+            // The row of the matrix that is done keeps v.
+            column[0] -= alpha;
+            let (v, w) = (&mut v[k + 1..], &mut w[k + 1..]);
+            v.copy_from_slice(column);
+            let rest = &mut matrix[(k + 1) * d..];
+            for (w, row) in w.iter_mut().zip(rest.chunks_exact(d)) {
+                *w = dot(&row[k + 1..], v) / halves[k];
             }
-            let [row_p, row_q] = matrix.get_disjoint_mut([p, q]).expect("p < q < dimension");
-            rotate_rows(row_p, row_q, cosine, sine);
-            let [vector_p, vector_q] = vectors.get_disjoint_mut([p, q]).expect("p < q < dimension");
-            rotate_rows(vector_p, vector_q, cosine, sine);
-            (matrix[p][q], matrix[q][p]) = (0.0, 0.0);
+            let share = dot(v, w) / (2.0 * halves[k]);
+            w.iter_mut().zip(&*v).for_each(|(w, v)| *w -= share * v);
+            for (i, row) in rest.chunks_exact_mut(d).enumerate() {
+                let (v_i, w_i) = (v[i], w[i]);
+                let entries = row[k + 1..].iter_mut().zip(v.iter().zip(&*w));
+                entries.for_each(|(entry, (v, w))| *entry -= v_i * w + w_i * v);
+            }
+        }
+        let diagonal = (0..d).map(|i| matrix[i * d + i]).collect();
+        // Q^T = H_last ... H_first, from the left: a factor changes only the rows and columns behind its own.
+        let mut rows = vec![0.0; d * d];
+        (0..d).for_each(|i| rows[i * d + i] = 1.0);
+        for k in (0..d).rev().filter(|k| halves[*k] != 0.0) {
+            let v = &matrix[k * d..(k + 1) * d][k + 1..];
+            for row in rows.chunks_exact_mut(d).skip(k + 1) {
+                let row = &mut row[k + 1..];
+                let share = dot(row, v) / halves[k];
+                row.iter_mut().zip(v).for_each(|(entry, v)| *entry -= share * v);
+            }
+        }
+        Tridiagonal { diagonal, beside, rows }
+    }
+}
+
+/// Turns the tridiagonal matrix into its eigenvalues and the rows of `Q^T` into eigenvectors.
+fn diagonalize(diagonal: &mut [f64], beside: &mut [f64], rows: &mut [f64]) {
+    let d = diagonal.len();
+    for first in 0..d {
+        for _ in 0..STEPS {
+            let splits = |i: &usize| {
+                let size = diagonal[*i].abs() + diagonal[*i + 1].abs();
+                beside[*i].abs() <= NEGLIGIBLE.max(f64::EPSILON * size)
+            };
+            let last = (first..d - 1).find(splits).unwrap_or(d - 1);
+            if last == first {
+                break;
+            }
+            ql_step(diagonal, beside, rows, first, last);
         }
     }
-    rotated
 }
 
-fn rotate(row: &mut [f64], p: usize, q: usize, cosine: f64, sine: f64) {
-    (row[p], row[q]) = (cosine * row[p] - sine * row[q], sine * row[p] + cosine * row[q]);
-}
-
-fn rotate_rows(p: &mut [f64], q: &mut [f64], cosine: f64, sine: f64) {
-    for (p, q) in p.iter_mut().zip(q) {
-        (*p, *q) = (cosine * *p - sine * *q, sine * *p + cosine * *q);
+/// One implicit QL step on the unreduced part from `first` to `last`.
+fn ql_step(diagonal: &mut [f64], beside: &mut [f64], rows: &mut [f64], first: usize, last: usize) {
+    let d = diagonal.len();
+    let half = (diagonal[first + 1] - diagonal[first]) / (2.0 * beside[first]);
+    let shift = beside[first] / (half + libm::hypot(half, 1.0).copysign(half));
+    let mut g = diagonal[last] - diagonal[first] + shift;
+    let (mut sine, mut cosine, mut p) = (1.0, 1.0, 0.0);
+    for i in (first..last).rev() {
+        let (f, b) = (sine * beside[i], cosine * beside[i]);
+        let length = (f * f + g * g).sqrt();
+        if length < VANISHED {
+            // The part has split here.
+            beside[i + 1] = 0.0;
+            diagonal[i + 1] -= p;
+            beside[last] = 0.0;
+            return;
+        }
+        beside[i + 1] = length;
+        (sine, cosine) = (f / length, g / length);
+        g = diagonal[i + 1] - p;
+        let r = (diagonal[i] - g) * sine + 2.0 * cosine * b;
+        p = sine * r;
+        diagonal[i + 1] = g + p;
+        g = cosine * r - b;
+        let (above, below) = rows[i * d..(i + 2) * d].split_at_mut(d);
+        for (low, high) in above.iter_mut().zip(below) {
+            (*low, *high) = (cosine * *low - sine * *high, sine * *low + cosine * *high);
+        }
     }
+    diagonal[first] -= p;
+    beside[first] = g;
+    beside[last] = 0.0;
 }
 
 #[cfg(test)]

@@ -76,17 +76,22 @@ pub(crate) fn each_tile(arch: Arch, bound: Bound<'_>, tiles: &[Lanes], take: &mu
             &mut large
         }
     };
-    arch.dispatch(EachTile { bound, tiles, white, take });
+    // Two functions, so that the loops of one do not take registers from the other.
+    match bound.width == 0.0 && bound.drift == 0.0 {
+        true => arch.dispatch(EachTile::<_, true> { bound, tiles, white, take }),
+        false => arch.dispatch(EachTile::<_, false> { bound, tiles, white, take }),
+    }
 }
 
-struct EachTile<'a, T> {
+/// `LINEAR` if width and drift are zero, so that a score is `<theta, x>`.
+struct EachTile<'a, T, const LINEAR: bool> {
     bound: Bound<'a>,
     tiles: &'a [Lanes],
     white: &'a mut [Lanes],
     take: &'a mut T,
 }
 
-impl<T: Take> WithSimd for EachTile<'_, T> {
+impl<T: Take, const LINEAR: bool> WithSimd for EachTile<'_, T, LINEAR> {
     type Output = ();
 
     #[inline(always)]
@@ -96,7 +101,7 @@ impl<T: Take> WithSimd for EachTile<'_, T> {
     }
 }
 
-impl<T: Take> EachTile<'_, T> {
+impl<T: Take, const LINEAR: bool> EachTile<'_, T, LINEAR> {
     // Small dimensions are compiled one by one: there, loops cost more than sums.
     #[inline(always)]
     fn unroll<S: Simd, const N: usize>(self, simd: S) {
@@ -115,8 +120,7 @@ impl<T: Take> EachTile<'_, T> {
 
     #[inline(always)]
     fn run<S: Simd, const N: usize>(self, simd: S, dimension: usize) {
-        let linear = self.bound.width == 0.0 && self.bound.drift == 0.0;
-        let entries = if linear { 0 } else { triangle(dimension) };
+        let entries = if LINEAR { 0 } else { triangle(dimension) };
         let bound = Bound {
             theta: &self.bound.theta[..dimension],
             whitening: &self.bound.whitening[..entries],
@@ -127,7 +131,10 @@ impl<T: Take> EachTile<'_, T> {
             for (index, out) in S::as_mut_simd_f64s(&mut scores.0).0.chunks_exact_mut(N).enumerate()
             {
                 let group = Group::<S, N> { simd, tile, first: index * N };
-                out.copy_from_slice(&group.scores(bound, self.white));
+                out.copy_from_slice(&match LINEAR {
+                    true => group.products([bound.theta])[0],
+                    false => group.scores(bound, self.white),
+                });
             }
             self.take.take(scores);
         }
@@ -153,9 +160,6 @@ impl<S: Simd, const N: usize> Group<'_, S, N> {
     #[inline(always)]
     fn scores(self, bound: Bound<'_>, white: &mut [Lanes]) -> [S::f64s; N] {
         let Bound { theta, whitening, width, drift } = bound;
-        if whitening.is_empty() {
-            return self.products([theta])[0];
-        }
         let row = |i| row(whitening, i);
         let mut norm =
             Norm { group: self, squares: self.zeros(), white, keep: drift != 0.0, next: 0 };

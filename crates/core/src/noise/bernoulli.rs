@@ -73,15 +73,42 @@ impl From<Bernoulli> for f64 {
     }
 }
 
+/// What is known about a probability without computing it: `least <= 2^64 p <= most`. Most coins are decided by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bracket {
+    pub(super) least: u64,
+    pub(super) most: u64,
+}
+
+impl Bracket {
+    /// Nothing is known.
+    pub(super) const NONE: Bracket = Bracket { least: 0, most: u64::MAX };
+
+    /// What the first 64 bits of U tell about `U < p`, if they tell it.
+    #[inline(always)]
+    fn decide(self, first: u64) -> Option<bool> {
+        // U lies in [first, first + 1) 2^-64.
+        match first {
+            _ if first < self.least => Some(true),
+            _ if first > self.most => Some(false),
+            _ => None,
+        }
+    }
+}
+
 /// Heads with probability `min(1, exp(-x) / a)` exactly, where `x` is `exponent` and `a` is `ceiling`; the
-/// two doubles are the same numbers, to the accuracy the header asks for.
-#[inline]
+/// two doubles are the same numbers, to the accuracy the header asks for. The answer does not depend on `bracket`.
+#[inline(always)]
 pub(super) fn exp_coin<N: Noise + ?Sized>(
     (exponent, x): (Exponent, f64),
     (ceiling, a): (Ceiling, f64),
+    bracket: Bracket,
     noise: &mut N,
 ) -> bool {
     let first = noise.bits();
+    if let Some(answer) = bracket.decide(first) {
+        return answer;
+    }
     match decide_in_floating_point(first, x, a) {
         Some(answer) => answer,
         None => is_below_exp(first, ceiling, exponent, noise),
@@ -164,7 +191,9 @@ mod tests {
         let exponent = Exponent { numerators: [2, 3], denominators: [4, 5] };
         let ceiling = Ceiling { numerator: 7, denominator: 4, halvings: 1 };
         let chance = (-0.3_f64).exp() * 8.0 / 7.0;
-        let fast = tally(200_000, || exp_coin((exponent, 0.3), (ceiling, 0.875), &mut noise));
+        let fast = tally(200_000, || {
+            exp_coin((exponent, 0.3), (ceiling, 0.875), Bracket::NONE, &mut noise)
+        });
         let exact = tally(20_000, || {
             let first = noise.bits();
             is_below_exp(first, ceiling, exponent, &mut noise)

@@ -3,6 +3,7 @@
 
 use super::{
     Noise,
+    bernoulli::Bracket,
     exact_exp::{Ceiling, Exponent, is_below_exp},
 };
 
@@ -31,6 +32,7 @@ impl Noise for Script {
 pub(super) fn exact_coin<N: Noise + ?Sized>(
     (exponent, x): (Exponent, f64),
     (ceiling, a): (Ceiling, f64),
+    _: Bracket,
     noise: &mut N,
 ) -> bool {
     let product = |pair: [u64; 2]| pair[0] as f64 * pair[1] as f64;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Noise,
-    bernoulli::exp_coin,
+    bernoulli::{Bracket, exp_coin},
     exact_exp::{Ceiling, Exponent},
 };
 use crate::{Error, Result, privacy::Event, refuse_if};
@@ -82,7 +82,7 @@ impl DiscreteLaplace {
     #[inline(always)]
     fn sample_with<N: Noise + ?Sized>(
         &self,
-        coin: impl Fn((Exponent, f64), (Ceiling, f64), &mut N) -> bool,
+        coin: impl Fn((Exponent, f64), (Ceiling, f64), Bracket, &mut N) -> bool,
         noise: &mut N,
     ) -> i64 {
         loop {
@@ -102,7 +102,8 @@ impl DiscreteLaplace {
             };
             let ceiling = Ceiling { numerator: 1, denominator: 1, halvings: block as u32 };
             let a = f64::from_bits((1023 - block) << 52);
-            if coin((exponent, size as f64 * self.inverse_scale), (ceiling, a), noise) {
+            let exponent = (exponent, size as f64 * self.inverse_scale);
+            if coin(exponent, (ceiling, a), Bracket::NONE, noise) {
                 return if negative { -(size as i64) } else { size as i64 };
             }
         }

@@ -33,7 +33,7 @@ use crate::{
 ///
 /// ```
 /// use reticent::online::{Potential, Prior, bounds};
-/// let potential = Potential::new(Prior::Conjugate { precision: 1.0 }, 1.0)?;
+/// let potential = Potential::new(Prior::Conjugate { precision: Some(1.0) }, 1.0)?;
 /// let at_zero = bounds::conjugate(&potential, 0.0, 1e6)?;
 /// assert!(at_zero < 1.0); // staying at zero never costs more than 1
 /// let numeric = bounds::conjugate(&potential, 3.0, 1e4)?;
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn the_conjugate_is_a_supremum() {
         for prior in [
-            Prior::Conjugate { precision: 1.0 },
+            Prior::Conjugate { precision: Some(1.0) },
             Prior::Uniform,
             Prior::Improper,
             Prior::ChernovVovk,
@@ -186,7 +186,7 @@ mod tests {
                     for b in [1e-3, 1.0, 100.0] {
                         let b = b * g * g;
                         let conjugate_prior =
-                            Potential::new(Prior::Conjugate { precision: b }, g).unwrap();
+                            Potential::new(Prior::Conjugate { precision: Some(b) }, g).unwrap();
                         let numeric = conjugate(&conjugate_prior, u, squares).unwrap();
                         let corrected = corrected_theorem_10(g, b, u, squares);
                         assert!(

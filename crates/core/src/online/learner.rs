@@ -13,54 +13,103 @@ use super::{
 use crate::{
     Error, Result,
     error::{not_negative, positive},
+    named::named,
     randomize::Gradient,
     refuse_if, wire,
 };
 
 /// The learning algorithm.
+///
+/// In Python it is its name, `"sum"`, or its name with parameters, `{"sum": {"step": 0.5}}`; in an experiment file it is the `kind` of an
+/// algorithm, with the same parameters beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Method {
     /// Algorithm 2: a direction and a length.
     Reduction {
         /// The prior of the length.
+        #[serde(default)]
         prior: Prior,
         /// The set of directions.
+        #[serde(default)]
         geometry: Geometry,
         /// The direction learner's step, 1 in the paper.
+        #[serde(default = "crate::wire::one")]
         step: f64,
     },
     /// Algorithm 3: every coordinate separately.
     Coordinatewise {
         /// The prior of every coordinate.
+        #[serde(default)]
         prior: Prior,
     },
     /// The sum of the iterates of Algorithms 2 and 3: its regret is that of the better one, up to a constant.
     Sum {
         /// The prior of the length and of every coordinate.
+        #[serde(default)]
         prior: Prior,
         /// The set of directions.
+        #[serde(default)]
         geometry: Geometry,
         /// The direction learner's step.
+        #[serde(default = "crate::wire::one")]
         step: f64,
     },
     /// A baseline in the manner of Jun and Orabona (2019): Algorithm 2 that is given the noise level of the noisiest person and assumes it
     /// in every round.
     KnownNoise {
-        /// `sqrt(E||xi||^2)` of the noisiest person.
+        /// `sqrt(E||xi||^2)` of the noisiest person; an experiment computes it from its people.
         deviation: f64,
         /// The direction learner's step.
+        #[serde(default = "crate::wire::one")]
         step: f64,
     },
-    /// A baseline: mirror descent with an adaptive step on a ball or a box (AdaGrad) that must contain the competitor.
-    Descent {
-        /// Ball or box.
-        geometry: Geometry,
+    /// A baseline: gradient descent with an adaptive step on a Euclidean ball that must contain the competitor.
+    GradientDescent {
         /// Its radius.
         radius: f64,
         /// The step, in units of the radius.
+        #[serde(default = "crate::wire::one")]
         step: f64,
     },
+    /// A baseline: AdaGrad on a box that must contain the competitor.
+    Adagrad {
+        /// Half its side.
+        radius: f64,
+        /// The step, in units of the radius.
+        #[serde(default = "crate::wire::one")]
+        step: f64,
+    },
+}
+
+named!(Method, "{ gradient_descent = { radius = 1.0 } }", {
+    "reduction": Method::Reduction { .. }
+        => Method::Reduction { prior: Prior::default(), geometry: Geometry::Ball, step: 1.0 },
+    "coordinatewise": Method::Coordinatewise { .. }
+        => Method::Coordinatewise { prior: Prior::default() },
+    "sum": Method::Sum { .. } => Method::default(),
+    "known_noise": Method::KnownNoise { .. },
+    "gradient_descent": Method::GradientDescent { .. },
+    "adagrad": Method::Adagrad { .. },
+});
+
+impl Default for Method {
+    /// The sum of Algorithms 2 and 3 with the conjugate prior, `b = G^2`, on the Euclidean ball.
+    fn default() -> Self {
+        Method::Sum { prior: Prior::default(), geometry: Geometry::Ball, step: 1.0 }
+    }
+}
+
+impl Method {
+    /// The set of directions, which says in which norm gradients are bounded; `None` where every coordinate is bounded by itself.
+    pub fn geometry(&self) -> Option<Geometry> {
+        match *self {
+            Method::Reduction { geometry, .. } | Method::Sum { geometry, .. } => Some(geometry),
+            Method::KnownNoise { .. } | Method::GradientDescent { .. } => Some(Geometry::Ball),
+            Method::Adagrad { .. } => Some(Geometry::Box),
+            Method::Coordinatewise { .. } => None,
+        }
+    }
 }
 
 /// Parameters of an [`OnlineLearner`].
@@ -87,11 +136,9 @@ pub struct OnlineParams {
 }
 
 impl OnlineParams {
-    /// The defaults: the sum of Algorithms 2 and 3 with the conjugate prior, `b = G^2`, on the Euclidean ball.
+    /// The default method: see [`Method::default`].
     pub fn new(dimension: usize, gradient_bound: f64) -> Self {
-        let prior = Prior::Conjugate { precision: gradient_bound * gradient_bound };
-        let method = Method::Sum { prior, geometry: Geometry::Ball, step: 1.0 };
-        OnlineParams { dimension, gradient_bound, method }
+        OnlineParams { dimension, gradient_bound, method: Method::default() }
     }
 
     /// Refuses parameters outside their ranges.
@@ -113,7 +160,7 @@ impl OnlineParams {
                 refuse_if(deviation > 1e50 * self.gradient_bound, "deviation", deviation, remedy)?;
                 positive("step", step)?;
             }
-            Method::Descent { radius, step, .. } => {
+            Method::GradientDescent { radius, step } | Method::Adagrad { radius, step } => {
                 potential(Prior::Uniform)?;
                 positive("radius", radius)?;
                 positive("step", step)?;
@@ -153,11 +200,13 @@ impl OnlinePlan {
             ),
             Method::KnownNoise { deviation, step } => {
                 let square = gradient_bound * gradient_bound + deviation * deviation;
-                let prior = Prior::Conjugate { precision: gradient_bound * gradient_bound };
-                Machine::Reduction(reduction(prior, Geometry::Ball, step, Some(square)))
+                Machine::Reduction(reduction(Prior::default(), Geometry::Ball, step, Some(square)))
             }
-            Method::Descent { geometry, radius, step } => {
-                Machine::Descent(MirrorDescent::new(geometry, dimension, radius, step))
+            Method::GradientDescent { radius, step } => {
+                Machine::Descent(MirrorDescent::new(Geometry::Ball, dimension, radius, step))
+            }
+            Method::Adagrad { radius, step } => {
+                Machine::Descent(MirrorDescent::new(Geometry::Box, dimension, radius, step))
             }
         };
         OnlineLearner { params: self.params, machine, rounds: 0, broken: None }
@@ -207,9 +256,8 @@ impl TryFrom<RawLearner> for OnlineLearner {
                 reduction.is_sound(&potential(*prior)?, *geometry, dimension, *step, None)
             }
             (Method::KnownNoise { deviation, step }, Machine::Reduction(reduction)) => {
-                let precision = gradient_bound * gradient_bound;
-                let prior = potential(Prior::Conjugate { precision })?;
-                let square = Some(precision + deviation * deviation);
+                let prior = potential(Prior::default())?;
+                let square = Some(gradient_bound * gradient_bound + deviation * deviation);
                 reduction.is_sound(&prior, Geometry::Ball, dimension, *step, square)
             }
             (Method::Coordinatewise { prior }, Machine::Coordinatewise(coordinates)) => {
@@ -220,8 +268,11 @@ impl TryFrom<RawLearner> for OnlineLearner {
                 reduction.is_sound(&potential, *geometry, dimension, *step, None)
                     && coordinates.is_sound(&potential, dimension)
             }
-            (Method::Descent { geometry, radius, step }, Machine::Descent(descent)) => {
-                descent.is_sound(*geometry, dimension, *radius, *step)
+            (Method::GradientDescent { radius, step }, Machine::Descent(descent)) => {
+                descent.is_sound(Geometry::Ball, dimension, *radius, *step)
+            }
+            (Method::Adagrad { radius, step }, Machine::Descent(descent)) => {
+                descent.is_sound(Geometry::Box, dimension, *radius, *step)
             }
             _ => false,
         };
@@ -340,12 +391,9 @@ impl OnlineLearner {
 
     /// The norm in which this learner's gradients are bounded.
     pub fn norm_of(&self, gradient: Gradient<'_>) -> f64 {
-        match self.params.method {
-            Method::Reduction { geometry, .. }
-            | Method::Sum { geometry, .. }
-            | Method::Descent { geometry, .. } => geometry.dual_norm(gradient),
-            Method::Coordinatewise { .. } => gradient.largest(),
-            Method::KnownNoise { .. } => Geometry::Ball.dual_norm(gradient),
+        match self.params.method.geometry() {
+            Some(geometry) => geometry.dual_norm(gradient),
+            None => gradient.largest(),
         }
     }
 

@@ -22,6 +22,7 @@ use super::{SignedLog, closed_form, quadrature::Exponent};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive},
+    named::named,
     refuse_if,
     special::{ein, erf},
 };
@@ -32,13 +33,15 @@ pub(super) const LARGEST_BOUND: f64 = 1e80;
 pub(super) const LARGEST_RATIO: f64 = 1e50;
 
 /// The prior over learning rates v on `[-C, C]`.
+///
+/// In files and in Python it is its name, `"improper"`, or its name with parameters, `{ conjugate = { precision = 4.0 } }`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Prior {
     /// `exp(-b v^2) / Z`: every cost beyond 1 scales with the competitor (Theorem 10).
     Conjugate {
-        /// b, in the units of a squared gradient.
-        precision: f64,
+        /// b, in the units of a squared gradient; by default `G^2`.
+        precision: Option<f64>,
     },
     /// `1 / (2C)` (Jun and Orabona 2019).
     Uniform,
@@ -46,6 +49,19 @@ pub enum Prior {
     Improper,
     /// `1 / (2|v| (1 + ln(C/|v|))^2)`: Chernov and Vovk's prior in the form that is valid for every G.
     ChernovVovk,
+}
+
+named!(Prior, "{ conjugate = { precision = 4.0 } }", {
+    "conjugate": Prior::Conjugate { .. } => Prior::default(),
+    "uniform": Prior::Uniform => Prior::Uniform,
+    "improper": Prior::Improper => Prior::Improper,
+    "chernov_vovk": Prior::ChernovVovk => Prior::ChernovVovk,
+});
+
+impl Default for Prior {
+    fn default() -> Self {
+        Prior::Conjugate { precision: None }
+    }
 }
 
 /// The potential of a prior and a gradient bound.
@@ -69,6 +85,8 @@ pub struct Potential {
     ln_factor: f64,
     /// `ln Z`; 0 for the improper prior.
     ln_mass: f64,
+    /// b; 0 for priors without it.
+    precision: f64,
 }
 
 impl From<Potential> for (Prior, f64) {
@@ -93,8 +111,12 @@ impl Potential {
         let remedy = "choose units in which it lies between 1e-80 and 1e80";
         refuse_if(refused, "gradient_bound", gradient_bound, remedy)?;
         let reach = 0.2 / gradient_bound;
+        let precision = match prior {
+            Prior::Conjugate { precision } => precision.unwrap_or(gradient_bound * gradient_bound),
+            _ => 0.0,
+        };
         let ln_mass = match prior {
-            Prior::Conjugate { precision } => {
+            Prior::Conjugate { .. } => {
                 positive("precision", precision)?;
                 let relative = precision.sqrt() / gradient_bound;
                 let remedy = "give between 1e-100 and 1e100 times gradient_bound^2";
@@ -113,7 +135,7 @@ impl Potential {
             Prior::Improper | Prior::ChernovVovk => 1.0,
         };
         let ln_factor = powers * libm::log(reach) - ln_mass;
-        Ok(Potential { prior, gradient_bound, reach, ln_factor, ln_mass })
+        Ok(Potential { prior, gradient_bound, reach, ln_factor, ln_mass, precision })
     }
 
     /// The prior.
@@ -194,10 +216,7 @@ impl Potential {
 
     /// `B = b + V`.
     fn total(&self, squares: f64) -> f64 {
-        match self.prior {
-            Prior::Conjugate { precision } => precision + squares,
-            _ => squares,
-        }
+        self.precision + squares
     }
 }
 
@@ -241,7 +260,7 @@ mod tests {
             let fields: Vec<&str> = line.split(',').collect();
             let number = |index: usize| fields[index].parse::<f64>().unwrap();
             let prior = match fields[0] {
-                "conjugate" => Prior::Conjugate { precision: number(1) },
+                "conjugate" => Prior::Conjugate { precision: Some(number(1)) },
                 "uniform" => Prior::Uniform,
                 "improper" => Prior::Improper,
                 "cv" => Prior::ChernovVovk,
@@ -305,7 +324,7 @@ mod tests {
     fn the_printed_prediction_is_not_the_integral_and_ours_is() {
         for (b, l, v) in [(1.0, 12.0, 60.0), (2.0, 6.0, 30.0), (0.5, 30.0, 200.0), (1.0, 3.0, 9.0)]
         {
-            let potential = Potential::new(Prior::Conjugate { precision: b }, 1.0).unwrap();
+            let potential = Potential::new(Prior::Conjugate { precision: Some(b) }, 1.0).unwrap();
             let ours = potential.play(l, v).unwrap().value();
             // The integral by a thousand panels, straight from (3.3.2).
             let z = (std::f64::consts::PI / b).sqrt() * erf(0.2 * b.sqrt());
@@ -327,7 +346,7 @@ mod tests {
     #[test]
     fn extremes_stay_finite_and_zero_is_zero() {
         for prior in [
-            Prior::Conjugate { precision: 1.0 },
+            Prior::Conjugate { precision: Some(1.0) },
             Prior::Uniform,
             Prior::Improper,
             Prior::ChernovVovk,
@@ -355,7 +374,7 @@ mod tests {
             assert!(Potential::new(Prior::Uniform, bound).is_err());
         }
         for precision in [0.0, -1.0, f64::NAN, 1e-120, 1e120] {
-            assert!(Potential::new(Prior::Conjugate { precision }, 1.0).is_err());
+            assert!(Potential::new(Prior::Conjugate { precision: Some(precision) }, 1.0).is_err());
         }
     }
 }

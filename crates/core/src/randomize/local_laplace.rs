@@ -105,7 +105,7 @@ impl LocalLaplace {
 fn in_the_clear(attribute: usize) -> Error {
     Error::Unsupported {
         event: format!("a report that shows attribute {attribute} as it is"),
-        remedy: "give it a finite level, or ask `attribute_event` for what the others cost".into(),
+        remedy: "give it a finite level: an attribute that is sent as it is has no price".into(),
     }
 }
 

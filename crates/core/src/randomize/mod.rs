@@ -21,6 +21,7 @@
 //! | `l1_laplace` | `g + Laplace` | a gradient with few large entries | pure |
 //! | `staircase` | `g_j + staircase noise` for the attributes that are sent | levels above 2 | pure, each attribute its own |
 //! | `randomizer` | nothing: what the four randomisers of gradients share, and what they may promise | | |
+//! | `intercept` | nothing: how files and Python write a constant last feature | | |
 //! | `second_moment` | nothing: how reports of one round become least squares | | |
 //!
 //! Every randomiser is built once from public parameters, names its cost with `event()`, turns one clipped interaction
@@ -34,6 +35,7 @@ mod gradient;
 mod gram_gaussian;
 mod grid_laplace;
 mod interaction;
+mod intercept;
 mod k_norm;
 mod l1_laplace;
 mod local_laplace;
@@ -58,6 +60,7 @@ pub use feature_reward::{FeatureReward, FeatureRewardParams, FeatureRewardReport
 pub use gradient::{Gradient, GradientReport};
 pub use gram_gaussian::GramGaussian;
 pub use interaction::{Bounds, Interaction};
+pub use intercept::Intercept;
 pub use k_norm::KNormRandomizer;
 pub use l1_laplace::L1Laplace;
 pub use local_laplace::LocalLaplace;

@@ -222,6 +222,11 @@ impl Clipper {
         Ok(into_ball_units(vector, bound, self.feature_exponent, |x| x as i64))
     }
 
+    /// One unit of a feature and of a reward.
+    pub(super) fn units(&self) -> (f64, f64) {
+        (power_of_two(-self.feature_exponent), power_of_two(-self.reward_exponent))
+    }
+
     /// `e` for each coordinate: one unit is `2^-e`.
     pub(super) fn exponents(&self) -> Vec<i32> {
         let vector_exponent = match self.domain {

@@ -26,6 +26,13 @@ impl Contribution {
         &self.clipper
     }
 
+    /// The block, the features and the reward as they were clipped to the grid: for a randomiser.
+    pub(crate) fn clipped_data(&self) -> (usize, Vec<f64>, f64) {
+        let (features, reward) = self.clipper.units();
+        let data = self.features.iter().map(|x| *x as f64 * features).collect();
+        (self.block, data, self.reward as f64 * reward)
+    }
+
     /// Step 4: adds the entries to a sum, the upper triangle by rows and then the vector part, to the numbers of its block and the
     /// shared ones (`structure`).
     pub(super) fn add_to(&self, sums: &mut [i128]) {

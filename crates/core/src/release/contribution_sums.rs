@@ -47,8 +47,9 @@ impl ContributionSums {
         Ok(())
     }
 
-    /// The sum that a simulation computed for `count` people, in the units of the data. Streams accept it only on simulation noise.
-    pub(super) fn simulated(clipper: Clipper, sums: &[f64], count: u64) -> Result<Self> {
+    /// Numbers in the units of the data as the sum of `count` contributions: what a simulation computed, on simulation noise only, or what was
+    /// randomised before.
+    pub(super) fn of_numbers(clipper: Clipper, sums: &[f64], count: u64) -> Result<Self> {
         finite_vector("sums", sums, clipper.domain().coordinates())?;
         let units = sums.iter().zip(clipper.exponents());
         // Sums beyond 2^120 units have no meaning; capped there, they can still be added without overflow.

@@ -1,4 +1,4 @@
-//! The mechanism behind a private sum, with its noise: of a known or an unknown number of steps, or Wishart matrices.
+//! The mechanism behind a private sum, with its noise: of a known or an unknown number of steps, Wishart matrices, or none for what is noisy already.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,6 +6,7 @@ use super::{
     calibration::GridNoise,
     doubling::Doubling,
     factorization::{Factorization, Running},
+    randomized::RandomizedSums,
     wishart::WishartSums,
 };
 use crate::{Error, Result, noise::Noise};
@@ -16,6 +17,7 @@ pub(super) enum Engine {
     Known { running: Running, noise: GridNoise },
     Unknown(Box<Doubling>),
     Wishart(Box<WishartSums>),
+    Randomized(RandomizedSums),
 }
 
 impl Engine {
@@ -27,6 +29,7 @@ impl Engine {
             }
             Engine::Unknown(doubling) => doubling.fits(coordinates, step),
             Engine::Wishart(sums) => sums.fits(coordinates, step),
+            Engine::Randomized(sums) => sums.fits(coordinates, step),
         }
     }
 
@@ -36,13 +39,15 @@ impl Engine {
             Engine::Known { running, .. } => running.factor().steps(),
             Engine::Unknown(doubling) => doubling.capacity(),
             Engine::Wishart(sums) => sums.tree().steps(),
+            Engine::Randomized(sums) => sums.steps(),
         }
     }
 
-    /// Takes step number `step`: sums in grid units, and their deviations in those of the data.
+    /// Takes step number `step`, in this round: sums in grid units, and their deviations in those of the data.
     pub(super) fn step(
         &mut self,
         step: u64,
+        round: u64,
         entries: &[i128],
         source: &mut impl Noise,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
@@ -53,6 +58,7 @@ impl Engine {
             }
             Engine::Unknown(doubling) => doubling.step(entries, source),
             Engine::Wishart(sums) => Ok((sums.step(entries, source)?, sums.deviations())),
+            Engine::Randomized(sums) => Ok((sums.step(entries), sums.deviations_after(round))),
         }
     }
 
@@ -73,6 +79,7 @@ impl Engine {
             }
             Engine::Unknown(doubling) => doubling.deviations(step),
             Engine::Wishart(sums) => Ok(sums.deviations()),
+            Engine::Randomized(sums) => Ok(sums.deviations(step)),
         }
     }
 }

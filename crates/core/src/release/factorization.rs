@@ -16,7 +16,7 @@ use super::{
     toeplitz::{Toeplitz, ToeplitzSums},
     tree::{Tree, TreeSums},
 };
-use crate::{Result, named::named, refuse_if};
+use crate::{Error, Result, named::named, refuse_if};
 
 /// Buffers of the default mechanism.
 pub(super) const DEFAULT_BUFFERS: usize = 8;
@@ -46,7 +46,7 @@ pub trait Factorization {
     }
 }
 
-/// Which factorisation a stream uses: in files and in Python `"blt"`, or with parameters `{ blt = { buffers = 4 } }`.
+/// Which factorisation a stream uses, or that contributions are randomised one by one: in files and in Python `"blt"`, or with parameters `{ blt = { buffers = 4 } }`.
 ///
 /// ```
 /// use reticent::release::{Factorization, Mechanism};
@@ -75,6 +75,9 @@ pub enum Mechanism {
         #[serde(default = "default_buffers")]
         buffers: usize,
     },
+    /// Every contribution is randomised by itself, as people's devices do, and the sums have no other noise: for a
+    /// [joint bandit](crate::bandit::JointParams) with a large budget.
+    Reports,
 }
 
 fn default_buffers() -> usize {
@@ -86,6 +89,7 @@ named!(Mechanism, "{ blt = { buffers = 4 } }", {
     "honaker": Mechanism::Honaker => Mechanism::Honaker,
     "toeplitz": Mechanism::Toeplitz => Mechanism::Toeplitz,
     "blt": Mechanism::Blt { .. } => Mechanism::default(),
+    "reports": Mechanism::Reports => Mechanism::Reports,
 });
 
 impl Default for Mechanism {
@@ -113,13 +117,18 @@ impl Mechanism {
             Mechanism::Honaker => Factor::Honaker(Honaker::new(steps)),
             Mechanism::Toeplitz => Factor::Toeplitz(Toeplitz::new(steps)),
             Mechanism::Blt { buffers } => Factor::Blt(Blt::new(steps, buffers)?),
+            Mechanism::Reports => {
+                let remedy =
+                    "reports are made by a joint bandit and have no factorisation: give blt";
+                return Err(Error::invalid("mechanism", self, remedy));
+            }
         })
     }
 
     /// The largest number of steps this mechanism takes.
     pub fn longest(&self) -> u64 {
         match self {
-            Mechanism::Tree { .. } | Mechanism::Honaker => 1 << 60,
+            Mechanism::Tree { .. } | Mechanism::Honaker | Mechanism::Reports => 1 << 60,
             Mechanism::Toeplitz => 1 << 17,
             Mechanism::Blt { .. } => 1 << 32,
         }

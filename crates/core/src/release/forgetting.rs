@@ -56,7 +56,7 @@ impl HalfLife {
     pub(crate) fn new(forget: f64, schedule: &Schedule) -> Result<Self> {
         positive("forget", forget)?;
         let Some(gap) = schedule.constant_gap() else {
-            let remedy = "sums forget by the same factor at every release: with `forget`, give constant gaps, as Schedule::constant(64), every_round or clock";
+            let remedy = "sums forget by the same factor at every release: with `forget`, give constant gaps: capped_geometric with `least` equal to `most`, every_round or clock";
             return Err(Error::invalid("schedule", schedule, remedy));
         };
         let steps = forget / gap as f64;

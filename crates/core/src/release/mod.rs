@@ -17,6 +17,7 @@
 //! | `blt`, `blt_design` | buffered linear Toeplitz: as good in constant memory; the default |
 //! | `doubling` | an unknown horizon |
 //! | `forgetting` | sums that forget by half-lives: no horizon, one calibration |
+//! | `randomized` | sums of contributions that were randomised one by one |
 //! | `engine` | the mechanism of a sum with its noise |
 //! | `params`, `stream`, `released` | the parameters, the running sum, its releases |
 //! | `table` | comparison of all mechanisms at equal privacy |
@@ -38,6 +39,7 @@ mod fixed;
 mod forgetting;
 mod honaker;
 mod params;
+mod randomized;
 mod released;
 mod schedule;
 mod single;

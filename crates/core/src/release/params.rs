@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::{
     Calibration, Domain, HalfLife, Mechanism, Schedule,
     blt::Blt,
-    calibration::{Amount, GridNoise},
+    calibration::{Amount, GridNoise, MARGIN},
     clip::{Clipper, power_of_two},
     doubling::{Doubling, Epochs},
     engine::Engine,
     factorization::{Factor, Factorization, Running},
     forgetting::STEPS,
+    randomized::RandomizedSums,
     stream::PrivateSum,
     tree::Tree,
     wishart::{WishartSums, level_budget},
@@ -313,6 +314,42 @@ pub(super) fn longest(clipper: &Clipper) -> u64 {
 pub struct PrivateSumPlan(Plan);
 
 impl PrivateSumPlan {
+    /// Sums of contributions that are randomised one by one before they come: each adds noise of deviation `each` to a coordinate and tells `event`
+    /// about its person. The calibration of `params` is not looked at.
+    pub(crate) fn of_reports(
+        params: &PrivateSumParams,
+        each: Vec<f64>,
+        event: Event,
+    ) -> Result<Self> {
+        params.domain.check()?;
+        params.schedule.check()?;
+        let refused = params.schedule == Schedule::Clock;
+        let remedy =
+            "reports are made one by one, and a tick has any number of contributions: take blt";
+        refuse_if(refused, "mechanism", Mechanism::Reports, remedy)?;
+        let remedy = "reports are summed at full weight: take blt, or leave `forget` out";
+        refuse_if(params.forget.is_some(), "mechanism", Mechanism::Reports, remedy)?;
+        let clipper = Clipper::of_bounds(params.domain)?;
+        let horizon = params.horizon.unwrap_or_else(|| longest(&clipper).min(UNKNOWN_ROUNDS));
+        params.check_size(&clipper, horizon)?;
+        let sums = RandomizedSums::new(params.schedule, params.steps(horizon)?, each);
+        let times = params.contributions_per_person as f64;
+        let price = match event {
+            Event::PrivUnit { cap, inside } => Price::PrivUnit { cap, inside },
+            // Reports of one person compose by the squares of mu.
+            Event::GridGaussian { mu, sigma, coordinates } => Price::Gaussian {
+                mu: mu * times.sqrt() * MARGIN,
+                sigma,
+                coordinates: coordinates * times,
+            },
+            _ => {
+                let remedy = "there is no price for such reports: take blt";
+                return Err(Error::invalid("mechanism", Mechanism::Reports, remedy));
+            }
+        };
+        Ok(PrivateSumPlan(params.plan(horizon, clipper, price, Engine::Randomized(sums))))
+    }
+
     /// Starts the stream on a source of noise.
     pub fn start<N: Noise>(self, noise: N) -> PrivateSum<N> {
         PrivateSum::start(self.0, noise)
@@ -362,8 +399,9 @@ impl Plan {
             // A tick may have any number of people.
             _ if self.promise.by_the_clock => 1,
             Engine::Known { running: Running::Blt(ref sums), .. } if sums.factor().forgets() => 1,
-            Engine::Known { .. } | Engine::Wishart(_) => self.horizon,
             Engine::Unknown(_) => 1,
+            Engine::Randomized(_) if self.horizon == UNKNOWN_ROUNDS => 1,
+            Engine::Known { .. } | Engine::Wishart(_) | Engine::Randomized(_) => self.horizon,
         }
     }
 }
@@ -386,6 +424,8 @@ enum Price {
     Laplace { sensitivity: u64, scale: f64 },
     /// An [`Event::Approximate`] on every level of a tree.
     Nodes { epsilon: f64, delta: f64, levels: u32 },
+    /// An [`Event::PrivUnit`] for every contribution.
+    PrivUnit { cap: f64, inside: f64 },
 }
 
 impl Promise {
@@ -403,7 +443,7 @@ impl Promise {
             false => guarantee,
         };
         let guarantee = match self.price {
-            Price::Gaussian { .. } | Price::Laplace { .. } => guarantee,
+            Price::Gaussian { .. } | Price::Laplace { .. } | Price::PrivUnit { .. } => guarantee,
             Price::Nodes { .. } => guarantee.with_condition(
                 "Sheffet (2015), Theorem 4.1: the privacy of one node under Wishart noise",
             ),
@@ -432,6 +472,14 @@ impl Promise {
                 event: Box::new(Event::Approximate { epsilon, delta }),
                 times: replays.saturating_add(1).saturating_mul(levels.into()),
             },
+            // A replay makes another report of a contribution that came after the saved state.
+            Price::PrivUnit { cap, inside } => {
+                let event = Event::PrivUnit { cap, inside };
+                match replays.saturating_add(1).saturating_mul(self.contributions_per_person) {
+                    1 => event,
+                    times => Event::Repeated { event: Box::new(event), times },
+                }
+            }
         }
     }
 }

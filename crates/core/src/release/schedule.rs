@@ -197,6 +197,16 @@ impl Schedule {
         std::iter::successors(Some(schedule.first()), move |&round| Some(schedule.next(round)))
     }
 
+    /// The round of release number `index`, from 1.
+    pub(super) fn round_of(&self, index: u64) -> u64 {
+        let (mut low, mut high) = (1, u64::MAX);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.releases(middle) < index { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
     /// How many releases happen in rounds 1 to `horizon`.
     ///
     /// Runs of equal gaps are counted at once: about `1/rate` operations for any horizon.

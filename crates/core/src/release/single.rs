@@ -86,7 +86,8 @@ impl SingleRelease {
         let coordinates = sums.iter().zip(self.clipper.exponents()).enumerate();
         coordinates
             .map(|(coordinate, (sum, exponent))| {
-                let noisy = sum + i128::from(self.noise.draw(coordinate, noise));
+                // Both are below 2^53 units.
+                let noisy = *sum as i64 + self.noise.draw(coordinate, noise);
                 // From here on, post-processing.
                 noisy as f64 * power_of_two(-exponent)
             })

@@ -21,6 +21,7 @@ use super::{
     ContributionSums, Release, Schedule,
     clip::{Clipper, power_of_two},
     contribution::Contribution,
+    engine::Engine,
     params::{Plan, PrivateSumPlan, Promise},
 };
 use crate::{
@@ -99,12 +100,14 @@ impl<N: Noise> PrivateSum<N> {
     /// Adds one contribution, and releases the sum if the schedule says so. With [`Schedule::Clock`] the release is made by the next
     /// [`PrivateSum::tick`]. An error changes nothing.
     pub fn absorb(&mut self, contribution: &Contribution) -> Result<Option<Release>> {
+        self.takes_exact()?;
         self.absorb_with(contribution.clipper(), 1, |sums| contribution.add_to(sums))
     }
 
     /// Adds many contributions, up to the next release and not beyond it ([`PrivateSum::until_release`]): the same numbers as if they
     /// had come one by one. `sums` is then emptied, so that no contribution is counted twice. An error changes nothing.
     pub fn absorb_sums(&mut self, sums: &mut ContributionSums) -> Result<Option<Release>> {
+        self.takes_exact()?;
         let count = sums.count();
         if count == 0 {
             return Ok(None);
@@ -120,8 +123,30 @@ impl<N: Noise> PrivateSum<N> {
     /// Compiles only for simulation noise ([`Noise::PROTECTS_PEOPLE`] is false).
     pub fn absorb_simulated(&mut self, sums: &[f64], count: u64) -> Result<Option<Release>> {
         const { assert!(!N::PROTECTS_PEOPLE, "people's contributions are clipped one by one") };
-        let mut sums = ContributionSums::simulated(self.state.plan.clipper, sums, count)?;
+        let mut sums = ContributionSums::of_numbers(self.state.plan.clipper, sums, count)?;
         self.absorb_sums(&mut sums)
+    }
+
+    /// Takes what one person contributes, in the units of the data, after a randomiser whose event the plan was made with.
+    pub(crate) fn absorb_randomized(&mut self, numbers: &[f64]) -> Result<Option<Release>> {
+        let clipper = self.state.plan.clipper;
+        if !self.is_randomized() {
+            let remedy = "this stream adds its own noise: clip the contribution and absorb it";
+            return Err(Error::invalid("contribution", "randomised", remedy));
+        }
+        let sums = ContributionSums::of_numbers(clipper, numbers, 1)?;
+        self.absorb_with(&clipper, 1, |total| sums.add_to(total))
+    }
+
+    /// Whether contributions come with their noise.
+    pub(crate) fn is_randomized(&self) -> bool {
+        matches!(self.state.plan.engine, Engine::Randomized(_))
+    }
+
+    /// Refuses exact contributions to sums that have no noise but that of reports.
+    fn takes_exact(&self) -> Result<()> {
+        let remedy = "this stream takes reports: give contributions one by one to its learner";
+        refuse_if(self.is_randomized(), "contribution", "not randomised", remedy)
     }
 
     fn absorb_with(
@@ -190,8 +215,7 @@ impl<N: Noise> PrivateSum<N> {
         self.expect(sums.clipper())?;
         let State { plan, round, .. } = &self.state;
         let refused = plan.schedule != Schedule::Clock;
-        let remedy =
-            "this stream counts contributions: call `absorb`, or build it with Schedule::Clock";
+        let remedy = "releases of this stream count contributions: give `schedule` = clock for releases by a clock";
         refuse_if(refused, "schedule", plan.schedule, remedy)?;
         let round = round + 1;
         if round > plan.horizon || self.state.step >= plan.engine.capacity() {
@@ -222,7 +246,7 @@ impl<N: Noise> PrivateSum<N> {
         let state = &mut self.state;
         let step = state.step + 1;
         state.noise.rekey()?;
-        let (units, deviations) = state.plan.engine.step(step, entries, &mut state.noise)?;
+        let (units, deviations) = state.plan.engine.step(step, round, entries, &mut state.noise)?;
         state.pending.fill(0);
         state.round = round;
         state.step = step;

@@ -39,7 +39,10 @@ impl fmt::Display for Kind {
 
 macro_rules! kinds {
     ($(#[$doc:meta])* $all:ident: $($kind:ident = $name:literal $version:literal,)*) => {
-        $(pub(crate) const $kind: Kind = Kind { name: $name, version: $version };)*
+        $(
+            #[doc = concat!("`", $name, "`.")]
+            pub const $kind: Kind = Kind { name: $name, version: $version };
+        )*
         $(#[$doc])*
         pub const $all: &[Kind] = &[$($kind),*];
     };
@@ -68,6 +71,9 @@ kinds! {
     OPEN_DECISIONS = "open_decisions" 1,
     PRIVATE_BANDIT = "private_bandit" 1,
     PRIVATE_SUM = "private_sum" 1,
+    PYTHON_CONVEX = "python_convex" 1,
+    PYTHON_JOINT = "python_joint" 1,
+    PYTHON_LINUCB = "python_linucb" 1,
     SHUFFLER = "shuffler" 1,
     SHUFFLE_SERVER = "shuffle_server" 1,
     SPENT = "spent" 1,
@@ -80,6 +86,7 @@ kinds! {
     ARMS = "arms" 1,
     BATCH = "batch" 3,
     DECISION = "decision" 1,
+    FEATURES = "features" 1,
     FEATURE_REWARD_REPORT = "feature_reward_report" 1,
     GUARANTEE = "guarantee" 1,
     MODEL = "model" 3,

@@ -133,7 +133,7 @@ fn header<'de, A: MapAccess<'de>>(
             None => format!("a message without {expected:?}"),
         };
         let remedy = format!(
-            r#"it begins with {{"kind":"{name}","version":{version}: give what `to_json` wrote, or update the older half"#
+            r#"it begins with {{"kind":"{name}","version":{version}: give a message of this kind, or update the older half"#
         );
         Ok(Err(Error::Invalid { field: name, value, remedy }))
     };

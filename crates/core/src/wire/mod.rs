@@ -6,6 +6,7 @@
 //! | `kinds` | the list of all kinds, with their versions |
 //! | `message` | messages: JSON whose first fields are kind and version |
 //! | `envelope` | saved states: kind, payload, checksum |
+//! | `package` | saved states of host programs: a learner's bytes with what the host keeps beside them |
 //! | `count`, `hex` | counts and 64-bit words in text, exact for readers whose numbers are doubles |
 //!
 //! **Saved states.** `save(&self)` gives bytes. How they are read depends on what an older copy of them could do:
@@ -16,6 +17,7 @@
 //! | private bandit, doubling bandit | `resume(bytes, made, decisions, set)` | the same; decisions between two releases are counted too, because their tickets and directions must not come again, and the set is code, which is not saved |
 //! | LinUCB, its online form; local server, shuffle server; OnlineUCB, anytime, combiner; online learners, linear model; legacy of a joint bandit; contribution sums | `load(bytes)` | nothing is released from them under noise: they hold data without a promise, or what was randomised before it came. An older copy forgets, and tells nothing new |
 //! | what a person has spent | `load(bytes)` | nobody else counts a device's reports: it stores the bytes before each report leaves, and the guarantee has that as a condition |
+//! | the learners of the Python package | `package` | the bytes of a learner, read as above, with the number of its copies or its open decisions |
 //! | open decisions | `restore(&mut self, bytes, below)` | they are a part of a learner that has been resumed already, whose next decision is `below` |
 
 pub(crate) mod count;
@@ -23,11 +25,13 @@ mod envelope;
 pub(crate) mod hex;
 pub(crate) mod kinds;
 mod message;
+mod package;
 
 pub(crate) use envelope::{expect_newest, load, load_on, save, save_on};
-pub use kinds::{Kind, MESSAGES, STATES};
+pub use kinds::{Kind, MESSAGES, PYTHON_CONVEX, PYTHON_JOINT, PYTHON_LINUCB, STATES};
 pub(crate) use message::Checked;
 pub use message::{Message, from_json, to_json};
+pub use package::{pack, unpack};
 
 /// The default of fields that are 1 where a file leaves them out.
 pub(crate) fn one<T: From<u8>>() -> T {

@@ -4,9 +4,9 @@
 //! compared in a separate pilot, and the pair that Fisher's test separates best is attacked.
 
 use reticent::{
-    bandit::{LocalPlan, Model},
+    bandit::{JointParams, LocalParams, LocalPlan, Model},
     privacy::Guarantee,
-    randomize::{Bounds, FeatureRewardParams, Method, Person},
+    randomize::{Bounds, FeatureRewardParams, Method, Person, ReportParams},
 };
 
 use super::{
@@ -43,6 +43,14 @@ pub fn attacks(
         Ok((view, Test::Linear { difference: None }))
     });
     vec![attack]
+}
+
+/// Attacks on the reports that a curator makes of one person's contributions: the adversary sees them one by one, and later people only their sums.
+pub fn attacks_on_reports(params: &JointParams, guarantee: &Guarantee) -> Result<Vec<Attack>> {
+    let JointParams { bounds, epsilon, delta, contributions_per_person, .. } = *params;
+    let report =
+        ReportParams { contributions_per_person, ..ReportParams::new(bounds, epsilon, delta) };
+    Ok(attacks(&LocalParams::from(report).check()?, 0, &bounds, guarantee))
 }
 
 fn name(method: &Method) -> &'static str {

@@ -3,7 +3,7 @@
 use reticent::{
     bandit::{JointParams, Rule},
     privacy::Mode,
-    release::Schedule,
+    release::{Mechanism, Schedule},
 };
 
 use super::{ticketed::Ticketed, *};
@@ -11,7 +11,7 @@ use crate::{
     FastNoise,
     constants::{
         Problem,
-        joint::{self, PublishedNoise},
+        joint::{self, JointMechanism, PublishedNoise},
     },
     environment::{GapParams, Rewards},
     simulate::play,
@@ -31,7 +31,8 @@ fn finals(contestant: &dyn Contestant, seed: u64) -> Estimate {
 
 fn deployed(environment: GapParams, problem: Problem, rule: Rule, epsilon: f64) -> Estimate {
     let params = JointParams::new(problem.bounds, epsilon, 1e-4, Some(ROUNDS));
-    let plan = JointParams { rule, ..params }.check().unwrap();
+    let mechanism = Some(Mechanism::default());
+    let plan = JointParams { rule, mechanism, ..params }.check().unwrap();
     let regret = |trial| {
         let mut world = environment.environment(mix(77, trial)).unwrap();
         let learner = plan.clone().start(FastNoise::seeded(mix(78, trial)));
@@ -58,7 +59,11 @@ fn a_simulated_joint_learner_has_the_regret_of_the_deployed_one() {
         let setting = Setting::new(&gap.into(), ROUNDS).unwrap();
         let simulated = |epsilon| {
             let rule = Some(rule);
-            let lines = JointToml { rule, ..JointToml::new(Budget { epsilon, delta: 1e-4 }) };
+            let lines = JointToml {
+                rule,
+                mechanism: JointMechanism::Core(Mechanism::default()),
+                ..JointToml::new(Budget { epsilon, delta: 1e-4 })
+            };
             finals(&lines.blocks(&setting).unwrap(), 5)
         };
         let informed = setting.informed(rule, &setting.bounds).unwrap();

@@ -22,7 +22,7 @@ use crate::{
     contest::{Bound, Card, Contestant, Side},
     environment::GapParams,
     simulate::{Blocks, NodeNoise, Sums, TreeNoise},
-    trial::{Checkpoint, Trial},
+    trial::{Checkpoint, Measure, Trial},
 };
 
 /// A learner ready to be played in blocks.
@@ -94,14 +94,10 @@ impl BlockPlayer {
     /// What the theorems of Shariff and Sheffet speak of, by which corollary.
     fn regularizer(&self) -> Option<(Regularizer, [&'static str; 2])> {
         match self {
-            BlockPlayer::Exact(LinUcbParams {
-                rule: Rule::Certified { .. },
-                regularizer,
-                bounds,
-                forget: None,
-                ..
-            }) => {
-                let rho = regularizer * bounds.feature_bound * bounds.feature_bound;
+            BlockPlayer::Exact(
+                params @ LinUcbParams { rule: Rule::Certified { .. }, forget: None, .. },
+            ) => {
+                let rho = params.certified_regularizer() * params.bounds.feature_bound.powi(2);
                 Some((Regularizer::constant(rho), ["Theorem 5", "Theorem 6"]))
             }
             BlockPlayer::Tree(plan) => {
@@ -150,6 +146,13 @@ impl Running {
             Running::Exact(learner) => learner.until_learning(),
             Running::Private(curator) => curator.until_release().unwrap_or(u64::MAX),
             Running::Tree(tree) => tree.next - tree.total.rounds,
+        }
+    }
+
+    fn cold_releases(&self) -> Option<u64> {
+        match self {
+            Running::Private(curator) => Some(curator.cold_releases()),
+            Running::Exact(_) | Running::Tree(_) => None,
         }
     }
 
@@ -242,7 +245,7 @@ impl Contestant for BlockPlayed {
     fn trial(&self, seed: u64, trial: u64, checkpoints: &[u64]) -> Result<Trial> {
         let (people, noise) = trial_seeds(seed, trial, self.name());
         let mut blocks = self.gap.blocks(people)?;
-        Ok(self.play(blocks.as_mut(), FastNoise::seeded(noise), checkpoints)?.into())
+        self.play(blocks.as_mut(), FastNoise::seeded(noise), checkpoints)
     }
 }
 
@@ -275,7 +278,7 @@ impl BlockPlayed {
         blocks: &mut dyn Blocks,
         noise: FastNoise,
         checkpoints: &[u64],
-    ) -> Result<Vec<Checkpoint>> {
+    ) -> Result<Trial> {
         let mut learner = self.learner.start(noise)?;
         let mut block = Sums::new(self.setting.bounds.dimension);
         blocks.clip_rewards(self.setting.bounds.half_range());
@@ -299,7 +302,8 @@ impl BlockPlayed {
             }
             curve.push(Checkpoint { round, regret });
         }
-        Ok(curve)
+        let measures = learner.cold_releases().map(Measure::cold_releases).into_iter().collect();
+        Ok(Trial { curve, measures })
     }
 }
 

@@ -5,8 +5,9 @@
 
 use reticent::{
     bandit::{Aggregation, Regularizer, RewardWindow, Rule},
+    online::{self, Prior},
     privacy::Mode,
-    randomize::Method,
+    randomize::{Intercept, Method},
     release::{Mechanism, Schedule},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -84,11 +85,27 @@ fn all() -> Vec<Choices> {
         .map(|(_, noise)| serde_json::to_value(noise).unwrap())
         .collect();
     let schedules = forms(Schedule::NAMES, &[Schedule::Geometric { first: 8, rate: 0.1 }]);
+    let intercept = 0.5_f64.sqrt();
+    let intercepts = [Intercept(Some(intercept)), Intercept(None)];
+    let intercepts = || intercepts.iter().map(|value| json!(value)).collect::<Vec<_>>();
+    let booleans = || vec![json!(true), json!(false)];
+    let priors = forms::<Prior>(Prior::NAMES, &[Prior::Conjugate { precision: Some(4.0) }]);
+    let online = forms(
+        online::Method::NAMES,
+        &[
+            online::Method::KnownNoise { deviation: 0.5, step: 1.0 },
+            online::Method::GradientDescent { radius: 2.0, step: 0.5 },
+            online::Method::Adagrad { radius: 2.0, step: 0.5 },
+        ],
+    );
+    let with_priors = priors.iter().map(|prior| json!({ "reduction": { "prior": prior } }));
+    let online = online.into_iter().chain(with_priors).collect();
     let none = || json!({});
     let batch = || json!({ "batch": 50 });
     let choices = |kind, key, beside, values| Choices { kind, key, beside, values };
     vec![
         choices("joint", "mechanism", none(), forms::<Mechanism>(Mechanism::NAMES, &[])),
+        choices("joint", "mechanism", none(), vec![json!("suited")]),
         choices("joint", "mechanism", json!({ "mode": "paper" }), published),
         choices("joint", "mode", json!({ "mechanism": "gaussian_tree" }), modes[1..].to_vec()),
         choices("joint", "mode", json!({ "mechanism": "blt" }), modes[..1].to_vec()),
@@ -102,11 +119,44 @@ fn all() -> Vec<Choices> {
         choices("shuffle", "aggregation", batch(), aggregations.to_vec()),
         choices("shuffle", "rule", json!({ "batch": 50, "aggregation": "sum" }), rules),
         choices("linucb", "rule", none(), exact),
+        choices("linucb", "regularizer", json!({ "rule": "certified" }), vec![json!(2.0)]),
+        choices("joint", "intercept", none(), intercepts()),
+        choices("local", "intercept", none(), intercepts()),
+        choices("shuffle", "intercept", batch(), intercepts()),
+        choices("linucb", "intercept", none(), intercepts()),
+        choices("local", "unit_arms", none(), booleans()),
+        choices("shuffle", "unit_arms", batch(), booleans()),
+        choices("local", "late_models", none(), vec![json!(0), json!(7)]),
+        choices("shuffle", "honest", batch(), vec![json!(40)]),
+        choices("shuffle", "batch", none(), vec![json!(25)]),
+        choices(ONLINE, "method", none(), online),
     ]
+}
+
+/// Stands for the learners from gradients, whose method is the `kind` of an algorithm.
+const ONLINE: &str = "gradients";
+
+/// The same for a learner from gradients: the name of the method is the algorithm's kind, and its parameters are keys beside it.
+fn online_experiment(value: &Value) -> crate::Result<Experiment> {
+    let (kind, parameters) = match value {
+        Value::Object(table) => {
+            table.iter().next().map(|(name, keys)| (name.clone(), keys.clone()))
+        }
+        other => other.as_str().map(|name| (name.into(), json!({}))),
+    }
+    .unwrap();
+    let mut algorithm = without_null(&parameters);
+    algorithm["kind"] = json!(kind);
+    let table = json!({ "name": "t", "rounds": 400,
+        "environment": { "kind": "gradients", "dimension": 3 }, "algorithm": [algorithm] });
+    Experiment::parse(&toml::to_string(&table).unwrap())
 }
 
 /// An experiment with one algorithm that has this choice.
 fn experiment(choices: &Choices, value: &Value) -> crate::Result<Experiment> {
+    if choices.kind == ONLINE {
+        return online_experiment(value);
+    }
     let mut algorithm = choices.beside.as_object().unwrap().clone();
     algorithm.insert("kind".into(), json!(choices.kind));
     algorithm.insert(choices.key.into(), without_null(value));
@@ -151,7 +201,8 @@ fn every_choice_is_read_from_a_file_by_the_name_it_has_everywhere() {
             }
         }
         let refused = experiment(choices, &json!("oak")).map(drop).unwrap_err().to_string();
-        assert!(refused.contains(choices.key), "{refused}");
+        let named = if choices.kind == ONLINE { "oak" } else { choices.key };
+        assert!(refused.contains(named), "{refused}");
     }
 }
 

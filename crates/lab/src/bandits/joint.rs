@@ -8,8 +8,8 @@ use std::{path::PathBuf, sync::Arc};
 use reticent::{
     bandit::{Arms, Curator, JointParams, JointPlan, Legacy, RewardWindow, Rule},
     privacy::{Mode, TrustModel},
-    randomize::Bounds,
-    release::Schedule,
+    randomize::Intercept,
+    release::{Mechanism, Schedule},
 };
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub struct JointToml {
     /// `exact`, or the publication's constants.
     #[serde(default)]
     pub mode: Mode,
-    /// How noise is made: by a mechanism of core, as `blt`, or in `paper` mode by a publication's, as `gaussian_tree`; in the gap environment
+    /// How noise is made: by a mechanism of core, as `blt` or `reports` (each contribution randomised by itself), by whichever suits the budget, or in `paper` mode by a publication's, as `gaussian_tree`; in the gap environment
     /// `gaussian_tree` in `exact` mode is the same tree with exactly calibrated noise.
     #[serde(default)]
     pub mechanism: JointMechanism,
@@ -59,9 +59,9 @@ pub struct JointToml {
     pub fresh_dummies: bool,
     /// When sums are released and the policy learns; by default what suits the budget.
     pub schedule: Option<Schedule>,
-    /// Whether the constant last feature of the environment's arms is declared (`Bounds::intercept`), so that rewards are centred; by default
-    /// where there is one, in `exact` mode.
-    pub intercept: Option<bool>,
+    /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one, in `exact`
+    /// mode.
+    pub intercept: Option<Intercept>,
     /// Forget everything after every so many rewards: for a theta* that moves.
     pub restart_every: Option<u64>,
     /// Half-life in decisions: what was learnt counts half after so many. `schedule` then has constant gaps, by default 64 in a half-life and at
@@ -124,7 +124,12 @@ impl JointToml {
             && self.window.is_none();
         // Within a block of a policy that draws, choices differ from round to round.
         let draws = self.rule.is_some_and(|rule| rule.draws());
-        if setting.blocks.is_some() && plain && !draws && self.log.is_none() {
+        if setting.blocks.is_some()
+            && plain
+            && !draws
+            && self.log.is_none()
+            && !self.makes_reports(setting)?
+        {
             return Ok(Box::new(self.blocks(setting)?));
         }
         let in_blocks = "it is simulated in whole blocks only, in a gap environment without circumstances, restarts, windows, saved learners, logs and `thompson`";
@@ -138,6 +143,14 @@ impl JointToml {
             (Mode::Paper, Some(noise)) => Ok(Box::new(self.shariff_and_sheffet(setting, noise)?)),
             (Mode::Paper, None) => Ok(Box::new(self.public_code(setting)?)),
         }
+    }
+
+    /// Whether contributions are randomised one by one: then there are no whole blocks.
+    fn makes_reports(&self, setting: &Setting) -> Result<bool> {
+        if self.mode == Mode::Paper || self.mechanism.published().is_some() {
+            return Ok(false);
+        }
+        Ok(self.params(setting)?.check()?.params().mechanism == Some(Mechanism::Reports))
     }
 
     /// The learner in whole blocks, or what stands in its way.
@@ -170,14 +183,7 @@ impl JointToml {
     /// What core's learner is told, in `exact` mode.
     pub fn params(&self, setting: &Setting) -> Result<JointParams> {
         let Budget { epsilon, delta } = self.privacy;
-        let bounds = match (self.intercept, setting.bounds.intercept) {
-            (Some(true), None) => {
-                let remedy = "arms have no constant feature here, so a centred reward is not linear in them: leave it out";
-                return Err(reticent::Error::invalid("intercept", true, remedy).into());
-            }
-            (Some(false), _) => Bounds { intercept: None, ..setting.bounds },
-            _ => setting.bounds,
-        };
+        let bounds = setting.declaring(self.intercept, None)?.bounds;
         let defaults = JointParams::new(bounds, epsilon, delta, Some(setting.rounds));
         Ok(JointParams {
             rule: setting.informed(self.rule.unwrap_or_default(), &bounds)?,
@@ -202,7 +208,10 @@ impl JointToml {
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();
         let outlook = plan.outlook()?.map(|outlook| outlook.to_string());
-        let attacks = attack::sums::attacks(plan.sums(), &guarantee);
+        let attacks = match plan.sums().mechanism {
+            Mechanism::Reports => attack::local::attacks_on_reports(plan.params(), &guarantee)?,
+            _ => attack::sums::attacks(plan.sums(), &guarantee),
+        };
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
             start(&plan, Some(warm.first()), 0)?;
@@ -359,6 +368,10 @@ impl Player for Curator<FastNoise> {
     fn pass(&mut self, _: u64) -> Result<()> {
         Curator::pass(self)?;
         Ok(())
+    }
+
+    fn cold_releases(&self) -> Option<u64> {
+        Some(Curator::cold_releases(self))
     }
 
     fn knowledge(&self) -> Option<Knowledge> {

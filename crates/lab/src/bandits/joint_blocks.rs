@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reticent::{
     bandit::{JointParams, Regularizer, Rule},
     privacy::{Guarantee, Mode},
-    release::Domain,
+    release::{Domain, Mechanism},
 };
 
 use super::{
@@ -88,6 +88,11 @@ impl Builder<'_> {
     fn stream(&self) -> Result<BlockPlayed> {
         let params = self.lines.params(self.setting)?;
         let plan = params.check()?;
+        if plan.sums().mechanism == Mechanism::Reports {
+            return Err(
+                self.refuse("reports are made one by one, and whole blocks are sums: give blt")
+            );
+        }
         let guarantee = plan.guarantee()?;
         let mut attacks = attack::sums::attacks(plan.sums(), &guarantee);
         attacks.extend(attack::joint::attacks(&params, &guarantee));

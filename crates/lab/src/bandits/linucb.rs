@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use reticent::{
     bandit::{Arms, LinUcb, LinUcbParams, Regularizer, Rule},
     privacy::Mode,
-    randomize::Bounds,
+    randomize::{Bounds, Intercept},
     release::Schedule,
 };
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,9 @@ use crate::{
     trial::{Checkpoint, Trial, mix},
 };
 
+/// Longer runs in whole blocks do not learn every round.
+const MOST_STEPPED: u64 = 1_000_000;
+
 /// What `kind = "linucb"` takes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -35,8 +38,11 @@ pub struct LinUcbToml {
     pub rule: Option<Rule>,
     /// rho of the certified rule, by default 1.
     pub regularizer: Option<f64>,
-    /// When the policy learns: by default every round, and where whole blocks are played on the schedule that private learners have, which
-    /// is as good and far faster to simulate.
+    /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one.
+    pub intercept: Option<Intercept>,
+    /// When the policy learns: by default every round. Where whole blocks are played, the certified rule, whose widths shrink slowly, and runs of
+    /// more than a million rounds have the schedule of private learners, which is far faster to simulate. Elsewhere it loses where arms stay
+    /// the same: an arm that is tried once is played until the policy learns (`docs/defaults.md`).
     pub schedule: Option<Schedule>,
     /// Forget everything after every so many rewards: for a theta* that moves.
     pub restart_every: Option<u64>,
@@ -62,8 +68,6 @@ impl LinUcbToml {
         let params = self.params(setting)?;
         params.check()?;
         let certified = matches!(params.rule, Rule::Certified { .. });
-        let why = "it belongs to rule = \"certified\", which is not asked for";
-        nothing_is_ignored(&[("regularizer", self.regularizer.is_some() && !certified, why)])?;
         let plain =
             self.restart_every.is_none() && self.warm_start.is_none() && self.save.is_none();
         let plain = plain && self.log.is_none();
@@ -118,13 +122,14 @@ impl LinUcbToml {
         nothing_is_ignored(&[
             ("rule", self.rule.is_some() && published, why),
             ("regularizer", self.regularizer.is_some() && published, why),
+            ("intercept", self.intercept.is_some() && published, why),
             ("schedule", self.schedule.is_some() && published, why),
             ("schedule", self.schedule == Some(Schedule::Clock), "an experiment counts rounds"),
         ])?;
         let bounds = match published {
             // That code does not centre rewards.
             true => Bounds { intercept: None, ..setting.bounds },
-            false => setting.bounds,
+            false => setting.declaring(self.intercept, None)?.bounds,
         };
         let (norm, dimension) = (bounds.feature_bound, bounds.dimension);
         let rule = match published {
@@ -143,14 +148,17 @@ impl LinUcbToml {
                 }
             }
         };
+        let certified = matches!(rule, Rule::Certified { .. });
         let schedule = match setting.blocks {
-            Some(_) if !published => Schedule::default(),
+            Some(_) if !published && (certified || setting.rounds > MOST_STEPPED) => {
+                Schedule::default()
+            }
             _ => Schedule::EveryRound,
         };
         let schedule = self.forget.map_or(schedule, Schedule::for_half_life);
         Ok(LinUcbParams {
             rule,
-            regularizer: self.regularizer.unwrap_or(1.0),
+            regularizer: self.regularizer,
             schedule: self.schedule.unwrap_or(schedule),
             restart_every: self.restart_every,
             forget: self.forget,
@@ -231,7 +239,7 @@ impl Contestant for EveryRound {
 
     fn bounds(&self, rounds: u64) -> Vec<Bound> {
         let norm = self.params.bounds.feature_bound;
-        let regularizer = Regularizer::constant(self.params.regularizer * norm * norm);
+        let regularizer = Regularizer::constant(self.params.certified_regularizer() * norm * norm);
         let (problem, alpha) = (&self.setting.problem, self.setting.alpha());
         // Means lie in [-1, 1].
         let bound = |theorem: &str, value| Bound {

@@ -6,7 +6,7 @@ use reticent::{
     bandit::{Arms, LocalParams, LocalPlan, Model, Rule, Server},
     noise::Noise,
     privacy::{Mode, TrustModel},
-    randomize::{Bounds, Levels, Method, Person, ReportParams},
+    randomize::{Bounds, Intercept, Levels, Method, Person, ReportParams},
     refuse_if,
 };
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,8 @@ use crate::{
 };
 
 /// A model is published after each of the first reports, and then after every so many.
-const EAGER: u64 = 200;
-const EVERY: u64 = 20;
+pub(super) const EAGER: u64 = 200;
+pub(super) const EVERY: u64 = 20;
 
 /// What `kind = "local"` takes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -45,11 +45,17 @@ pub struct LocalToml {
     /// Decision sets are public.
     #[serde(default)]
     pub public_arms: bool,
+    /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one.
+    pub intercept: Option<Intercept>,
+    /// Whether all arms have the largest norm, so that nothing has to hide how long they are: by default what the environment knows.
+    pub unit_arms: Option<bool>,
     /// The randomiser; by default the best. The Gram matrix of `known_gram` may be left out where the environment knows it.
     pub method: Option<Method>,
     /// How noisy sums become a policy.
     #[serde(default)]
     pub rule: Rule,
+    /// Reports made under a model more than so many models old are not counted; by default 1000.
+    pub late_models: Option<u64>,
     /// Forget everything after every so many reports: for a theta* that moves.
     pub restart_every: Option<u64>,
     /// The guarantee is for a person with at most so many reports; where people return, later rounds are not learnt from.
@@ -72,6 +78,7 @@ impl LocalToml {
     /// taken where their best method has less noise, as with PrivUnit on x and z, which knows no blocks: what counts is what core's choice
     /// goes by, the noise of one report in a direction.
     pub(super) fn setting(&self, setting: &Setting) -> Result<Setting> {
+        let setting = &setting.declaring(self.intercept, self.unit_arms)?;
         if setting.bounds.structure.is_dense() {
             return Ok(setting.clone());
         }
@@ -163,7 +170,9 @@ impl LocalToml {
         };
         let rule = setting.informed(self.rule, &setting.bounds)?;
         let restart_every = self.restart_every;
-        let plan = LocalParams { rule, restart_every, ..report.into() }.check()?;
+        let defaults = LocalParams::from(report);
+        let late_models = self.late_models.unwrap_or(defaults.late_models);
+        let plan = LocalParams { rule, restart_every, late_models, ..defaults }.check()?;
         let (mut certificates, mut attacks) = (Vec::new(), Vec::new());
         let mut weakest = plan.guarantee(0)?;
         for (level, brought) in epsilons.iter().enumerate() {

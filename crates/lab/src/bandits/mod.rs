@@ -10,6 +10,7 @@
 //! | `decision_log` | `log = "folder"`: a run's own decisions, in the form that `logged` reads |
 //! | `reward_model` | what the doubly robust estimate expects of an action |
 //! | `columns` | from the cells of a line to features |
+//! | `declared` | what a file declares of its arms, in place of what the environment knows |
 //! | `parameters` | which parameters arms touch, and blocks for players that know of none |
 //! | `contributions` | people who return, and how often what they tell is learnt from |
 //! | `linucb` | `kind = "linucb"`: no privacy |
@@ -38,6 +39,7 @@ mod circumstances;
 mod columns;
 mod contributions;
 mod decision_log;
+mod declared;
 mod items;
 mod joint;
 mod joint_blocks;

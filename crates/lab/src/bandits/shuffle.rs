@@ -6,11 +6,11 @@ use reticent::{
     bandit::{Aggregation, Arms, Model, Rule, ShuffleParams, ShufflePlan, ShuffleServer, Shuffler},
     noise::Noise,
     privacy::{Guarantee, Mode, TrustModel},
-    randomize::{Bounds, Person},
+    randomize::{Bounds, Intercept, Person},
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Budget, Setting, Stepped, rule_remarks};
+use super::{Budget, Setting, Stepped, nothing_is_ignored, rule_remarks};
 use crate::{
     FastNoise, Result, attack, constants::local::PublishedMechanism, simulate::Player, trial::mix,
 };
@@ -30,6 +30,12 @@ pub struct ShuffleToml {
     pub aggregation: Option<Aggregation>,
     /// Reports in a batch; by default [`ShuffleParams::suited_batch`], in `paper` mode 20.
     pub batch: Option<u64>,
+    /// How many people of a batch randomise honestly; by default all.
+    pub honest: Option<u64>,
+    /// The last feature of all arms, with which rewards are centred, or `false`: by default the environment's, where there is one.
+    pub intercept: Option<Intercept>,
+    /// Whether all arms have the largest norm, so that nothing has to hide how long they are: by default what the environment knows.
+    pub unit_arms: Option<bool>,
     /// How noisy sums become a policy, in `exact` mode.
     #[serde(default)]
     pub rule: Rule,
@@ -48,6 +54,9 @@ impl ShuffleToml {
             mode: Mode::Exact,
             aggregation: None,
             batch: None,
+            honest: None,
+            intercept: None,
+            unit_arms: None,
             rule: Rule::default(),
             contributions_per_person: None,
             log: None,
@@ -56,16 +65,17 @@ impl ShuffleToml {
 
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Budget { epsilon, delta } = self.privacy;
-        let suited = || match self.mode {
-            Mode::Exact => {
-                ShuffleParams::suited_batch(setting.bounds.dimension, epsilon, setting.rounds)
-            }
-            Mode::Paper => 20,
-        };
-        let batch = self.batch.unwrap_or_else(suited);
-        let remedy =
-            format_args!("no batch would ever be full: give at most the {} rounds", setting.rounds);
-        reticent::refuse_if(batch > setting.rounds, "batch", batch, remedy)?;
+        let published = self.mode == Mode::Paper;
+        let why = "published constants are for everybody honest, and for arms as they are";
+        nothing_is_ignored(&[
+            ("honest", self.honest.is_some() && published, why),
+            ("intercept", self.intercept.is_some() && published, why),
+            ("unit_arms", self.unit_arms.is_some() && published, why),
+        ])?;
+        let setting = &setting.declaring(self.intercept, self.unit_arms)?;
+        let given = self.batch.or(published.then_some(20));
+        let (dimension, rounds) = (setting.bounds.dimension, Some(setting.rounds));
+        let batch = ShuffleParams::batch_or_suited(given, dimension, epsilon, rounds)?;
         if let (Some(most), Mode::Paper) = (self.contributions_per_person, self.mode) {
             let remedy = "published constants are for one report of each person: leave it out";
             return Err(reticent::Error::invalid("contributions_per_person", most, remedy).into());
@@ -74,6 +84,7 @@ impl ShuffleToml {
         let rule = setting.informed(self.rule, &setting.bounds)?;
         let exact = |aggregation| ShuffleParams {
             rule,
+            honest: self.honest,
             contributions_per_person: self.contributions_per_person.unwrap_or(1),
             ..ShuffleParams::new(setting.bounds, epsilon, delta, batch, aggregation)
         };

@@ -27,7 +27,7 @@ use crate::{
     },
     contest::{Card, Contestant},
     simulate::Player,
-    trial::{Trial, mix, name_hash},
+    trial::{Measure, Trial, mix, name_hash},
 };
 
 /// Makes the player of one trial from its number and the seed of its noise.
@@ -233,7 +233,7 @@ impl Contestant for Stepped {
         let left = self.save.as_ref().map(|folder| saved::file(folder, trial));
         // Before the work, and again after it: another may have come meanwhile.
         left.iter().try_for_each(|path| SavedLearner::has_room(self.name(), path))?;
-        let result = match &self.log {
+        let mut result = match &self.log {
             None => self.play(player.as_mut(), (seed, trial), checkpoints)?,
             Some(folder) => {
                 let (name, setting) = (self.name(), &self.setting);
@@ -243,6 +243,7 @@ impl Contestant for Stepped {
                 result
             }
         };
+        result.measures.extend(player.cold_releases().map(Measure::cold_releases));
         if let Some(path) = left {
             let Some(knowledge) = player.knowledge() else {
                 let remedy = "the learner has nothing to leave: it cannot be saved, or has released nothing yet; give more rounds";

@@ -1,61 +1,188 @@
-//! One experiment three ways: as a file, with core alone, and in Python (`crates/python/tests/test_lab.py`). Each makes the decisions in
+//! One experiment three ways: as a file, with core alone, and in Python (`crates/python/tests/test_three_ways.py`). Each makes the decisions in
 //! `vectors/decisions`, which `RETICENT_WRITE_VECTORS=1` writes anew.
 
 use std::path::PathBuf;
 
 use reticent::{
-    bandit::{JointParams, RewardWindow, Rule},
+    bandit::{
+        Aggregation, JointParams, LinUcbParams, LocalParams, Model, RewardWindow, Rule,
+        ShuffleParams,
+    },
+    noise::Noise,
     randomize::Bounds,
 };
 
-use super::{RULE_AS_TOLD, trial_seeds};
+use super::{
+    RULE_AS_TOLD,
+    local::{EAGER, EVERY},
+    trial_seeds,
+};
 use crate::{
     Experiment, FastNoise,
-    environment::{Environment, SphereParams},
+    environment::{Environment, Sphere, SphereParams},
 };
 
 const ROUNDS: u64 = 600;
 const SEED: u64 = 3;
+const DELTA: f64 = 1e-5;
 
-/// The experiment by name, with the lines that differ, and its decisions by the laboratory.
-fn by_file(name: &str, lines: &str) -> (Experiment, Vec<usize>) {
-    let log = std::env::temp_dir().join(format!("reticent-three-{}-{name}", std::process::id()));
-    let experiment = Experiment::parse(&format!(
-        "name = \"one bandit\"\nrounds = {ROUNDS}\nseed = {SEED}\n\
-         [environment]\nkind = \"sphere\"\ndimension = 4\narms = 8\nfresh_arms = true\n\
-         [[algorithm]]\nkind = \"joint\"\nname = \"it\"\nlog = {log:?}\n{lines}\n\
-         privacy = {{ epsilon = 8.0, delta = 1e-5 }}"
-    ))
-    .unwrap();
-    experiment.contestants()[0].trial(SEED, 0, &[ROUNDS]).unwrap();
-    let text = std::fs::read_to_string(log.join("trial-0.csv")).unwrap();
-    std::fs::remove_dir_all(&log).unwrap();
-    let action = |line: &str| line.split(',').next().unwrap().parse().unwrap();
-    (experiment, text.lines().skip(1).map(action).collect())
+/// One algorithm of a file, with the lines that differ.
+struct Case {
+    kind: &'static str,
+    name: &'static str,
+    lines: &'static str,
+    epsilon: f64,
 }
 
-/// The decisions of core's bandit, stepped by hand as a program does that deploys it.
-fn by_core(rule: Rule, window: Option<RewardWindow>) -> Vec<usize> {
-    let bounds = Bounds { rewards: (0.0, 1.0), intercept: Some(0.5_f64.sqrt()), ..Bounds::unit(4) };
-    let params = JointParams { rule, window, ..JointParams::new(bounds, 8.0, 1e-5, Some(ROUNDS)) };
-    let (people, noise) = trial_seeds(SEED, 0, "it");
-    let mut bandit = params.check().unwrap().start(FastNoise::seeded(noise));
-    let sphere = SphereParams { dimension: 4, arms: 8, fresh_arms: true, norm: 1.0 };
-    let mut world = sphere.start(people).unwrap();
-    // The laboratory skips the first set too.
-    world.arms();
-    let mut round = |_| {
-        let decision = bandit.decide(world.arms()).unwrap();
-        bandit.observe(decision.ticket, world.reward(decision.arm)).unwrap();
-        decision.arm
+const fn case(kind: &'static str, name: &'static str, lines: &'static str, epsilon: f64) -> Case {
+    Case { kind, name, lines, epsilon }
+}
+
+const CASES: [Case; 10] = [
+    case("joint", "tuned", "rule = \"tuned\"", 8.0),
+    case("joint", "certified", "rule = \"certified\"", 8.0),
+    case("joint", "window", "rule = \"tuned\"\nwindow = 40", 8.0),
+    case("joint", "thompson", "rule = \"thompson\"", 8.0),
+    case("linucb", "tuned", "rule = \"tuned\"", 0.0),
+    case("linucb", "certified", "rule = \"certified\"", 0.0),
+    case("linucb", "thompson", "rule = \"thompson\"", 0.0),
+    case("local", "tuned", "rule = \"tuned\"", 8.0),
+    case("local", "certified", "rule = \"certified\"\nmethod = \"gram_gaussian\"", 8.0),
+    // The batch is the one that suits budget and rounds.
+    case("shuffle", "tuned", "rule = \"tuned\"", 1.0),
+];
+
+impl Case {
+    fn label(&self) -> String {
+        format!("{}_{}", self.kind, self.name)
+    }
+
+    /// The experiment, and its decisions by the laboratory.
+    fn by_file(&self) -> (Experiment, Vec<usize>) {
+        let label = self.label();
+        let folder = format!("reticent-three-{}-{label}", std::process::id());
+        let log = std::env::temp_dir().join(folder);
+        let Case { kind, lines, epsilon, .. } = self;
+        let privacy = match kind {
+            &"linucb" => String::new(),
+            _ => format!("privacy = {{ epsilon = {epsilon:?}, delta = {DELTA:?} }}"),
+        };
+        let experiment = Experiment::parse(&format!(
+            "name = \"one bandit\"\nrounds = {ROUNDS}\nseed = {SEED}\n\
+             [environment]\nkind = \"sphere\"\ndimension = 4\narms = 8\nfresh_arms = true\n\
+             [[algorithm]]\nkind = \"{kind}\"\nname = \"it\"\nlog = {log:?}\n{lines}\n{privacy}"
+        ))
+        .unwrap();
+        experiment.contestants()[0].trial(SEED, 0, &[ROUNDS]).unwrap();
+        let text = std::fs::read_to_string(log.join("trial-0.csv")).unwrap();
+        std::fs::remove_dir_all(&log).unwrap();
+        let action = |line: &str| line.split(',').next().unwrap().parse().unwrap();
+        (experiment, text.lines().skip(1).map(action).collect())
+    }
+
+    /// The decisions of core's learner, stepped by hand as a program does that deploys it.
+    fn by_core(&self, rule: Rule) -> Vec<usize> {
+        let intercept = Some(0.5_f64.sqrt());
+        let bounds = Bounds { rewards: (0.0, 1.0), intercept, unit_arms: true, ..Bounds::unit(4) };
+        let (people, seed) = trial_seeds(SEED, 0, "it");
+        let sphere = SphereParams { dimension: 4, arms: 8, fresh_arms: true, norm: 1.0 };
+        let mut world = sphere.start(people).unwrap();
+        // The laboratory skips the first set too.
+        world.arms();
+        match self.kind {
+            "joint" => self.joint(bounds, rule, seed, &mut world),
+            "linucb" => linucb(bounds, rule, seed, &mut world),
+            "local" => self.local(bounds, rule, seed, &mut world),
+            _ => self.shuffle(bounds, rule, seed, &mut world),
+        }
+    }
+
+    fn joint(&self, bounds: Bounds, rule: Rule, seed: u64, world: &mut Sphere) -> Vec<usize> {
+        let window = (self.name == "window").then_some(RewardWindow::Decisions(40));
+        let defaults = JointParams::new(bounds, self.epsilon, DELTA, Some(ROUNDS));
+        let params = JointParams { rule, window, ..defaults };
+        let mut bandit = params.check().unwrap().start(FastNoise::seeded(seed));
+        let round = |_| {
+            let decision = bandit.decide(world.arms()).unwrap();
+            bandit.observe(decision.ticket, world.reward(decision.arm)).unwrap();
+            decision.arm
+        };
+        (0..ROUNDS).map(round).collect()
+    }
+
+    fn local(&self, bounds: Bounds, rule: Rule, seed: u64, world: &mut Sphere) -> Vec<usize> {
+        let mut params = LocalParams { rule, ..LocalParams::new(bounds, self.epsilon, DELTA) };
+        if self.name == "certified" {
+            params.report.method = serde_json::from_str("\"gram_gaussian\"").unwrap();
+        }
+        let plan = params.check().unwrap();
+        let (mut server, mut noise) = (plan.server(), FastNoise::seeded(seed));
+        let mut model = server.publish().unwrap();
+        let round = |_| {
+            // Which level a person brings is drawn, where there is one too.
+            noise.uniform();
+            let person = plan.person(0, FastNoise::seeded(noise.bits())).unwrap();
+            let (arm, report) = answered(person, &model, world);
+            server.absorb(&report).unwrap();
+            if server.reports() <= EAGER || server.reports().is_multiple_of(EVERY) {
+                model = server.publish().unwrap();
+            }
+            arm
+        };
+        (0..ROUNDS).map(round).collect()
+    }
+
+    fn shuffle(&self, bounds: Bounds, rule: Rule, seed: u64, world: &mut Sphere) -> Vec<usize> {
+        let batch = ShuffleParams::suited_batch(4, self.epsilon, ROUNDS);
+        assert_eq!(batch, 37);
+        let params = ShuffleParams::new(bounds, self.epsilon, DELTA, batch, Aggregation::Sum);
+        let aggregation = params.suited_aggregation().unwrap();
+        let plan = ShuffleParams { rule, aggregation, ..params }.check().unwrap();
+        let mut noise = FastNoise::seeded(seed);
+        let mut shuffler = plan.shuffler(FastNoise::seeded(noise.bits())).unwrap();
+        let mut server = plan.server();
+        let mut model = server.publish().unwrap();
+        let round = |_| {
+            let person = plan.person(FastNoise::seeded(noise.bits())).unwrap();
+            let (arm, report) = answered(person, &model, world);
+            if let Some(batch) = shuffler.absorb(&report).unwrap() {
+                server.absorb(&batch).unwrap();
+                model = server.publish().unwrap();
+            }
+            arm
+        };
+        (0..ROUNDS).map(round).collect()
+    }
+}
+
+fn linucb(bounds: Bounds, rule: Rule, seed: u64, world: &mut Sphere) -> Vec<usize> {
+    let mut learner = LinUcbParams { rule, seed, ..LinUcbParams::new(bounds) }.check().unwrap();
+    let round = |number| {
+        let arms = world.arms();
+        let arm = learner.choose(arms, learner.randomness(number)).unwrap().arm;
+        let features = arms.arm(arm);
+        learner.observe(&features, world.reward(arm)).unwrap();
+        arm
     };
-    (0..ROUNDS).map(&mut round).collect()
+    (0..ROUNDS).map(round).collect()
+}
+
+/// The arm that a person plays under a model, and their report.
+fn answered(
+    mut person: reticent::randomize::Person<FastNoise>,
+    model: &Model,
+    world: &mut Sphere,
+) -> (usize, reticent::randomize::Report) {
+    let arms = world.arms();
+    let arm = person.choose(model, arms).unwrap();
+    let features = arms.arm(arm);
+    (arm, person.report(model, &features, world.reward(arm)).unwrap())
 }
 
 /// The decisions of the vector, or of this run where vectors are written.
-fn expected(name: &str, found: &[usize]) -> Vec<usize> {
+fn expected(label: &str, found: &[usize]) -> Vec<usize> {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/decisions"));
-    let path = folder.join(format!("joint_{name}.csv"));
+    let path = folder.join(format!("{label}.csv"));
     if std::env::var_os("RETICENT_WRITE_VECTORS").is_some() {
         let lines = found.iter().enumerate().map(|(i, arm)| format!("{},{arm}\n", i + 1));
         std::fs::create_dir_all(&folder).unwrap();
@@ -68,24 +195,28 @@ fn expected(name: &str, found: &[usize]) -> Vec<usize> {
 
 #[test]
 fn a_file_and_core_make_the_decisions_of_the_vector() {
-    let mut all = Vec::new();
-    for (name, lines, window) in [
-        ("tuned", "rule = \"tuned\"", None),
-        ("certified", "rule = \"certified\"", None),
-        ("window", "rule = \"tuned\"\nwindow = 40", Some(RewardWindow::Decisions(40))),
-    ] {
-        let (experiment, found) = by_file(name, lines);
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    for case in &CASES {
+        let label = case.label();
+        let (experiment, found) = case.by_file();
         // What the environment tells a certified rule is in its remarks, as files and Python read it.
         let remarks = experiment.contestants()[0].remarks();
         let told = remarks.iter().find_map(|remark| remark.strip_prefix(RULE_AS_TOLD));
-        assert_eq!(told.is_some(), name == "certified");
-        let rule = told.map_or(Rule::default(), |rule| serde_json::from_str(rule).unwrap());
-        assert_eq!(by_core(rule, window), found, "{name}");
-        assert_eq!(expected(name, &found), found, "{name}");
-        // Without what it was told the certified bandit decides otherwise.
-        assert_ne!(by_core(Rule::CERTIFIED, window), found, "{name}");
+        assert_eq!(told.is_some(), case.name == "certified", "{label}");
+        let rule = match (told, case.name) {
+            (Some(told), _) => serde_json::from_str(told).unwrap(),
+            (None, "thompson") => Rule::THOMPSON,
+            (None, _) => Rule::default(),
+        };
+        assert_eq!(case.by_core(rule), found, "{label}");
+        assert_eq!(expected(&label, &found), found, "{label}");
+        // Planted: a certified bandit without what it was told, and in place of the others, decides otherwise.
+        if case.kind == "joint" || case.kind == "linucb" {
+            assert_ne!(case.by_core(Rule::CERTIFIED), found, "{label}");
+        }
+        assert_ne!(case.by_core(Rule::FIXED), found, "{label}");
+        assert!((0..8).all(|arm| found.contains(&arm)), "all arms are played: {label}");
+        assert!(!all.contains(&found), "{label}");
         all.push(found);
     }
-    assert!(all[0] != all[1] && all[0] != all[2] && all[1] != all[2]);
-    assert!(all.iter().all(|arms| (0..8).all(|arm| arms.contains(&arm))), "all arms are played");
 }

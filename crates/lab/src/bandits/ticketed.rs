@@ -62,6 +62,10 @@ impl Player for Ticketed {
         Ok(())
     }
 
+    fn cold_releases(&self) -> Option<u64> {
+        Some(self.learner.cold_releases())
+    }
+
     fn knowledge(&self) -> Option<Knowledge> {
         self.learner.legacy().ok().map(|legacy| Knowledge::Releases(legacy.save()))
     }

@@ -11,7 +11,7 @@ use crate::{FastNoise, Result};
 
 /// Priors by name.
 const PRIORS: [(&str, Prior); 4] = [
-    ("conjugate", Prior::Conjugate { precision: 1.0 }),
+    ("conjugate", Prior::Conjugate { precision: Some(1.0) }),
     ("uniform", Prior::Uniform),
     ("improper", Prior::Improper),
     ("Chernov-Vovk", Prior::ChernovVovk),
@@ -44,7 +44,7 @@ pub fn figures() -> Result<Vec<Figure>> {
             );
         }
     }
-    let prior = Prior::Conjugate { precision: 1.0 };
+    let prior = Prior::Conjugate { precision: Some(1.0) };
     let methods = [
         ("Algorithm 2", Method::Reduction { prior, geometry: Geometry::Ball, step: 1.0 }),
         ("Algorithm 3", Method::Coordinatewise { prior }),

@@ -205,7 +205,7 @@ impl Published {
         };
         Ok(JointParams {
             rule: self.rule(regularizer),
-            mechanism: Mechanism::Tree { levels: Some(self.levels()) },
+            mechanism: Some(Mechanism::Tree { levels: Some(self.levels()) }),
             schedule: Schedule::EveryRound,
             split: (noise == PublishedNoise::GaussianTree).then(|| self.split()),
             calibration: Some(calibration),
@@ -256,9 +256,10 @@ pub fn in_place_of(exact: JointParams, noise: PublishedNoise) -> Result<JointPar
         let remedy = "published constants are for sums that do not forget: leave it out";
         return Err(Error::invalid("forget", half_life, remedy));
     }
-    let refused = exact.mechanism != Mechanism::default();
-    let remedy = "the publication has its own tree: leave it out";
-    reticent::refuse_if(refused, "mechanism", exact.mechanism, remedy)?;
+    if let Some(mechanism) = exact.mechanism {
+        let remedy = "the publication has its own tree: leave it out";
+        return Err(Error::invalid("mechanism", mechanism, remedy));
+    }
     let (s, sigma) = (parameter_bound.unwrap_or(1.0), reward_noise.unwrap_or(1.0));
     let alpha = failure_probability.unwrap_or(1.0 / horizon.max(2) as f64);
     bounds.check()?;
@@ -348,7 +349,7 @@ mod tests {
             ("intercept", JointParams { bounds: shared, ..exact.clone() }),
             ("restart_every", JointParams { restart_every: Some(100), ..exact.clone() }),
             ("forget", JointParams { forget: Some(100.0), ..exact.clone() }),
-            ("mechanism", JointParams { mechanism: Mechanism::Honaker, ..exact.clone() }),
+            ("mechanism", JointParams { mechanism: Some(Mechanism::Honaker), ..exact.clone() }),
             ("epsilon", JointParams { epsilon: -1.0, ..exact.clone() }),
             ("delta", JointParams { delta: 1.0, ..exact.clone() }),
         ] {

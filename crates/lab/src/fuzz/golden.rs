@@ -21,7 +21,10 @@ use reticent::{
     randomize::{FeatureRewardReport, Spent},
     release::{ContributionSums, PrivateSum},
     safe::{Agent, AgentReport, Coordinator, Ticket},
-    wire::{Kind, MESSAGES, Message, STATES, from_json, to_json},
+    wire::{
+        Kind, MESSAGES, Message, PYTHON_CONVEX, PYTHON_JOINT, PYTHON_LINUCB, STATES, from_json,
+        pack, to_json, unpack,
+    },
 };
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -99,6 +102,7 @@ fn messages() -> Vec<Golden> {
         message(samples::curator(seeded()).policy()),
         message(&samples::decision()),
         message(plan.reports()),
+        message(&samples::features()),
         written(&samples::guarantee()),
     ]
 }
@@ -175,10 +179,54 @@ where
     ]
 }
 
+/// States of the Python package, which holds learners on secure noise; `crates/python/tests/test_saved.py` reads and writes them too.
+fn python_states() -> Vec<Golden> {
+    let secure = || SecureNoise::from_system().expect("entropy");
+    let again = |kind: Kind, bytes: &[u8]| {
+        let (own, [state]): (serde_json::Value, _) = unpack(kind, bytes)?;
+        let state = match kind == PYTHON_JOINT {
+            true => JointLinUcb::<SecureNoise>::resume(&state, 0)?.save_with_open(),
+            false => PrivateBandit::<_, SecureNoise>::resume(&state, 0, 1, samples::set())?.save(),
+        };
+        Ok(pack(kind, &own, &[&state]))
+    };
+    let joint = samples::joint_with_open(secure()).save_with_open();
+    let convex = samples::private_bandit(secure()).save();
+    let set = serde_json::json!({ "kind": "simplex", "outcomes": 3 });
+    let mut open = OpenDecisions::<f64>::new(2);
+    open.insert(0, 0, &[0.6, 0.8]).expect("opened");
+    let linucb = pack(
+        PYTHON_LINUCB,
+        &serde_json::json!({ "next": 1 }),
+        &[&samples::linucb().save(), &open.save()],
+    );
+    vec![
+        state(
+            "python_joint",
+            SECURE,
+            pack(PYTHON_JOINT, &serde_json::json!({ "copies": 2 }), &[&joint]),
+            move |bytes| again(PYTHON_JOINT, bytes),
+        ),
+        state(
+            "python_convex",
+            SECURE,
+            pack(PYTHON_CONVEX, &serde_json::json!({ "copies": 1, "set": set }), &[&convex]),
+            move |bytes| again(PYTHON_CONVEX, bytes),
+        ),
+        state("python_linucb", SECURE, linucb, |bytes| {
+            let (own, [learner, saved]): (serde_json::Value, _) = unpack(PYTHON_LINUCB, bytes)?;
+            let mut open = OpenDecisions::<f64>::new(2);
+            open.restore(&saved, u64::MAX)?;
+            Ok(pack(PYTHON_LINUCB, &own, &[&LinUcb::load(&learner)?.save(), &open.save()]))
+        }),
+    ]
+}
+
 fn all() -> Vec<Golden> {
     let secure = || SecureNoise::from_system().expect("entropy");
     let mut all = messages();
     all.extend(states());
+    all.extend(python_states());
     all.extend(states_on::<FastNoise>("bin", seeded));
     all.extend(states_on::<SecureNoise>(SECURE, secure));
     let with_open = samples::joint_with_open(seeded()).save_with_open();

@@ -8,6 +8,7 @@ use reticent::{
         RewardWindow, Rule, Server, ShuffleParams, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
+    features::FeaturesParams,
     noise::Noise,
     online::{
         BallLearner, GradientDescent, GradientDescentParams, LinearModel, Loss, Maler, MalerParams,
@@ -277,6 +278,13 @@ pub(super) fn doubling_bandit<N: Noise>(noise: N) -> DoublingBandit<oracle::Simp
 
 pub(super) fn release() -> Release {
     joint(seeded()).release().expect("it has released").clone()
+}
+
+/// A rule with every kind of feature.
+pub(super) fn features() -> FeaturesParams {
+    let text = r#"{"context": {"age": {"range": [18, 80]}}, "action": {"topic": {"categories": ["news", "sport"]},
+        "word": {"hash": {"buckets": 8}}}, "cross": {"with": [["age", "topic"]]}, "projection": {"dimension": 9, "seed": 7}}"#;
+    serde_json::from_str(text).expect("a rule")
 }
 
 /// A guarantee for more visits than a double counts.

@@ -14,7 +14,7 @@ use reticent::{
     randomize::{FeatureRewardReport, Gradient, Report, ReportPlan, Spent, ValueReport},
     release::{ContributionSums, PrivateSum, Release},
     safe::{self, Agent, AgentReport, Coordinator},
-    wire::{Message, from_json, to_json},
+    wire::{Message, PYTHON_LINUCB, from_json, pack, to_json, unpack},
 };
 use serde::de::DeserializeOwned;
 
@@ -199,6 +199,10 @@ fn messages() -> Vec<Target> {
             }
             let _ = release.entry(0, 1);
         }),
+        message(&[samples::features()], |rule: &FeaturesParams| {
+            let plan = rule.check().expect("messages are checked");
+            plan.vector(&Value::Missing, &Value::Missing, &mut features::Report::default());
+        }),
         message(&[samples::decision()], |decision: &Decision| {
             drop(samples::joint(seeded()).observe(decision.ticket, 0.5));
         }),
@@ -224,6 +228,12 @@ fn states() -> Vec<Target> {
             drop(learner.choose(&two_arms(), 0));
             drop(learner.observe(&[0.6, 0.8], 0.5));
             drop(learner.choose(&two_arms(), 0));
+        }
+    }));
+    let learner = samples::linucb().save();
+    all.push(state("python_linucb", pack(PYTHON_LINUCB, &1_u64, &[&learner]), |bytes| {
+        if let Ok((_, [learner])) = unpack::<u64, 1>(PYTHON_LINUCB, bytes) {
+            drop(LinUcb::load(&learner));
         }
     }));
     all.extend(local_states());

@@ -30,7 +30,7 @@ use crate::{
 
 pub use learn::{LearnFile, Learnt, Test, Weight};
 pub use people::{Privacy, RandomizerName};
-pub use player::{Algorithm, DescentToml, KnownNoiseToml, PotentialToml, PriorName};
+pub use player::{Algorithm, DescentToml, KnownNoiseToml, PotentialToml, ZeroToml};
 pub use records::RecordToml;
 pub use scaling::{Column, Ranges};
 pub use world::{Features, GradientToml};

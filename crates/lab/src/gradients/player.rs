@@ -39,7 +39,7 @@ pub enum Algorithm {
     /// AdaGrad on a box that must contain the competitor.
     Adagrad(DescentToml),
     /// Playing 0.
-    Zero(KnownNoiseToml),
+    Zero(ZeroToml),
 }
 
 /// Keys of the tuning-free learners.
@@ -50,9 +50,9 @@ pub struct PotentialToml {
     pub name: Option<String>,
     /// The people who ask for privacy; nobody by default.
     pub privacy: Option<Privacy>,
-    /// The prior over learning rates.
+    /// The prior over learning rates, by default `conjugate` with the squared gradient bound as its precision.
     #[serde(default)]
-    pub prior: PriorName,
+    pub prior: Prior,
     /// The direction learner's step.
     #[serde(default = "crate::lines::one")]
     pub step: f64,
@@ -66,7 +66,7 @@ impl Default for PotentialToml {
         PotentialToml {
             name: None,
             privacy: None,
-            prior: PriorName::Conjugate,
+            prior: Prior::default(),
             step: 1.0,
             geometry: Geometry::Ball,
         }
@@ -81,9 +81,21 @@ pub struct KnownNoiseToml {
     pub name: Option<String>,
     /// The people who ask for privacy; nobody by default.
     pub privacy: Option<Privacy>,
+    /// `sqrt(E||xi||^2)` of the noisiest person, by default what follows from `privacy`.
+    pub deviation: Option<f64>,
     /// The direction learner's step.
     #[serde(default = "crate::lines::one")]
     pub step: f64,
+}
+
+/// Keys of the algorithm that plays 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ZeroToml {
+    /// Its name in the report.
+    pub name: Option<String>,
+    /// The people who ask for privacy; nobody by default.
+    pub privacy: Option<Privacy>,
 }
 
 /// Keys of gradient descent.
@@ -101,41 +113,6 @@ pub struct DescentToml {
     pub step: f64,
 }
 
-/// Priors by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PriorName {
-    /// Gaussian, `b = G^2`.
-    #[default]
-    Conjugate,
-    /// `1/(2C)`.
-    Uniform,
-    /// `1/|v|`.
-    Improper,
-    /// Chernov and Vovk's.
-    ChernovVovk,
-}
-
-impl PriorName {
-    fn prior(self, gradient_bound: f64) -> Prior {
-        match self {
-            PriorName::Conjugate => Prior::Conjugate { precision: gradient_bound * gradient_bound },
-            PriorName::Uniform => Prior::Uniform,
-            PriorName::Improper => Prior::Improper,
-            PriorName::ChernovVovk => Prior::ChernovVovk,
-        }
-    }
-
-    fn text(self) -> &'static str {
-        match self {
-            PriorName::Conjugate => "conjugate",
-            PriorName::Uniform => "uniform",
-            PriorName::Improper => "improper",
-            PriorName::ChernovVovk => "Chernov-Vovk",
-        }
-    }
-}
-
 /// A learner ready to be simulated.
 pub(super) struct GradientPlayer {
     card: Card,
@@ -151,7 +128,8 @@ impl Algorithm {
             Algorithm::Reduction(lines)
             | Algorithm::Coordinatewise(lines)
             | Algorithm::Sum(lines) => lines.privacy.as_ref(),
-            Algorithm::KnownNoise(lines) | Algorithm::Zero(lines) => lines.privacy.as_ref(),
+            Algorithm::KnownNoise(lines) => lines.privacy.as_ref(),
+            Algorithm::Zero(lines) => lines.privacy.as_ref(),
             Algorithm::GradientDescent(lines) | Algorithm::Adagrad(lines) => lines.privacy.as_ref(),
         }
     }
@@ -171,62 +149,37 @@ impl Algorithm {
         Err(CoreError::invalid(ignored, "given", remedy).into())
     }
 
-    /// Its name, its method, and the norm in which its gradients are bounded.
-    fn method(&self, source: &dyn Source, deviation: f64) -> (String, Option<Method>, f64) {
-        let euclidean = source.gradient_bound();
-        let name = |given: &Option<String>, default: String| given.clone().unwrap_or(default);
-        match self {
-            Algorithm::Reduction(lines) => {
-                let bound = match lines.geometry {
-                    Geometry::Ball => euclidean,
-                    Geometry::Box => source.l1_bound(),
-                };
-                let PotentialToml { geometry, step, .. } = *lines;
-                let method = Method::Reduction { prior: lines.prior.prior(bound), geometry, step };
-                (
-                    name(&lines.name, format!("Algorithm 2, {}", lines.prior.text())),
-                    Some(method),
-                    bound,
-                )
+    /// Its name, and its method if it learns; `deviation` is that of the noisiest person.
+    fn method(&self, deviation: f64) -> (String, Option<Method>) {
+        let (given, name, method) = match self {
+            Algorithm::Reduction(PotentialToml { name, prior, geometry, step, .. }) => {
+                let method = Method::Reduction { prior: *prior, geometry: *geometry, step: *step };
+                (name, format!("Algorithm 2, {prior}"), Some(method))
             }
-            Algorithm::Coordinatewise(lines) => {
-                let bound = source.coordinate_bound();
-                let method = Method::Coordinatewise { prior: lines.prior.prior(bound) };
-                (
-                    name(&lines.name, format!("Algorithm 3, {}", lines.prior.text())),
-                    Some(method),
-                    bound,
-                )
+            Algorithm::Coordinatewise(PotentialToml { name, prior, .. }) => {
+                let method = Method::Coordinatewise { prior: *prior };
+                (name, format!("Algorithm 3, {prior}"), Some(method))
             }
-            Algorithm::Sum(lines) => {
-                let bound = match lines.geometry {
-                    Geometry::Ball => euclidean,
-                    Geometry::Box => source.l1_bound(),
-                };
-                let PotentialToml { geometry, step, .. } = *lines;
-                let method = Method::Sum { prior: lines.prior.prior(bound), geometry, step };
-                (
-                    name(&lines.name, format!("sum of 2 and 3, {}", lines.prior.text())),
-                    Some(method),
-                    bound,
-                )
+            Algorithm::Sum(PotentialToml { name, prior, geometry, step, .. }) => {
+                let method = Method::Sum { prior: *prior, geometry: *geometry, step: *step };
+                (name, format!("sum of 2 and 3, {prior}"), Some(method))
             }
-            Algorithm::KnownNoise(lines) => {
-                let method = Method::KnownNoise { deviation, step: lines.step };
-                (name(&lines.name, "knows the largest noise".into()), Some(method), euclidean)
+            Algorithm::KnownNoise(KnownNoiseToml { name, deviation: given, step, .. }) => {
+                let deviation = given.unwrap_or(deviation);
+                let method = Method::KnownNoise { deviation, step: *step };
+                (name, "knows the largest noise".into(), Some(method))
             }
-            Algorithm::GradientDescent(DescentToml { name: given, radius, step, .. }) => {
-                let method =
-                    Method::Descent { geometry: Geometry::Ball, radius: *radius, step: *step };
-                (name(given, format!("gradient descent, D = {radius}")), Some(method), euclidean)
+            Algorithm::GradientDescent(DescentToml { name, radius, step, .. }) => {
+                let method = Method::GradientDescent { radius: *radius, step: *step };
+                (name, format!("gradient descent, D = {radius}"), Some(method))
             }
-            Algorithm::Adagrad(DescentToml { name: given, radius, step, .. }) => {
-                let method =
-                    Method::Descent { geometry: Geometry::Box, radius: *radius, step: *step };
-                (name(given, format!("AdaGrad, D = {radius}")), Some(method), source.l1_bound())
+            Algorithm::Adagrad(DescentToml { name, radius, step, .. }) => {
+                let method = Method::Adagrad { radius: *radius, step: *step };
+                (name, format!("AdaGrad, D = {radius}"), Some(method))
             }
-            Algorithm::Zero(lines) => (name(&lines.name, "playing 0".into()), None, euclidean),
-        }
+            Algorithm::Zero(ZeroToml { name, .. }) => (name, "playing 0".into(), None),
+        };
+        (given.clone().unwrap_or(name), method)
     }
 }
 
@@ -238,10 +191,14 @@ impl GradientPlayer {
             .transpose()?
             .filter(|people| people.count > 0);
         let deviation = private.as_ref().map_or(0.0, |people| people.deviation);
-        let (name, method, gradient_bound) = algorithm.method(&*source, deviation);
+        let (name, method) = algorithm.method(deviation);
         let params = method.map(|method| OnlineParams {
             dimension: source.dimension(),
-            gradient_bound,
+            gradient_bound: match method.geometry() {
+                Some(Geometry::Ball) => source.gradient_bound(),
+                Some(Geometry::Box) => source.l1_bound(),
+                None => source.coordinate_bound(),
+            },
             method,
         });
         if let Some(params) = &params {

@@ -7,7 +7,7 @@
 use reticent::{
     bandit::{Aggregation, Rule},
     privacy::Mode,
-    randomize::{GramGaussian, Method},
+    randomize::{GramGaussian, Intercept, Method},
     release::Mechanism,
 };
 
@@ -300,7 +300,7 @@ fn tunables(privacy: Budget) -> Vec<Tunable> {
         summed("JDP, tree, rewards as they are", &|rule| {
             Algorithm::Joint(JointToml {
                 mechanism: JointMechanism::Core(Mechanism::Tree { levels: None }),
-                intercept: Some(false),
+                intercept: Some(Intercept(None)),
                 rule: Some(rule),
                 ..JointToml::new(privacy)
             })

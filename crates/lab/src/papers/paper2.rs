@@ -4,7 +4,7 @@
 //! loss, `|u| = 3`, labels with a deviation of 0.1, features on the sphere or sparse. Their words say that mirror descent steps by `1/sqrt(sum ||g||^2)`; their table is
 //! met with `sqrt 2` times that in all learners that descend, and not without. Both are run. The theorems are in `bounds`.
 
-use reticent::online::{Geometry, Loss};
+use reticent::online::{Geometry, Loss, Prior};
 
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     experiment::ExperimentToml,
     gradients::{
         Algorithm, DescentToml, Features, GradientEnvironment, GradientToml, KnownNoiseToml,
-        OnlineGradients, PotentialToml, PriorName, Privacy, RandomizerName,
+        OnlineGradients, PotentialToml, Privacy, RandomizerName, ZeroToml,
     },
     report::{self, Report},
     summary::{Estimate, Summary},
@@ -79,14 +79,18 @@ fn scenario_1(privacy: Option<Privacy>) -> Vec<Algorithm> {
             let privacy = privacy.clone();
             Algorithm::GradientDescent(DescentToml { name, privacy, radius, step })
         };
-        let plain = |name| KnownNoiseToml { name, privacy: privacy.clone(), step };
+        let (knowing, zero) = {
+            let (privacy, deviation) = (privacy.clone(), None);
+            let knows = KnownNoiseToml { name: knowing, privacy: privacy.clone(), deviation, step };
+            (Algorithm::KnownNoise(knows), Algorithm::Zero(ZeroToml { name: zero, privacy }))
+        };
         algorithms.extend([
-            potential(conjugate, PriorName::Conjugate),
-            potential(improper, PriorName::Improper),
+            potential(conjugate, Prior::default()),
+            potential(improper, Prior::Improper),
             descent(true_radius, 3.0),
             descent(wrong_radius, 30.0),
-            Algorithm::KnownNoise(plain(knowing)),
-            Algorithm::Zero(plain(zero)),
+            knowing,
+            zero,
         ]);
     }
     // Playing 0 takes no steps.
@@ -94,7 +98,7 @@ fn scenario_1(privacy: Option<Privacy>) -> Vec<Algorithm> {
     let improper = |name: &str| PotentialToml {
         name: Some(name.into()),
         privacy: privacy.clone(),
-        prior: PriorName::Improper,
+        prior: Prior::Improper,
         ..PotentialToml::default()
     };
     algorithms.push(Algorithm::Coordinatewise(improper(COORDINATES)));
@@ -225,7 +229,7 @@ pub fn scenario2(stage: &Stage) -> Result<Vec<Claim>> {
         let potential = |name: &str, which: &str| PotentialToml {
             name: Some(name.into()),
             privacy: privacy(which),
-            prior: PriorName::Improper,
+            prior: Prior::Improper,
             ..PotentialToml::default()
         };
         let adagrad = |title: &str, radius| {
@@ -242,11 +246,7 @@ pub fn scenario2(stage: &Stage) -> Result<Vec<Claim>> {
             Algorithm::Sum(potential("sum of 2 and 3, improper", name)),
             adagrad("AdaGrad, true D", 3f64.sqrt()),
             adagrad("AdaGrad, 10 D", 10.0 * 3f64.sqrt()),
-            Algorithm::Zero(KnownNoiseToml {
-                name: Some("playing 0".into()),
-                privacy: None,
-                step: 1.0,
-            }),
+            Algorithm::Zero(ZeroToml { name: Some("playing 0".into()), privacy: None }),
         ]
     };
     let mut columns = Vec::new();

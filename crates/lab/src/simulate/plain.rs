@@ -76,6 +76,11 @@ pub trait Player {
         None
     }
 
+    /// How many releases of a curator could not be turned into a policy, so that it followed the one that knows nothing.
+    fn cold_releases(&self) -> Option<u64> {
+        None
+    }
+
     /// The knowledge that a similar learner could start from, if it can be saved.
     fn knowledge(&self) -> Option<Knowledge> {
         None

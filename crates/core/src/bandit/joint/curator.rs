@@ -24,43 +24,27 @@
 //!
 //! **Changes.** With `detect_changes` a test on releases (`change`) decides when to drop what came before.
 //!
+//! **Reports.** With `mechanism = "reports"` every contribution is randomised when it is absorbed (`reports`), and the sums have no other noise.
+//!
 //! **Two phases.** A curator that [holds releases](Curator::hold_releases) makes a release without using it until [`Curator::commit`].
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+mod saved;
 
 use super::{
     JointParams, JointPlan, Legacy,
     change::{Changes, Stream},
     legacy::Earlier,
+    reports::Reports,
 };
 use crate::{
     Error, Result,
-    bandit::{Arms, Choice, Policy, RulePlan},
+    bandit::{Arms, Choice, Policy},
     hash::mix,
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel, Unit},
-    randomize::Bounds,
     release::{Contribution, ContributionSums, PrivateSum, PrivateSumPlan, Release},
-    wire,
 };
-
-/// All but the running sum.
-#[derive(Clone, Serialize, Deserialize)]
-pub(super) struct State {
-    pub(super) params: JointParams,
-    pub(super) rule: RulePlan,
-    pub(super) policy: Policy,
-    /// The last release of the present stream.
-    pub(super) release: Option<Release>,
-    /// What the learner began with: those people are in its certificates for ever.
-    pub(super) legacy: Option<Legacy>,
-    /// Whether the present stream began with it too.
-    pub(super) uses_legacy: bool,
-    pub(super) changes: Changes,
-}
-
-/// The running sum, the rest, and the generator of published random numbers, of which noise that protects people saves no key.
-type Saved<N> = (Vec<u8>, State, Option<N>);
+pub(super) use saved::State;
 
 /// A linear bandit's learner under joint differential privacy.
 ///
@@ -78,6 +62,8 @@ type Saved<N> = (Vec<u8>, State, Option<N>);
 pub struct Curator<N> {
     pub(super) sum: PrivateSum<N>,
     pub(super) state: State,
+    /// Randomises contributions one by one, where that is the mechanism.
+    reports: Option<Reports>,
     /// The sum before anything was absorbed, for restarts.
     fresh: Option<PrivateSumPlan>,
     holds_releases: bool,
@@ -100,12 +86,11 @@ impl<N> std::fmt::Debug for Curator<N> {
 
 impl<N: Noise> Curator<N> {
     pub(super) fn new(plan: JointPlan, noise: N) -> Self {
-        let JointPlan { params, plan, rule, .. } = plan;
+        let JointPlan { params, plan, rule, reports, .. } = plan;
         let fresh = params.restart_every.map(|_| plan.clone());
         let policy = rule.cold_policy();
-        let (legacy, uses_legacy, changes) = (None, false, Changes::default());
-        let state = State { params, rule, policy, release: None, legacy, uses_legacy, changes };
-        let mut curator = Curator::of(plan.start(noise), state, fresh, None);
+        let state = State::new(params, rule, policy);
+        let mut curator = Curator::of(plan.start(noise), state, reports, fresh, None);
         curator.state.policy = curator.reseeded(curator.state.policy.clone());
         curator
     }
@@ -113,10 +98,11 @@ impl<N: Noise> Curator<N> {
     fn of(
         sum: PrivateSum<N>,
         state: State,
+        reports: Option<Reports>,
         fresh: Option<PrivateSumPlan>,
         public: Option<N>,
     ) -> Self {
-        Curator { sum, state, fresh, holds_releases: false, held: None, public }
+        Curator { sum, state, reports, fresh, holds_releases: false, held: None, public }
     }
 
     /// Begins with what an earlier learner has released.
@@ -124,7 +110,7 @@ impl<N: Noise> Curator<N> {
         legacy.check(&self.state.params)?;
         // The policy that it begins with may fail too, so that alpha has one more share.
         self.state.rule = self.state.rule.with_one_more_release();
-        let policy = self.state.rule.policy_or_cold(&legacy.release().numbered(1));
+        let policy = self.policy_of(&legacy.release().numbered(1));
         self.state.policy = self.reseeded(policy);
         (self.state.legacy, self.state.uses_legacy) = (Some(legacy), true);
         Ok(self)
@@ -176,7 +162,13 @@ impl<N: Noise> Curator<N> {
         self.nothing_held()?;
         self.sum.expect(contribution.clipper())?;
         self.begin_stream();
-        let release = self.sum.absorb(contribution)?;
+        let release = match &self.reports {
+            None => self.sum.absorb(contribution)?,
+            Some(reports) => {
+                let report = reports.randomize(contribution, self.sum.source())?;
+                self.sum.absorb_randomized(&report)?
+            }
+        };
         Ok(self.learn(release))
     }
 
@@ -260,7 +252,7 @@ impl<N: Noise> Curator<N> {
         let mut changes = self.state.changes.clone();
         let policy = match self.present(&mut changes, &release) {
             Some(present) => {
-                let policy = self.state.rule.policy_or_cold(&present);
+                let policy = self.policy_of(&present);
                 if self.state.params.detect_changes {
                     changes.mark(&release, &policy, &present);
                 }
@@ -273,6 +265,13 @@ impl<N: Noise> Curator<N> {
             self.commit();
         }
         true
+    }
+
+    /// The policy that these sums support, or the cold one, which is counted.
+    fn policy_of(&mut self, sums: &Release) -> Policy {
+        let (policy, cold) = self.state.rule.policy_or_cold(sums);
+        self.state.cold_releases += u64::from(cold);
+        policy
     }
 
     /// The sums that a policy is made from: those since the last change, with what is left of a warm start; `None` at a change.
@@ -388,6 +387,12 @@ impl<N: Noise> Curator<N> {
         self.state.changes.found()
     }
 
+    /// How many releases could not be turned into a policy, so that the learner followed the one that knows nothing: their numbers were lost in
+    /// rounding, or their noise was far beyond what a certified rule allows for. It follows from releases alone.
+    pub fn cold_releases(&self) -> u64 {
+        self.state.cold_releases
+    }
+
     /// The last release of the present stream.
     pub fn release(&self) -> Option<&Release> {
         self.state.release.as_ref()
@@ -436,58 +441,5 @@ impl<N: Noise> Curator<N> {
         let both = conditions.fold(both, Guarantee::with_condition);
         let secure = N::PROTECTS_PEOPLE && legacy.is_secure();
         Ok(Some(if secure { both } else { both.simulated() }))
-    }
-}
-
-impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
-    /// The state, people's data included: protect these bytes as the data itself. No key of the noise is in it. A release that is held is in it, and
-    /// is in use in whatever learner is resumed from it.
-    pub fn save(&self) -> Vec<u8> {
-        let Some((policy, release, changes)) = self.held.clone() else {
-            return wire::save(wire::kinds::CURATOR, &(self.sum.save(), &self.state, &self.public));
-        };
-        let release = Some(release);
-        let state = State { policy, release, changes, ..self.state.clone() };
-        wire::save(wire::kinds::CURATOR, &(self.sum.save(), state, &self.public))
-    }
-
-    /// Continues from saved bytes, if no release has left since the bytes were saved: see [`PrivateSum::resume`].
-    pub fn resume(bytes: &[u8], releases_made: u64) -> Result<Self> {
-        let (sum, state, public): Saved<N> = wire::load(wire::kinds::CURATOR, bytes)?;
-        Curator::checked(PrivateSum::resume(&sum, releases_made)?, state, public)
-    }
-
-    /// Continues from an older state and pays for the replay: see [`PrivateSum::resume_charged`].
-    pub fn resume_charged(bytes: &[u8], releases_made: u64, charged_before: u64) -> Result<Self> {
-        let (sum, state, public): Saved<N> = wire::load(wire::kinds::CURATOR, bytes)?;
-        let sum = PrivateSum::resume_charged(&sum, releases_made, charged_before)?;
-        Curator::checked(sum, state, public)
-    }
-
-    /// Whether the parts of a state that was read fit each other, which a checksum cannot tell.
-    fn checked(sum: PrivateSum<N>, state: State, public: Option<N>) -> Result<Self> {
-        let State { params, rule, policy, release, legacy, uses_legacy, changes } = &state;
-        params.check_parts()?;
-        let Bounds { dimension, structure, .. } = params.bounds;
-        rule.check(dimension, structure)?;
-        policy.check_parts(dimension, structure)?;
-        if let Some(release) = release {
-            release.check()?;
-        }
-        if let Some(legacy) = legacy {
-            legacy.check(params)?;
-        }
-        changes.check(release.as_ref())?;
-        let fresh = params.restart_every.map(|_| params.check()).transpose()?.map(|plan| plan.plan);
-        let domain = sum.clipper().domain();
-        let fits = release.as_ref().is_none_or(|release| release.domain() == domain)
-            && params.domain() == *domain
-            && fresh.as_ref().is_none_or(|plan| plan.clipper() == sum.clipper())
-            && (!uses_legacy || legacy.is_some());
-        if fits {
-            return Ok(Curator::of(sum, state, fresh, public));
-        }
-        let remedy = "its parts belong to different learners; restore another copy";
-        Err(Error::invalid("saved sums", domain, remedy))
     }
 }

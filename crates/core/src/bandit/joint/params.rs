@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Curator, JointLinUcb, RewardWindow, legacy::Legacy};
+use super::{Curator, JointLinUcb, RewardWindow, legacy::Legacy, reports::Reports};
 use crate::{
     Error, Result,
     bandit::{Rule, RulePlan},
@@ -50,8 +50,8 @@ pub struct JointParams {
     /// How releases become policies.
     #[serde(default)]
     pub rule: Rule,
-    /// How noise is correlated over time.
-    pub mechanism: Mechanism,
+    /// How noise is correlated over time, or [`Mechanism::Reports`]; by default what suits budget, bounds and horizon (`joint/reports.rs`).
+    pub mechanism: Option<Mechanism>,
     /// When sums are released and the policy learns.
     pub schedule: Schedule,
     /// Forget everything after every so many contributions, at no cost in privacy: for rewards whose law changes. There is no end then; a
@@ -79,7 +79,7 @@ pub struct JointParams {
 }
 
 impl JointParams {
-    /// The defaults: one contribution a person, BLT noise, capped geometric releases, exact calibration.
+    /// The defaults: one contribution a person, the mechanism that suits the budget, capped geometric releases, exact calibration.
     pub fn new(bounds: Bounds, epsilon: f64, delta: f64, horizon: Option<u64>) -> Self {
         JointParams {
             bounds,
@@ -88,7 +88,7 @@ impl JointParams {
             horizon,
             contributions_per_person: 1,
             rule: Rule::default(),
-            mechanism: Mechanism::default(),
+            mechanism: None,
             schedule: Schedule::suited(epsilon),
             restart_every: None,
             forget: None,
@@ -124,7 +124,7 @@ impl JointParams {
         let lifetime = self.restart_every.or(self.horizon);
         let budget = Calibration::Budget { epsilon: self.epsilon, delta: self.delta };
         let sums = PrivateSumParams {
-            mechanism: self.mechanism,
+            mechanism: self.mechanism.unwrap_or_default(),
             schedule: self.schedule,
             forget: self.forget,
             contributions_per_person: self.contributions_per_person,
@@ -139,7 +139,15 @@ impl JointParams {
         let horizon = self.horizon.or(self.restart_every);
         let rule = self.rule.plan(sums.domain, horizon, releases)?.shared_by(streams);
         let rule = if self.forget.is_some() { rule.weighted() } else { rule };
-        Ok(JointPlan { params: self.clone(), sums, plan: sums.check()?, rule })
+        let mechanism = self.suited_mechanism(&sums)?;
+        let sums = PrivateSumParams { mechanism, ..sums };
+        let params = JointParams { mechanism: Some(mechanism), ..self.clone() };
+        let reports = params.randomizes().then(|| Reports::new(&params)).transpose()?;
+        let plan = match &reports {
+            None => sums.check()?,
+            Some(reports) => reports.sums(&sums)?,
+        };
+        Ok(JointPlan { params, sums, plan, rule, reports })
     }
 
     /// Refuses what stands in the way of a learner without calibrating one.
@@ -153,10 +161,23 @@ impl JointParams {
             let remedy = "its set is proved for Gaussian noise: give regularized, tuned or fixed with Wishart noise";
             return Err(Error::invalid("rule", "certified", remedy));
         }
+        self.check_reports()?;
         self.check_window()?;
         self.check_restarts()?;
         self.check_changes()?;
         self.half_life().map(drop)
+    }
+
+    fn check_reports(&self) -> Result<()> {
+        if !self.randomizes() {
+            return Ok(());
+        }
+        let proved = matches!(self.rule, Rule::Certified { .. } | Rule::Regularized { .. });
+        let remedy = "its set is proved for Gaussian noise of a stream: with reports, give tuned, thompson or fixed";
+        refuse_if(proved, "rule", self.rule, remedy)?;
+        let remedy = "reports are calibrated to the budget by their own randomiser: leave it out, or take blt";
+        refuse_if(self.calibration.is_some(), "calibration", "given", remedy)?;
+        refuse_if(self.split.is_some(), "split", self.split.unwrap_or_default(), remedy)
     }
 
     fn check_changes(&self) -> Result<()> {
@@ -273,6 +294,7 @@ pub struct JointPlan {
     sums: PrivateSumParams,
     pub(in crate::bandit) plan: PrivateSumPlan,
     pub(super) rule: RulePlan,
+    pub(super) reports: Option<Reports>,
 }
 
 impl JointPlan {
@@ -297,7 +319,12 @@ impl JointPlan {
         self.curator(noise).started_from(legacy)
     }
 
-    /// The running sum the learner will release.
+    /// What the learner was told, with the mechanism that was chosen.
+    pub fn params(&self) -> &JointParams {
+        &self.params
+    }
+
+    /// The running sum the learner will release; with [`Mechanism::Reports`] its schedule and domain.
     pub fn sums(&self) -> &PrivateSumParams {
         &self.sums
     }

@@ -23,7 +23,7 @@ fn certified(
         scale: 1.0,
     };
     let bounds = Bounds { rewards: (-reward, reward), ..Bounds::unit(d) };
-    LinUcbParams { rule, regularizer, ..LinUcbParams::new(bounds) }
+    LinUcbParams { rule, regularizer: Some(regularizer), ..LinUcbParams::new(bounds) }
 }
 
 fn unit(d: usize, noise: &mut SecureNoise) -> Vec<f64> {
@@ -39,6 +39,22 @@ fn a_dimension_that_no_machine_holds_is_refused() {
         assert!(error.contains("dimension is") && error.contains("give 1 to"), "{error}");
     }
     assert!(crate::bandit::Arms::zeros(1 << 40, 1 << 40).is_err());
+}
+
+/// Only the certified rule has it; nothing that a caller gives is passed over.
+#[test]
+fn a_regularizer_without_effect_is_refused() {
+    for rule in [Rule::default(), Rule::THOMPSON, Rule::FIXED] {
+        let regularizer = Some(2.0);
+        let params = LinUcbParams { rule, regularizer, ..LinUcbParams::new(Bounds::unit(2)) };
+        let error = params.check().unwrap_err().to_string();
+        assert!(
+            error.starts_with("regularizer is 2: ") && error.contains("leave it out"),
+            "{error}"
+        );
+        LinUcbParams { regularizer: None, ..params }.check().unwrap();
+    }
+    assert!(certified(2, 1.0, 1.0, 1.0, -1.0, 0.1).check().is_err());
 }
 
 #[test]
@@ -232,7 +248,7 @@ fn it_is_the_rule_at_sums_without_noise() {
             // Proposition 4 leaves half of alpha to the noise.
             Rule::Certified { parameter_bound, reward_noise, .. } => Rule::Regularized {
                 regularizer: Regularizer::constant(4.0),
-                failure_probability: Some(2.0 * FAILURE_PROBABILITY),
+                failure_probability: Some(2e-6),
                 parameter_bound: parameter_bound.unwrap_or(1.0),
                 reward_noise: reward_noise.unwrap_or(1.0),
             },

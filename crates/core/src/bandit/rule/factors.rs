@@ -125,17 +125,19 @@ fn floored(d: usize, gram: &[f64], ridge: f64) -> Result<Cholesky> {
         Some(_) => Cholesky::of(d, gram, ridge),
         None => {
             let eigen = SymmetricEigen::of(d, gram)?;
-            let mut floored = Vec::with_capacity(gram.len());
-            for row in 0..d {
-                for column in row..d {
-                    let parts = eigen.values().iter().zip(eigen.vectors());
-                    let entry = |(value, vector): (&f64, &Vec<f64>)| {
-                        (value + ridge).max(0.5 * ridge) * vector[row] * vector[column]
-                    };
-                    floored.push(parts.map(entry).sum());
+            let mut raised = gram.to_vec();
+            for (value, vector) in eigen.values().iter().zip(eigen.vectors()) {
+                let missing = -0.5 * ridge - value;
+                if missing <= 0.0 {
+                    break;
+                }
+                let mut entries = raised.iter_mut();
+                for (row, first) in vector.iter().enumerate() {
+                    let columns = vector[row..].iter().zip(entries.by_ref());
+                    columns.for_each(|(second, entry)| *entry += missing * first * second);
                 }
             }
-            Cholesky::of(d, &floored, 0.0)
+            Cholesky::of(d, &raised, ridge)
         }
     };
     factor.ok_or_else(|| {

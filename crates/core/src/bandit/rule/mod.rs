@@ -8,13 +8,15 @@
 //! | `tuned` | `fixed`: a ridge and a width that the caller gives | as good as the numbers |
 //! | `thompson` | `thompson`: parameters drawn from the law of the estimate, as an ensemble with exact propensities | found by simulation |
 //!
-//! `factors` has what they share: V in blocks, with a floor under its eigenvalues.
+//! `factors` has what they share: V in blocks, with a floor under its eigenvalues. `exact` has the same rules on sums without noise, for a
+//! learner that keeps V up to date itself.
 //!
 //! A rule sees a [`Release`] and nothing else, so privacy does not depend on it; regret does. Rules are stated for features of norm at
 //! most 1 and rewards in [-1, 1]; [`RulePlan`] knows the bounds of the sums and scales. Policies are for arms as they come, and
 //! `<theta, x>` is a reward less the centre of its bounds.
 
 mod certified;
+mod exact;
 mod factors;
 mod regularized;
 mod thompson;
@@ -30,6 +32,7 @@ use crate::{
     refuse_if,
     release::{Domain, Release, Structure},
 };
+pub(super) use exact::{ExactRule, REGULARIZER};
 pub use regularized::Regularizer;
 
 /// How a release becomes a policy.
@@ -259,11 +262,6 @@ impl Rule {
             return Err(Error::invalid("domain", domain, remedy));
         };
         refuse_if(releases == Some(0), "releases", 0, "give a whole number above 0")?;
-        let (failure_probability, name) = match *self {
-            Rule::Certified { failure_probability, .. } => (failure_probability, "certified"),
-            Rule::Regularized { failure_probability, .. } => (failure_probability, "regularized"),
-            _ => (None, ""),
-        };
         let proved = match self {
             Rule::Certified { .. } => structure.shared == 0,
             Rule::Regularized { .. } => structure.is_dense(),
@@ -273,19 +271,9 @@ impl Rule {
             "its set is not proved for {} blocks with {} shared features: give tuned or thompson",
             structure.blocks, structure.shared
         );
-        refuse_if(!proved, "rule", name, remedy)?;
-        let default = 1.0 / horizon.unwrap_or(1_000_000).max(2) as f64;
-        Ok(RulePlan {
-            rule: *self,
-            dimension,
-            structure,
-            feature_bound,
-            reward_bound,
-            failure_probability: failure_probability.unwrap_or(default),
-            releases,
-            reward_deviation: 0.0,
-            weighted: false,
-        })
+        refuse_if(!proved, "rule", self, remedy)?;
+        let sums = (dimension, structure, feature_bound, reward_bound);
+        Ok(RulePlan::new(*self, sums, horizon, releases))
     }
 }
 
@@ -321,6 +309,32 @@ pub struct RulePlan {
 }
 
 impl RulePlan {
+    /// A rule that has been checked, for sums of this dimension, structure, feature bound and reward bound.
+    fn new(
+        rule: Rule,
+        (dimension, structure, feature_bound, reward_bound): (usize, Structure, f64, f64),
+        horizon: Option<u64>,
+        releases: Option<u64>,
+    ) -> Self {
+        let given = match rule {
+            Rule::Certified { failure_probability, .. }
+            | Rule::Regularized { failure_probability, .. } => failure_probability,
+            _ => None,
+        };
+        let default = 1.0 / horizon.unwrap_or(1_000_000).max(2) as f64;
+        RulePlan {
+            rule,
+            dimension,
+            structure,
+            feature_bound,
+            reward_bound,
+            failure_probability: given.unwrap_or(default),
+            releases,
+            reward_deviation: 0.0,
+            weighted: false,
+        }
+    }
+
     /// The rule.
     pub fn rule(&self) -> &Rule {
         &self.rule
@@ -402,11 +416,16 @@ impl RulePlan {
     }
 
     /// The policy that a release supports, or the cold one if its numbers cannot be computed with: when this is called the release
-    /// has been made, and an error would be seen by whoever sees the next one.
-    pub(super) fn policy_or_cold(&self, release: &Release) -> Policy {
+    /// has been made, and an error would be seen by whoever sees the next one. Also whether it is the cold one, which a rule gives by itself where
+    /// noise is far beyond its bounds.
+    pub(super) fn policy_or_cold(&self, release: &Release) -> (Policy, bool) {
+        let cold = self.cold_policy();
         match self.policy(release) {
-            Ok(policy) if policy.check_parts(self.dimension, self.structure).is_ok() => policy,
-            _ => self.cold_policy(),
+            Ok(policy) if policy.check_parts(self.dimension, self.structure).is_ok() => {
+                let is_cold = policy == cold;
+                (policy, is_cold)
+            }
+            _ => (cold, true),
         }
     }
 

@@ -112,6 +112,26 @@ impl ShuffleParams {
         (suited as u64).clamp(1, 1 << 24)
     }
 
+    /// The batch as it is given, or else the one that suits so many rounds, if their number is known; refuses one that they cannot fill.
+    pub fn batch_or_suited(
+        batch: Option<u64>,
+        dimension: usize,
+        epsilon: f64,
+        rounds: Option<u64>,
+    ) -> Result<u64> {
+        let suited = || rounds.map(|n| ShuffleParams::suited_batch(dimension, epsilon, n));
+        let Some(batch) = batch.or_else(suited) else {
+            let remedy = "give the reports of a batch, or `horizon`, the number of all reports, for the batch that suits them";
+            return Err(Error::invalid("batch", "not given", remedy));
+        };
+        if let Some(rounds) = rounds {
+            let remedy =
+                format_args!("no batch would ever be full: give at most the {rounds} rounds");
+            refuse_if(batch > rounds, "batch", batch, remedy)?;
+        }
+        Ok(batch)
+    }
+
     /// The form in which one report carries the most information at this batch: permuted reports where budgets are large, sums elsewhere.
     pub fn suited_aggregation(&self) -> Result<Aggregation> {
         let information = |aggregation| -> Result<f64> {

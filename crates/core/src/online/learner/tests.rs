@@ -6,7 +6,7 @@ use crate::{
     release::testing::Seeded,
 };
 
-const CONJUGATE: Prior = Prior::Conjugate { precision: 1.0 };
+const CONJUGATE: Prior = Prior::Conjugate { precision: Some(1.0) };
 
 fn methods() -> [Method; 8] {
     let geometry = Geometry::Ball;
@@ -17,8 +17,8 @@ fn methods() -> [Method; 8] {
         Method::Coordinatewise { prior: Prior::ChernovVovk },
         Method::Sum { prior: Prior::Uniform, geometry, step: 1.0 },
         Method::KnownNoise { deviation: 0.5, step: 1.0 },
-        Method::Descent { geometry, radius: 3.0, step: 1.0 },
-        Method::Descent { geometry: Geometry::Box, radius: 3.0, step: 1.0 },
+        Method::GradientDescent { radius: 3.0, step: 1.0 },
+        Method::Adagrad { radius: 3.0, step: 1.0 },
     ]
 }
 
@@ -91,7 +91,7 @@ fn a_state_that_no_run_could_have_left_is_refused() {
         refuse(&|learner| learner.params.gradient_bound = f64::NAN);
         refuse(&|learner| {
             let geometry = Geometry::Ball;
-            let prior = Prior::Conjugate { precision: 7.0 };
+            let prior = Prior::Conjugate { precision: Some(7.0) };
             learner.params.method = Method::Reduction { prior, geometry, step: 1.0 };
         });
         for bad in [f64::NAN, f64::INFINITY] {
@@ -228,9 +228,13 @@ fn bad_parameters_are_refused() {
         params(2, 0.0, fine),
         params(2, f64::NAN, fine),
         params(2, 1.0, Method::Reduction { prior: CONJUGATE, geometry: Geometry::Ball, step: 0.0 }),
-        params(2, 1.0, Method::Coordinatewise { prior: Prior::Conjugate { precision: -1.0 } }),
+        params(
+            2,
+            1.0,
+            Method::Coordinatewise { prior: Prior::Conjugate { precision: Some(-1.0) } },
+        ),
         params(2, 1.0, Method::KnownNoise { deviation: -1.0, step: 1.0 }),
-        params(2, 1.0, Method::Descent { geometry: Geometry::Ball, radius: 0.0, step: 1.0 }),
+        params(2, 1.0, Method::GradientDescent { radius: 0.0, step: 1.0 }),
     ] {
         assert!(bad.check().is_err(), "{bad:?}");
     }

@@ -11,18 +11,31 @@ use serde::{
 use super::PublishedNoise;
 
 /// How a curator's noise is made: by a mechanism of core, or as the publication has it. `mechanism` of files and of Python.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum JointMechanism {
+    /// What suits the budget, by core's rule: `suited`.
+    #[default]
+    Suited,
     /// Indexed by release.
     Core(Mechanism),
     /// The publication's trees over rounds, for `paper` mode.
     Published(PublishedNoise),
 }
 
-impl Default for JointMechanism {
-    fn default() -> Self {
-        JointMechanism::Core(Mechanism::default())
+/// What `suited` is called.
+const SUITED: &str = "suited";
+
+impl Serialize for JointMechanism {
+    fn serialize<S: serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            JointMechanism::Suited => serializer.serialize_str(SUITED),
+            // The trait's method is named in full: the derived one, of the same name, writes tables only.
+            JointMechanism::Core(mechanism) => Serialize::serialize(mechanism, serializer),
+            JointMechanism::Published(noise) => Serialize::serialize(noise, serializer),
+        }
     }
 }
 
@@ -36,15 +49,16 @@ impl JointMechanism {
     /// The publication's noise, if it is one of its trees.
     pub fn published(self) -> Option<PublishedNoise> {
         match self {
-            JointMechanism::Core(_) => None,
+            JointMechanism::Suited | JointMechanism::Core(_) => None,
             JointMechanism::Published(noise) => Some(noise),
         }
     }
 
-    /// Core's mechanism, if it is one.
-    pub fn of_core(self) -> Result<Mechanism> {
+    /// Core's mechanism, if it is one; `None` leaves the choice to core.
+    pub fn of_core(self) -> Result<Option<Mechanism>> {
         match self {
-            JointMechanism::Core(mechanism) => Ok(mechanism),
+            JointMechanism::Suited => Ok(None),
+            JointMechanism::Core(mechanism) => Ok(Some(mechanism)),
             JointMechanism::Published(_) => {
                 let names = Mechanism::NAMES.join(", ");
                 let remedy = format!("it is for `paper` mode: give one of {names}");
@@ -56,7 +70,7 @@ impl JointMechanism {
     /// The names of all.
     fn names() -> impl Iterator<Item = &'static str> {
         let published = PublishedNoise::NAMED.iter().map(|(name, _)| *name);
-        Mechanism::NAMES.iter().copied().chain(published)
+        [SUITED].into_iter().chain(Mechanism::NAMES.iter().copied()).chain(published)
     }
 }
 
@@ -64,6 +78,7 @@ impl JointMechanism {
 impl fmt::Display for JointMechanism {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            JointMechanism::Suited => formatter.write_str(SUITED),
             JointMechanism::Core(mechanism) => mechanism.fmt(formatter),
             JointMechanism::Published(noise) => {
                 let own = PublishedNoise::NAMED.iter().find(|(_, named)| named == noise);
@@ -89,6 +104,9 @@ impl<'de> Deserialize<'de> for JointMechanism {
             fn visit_str<E: de::Error>(self, word: &str) -> std::result::Result<JointMechanism, E> {
                 if let Some((_, noise)) = PublishedNoise::NAMED.iter().find(|(n, _)| *n == word) {
                     return Ok(JointMechanism::Published(*noise));
+                }
+                if word == SUITED {
+                    return Ok(JointMechanism::Suited);
                 }
                 if Mechanism::NAMES.contains(&word) {
                     return <Mechanism as Deserialize>::deserialize(word.into_deserializer())

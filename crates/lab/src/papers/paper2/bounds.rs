@@ -90,7 +90,7 @@ pub fn bounds(stage: &Stage) -> Result<Vec<Claim>> {
         Extent::Full => 200,
     };
     let mut jobs = Vec::new();
-    for prior in [Prior::Conjugate { precision: 1.0 }, Prior::Improper] {
+    for prior in [Prior::Conjugate { precision: Some(1.0) }, Prior::Improper] {
         for opponent in
             [Opponent::Absolute, Opponent::Coin, Opponent::Alternating, Opponent::Blocks]
         {
@@ -161,7 +161,7 @@ fn theorems(stage: &Stage) -> Result<Vec<Claim>> {
                 twelve_corrected.add(numeric, corrected, String::new);
                 csv += &format!("{g},{u},{squares},{numeric},{printed},{corrected}\n");
                 for b in [0.01, 1.0, 100.0] {
-                    let conjugate = Potential::new(Prior::Conjugate { precision: b }, g)?;
+                    let conjugate = Potential::new(Prior::Conjugate { precision: Some(b) }, g)?;
                     let numeric = bounds::conjugate(&conjugate, u, squares)?;
                     ten.add(numeric, bounds::printed_theorem_10(g, b, u, squares), String::new);
                     ten_corrected.add(

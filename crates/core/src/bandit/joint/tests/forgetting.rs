@@ -155,7 +155,7 @@ fn what_does_not_go_with_half_lives_is_refused() {
         ("forget", JointParams { forget: Some(5.0), ..good.clone() }),
         ("restart_every", JointParams { restart_every: Some(300), ..good.clone() }),
         ("schedule", JointParams { schedule: Schedule::default(), ..good.clone() }),
-        ("mechanism", JointParams { mechanism: Mechanism::Honaker, ..good.clone() }),
+        ("mechanism", JointParams { mechanism: Some(Mechanism::Honaker), ..good.clone() }),
         ("rule", JointParams { rule: regularized, ..good.clone() }),
     ] {
         let error = params.check().unwrap_err().to_string();

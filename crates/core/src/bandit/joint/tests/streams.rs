@@ -93,7 +93,10 @@ fn a_curator_that_restarts_forgets_and_goes_on_at_the_same_price() {
 #[test]
 fn a_warm_start_knows_what_the_earlier_learner_released_and_both_are_certified() {
     let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
-    let strong = JointParams::new(Bounds::unit(2), 8.0, 1e-6, Some(20_000));
+    let strong = JointParams {
+        mechanism: Some(Mechanism::default()),
+        ..JointParams::new(Bounds::unit(2), 8.0, 1e-6, Some(20_000))
+    };
     let play = |learner: &mut JointLinUcb<Seeded>, people: u32| {
         (0..people).fold(0, |errors, _| {
             let decision = learner.decide(&arms).unwrap();
@@ -219,7 +222,7 @@ fn a_curator_by_the_clock_releases_when_it_is_told() {
     let restarts = JointParams { restart_every: Some(80), ..params.clone() };
     assert!(restarts.check().unwrap_err().to_string().contains("clock"));
     let counted = JointParams { schedule: Schedule::EveryRound, ..params };
-    assert!(start(counted).tick().unwrap_err().to_string().contains("absorb"));
+    assert!(start(counted).tick().unwrap_err().to_string().contains("`schedule` = clock"));
 }
 
 /// The certified set is proved for noise of mean 0.
@@ -227,11 +230,33 @@ fn a_curator_by_the_clock_releases_when_it_is_told() {
 fn wishart_noise_has_no_certified_rule() {
     let wishart = JointParams {
         calibration: Some(Calibration::Wishart { node_epsilon: 0.9, node_delta: 1e-3 }),
-        mechanism: Mechanism::Tree { levels: Some(12) },
+        mechanism: Some(Mechanism::Tree { levels: Some(12) }),
         schedule: Schedule::EveryRound,
         ..params()
     };
     assert!(wishart.check().is_ok());
     let error = JointParams { rule: Rule::CERTIFIED, ..wishart }.check().unwrap_err().to_string();
     assert!(error.contains("Gaussian"), "{error}");
+}
+
+/// Numbers of this size overflow when they are squared, so that no release can be turned into a policy: that is counted, saved and resumed.
+#[test]
+fn releases_that_become_no_policy_are_counted() {
+    let huge = Bounds { feature_bound: 1e90, rewards: (-1e90, 1e90), ..Bounds::unit(2) };
+    let start = |bounds: Bounds| {
+        let params = JointParams {
+            rule: Rule::THOMPSON,
+            schedule: Schedule::EveryRound,
+            ..JointParams::new(bounds, 1.0, 1e-6, Some(16))
+        };
+        params.check().unwrap().curator(SecureNoise::seeded(1))
+    };
+    let (mut cold, mut sound) = (start(huge), start(Bounds::unit(2)));
+    for _ in 0..3 {
+        assert!(cold.observe(&[6e89, 8e89], 5e89).unwrap());
+        assert!(sound.observe(&[0.6, 0.8], 0.5).unwrap());
+    }
+    assert_eq!((cold.cold_releases(), sound.cold_releases()), (3, 0));
+    let again = Curator::<SecureNoise>::resume(&cold.save(), 3).unwrap();
+    assert_eq!(again.cold_releases(), 3);
 }

@@ -1,0 +1,114 @@
+"""One experiment three ways: `three_ways_tests.rs` compares a file and core alone with `vectors/decisions`, and here Python makes the same decisions."""
+
+import json
+import pathlib
+
+import pytest
+
+import reticent
+from reticent import lab
+
+ROUNDS, SEED, DELTA = 600, 3, 1e-5
+FOLDER = pathlib.Path(__file__).parents[3] / "vectors" / "decisions"
+
+# Kind, name, keys of the file and of Python, epsilon.
+CASES = [
+    ("joint", "tuned", {"rule": "tuned"}, 8.0),
+    ("joint", "certified", {"rule": "certified"}, 8.0),
+    ("joint", "window", {"rule": "tuned", "window": 40}, 8.0),
+    ("joint", "thompson", {"rule": "thompson"}, 8.0),
+    ("linucb", "tuned", {"rule": "tuned"}, None),
+    ("linucb", "certified", {"rule": "certified"}, None),
+    ("linucb", "thompson", {"rule": "thompson"}, None),
+    ("local", "tuned", {"rule": "tuned"}, 8.0),
+    ("local", "certified", {"rule": "certified", "method": "gram_gaussian"}, 8.0),
+    ("shuffle", "tuned", {"rule": "tuned"}, 1.0),
+]
+
+BOUNDS = dict(dimension=4, rewards=(0.0, 1.0), intercept=0.5**0.5)
+
+
+def ticketed(bandit, world):
+    for _ in range(ROUNDS):
+        ticket, arm = bandit.decide(world.arms())
+        bandit.observe(ticket, world.reward(arm))
+        yield arm
+
+
+def joint(world, seed, epsilon, keys):
+    return ticketed(reticent.JointBandit.simulated(seed, **BOUNDS, epsilon=epsilon, delta=DELTA, horizon=ROUNDS, **keys), world)
+
+
+def linucb(world, seed, epsilon, keys):
+    return ticketed(reticent.LinUCB(**BOUNDS, seed=seed, **keys), world)
+
+
+def answered(person, model, world):
+    arms = world.arms()
+    arm = person.choose(model, arms)
+    return arm, person.report(model, arms[arm], world.reward(arm))
+
+
+def local(world, seed, epsilon, keys):
+    plan = reticent.LocalPlan(**BOUNDS, epsilon=epsilon, delta=DELTA, unit_arms=True, **keys)
+    server, noise = plan.server(), lab.SimulationNoise(seed)
+    model = server.publish()
+    for _ in range(ROUNDS):
+        noise.uniform()                 # which level a person brings is drawn, where there is one too
+        arm, report = answered(plan.simulated_person(noise.bits()), model, world)
+        server.absorb(report)
+        if server.reports <= 200 or server.reports % 20 == 0:   # when an experiment publishes
+            model = server.publish()
+        yield arm
+
+
+def shuffle(world, seed, epsilon, keys):
+    plan = reticent.ShufflePlan(**BOUNDS, epsilon=epsilon, delta=DELTA, unit_arms=True, horizon=ROUNDS, **keys)
+    noise = lab.SimulationNoise(seed)
+    shuffler, server = plan.simulated_shuffler(noise.bits()), plan.server()
+    model = server.publish()
+    for _ in range(ROUNDS):
+        arm, report = answered(plan.simulated_person(noise.bits()), model, world)
+        batch = shuffler.absorb(report)
+        if batch is not None:
+            server.absorb(batch)
+            model = server.publish()
+        yield arm
+
+
+PLAY = {"joint": joint, "linucb": linucb, "local": local, "shuffle": shuffle}
+
+
+def world_and_seed():
+    people, seed = lab.trial_seeds(SEED, 0, "it")
+    world = lab.Environment.sphere(people, dimension=4, arms=8, fresh_arms=True)
+    world.arms()                        # the runner skips the first set too
+    return world, seed
+
+
+@pytest.mark.parametrize(("kind", "name", "keys", "epsilon"), CASES, ids=lambda value: value if isinstance(value, str) else "")
+def test_python_makes_the_decisions_of_a_file_and_of_rust(kind, name, keys, epsilon):
+    privacy = {} if epsilon is None else {"privacy": {"epsilon": epsilon, "delta": DELTA}}
+    experiment = {
+        "name": "one bandit",
+        "rounds": ROUNDS,
+        "seed": SEED,
+        "environment": {"kind": "sphere", "dimension": 4, "arms": 8, "fresh_arms": True},
+        "algorithm": [{"kind": kind, "name": "it", **keys, **privacy}],
+    }
+    # The environment tells a certified rule what it knows; the experiment prints the rule as Python takes it.
+    for remark in lab.certify(experiment)["it"].remarks:
+        if "the same rule, with what the environment knows, is " in remark:
+            keys = {**keys, "rule": json.loads(remark.split(" is ")[-1])}
+    assert isinstance(keys["rule"], dict) == (name == "certified")
+    expected = (FOLDER / f"{kind}_{name}.csv").read_text().splitlines()
+    play = PLAY[kind]
+    world, seed = world_and_seed()
+    assert ["round,arm"] + [f"{at},{arm}" for at, arm in enumerate(play(world, seed, epsilon, keys), 1)] == expected
+    # Planted: another rule decides otherwise.
+    world, seed = world_and_seed()
+    assert ["round,arm"] + [f"{at},{arm}" for at, arm in enumerate(play(world, seed, epsilon, {**keys, "rule": "fixed"}), 1)] != expected
+
+
+def test_every_vector_is_played():
+    assert {path.stem for path in FOLDER.glob("*.csv")} == {f"{kind}_{name}" for kind, name, *_ in CASES}
