@@ -50,6 +50,7 @@ enum Command {
     Bench(commands::bench::Arguments),
     Serve(commands::serve::Arguments),
     Key(commands::key::Arguments),
+    Store(commands::store::Arguments),
 }
 
 fn run(command: Command) -> Result<Report, Error> {
@@ -66,6 +67,7 @@ fn run(command: Command) -> Result<Report, Error> {
         Command::Bench(arguments) => commands::bench::run(arguments),
         Command::Serve(arguments) => commands::serve::run(arguments),
         Command::Key(arguments) => commands::key::run(arguments),
+        Command::Store(arguments) => commands::store::run(arguments),
     }
 }
 

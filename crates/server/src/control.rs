@@ -11,6 +11,7 @@ use crate::{
     clock::Time,
     data::open_store,
     http::{KeyRing, Role, make_key},
+    service::Service,
     store::Store,
 };
 
@@ -33,6 +34,13 @@ pub enum Command {
     },
     /// List all keys.
     ListKeys,
+    /// Go on from a store that has gone back, and charge the replay.
+    AcceptRollback {
+        /// The loop.
+        loop_name: String,
+        /// The head of the store, `number.hash`.
+        head: String,
+    },
     /// Revoke a key.
     RevokeKey {
         /// Its public part, or the whole key.
@@ -50,6 +58,8 @@ pub enum Reply {
     Keys(Vec<KeyLine>),
     /// The key is revoked.
     Revoked,
+    /// Releases go on, with so many replays charged.
+    Accepted(u64),
     /// It was refused, and why.
     Refused(String),
 }
@@ -85,9 +95,13 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
             });
             Ok(Reply::Keys(keys.collect()))
         }
+        Command::AcceptRollback { loop_name, .. } => {
+            let remedy =
+                "start the service first: it compares the store with what others have seen";
+            Err(Error::unknown(format!("loop {loop_name:?}"), remedy))
+        }
         Command::RevokeKey { key } => {
-            let id = key.strip_prefix("rt_").and_then(|rest| rest.split('_').next());
-            let id = id.unwrap_or(&key).to_string();
+            let id = key_id(&key).to_string();
             match store.revoke_key(id.clone(), now).await? {
                 true => Ok(Reply::Revoked),
                 false => {
@@ -99,15 +113,32 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
     }
 }
 
+/// The public part of a key, or of what names one.
+fn key_id(key: &str) -> &str {
+    key.strip_prefix("rt_").and_then(|rest| rest.split('_').next()).unwrap_or(key)
+}
+
 /// The same in a service that runs, whose keys are then read again.
-pub async fn execute_live(
-    store: &Arc<dyn Store>,
-    keys: &KeyRing,
-    command: Command,
-    now: Time,
-) -> Reply {
+pub async fn execute_live(service: &Service, keys: &KeyRing, command: Command) -> Reply {
+    let store = service.store();
     let changes = !matches!(command, Command::ListKeys);
-    let done = execute(store.as_ref(), command, now).await;
+    let done = match command {
+        Command::AcceptRollback { loop_name, head } => {
+            service.accept_rollback(&loop_name, &head).await.map(Reply::Accepted)
+        }
+        other => {
+            let revoked = match &other {
+                Command::RevokeKey { key } => Some(key_id(key).to_string()),
+                _ => None,
+            };
+            let done = execute(store.as_ref(), other, service.now()).await;
+            match (&done, revoked) {
+                // An older copy of the store that is put back must not know the key again.
+                (Ok(_), Some(id)) => service.witness_revoked(&id).await.and(done),
+                _ => done,
+            }
+        }
+    };
     let reloaded = if changes { keys.reload(store.as_ref()).await } else { Ok(()) };
     match (done, reloaded) {
         (Ok(reply), Ok(())) => reply,

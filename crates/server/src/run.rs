@@ -9,7 +9,7 @@ use crate::{
     clock::{Clock, SystemClock},
     config::LoopPlan,
     data::open_store,
-    http::{App, HttpLimits, KeyRing, Tls, serve},
+    http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
     secret::Secret,
     service::{Options, Service},
@@ -34,6 +34,8 @@ pub struct RunOptions {
     pub behind_proxy: bool,
     /// What clients may take.
     pub limits: HttpLimits,
+    /// Whether simulated visitors come ([`crate::demo`]).
+    pub visitors: bool,
 }
 
 /// Refuses to send people's data over a network in the clear.
@@ -45,10 +47,11 @@ pub fn check_address(listen: SocketAddr, tls: bool, behind_proxy: bool) -> Resul
     Err(Error::invalid("listen", listen, remedy))
 }
 
-/// Serves from a folder of data until `stop`. `ready` is told the address when it answers.
+/// Serves from a folder of data until `stop`. When it answers, `ready` is told the address and, where visitors are simulated, a new key to sign
+/// in with.
 pub async fn run(
     options: RunOptions,
-    ready: impl FnOnce(SocketAddr),
+    ready: impl FnOnce(SocketAddr, Option<String>),
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
     check_address(options.listen, options.tls.is_some(), options.behind_proxy)?;
@@ -68,11 +71,23 @@ pub async fn run(
         limits: Limits::default(),
     })
     .await?;
+    let (visitors, key) = match options.visitors {
+        true => {
+            let key = make_key(store.as_ref(), None, vec![Role::Admin], clock.now()).await?;
+            (Some(crate::demo::start(Arc::clone(&service))), Some(key))
+        }
+        false => (None, None),
+    };
     let keys = Arc::new(KeyRing::open(store.as_ref()).await?);
     #[cfg(unix)]
-    let control = crate::control::Control::open(&options.data, store, Arc::clone(&keys), clock)?;
+    let control =
+        crate::control::Control::open(&options.data, Arc::clone(&service), Arc::clone(&keys))?;
     let app = App::new(Arc::clone(&service), keys, options.limits, tls.is_some());
-    serve_until(app, listener, tls, ready, stop).await?;
+    let served = serve_until(app, listener, tls, |address| ready(address, key), stop).await;
+    if let Some(visitors) = visitors {
+        visitors.abort();
+    }
+    served?;
     #[cfg(unix)]
     drop(control);
     Ok(())

@@ -1,13 +1,10 @@
 //! `reticent key`: keys of a service, made, listed and revoked while it runs or while it does not.
 
-use std::{
-    fmt::Write,
-    path::PathBuf,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{fmt::Write, path::PathBuf};
 
 use clap::{Args, Subcommand};
 use reticent_server::{
+    clock::{Clock, SystemClock},
     control::{Command, KeyLine, Reply, command},
     http::Role,
 };
@@ -66,15 +63,17 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         Action::List { data } => (data, Command::ListKeys),
         Action::Revoke { data, key } => (data, Command::RevokeKey { key }),
     };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
-    let now = u64::try_from(now).unwrap_or(u64::MAX);
-    match runtime()?.block_on(command(&data, ask, now))? {
+    match runtime()?.block_on(command(&data, ask, SystemClock::default().now()))? {
         Reply::Key(key) => {
             let json = serde_json::json!({ "key": key });
             Ok(Report::new(key, &json).note(["it is shown this once: keep it safe".to_string()]))
         }
         Reply::Keys(keys) => Ok(Report::new(table(&keys), &keys)),
         Reply::Revoked => Ok(Report::new("revoked", &serde_json::json!({ "revoked": true }))),
+        Reply::Accepted(_) => {
+            Err(reticent_server::Error::Conflict("the service answered another command".into())
+                .into())
+        }
         Reply::Refused(why) => Err(reticent_server::Error::Conflict(why).into()),
     }
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use reticent_server::{
     clock::SystemClock,
     config::{LoopPlan, ServiceFile},
+    demo,
     http::{HttpLimits, Tls},
     loops::{Certificate, Enforcement, Limits, Together},
     run::{RunOptions, check_address},
@@ -56,13 +57,16 @@ pub struct Arguments {
 
 /// Serves, or checks the files.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let (Some(config), false) = (&arguments.config, arguments.demo) else {
-        let remedy = "it is not in this build: give --config and --data";
-        return Err(reticent_server::Error::invalid("demo", "given", remedy).into());
+    let plans = match &arguments.config {
+        Some(config) => {
+            let plans = ServiceFile::parse(&read(config)?).and_then(|file| file.check());
+            plans.map_err(|error| Error::Malformed {
+                path: config.clone(),
+                reason: error.to_string(),
+            })?
+        }
+        None => demo::plans()?,
     };
-    let plans = ServiceFile::parse(&read(config)?).and_then(|file| file.check());
-    let plans = plans
-        .map_err(|error| Error::Malformed { path: config.clone(), reason: error.to_string() })?;
     let tls = arguments.tls_certificate.zip(arguments.tls_key);
     let tls = tls.map(|(certificate, key)| Tls { certificate, key });
     check_address(arguments.listen, tls.is_some(), arguments.behind_proxy)?;
@@ -73,24 +77,29 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         }
         return runtime.block_on(check(plans));
     }
-    let Some(data) = arguments.data else {
-        let remedy = "give the folder that everything is kept in";
-        return Err(reticent_server::Error::invalid("data", "none", remedy).into());
-    };
-    log_to_stderr();
+    let folder = Folder::new(arguments.data);
+    log_to_stderr(if arguments.demo { "warn" } else { "info" });
     let scheme = if tls.is_some() { "https" } else { "http" };
     let names: Vec<String> = plans.iter().map(|plan| plan.name.clone()).collect();
     let options = RunOptions {
         plans,
-        data,
+        data: folder.path.clone(),
         people_key: arguments.people_key,
         witness: arguments.witness,
         listen: arguments.listen,
         tls,
         behind_proxy: arguments.behind_proxy,
         limits: HttpLimits::default(),
+        visitors: arguments.demo,
     };
-    let ready = |address| say!("serving {} on {scheme}://{address}", names.join(", "));
+    let ready = |address, key: Option<String>| {
+        say!("serving {} on {scheme}://{address}", names.join(", "));
+        if let Some(key) = key {
+            say!("open {scheme}://{address} in a browser and sign in with");
+            say!("{key}");
+            say!("simulated visitors come for an hour; Ctrl-C stops");
+        }
+    };
     runtime.block_on(async {
         let stop = stop_signal()?;
         Ok::<_, Error>(reticent_server::run::run(options, ready, stop).await?)
@@ -98,15 +107,41 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     Ok(Report::new("stopped", &serde_json::json!({ "stopped": true })))
 }
 
+/// The folder of the data; that of a demonstration is removed when it ends.
+struct Folder {
+    path: PathBuf,
+    temporary: bool,
+}
+
+impl Folder {
+    fn new(given: Option<PathBuf>) -> Self {
+        match given {
+            Some(path) => Folder { path, temporary: false },
+            None => {
+                let name = format!("reticent-demo-{}", std::process::id());
+                Folder { path: std::env::temp_dir().join(name), temporary: true }
+            }
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.temporary {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
 /// The runtime of the service.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Error> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }
 
-/// Logs as lines of JSON on stderr, at the level in RETICENT_LOG, `info` by default.
-fn log_to_stderr() {
+/// Logs as lines of JSON on stderr, at the level in RETICENT_LOG, or else at this one.
+fn log_to_stderr(level: &str) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("RETICENT_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
     let subscriber = tracing_subscriber::fmt().json().with_writer(std::io::stderr);
     // A process has one subscriber; if there is one already, it stays.
     let _ = subscriber.with_env_filter(filter).try_init();

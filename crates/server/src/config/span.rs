@@ -42,7 +42,7 @@ impl fmt::Display for Span {
         let units =
             [("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000)];
         for (unit, size) in units {
-            if self.0 % size == 0 {
+            if self.0.is_multiple_of(size) {
                 let count = self.0 / size;
                 let plural = if count == 1 { "" } else { "s" };
                 return write!(formatter, "{count} {unit}{plural}");

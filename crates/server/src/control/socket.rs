@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{Command, Reply, execute_live};
-use crate::{Error, Result, clock::Clock, http::KeyRing, store::Store};
+use crate::{Error, Result, http::KeyRing, service::Service};
 
 /// Bytes of a line, at most.
 const LONGEST: u64 = 1 << 20;
@@ -43,12 +43,7 @@ pub struct Control {
 
 impl Control {
     /// Takes commands in this folder. The store of the folder must be open: a socket that was left there is replaced.
-    pub fn open(
-        folder: &Path,
-        store: Arc<dyn Store>,
-        keys: Arc<KeyRing>,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self> {
+    pub fn open(folder: &Path, service: Arc<Service>, keys: Arc<KeyRing>) -> Result<Self> {
         let path = place(folder);
         let listener = bind(folder, &path).map_err(|error| failed(folder, &error))?;
         let task = tokio::spawn(async move {
@@ -58,7 +53,7 @@ impl Control {
                     continue;
                 };
                 // One at a time: commands are rare, and a slow one has a limit.
-                let answered = answer(stream, &store, &keys, clock.as_ref());
+                let answered = answer(stream, &service, &keys);
                 if !matches!(tokio::time::timeout(TIME, answered).await, Ok(Ok(()))) {
                     tracing::warn!("a command was not answered");
                 }
@@ -90,17 +85,12 @@ fn bind(folder: &Path, path: &Path) -> std::io::Result<UnixListener> {
     bound
 }
 
-async fn answer(
-    mut stream: UnixStream,
-    store: &Arc<dyn Store>,
-    keys: &KeyRing,
-    clock: &dyn Clock,
-) -> std::io::Result<()> {
+async fn answer(mut stream: UnixStream, service: &Service, keys: &KeyRing) -> std::io::Result<()> {
     let mut line = String::new();
     let (reader, mut writer) = stream.split();
     BufReader::new(reader.take(LONGEST)).read_line(&mut line).await?;
     let reply = match serde_json::from_str::<Command>(&line) {
-        Ok(command) => execute_live(store, keys, command, clock.now()).await,
+        Ok(command) => execute_live(service, keys, command).await,
         Err(_) => Reply::Refused("the command is not known: use the program that serves".into()),
     };
     writer.write_all(&line_of(&reply)?).await?;
@@ -144,7 +134,22 @@ fn line_of(value: &impl serde::Serialize) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::SystemClock, http::Role, store::MemoryStore};
+    use crate::{
+        clock::SystemClock,
+        config::ServiceFile,
+        http::Role,
+        loops::Limits,
+        secret::Secret,
+        service::Options,
+        store::{MemoryStore, Store},
+    };
+
+    const FILE: &str = r#"
+        [loop.home]
+        privacy = { epsilon = 1.0, delta = 1e-6 }
+        [loop.home.action]
+        topic = { categories = ["news", "sport"] }
+    "#;
 
     #[tokio::test]
     async fn keys_are_made_and_revoked_in_a_service_that_runs() {
@@ -155,8 +160,18 @@ mod tests {
         // What a killed process leaves.
         drop(std::os::unix::net::UnixListener::bind(place(folder.path())).unwrap());
         assert!(ask(folder.path(), &Command::ListKeys).await.unwrap().is_none());
-        let clock = Arc::new(SystemClock::default());
-        let control = Control::open(folder.path(), store, Arc::clone(&keys), clock).unwrap();
+        let service = Service::open(Options {
+            plans: ServiceFile::parse(FILE).unwrap().check().unwrap(),
+            store,
+            clock: Arc::new(SystemClock::default()),
+            people: Secret::from_bytes([3; 32]),
+            earlier_people: Vec::new(),
+            events: Secret::from_bytes([5; 32]),
+            witness: None,
+            limits: Limits::default(),
+        });
+        let service = service.await.unwrap();
+        let control = Control::open(folder.path(), service, Arc::clone(&keys)).unwrap();
         let mode = fs::metadata(place(folder.path())).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let command = |command| super::super::command(folder.path(), command, 0);
@@ -166,6 +181,8 @@ mod tests {
         let Ok(Reply::Keys(lines)) = command(Command::ListKeys).await else { panic!("no keys") };
         assert_eq!((lines.len(), lines[0].revoked), (1, None));
         assert!(command(Command::RevokeKey { key: "nobody".into() }).await.is_err());
+        let (loop_name, head) = ("home".to_string(), "1.00".to_string());
+        assert!(command(Command::AcceptRollback { loop_name, head }).await.is_err());
         assert!(matches!(
             command(Command::RevokeKey { key: key.clone() }).await,
             Ok(Reply::Revoked)

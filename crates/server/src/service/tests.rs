@@ -502,7 +502,8 @@ async fn files_that_cannot_be_served_are_refused_by_field() {
 }
 
 #[tokio::test]
-async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is_charged_each_time() {
+async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is_charged_each_time()
+{
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("witness");
     let clock = Arc::new(ManualClock::at(START));
