@@ -16,8 +16,8 @@ use ::redb::{ReadableTable, Table};
 
 use super::{
     tables::{
-        CountKey, CountRow, IdKey, JournalEntry, JournalRow, PlaceKey, Row, Tables, get, place_key,
-        put,
+        CountKey, CountRow, HeadRow, IdKey, JournalEntry, JournalRow, PlaceKey, Row, Tables, get,
+        place_key, put,
     },
     writer::Attempt,
 };
@@ -93,29 +93,33 @@ pub(super) struct WriteBehind {
 }
 
 impl WriteBehind {
-    /// Reads the journal. An id whose event was forgotten in the meantime is left out.
+    /// Reads the journal. An id that was forgotten since is left out; only those of closed slots can be, so that open ones are not looked up.
     pub(super) fn recover(
         journal: &impl ReadableTable<u64, Row>,
         remembered: &impl ReadableTable<PlaceKey, Row>,
+        heads: &impl ReadableTable<LifeId, Row>,
         journal_entries: usize,
     ) -> Attempt<Self> {
+        let mut closed = BTreeMap::new();
+        for row in heads.iter()? {
+            let (life, row) = row?;
+            closed.insert(life.value(), row::decode::<HeadRow>(row.value())?.closed);
+        }
         let mut behind = WriteBehind { journal_entries, ..WriteBehind::default() };
         for row in journal.iter()? {
             let (number, row) = row?;
             let JournalRow(entries) = row::decode(row.value())?;
-            entries.iter().for_each(|entry| behind.add(entry));
+            for entry in &entries {
+                behind.add(entry);
+                let is_open =
+                    closed.get(&entry.life).is_some_and(|closed| entry.place.slot > *closed);
+                if !is_open && remembered.get(place_key(entry.life, entry.place))?.is_none() {
+                    behind.ids.entries.remove(&(entry.life, entry.event));
+                }
+            }
             behind.add_row(number.value(), entries.len());
         }
         behind.begin_lap();
-        let mut forgotten = Vec::new();
-        for ((life, event), place) in &behind.ids.entries {
-            if remembered.get(place_key(*life, *place))?.is_none() {
-                forgotten.push((*life, *event));
-            }
-        }
-        for id in &forgotten {
-            behind.ids.entries.remove(id);
-        }
         Ok(behind)
     }
 

@@ -1,6 +1,6 @@
 //! Operations on events: rank, reward, activate. Each plans everything first and then writes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use super::{
     behind::LedgerKey,
@@ -30,8 +30,8 @@ pub(super) fn rank(group: &mut Group<'_>, events: Vec<NewEvent>) -> Attempt<Vec<
     let mut plan = Plan::default();
     let mut ranked = Vec::with_capacity(events.len());
     for event in events {
-        if !plan.heads.contains_key(&event.life) {
-            plan.heads.insert(event.life, group.tables.head(event.life)?);
+        if let Entry::Vacant(head) = plan.heads.entry(event.life) {
+            head.insert(group.tables.head(event.life)?);
         }
         ranked.push(match repeated(group, &plan, event.life, &event.event)? {
             Some((request, answer)) => Ranked::Repeated { request, answer },

@@ -23,7 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::{
     behind::WriteBehind,
-    tables::{JOURNAL, JournalEntry, REMEMBERED, Tables},
+    tables::{HEADS, JOURNAL, JournalEntry, REMEMBERED, Tables},
 };
 use crate::{Error, Result, store::Pending};
 
@@ -135,7 +135,8 @@ impl Shared {
     pub(super) fn recover(&self) -> Attempt<WriteBehind> {
         let reading = self.begin_read()?;
         let (journal, remembered) = (reading.open_table(JOURNAL)?, reading.open_table(REMEMBERED)?);
-        let mut behind = WriteBehind::recover(&journal, &remembered, self.journal_entries)?;
+        let heads = reading.open_table(HEADS)?;
+        let mut behind = WriteBehind::recover(&journal, &remembered, &heads, self.journal_entries)?;
         if behind.is_overlong() {
             let transaction = self.begin_write()?;
             behind.merge_all(&mut Tables::open(&transaction)?)?;
