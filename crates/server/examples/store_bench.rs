@@ -134,7 +134,7 @@ where
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= total {
-                    return reticent_server::Result::Ok(());
+                    return Ok::<(), reticent_server::Error>(());
                 }
                 call(Arc::clone(&store), number).await?;
             }

@@ -2,7 +2,7 @@
 //!
 //! One line of JSON is a [`Command`], one line a [`Reply`]. The socket has mode 0600: whoever may open it may read the store too.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 

@@ -438,16 +438,16 @@ async fn what_is_retained_can_be_exported_with_its_propensities() {
     let world = World::new(&file(EXACT, "retain = \"1 hour\"")).await;
     let answer = world.rank("one", Some("a person")).await;
     world.reward("one", 2.0).await.unwrap();
-    let rows = world.service.export("home", Place::default(), 10).await.unwrap();
-    assert_eq!(rows[0].1.reward, None);
+    let (rows, _) = world.service.export("home", Place::default(), 10).await.unwrap();
+    assert_eq!(rows[0].reward, None);
     world.ticks(3).await;
-    let rows = world.service.export("home", Place::default(), 10).await.unwrap();
-    let row = &rows[0].1;
+    let (rows, _) = world.service.export("home", Place::default(), 10).await.unwrap();
+    let row = &rows[0];
     assert_eq!((row.reward, &row.action), (Some(1.0), &answer.action));
     assert_eq!(row.probability, answer.ranking[0].probability);
     assert!(!serde_json::to_string(row).unwrap().contains("a person"));
     world.ticks(70).await;
-    assert!(world.service.export("home", Place::default(), 10).await.unwrap().is_empty());
+    assert!(world.service.export("home", Place::default(), 10).await.unwrap().0.is_empty());
     // A loop that retains nothing has nothing to export.
     let world = World::new(&file(EXACT, "")).await;
     assert!(world.service.export("home", Place::default(), 10).await.is_err());
