@@ -82,7 +82,7 @@ fn test() -> Result<(), String> {
 
 /// Prints which top-level module uses which, in core and in lab.
 fn print_rooms() -> Result<(), String> {
-    for package in ["core", "lab"] {
+    for package in ["core", "lab", "server"] {
         let uses = rooms::read(&root().join("crates").join(package).join("src"))?;
         println!("crates/{package}\n{}", rooms::table(&uses));
     }
@@ -135,7 +135,15 @@ fn minutes() -> String {
 fn package(verify: bool) -> Result<(), String> {
     let mut command = root_command("cargo");
     command.args(["package", "--quiet", "--allow-dirty"]);
-    for name in ["reticent", "reticent-durable", "reticent-lab", "reticent-cli"] {
+    let names = [
+        "reticent",
+        "reticent-durable",
+        "reticent-lab",
+        "reticent-page",
+        "reticent-server",
+        "reticent-cli",
+    ];
+    for name in names {
         command.args(["--package", name]);
     }
     command
