@@ -48,6 +48,11 @@ fn main() -> ExitCode {
 fn test() -> Result<(), String> {
     stated_version()?;
     cargo("format", &["fmt", "--all", "--check"])?;
+    // Packages come over the network while the compiler works.
+    let environments = std::thread::spawn(|| {
+        python_with("oracles", ORACLES)?;
+        python_with("python", PYTHON_TESTS)
+    });
     cargo(
         "lints",
         &[
@@ -76,9 +81,16 @@ fn test() -> Result<(), String> {
     package(false)?;
     // The command-line tests have built the binary.
     step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
+    environments.join().map_err(|_| "virtual environments: a thread failed")??;
     oracles()?;
     python_package()
 }
+
+/// What the oracles need.
+const ORACLES: &str = "oracles/requirements.txt";
+
+/// What the tests of the Python package need.
+const PYTHON_TESTS: &str = "crates/python/tests/requirements.txt";
 
 /// Prints which top-level module uses which, in core and in lab.
 fn print_rooms() -> Result<(), String> {
@@ -233,13 +245,13 @@ fn binary() -> PathBuf {
 
 /// Compares the built binary with independent implementations: dp_accounting, scipy, mpmath.
 fn oracles() -> Result<(), String> {
-    let python = python_with("oracles", "oracles/requirements.txt")?;
+    let python = python_with("oracles", ORACLES)?;
     step("Python oracles", root_command(&python).args(["-m", "pytest", "-q", "oracles"]))
 }
 
 /// Installs the Python package as a user would, but in the profile of the tests, and tests it.
 fn python_package() -> Result<(), String> {
-    let python = python_with("python", "crates/python/tests/requirements.txt")?;
+    let python = python_with("python", PYTHON_TESTS)?;
     // The build backend calls `maturin` by name.
     let mut path = root().join("target/python/bin").into_os_string();
     path.push(":");
