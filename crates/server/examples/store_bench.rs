@@ -154,6 +154,7 @@ fn event(life: u32, number: u64, people: u64) -> NewEvent {
         event: hash(number, 1),
         request: [3; 32],
         answer: vec![4; 200],
+        person: Some(charge.person),
         payer: Payer::Person(charge),
         slot: 1 + number / 100_000,
         time: number,

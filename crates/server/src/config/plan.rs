@@ -77,6 +77,10 @@ impl LoopParams {
             let remedy = "give a share from 0 to below 1";
             return Err(Error::invalid(at("baseline.share"), self.baseline.share, remedy));
         }
+        if let Some(file) = &self.warm_start {
+            let remedy = "loops begin without earlier releases for now: leave it out";
+            return Err(Error::invalid(at("warm_start"), format!("{file:?}"), remedy));
+        }
         let ledger = self.ledger(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
         let features = features.map_err(|error| within(name, error))?;
@@ -183,7 +187,7 @@ impl LoopPlan {
         self.slot(time.saturating_add(self.params.reward.window.as_milliseconds()))
     }
 
-    /// The hash of everything that a generation is: features, privacy, reward and forgetting.
+    /// The hash of everything that a generation is: features, privacy, reward, forgetting, and the rule, which is part of a learner's state.
     pub fn generation(&self) -> u64 {
         let LoopParams { trust, privacy, reward, .. } = &self.params;
         let learner = &self.learner_params;
@@ -195,6 +199,7 @@ impl LoopPlan {
             self.tick,
             learner.forget,
             learner.horizon,
+            learner.rule,
             self.features.params(),
         );
         hash::of_params("generation 1", &parts)

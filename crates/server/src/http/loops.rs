@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Error,
-    loops::{Certificate, Together},
+    loops::{Certificate, ChainHeader, ChainLine, Together},
     secret::hex,
     service::LoopView,
 };
@@ -71,25 +71,13 @@ pub(super) struct ReleasesQuery {
 
 /// The first line of a list of releases: what the chain before its first release is made of.
 #[derive(Serialize)]
-struct ChainBegin<'a> {
-    r#loop: &'a str,
-    store: String,
-    life: u32,
-    generation: String,
+struct ChainBegin {
+    #[serde(flatten)]
+    header: ChainHeader,
     /// The number of the first release of the list.
     from: u64,
     /// The chain before it.
     chain: String,
-}
-
-/// A release in a list. `hash` is that of the text in `release`, which is empty where only the hash is kept.
-#[derive(Serialize)]
-struct ReleaseLine {
-    number: u64,
-    time: u64,
-    hash: String,
-    chain: String,
-    release: String,
 }
 
 /// The loops that the key may see, with what is public about them.
@@ -162,25 +150,10 @@ pub(super) async fn releases(
     }
     let chain = app.service.chain_before(&each, from).await?;
     let records = app.service.releases(&each.plan.name, from, limit).await?;
-    let begin = ChainBegin {
-        r#loop: &each.plan.name,
-        store: hex(&app.service.store().id()),
-        life: each.life,
-        generation: format!("{:016x}", each.plan.generation()),
-        from,
-        chain: hex(&chain),
-    };
+    let begin = ChainBegin { header: app.service.chain_header(&each), from, chain: hex(&chain) };
     let mut text = line(&begin)?;
     for record in records {
-        let release = String::from_utf8(record.release)
-            .map_err(|_| Error::store("a stored release is damaged"))?;
-        text += &line(&ReleaseLine {
-            number: record.number,
-            time: record.time,
-            hash: hex(&record.hash),
-            chain: hex(&record.chain),
-            release,
-        })?;
+        text += &line(&ChainLine::new(&record)?)?;
     }
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], text).into_response())
 }

@@ -235,18 +235,23 @@ impl Together {
             true => None,
             false => Some(Guarantee::of(&Event::Composed { events }, TrustModel::Joint, delta)?),
         };
+        let without_persons: Vec<String> = others.into_iter().map(|part| part.name).collect();
+        let except = match without_persons.is_empty() {
+            true => String::new(),
+            false => format!(" but {}, which count nobody's visits", without_persons.join(", ")),
+        };
         Ok(Together {
             lives: persons.into_iter().map(|part| part.name).collect(),
-            without_persons: others.into_iter().map(|part| part.name).collect(),
             // The guarantee's own sentence names one interaction: it does not know what was composed.
             sentence: guarantee.as_ref().map(|guarantee| {
                 format!(
-                    "(at most {}, {:e})-differentially private for all visits of one person in one period of every loop, trust model {}.",
+                    "(at most {}, {:e})-differentially private for all visits of one person in one period of every loop{except}, trust model {}.",
                     guarantee.epsilon_text(),
                     guarantee.delta(),
                     guarantee.model()
                 )
             }),
+            without_persons,
             best_guess: guarantee.as_ref().map(best_guess).transpose()?,
             guarantee,
         })

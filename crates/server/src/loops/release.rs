@@ -32,6 +32,8 @@ pub struct Served {
     pub time: Option<Time>,
     /// Whether the last release has been made.
     pub over: bool,
+    /// Epsilon of one unit, with every replay that was charged.
+    pub epsilon: f64,
 }
 
 /// A step that is to be committed.
@@ -56,7 +58,7 @@ pub fn learner(head: &Head) -> Result<Curator<SecureNoise>> {
 
 /// What a stored head serves.
 pub fn served(head: &Head, time: Option<Time>) -> Result<Served> {
-    Ok(of_curator(&learner(head)?, head.number, head.chain, time))
+    of_curator(&learner(head)?, head.number, head.chain, time)
 }
 
 fn of_curator(
@@ -64,15 +66,16 @@ fn of_curator(
     number: u64,
     chain: Digest,
     time: Option<Time>,
-) -> Served {
-    Served {
+) -> Result<Served> {
+    Ok(Served {
         policy: curator.policy().clone(),
         number,
         chain,
         release: curator.release().cloned(),
         time,
         over: curator.is_over(),
-    }
+        epsilon: curator.guarantee()?.epsilon(),
+    })
 }
 
 /// Steps a copy of the stored learner over these sums.
@@ -90,7 +93,7 @@ pub fn step(
     let number = curator.releases();
     let hash = digest(&[&release]);
     let chain = digest(&[b"release", &head.chain, &number.to_le_bytes(), &hash]);
-    let served = of_curator(&curator, number, chain, Some(time));
+    let served = of_curator(&curator, number, chain, Some(time))?;
     let record = ReleaseRecord { number, time, hash, chain, release };
     Ok(Stepped { state: curator.save(), record, served })
 }

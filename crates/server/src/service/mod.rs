@@ -39,7 +39,7 @@ use crate::{
     config::{Ledger, LoopPlan, Period},
     loops::{self, HeadName, Limits, Served, Token, first_chain},
     secret::Secret,
-    store::{LifeId, NewLife, Store, Witness, WitnessRecord},
+    store::{LifeId, NewLife, ReleaseRecord, Store, Witness, WitnessRecord},
 };
 
 /// What a service is made of.
@@ -175,6 +175,7 @@ impl Service {
             stopping: AtomicBool::new(false),
         };
         service.compare_with_witness().await?;
+        service.inform_witness().await?;
         Ok(Arc::new(service))
     }
 
@@ -236,15 +237,21 @@ impl Service {
         let Some(seen) = Token::read(&self.tokens, each.life, token) else { return Ok(()) };
         let answering = each.answering();
         let served = HeadName::new(answering.served.number, &answering.served.chain);
-        let ahead = seen.number > served.number;
-        let forked = seen.number == served.number && seen.hash != served.hash;
-        if !ahead && !forked {
+        if seen == served {
             return Ok(());
         }
         // Another process may have released since: what is stored decides.
         let head = self.store.head(each.life).await?;
         let stored = HeadName::new(head.number, &head.chain);
-        if stored.number > seen.number || stored == seen {
+        if seen.number < stored.number {
+            // Hashes are kept for ever. A number that was left out after an accepted rollback has none.
+            let records = self.store.releases(each.life, seen.number.max(1), 1).await?;
+            let record = records.first().filter(|record| record.number == seen.number);
+            let same = |record: &ReleaseRecord| HeadName::new(record.number, &record.chain) == seen;
+            if record.is_none_or(same) {
+                return Ok(());
+            }
+        } else if stored == seen {
             return Ok(());
         }
         if seen.number > stored.number {

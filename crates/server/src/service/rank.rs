@@ -89,6 +89,7 @@ impl Service {
             // Without the event id, which is kept as a hash only.
             answer: serde_json::to_vec(&RankAnswer { event_id: String::new(), ..answer.clone() })
                 .map_err(Error::store)?,
+            person: request.person.as_deref().map(|person| self.people.person(person)),
             payer: self.payer(each, request.person.as_deref(), now),
             slot: plan.due(now),
             time: now,

@@ -7,7 +7,7 @@
 //!
 //! Revoked keys and erased people stand in the witness too, and are revoked and erased again.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use reticent::{bandit::Curator, noise::SecureNoise};
 
@@ -16,7 +16,7 @@ use crate::{
     Error, Result,
     loops::{self, HeadName},
     secret::digest,
-    store::{Agreement, Head, PersonHash, Store, Witness, WitnessHead, WitnessRecord},
+    store::{Agreement, Head, LifeId, PersonHash, Store, Witness, WitnessHead, WitnessRecord},
 };
 
 /// The witness file with what it holds.
@@ -80,8 +80,11 @@ impl Service {
         let witness = witness.lock().await;
         let record = &witness.record;
         let now = self.clock.now();
-        if !record.erased.is_empty() {
-            self.store.erase(record.erased.iter().copied().collect(), now).await?;
+        // Those whom this store has erased may have come again since: only what an older copy has lost is done again.
+        let known: BTreeSet<PersonHash> = self.store.erased().await?.into_iter().collect();
+        let lost: Vec<PersonHash> = record.erased.difference(&known).copied().collect();
+        if !lost.is_empty() {
+            self.store.erase(lost, now).await?;
         }
         for key in &record.revoked_keys {
             self.store.revoke_key(key.clone(), now).await?;
@@ -104,6 +107,32 @@ impl Service {
             }
         }
         Ok(())
+    }
+
+    /// Lets the witness know what the store knows, before anybody is answered: a release that was committed when the last process died, keys that
+    /// were revoked and people who were erased without it.
+    pub(super) async fn inform_witness(&self) -> Result<()> {
+        let Some(witness) = &self.witness else { return Ok(()) };
+        let mut witness = witness.lock().await;
+        for each in self.loops().filter(|each| each.halted().is_none()) {
+            let Head { epoch, number, chain, .. } = self.head(each).await?;
+            witness.record.heads.insert(each.life, WitnessHead { epoch, number, chain });
+        }
+        witness.record.erased.extend(self.store.erased().await?);
+        let keys = self.store.keys().await?;
+        let revoked = keys.into_iter().filter(|key| key.revoked.is_some());
+        witness.record.revoked_keys.extend(revoked.map(|key| key.id));
+        witness.write()
+    }
+
+    /// What a life has cost one person, replays that only the witness knows of included.
+    pub(super) async fn cost_of(&self, life: LifeId) -> Result<Curator<SecureNoise>> {
+        let head = self.store.head(life).await?;
+        let charged = match &self.witness {
+            Some(witness) => witness.lock().await.record.replays.get(&life).copied().unwrap_or(0),
+            None => 0,
+        };
+        Ok(Curator::resume_charged(&head.state, head.number, charged.into())?)
     }
 
     /// Stops the releases of a loop of whose releases this number has been seen.

@@ -287,6 +287,35 @@ async fn erased_events_contribute_nothing_and_erasing_gives_no_new_visits() {
 }
 
 #[tokio::test]
+async fn people_are_erased_where_nobody_is_counted_too() {
+    let world = World::new(&file(EXACT, "retain = \"1 day\"")).await;
+    world.rank("one", Some("a")).await;
+    world.ticks(3).await;
+    world.assert_learnt(1.0, 0.0);
+    for index in 0..CROWD {
+        assert_eq!(world.service.erase(&format!("a/{index}")).await.unwrap().rows, 1);
+    }
+    assert!(world.service.export("home", Place::default(), 10).await.unwrap().0.is_empty());
+}
+
+#[tokio::test]
+async fn another_hash_at_a_known_number_is_a_fork() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.ticks(3).await;
+    let each = world.service.find("home").unwrap();
+    let records = world.service.releases("home", 1, 9).await.unwrap();
+    let tell = |number, chain| {
+        Token::write(&world.service.tokens, each.life, &HeadName::new(number, chain))
+    };
+    for record in &records {
+        world.service.notice("home", &tell(record.number, &record.chain)).await.unwrap();
+    }
+    assert!(each.halted().is_none());
+    world.service.notice("home", &tell(2, &[7; 32])).await.unwrap();
+    assert!(each.halted().unwrap().contains("two releases"));
+}
+
+#[tokio::test]
 async fn a_release_is_served_when_it_is_committed_and_not_before() {
     let world = World::new(&file(EXACT, "")).await;
     world.ticks(1).await;
@@ -302,6 +331,8 @@ async fn a_release_is_served_when_it_is_committed_and_not_before() {
         assert_eq!(world.number(), before, "{fault:?}: a release that nobody confirmed is served");
         let head = world.store.head(1).await.unwrap();
         assert_eq!(head.number, before + stored);
+        let shown = world.service.releases("home", 1, 99).await.unwrap();
+        assert_eq!(shown.last().map(|record| record.number), Some(before));
         // The next tick goes on from what is stored: no number is used twice, none is left out.
         world.service.tick("home").await.unwrap();
         assert_eq!(world.number(), before + 1);
@@ -552,6 +583,10 @@ async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is
         assert!(service.accept_rollback("home", &named).await.is_err());
         let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
         assert!(charged > epsilon + 0.2, "{charged}");
+        let view = service.view(service.find("home").unwrap());
+        assert_eq!(view.epsilon, charged);
+        let together = service.together().await.unwrap().guarantee.unwrap().epsilon();
+        assert!((together - charged).abs() < 1e-6, "{together}");
         epsilon = charged;
         let Ticked::Released(number) = tick(&service).await else { panic!("no release") };
         let records = service.releases("home", 2, 99).await.unwrap();

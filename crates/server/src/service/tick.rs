@@ -12,7 +12,7 @@ use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
 use super::{Answering, Counts, Loop, Service};
 use crate::{
     Error, Result,
-    clock::Clock,
+    clock::{Clock, Time},
     config::REMEMBERED,
     loops::{self, Folded, contribute, first_chain},
     store::{Collect, Committed, Head, Place, Step},
@@ -91,7 +91,7 @@ impl Service {
         }
         let now = self.clock.now();
         let head = self.head(each).await?;
-        self.publish(each, &head).await?;
+        self.publish(each, &head, None).await?;
         let Some(due) = each.plan.slot(now).checked_sub(1) else { return Ok(Ticked::Nothing) };
         if due <= head.folded {
             return Ok(Ticked::Nothing);
@@ -159,7 +159,7 @@ impl Service {
                     state: stepped.state,
                     ..head
                 };
-                self.publish(each, &head).await?;
+                self.publish(each, &head, Some(record.time)).await?;
                 Ok(Some(record.number))
             }
             Committed::No(found) => {
@@ -173,13 +173,20 @@ impl Service {
         }
     }
 
-    /// Serves a head that is committed, when the witness knows it.
-    async fn publish(&self, each: &Arc<Loop>, head: &Head) -> Result<()> {
+    /// Serves a head that is committed, when the witness knows it. Its time is that of its tick: that of this moment would tell how long summing took.
+    async fn publish(&self, each: &Arc<Loop>, head: &Head, time: Option<Time>) -> Result<()> {
         if head.number <= each.answering().served.number {
             return Ok(());
         }
         self.witness_head(each, head).await?;
-        let served = loops::served(head, Some(self.clock.now()))?;
+        let time = match time {
+            Some(time) => Some(time),
+            None => {
+                let records = self.store.releases(each.life, head.number, 1).await?;
+                records.first().map(|record| record.time)
+            }
+        };
+        let served = loops::served(head, time)?;
         each.serve(Answering::new(served, &self.tokens, each.life));
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Certificates, models, summaries, exports.
 
-use reticent::{bandit::Outlook, privacy::Event};
+use reticent::bandit::Outlook;
 use serde::{Deserialize, Serialize};
 
 use super::{Loop, Service};
@@ -8,7 +8,7 @@ use crate::{
     Error, Result,
     config::{Ledger, LoopParams, UnitName},
     loops::{
-        self, Certificate, ChainHeader, Decision, Part, RankAnswer, RankRequest, Summary, Together,
+        Certificate, ChainHeader, Decision, Part, RankAnswer, RankRequest, Summary, Together,
         first_chain,
     },
     secret::hex,
@@ -119,8 +119,7 @@ impl Service {
     /// What is promised to the people of one loop.
     pub async fn certificate(&self, name: &str) -> Result<Certificate> {
         let each = self.find(name)?;
-        let head = self.head(each).await?;
-        let curator = loops::learner(&head)?;
+        let curator = self.cost_of(each.life).await?;
         let served = each.answering();
         let served = (served.served.number, &served.served.chain);
         Certificate::new(
@@ -138,10 +137,7 @@ impl Service {
         let mut delta: f64 = 0.0;
         for life in self.store.lives().await? {
             let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-            let event: Event = match self.loops().find(|each| each.life == life.id) {
-                Some(_) => loops::learner(&self.store.head(life.id).await?)?.event(),
-                None => serde_json::from_slice(&life.event).map_err(Error::store)?,
-            };
+            let event = self.cost_of(life.id).await?.event();
             let person =
                 params.privacy.visits.is_some() && params.privacy.unit != Some(UnitName::Decision);
             delta = delta.max(params.privacy.delta);
@@ -165,7 +161,7 @@ impl Service {
             release: served.number,
             released: served.time,
             tick: each.plan.tick,
-            epsilon: each.plan.params.privacy.epsilon,
+            epsilon: served.epsilon,
             delta: each.plan.params.privacy.delta,
             summary: Summary::of(&each.plan, served.release.as_ref()),
             halted: each.halted(),
@@ -184,7 +180,12 @@ impl Service {
         from: u64,
         limit: usize,
     ) -> Result<Vec<ReleaseRecord>> {
-        self.store.releases(self.find(name)?.life, from, limit).await
+        let each = self.find(name)?;
+        // A release that is committed and not served yet is not shown: the witness does not know it.
+        let last = each.answering().served.number;
+        let mut records = self.store.releases(each.life, from, limit).await?;
+        records.retain(|record| record.number <= last);
+        Ok(records)
     }
 
     /// The chain before the release of this number, from 1.

@@ -151,10 +151,10 @@ impl State {
         }
         let slot = new.slot.max(self.head(new.life)?.closed + 1);
         let ended = self.lives.get(&new.life).is_some_and(|life| life.ended.is_some());
-        let (person, learnt) = match &new.payer {
-            Payer::Decision => (None, !ended),
-            Payer::Person(charge) => (Some(charge.person), !ended && self.charge(new.life, charge)),
-            Payer::NotLearnt => (None, false),
+        let learnt = match &new.payer {
+            Payer::Decision => !ended,
+            Payer::Person(charge) => !ended && self.charge(new.life, charge),
+            Payer::NotLearnt => false,
         };
         let number = self.numbers.entry(new.life).or_default();
         *number += 1;
@@ -165,7 +165,7 @@ impl State {
         );
         let event = StoredEvent {
             event: new.event,
-            person,
+            person: new.person,
             time: new.time,
             learnt,
             active: !new.deferred,

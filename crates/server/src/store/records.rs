@@ -82,6 +82,8 @@ pub struct NewEvent {
     pub request: Digest,
     /// The answer as it will be sent, or sent again.
     pub answer: Vec<u8>,
+    /// Who asked, whoever pays: for erasure.
+    pub person: Option<PersonHash>,
     /// Who pays.
     pub payer: Payer,
     /// The slot in which its window ends.

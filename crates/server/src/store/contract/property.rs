@@ -147,7 +147,8 @@ fn new_event((life, id, number, period, slot, payer): (LifeId, u8, u8, u64, u64,
         1 => Payer::NotLearnt,
         _ => Payer::Person(Charge { earlier, period, ..sample::charge(number) }),
     };
-    NewEvent { payer, slot, deferred: id % 3 == 0, ..sample::event(life, id) }
+    let person = Some(sample::person(number));
+    NewEvent { person, payer, slot, deferred: id % 3 == 0, ..sample::event(life, id) }
 }
 
 fn outcome(outcome: Outcome) -> u8 {

@@ -39,6 +39,7 @@ pub(crate) fn event(life: LifeId, id: u8) -> NewEvent {
         event: [id; 16],
         request: [id; 32],
         answer: vec![id, 1],
+        person: None,
         payer: Payer::Decision,
         slot: CLOSED + 1,
         time: 2000 + u64::from(id),
@@ -50,7 +51,7 @@ pub(crate) fn event(life: LifeId, id: u8) -> NewEvent {
 
 /// The same, paid by a person.
 pub(crate) fn event_of(life: LifeId, id: u8, charge: Charge) -> NewEvent {
-    NewEvent { payer: Payer::Person(charge), ..event(life, id) }
+    NewEvent { person: Some(charge.person), payer: Payer::Person(charge), ..event(life, id) }
 }
 
 /// A reward that is added to others.

@@ -74,14 +74,14 @@ impl Plan {
             }
             _ => None,
         };
-        let (person, learnt) = match &new.payer {
-            Payer::Decision => (None, !ended),
-            Payer::Person(charge) => (Some(charge.person), charged.is_some()),
-            Payer::NotLearnt => (None, false),
+        let learnt = match &new.payer {
+            Payer::Decision => !ended,
+            Payer::Person(_) => charged.is_some(),
+            Payer::NotLearnt => false,
         };
         let event = StoredEvent {
             event: new.event,
-            person,
+            person: new.person,
             time: new.time,
             learnt,
             active: !new.deferred,
