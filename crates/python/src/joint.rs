@@ -68,6 +68,8 @@ use crate::{
 /// >>> classes = reticent.Arms(numpy.tile(numpy.full(17, 0.2), (26, 1)), blocks=range(26))
 /// >>> ticket, arm = bandit.decide(classes)
 ///
+/// `unit_arms=True` says that every arm has norm `feature_bound`, so that reports need not hide how long it is; others are scaled to it there.
+///
 /// `mechanism`, `schedule` and `window` are written as in an experiment file: "suited" (the default: "blt", or at large budgets "reports", which
 /// randomises every contribution by itself), "blt", or `{"blt": {"buffers": 4}}`; "every_round"; 500 or "clock". With
 /// `mode="paper"` the mechanism is "gaussian_tree", "wishart" or "wishart_unshifted", with the constants of Shariff and Sheffet (2018).
@@ -85,7 +87,7 @@ pub(crate) struct JointBandit {
 impl JointBandit {
     #[new]
     #[pyo3(signature = (dimension, epsilon, delta, horizon = None, *, feature_bound = 1.0, rewards = (-1.0, 1.0), intercept = None,
-        rule = None, contributions_per_person = 1, mechanism = None, schedule = None, restart_every = None, forget = None, detect_changes = false,
+        unit_arms = false, rule = None, contributions_per_person = 1, mechanism = None, schedule = None, restart_every = None, forget = None, detect_changes = false,
         mode = None, window = None, default_reward = None, warm_start = None, blocks = 1, shared = 0))]
     #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
     fn new(
@@ -97,6 +99,7 @@ impl JointBandit {
         feature_bound: f64,
         rewards: (f64, f64),
         intercept: Option<&Bound<'_, PyAny>>,
+        unit_arms: bool,
         rule: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = whole::contributions_per_person)] contributions_per_person: u64,
         mechanism: Option<&Bound<'_, PyAny>>,
@@ -113,8 +116,14 @@ impl JointBandit {
     ) -> Answer<Self> {
         let (structure, intercept) =
             (Structure { blocks, shared }, crate::convert::intercept(intercept)?);
-        let bounds =
-            Bounds { feature_bound, rewards, intercept, structure, ..Bounds::unit(dimension) };
+        let bounds = Bounds {
+            feature_bound,
+            rewards,
+            intercept,
+            unit_arms,
+            structure,
+            ..Bounds::unit(dimension)
+        };
         let mode: Mode = parameter_or("mode", mode, Mode::Exact)?;
         let exact = JointParams::new(bounds, epsilon, delta, horizon);
         let defaults = match mode {

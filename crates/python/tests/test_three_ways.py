@@ -36,7 +36,7 @@ def ticketed(bandit, world):
 
 
 def joint(world, seed, epsilon, keys):
-    return ticketed(reticent.JointBandit.simulated(seed, **BOUNDS, epsilon=epsilon, delta=DELTA, horizon=ROUNDS, **keys), world)
+    return ticketed(reticent.JointBandit.simulated(seed, **BOUNDS, unit_arms=True, epsilon=epsilon, delta=DELTA, horizon=ROUNDS, **keys), world)
 
 
 def linucb(world, seed, epsilon, keys):
