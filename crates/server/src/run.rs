@@ -115,6 +115,7 @@ pub async fn serve_until(
     for each in service.loops() {
         tickers.spawn(Arc::clone(&service).keep_ticking(each.plan.name.clone()));
     }
+    tickers.spawn(Arc::clone(&service).keep_sweeping());
     ready(address);
     serve(app, listener, tls, stop).await;
     service.stop();

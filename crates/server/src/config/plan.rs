@@ -166,13 +166,26 @@ impl LoopParams {
                 "learning has no end if it forgets: leave one of `forget` and `horizon` out";
             return Err(Error::invalid(format!("loop.{name}.learner.forget"), forget, remedy));
         }
-        let forget = match learner.horizon {
-            Some(_) => None,
-            None => Some(learner.forget.unwrap_or(DEFAULT_FORGET).as_milliseconds()),
-        };
-        let suited = forget.map_or(600_000, |forget| forget / TICKS_IN_HALF_LIFE);
-        let tick = learner.tick.map_or(suited.clamp(1000, 3_600_000), Span::as_milliseconds);
+        let forget = self.forget_milliseconds();
+        let tick = self.tick_milliseconds();
         Ok((tick, forget.map(|forget| forget as f64 / tick as f64)))
+    }
+}
+
+impl LoopParams {
+    /// The half-life in milliseconds; none where a horizon is given.
+    fn forget_milliseconds(&self) -> Option<u64> {
+        match self.learner.horizon {
+            Some(_) => None,
+            None => Some(self.learner.forget.unwrap_or(DEFAULT_FORGET).as_milliseconds()),
+        }
+    }
+
+    /// Milliseconds of a tick.
+    pub fn tick_milliseconds(&self) -> u64 {
+        let suited =
+            self.forget_milliseconds().map_or(600_000, |forget| forget / TICKS_IN_HALF_LIFE);
+        self.learner.tick.map_or(suited.clamp(1000, 3_600_000), Span::as_milliseconds)
     }
 }
 

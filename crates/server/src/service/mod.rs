@@ -5,6 +5,7 @@
 //! | `rank` | questions are answered |
 //! | `reward` | rewards and activations are taken |
 //! | `rollback` | a store that has gone back is noticed, accepted and charged |
+//! | `sweep` | rows of loops that have ended are removed |
 //! | `tick` | slots are closed, releases made, old rows removed |
 //! | `views` | certificates, models, summaries, exports |
 //! | `erase` | a person is erased |
@@ -13,6 +14,7 @@ mod erase;
 mod rank;
 mod reward;
 mod rollback;
+mod sweep;
 mod tick;
 mod views;
 
@@ -75,6 +77,7 @@ pub struct Service {
     events: Secret,
     witness: Option<tokio::sync::Mutex<rollback::Witnessing>>,
     limits: Limits,
+    ended: Vec<sweep::Ended>,
     stopping: AtomicBool,
 }
 
@@ -88,14 +91,19 @@ pub struct Loop {
     /// The right to release.
     epoch: AtomicU64,
     /// Why nothing is released at present.
-    halted: Mutex<Option<String>>,
-    /// The number of the latest release that anybody has seen, where the store has gone back.
-    seen: AtomicU64,
+    halted: Mutex<Option<Halt>>,
     /// One tick at a time.
     ticking: tokio::sync::Mutex<tick::Progress>,
     open: Mutex<BTreeMap<u64, u64>>,
     /// Counts since the process began.
     pub counts: Counts,
+}
+
+/// Why nothing is released.
+struct Halt {
+    why: String,
+    /// The number of the latest release that others have seen, where the store has gone back or has another release of one number.
+    seen: Option<u64>,
 }
 
 /// What answers people, with its token.
@@ -149,7 +157,7 @@ impl Service {
         let known = std::iter::once(&people).chain(&earlier_people);
         let known_people = known.into_iter().any(|key| key.check_value() == kept);
         let tokens = Secret::from_bytes(token_key);
-        let mut loops = BTreeMap::new();
+        let mut loops: BTreeMap<String, Arc<Loop>> = BTreeMap::new();
         for plan in plans {
             let opened = Loop::open(plan, &store, clock.as_ref(), &tokens).await?;
             loops.insert(opened.plan.name.clone(), Arc::new(opened));
@@ -161,6 +169,8 @@ impl Service {
             }
             None => None,
         };
+        let served: Vec<LifeId> = loops.values().map(|each| each.life).collect();
+        let ended = sweep::ended(store.as_ref(), &served).await?;
         let service = Service {
             loops,
             store,
@@ -172,6 +182,7 @@ impl Service {
             events,
             witness,
             limits,
+            ended,
             stopping: AtomicBool::new(false),
         };
         service.compare_with_witness().await?;
@@ -241,7 +252,7 @@ impl Service {
             return Ok(());
         }
         // Another process may have released since: what is stored decides.
-        let head = self.store.head(each.life).await?;
+        let head = self.head(each).await?;
         let stored = HeadName::new(head.number, &head.chain);
         if seen.number < stored.number {
             // Hashes are kept for ever. A number that was left out after an accepted rollback has none.
@@ -257,10 +268,7 @@ impl Service {
         if seen.number > stored.number {
             return self.gone_back(each, seen.number).await;
         }
-        each.halt(format!(
-            "there are two releases of number {}: restore the other copy of the store",
-            seen.number
-        ));
+        each.halt(two_releases(seen.number), Some(seen.number));
         Ok(())
     }
 
@@ -268,6 +276,13 @@ impl Service {
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
     }
+}
+
+/// What is said of a fork.
+fn two_releases(number: u64) -> String {
+    format!(
+        "there are two releases of number {number}: restore the other copy of the store, or accept this one as a rollback"
+    )
 }
 
 impl Loop {
@@ -299,6 +314,10 @@ impl Loop {
         }
         let epoch = store.take_epoch(life.id).await?;
         let away = plan.slot(now) > head.closed.saturating_add(2);
+        let halted = (head.closed > plan.slot(now).saturating_add(1)).then(|| Halt {
+            why: "the store has closed slots that lie in the future: the clock is wrong now, or was; set it right".into(),
+            seen: None,
+        });
         let window = plan.params.reward.window.as_milliseconds();
         let open = store.open_events(life.id).await?.into_iter().collect();
         let last = match head.number {
@@ -312,8 +331,7 @@ impl Loop {
             life: life.id,
             served: RwLock::new(Arc::new(answering)),
             epoch: AtomicU64::new(epoch),
-            halted: Mutex::new(None),
-            seen: AtomicU64::new(0),
+            halted: Mutex::new(halted),
             ticking: tokio::sync::Mutex::new(tick::Progress::new(clock, away, window)),
             open: Mutex::new(open),
             counts: Counts::default(),
@@ -331,13 +349,22 @@ impl Loop {
 
     /// Why nothing is released at present.
     pub fn halted(&self) -> Option<String> {
-        self.halted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.halt_state().as_ref().map(|halt| halt.why.clone())
     }
 
-    /// Stops releases until an operator has looked; the first reason stays.
-    fn halt(&self, why: String) {
+    fn halt_state(&self) -> std::sync::MutexGuard<'_, Option<Halt>> {
+        self.halted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops releases until an operator has looked. A store that has gone back is the reason that is told, whatever came before.
+    fn halt(&self, why: String, seen: Option<u64>) {
         tracing::error!(r#loop = %self.plan.name, "releases stop: {why}");
-        self.halted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        let mut state = self.halt_state();
+        match &mut *state {
+            Some(halt) if seen > halt.seen => *halt = Halt { why, seen },
+            Some(_) => {}
+            None => *state = Some(Halt { why, seen }),
+        }
     }
 
     fn open_slots(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, u64>> {

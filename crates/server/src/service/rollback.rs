@@ -7,11 +7,11 @@
 //!
 //! Revoked keys and erased people stand in the witness too, and are revoked and erased again.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use reticent::{bandit::Curator, noise::SecureNoise};
 
-use super::{Answering, Loop, Service};
+use super::{Answering, Loop, Service, two_releases};
 use crate::{
     Error, Result,
     loops::{self, HeadName},
@@ -98,9 +98,9 @@ impl Service {
             };
             match alone.check(self.store.as_ref()).await? {
                 Agreement::Agrees => {}
-                Agreement::Forked { number, .. } => each.halt(format!(
-                    "the witness knows another release {number}: restore the other copy of the store"
-                )),
+                Agreement::Forked { number, .. } => {
+                    each.halt(two_releases(number), Some(seen.number));
+                }
                 Agreement::Behind { .. } | Agreement::OtherStore { .. } => {
                     self.gone_back(each, seen.number).await?;
                 }
@@ -128,23 +128,29 @@ impl Service {
     /// What a life has cost one person, replays that only the witness knows of included.
     pub(super) async fn cost_of(&self, life: LifeId) -> Result<Curator<SecureNoise>> {
         let head = self.store.head(life).await?;
-        let charged = match &self.witness {
-            Some(witness) => witness.lock().await.record.replays.get(&life).copied().unwrap_or(0),
+        Ok(Curator::resume_charged(&head.state, head.number, self.charged(life).await)?)
+    }
+
+    /// Replays of a life that the witness knows of.
+    async fn charged(&self, life: LifeId) -> u64 {
+        match &self.witness {
+            Some(witness) => {
+                witness.lock().await.record.replays.get(&life).copied().unwrap_or(0).into()
+            }
             None => 0,
-        };
-        Ok(Curator::resume_charged(&head.state, head.number, charged.into())?)
+        }
     }
 
     /// Stops the releases of a loop of whose releases this number has been seen.
     pub(super) async fn gone_back(&self, each: &Loop, seen: u64) -> Result<()> {
         let head = self.head(each).await?;
         let stored = HeadName::new(head.number, &head.chain).text();
-        each.seen.fetch_max(seen, std::sync::atomic::Ordering::SeqCst);
-        each.halt(format!(
+        let why = format!(
             "release {seen} has been seen, and the store ends with {stored}: it has gone back. Nothing is released until \
              `reticent store accept-rollback --loop {} --head {stored}`, which charges the replay",
             each.plan.name
-        ));
+        );
+        each.halt(why, Some(seen));
         Ok(())
     }
 
@@ -153,26 +159,19 @@ impl Service {
     pub async fn accept_rollback(&self, name: &str, named: &str) -> Result<u64> {
         let each = self.find(name)?;
         let _one_at_a_time = each.ticking.lock().await;
-        let seen = each.seen.load(std::sync::atomic::Ordering::SeqCst);
-        let head = self.head(each).await?;
-        let stored = HeadName::new(head.number, &head.chain);
-        if seen < head.number || each.halted().is_none() {
+        let Some(seen) = each.halt_state().as_ref().and_then(|halt| halt.seen) else {
             let remedy = "nothing shows that this loop has gone back: nothing has to be accepted";
             return Err(Error::invalid("head", named, remedy));
-        }
+        };
+        let head = self.head(each).await?;
+        let stored = HeadName::new(head.number, &head.chain);
         if HeadName::parse(named) != Some(stored) {
             let remedy = format!("the head of this store is {}: name that one", stored.text());
             return Err(Error::invalid("head", named, remedy));
         }
-        let charged = match &self.witness {
-            Some(witness) => {
-                let witness = witness.lock().await;
-                witness.record.replays.get(&each.life).copied().unwrap_or(0).into()
-            }
-            None => 0,
-        };
         // Numbers up to `seen` have been used. One more is left out, because its release may have been committed in the lost copy and not noted.
-        let number = seen + 1;
+        let number = seen.max(head.number) + 1;
+        let charged = self.charged(each.life).await;
         let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, charged)?;
         let chain = digest(&[b"rollback", &head.chain, &number.to_le_bytes()]);
         let accepted = Head { number, chain, state: curator.save(), ..head };
@@ -187,14 +186,7 @@ impl Service {
         self.witness_head(each, &accepted).await?;
         let served = loops::served(&accepted, Some(self.clock.now()))?;
         each.serve(Answering::new(served, &self.tokens, each.life));
-        each.go_on();
+        *each.halt_state() = None;
         Ok(curator.replays())
-    }
-}
-
-impl Loop {
-    /// Releases go on.
-    fn go_on(self: &Arc<Self>) {
-        *self.halted.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
     }
 }

@@ -3,6 +3,8 @@
 //! Epsilon is large in most of them, and everything is done by a crowd of [`CROWD`] people in the same way: the released sums then tell what one of
 //! them contributed.
 
+mod accidents;
+
 use std::sync::Arc;
 
 use super::*;
@@ -299,121 +301,6 @@ async fn people_are_erased_where_nobody_is_counted_too() {
 }
 
 #[tokio::test]
-async fn another_hash_at_a_known_number_is_a_fork() {
-    let world = World::new(&file(EXACT, "")).await;
-    world.ticks(3).await;
-    let each = world.service.find("home").unwrap();
-    let records = world.service.releases("home", 1, 9).await.unwrap();
-    let tell = |number, chain| {
-        Token::write(&world.service.tokens, each.life, &HeadName::new(number, chain))
-    };
-    for record in &records {
-        world.service.notice("home", &tell(record.number, &record.chain)).await.unwrap();
-    }
-    assert!(each.halted().is_none());
-    world.service.notice("home", &tell(2, &[7; 32])).await.unwrap();
-    assert!(each.halted().unwrap().contains("two releases"));
-}
-
-#[tokio::test]
-async fn a_release_is_served_when_it_is_committed_and_not_before() {
-    let world = World::new(&file(EXACT, "")).await;
-    world.ticks(1).await;
-    let cold = world.number();
-    for (fault, stored) in [(Fault::Before, 0), (Fault::After, 1)] {
-        let before = world.number();
-        world.clock.pass(TICK);
-        // The slot is closed, so that the next transaction that writes is the release.
-        let due = (START + (cold + before) * TICK) / TICK - 1;
-        world.store.close(1, due).await.unwrap();
-        world.store.fail_next(fault);
-        assert!(world.service.tick("home").await.is_err());
-        assert_eq!(world.number(), before, "{fault:?}: a release that nobody confirmed is served");
-        let head = world.store.head(1).await.unwrap();
-        assert_eq!(head.number, before + stored);
-        let shown = world.service.releases("home", 1, 99).await.unwrap();
-        assert_eq!(shown.last().map(|record| record.number), Some(before));
-        // The next tick goes on from what is stored: no number is used twice, none is left out.
-        world.service.tick("home").await.unwrap();
-        assert_eq!(world.number(), before + 1);
-    }
-    let records = world.service.releases("home", 1, 100).await.unwrap();
-    let numbers: Vec<u64> = records.iter().map(|record| record.number).collect();
-    assert_eq!(numbers, (1..=cold + 2).collect::<Vec<u64>>());
-}
-
-#[tokio::test]
-async fn restarts_keep_everything_that_was_acknowledged() {
-    let text = file(EXACT, "");
-    let mut world = World::new(&text).await;
-    let answer = world.rank("one", None).await;
-    world.again(&text).await;
-    world.reward("one", 1.0).await.unwrap();
-    world.ticks(1).await;
-    world.again(&text).await;
-    assert_eq!(world.rank("one", None).await, answer);
-    assert_eq!(world.number(), 1);
-    world.ticks(3).await;
-    world.assert_learnt(1.0, 1.0);
-}
-
-#[tokio::test]
-async fn a_token_ahead_of_the_store_stops_releases_and_a_foreign_one_does_not() {
-    let world = World::new(&file(EXACT, "")).await;
-    world.ticks(2).await;
-    let each = world.service.find("home").unwrap();
-    let head = HeadName::new(9, &[5; 32]);
-    let foreign = Token::write(&Secret::from_bytes([9; 32]), each.life, &head);
-    for harmless in [foreign.as_str(), "", "9.00.00", each.answering().token.as_str()] {
-        world.service.notice("home", harmless).await.unwrap();
-        assert!(each.halted().is_none(), "{harmless}");
-    }
-    let ahead = Token::write(&world.service.tokens, each.life, &head);
-    world.service.notice("home", &ahead).await.unwrap();
-    assert!(each.halted().unwrap().contains("gone back"));
-    world.clock.pass(TICK);
-    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
-    assert_eq!(world.service.troubles().len(), 1);
-    // People are still answered.
-    world.rank("one", None).await;
-}
-
-#[tokio::test]
-async fn under_a_foreign_key_people_are_answered_and_nothing_is_learnt() {
-    let text = file(&format!("{EXACT}, visits = 2, per = \"ever\""), "");
-    let mut world = World::new(&text).await;
-    world.rank("one", Some("a")).await;
-    world.service =
-        open(&text, &world.store, &world.clock, Secret::from_bytes([4; 32])).await.unwrap();
-    world.rank("two", Some("a")).await;
-    assert!(world.service.troubles()[0].contains("old key"));
-    world.ticks(3).await;
-    world.assert_learnt(1.0, 0.0);
-}
-
-#[tokio::test]
-async fn a_clock_that_jumps_forward_closes_nothing() {
-    let world = World::new(&file(EXACT, "")).await;
-    world.rank("one", None).await;
-    world.ticks(1).await;
-    world.clock.jump(START + 86_400_000);
-    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
-    // The window of the event is still open.
-    world.reward("one", 1.0).await.unwrap();
-}
-
-#[tokio::test]
-async fn another_process_that_took_over_is_noticed() {
-    let text = file(EXACT, "");
-    let world = World::new(&text).await;
-    let other = open(&text, &world.store, &world.clock, Secret::from_bytes([3; 32])).await.unwrap();
-    world.clock.pass(TICK);
-    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
-    assert_eq!(other.tick("home").await.unwrap(), Ticked::Released(1));
-    assert_eq!(world.store.head(1).await.unwrap().number, 1);
-}
-
-#[tokio::test]
 async fn loops_and_generations_add_up_for_one_person() {
     let privacy = "epsilon = 1.0, delta = 1e-6, visits = 3, per = \"30 days\"";
     let table = file(privacy, "");
@@ -530,72 +417,4 @@ async fn files_that_cannot_be_served_are_refused_by_field() {
         let message = refused.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(message.contains(field), "{privacy} {more}: {message}");
     }
-}
-
-#[tokio::test]
-async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is_charged_each_time()
-{
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("witness");
-    let clock = Arc::new(ManualClock::at(START));
-    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
-    let start = async |store: &Arc<MemoryStore>| {
-        Service::open(Options {
-            plans: ServiceFile::parse(&text).unwrap().check().unwrap(),
-            store: store.clone(),
-            clock: clock.clone(),
-            people: Secret::from_bytes([3; 32]),
-            earlier_people: Vec::new(),
-            events: Secret::from_bytes([5; 32]),
-            witness: Some(Witness::open(&path).unwrap()),
-            limits: Limits::default(),
-        })
-        .await
-        .unwrap()
-    };
-    let tick = async |service: &Arc<Service>| {
-        clock.pass(TICK);
-        service.tick("home").await.unwrap()
-    };
-    let store = Arc::new(MemoryStore::new([1; 16]));
-    let service = start(&store).await;
-    tick(&service).await;
-    let old = Arc::new(store.copy());
-    let again = Arc::new(store.copy());
-    service.erase("somebody").await.unwrap();
-    for number in 2..=4 {
-        assert_eq!(tick(&service).await, Ticked::Released(number));
-    }
-    let mut seen: Vec<Vec<u8>> =
-        service.releases("home", 2, 9).await.unwrap().into_iter().map(|r| r.release).collect();
-    let mut epsilon = 1.0;
-    for (copy, replays) in [(&old, 1), (&again, 2)] {
-        let service = start(copy).await;
-        assert_eq!(tick(&service).await, Ticked::Halted);
-        let head = copy.head(1).await.unwrap();
-        let named = HeadName::new(head.number, &head.chain).text();
-        assert!(service.troubles()[0].contains(&named));
-        // What was erased in the lost copy is erased again.
-        assert_eq!(copy.erased().await.unwrap().len(), 1);
-        assert!(service.accept_rollback("home", "4.00").await.is_err());
-        assert_eq!(service.accept_rollback("home", &named).await.unwrap(), replays);
-        // It is done once.
-        assert!(service.accept_rollback("home", &named).await.is_err());
-        let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
-        assert!(charged > epsilon + 0.2, "{charged}");
-        let view = service.view(service.find("home").unwrap());
-        assert_eq!(view.epsilon, charged);
-        let together = service.together().await.unwrap().guarantee.unwrap().epsilon();
-        assert!((together - charged).abs() < 1e-6, "{together}");
-        epsilon = charged;
-        let Ticked::Released(number) = tick(&service).await else { panic!("no release") };
-        let records = service.releases("home", 2, 99).await.unwrap();
-        assert!(number > 4 && records.iter().all(|r| r.number >= 5), "{number}");
-        // No noise is drawn twice.
-        seen.extend(records.into_iter().map(|r| r.release));
-    }
-    let count = seen.len();
-    seen.sort();
-    seen.dedup();
-    assert_eq!((count, seen.len()), (5, 5));
 }

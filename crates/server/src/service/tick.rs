@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Events that are read at once.
-const ROWS: usize = 4096;
+pub(super) const ROWS: usize = 4096;
 
 /// Releases whose numbers are kept; of earlier ones the hashes are.
 const KEPT_RELEASES: u64 = 4096;
@@ -80,10 +80,13 @@ impl Service {
         }
         let jump = progress.jump(self.clock.as_ref());
         if jump > JUMP {
-            each.halt(format!(
-                "the clock went forward by {} minutes at once: set it right and start again",
-                jump / 60_000
-            ));
+            each.halt(
+                format!(
+                    "the clock went forward by {} minutes at once: set it right and start again",
+                    jump / 60_000
+                ),
+                None,
+            );
             return Ok(Ticked::Halted);
         }
         if progress.steady < progress.not_before {
@@ -167,7 +170,7 @@ impl Service {
                 each.halt(format!(
                     "another process releases this loop (epoch {}, release {}): stop one of them",
                     found.epoch, found.number
-                ));
+                ), None);
                 Ok(None)
             }
         }
@@ -193,12 +196,16 @@ impl Service {
 
     /// Removes rows that are in the released sums and not retained, and what else nobody needs any more.
     async fn collect(&self, each: &Loop, folded: u64, now: u64) -> Result<()> {
+        let served = &each.answering().served;
         let retain = each.plan.params.retain.map_or(0, |retain| retain.as_milliseconds());
+        let before = now.saturating_sub(retain);
         let what = Collect {
-            slot: folded,
-            before: now.saturating_sub(retain),
+            // Rows that are retained stand in later slots and are not looked at.
+            slot: folded.min(each.plan.due(before)),
+            unreleased: served.over,
+            before,
             forget_ids: each.plan.slot(now.saturating_sub(REMEMBERED)).saturating_sub(1),
-            first_release: each.answering().served.number.saturating_sub(KEPT_RELEASES),
+            first_release: served.number.saturating_sub(KEPT_RELEASES),
             limit: ROWS,
         };
         while self.store.collect(each.life, what).await? >= ROWS as u64 {
@@ -210,10 +217,18 @@ impl Service {
     /// Ticks a loop until the service stops. A failure is told and tried again: nothing was consumed by it.
     pub async fn keep_ticking(self: Arc<Self>, name: String) {
         while !self.stopping.load(Ordering::SeqCst) {
-            if let Err(error) = self.tick(&name).await {
-                tracing::error!(r#loop = %name, "tick: {}", redacted(&error));
-            }
             let Ok(each) = self.find(&name) else { return };
+            let (service, own) = (Arc::clone(&self), name.clone());
+            match tokio::spawn(async move { service.tick(&own).await }).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => {
+                    tracing::error!(r#loop = %name, "tick: {}", redacted(&error));
+                }
+                // The others go on, and this is seen.
+                Err(_) => {
+                    each.halt("a tick ended in a fault of the program: report it".into(), None)
+                }
+            }
             let tick = each.plan.tick;
             let left = tick - self.clock.now() % tick;
             // In short steps, so that a stop is noticed and a clock that was set is followed.

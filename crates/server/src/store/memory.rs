@@ -248,7 +248,8 @@ impl State {
 
     fn collect(&mut self, life: LifeId, what: Collect) -> Result<u64> {
         let head = self.head(life)?;
-        let (slot, forget_ids) = (what.slot.min(head.folded), what.forget_ids.min(head.closed));
+        let last = if what.unreleased { head.closed } else { head.folded };
+        let (slot, forget_ids) = (what.slot.min(last), what.forget_ids.min(head.closed));
         let rows: Vec<_> = self
             .events
             .iter()

@@ -269,11 +269,13 @@ pub struct Life {
     pub ended: Option<Time>,
 }
 
-/// What to remove. Rows that are not in a release yet, and ids of slots that are not closed, are never removed.
+/// What to remove. Rows and ids of slots that are not closed are never removed.
 #[derive(Debug, Clone, Copy)]
 pub struct Collect {
     /// Rows of slots up to this one.
     pub slot: u64,
+    /// Whether closed rows that are in no release go too, because nothing will be learnt any more.
+    pub unreleased: bool,
     /// Of these, rows of events asked for before this.
     pub before: Time,
     /// Event ids of slots up to this one.

@@ -359,6 +359,14 @@ async fn only_what_is_released_is_collected(store: &dyn Store) -> Checked {
     );
     let count = store.ledger(life, 0, 2).await?;
     ensure!((count.people, count.used_up) == (4, 1), "counts stay: {count:?}");
+    let unreleased = Collect { unreleased: true, ..sample::everything() };
+    ensure!(
+        store.collect(life, unreleased).await? == 1,
+        "what is closed goes without a release too"
+    );
+    let kept: Vec<u8> =
+        events(store, life).await?.iter().map(|(_, event)| event.event[0]).collect();
+    ensure!(kept == [4, 1], "open ones stay: {kept:?}");
     Ok(())
 }
 

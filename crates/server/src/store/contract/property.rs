@@ -53,9 +53,10 @@ fn operations() -> impl Strategy<Value = (Operation, Interruption)> {
     let id = || 0..14u8;
     let rank = (life(), id(), 0..4u8, 0..2u64, CLOSED..CLOSED + 12, 0..8u8);
     let reward = (life(), id(), -5..6i64, prop::option::of(0..3u64), any::<bool>());
-    let collect = (0..25u64, 2000..2016u64, 0..25u64, 0..5u64, 1..6usize).prop_map(
-        |(slot, before, forget_ids, first_release, limit)| Collect {
+    let collect = (0..25u64, any::<bool>(), 2000..2016u64, 0..25u64, 0..5u64, 1..6usize).prop_map(
+        |(slot, unreleased, before, forget_ids, first_release, limit)| Collect {
             slot,
+            unreleased,
             before,
             forget_ids,
             first_release,

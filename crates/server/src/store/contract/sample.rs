@@ -76,6 +76,7 @@ pub(crate) fn step(life: LifeId, epoch: u64, number: u64) -> Step {
 pub(crate) fn everything() -> Collect {
     Collect {
         slot: u64::MAX,
+        unreleased: false,
         before: u64::MAX,
         forget_ids: u64::MAX,
         first_release: u64::MAX,

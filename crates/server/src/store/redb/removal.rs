@@ -43,10 +43,11 @@ pub(super) fn find_garbage(
     what: Collect,
 ) -> Attempt<Garbage> {
     let head = head(&transaction.open_table(HEADS)?, life)?;
+    let last = if what.unreleased { head.closed } else { head.folded };
     let mut garbage = Garbage { life, events: Vec::new(), ids: Vec::new(), releases: Vec::new() };
     for row in transaction
         .open_table(EVENTS)?
-        .range((life, 0, 0)..=(life, what.slot.min(head.folded), u64::MAX))?
+        .range((life, 0, 0)..=(life, what.slot.min(last), u64::MAX))?
     {
         if garbage.events.len() >= what.limit {
             break;

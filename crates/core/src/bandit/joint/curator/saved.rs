@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{
-    super::{JointParams, Legacy, change::Changes, reports::Reports},
+    super::{JointParams, Legacy, change::Changes},
     Curator,
 };
 use crate::{
@@ -96,12 +96,22 @@ impl<N: Noise + Serialize + DeserializeOwned> Curator<N> {
         let made = sum.releases().saturating_add(1);
         let remedy = "there were fewer releases: restore another copy";
         refuse_if(*cold_releases > made, "saved cold releases", *cold_releases, remedy)?;
-        let reports = params.randomizes().then(|| Reports::new(params)).transpose()?;
-        let fresh = params.restart_every.map(|_| params.check()).transpose()?.map(|plan| plan.plan);
+        let planned = (params.randomizes() || params.restart_every.is_some())
+            .then(|| params.check())
+            .transpose()?;
+        // A randomiser is made from the parameters: if this version would choose another one, its price is not the one that was promised.
+        let priced = planned
+            .as_ref()
+            .filter(|_| params.randomizes())
+            .is_none_or(|plan| plan.plan.event() == sum.promise().after(0));
+        let (reports, plan) = planned.map(|plan| (plan.reports, plan.plan)).unzip();
+        let reports = reports.flatten();
+        let fresh = plan.filter(|_| params.restart_every.is_some());
         let domain = sum.clipper().domain();
         let fits = release.as_ref().is_none_or(|release| release.domain() == domain)
             && params.domain() == *domain
             && sum.is_randomized() == reports.is_some()
+            && priced
             && fresh.as_ref().is_none_or(|plan| plan.clipper() == sum.clipper())
             && (!uses_legacy || legacy.is_some());
         if fits {

@@ -163,4 +163,10 @@ fn exact_sums_are_refused_and_a_saved_curator_goes_on() {
     }
     assert_eq!(again.release(), curator.release());
     assert!(Curator::<Seeded>::resume(&curator.save(), 5).is_err());
+    // Parameters that would make another randomiser than the one that was priced.
+    let releases = curator.releases();
+    curator.state.params.epsilon = 16.0;
+    assert!(Curator::<Seeded>::resume(&curator.save(), releases).is_err());
+    curator.state.params.epsilon = 8.0;
+    assert!(Curator::<Seeded>::resume(&curator.save(), releases).is_ok());
 }
