@@ -14,7 +14,8 @@
 //! | `outlook` | whether a plan can work |
 //! | `linucb`, `joint`, `kept` | the bandit without privacy, and with a trusted curator: in memory, in files |
 //! | `policy` | a released policy by itself |
-//! | `local`, `shuffle` | the two halves with messages between them, and the shuffler |
+//! | `messages` | models, reports and batches |
+//! | `local`, `shuffle` | the two halves, and the shuffler between them |
 //! | `simulated` | the private learners on simulation noise |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
 //! | `lab`, `play`, `audit` | experiments, and Python environments and policies in the same runner and the same audit |
@@ -32,6 +33,7 @@ mod kept;
 mod lab;
 mod linucb;
 mod local;
+mod messages;
 mod mine;
 mod online;
 mod outlook;
@@ -59,7 +61,8 @@ mod _core {
         joint::JointBandit,
         lab::{_over_trials, certify, merge, paper_experiments, reproduce, run, to_toml},
         linucb::LinUcb,
-        local::{LocalPlan, Model, Person, Report, Server},
+        local::{LocalPlan, Person, Server},
+        messages::{Batch, Model, Report},
         mine::{_forked, _forking},
         online::{LinearModel, OnlineLearner, Randomizer},
         outlook::Outlook,
@@ -70,7 +73,7 @@ mod _core {
             shuffle_epsilon, sigma,
         },
         safe::{Agent, Coordinator, SafeDecision, SafePlan, SafeReport, plan_safety},
-        shuffle::{Batch, ShufflePlan, ShuffleServer, Shuffler},
+        shuffle::{ShufflePlan, ShuffleServer, Shuffler},
         simulated::{SimulatedBandit, SimulatedPerson, SimulatedShuffler, SimulationNoise, seeds},
     };
     use crate::{error, mine};

@@ -6,54 +6,26 @@ use pyo3::{
 };
 use reticent::{
     bandit::{
-        Aggregation, Batch as CoreBatch, Rule, ShuffleParams, ShufflePlan as CorePlan,
-        ShuffleServer as CoreServer, Shuffler as CoreShuffler,
+        Aggregation, Rule, ShuffleParams, ShufflePlan as CorePlan, ShuffleServer as CoreServer,
+        Shuffler as CoreShuffler,
     },
     noise::SecureNoise,
     randomize::Spent,
-    wire::from_json,
 };
 use reticent_lab::FastNoise;
 
 use crate::{
     convert::restored,
-    convert::{message, parameter, parameter_or, read_message},
+    convert::{parameter, parameter_or, read_message},
     error::Answer,
     guarantee::Guarantee,
-    local::{Model, Person, bounds, with_report, word},
+    local::{Person, bounds},
+    messages::{Batch, Model, with_report, word},
     mine::{Forked, Mine},
     outlook::Outlook,
     simulated::{SimulatedPerson, SimulatedShuffler},
     whole,
 };
-
-/// A batch from the shuffler. Send `bytes(batch)`; `Batch(bytes)` decodes it.
-#[pyclass(frozen, eq, module = "reticent", name = "Batch")]
-#[derive(PartialEq)]
-pub(crate) struct Batch(pub(crate) CoreBatch);
-
-#[pymethods]
-impl Batch {
-    #[new]
-    fn new(message: &[u8]) -> Answer<Self> {
-        Ok(Batch(from_json(message)?))
-    }
-
-    /// The number of reports in it.
-    #[getter]
-    fn people(&self) -> u64 {
-        self.0.people()
-    }
-
-    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        message(py, &self.0)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        let py = slf.py();
-        (slf.get_type(), (slf.get().__bytes__(py),)).into_pyobject(py)
-    }
-}
 
 /// The parameters that people, shuffler and server share: (epsilon, delta) of the shuffler's output. `aggregation` is "sum" or "permute", by
 /// default what carries more information. Without `batch` it is the one that suits `horizon`, the number of all reports.

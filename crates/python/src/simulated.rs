@@ -15,8 +15,7 @@ use crate::{
     decision::{Decision, Observation},
     error::Answer,
     guarantee::Guarantee,
-    local::{Report, with_report},
-    shuffle::Batch,
+    messages::{self, Batch, Report, with_report},
     whole,
 };
 
@@ -104,7 +103,7 @@ impl SimulatedPerson {
     /// The arm to play, as the model has it.
     fn choose(&mut self, model: &Bound<'_, PyAny>, arms: &Bound<'_, PyAny>) -> Answer<usize> {
         let mut read = None;
-        let model = crate::local::model(model, &mut read)?;
+        let model = messages::model(model, &mut read)?;
         with_arms(arms, &mut self.place, |arms| self.person.choose(model, arms))
     }
 
@@ -118,7 +117,7 @@ impl SimulatedPerson {
         #[pyo3(from_py_with = whole::block)] block: usize,
     ) -> Answer<Report> {
         let mut read = None;
-        let model = crate::local::model(model, &mut read)?;
+        let model = messages::model(model, &mut read)?;
         Ok(Report(self.person.report_in_block(model, block, &entries(&features), reward)?))
     }
 

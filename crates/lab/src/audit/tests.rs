@@ -17,7 +17,7 @@ fn audits(text: &str, options: &AuditOptions) -> Vec<Audit> {
 fn attacks_on_gaussian_sums_and_the_joint_learner_prove_most_of_the_certified_epsilon() {
     let text = r#"
         name = "strength"
-        rounds = 32
+        rounds = 12
         [environment]
         kind = "gap"
         dimension = 2
@@ -43,7 +43,7 @@ fn attacks_on_gaussian_sums_and_the_joint_learner_prove_most_of_the_certified_ep
 fn sums_that_forget_give_most_of_what_is_certified_away() {
     let text = r#"
         name = "strength"
-        rounds = 32
+        rounds = 12
         [environment]
         kind = "gap"
         dimension = 2

@@ -198,6 +198,22 @@ fn under(environment: &str, rounds: u64, algorithms: &str, trials: u64) -> Vec<E
 }
 
 #[test]
+fn linucb_learns_every_round_by_default_where_blocks_could_be_played() {
+    let environment = "kind = \"gap\"\ndimension = 3\narms = 10\nfresh_arms = false";
+    let with = |name: &str, line: &str| {
+        format!("[[algorithm]]\nkind = \"linucb\"\nname = \"{name}\"\n{line}\n")
+    };
+    let lines = [
+        with("default", ""),
+        with("every round", "schedule = \"every_round\""),
+        with("seldom", "schedule = \"capped_geometric\""),
+    ];
+    let regrets = under(environment, 2000, &lines.concat(), 4);
+    assert_eq!(regrets[0].mean, regrets[1].mean);
+    assert_ne!(regrets[0].mean, regrets[2].mean);
+}
+
+#[test]
 fn who_forgets_copes_with_change_and_who_does_not_pays() {
     let environment = "kind = \"sphere\"\n[environment.circumstances]\nchange_every = 2000";
     let lines = "[[algorithm]]\nkind = \"linucb\"\nname = \"a\"\n[[algorithm]]\nkind = \"linucb\"\nname = \"b\"\nrestart_every = 2000\n\
