@@ -109,11 +109,3 @@ pub(crate) fn read_message<M: Message + DeserializeOwned>(value: &Bound<'_, PyAn
         }
     }
 }
-
-/// Parameters that were written by [`text`].
-pub(crate) fn read_text<T: DeserializeOwned>(field: &'static str, text: &[u8]) -> Answer<T> {
-    serde_json::from_slice(text).map_err(|error| {
-        let remedy = format!("it cannot be decoded ({error}): give what was written");
-        Failure::invalid(field, format!("{} bytes", text.len()), remedy)
-    })
-}

@@ -15,6 +15,10 @@ MAKE = {
     "local": lambda **parameters: reticent.LocalPlan(3, 1.0, 1e-6, **parameters),
     "shuffle": lambda **parameters: reticent.ShufflePlan(3, 1.0, 1e-6, **parameters),
     "linucb": lambda **parameters: reticent.LinUCB(3, **parameters),
+    "online_ucb": lambda **parameters: reticent.OnlineUCB(3, 1.0, 1e-6, 400, **parameters),
+    "anytime": lambda **parameters: reticent.Anytime(3, 1.0, 1e-6, **parameters),
+    "combiner": lambda **parameters: reticent.Combiner(3, 1.0, 1e-6, 400, **parameters),
+    "online_linucb": lambda **parameters: reticent.OnlineLinUCB(3, 400, **parameters),
     "gradients": lambda **parameters: reticent.OnlineLearner(3, 1.0, **parameters),
 }
 
