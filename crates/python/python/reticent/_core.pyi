@@ -1,4 +1,4 @@
-"""Types of the compiled part; import `reticent` instead."""
+"""Types of the compiled part; import `reticent` instead. One long file, because a compiled module has one stub."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
