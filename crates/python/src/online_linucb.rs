@@ -80,7 +80,7 @@ impl OnlineLinUcb {
         step: Option<f64>,
     ) -> Answer<Self> {
         let learner = parameter_or("learner", learner, LearnerName::default())?;
-        let lines = OnlineLinUcbToml { name: None, learner, width, step };
+        let lines = OnlineLinUcbToml { learner, width, step, ..OnlineLinUcbToml::default() };
         let bounds = Bounds { feature_bound, rewards, ..Bounds::unit(dimension) };
         let params = lines.params(OnlineLinUcbParams {
             parameter_bound,

@@ -73,13 +73,14 @@ def test_messages_about_values_speak_of_no_file_and_of_no_rust():
         lambda: reticent.OnlineLearner(3, 1.0, method={"sum": {"step": float("nan")}}),
         lambda: reticent.Randomizer.laplace([1.0, float("inf")], 1.0).guarantee(),
         lambda: reticent.Model(b"{}"),
+        lambda: reticent.OnlineUCB(3, 1.0, 1e-6, 400, learner={"maler": {}}),
         stale,
     ]
     for call in refused:
         with pytest.raises(reticent.ReticentError) as error:
             call()
         text = str(error.value)
-        assert not any(word in text for word in ("line 1", "column", "::", "resume_charged", "attribute_event", "`to_json`")), text
+        assert not any(word in text for word in ("line 1", "column", "::", "resume_charged", "attribute_event", "`to_json`", "unit")), text
 
 
 def stale():

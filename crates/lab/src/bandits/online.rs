@@ -1,6 +1,6 @@
 //! `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"`: paper 0's Algorithms 1, 9, 2 and 4.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use reticent::{
     bandit::{
@@ -67,6 +67,8 @@ pub struct OnlineToml {
     pub exp_concave: Option<bool>,
     /// What rewards are clipped to; by default the range in which they lie.
     pub rewards: Option<(f64, f64)>,
+    /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data, which no server of this model sees.
+    pub log: Option<PathBuf>,
 }
 
 impl OnlineToml {
@@ -208,10 +210,12 @@ impl OnlineToml {
         };
         let certified = self.literal && self.width.is_none();
         let remark = "the width is tuned by simulation: no confidence set is certified";
-        Stepped::new(name, setting, start)
+        let mut stepped = Stepped::new(name, setting, start)
             .certified_by(guarantee.simulated())
             .remarking((!certified).then(|| remark.to_string()))
-            .attacked_by(attacks)
+            .attacked_by(attacks);
+        stepped.log.clone_from(&self.log);
+        stepped
     }
 }
 
@@ -296,6 +300,8 @@ pub struct OnlineLinUcbToml {
     pub width: Option<f64>,
     /// Gradient descent's step is this over the root of the round; by default what its theorem wants.
     pub step: Option<f64>,
+    /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data.
+    pub log: Option<PathBuf>,
 }
 
 impl OnlineLinUcbToml {
@@ -331,7 +337,9 @@ impl OnlineLinUcbToml {
             .unwrap_or_else(|| format!("online LinUCB, {}, not private", self.learner.text()));
         let remark = "the width is tuned by simulation: no confidence set is certified";
         let start = move |_| Ok(Box::new(Open(params.check()?)) as Box<dyn Player>);
-        Ok(Stepped::new(name, setting, start).remarking(self.width.map(|_| remark.to_string())))
+        let mut stepped = Stepped::new(name, setting, start);
+        stepped.log.clone_from(&self.log);
+        Ok(stepped.remarking(self.width.map(|_| remark.to_string())))
     }
 }
 
