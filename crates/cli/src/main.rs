@@ -2,6 +2,13 @@
 //!
 //! Results go to stdout (with `--json`, one JSON document and nothing else), all other messages to stderr. Exit code 0 is success, 2 bad
 //! input, 130 Ctrl-C, 1 failure.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `commands` | one file for each command: its arguments, and what it does |
+//! | `report` | the result of a command, as text and as JSON |
+//! | `progress` | progress on stderr, and Ctrl-C |
+//! | `error` | errors, with their exit codes |
 
 /// Prints a message on stderr; a closed stderr is not an error.
 macro_rules! say {

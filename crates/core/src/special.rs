@@ -50,7 +50,17 @@ pub fn euclidean_norm(vector: &[f64]) -> f64 {
     if peak == 0.0 {
         return 0.0;
     }
-    peak * vector.iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt()
+    peak * vector.iter().map(|x| square(x / peak)).sum::<f64>().sqrt()
+}
+
+/// `x^2`. Unlike `f64::powi`, whose rounding is the platform's own, it has the same bits everywhere.
+pub fn square(x: f64) -> f64 {
+    x * x
+}
+
+/// `x^3`, in the same way.
+pub fn cube(x: f64) -> f64 {
+    x * x * x
 }
 
 /// Standard normal distribution function.

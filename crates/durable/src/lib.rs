@@ -12,6 +12,7 @@
 //! | `log` | the log of releases made: one line each, with a checksum |
 //! | `journal` | the state file beside the log, in the order above |
 //! | `bandit` | a learner with its journal |
+//! | `error` | errors of the learner and of the disk |
 //!
 //! **Why this order is right.** A release is used only after both files are on disk. (1) Killed before the state is renamed: the old state
 //! and the old log agree, and nobody has seen the release; the next process draws fresh noise. (2) Killed between state and log: the state

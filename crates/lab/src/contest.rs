@@ -13,7 +13,7 @@
 //! [`Stepped`](crate::bandits::Stepped), which either marks your guarantee as stated and not checked, or takes the guarantee from an
 //! aggregator that it puts between people and your code.
 
-use reticent::privacy::Guarantee;
+use reticent::{bandit::Outlook, privacy::Guarantee};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Result, attack::Attack, trial::Trial};
@@ -38,9 +38,15 @@ pub trait Contestant: sealed::Sealed + Send + Sync {
         self.card().guarantee.as_ref()
     }
 
-    /// Remarks for the reader: uncertified bonuses, assumptions, reasons for defaults.
+    /// The noise of its plan against the signal of its people, if it has one.
+    fn outlook(&self) -> Option<Outlook> {
+        self.card().outlook
+    }
+
+    /// Remarks for the reader: uncertified bonuses, assumptions, reasons for defaults, the outlook.
     fn remarks(&self) -> Vec<String> {
-        self.card().remarks.clone()
+        let outlook = self.outlook().map(|outlook| outlook.to_string());
+        self.card().remarks.iter().cloned().chain(outlook).collect()
     }
 
     /// Theoretical bounds on the regret after the given number of rounds, shown beside the measured regret: the same theorems in the same
@@ -91,6 +97,8 @@ pub struct Card {
     pub attacks: Vec<Attack>,
     /// Remarks for the reader.
     pub remarks: Vec<String>,
+    /// The noise of its plan against the signal of its people.
+    pub outlook: Option<Outlook>,
 }
 
 /// A family of problems: the tables of its TOML files and how they become contestants.

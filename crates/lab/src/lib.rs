@@ -20,6 +20,7 @@
 //! | [`papers`] | the experiments of the papers, with a verdict on each claim |
 //! | [`mod@bench`] | the benchmark figures of the README |
 //! | `csv`, `lines` | tables and TOML files, with errors that name the line |
+//! | `fuzz` | in tests: every reader of outside bytes, and golden files of everything that is written |
 //! | `fast_noise`, `parallel`, `watch`, `error` | seeded noise; threads; progress and interruption; the error type |
 
 pub mod attack;

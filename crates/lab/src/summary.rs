@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use reticent::privacy::Guarantee;
+use reticent::{bandit::Outlook, privacy::Guarantee};
 use serde::Serialize;
 
 pub use crate::estimate::Estimate;
@@ -39,6 +39,9 @@ pub struct AlgorithmSummary {
     /// Remarks for the reader.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+    /// The noise of its plan against the signal of its people, which `remarks` put in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outlook: Option<Outlook>,
     /// Theoretical bounds on the final regret.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bound>,
@@ -114,6 +117,7 @@ impl AlgorithmSummary {
             guarantee: contestant.guarantee().cloned(),
             certificates: contestant.card().certificates.clone(),
             remarks: contestant.remarks(),
+            outlook: contestant.outlook(),
             bounds,
             measures: measures(&trials),
             headline: contestant.headline(),

@@ -49,7 +49,16 @@ pub(crate) fn parameter<T: DeserializeOwned>(
     // From a value and not from its text, whose lines and columns nobody wrote.
     let value: serde_json::Value = serde_json::from_str(&text)
         .map_err(|_| Failure::invalid(field, &text, "give finite numbers"))?;
-    T::deserialize(value).map_err(|error| Failure::invalid(field, text, error.to_string()))
+    T::deserialize(value).map_err(|error| {
+        let remedy = match error.to_string() {
+            // A table where the choice is a bare word.
+            reason if reason.contains("expected unit") => {
+                "it has no parameters: give its name alone".into()
+            }
+            reason => reason,
+        };
+        Failure::invalid(field, text, remedy)
+    })
 }
 
 /// As [`parameter`], with a default for `None`.
@@ -108,12 +117,4 @@ pub(crate) fn read_message<M: Message + DeserializeOwned>(value: &Bound<'_, PyAn
             Err(Failure::invalid(M::KIND.name(), value.get_type(), remedy))
         }
     }
-}
-
-/// Parameters that were written by [`text`].
-pub(crate) fn read_text<T: DeserializeOwned>(field: &'static str, text: &[u8]) -> Answer<T> {
-    serde_json::from_slice(text).map_err(|error| {
-        let remedy = format!("it cannot be decoded ({error}): give what was written");
-        Failure::invalid(field, format!("{} bytes", text.len()), remedy)
-    })
 }

@@ -22,7 +22,6 @@ use reticent::{
     privacy::Mode,
     randomize::Bounds,
     release::{Schedule, Structure},
-    wire::{PYTHON_JOINT, pack},
 };
 use reticent_durable::Options;
 use reticent_lab::constants::joint::{JointMechanism, PublishedNoise, in_place_of};
@@ -33,7 +32,7 @@ use crate::{
     decision::{Chosen, Decision, Many, Observation, observe_many},
     error::{Answer, Failure},
     guarantee::{Guarantee, beside},
-    kept::{Files, Head, Kept, Learner, opened, resumed, rollback_of},
+    kept::{Files, Kept, Learner, opened, resumed, rollback_of, saved},
     mine::{Forked, Mine},
     outlook::Outlook,
     policy::Policy,
@@ -452,10 +451,8 @@ impl JointBandit {
             let remedy = "it is saved in its folder: close it, and open it where it is to go on";
             return Err(Failure::invalid("JointBandit", "in files", remedy));
         }
-        let learner = self.learner.enter()?;
-        let state = if open_decisions { learner.save_with_open() } else { learner.save() };
-        let head = Head { copies: self.learner.copies() };
-        Ok(PyBytes::new(py, &pack(PYTHON_JOINT, &head, &[&state])))
+        self.learner.enter()?;
+        Ok(PyBytes::new(py, &saved(&self.learner, open_decisions)))
     }
 
     /// Goes on from saved bytes. `releases_made` is how many releases have left in all, from your own log; a state that

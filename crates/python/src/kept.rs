@@ -5,7 +5,7 @@ use std::path::Path;
 use reticent::{
     bandit::JointLinUcb,
     noise::SecureNoise,
-    wire::{PYTHON_JOINT, unpack},
+    wire::{PYTHON_JOINT, pack, unpack},
 };
 use reticent_durable::{Journal, Options, Rollback};
 
@@ -66,9 +66,17 @@ impl Kept {
 
 /// What is saved beside the core's state.
 #[derive(serde::Serialize, serde::Deserialize)]
-pub(crate) struct Head {
+struct Head {
     /// Copies that were made of this state.
-    pub(crate) copies: u64,
+    copies: u64,
+}
+
+/// The learner with its open decisions or without them, and how many copies were made of it.
+pub(crate) fn saved(learner: &Mine<Learner>, open_decisions: bool) -> Vec<u8> {
+    let head = Head { copies: learner.copies() };
+    let learner = learner.read();
+    let state = if open_decisions { learner.save_with_open() } else { learner.save() };
+    pack(PYTHON_JOINT, &head, &[&state])
 }
 
 /// A learner from saved bytes, by `resume`, and the copies that were made of it.

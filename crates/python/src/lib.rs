@@ -12,10 +12,12 @@
 //! | `guarantee`, `privacy` | guarantees; events, accountant, calculator, noise |
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
 //! | `outlook` | whether a plan can work |
-//! | `linucb`, `joint`, `kept` | the bandit without privacy, and with a trusted curator: in memory, in files |
+//! | `ticketed`, `linucb`, `online_linucb` | bandits without privacy, and the tickets of their decisions |
+//! | `joint`, `kept` | the bandit with a trusted curator: in memory, in files |
 //! | `policy` | a released policy by itself |
 //! | `messages` | models, reports and batches |
 //! | `local`, `shuffle` | the two halves, and the shuffler between them |
+//! | `feature_reward`, `online_ucb` | the two halves of bandits whose confidence set comes from an online learner |
 //! | `simulated` | the private learners on simulation noise |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
 //! | `lab`, `play`, `audit` | experiments, and Python environments and policies in the same runner and the same audit |
@@ -26,6 +28,7 @@ mod convert;
 mod convex;
 mod decision;
 mod error;
+mod feature_reward;
 mod features;
 mod guarantee;
 mod joint;
@@ -36,6 +39,8 @@ mod local;
 mod messages;
 mod mine;
 mod online;
+mod online_linucb;
+mod online_ucb;
 mod outlook;
 mod play;
 mod policy;
@@ -43,6 +48,7 @@ mod privacy;
 mod safe;
 mod shuffle;
 mod simulated;
+mod ticketed;
 mod whole;
 
 /// The compiled part of `reticent`; import `reticent` instead.
@@ -56,6 +62,7 @@ mod _core {
         audit::audit_policies,
         convex::{ConvexBandit, LocalValue, PlayDecision, ValueReport},
         decision::{Decision, Observation},
+        feature_reward::{FeatureReward, FeatureRewardReport, SimulatedDevices},
         features::Features,
         guarantee::Guarantee,
         joint::JointBandit,
@@ -65,6 +72,8 @@ mod _core {
         messages::{Batch, Model, Report},
         mine::{_forked, _forking},
         online::{LinearModel, OnlineLearner, Randomizer},
+        online_linucb::OnlineLinUcb,
+        online_ucb::{Anytime, Combiner, OnlineUcb},
         outlook::Outlook,
         play::{Environment, play_trial},
         policy::Policy,

@@ -6,18 +6,19 @@ use pyo3::{
     types::{PyBytes, PyTuple},
 };
 use reticent::{
-    bandit::{Arms, Choice, LinUcb as CoreLinUcb, LinUcbParams, OpenDecisions, Rule, Ticket},
+    bandit::{Arms, Choice, LinUcb as CoreLinUcb, LinUcbParams, Rule},
     noise::{Noise, SecureNoise},
     randomize::Bounds,
     release::{Schedule, Structure},
-    wire::{PYTHON_LINUCB, pack, unpack},
+    wire::{Kind, PYTHON_LINUCB},
 };
 
 use crate::{
     arms::with_arms,
     convert::{Vector, entries, parameter_or, restored},
     decision::{Chosen, Decision, Many, Observation, observe_many},
-    error::{Answer, Failure},
+    error::Answer,
+    ticketed::{Plain, Ticketed},
     whole,
 };
 
@@ -44,55 +45,36 @@ use crate::{
 /// With `rule="thompson"` decisions are drawn, and carry their probability; `seed` repeats the draws, and comes from the system by default.
 #[pyclass(module = "reticent", name = "LinUCB")]
 pub(crate) struct LinUcb {
-    learner: Open,
+    learner: Ticketed<CoreLinUcb>,
     place: Option<Arms>,
 }
 
-/// What is saved beside the core's states.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct Head {
-    /// The number of the next decision.
-    next: u64,
-}
+impl Plain for CoreLinUcb {
+    const KIND: Kind = PYTHON_LINUCB;
 
-/// A learner, and the features of decisions that wait for their reward.
-struct Open {
-    learner: CoreLinUcb,
-    next: u64,
-    open: OpenDecisions<f64>,
-}
-
-impl Open {
-    fn new(learner: CoreLinUcb, next: u64) -> Self {
-        // The block of the arm, where there are several, stands after its features.
-        let Bounds { dimension, structure, .. } = learner.params().bounds;
-        let open = OpenDecisions::new(dimension + usize::from(!structure.is_dense()));
-        Open { learner, next, open }
+    fn bounds(&self) -> &Bounds {
+        &self.params().bounds
     }
 
-    fn decide(&mut self, arms: &Arms) -> reticent::Result<Decision> {
-        let randomness = self.learner.randomness(self.next);
-        let Choice { arm, clipped_arms } = self.learner.choose(arms, randomness)?;
-        let probability = match self.learner.policy().ensemble() {
-            Some(_) => self.learner.probabilities(arms)?[arm],
+    fn choose(&mut self, arms: &Arms, number: u64) -> reticent::Result<(Choice, f64)> {
+        let choice = CoreLinUcb::choose(self, arms, self.randomness(number))?;
+        let probability = match self.policy().ensemble() {
+            Some(_) => self.probabilities(arms)?[choice.arm],
             None => 1.0,
         };
-        let mut features = arms.arm(arm);
-        if !self.learner.params().bounds.structure.is_dense() {
-            features.push(arms.block(arm) as f64);
-        }
-        let ticket = self.open.insert(self.next, 0, &features)?;
-        self.next += 1;
-        Ok(Decision { ticket, arm, probability, clipped_arms, frozen: false })
+        Ok((choice, probability))
     }
 
-    fn observe(&mut self, ticket: Ticket, reward: f64) -> reticent::Result<Observation> {
-        let (features, block) =
-            self.open.features(ticket)?.split_at(self.learner.params().bounds.dimension);
-        let block = block.first().map_or(0, |block| *block as usize);
-        let clipped = self.learner.observe_in_block(block, features, reward)?;
-        self.open.remove(ticket);
-        Ok(Observation { clipped, released: true, late: false })
+    fn observe(&mut self, block: usize, features: &[f64], reward: f64) -> reticent::Result<bool> {
+        self.observe_in_block(block, features, reward)
+    }
+
+    fn save(&self) -> Vec<u8> {
+        CoreLinUcb::save(self)
+    }
+
+    fn load(bytes: &[u8]) -> reticent::Result<Self> {
+        CoreLinUcb::load(bytes)
     }
 }
 
@@ -132,7 +114,7 @@ impl LinUcb {
             },
             ..LinUcbParams::new(bounds)
         };
-        Ok(LinUcb { learner: Open::new(params.check()?, 0), place: None })
+        Ok(LinUcb { learner: Ticketed::new(params.check()?), place: None })
     }
 
     /// Chooses an arm for the next person, from `Arms` or an array with one arm a row.
@@ -154,11 +136,11 @@ impl LinUcb {
         arms: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = whole::people)] people: Option<usize>,
     ) -> Answer<Chosen<'py>> {
-        let decide = |open: &mut Open, arms: &Arms| {
+        let decide = |open: &mut Ticketed<CoreLinUcb>, arms: &Arms| {
             let decision = open.decide(arms)?;
             Ok((decision.ticket, decision.arm))
         };
-        let dismiss = |open: &mut Open, ticket| {
+        let dismiss = |open: &mut Ticketed<CoreLinUcb>, ticket| {
             open.open.remove(ticket);
         };
         Many::new(arms, people)?.decide(py, &mut self.learner, decide, dismiss)
@@ -185,7 +167,7 @@ impl LinUcb {
 
     /// Tickets of all open decisions, oldest first.
     fn open_tickets(&self) -> Vec<String> {
-        self.learner.open.tickets().map(|(ticket, _)| ticket.to_string()).collect()
+        self.learner.tickets()
     }
 
     /// Rewards learnt so far.
@@ -214,22 +196,13 @@ impl LinUcb {
 
     /// The whole state; protect these bytes like the data.
     fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let Open { learner, next, open } = &self.learner;
-        let parts = [learner.save(), open.save()];
-        PyBytes::new(py, &pack(PYTHON_LINUCB, &Head { next: *next }, &[&parts[0], &parts[1]]))
+        PyBytes::new(py, &self.learner.save())
     }
 
     /// Continues bit for bit from saved bytes; tickets of open decisions stay valid, and new tickets never repeat old ones.
     #[staticmethod]
     fn load(state: &[u8]) -> Answer<Self> {
-        let (Head { next }, [learner, open]) = unpack(PYTHON_LINUCB, state)?;
-        if next >= 1 << 62 {
-            let remedy = "no learner has made so many: restore another copy";
-            return Err(Failure::invalid("saved decisions", next, remedy));
-        }
-        let mut learner = Open::new(CoreLinUcb::load(&learner)?, next);
-        learner.open.restore(&open, next)?;
-        Ok(LinUcb { learner, place: None })
+        Ok(LinUcb { learner: Ticketed::load(state)?, place: None })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {

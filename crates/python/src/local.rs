@@ -9,13 +9,14 @@ use reticent::{
     noise::SecureNoise,
     randomize::{Bounds, Levels, Method, Person as CorePerson, ReportParams, Spent},
     release::Structure,
+    wire::{PYTHON_LOCAL_PLAN, pack, unpack},
 };
 use reticent_lab::FastNoise;
 
 use crate::{
     arms::with_arms,
     convert::restored,
-    convert::{Vector, entries, parameter, parameter_or, read_text, text},
+    convert::{Vector, entries, parameter, parameter_or},
     error::{Answer, Failure},
     guarantee::Guarantee,
     messages::{self, Model, Report, with_report, word},
@@ -169,14 +170,13 @@ impl LocalPlan {
 
     #[staticmethod]
     fn _load(params: &[u8]) -> Answer<Self> {
-        let params: LocalParams = read_text("plan", params)?;
+        let (params, []): (LocalParams, _) = unpack(PYTHON_LOCAL_PLAN, params)?;
         Ok(LocalPlan(params.check()?))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        let py = slf.py();
-        let params = PyBytes::new(py, text(slf.get().0.params()).as_bytes());
-        restored(slf, "_load", (params,))
+        let params = pack(PYTHON_LOCAL_PLAN, slf.get().0.params(), &[]);
+        restored(slf, "_load", (PyBytes::new(slf.py(), &params),))
     }
 }
 

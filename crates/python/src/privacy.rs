@@ -11,11 +11,12 @@ use reticent::{
         Accountant as CoreAccountant, Event as CoreEvent, Guarantee as CoreGuarantee, gaussian,
         shuffle,
     },
+    wire::{PYTHON_ACCOUNTANT, pack, unpack},
 };
 
 use crate::{
     convert::restored,
-    convert::{parameter, plain, read_text, text},
+    convert::{parameter, plain, text},
     error::{Answer, Failure},
     guarantee::Guarantee,
     whole::{self, Whole},
@@ -205,14 +206,17 @@ impl Accountant {
     }
 
     #[staticmethod]
-    fn _load(json: &[u8]) -> Answer<Self> {
-        Ok(Accountant(read_text("accountant", json)?))
+    fn _load(state: &[u8]) -> Answer<Self> {
+        let (events, []): (Vec<CoreEvent>, _) = unpack(PYTHON_ACCOUNTANT, state)?;
+        let mut accountant = CoreAccountant::new();
+        events.into_iter().try_for_each(|event| accountant.spend(event))?;
+        Ok(Accountant(accountant))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Answer<Bound<'py, PyTuple>> {
-        let py = slf.py();
-        let state = PyBytes::new(py, text(&slf.try_borrow().map_err(PyErr::from)?.0).as_bytes());
-        Ok(restored(slf, "_load", (state,))?)
+        let accountant = slf.try_borrow().map_err(PyErr::from)?;
+        let state = pack(PYTHON_ACCOUNTANT, &accountant.0.events(), &[]);
+        Ok(restored(slf, "_load", (PyBytes::new(slf.py(), &state),))?)
     }
 }
 

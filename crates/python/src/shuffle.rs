@@ -11,6 +11,7 @@ use reticent::{
     },
     noise::SecureNoise,
     randomize::Spent,
+    wire::{PYTHON_SHUFFLE_PLAN, pack, unpack},
 };
 use reticent_lab::FastNoise;
 
@@ -133,6 +134,17 @@ impl ShufflePlan {
     /// The server's half.
     fn server(&self) -> ShuffleServer {
         ShuffleServer(self.0.server())
+    }
+
+    #[staticmethod]
+    fn _load(params: &[u8]) -> Answer<Self> {
+        let (params, []): (ShuffleParams, _) = unpack(PYTHON_SHUFFLE_PLAN, params)?;
+        Ok(ShufflePlan(params.check()?))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let params = pack(PYTHON_SHUFFLE_PLAN, slf.get().0.params(), &[]);
+        restored(slf, "_load", (PyBytes::new(slf.py(), &params),))
     }
 }
 

@@ -64,7 +64,7 @@ macro_rules! names {
 }
 
 names! {
-    agent answers_given arm arms batch batches_made block blocks categories charged_before compose contributions_per_person decisions
+    agent answers_given arm arms base batch batches_made block blocks categories charged_before compose contributions_per_person decisions
     decisions_made denominator dimension exploration honest horizon index late_models level n now numerator people randomness releases_made reports
     responses restart_every rounds seed sensitivity shard shared sigma size ticket time times trial
 }

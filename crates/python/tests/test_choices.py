@@ -15,6 +15,10 @@ MAKE = {
     "local": lambda **parameters: reticent.LocalPlan(3, 1.0, 1e-6, **parameters),
     "shuffle": lambda **parameters: reticent.ShufflePlan(3, 1.0, 1e-6, **parameters),
     "linucb": lambda **parameters: reticent.LinUCB(3, **parameters),
+    "online_ucb": lambda **parameters: reticent.OnlineUCB(3, 1.0, 1e-6, 400, **parameters),
+    "anytime": lambda **parameters: reticent.Anytime(3, 1.0, 1e-6, **parameters),
+    "combiner": lambda **parameters: reticent.Combiner(3, 1.0, 1e-6, 400, **parameters),
+    "online_linucb": lambda **parameters: reticent.OnlineLinUCB(3, 400, **parameters),
     "gradients": lambda **parameters: reticent.OnlineLearner(3, 1.0, **parameters),
 }
 
@@ -69,13 +73,14 @@ def test_messages_about_values_speak_of_no_file_and_of_no_rust():
         lambda: reticent.OnlineLearner(3, 1.0, method={"sum": {"step": float("nan")}}),
         lambda: reticent.Randomizer.laplace([1.0, float("inf")], 1.0).guarantee(),
         lambda: reticent.Model(b"{}"),
+        lambda: reticent.OnlineUCB(3, 1.0, 1e-6, 400, learner={"maler": {}}),
         stale,
     ]
     for call in refused:
         with pytest.raises(reticent.ReticentError) as error:
             call()
         text = str(error.value)
-        assert not any(word in text for word in ("line 1", "column", "::", "resume_charged", "attribute_event", "`to_json`")), text
+        assert not any(word in text for word in ("line 1", "column", "::", "resume_charged", "attribute_event", "`to_json`", "unit")), text
 
 
 def stale():

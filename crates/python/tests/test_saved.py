@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import pickle
 
 import numpy
 import pytest
@@ -13,13 +14,71 @@ WIRE = pathlib.Path(__file__).parents[3] / "vectors" / "wire"
 # The class, how its bytes are read, and the golden file.
 STATES = {
     "python_linucb": reticent.LinUCB.load,
+    "python_online_linucb": reticent.OnlineLinUCB.load,
     "python_joint": lambda state: reticent.JointBandit.load(state, releases_made=1),
     "python_convex": lambda state: reticent.ConvexBandit.load(state, releases_made=0, decisions_made=1),
 }
 
 
+# Objects that follow from their parameters, and what their pickles call.
+PICKLED = {
+    "python_accountant": reticent.privacy.Accountant._load,
+    "python_feature_reward": reticent.FeatureReward._load,
+    "python_local_plan": reticent.LocalPlan._load,
+    "python_shuffle_plan": reticent.ShufflePlan._load,
+}
+
+# The core's own states, under the core's kinds.
+SERVERS = {"online_ucb": reticent.OnlineUCB.load, "anytime": reticent.Anytime.load, "combiner": reticent.Combiner.load}
+
+
 def golden(kind):
     return (WIRE / f"{kind}.1.secure.bin").read_bytes()
+
+
+def pickled(made):
+    """The bytes in a pickle, which its class reads."""
+    restore, (kind, method, (state,)) = made.__reduce__()
+    assert getattr(kind, method)(state).__reduce__()[1][2] == (state,)
+    return state
+
+
+@pytest.mark.parametrize("kind", PICKLED)
+def test_pickles_of_parameters_have_a_kind_and_a_version(kind):
+    state = (WIRE / f"{kind}.1.bin").read_bytes()
+    made = PICKLED[kind](state)
+    assert pickled(made) == state
+    again = pickle.loads(pickle.dumps(made))
+    assert pickled(again) == state
+    for other in (set(PICKLED) | set(SERVERS)) - {kind}:
+        with pytest.raises(reticent.ReticentError, match=rf"it holds a .{other} 1., not a .{kind} 1..: load it with the type that saved it"):
+            PICKLED[kind]((WIRE / f"{other}.1.bin").read_bytes())
+    for damaged in (b"", b"{}", state[:-1], state[:-9] + b"x" + state[-8:]):
+        with pytest.raises(reticent.ReticentError):
+            PICKLED[kind](damaged)
+
+
+def test_what_is_pickled_goes_on_as_it_was():
+    accountant = reticent.privacy.Accountant()
+    accountant.spend(reticent.privacy.Event.gaussian(1.0, sigma=4.0), times=30)
+    again = pickle.loads(pickle.dumps(accountant))
+    assert again.events == accountant.events and again.epsilon(1e-6) == accountant.epsilon(1e-6)
+    plan = reticent.ShufflePlan(2, 1.0, 1e-6, batch=50)
+    again = pickle.loads(pickle.dumps(plan))
+    assert again.guarantee.to_dict() == plan.guarantee.to_dict()
+    # People of one plan and the shuffler of the other belong together.
+    report = plan.person().report(again.server().publish(), [1.0, 0.0], 0.5)
+    assert again.shuffler().absorb(report) is None
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_golden_servers_are_read_and_written_again(kind):
+    state = (WIRE / f"{kind}.1.bin").read_bytes()
+    server = SERVERS[kind](state)
+    assert server.save() == state and pickle.loads(pickle.dumps(server)).save() == state
+    for other in set(SERVERS) - {kind}:
+        with pytest.raises(reticent.ReticentError, match=rf"it holds a .{other} 1., not a .{kind} 1."):
+            SERVERS[kind]((WIRE / f"{other}.1.bin").read_bytes())
 
 
 @pytest.mark.parametrize("kind", STATES)

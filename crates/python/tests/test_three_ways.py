@@ -23,7 +23,16 @@ CASES = [
     ("local", "tuned", {"rule": "tuned"}, 8.0),
     ("local", "certified", {"rule": "certified", "method": "gram_gaussian"}, 8.0),
     ("shuffle", "tuned", {"rule": "tuned"}, 1.0),
+    ("online_ucb", "maler", {}, 20.0),
+    ("online_ucb", "descent", {"learner": "gradient_descent", "step": 0.01, "width": 2.0}, 20.0),
+    ("anytime", "maler", {"width": 1.0}, 20.0),
+    ("combiner", "maler", {"exp_concave": False, "gradient_bound": 9.0}, 20.0),
+    ("online_linucb", "maler", {}, None),
+    ("online_linucb", "descent", {"learner": "gradient_descent", "width": 1.5}, None),
 ]
+
+# What decides otherwise, for each kind.
+PLANTED = {"online_ucb": {"width": 0.3}, "anytime": {"width": 0.3}, "combiner": {"width": 0.3}, "online_linucb": {"width": 0.3}}
 
 BOUNDS = dict(dimension=4, rewards=(0.0, 1.0), intercept=0.5**0.5)
 
@@ -76,7 +85,41 @@ def shuffle(world, seed, epsilon, keys):
         yield arm
 
 
-PLAY = {"joint": joint, "linucb": linucb, "local": local, "shuffle": shuffle}
+def protocol(server, world, seed):
+    devices = server.device().simulated(seed)
+    several = isinstance(server, reticent.Combiner)
+    for number in range(1, ROUNDS + 1):
+        arms, base = world.arms(), (server.current,) if several else ()
+        arm = reticent.Policy(bytes(server.policy())).decide(arms, randomness=number)
+        server.absorb(*base, bytes(devices.report(arms[arm], world.reward(arm))))
+        yield arm
+
+
+PUBLIC = dict(dimension=4, delta=DELTA, rewards=(0.0, 1.0))
+
+
+def online_ucb(world, seed, epsilon, keys):
+    return protocol(reticent.OnlineUCB(**PUBLIC, epsilon=epsilon, horizon=ROUNDS, **keys), world, seed)
+
+
+def anytime(world, seed, epsilon, keys):
+    return protocol(reticent.Anytime(**PUBLIC, epsilon=epsilon, **keys), world, seed)
+
+
+def combiner(world, seed, epsilon, keys):
+    return protocol(reticent.Combiner(**PUBLIC, epsilon=epsilon, horizon=ROUNDS, **keys), world, seed)
+
+
+def online_linucb(world, seed, epsilon, keys):
+    # What the environment tells it: theta* has norm 1, rewards lie in [0, 1].
+    told = dict(dimension=4, parameter_bound=1.0, reward_noise=0.5, failure_probability=1 / ROUNDS)
+    return ticketed(reticent.OnlineLinUCB(**told, horizon=ROUNDS, **keys), world)
+
+
+PLAY = {
+    "joint": joint, "linucb": linucb, "local": local, "shuffle": shuffle,
+    "online_ucb": online_ucb, "anytime": anytime, "combiner": combiner, "online_linucb": online_linucb,
+}
 
 
 def world_and_seed():
@@ -100,14 +143,15 @@ def test_python_makes_the_decisions_of_a_file_and_of_rust(kind, name, keys, epsi
     for remark in lab.certify(experiment)["it"].remarks:
         if "the same rule, with what the environment knows, is " in remark:
             keys = {**keys, "rule": json.loads(remark.split(" is ")[-1])}
-    assert isinstance(keys["rule"], dict) == (name == "certified")
+    assert isinstance(keys.get("rule"), dict) == (name == "certified")
     expected = (FOLDER / f"{kind}_{name}.csv").read_text().splitlines()
     play = PLAY[kind]
     world, seed = world_and_seed()
     assert ["round,arm"] + [f"{at},{arm}" for at, arm in enumerate(play(world, seed, epsilon, keys), 1)] == expected
-    # Planted: another rule decides otherwise.
+    # Planted: another rule or another width decides otherwise.
     world, seed = world_and_seed()
-    assert ["round,arm"] + [f"{at},{arm}" for at, arm in enumerate(play(world, seed, epsilon, {**keys, "rule": "fixed"}), 1)] != expected
+    planted = {**keys, **PLANTED.get(kind, {"rule": "fixed"})}
+    assert ["round,arm"] + [f"{at},{arm}" for at, arm in enumerate(play(world, seed, epsilon, planted), 1)] != expected
 
 
 def test_every_vector_is_played():

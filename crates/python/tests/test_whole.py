@@ -40,6 +40,8 @@ def person():
     return plan.person(), plan.server().publish()
 
 
+ONLINE = dict(dimension=3, epsilon=1.0, delta=1e-6, horizon=9)
+
 CALLS = [
     *[(name, lambda n, name=name: joint(**{name: n})) for name in ("dimension", "horizon", "contributions_per_person", "restart_every", "blocks", "shared")],
     *[(name, lambda n, name=name: reticent.LinUCB(**{"dimension": 3, name: n})) for name in ("dimension", "restart_every", "seed", "blocks", "shared")],
@@ -76,6 +78,13 @@ CALLS = [
     ("ticket", lambda n: safe().agent(0).report(n, 0.1)),
     ("answers_given", lambda n: reticent.Agent.load(safe().agent(0).save(), n)),
     ("decisions_made", lambda n: reticent.Coordinator.load(safe().coordinator().save(), n)),
+    *[(name, lambda n, name=name: reticent.OnlineUCB(**{**ONLINE, name: n})) for name in ("dimension", "horizon")],
+    *[(name, lambda n, name=name: reticent.Combiner(**{**ONLINE, name: n})) for name in ("dimension", "horizon")],
+    *[(name, lambda n, name=name: reticent.OnlineLinUCB(**{"dimension": 3, "horizon": 9, name: n})) for name in ("dimension", "horizon")],
+    ("dimension", lambda n: reticent.Anytime(n, 1.0, 1e-6)),
+    ("dimension", lambda n: reticent.FeatureReward(n, 1.0, 1e-6)),
+    ("seed", lambda n: reticent.FeatureReward(3, 1.0, 1e-6).simulated(n)),
+    ("base", lambda n: reticent.Combiner(**ONLINE).absorb(n, reticent.FeatureReward(3, 1.0, 1e-6).report([0.1, 0.2, 0.3], 0.5))),
     ("dimension", lambda n: reticent.OnlineLearner(n, 1.0)),
     ("dimension", lambda n: reticent.LinearModel(n, 1.0, "logistic")),
     ("dimension", lambda n: reticent.Randomizer.k_norm(n, 1.0, 1.0)),

@@ -7,6 +7,7 @@ use crate::{
     linalg::lanes::{Lanes, TILE},
     refuse_if,
     release::Structure,
+    special::square,
     wire,
 };
 
@@ -91,7 +92,7 @@ pub(super) const ROUNDING: f64 = 1e-9;
 pub fn clip_to_ball(features: &mut [f64], bound: f64) -> bool {
     // Divided by the largest entry, squares neither overflow nor vanish.
     let peak = features.iter().fold(f64::MIN_POSITIVE, |most, x| most.max(x.abs()));
-    let relative = features.iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt();
+    let relative = features.iter().map(|x| square(x / peak)).sum::<f64>().sqrt();
     if peak / bound * relative <= 1.0 + ROUNDING {
         return false;
     }

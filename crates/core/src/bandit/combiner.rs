@@ -27,7 +27,9 @@ use crate::{
     error::{finite_vector, not_negative, positive, probability},
     privacy::Guarantee,
     randomize::FeatureReward,
-    refuse_if, wire,
+    refuse_if,
+    special::{cube, square},
+    wire,
 };
 
 /// Parameters of [`Combiner`].
@@ -92,7 +94,7 @@ impl CombinerParams {
     fn guesses(&self) -> Vec<f64> {
         let count = (libm::log2(self.base.horizon as f64) / 8.0).ceil() as i32;
         let largest = 1.0 / self.base.randomizer.bounds.dimension as f64;
-        (0..count.max(1)).map(|j| largest * 0.5_f64.powi(j)).collect()
+        (0..count.max(1)).map(|j| libm::ldexp(largest, -j)).collect()
     }
 
     /// A base needs a guarantee at any time, which Algorithm 1 has only without its ridge.
@@ -127,7 +129,7 @@ impl CombinerParams {
         }));
         let all: f64 = plans.iter().map(|plan| 1.0 / plan.rate).sum();
         let count = plans.len() as f64;
-        let log = libm::log(rounds.powi(3) * count / self.alpha);
+        let log = libm::log(cube(rounds) * count / self.alpha);
         for plan in &mut plans {
             let Plan { scale, power: a, rate, .. } = *plan;
             let ratio = (1.0 - a) / a;
@@ -145,7 +147,7 @@ impl CombinerParams {
         let spread = count * (1.0 + variance);
         let inner = libm::log(spread.max(std::f64::consts::E));
         let rounds = self.base.horizon as f64;
-        let log = libm::log(rounds.powi(3) * bases as f64 * inner / self.alpha);
+        let log = libm::log(cube(rounds) * bases as f64 * inner / self.alpha);
         plan.scale * libm::pow(count, plan.power) + self.deviation_constant * (spread * log).sqrt()
     }
 
@@ -158,7 +160,7 @@ impl CombinerParams {
                 top
             } else {
                 let count = base.count as f64;
-                let variance = base.server.randomizer().deviation().powi(2);
+                let variance = square(base.server.randomizer().deviation());
                 let bonus = self.allowance(plan, bases.len(), variance, count) / count;
                 top.min(base.mean() + bonus)
             };
@@ -293,7 +295,7 @@ impl Combiner {
         chosen.shortfall += chosen.mean() - reward;
         chosen.rewards += reward;
         chosen.count += 1;
-        let variance = chosen.server.randomizer().deviation().powi(2);
+        let variance = square(chosen.server.randomizer().deviation());
         let allowed = params.allowance(&self.plans[base], count, variance, chosen.count as f64);
         let worse = chosen.shortfall >= allowed;
         let others_left = (0..count).any(|i| i != base && !self.bases[i].dropped);

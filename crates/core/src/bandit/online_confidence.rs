@@ -42,6 +42,7 @@ use crate::{
     error::{not_negative, positive, probability},
     randomize::Bounds,
     refuse_if,
+    special::square,
 };
 
 /// What the set is built from.
@@ -134,9 +135,9 @@ impl OnlineConfidence {
     /// beta: the set's width in all T rounds, with probability 1 - 6 alpha.
     pub(super) fn width(&self, learner: LinearRegret, gradient_bound: f64) -> f64 {
         let distance = self.distance(learner, gradient_bound);
-        let (variance, size) = (self.deviation.powi(2), self.parameter_bound);
+        let (variance, size) = (square(self.deviation), self.parameter_bound);
         let log = -libm::log(self.alpha);
-        let reach = (self.bounds.feature_bound * distance).powi(2);
+        let reach = square(self.bounds.feature_bound * distance);
         let along = self.deviation * size * (2.0 * (1.0 + reach) * self.logarithm(reach)).sqrt();
         let quadratic =
             2.0 * variance * size * (distance * log.sqrt() + (self.radius + size) * log);

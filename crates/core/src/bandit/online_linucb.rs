@@ -17,7 +17,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arms, Policy, online_ucb::Learner, regression::Regression};
+use super::{Arms, Choice, Policy, clip_to_ball, online_ucb::Learner, regression::Regression};
 use crate::{
     Error, Result,
     error::{finite_vector, not_negative, positive, probability},
@@ -26,11 +26,9 @@ use crate::{
     randomize::Bounds,
     refuse_if,
     release::Structure,
+    special::square,
     wire,
 };
-
-/// Features may pass their bound by rounding.
-const SLACK: f64 = 1.0 + 1e-9;
 
 /// Parameters of [`OnlineLinUcb`].
 ///
@@ -39,15 +37,15 @@ const SLACK: f64 = 1.0 + 1e-9;
 /// let mut learner = OnlineLinUcbParams::new(Bounds::unit(2), 1000).check()?;
 /// let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]])?;
 /// for _ in 0..1000 {
-///     let choice = learner.choose(&arms)?;
-///     learner.observe(&arms.arm(choice), if choice == 1 { 0.9 } else { 0.1 })?;
+///     let arm = learner.choose(&arms)?.arm;
+///     learner.observe(&arms.arm(arm), if arm == 1 { 0.9 } else { 0.1 })?;
 /// }
 /// # Ok::<(), reticent::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnlineLinUcbParams {
-    /// d, L, and B: no reward is larger in size. Rewards are not centred, and parameters have no blocks.
+    /// d, L, and what rewards are clipped to. Rewards are not centred, and parameters have no blocks.
     pub bounds: Bounds,
     /// R: the sub-Gaussian scale of a reward around its mean.
     pub reward_noise: f64,
@@ -113,8 +111,14 @@ impl OnlineLinUcbParams {
         Ok(learner)
     }
 
+    /// B: no reward is larger in size.
+    pub fn reward_bound(&self) -> f64 {
+        let (low, high) = self.bounds.rewards;
+        low.abs().max(high.abs())
+    }
+
     fn residual(&self) -> f64 {
-        self.bounds.feature_bound * self.parameter_bound + self.bounds.half_range()
+        self.bounds.feature_bound * self.parameter_bound + self.reward_bound()
     }
 
     fn maler(&self) -> MalerParams {
@@ -152,29 +156,31 @@ impl OnlineLinUcb {
         self.regression.rounds()
     }
 
-    /// The arm with the largest upper confidence bound; exact ties fall differently each time.
-    pub fn choose(&mut self, arms: &Arms) -> Result<usize> {
-        let choice = self.policy().choose(arms, self.decisions)?;
+    /// The arm with the largest upper confidence bound, arms above the feature bound scaled to it; exact ties fall differently each time.
+    pub fn choose(&mut self, arms: &Arms) -> Result<Choice> {
+        let bound = self.params.bounds.feature_bound;
+        let choice = self.policy().choose_within(arms, bound, self.decisions)?;
         self.decisions += 1;
         Ok(choice)
     }
 
-    /// Learns from the reward of an arm with these features. An error changes nothing.
-    pub fn observe(&mut self, features: &[f64], reward: f64) -> Result<()> {
+    /// Learns from the reward of an arm with these features, both clipped to their bounds; says whether either was. An error
+    /// changes nothing.
+    pub fn observe(&mut self, features: &[f64], reward: f64) -> Result<bool> {
         let OnlineLinUcbParams { bounds, horizon, .. } = self.params;
-        let Bounds { dimension, feature_bound, .. } = bounds;
-        let reward_bound = bounds.half_range();
+        let Bounds { dimension, feature_bound, rewards: (low, high), .. } = bounds;
         finite_vector("features", features, dimension)?;
-        let length = dot(features, features).sqrt();
-        let refused = length > feature_bound * SLACK;
-        let remedy = format_args!("stay within feature_bound = {feature_bound}");
-        refuse_if(refused, "features", format_args!("of length {length}"), remedy)?;
         finite_vector("reward", &[reward], 1)?;
-        let remedy = format_args!("stay within the rewards, at most {reward_bound} in size");
-        refuse_if(reward.abs() > reward_bound * SLACK, "reward", reward, remedy)?;
         if self.rounds() >= horizon {
             return Err(Error::HorizonExceeded { round: self.rounds() + 1, horizon });
         }
+        let mut features = features.to_vec();
+        let clipped = clip_to_ball(&mut features, feature_bound) || !(low..=high).contains(&reward);
+        self.learn(&features, reward.clamp(low, high))?;
+        Ok(clipped)
+    }
+
+    fn learn(&mut self, features: &[f64], reward: f64) -> Result<()> {
         let learner = self.learner.get_mut();
         let predicted = dot(learner.prediction(), features);
         for (entry, x) in self.gradient.iter_mut().zip(features) {
@@ -191,7 +197,7 @@ impl OnlineLinUcb {
     fn regret_bound(&self) -> f64 {
         match &self.learner {
             Learner::Maler(maler) => {
-                let curvature = 0.25 / self.params.residual().powi(2);
+                let curvature = 0.25 / square(self.params.residual());
                 maler.params().exp_concave_regret_bound(curvature)
             }
             Learner::GradientDescent(descent) => descent.regret_bound(self.params.parameter_bound),
@@ -205,7 +211,7 @@ impl OnlineLinUcb {
                 self.params;
             let bound = self.regret_bound();
             let inner = (reward_noise * 8_f64.sqrt() + (1.0 + bound).sqrt()) / failure_probability;
-            let square = parameter_bound.powi(2)
+            let square = square(parameter_bound)
                 + 1.0
                 + 2.0 * bound
                 + 32.0 * reward_noise * reward_noise * libm::log(inner);
@@ -272,7 +278,7 @@ mod tests {
             let best = means.iter().copied().fold(f64::MIN, f64::max);
             let mut learner = params.check().unwrap();
             for _ in 0..1000 {
-                let choice = learner.choose(&arms).unwrap();
+                let choice = learner.choose(&arms).unwrap().arm;
                 let hit = noise.uniform() < 0.5 + 0.5 * means[choice];
                 learner.observe(&rows[choice], if hit { 1.0 } else { -1.0 }).unwrap();
                 regret += best - means[choice];
@@ -338,6 +344,28 @@ mod tests {
         assert_eq!(learner.policy().whitening().len(), triangle(2));
     }
 
+    /// Rewards need not lie around zero, and what exceeds its bounds counts as if it had not.
+    #[test]
+    fn features_and_rewards_are_clipped_to_their_bounds() {
+        let bounds = Bounds { rewards: (0.0, 1.0), ..Bounds::unit(2) };
+        let params = OnlineLinUcbParams::new(bounds, 40);
+        assert_eq!(params.reward_bound(), 1.0);
+        let (mut one, mut two) = (params.check().unwrap(), params.check().unwrap());
+        for (x, y, long, far) in [
+            ([1.0, 0.0], 1.0, [3.0, 0.0], 1.0),
+            ([0.0, 0.5], 1.0, [0.0, 0.5], 7.0),
+            ([0.0, 1.0], 0.0, [0.0, 1e200], -1.0),
+        ] {
+            assert!(!one.observe(&x, y).unwrap());
+            assert!(two.observe(&long, far).unwrap());
+            assert_eq!(one.save(), two.save());
+        }
+        let arms = Arms::from_rows(2, &[[0.0, 0.5], [9.0, 0.0]]).unwrap();
+        let cut = Arms::from_rows(2, &[[0.0, 0.5], [1.0, 0.0]]).unwrap();
+        let (long, fits) = (two.choose(&arms).unwrap(), one.choose(&cut).unwrap());
+        assert_eq!((long.arm, long.clipped_arms, fits.clipped_arms), (fits.arm, 1, 0));
+    }
+
     #[test]
     fn resumes_bit_for_bit_and_refuses_bad_input_without_changing() {
         let mut noise = SecureNoise::seeded(97);
@@ -346,9 +374,7 @@ mod tests {
         (0..20).for_each(|_| one.observe(&unit(2, &mut noise), 0.5).unwrap());
         let mut two = OnlineLinUcb::load(&one.save()).unwrap();
         assert_eq!(two.save(), one.save());
-        for (x, y) in
-            [(&[1.0][..], 0.0), (&[3.0, 0.0], 0.0), (&[0.1, 0.1], 2.0), (&[0.1, 0.1], f64::NAN)]
-        {
+        for (x, y) in [(&[1.0][..], 0.0), (&[f64::INFINITY, 0.0], 0.0), (&[0.1, 0.1], f64::NAN)] {
             assert!(two.observe(x, y).is_err());
         }
         assert_eq!(two.save(), one.save());

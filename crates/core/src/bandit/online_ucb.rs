@@ -25,6 +25,7 @@ use crate::{
     randomize::{Bounds, FeatureReward, FeatureRewardParams},
     refuse_if,
     release::Structure,
+    special::square,
     wire,
 };
 
@@ -353,7 +354,7 @@ impl OnlineUcb {
         let theta = self.learner.get().prediction();
         let predicted = dot(theta, features);
         let residual = 2.0 * (predicted - reward);
-        let shrink = 2.0 * (self.randomizer.deviation().powi(2) - ridge);
+        let shrink = 2.0 * (square(self.randomizer.deviation()) - ridge);
         for ((entry, x), theta) in self.gradient.iter_mut().zip(features).zip(theta) {
             *entry = residual * x - shrink * theta;
         }

@@ -28,6 +28,7 @@ use crate::{
     randomize::ValueLaplace,
     refuse_if,
     release::{Calibration, Mechanism, PrivateSumPlan},
+    special::square,
 };
 
 /// The default smoothing in units of `D n^(1/2) / T^(1/4)`, under moderate and under large noise.
@@ -319,8 +320,8 @@ impl PrivateBanditParams {
             estimates.low.abs().max(estimates.high.abs())
         };
         let local = if let Engine::Local(value) = engine { value.variance() } else { 0.0 };
-        let square = batch * estimates.scale.powi(2) * (far * far + local)
-            + (batch * self.lipschitz).powi(2);
+        let square =
+            batch * square(estimates.scale) * (far * far + local) + square(batch * self.lipschitz);
         let kappa = square.sqrt();
         let noise = match engine {
             Engine::Central(plan) => plan.deviations(batches as u64).map_or(0.0, |d| d[0]),

@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{DecisionSet, LinearOracle};
-use crate::{Result, error::finite_vector, linalg::dot, noise::Noise, refuse_if};
+use crate::{Result, error::finite_vector, linalg::dot, noise::Noise, refuse_if, special::square};
 
 /// Weights below this are rounding.
 const NOTHING: f64 = 1e-14;
@@ -51,7 +51,7 @@ impl Mixture {
     /// Mean squared distance between a vertex drawn from the mixture and its mean: what playing vertices in place of
     /// points adds to the variance of a linear loss, per unit of its squared Lipschitz constant.
     pub fn variance(&self) -> f64 {
-        self.parts().map(|(weight, v)| weight * super::set::distance(v, &self.point).powi(2)).sum()
+        self.parts().map(|(weight, v)| weight * square(super::set::distance(v, &self.point))).sum()
     }
 
     /// A vertex drawn with its weight: its mean is the point.
@@ -192,12 +192,12 @@ pub(super) fn descend<O: LinearOracle + ?Sized>(
         match worst {
             Some((index, away)) if away > descent.gap && mixture.weights.len() > 1 => {
                 let limit = mixture.weights[index] / (1.0 - mixture.weights[index]);
-                let length = super::set::distance(mixture.at(index), &mixture.point).powi(2);
+                let length = square(super::set::distance(mixture.at(index), &mixture.point));
                 let step = away / length;
                 mixture.leave(index, step.min(limit), step >= limit);
             }
             _ => {
-                let length = super::set::distance(&vertex, &mixture.point).powi(2);
+                let length = square(super::set::distance(&vertex, &mixture.point));
                 mixture.approach(&vertex, (descent.gap / length).min(1.0));
             }
         }

@@ -37,6 +37,7 @@ use crate::{
     privacy::Guarantee,
     randomize::{ValueLaplace, ValueReport},
     refuse_if,
+    special::square,
 };
 
 mod state;
@@ -259,7 +260,7 @@ impl<O: LinearOracle, N: Noise> PrivateBandit<O, N> {
                 state.map.mixture()
             };
             let vertex = mixture.draw(noise);
-            state.squared_distances += distance(vertex, &point).powi(2);
+            state.squared_distances += square(distance(vertex, &point));
             point.copy_from_slice(vertex);
         }
         let ticket = state.next;

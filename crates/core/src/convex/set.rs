@@ -21,6 +21,7 @@ use crate::{
     error::{finite_vector, not_negative, positive},
     linalg::{Cholesky, dot},
     refuse_if,
+    special::square,
 };
 
 /// A set one can minimise linear functions over. Implement `minimize`; the rest is optional.
@@ -223,7 +224,7 @@ impl<O: LinearOracle> DecisionSet<O> {
 }
 
 pub(super) fn distance(one: &[f64], two: &[f64]) -> f64 {
-    one.iter().zip(two).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+    one.iter().zip(two).map(|(a, b)| square(a - b)).sum::<f64>().sqrt()
 }
 
 fn measure<O: LinearOracle>(dimension: usize, oracle: &O) -> Result<Shape> {
@@ -274,12 +275,12 @@ fn measure<O: LinearOracle>(dimension: usize, oracle: &O) -> Result<Shape> {
     for vertex in &vertices {
         centre.iter_mut().zip(vertex).for_each(|(sum, x)| *sum += x / count);
     }
-    let mut square = 0.0;
+    let mut squares = 0.0;
     for q in hull.basis() {
-        square += extremes(&q)?.2.powi(2);
+        squares += square(extremes(&q)?.2);
     }
     let inradius = simplex_inradius(&vertices)?;
-    Shape::new(centre, square.sqrt().max(2.0 * inradius), inradius, hull)
+    Shape::new(centre, squares.sqrt().max(2.0 * inradius), inradius, hull)
 }
 
 /// Replaces q by its unit part off what is spanned; whether there is any.

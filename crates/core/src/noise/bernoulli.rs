@@ -48,7 +48,7 @@ impl Bernoulli {
         let mut rest = self.probability;
         while rest > 0.0 && rest < 1.0 {
             // Multiplying by a power of two and taking off the integer part are both exact.
-            let digits = rest * 2f64.powi(64);
+            let digits = rest * (1_u128 << 64) as f64;
             let word = noise.bits();
             if word != digits as u64 {
                 return word < digits as u64;

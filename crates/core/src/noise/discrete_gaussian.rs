@@ -81,9 +81,9 @@ fn bracket(block: usize, part: usize) -> Bracket {
     // The exponential and the products err by less than 2^-40 of the result.
     let acceptance = |ratio: f64, factor: f64| {
         let ratio = ratio.max(0.0);
-        libm::exp(-0.5 * ratio * ratio) / CEILINGS[block] * factor * 2f64.powi(64)
+        libm::exp(-0.5 * ratio * ratio) / CEILINGS[block] * factor * (1_u128 << 64) as f64
     };
-    let slack = 2f64.powi(-40);
+    let slack = libm::ldexp(1.0, -40);
     // The conversions saturate.
     Bracket {
         least: acceptance(high, 1.0 - slack) as u64,

@@ -17,7 +17,7 @@ use super::{
     bernoulli::{Bracket, exp_coin},
     exact_exp::{Ceiling, Exponent},
 };
-use crate::{Error, Result, privacy::Event, refuse_if};
+use crate::{Error, Result, privacy::Event, refuse_if, special::square};
 
 /// Blocks from this index on lie beyond `512 b` and are rejected without further computation.
 const LAST_BLOCK: u64 = 1000;
@@ -63,7 +63,7 @@ impl DiscreteLaplace {
     /// The variance `2 e^(1/b) / (e^(1/b) - 1)^2`.
     pub fn variance(&self) -> f64 {
         // The same as 1 / (2 sinh(1/(2b))^2), which does not overflow to infinity over infinity.
-        0.5 / libm::sinh(0.5 * self.inverse_scale).powi(2)
+        0.5 / square(libm::sinh(0.5 * self.inverse_scale))
     }
 
     /// The event for the accountant: one draw added to an integer of this sensitivity (in grid units).

@@ -17,7 +17,7 @@ use crate::{
     error::{finite_vector, positive},
     privacy::{Event, MOST_K_NORM_DIMENSION},
     refuse_if,
-    special::euclidean_norm,
+    special::{euclidean_norm, square},
 };
 
 /// Euclidean K-norm noise for vectors of norm at most `bound`.
@@ -55,7 +55,7 @@ impl KNorm {
     /// `E||z||^2` of the noise: `4 d (d + 1) bound^2 / epsilon^2`.
     pub fn second_moment(&self) -> f64 {
         let d = self.dimension as f64;
-        d * (d + 1.0) * (2.0 * self.bound / self.epsilon).powi(2)
+        d * (d + 1.0) * square(2.0 * self.bound / self.epsilon)
     }
 
     /// The event of one report, for the accountant.

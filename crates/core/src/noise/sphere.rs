@@ -19,7 +19,7 @@ use crate::{
     Error, Result,
     error::finite_vector,
     refuse_if,
-    special::{incomplete_beta_pair, ln_beta},
+    special::{incomplete_beta_pair, ln_beta, square},
 };
 
 /// A uniform direction: a vector of Euclidean norm 1 with `dimension` entries.
@@ -106,14 +106,14 @@ impl SphericalCap {
         if self.height > 1.0 {
             return 1.0 - self.mirrored().probability();
         }
-        let (x, y) = (self.height * (2.0 - self.height), self.threshold().powi(2));
+        let (x, y) = (self.height * (2.0 - self.height), square(self.threshold()));
         0.5 * incomplete_beta_pair(0.5 * (self.dimension as f64 - 1.0), 0.5, x, y)
     }
 
     /// `E[t; t >= threshold]` for a uniform direction (not divided by the probability).
     pub fn first_moment(&self) -> f64 {
         let half = 0.5 * (self.dimension as f64 - 1.0);
-        let y = self.threshold().powi(2);
+        let y = square(self.threshold());
         let ln_x =
             if y < 0.5 { libm::log1p(-y) } else { libm::log(self.height * (2.0 - self.height)) };
         libm::exp(half * ln_x - ln_beta(0.5, half)) / (2.0 * half)
@@ -201,7 +201,7 @@ impl SphericalCap {
         }
         if self.dimension == 2 {
             let half_angle = libm::asin((0.5 * height).sqrt()) * noise.uniform();
-            return 2.0 * libm::sin(half_angle).powi(2);
+            return 2.0 * square(libm::sin(half_angle));
         }
         let power = 0.5 * (d - 3.0);
         if power == 0.0 {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Result, error::finite_vector, refuse_if};
+use crate::{Result, error::finite_vector, refuse_if, special::square};
 
 /// A convex loss of a score and a label.
 ///
@@ -32,7 +32,7 @@ impl Loss {
         self.check(score, label)?;
         Ok(match self {
             // Saturated like predictions.
-            Loss::Squared => (0.5 * (score - label).powi(2)).min(f64::MAX),
+            Loss::Squared => (0.5 * square(score - label)).min(f64::MAX),
             Loss::Absolute => (score - label).abs().min(f64::MAX),
             Loss::Logistic => {
                 let margin = label * score;

@@ -123,7 +123,7 @@ impl MalerParams {
         (0..=last as u32)
             .map(|i| {
                 let place = f64::from(i);
-                (first * 0.5_f64.powi(i as i32), norm / ((place + 1.0) * (place + 2.0)))
+                (libm::ldexp(first, -(i as i32)), norm / ((place + 1.0) * (place + 2.0)))
             })
             .collect()
     }

@@ -16,7 +16,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{randomize::Gradient, special::euclidean_norm};
+use crate::{
+    randomize::Gradient,
+    special::{euclidean_norm, square},
+};
 
 /// The set in which directions live, and with it the norm in which gradients are bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -39,7 +42,7 @@ impl Geometry {
                 if most == 0.0 {
                     return 0.0;
                 }
-                let squares: f64 = gradient.entries().map(|(_, g)| (g / most).powi(2)).sum();
+                let squares: f64 = gradient.entries().map(|(_, g)| square(g / most)).sum();
                 most * squares.sqrt()
             }
             Geometry::Box => gradient.l1_norm(),

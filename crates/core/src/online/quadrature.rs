@@ -13,7 +13,7 @@
 use crate::special::{
     GAUSS_LEGENDRE_16,
     branchless_exp::{exp_m1_of_nonpositive, exp_of_nonpositive},
-    integrate_around,
+    integrate_around, square,
 };
 
 /// How far below the top the window reaches, in logarithms.
@@ -83,7 +83,7 @@ impl Exponent {
         // Two loops, because the compiler vectorises only the second.
         let integral = if self.peak + low > 0.5 * self.peak {
             let nodes = LONG.nodes(low, high);
-            let weights = nodes.map(|x| 1.0 / (1.0 - libm::log(self.peak + x)).powi(2));
+            let weights = nodes.map(|x| 1.0 / square(1.0 - libm::log(self.peak + x)));
             LONG.sum(low, high, &nodes, &weights, |x| {
                 let below = exp_of_nonpositive(self.below_top(x));
                 below * -exp_m1_of_nonpositive(rate * (self.peak + x))
@@ -92,7 +92,7 @@ impl Exponent {
             let (from, scale) = self.root_window();
             let ln_scale = libm::log(scale);
             let nodes = LONG.nodes(from, 1.0);
-            let weights = nodes.map(|y| 2.0 * y / (1.0 - ln_scale - 2.0 * libm::log(y)).powi(2));
+            let weights = nodes.map(|y| 2.0 * y / square(1.0 - ln_scale - 2.0 * libm::log(y)));
             scale
                 * LONG.sum(from, 1.0, &nodes, &weights, |y| {
                     let u = scale * y * y;
@@ -115,7 +115,7 @@ impl Exponent {
         let (low, high) = self.window();
         let integrand = |x: f64| {
             let u = self.peak + x;
-            weight(u) * libm::exp(self.below_top(x)) * libm::expm1(-u * self.a).powi(2)
+            weight(u) * libm::exp(self.below_top(x)) * square(libm::expm1(-u * self.a))
         };
         self.top + libm::log(composite(16, low, high, integrand))
     }
@@ -124,13 +124,13 @@ impl Exponent {
     pub(super) fn ln_growth_stretched(&self) -> f64 {
         let (low, _) = self.window();
         if self.peak + low > 0.5 * self.peak {
-            return self.ln_growth(|u| 1.0 / (u * (1.0 - libm::log(u)).powi(2)));
+            return self.ln_growth(|u| 1.0 / (u * square(1.0 - libm::log(u))));
         }
         let (from, scale) = self.root_window();
         let integral = composite(32, from, 1.0, |y| {
             let u = scale * y * y;
-            let weight = 2.0 / (y * (1.0 - libm::log(u)).powi(2));
-            weight * libm::exp(self.below_top(u - self.peak)) * libm::expm1(-u * self.a).powi(2)
+            let weight = 2.0 / (y * square(1.0 - libm::log(u)));
+            weight * libm::exp(self.below_top(u - self.peak)) * square(libm::expm1(-u * self.a))
         });
         self.top + libm::log(integral)
     }

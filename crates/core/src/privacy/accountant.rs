@@ -3,7 +3,7 @@
 //! Gaussian releases compose exactly by adding mu^2; everything else goes through privacy-loss distributions
 //! whose rounding is always upwards. An event that neither can bound is refused.
 
-use crate::{Error, Result};
+use crate::{Error, Result, special::square};
 
 use super::{
     Curve, Event, PrivacyLossDistribution, Tightness,
@@ -26,7 +26,7 @@ use super::{
 /// assert!(curve.epsilon(1e-6)? < 2.0);
 /// # Ok::<(), reticent::Error>(())
 /// ```
-#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub struct Accountant {
     events: Vec<Event>,
 }
@@ -79,12 +79,12 @@ impl Bill {
         match event {
             Event::Nothing => {}
             Event::Gaussian { sensitivity, sigma } => {
-                self.mu_squared += gaussian::mu_of(*sensitivity, *sigma, times)?.powi(2);
+                self.mu_squared += square(gaussian::mu_of(*sensitivity, *sigma, times)?);
             }
             // Only the sum is seen: the honest people's noises add up to one of variance people sigma^2.
             Event::SecureSum { sensitivity, sigma, people } => {
                 let sigma = sigma * (*people as f64).sqrt();
-                self.mu_squared += gaussian::mu_of(*sensitivity, sigma, times)?.powi(2);
+                self.mu_squared += square(gaussian::mu_of(*sensitivity, sigma, times)?);
             }
             Event::GridGaussian { mu, sigma, coordinates } => {
                 let noise = GridNoise { coordinates: *coordinates, sigma: *sigma, mu: *mu };

@@ -85,8 +85,7 @@ impl Guarantee {
             points: Vec::new(),
             curve,
         };
-        for exponent in [3, 4, 5, 6, 7, 8, 9, 10, 12] {
-            let delta = 10f64.powi(-exponent);
+        for delta in [1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12] {
             let epsilon = guarantee.curve.epsilon(delta)?;
             if epsilon.is_finite() {
                 guarantee.points.push((epsilon, delta));

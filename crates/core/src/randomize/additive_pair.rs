@@ -21,6 +21,7 @@ use crate::{
     noise::Noise,
     privacy::Event,
     release::{Calibration, Domain, SingleRelease},
+    special::square,
 };
 
 /// A calibrated report of x and of the reward.
@@ -61,7 +62,7 @@ impl AdditivePair {
     /// `x~ x~^T - sigma^2 I` and `x~ y~ / k`.
     pub fn estimate(&self, report: &[f64]) -> Result<Vec<f64>> {
         finite_vector("report", report, self.dimension + 1)?;
-        let variance = self.sigma().powi(2);
+        let variance = square(self.sigma());
         let mut sums = Vec::with_capacity(triangle(self.dimension) + self.dimension);
         let (x, y) = report.split_at(self.dimension);
         for row in 0..self.dimension {
@@ -89,7 +90,7 @@ impl AdditivePair {
 
     /// The noise of one estimate, for x spread evenly over its coordinates: `Var x~_i x~_j = sigma^4 + 2 sigma^2/d`.
     pub fn precision(&self) -> Precision {
-        let (square, d, k) = (self.sigma().powi(2), self.dimension as f64, self.reward_scale);
+        let (square, d, k) = (square(self.sigma()), self.dimension as f64, self.reward_scale);
         Precision {
             matrix: (square * (square + 2.0 / d)).sqrt(),
             vector: (square * (square + 1.0 / d + k * k)).sqrt() / k,

@@ -28,7 +28,7 @@ impl GridLaplace {
         let remedy = "choose units in which it lies between 1e-100 and 1e100";
         refuse_if(!(1e-100..=1e100).contains(&bound), "bound", bound, remedy)?;
         // The bound is 2^20 to 2^21 units, and the scale at most 2^42 of them.
-        let unit = 2f64.powi(libm::log2(bound).floor() as i32 - 20);
+        let unit = libm::ldexp(1.0, libm::log2(bound).floor() as i32 - 20);
         let most = (bound / unit) as u64;
         Ok(GridLaplace { unit, most, law: scale_at_least(2 * most, level)? })
     }
@@ -54,7 +54,7 @@ impl GridLaplace {
 pub(super) fn scale_at_least(sensitivity: u64, level: f64) -> Result<DiscreteLaplace> {
     let scale = sensitivity as f64 / level;
     // As fine a denominator as 48 bits allow.
-    let denominator = 2f64.powi((46.0 - libm::log2(scale)).floor().clamp(0.0, 20.0) as i32);
+    let denominator = libm::ldexp(1.0, (46.0 - libm::log2(scale)).floor().clamp(0.0, 20.0) as i32);
     // One unit more pays for rounding in the product.
     DiscreteLaplace::new((scale * denominator).ceil() as u64 + 1, denominator as u64)
 }

@@ -21,6 +21,7 @@ use crate::{
     linalg::triangle,
     refuse_if,
     release::{Layout, Structure},
+    special::square,
 };
 
 /// Features and intercepts that miss their declared size by no more than this are not flagged.
@@ -179,7 +180,7 @@ impl Bounds {
         let most = self.unit_intercept().map_or(1.0, |c| (1.0 - c * c).sqrt());
         // Scaled by the largest entry first, so that no square overflows.
         let peak = unit[..free].iter().fold(f64::MIN_POSITIVE, |most, x| most.max(x.abs()));
-        let norm = peak * unit[..free].iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt();
+        let norm = peak * unit[..free].iter().map(|x| square(x / peak)).sum::<f64>().sqrt();
         changed |= match self.unit_arms {
             true => (norm - most).abs() > ROUNDING,
             false => norm > most * (1.0 + 1e-12),

@@ -9,6 +9,7 @@ use crate::{
     noise::{KNorm, Noise},
     privacy::Event,
     refuse_if,
+    special::square,
 };
 
 /// Clips to a Euclidean ball, then adds K-norm noise to every coordinate.
@@ -52,7 +53,7 @@ impl Randomizer for KNormRandomizer {
         gradient.check("gradient", self.dimension)?;
         // Relative to the largest entry no norm overflows and no factor underflows, whatever was sent.
         let largest = gradient.largest();
-        let relative = gradient.entries().map(|(_, g)| (g / largest).powi(2)).sum::<f64>().sqrt();
+        let relative = gradient.entries().map(|(_, g)| square(g / largest)).sum::<f64>().sqrt();
         let clips = largest * relative > self.bound;
         let mut clipped = vec![0.0; self.dimension];
         gradient.entries().for_each(|(index, g)| {

@@ -41,7 +41,7 @@ impl L1Laplace {
         let remedy = "choose units in which it lies between 1e-100 and 1e100";
         refuse_if(!(1e-100..=1e100).contains(&bound), "bound", bound, remedy)?;
         // The bound is 2^24 to 2^25 units, and the scale at most 2^46 of them.
-        let unit = 2f64.powi(libm::log2(bound).floor() as i32 - 24);
+        let unit = libm::ldexp(1.0, libm::log2(bound).floor() as i32 - 24);
         let most = (bound / unit) as u64;
         Ok(L1Laplace { dimension, bound, unit, most, law: scale_at_least(2 * most, epsilon)? })
     }

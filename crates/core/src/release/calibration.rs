@@ -28,6 +28,7 @@ use crate::{
     noise::{DiscreteGaussian, DiscreteLaplace, Noise},
     privacy::grid,
     refuse_if,
+    special::square,
 };
 
 pub(super) const MARGIN: f64 = 1.0 + 1e-9;
@@ -196,7 +197,7 @@ impl GridNoise {
     }
 
     fn rounding_cost(&self, factor: &dyn Factorization) -> f64 {
-        let inverse_squares: f64 = self.laws.iter().map(|law| law.size().powi(-2)).sum();
+        let inverse_squares: f64 = self.laws.iter().map(|law| 1.0 / square(law.size())).sum();
         factor.rounding() * (factor.steps() as f64 * inverse_squares).sqrt()
     }
 

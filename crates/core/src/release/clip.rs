@@ -16,7 +16,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Contribution, Domain};
-use crate::{Error, Result, error::finite_vector, refuse_if};
+use crate::{Error, Result, error::finite_vector, refuse_if, special::square};
 
 /// Log2 of the noise in grid units that grids are chosen for.
 const NOISE_BITS: f64 = 44.0;
@@ -291,12 +291,12 @@ fn into_ball_units<T: Copy + Into<i64>>(
 
 /// The Euclidean norm as a product of two numbers, so that the norm of a vector with entries of 1e300 does not overflow.
 fn norm(vector: &[f64]) -> (f64, f64) {
-    let square: f64 = vector.iter().map(|x| x * x).sum();
-    if (1e-200..1e200).contains(&square) {
-        return (1.0, square.sqrt());
+    let squares: f64 = vector.iter().map(|x| x * x).sum();
+    if (1e-200..1e200).contains(&squares) {
+        return (1.0, squares.sqrt());
     }
     let peak = vector.iter().fold(f64::MIN_POSITIVE, |most, x| most.max(x.abs()));
-    (peak, vector.iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt())
+    (peak, vector.iter().map(|x| square(x / peak)).sum::<f64>().sqrt())
 }
 
 /// `2^exponent` for a normal double.

@@ -34,7 +34,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use serde::{Deserialize, Serialize};
 
 use super::{Layout, Structure};
-use crate::{Result, error::positive, linalg::triangle, refuse_if};
+use crate::{Result, error::positive, linalg::triangle, refuse_if, special::cube};
 
 /// The default split of the budget between `x x^T` and `x y`, which gave low regret in linear bandits.
 const DEFAULT_SPLIT: f64 = 0.4;
@@ -261,7 +261,7 @@ fn sensitivity_on_the_line(split: f64) -> f64 {
     // The smaller root of t (1 - t) = split, written without cancellation.
     let inner = if split < 0.25 {
         let t = 2.0 * split / (1.0 + (1.0 - 4.0 * split).sqrt());
-        0.5 * (1.0 + t).powi(3) * (1.0 - t)
+        0.5 * cube(1.0 + t) * (1.0 - t)
     } else {
         0.0
     };

@@ -34,12 +34,12 @@ pub(super) fn scale(value: i128, coefficient: u64) -> i128 {
 /// A number in [0, 1) as a coefficient, rounded down.
 pub(super) fn coefficient(value: f64) -> u64 {
     // The conversion saturates; exactly 1 becomes 1 - 2^-64.
-    (value * 2f64.powi(64)) as u64
+    (value * (1_u128 << 64) as f64) as u64
 }
 
 /// A coefficient as a number.
 pub(super) fn value(coefficient: u64) -> f64 {
-    coefficient as f64 / 2f64.powi(64)
+    coefficient as f64 / (1_u128 << 64) as f64
 }
 
 #[cfg(test)]

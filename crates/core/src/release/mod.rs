@@ -69,7 +69,6 @@ pub use released::Release;
 pub use schedule::Schedule;
 pub(crate) use single::SingleRelease;
 pub use stream::PrivateSum;
-pub use table::{PrefixDeviations, paper_tree_deviation, prefix_deviations};
+pub use table::{PrefixDeviations, prefix_deviations};
 pub use toeplitz::square_root_product;
-pub use tree::paper_levels;
 pub use wishart::wishart_degrees;

@@ -21,6 +21,7 @@ use crate::{
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel, Unit},
     refuse_if,
+    special::square,
 };
 
 /// Sums carry 40 fractional bits in 127: `entry * rounds` stays below 2^85.
@@ -267,7 +268,7 @@ impl PrivateSumParams {
             return Err(Error::invalid("mechanism", self.mechanism, remedy));
         }
         // A column of a tree's C holds a 1 for each level.
-        let levels = factor.column_norm().powi(2);
+        let levels = square(factor.column_norm());
         let each = 2.0 * bound * (dimension as f64).sqrt() * levels;
         Ok(self.contributions_per_person as f64 * each)
     }

@@ -1,7 +1,6 @@
 //! Worst prefix deviation of every mechanism at equal exact privacy.
 //!
-//! In the units of Shariff and Sheffet: contributions `x x^T` with `|x|^2 <= 2`, so a weighted sensitivity
-//! of 2, released after each of n rounds. A factorisation costs `2 ||C||_col ||B||_row / mu`. Below all of
+//! Contributions are `x x^T` with `|x|^2 <= 2`, so a weighted sensitivity of 2, released after each of n rounds. A factorisation costs `2 ||C||_col ||B||_row / mu`. Below all of
 //! them lies the nuclear-norm bound on `gamma_2(A)`,
 //!
 //! ```text
@@ -14,17 +13,17 @@ use std::f64::consts::PI;
 
 use super::{
     DEFAULT_BUFFERS, Domain, Mechanism, Schedule, doubling::Epochs, honaker::node_variance,
-    toeplitz::square_root_product, tree::paper_levels,
+    toeplitz::square_root_product, tree::completing_levels,
 };
 use crate::{Result, error::positive, refuse_if};
 
-/// Weighted sensitivity in the paper's units.
+/// Weighted sensitivity of a contribution.
 const SENSITIVITY: f64 = 2.0;
 
 /// Worst standard deviation of one coordinate of a prefix, per mechanism.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PrefixDeviations {
-    /// Binary tree of the paper's depth `m = ceil(log2 n + 1)`, exact accounting.
+    /// Binary tree of the given depth, exact accounting.
     pub tree: f64,
     /// The same tree with Honaker's estimator.
     pub honaker: f64,
@@ -40,18 +39,24 @@ pub struct PrefixDeviations {
     pub lower_bound: f64,
 }
 
-/// The table for `rounds` rounds (64 or more) at privacy `mu`.
+/// The table for `rounds` rounds (64 or more) at privacy `mu`, with trees of `levels` levels.
 ///
 /// ```
-/// let row = reticent::release::prefix_deviations(0.92091, 10_000)?;
+/// let row = reticent::release::prefix_deviations(0.92091, 10_000, 15)?;
 /// assert!(row.lower_bound < row.toeplitz && row.toeplitz < row.honaker && row.honaker < row.tree);
 /// # Ok::<(), reticent::Error>(())
 /// ```
-pub fn prefix_deviations(mu: f64, rounds: u64) -> Result<PrefixDeviations> {
+pub fn prefix_deviations(mu: f64, rounds: u64, levels: u32) -> Result<PrefixDeviations> {
     positive("mu", mu)?;
     refuse_if(!(64..=1 << 32).contains(&rounds), "rounds", rounds, "give 64 to 2^32")?;
     let unit = SENSITIVITY / mu;
-    let levels = paper_levels(rounds);
+    let least = completing_levels(rounds);
+    refuse_if(
+        !(least..=64).contains(&levels),
+        "levels",
+        levels,
+        format_args!("give {least} to 64"),
+    )?;
     let blt = |buffers, steps| -> Result<f64> {
         let factor = Mechanism::Blt { buffers }.build(steps)?;
         Ok(factor.as_dyn().column_norm() * factor.as_dyn().prefix_deviation(steps))
@@ -68,12 +73,6 @@ pub fn prefix_deviations(mu: f64, rounds: u64) -> Result<PrefixDeviations> {
         capped: unit * blt(DEFAULT_BUFFERS, Schedule::default().releases(rounds))?,
         lower_bound: unit * nuclear_norm(rounds) / rounds as f64,
     })
-}
-
-/// The deviation with the paper's own constants: `4 sqrt(m) L^2 ln(4/delta) / epsilon` per node, m nodes in a prefix.
-pub fn paper_tree_deviation(epsilon: f64, delta: f64, rounds: u64) -> f64 {
-    let levels = f64::from(paper_levels(rounds));
-    4.0 * levels * SENSITIVITY * libm::log(4.0 / delta) / epsilon
 }
 
 /// Sum of the singular values `1 / (2 sin((2j - 1) pi / (4n + 2)))` of the n x n all-ones triangle.
@@ -100,6 +99,8 @@ mod tests {
     }
 
     const ROUNDS: [u64; 3] = [10_000, 1_000_000, 50_000_000];
+    /// `ceil(log2 n + 1)`.
+    const LEVELS: [u32; 3] = [15, 21, 27];
     const MUS: [f64; 2] = [0.92091, 0.23670];
 
     #[test]
@@ -111,7 +112,7 @@ mod tests {
         let capped = [[5.9, 7.2, 9.8], [22.9, 28.0, 38.1]];
         for (i, mu) in MUS.into_iter().enumerate() {
             for (j, rounds) in ROUNDS.into_iter().enumerate() {
-                let row = prefix_deviations(mu, rounds).unwrap();
+                let row = prefix_deviations(mu, rounds, LEVELS[j]).unwrap();
                 agrees(row.tree, tree[i][j]);
                 agrees(row.honaker, honaker[i][j]);
                 agrees(row.toeplitz, toeplitz[i][j]);
@@ -129,16 +130,6 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_constants() {
-        for (rounds, large, small) in
-            [(ROUNDS[0], 443.0, 1824.0), (ROUNDS[1], 620.0, 2554.0), (ROUNDS[2], 797.0, 3284.0)]
-        {
-            assert!((paper_tree_deviation(1.0, 0.1, rounds) - large).abs() < 0.6);
-            assert!((paper_tree_deviation(1.0, 1e-6, rounds) - small).abs() < 0.6);
-        }
-    }
-
-    #[test]
     fn the_nuclear_norm_is_that_of_the_matrix() {
         // n = 2: singular values of [[1, 0], [1, 1]] are the golden ratio and its inverse.
         assert!((nuclear_norm(2) - 5f64.sqrt()).abs() < 1e-14);
@@ -151,8 +142,9 @@ mod tests {
     }
 
     #[test]
-    fn rounds_out_of_range_are_refused() {
-        assert!(prefix_deviations(0.0, 1000).is_err());
-        assert!(prefix_deviations(1.0, 0).is_err());
+    fn rounds_and_levels_out_of_range_are_refused() {
+        assert!(prefix_deviations(0.0, 1000, 11).is_err());
+        assert!(prefix_deviations(1.0, 0, 11).is_err());
+        assert!(prefix_deviations(1.0, 1000, 9).is_err());
     }
 }

@@ -55,11 +55,6 @@ pub(super) fn completing_levels(steps: u64) -> u32 {
     steps.ilog2() + 1
 }
 
-/// Shariff and Sheffet's number of levels, `ceil(log2 n + 1)`.
-pub fn paper_levels(steps: u64) -> u32 {
-    steps.saturating_sub(1).checked_ilog2().map_or(1, |floor| floor + 2)
-}
-
 /// `sqrt(sum_{l < levels} floor(k / 2^l) 4^l + (k mod 2^l)^2)`.
 pub(super) fn block_norm(levels: u32, contributions: u64) -> f64 {
     let square = |count: u64| (count as f64) * (count as f64);
@@ -180,8 +175,6 @@ mod tests {
         assert_eq!(Tree::new(1024, None).unwrap().column_norm(), 11f64.sqrt());
         assert_eq!(Tree::new(1024, Some(12)).unwrap().column_norm(), 12f64.sqrt());
         assert!(Tree::new(1024, Some(10)).is_err());
-        assert_eq!([1, 2, 3, 50_000_000].map(paper_levels), [1, 2, 3, 27]);
-        assert_eq!([0, 1 << 63, u64::MAX].map(paper_levels), [1, 64, 65]);
     }
 
     #[test]

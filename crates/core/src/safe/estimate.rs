@@ -25,6 +25,7 @@ use crate::{
         ridge::{Ridge, Solution},
         triangle,
     },
+    special::square,
 };
 
 /// Which width beta an agent's confidence set has. It is for exact sums of one agent's private reports, where
@@ -81,7 +82,7 @@ impl AgentWidth {
             Confidence::Scaled(factor) => factor * tight,
             Confidence::Paper => {
                 let rounds = (reports + 1) as f64;
-                let grown = 1.0 + rounds * self.action_bound.powi(2) / self.regularizer;
+                let grown = 1.0 + rounds * square(self.action_bound) / self.regularizer;
                 self.noise * dimension_logarithm(dimension, grown, self.odds).sqrt() + bias
             }
         }
@@ -171,7 +172,7 @@ impl Estimate {
     /// `||x||_{G^-1}`.
     pub(super) fn uncertainty(&self, x: &[f64]) -> f64 {
         let row = |i: usize| dot(&self.whitening[triangle(i)..triangle(i + 1)], &x[..=i]);
-        (0..x.len()).map(|i| row(i).powi(2)).sum::<f64>().sqrt()
+        (0..x.len()).map(|i| square(row(i))).sum::<f64>().sqrt()
     }
 }
 

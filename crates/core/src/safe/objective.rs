@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::agent::within_reason;
-use crate::{Result, error::finite_vector, refuse_if};
+use crate::{Result, error::finite_vector, refuse_if, special::square};
 
 /// The coordinator's objective f.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,7 +102,7 @@ impl Term {
     pub(super) fn value(&self, y: f64) -> f64 {
         match *self {
             Term::Linear { weight } => weight * y,
-            Term::Tracking { target, weight } => -0.5 * weight * (y - target).powi(2),
+            Term::Tracking { target, weight } => -0.5 * weight * square(y - target),
             Term::Fair { weight, reserve } => {
                 let share = 1.0 + y / reserve;
                 if share >= FAIR_EDGE {

@@ -19,7 +19,10 @@
 use std::cell::OnceCell;
 
 use super::{Estimate, trust_region::maximize_on_sphere};
-use crate::linalg::{SymmetricEigen, dot};
+use crate::{
+    linalg::{SymmetricEigen, dot},
+    special::square,
+};
 
 mod slice;
 
@@ -166,7 +169,7 @@ impl<'a> Reach<'a> {
         let size = (u.abs() * self.energy.sqrt()).max(scale).max(1e-300);
         let (u, scale) = (u / size, scale / size);
         let sign = if v > 0.0 { 1.0 } else { -1.0 };
-        let lambda: Vec<f64> = eigen.roots.iter().map(|g| sign * (scale * g).powi(2)).collect();
+        let lambda: Vec<f64> = eigen.roots.iter().map(|g| sign * square(scale * g)).collect();
         let b: Vec<f64> =
             eigen.roots.iter().zip(&eigen.theta).map(|(g, t)| u * t * scale * g).collect();
         let mut w = Vec::with_capacity(b.len());
@@ -184,7 +187,7 @@ impl<'a> Reach<'a> {
 
     fn point_in_eigenbasis(&self, x: &[f64]) -> Point {
         let eigen = self.eigen();
-        let square: f64 = x.iter().zip(&eigen.roots).map(|(x, g)| (x * g).powi(2)).sum();
+        let square: f64 = x.iter().zip(&eigen.roots).map(|(x, g)| square(x * g)).sum();
         Point { mean: dot(&eigen.theta, x), spread: self.width * square.sqrt() }
     }
 
@@ -373,9 +376,9 @@ impl Reach<'_> {
         }
         let eigen = self.eigen();
         let end = self.point_in_eigenbasis(&far);
-        let kappa = (self.width * self.radius).powi(2) / (end.spread * (end.mean + end.spread));
+        let kappa = square(self.width * self.radius) / (end.spread * (end.mean + end.spread));
         let top = eigen.roots.iter().fold(0.0, |most: f64, root| most.max(*root));
-        let near = |i: usize| (1.0 - kappa * eigen.roots[i].powi(2)).max(0.0);
+        let near = |i: usize| (1.0 - kappa * square(eigen.roots[i])).max(0.0);
         let at_top = |i: &usize| eigen.roots[*i] >= top * (1.0 - 1e-12);
         let part = |i: &usize| (eigen.theta[*i] * far[*i]).abs();
         let largest =
@@ -397,7 +400,7 @@ impl Reach<'_> {
         let place = |ln_z: f64, x: &mut Vec<f64>| {
             let z = libm::exp(ln_z);
             for ((x, root), (numerator, near)) in x.iter_mut().zip(&eigen.roots).zip(&ends) {
-                let tip = (root / top).powi(2);
+                let tip = square(root / top);
                 *x = numerator / (near - z * (near - tip)).max(1e-300);
             }
             let norm = x.iter().map(|x| x * x).sum::<f64>().sqrt();

@@ -11,6 +11,7 @@ use crate::{
     error::not_negative,
     geometry::{Outcome, Polytope, maximize, stalled},
     refuse_if,
+    special::square,
 };
 
 impl Polytope {
@@ -42,7 +43,7 @@ impl Polytope {
         let mut sharpness: f64 = 0.0;
         for vertex in self.vertices()? {
             let nearest = nearest(&left, &vertex).ok_or_else(stalled)?;
-            let square: f64 = nearest.iter().zip(&vertex).map(|(a, b)| (a - b).powi(2)).sum();
+            let square: f64 = nearest.iter().zip(&vertex).map(|(a, b)| square(a - b)).sum();
             sharpness = sharpness.max(square.sqrt());
         }
         Ok(sharpness)

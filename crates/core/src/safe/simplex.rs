@@ -14,6 +14,7 @@ use crate::{
     error::{finite_vector, not_negative, positive},
     geometry::Polytope,
     refuse_if,
+    special::square,
 };
 
 /// A simplex around the origin whose corner on axis m lies at about `c_m`: small c_m is a tight constraint.
@@ -112,7 +113,7 @@ impl Simplex {
             return Err(Error::invalid("shrinkage", shrinkage, remedy));
         }
         let others = (self.dimension() - 1) as f64;
-        Ok(shrinkage * (others + (2.0 * q * largest - 1.0).powi(2)).sqrt())
+        Ok(shrinkage * (others + square(2.0 * q * largest - 1.0)).sqrt())
     }
 
     /// `(q', max rho)`.

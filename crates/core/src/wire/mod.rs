@@ -18,6 +18,7 @@
 //! | LinUCB, its online form; local server, shuffle server; OnlineUCB, anytime, combiner; online learners, linear model; legacy of a joint bandit; contribution sums | `load(bytes)` | nothing is released from them under noise: they hold data without a promise, or what was randomised before it came. An older copy forgets, and tells nothing new |
 //! | what a person has spent | `load(bytes)` | nobody else counts a device's reports: it stores the bytes before each report leaves, and the guarantee has that as a condition |
 //! | the learners of the Python package | `package` | the bytes of a learner, read as above, with the number of its copies or its open decisions |
+//! | plans, devices and accountants of the Python package | `package` | parameters or events alone, from which they follow |
 //! | open decisions | `restore(&mut self, bytes, below)` | they are a part of a learner that has been resumed already, whose next decision is `below` |
 
 pub(crate) mod count;
@@ -28,7 +29,10 @@ mod message;
 mod package;
 
 pub(crate) use envelope::{expect_newest, load, load_on, save, save_on};
-pub use kinds::{Kind, MESSAGES, PYTHON_CONVEX, PYTHON_JOINT, PYTHON_LINUCB, STATES};
+pub use kinds::{
+    Kind, MESSAGES, PYTHON_ACCOUNTANT, PYTHON_CONVEX, PYTHON_FEATURE_REWARD, PYTHON_JOINT,
+    PYTHON_LINUCB, PYTHON_LOCAL_PLAN, PYTHON_ONLINE_LINUCB, PYTHON_SHUFFLE_PLAN, STATES,
+};
 pub(crate) use message::Checked;
 pub use message::{Message, from_json, to_json};
 pub use package::{pack, unpack};

@@ -8,7 +8,9 @@
 use std::sync::Arc;
 
 use reticent::{
-    bandit::{Curator, JointPlan, LinUcb, LinUcbParams, Policy, Regularizer, Rule, RulePlan},
+    bandit::{
+        Curator, JointPlan, LinUcb, LinUcbParams, Outlook, Policy, Regularizer, Rule, RulePlan,
+    },
     noise::Noise,
     privacy::Guarantee,
     release::{Domain, Release, Schedule},
@@ -202,12 +204,15 @@ impl Contestant for BlockPlayed {
         Ok(self.guarantee().into_iter().flat_map(|guarantee| questions(self, guarantee)).collect())
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let outlook = match &self.learner {
+    fn outlook(&self) -> Option<Outlook> {
+        match &self.learner {
             BlockPlayer::Private(plan) => plan.outlook().ok().flatten(),
             BlockPlayer::Exact(_) | BlockPlayer::Tree(_) => None,
-        };
-        let outlook = outlook.map(|outlook| outlook.to_string());
+        }
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let outlook = self.outlook().map(|outlook| outlook.to_string());
         rule_remarks(self.learner.rule()).into_iter().chain(outlook).collect()
     }
 

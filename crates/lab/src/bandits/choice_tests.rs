@@ -13,6 +13,7 @@ use reticent::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
+use super::LearnerName;
 use crate::{Experiment, constants::joint::PublishedNoise};
 
 /// Values of one key of one kind of algorithm, with the keys that they need.
@@ -100,6 +101,11 @@ fn all() -> Vec<Choices> {
     );
     let with_priors = priors.iter().map(|prior| json!({ "reduction": { "prior": prior } }));
     let online = online.into_iter().chain(with_priors).collect();
+    let learners = [LearnerName::Maler, LearnerName::GradientDescent].map(|choice| match choice {
+        LearnerName::Maler => json!("maler"),
+        LearnerName::GradientDescent => json!("gradient_descent"),
+    });
+    let descent = || json!({ "learner": "gradient_descent" });
     let none = || json!({});
     let batch = || json!({ "batch": 50 });
     let choices = |kind, key, beside, values| Choices { kind, key, beside, values };
@@ -130,6 +136,22 @@ fn all() -> Vec<Choices> {
         choices("shuffle", "honest", batch(), vec![json!(40)]),
         choices("shuffle", "batch", none(), vec![json!(25)]),
         choices(ONLINE, "method", none(), online),
+        choices("online_ucb", "learner", none(), learners.to_vec()),
+        choices("anytime", "learner", none(), learners.to_vec()),
+        choices("combiner", "learner", none(), learners.to_vec()),
+        choices("online_linucb", "learner", none(), learners.to_vec()),
+        choices("online_ucb", "mode", none(), modes.to_vec()),
+        choices("anytime", "mode", none(), modes.to_vec()),
+        choices("combiner", "mode", none(), modes.to_vec()),
+        choices("online_ucb", "literal", none(), booleans()),
+        choices("anytime", "literal", none(), booleans()),
+        choices("combiner", "literal", none(), booleans()),
+        choices("online_ucb", "exp_concave", none(), booleans()),
+        choices("online_ucb", "width", none(), vec![json!(2.0)]),
+        choices("online_ucb", "gradient_bound", none(), vec![json!(20.0)]),
+        choices("online_ucb", "step", descent(), vec![json!(0.01)]),
+        choices("online_linucb", "width", none(), vec![json!(2.0)]),
+        choices("online_linucb", "step", descent(), vec![json!(0.01)]),
     ]
 }
 
@@ -160,7 +182,7 @@ fn experiment(choices: &Choices, value: &Value) -> crate::Result<Experiment> {
     let mut algorithm = choices.beside.as_object().unwrap().clone();
     algorithm.insert("kind".into(), json!(choices.kind));
     algorithm.insert(choices.key.into(), without_null(value));
-    if choices.kind != "linucb" {
+    if !["linucb", "online_linucb"].contains(&choices.kind) {
         algorithm.insert("privacy".into(), json!({ "epsilon": 1.0, "delta": 1e-6 }));
     }
     let table = json!({ "name": "t", "rounds": 400,

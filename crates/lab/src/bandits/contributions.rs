@@ -8,11 +8,7 @@ use std::collections::HashMap;
 
 use reticent::bandit::Arms;
 
-use crate::{
-    Result,
-    simulate::{Knowledge, Player},
-    trial::Measure,
-};
+use crate::{Result, simulate::Player, trial::Measure};
 
 /// A player that learns from at most so many rounds of each person.
 pub(super) struct AtMost<'a> {
@@ -37,26 +33,20 @@ impl<'a> AtMost<'a> {
 }
 
 impl Player for AtMost<'_> {
+    fn inner(&self) -> Option<&dyn Player> {
+        Some(self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Player> {
+        Some(self.inner)
+    }
+
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         self.inner.choose(arms, round)
     }
 
-    fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
-        self.inner.probabilities(arms)
-    }
-
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
         self.inner.observe(round, features, reward)
-    }
-
-    fn observe_in_block(
-        &mut self,
-        round: u64,
-        block: usize,
-        features: &[f64],
-        reward: f64,
-    ) -> Result<()> {
-        self.inner.observe_in_block(round, block, features, reward)
     }
 
     fn admits(&mut self, person: u64) -> bool {
@@ -65,22 +55,6 @@ impl Player for AtMost<'_> {
         *rounds += u64::from(admitted);
         self.left_out += u64::from(!admitted);
         admitted
-    }
-
-    fn dismiss(&mut self, round: u64) {
-        self.inner.dismiss(round);
-    }
-
-    fn turn_away(&mut self, round: u64) -> Result<()> {
-        self.inner.turn_away(round)
-    }
-
-    fn pass(&mut self, round: u64) -> Result<()> {
-        self.inner.pass(round)
-    }
-
-    fn knowledge(&self) -> Option<Knowledge> {
-        self.inner.knowledge()
     }
 }
 

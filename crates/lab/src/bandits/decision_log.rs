@@ -21,10 +21,7 @@ use std::{
 use reticent::{bandit::Arms, randomize::Bounds};
 
 use super::Setting;
-use crate::{
-    Error, Result,
-    simulate::{Knowledge, Player},
-};
+use crate::{Error, Result, simulate::Player};
 
 /// Where the log of a trial lies in a folder.
 fn file(folder: &Path, trial: u64) -> PathBuf {
@@ -147,6 +144,14 @@ impl<'a> DecisionLog<'a> {
 }
 
 impl Player for DecisionLog<'_> {
+    fn inner(&self) -> Option<&dyn Player> {
+        Some(self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Player> {
+        Some(self.inner)
+    }
+
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         if arms.count() != self.arms {
             return refuse(
@@ -165,10 +170,6 @@ impl Player for DecisionLog<'_> {
         }
         self.waiting.insert(round, Waiting { action, propensity, features });
         Ok(action)
-    }
-
-    fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
-        self.inner.probabilities(arms)
     }
 
     fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
@@ -194,10 +195,6 @@ impl Player for DecisionLog<'_> {
         Ok(())
     }
 
-    fn admits(&mut self, person: u64) -> bool {
-        self.inner.admits(person)
-    }
-
     fn dismiss(&mut self, round: u64) {
         self.waiting.remove(&round);
         self.inner.dismiss(round);
@@ -211,14 +208,6 @@ impl Player for DecisionLog<'_> {
     fn pass(&mut self, round: u64) -> Result<()> {
         self.waiting.remove(&round);
         self.inner.pass(round)
-    }
-
-    fn sent(&mut self) -> Option<Vec<f64>> {
-        self.inner.sent()
-    }
-
-    fn knowledge(&self) -> Option<Knowledge> {
-        self.inner.knowledge()
     }
 }
 

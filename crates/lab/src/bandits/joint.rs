@@ -207,7 +207,7 @@ impl JointToml {
         let params = self.params(setting)?;
         let plan = params.check()?;
         let guarantee = plan.guarantee()?.simulated();
-        let outlook = plan.outlook()?.map(|outlook| outlook.to_string());
+        let outlook = plan.outlook()?;
         let attacks = match plan.sums().mechanism {
             Mechanism::Reports => attack::local::attacks_on_reports(plan.params(), &guarantee)?,
             _ => attack::sums::attacks(plan.sums(), &guarantee),
@@ -232,7 +232,7 @@ impl JointToml {
         Ok(stepped
             .certified_by(guarantee)
             .remarking(rule_remarks(&params.rule))
-            .remarking(outlook)
+            .with_outlook(outlook)
             .remarking(linearity)
             .attacked_by(attacks))
     }

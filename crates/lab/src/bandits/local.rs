@@ -189,7 +189,7 @@ impl LocalToml {
         }
         let mut remarks = vec![plan.reason().to_string()];
         remarks.extend(rule_remarks(&rule));
-        remarks.push(plan.outlook(self.restart_every.unwrap_or(setting.rounds)).to_string());
+        let outlook = plan.outlook(self.restart_every.unwrap_or(setting.rounds));
         let name = self.name.clone().unwrap_or_else(|| format!("local ({epsilon}, {delta:e})"));
         let warm = self.warm_start.as_deref().map(WarmStart::open).transpose()?;
         if let Some(warm) = &warm {
@@ -208,7 +208,11 @@ impl LocalToml {
         }
         stepped.card.certificates = certificates;
         stepped.public_arms = self.public_arms;
-        Ok(stepped.certified_by(weakest.simulated()).remarking(remarks).attacked_by(attacks))
+        Ok(stepped
+            .certified_by(weakest.simulated())
+            .remarking(remarks)
+            .with_outlook(Some(outlook))
+            .attacked_by(attacks))
     }
 }
 

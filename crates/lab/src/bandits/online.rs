@@ -1,6 +1,6 @@
 //! `kind = "online_ucb"`, `"anytime"`, `"combiner"` and `"online_linucb"`: paper 0's Algorithms 1, 9, 2 and 4.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use reticent::{
     bandit::{
@@ -67,6 +67,8 @@ pub struct OnlineToml {
     pub exp_concave: Option<bool>,
     /// What rewards are clipped to; by default the range in which they lie.
     pub rewards: Option<(f64, f64)>,
+    /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data, which no server of this model sees.
+    pub log: Option<PathBuf>,
 }
 
 impl OnlineToml {
@@ -77,7 +79,7 @@ impl OnlineToml {
 
     /// Algorithm 1.
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
-        let params = self.params(setting)?;
+        let params = self.params_in(setting)?;
         let (server, proved) = (params.check()?, matches!(params.width, Width::Proved(_)));
         let (randomizer, guarantee) = (params.randomizer.clone(), server.guarantee()?);
         let start = move || Ok(Server::Known(Box::new(params.check()?)));
@@ -94,7 +96,7 @@ impl OnlineToml {
 
     /// Algorithm 9.
     pub(super) fn anytime(&self, setting: &Setting) -> Result<Stepped> {
-        let params = AnytimeParams::new(self.params(setting)?);
+        let params = AnytimeParams::new(self.params_in(setting)?);
         let (randomizer, guarantee) =
             (params.base.randomizer.clone(), params.check()?.guarantee()?);
         let start = move || Ok(Server::Anytime(Box::new(params.check()?)));
@@ -103,7 +105,7 @@ impl OnlineToml {
 
     /// Algorithm 2.
     pub(super) fn combiner(&self, setting: &Setting) -> Result<Stepped> {
-        let params = CombinerParams::new(self.params(setting)?);
+        let params = CombinerParams::new(self.params_in(setting)?);
         let (combiner, randomizer) = (params.check()?, params.base.randomizer.clone());
         let start = move || Ok(Server::Combiner(Box::new(params.check()?)));
         let mut stepping =
@@ -115,8 +117,37 @@ impl OnlineToml {
         Ok(stepping)
     }
 
-    fn params(&self, setting: &Setting) -> Result<OnlineUcbParams> {
+    fn params_in(&self, setting: &Setting) -> Result<OnlineUcbParams> {
+        let (lowest, highest) = setting.bounds.rewards;
+        let (lowest_reward, highest_reward) = self.rewards.unwrap_or(setting.bounds.rewards);
+        if lowest_reward > lowest || highest_reward < highest {
+            let remedy = format!(
+                "rewards of this environment lie in [{lowest}, {highest}]: give a range that holds them"
+            );
+            let value = format!("[{lowest_reward}, {highest_reward}]");
+            return Err(reticent::Error::invalid("rewards", value, remedy).into());
+        }
+        let bounds = Bounds {
+            feature_bound: setting.bounds.feature_bound,
+            rewards: setting.bounds.rewards,
+            ..Bounds::unit(setting.bounds.dimension)
+        };
+        self.params(bounds, setting.rounds)
+    }
+
+    /// What a person's device does, within these bounds.
+    pub fn randomizer(&self, bounds: Bounds) -> Result<FeatureRewardParams> {
         let Budget { epsilon, delta } = self.privacy;
+        let bounds = Bounds { rewards: self.rewards.unwrap_or(bounds.rewards), ..bounds };
+        let randomizer = FeatureRewardParams::new(bounds, epsilon, delta);
+        match self.mode {
+            Mode::Exact => Ok(randomizer),
+            Mode::Paper => Ok(online_ucb::printed_noise(randomizer)?),
+        }
+    }
+
+    /// Core's parameters with these choices, within these bounds, for so many reports.
+    pub fn params(&self, bounds: Bounds, rounds: u64) -> Result<OnlineUcbParams> {
         let descends = self.learner == LearnerName::GradientDescent;
         let ignored = [
             ("gradient_bound", self.gradient_bound.is_some() && descends, "Maler has one"),
@@ -129,33 +160,14 @@ impl OnlineToml {
             let remedy = format!("it has no effect here ({why}): leave it out");
             return Err(reticent::Error::invalid(field, "given", remedy).into());
         }
-        let (lowest, highest) = setting.bounds.rewards;
-        let (lowest_reward, highest_reward) = self.rewards.unwrap_or(setting.bounds.rewards);
-        if lowest_reward > lowest || highest_reward < highest {
-            let remedy = format!(
-                "rewards of this environment lie in [{lowest}, {highest}]: give a range that holds them"
-            );
-            let value = format!("[{lowest_reward}, {highest_reward}]");
-            return Err(reticent::Error::invalid("rewards", value, remedy).into());
-        }
-        let bounds = Bounds {
-            feature_bound: setting.bounds.feature_bound,
-            rewards: (lowest_reward, highest_reward),
-            ..Bounds::unit(setting.bounds.dimension)
-        };
-        let mut randomizer = FeatureRewardParams::new(bounds, epsilon, delta);
-        if self.mode == Mode::Paper {
-            randomizer = online_ucb::printed_noise(randomizer)?;
-        }
+        let randomizer = self.randomizer(bounds)?;
         let mut params = match (self.literal, self.learner) {
-            (true, _) => online_ucb::literal(randomizer, setting.rounds, 0.0)?,
+            (true, _) => online_ucb::literal(randomizer, rounds, 0.0)?,
             (false, LearnerName::Maler) => match self.mode {
-                Mode::Exact => OnlineUcbParams::new(randomizer, setting.rounds),
-                Mode::Paper => online_ucb::tuned(randomizer, setting.rounds),
+                Mode::Exact => OnlineUcbParams::new(randomizer, rounds),
+                Mode::Paper => online_ucb::tuned(randomizer, rounds),
             },
-            (false, LearnerName::GradientDescent) => {
-                online_ucb::tuned_descent(randomizer, setting.rounds)
-            }
+            (false, LearnerName::GradientDescent) => online_ucb::tuned_descent(randomizer, rounds),
         };
         if let Some(width) = self.width {
             params.width = Width::Constant(width);
@@ -198,10 +210,12 @@ impl OnlineToml {
         };
         let certified = self.literal && self.width.is_none();
         let remark = "the width is tuned by simulation: no confidence set is certified";
-        Stepped::new(name, setting, start)
+        let mut stepped = Stepped::new(name, setting, start)
             .certified_by(guarantee.simulated())
             .remarking((!certified).then(|| remark.to_string()))
-            .attacked_by(attacks)
+            .attacked_by(attacks);
+        stepped.log.clone_from(&self.log);
+        stepped
     }
 }
 
@@ -286,26 +300,36 @@ pub struct OnlineLinUcbToml {
     pub width: Option<f64>,
     /// Gradient descent's step is this over the root of the round; by default what its theorem wants.
     pub step: Option<f64>,
+    /// Folder in which each trial's decisions are logged, for `kind = "logged"`; they are people's data.
+    pub log: Option<PathBuf>,
 }
 
 impl OnlineLinUcbToml {
+    /// Core's parameters with these choices in place of those given.
+    pub fn params(&self, params: OnlineLinUcbParams) -> Result<OnlineLinUcbParams> {
+        // |gradient| = 2 |x| |<theta, x> - y|, and means are no larger than rewards.
+        let steepest = 2.0 * params.bounds.feature_bound * (2.0 * params.reward_bound());
+        let descent = match (self.learner, self.step) {
+            (LearnerName::Maler, None) => None,
+            (LearnerName::Maler, Some(step)) => {
+                let remedy = "it has no effect here (gradient descent has one): leave it out";
+                return Err(reticent::Error::invalid("step", step, remedy).into());
+            }
+            (LearnerName::GradientDescent, step) => {
+                Some(Step::InverseRoot(step.unwrap_or(params.parameter_bound / steepest)))
+            }
+        };
+        Ok(OnlineLinUcbParams { descent, width: self.width, ..params })
+    }
+
     pub(super) fn contestant(&self, setting: &Setting) -> Result<Stepped> {
         let Problem { bounds, parameter_bound, reward_noise } = setting.problem;
-        // |gradient| = 2 |x| |<theta, x> - y|, and means are no larger than rewards.
-        let steepest = 2.0 * bounds.feature_bound * (2.0 * bounds.half_range());
-        let params = OnlineLinUcbParams {
+        let params = self.params(OnlineLinUcbParams {
             parameter_bound,
             reward_noise,
             failure_probability: (1.0 / setting.rounds.max(1) as f64).min(0.25),
-            descent: match self.learner {
-                LearnerName::Maler => None,
-                LearnerName::GradientDescent => {
-                    Some(Step::InverseRoot(self.step.unwrap_or(parameter_bound / steepest)))
-                }
-            },
-            width: self.width,
             ..OnlineLinUcbParams::new(bounds, setting.rounds)
-        };
+        })?;
         params.check()?;
         let name = self
             .name
@@ -313,7 +337,9 @@ impl OnlineLinUcbToml {
             .unwrap_or_else(|| format!("online LinUCB, {}, not private", self.learner.text()));
         let remark = "the width is tuned by simulation: no confidence set is certified";
         let start = move |_| Ok(Box::new(Open(params.check()?)) as Box<dyn Player>);
-        Ok(Stepped::new(name, setting, start).remarking(self.width.map(|_| remark.to_string())))
+        let mut stepped = Stepped::new(name, setting, start);
+        stepped.log.clone_from(&self.log);
+        Ok(stepped.remarking(self.width.map(|_| remark.to_string())))
     }
 }
 
@@ -322,12 +348,11 @@ struct Open(OnlineLinUcb);
 
 impl Player for Open {
     fn choose(&mut self, arms: &Arms, _: u64) -> Result<usize> {
-        Ok(self.0.choose(arms)?)
+        Ok(self.0.choose(arms)?.arm)
     }
 
     fn observe(&mut self, _: u64, features: &[f64], reward: f64) -> Result<()> {
         // A Gaussian reward has no bound: as for everybody else, it is cut off where all of them together seldom get.
-        let bound = self.0.params().bounds.half_range();
-        Ok(self.0.observe(features, reward.clamp(-bound, bound))?)
+        Ok(self.0.observe(features, reward).map(drop)?)
     }
 }

@@ -4,11 +4,7 @@ use reticent::{bandit::Arms, privacy::Mode, randomize::Bounds, release::Structur
 use serde::{Deserialize, Serialize};
 
 use super::Setting;
-use crate::{
-    Result,
-    simulate::{Knowledge, Player},
-    trial::Trial,
-};
+use crate::{Result, simulate::Player, trial::Trial};
 
 /// Features of an arm for learners without blocks of parameters, and parameters in all blocks, at most.
 pub(super) const MOST_FEATURES: usize = 1024;
@@ -105,6 +101,14 @@ struct Embedded<'a> {
 }
 
 impl Player for Embedded<'_> {
+    fn inner(&self) -> Option<&dyn Player> {
+        Some(self.player)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Player> {
+        Some(self.player)
+    }
+
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
         self.player.choose(&arms.embedded(self.structure)?, round)
     }
@@ -125,30 +129,6 @@ impl Player for Embedded<'_> {
         reward: f64,
     ) -> Result<()> {
         self.player.observe(round, &self.structure.embed(block, features)?, reward)
-    }
-
-    fn admits(&mut self, person: u64) -> bool {
-        self.player.admits(person)
-    }
-
-    fn dismiss(&mut self, round: u64) {
-        self.player.dismiss(round);
-    }
-
-    fn turn_away(&mut self, round: u64) -> Result<()> {
-        self.player.turn_away(round)
-    }
-
-    fn pass(&mut self, round: u64) -> Result<()> {
-        self.player.pass(round)
-    }
-
-    fn sent(&mut self) -> Option<Vec<f64>> {
-        self.player.sent()
-    }
-
-    fn knowledge(&self) -> Option<Knowledge> {
-        self.player.knowledge()
     }
 }
 

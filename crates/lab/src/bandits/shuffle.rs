@@ -108,7 +108,6 @@ impl ShuffleToml {
                 let mut remarks = rule_remarks(&rule);
                 remarks
                     .push(format!("without the shuffler: {}", plan.local_guarantee()?.simulated()));
-                remarks.push(plan.outlook(setting.rounds).to_string());
                 (params, plan.guarantee()?.simulated(), remarks)
             }
             Mode::Paper => {
@@ -136,6 +135,7 @@ impl ShuffleToml {
             let local = plan.local_guarantee()?;
             attacks.extend(attack::local::attacks(plan.local(), 0, &people, &local));
         }
+        let outlook = (self.mode == Mode::Exact).then(|| plan.outlook(setting.rounds));
         let start = move |seed| {
             let mut noise = FastNoise::seeded(seed);
             let shuffler = plan.shuffler(FastNoise::seeded(noise.bits()))?;
@@ -147,7 +147,7 @@ impl ShuffleToml {
         };
         let mut stepped = Stepped::new(name, setting, start).certified_by(guarantee);
         stepped.log.clone_from(&self.log);
-        Ok(stepped.remarking(remarks).attacked_by(attacks))
+        Ok(stepped.remarking(remarks).with_outlook(outlook).attacked_by(attacks))
     }
 }
 

@@ -8,7 +8,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use reticent::{
-    bandit::{Arms, Policy},
+    bandit::{Arms, Outlook, Policy},
     privacy::{Guarantee, Provenance},
     release::{PrivateSum, PrivateSumParams, Release},
 };
@@ -177,6 +177,12 @@ impl Stepped {
         self.card.remarks.extend(remarks);
         self
     }
+
+    /// With the outlook of its plan.
+    pub(super) fn with_outlook(mut self, outlook: Option<Outlook>) -> Self {
+        self.card.outlook = outlook;
+        self
+    }
 }
 
 impl crate::contest::sealed::Sealed for Stepped {}
@@ -206,7 +212,8 @@ impl Contestant for Stepped {
             None => warm.condition(),
         });
         let logged = self.log.as_deref().map(decision_log::remark);
-        let own = self.card.remarks.iter().cloned().chain(warm).chain(logged);
+        let outlook = self.outlook().map(|outlook| outlook.to_string());
+        let own = self.card.remarks.iter().cloned().chain(outlook).chain(warm).chain(logged);
         own.chain(self.setting.world.remarks()).collect()
     }
 

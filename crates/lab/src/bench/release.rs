@@ -5,12 +5,15 @@ use reticent::{
     privacy::gaussian,
     release::{
         Calibration, Domain, Mechanism, PrefixDeviations, PrivateSumParams, Schedule,
-        paper_tree_deviation, prefix_deviations,
+        prefix_deviations,
     },
 };
 
 use super::{Figure, stopwatch::nanoseconds};
-use crate::Result;
+use crate::{
+    Result,
+    constants::{Problem, joint::Published},
+};
 
 pub fn times() -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
@@ -70,8 +73,9 @@ pub fn deviations() -> Result<Vec<Figure>> {
     for (column, delta) in [0.1, 1e-6].into_iter().enumerate() {
         let mu = gaussian::mu(1.0, delta)?;
         for (n, rounds) in [10_000, 1_000_000, 50_000_000].into_iter().enumerate() {
-            let row = prefix_deviations(mu, rounds)?;
-            let measured = in_order(paper_tree_deviation(1.0, delta, rounds), &row);
+            let published = Published::new(Problem::unit(1), 1.0, delta, 0.1, rounds)?;
+            let row = prefix_deviations(mu, rounds, published.levels())?;
+            let measured = in_order(published.prefix_deviation(), &row);
             for ((name, notes), measured) in NOTES.iter().zip(measured) {
                 let what = format!("(1, {delta:e}), n = {:.0e}: {name}", rounds as f64);
                 figures

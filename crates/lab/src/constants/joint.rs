@@ -8,7 +8,7 @@ use reticent::{
     error::{positive, probability},
     privacy::Claim,
     randomize::Bounds,
-    release::{Calibration, Mechanism, Schedule, paper_levels, wishart_degrees},
+    release::{Calibration, Mechanism, Schedule, wishart_degrees},
 };
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +75,12 @@ impl Published {
 
     /// m: nodes in every prefix, `ceil(log2 n + 1)`.
     pub fn levels(&self) -> u32 {
-        paper_levels(self.horizon)
+        self.horizon.saturating_sub(1).checked_ilog2().map_or(1, |floor| floor + 2)
+    }
+
+    /// Deviation of one coordinate of a prefix, the sum of m nodes, with the Gaussian noise of section 4.2.
+    pub fn prefix_deviation(&self) -> f64 {
+        f64::from(self.levels()).sqrt() * self.gaussian_deviation()
     }
 
     /// `L~^2 = L^2 + B~^2`.
@@ -307,6 +312,20 @@ mod tests {
         let log2 = 4.0 * 27f64.sqrt() * 2.0 * 40f64.log2();
         assert!((log2 - 153.3).abs() > 50.0);
         assert!(regularizer.shift * 27.0 > 1e6);
+    }
+
+    #[test]
+    fn the_tree_has_the_printed_depth_and_deviation() {
+        let of =
+            |delta, horizon| Published::new(Problem::unit(1), 1.0, delta, 0.1, horizon).unwrap();
+        let levels = |horizon| of(0.1, horizon).levels();
+        assert_eq!([1, 2, 3, 50_000_000, 1 << 63, u64::MAX].map(levels), [1, 2, 3, 27, 64, 65]);
+        for (rounds, large, small) in
+            [(10_000, 443.0, 1824.0), (1_000_000, 620.0, 2554.0), (50_000_000, 797.0, 3284.0)]
+        {
+            assert!((of(0.1, rounds).prefix_deviation() - large).abs() < 0.6);
+            assert!((of(1e-6, rounds).prefix_deviation() - small).abs() < 0.6);
+        }
     }
 
     #[test]

@@ -18,12 +18,13 @@ use reticent::{
     convex::{DoublingBandit, PrivateBandit},
     noise::{Noise, SecureNoise},
     online::{GradientDescent, LinearModel, Maler, OnlineLearner},
-    randomize::{FeatureRewardReport, Spent},
+    randomize::{Bounds, FeatureRewardParams, FeatureRewardReport, Spent},
     release::{ContributionSums, PrivateSum},
     safe::{Agent, AgentReport, Coordinator, Ticket},
     wire::{
-        Kind, MESSAGES, Message, PYTHON_CONVEX, PYTHON_JOINT, PYTHON_LINUCB, STATES, from_json,
-        pack, to_json, unpack,
+        Kind, MESSAGES, Message, PYTHON_ACCOUNTANT, PYTHON_CONVEX, PYTHON_FEATURE_REWARD,
+        PYTHON_JOINT, PYTHON_LINUCB, PYTHON_LOCAL_PLAN, PYTHON_ONLINE_LINUCB, PYTHON_SHUFFLE_PLAN,
+        STATES, from_json, pack, to_json, unpack,
     },
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -195,11 +196,13 @@ fn python_states() -> Vec<Golden> {
     let set = serde_json::json!({ "kind": "simplex", "outcomes": 3 });
     let mut open = OpenDecisions::<f64>::new(2);
     open.insert(0, 0, &[0.6, 0.8]).expect("opened");
-    let linucb = pack(
-        PYTHON_LINUCB,
-        &serde_json::json!({ "next": 1 }),
-        &[&samples::linucb().save(), &open.save()],
-    );
+    let next = serde_json::json!({ "next": 1 });
+    let linucb = pack(PYTHON_LINUCB, &next, &[&samples::linucb().save(), &open.save()]);
+    let online =
+        pack(PYTHON_ONLINE_LINUCB, &next, &[&samples::online_linucb().save(), &open.save()]);
+    // Tickets are random, and so are the bytes above; parameters are not.
+    let events = samples::events();
+    let randomizer = FeatureRewardParams::new(Bounds::unit(2), 2.0, 1e-5);
     vec![
         state(
             "python_joint",
@@ -219,7 +222,26 @@ fn python_states() -> Vec<Golden> {
             open.restore(&saved, u64::MAX)?;
             Ok(pack(PYTHON_LINUCB, &own, &[&LinUcb::load(&learner)?.save(), &open.save()]))
         }),
+        state("python_online_linucb", SECURE, online, |bytes| {
+            let kind = PYTHON_ONLINE_LINUCB;
+            let (own, [learner, saved]): (serde_json::Value, _) = unpack(kind, bytes)?;
+            let mut open = OpenDecisions::<f64>::new(2);
+            open.restore(&saved, u64::MAX)?;
+            Ok(pack(kind, &own, &[&OnlineLinUcb::load(&learner)?.save(), &open.save()]))
+        }),
+        parameters(PYTHON_ACCOUNTANT, &events),
+        parameters(PYTHON_FEATURE_REWARD, &randomizer),
+        parameters(PYTHON_LOCAL_PLAN, &samples::local()),
+        parameters(PYTHON_SHUFFLE_PLAN, &samples::shuffled(Aggregation::Sum)),
     ]
+}
+
+/// What a host keeps of an object that follows from its parameters.
+fn parameters<T: Serialize + DeserializeOwned>(kind: Kind, params: &T) -> Golden {
+    state(kind.name(), "bin", pack(kind, params, &[]), move |bytes| {
+        let (params, []): (T, _) = unpack(kind, bytes)?;
+        Ok(pack(kind, &params, &[]))
+    })
 }
 
 fn all() -> Vec<Golden> {

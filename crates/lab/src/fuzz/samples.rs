@@ -194,6 +194,14 @@ pub(super) fn online_ucb() -> OnlineUcb {
     ucb
 }
 
+/// One event of every form that an accountant stores: plain, repeated, composed.
+pub(super) fn events() -> Vec<Event> {
+    let gaussian = Event::Gaussian { sensitivity: 1.0, sigma: 4.0 };
+    let laplace = Event::Laplace { sensitivity: 1.0, scale: 2.5 };
+    let repeated = Event::Repeated { event: Box::new(gaussian.clone()), times: 30 };
+    vec![gaussian.clone(), repeated, Event::Composed { events: vec![gaussian, laplace] }]
+}
+
 pub(super) fn anytime() -> Anytime {
     AnytimeParams::new(online_ucb_params()).check().expect("sound")
 }

@@ -4,17 +4,20 @@ use std::path::Path;
 
 use reticent::{
     bandit::{
-        Aggregation, Anytime, Arms, Batch, Combiner, Decision, JointLinUcb, Legacy, LinUcb, Model,
-        OnlineLinUcb, OnlineUcb, Policy, Server, ShuffleServer, Shuffler,
+        Aggregation, Anytime, Arms, Batch, Combiner, Decision, JointLinUcb, Legacy, LinUcb,
+        LocalParams, Model, OnlineLinUcb, OnlineUcb, Policy, Server, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit},
     features::{self, FeaturesParams, Value},
     online::{BallLearner, GradientDescent, LinearModel, Maler, OnlineLearner},
-    privacy::Event,
+    privacy::{Accountant, Event},
     randomize::{FeatureRewardReport, Gradient, Report, ReportPlan, Spent, ValueReport},
     release::{ContributionSums, PrivateSum, Release},
     safe::{self, Agent, AgentReport, Coordinator},
-    wire::{Message, PYTHON_LINUCB, from_json, pack, to_json, unpack},
+    wire::{
+        Message, PYTHON_ACCOUNTANT, PYTHON_LINUCB, PYTHON_LOCAL_PLAN, from_json, pack, to_json,
+        unpack,
+    },
 };
 use serde::de::DeserializeOwned;
 
@@ -234,6 +237,19 @@ fn states() -> Vec<Target> {
     all.push(state("python_linucb", pack(PYTHON_LINUCB, &1_u64, &[&learner]), |bytes| {
         if let Ok((_, [learner])) = unpack::<u64, 1>(PYTHON_LINUCB, bytes) {
             drop(LinUcb::load(&learner));
+        }
+    }));
+    let events = pack(PYTHON_ACCOUNTANT, &samples::events(), &[]);
+    all.push(state("python_accountant", events, |bytes| {
+        if let Ok((events, [])) = unpack::<Vec<Event>, 0>(PYTHON_ACCOUNTANT, bytes) {
+            let mut accountant = Accountant::new();
+            drop(events.into_iter().try_for_each(|event| accountant.spend(event)));
+        }
+    }));
+    let plan = pack(PYTHON_LOCAL_PLAN, &samples::local(), &[]);
+    all.push(state("python_local_plan", plan, |bytes| {
+        if let Ok((params, [])) = unpack::<LocalParams, 0>(PYTHON_LOCAL_PLAN, bytes) {
+            drop(params.check());
         }
     }));
     all.extend(local_states());

@@ -219,7 +219,8 @@ impl GradientPlayer {
             (Some(people), Some(privacy)) => people.attacks(privacy, &*source, rounds)?,
             _ => Vec::new(),
         };
-        let card = Card { name, guarantee, certificates, attacks, remarks: source.remarks() };
+        let remarks = source.remarks();
+        let card = Card { name, guarantee, certificates, attacks, remarks, ..Card::default() };
         Ok(GradientPlayer { card, params, source, private })
     }
 }

@@ -207,6 +207,7 @@ impl SafePlayer {
             certificates: certificates(&plan, rounds)?,
             attacks: attack::safe::attacks(&plan, rounds)?,
             remarks,
+            ..Card::default()
         };
         Ok(SafePlayer { card, setting: setting.clone(), plan, worst_round, published, levels })
     }

@@ -25,13 +25,25 @@ pub enum Knowledge {
 }
 
 /// A player: chooses arms and observes rewards.
+///
+/// A player that stands before another one names it as [`Player::inner`]: what it does not define itself, the inner one does.
 pub trait Player {
+    /// The player that this one stands before.
+    fn inner(&self) -> Option<&dyn Player> {
+        None
+    }
+
+    /// The same, to be told something.
+    fn inner_mut(&mut self) -> Option<&mut dyn Player> {
+        None
+    }
+
     /// The arm for this round, counted from 1.
     fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize>;
 
     /// The probability with which [`Player::choose`] takes each arm, where choices are drawn; `None` where they follow from what was learnt.
-    fn probabilities(&self, _arms: &Arms) -> Result<Option<Vec<f64>>> {
-        Ok(None)
+    fn probabilities(&self, arms: &Arms) -> Result<Option<Vec<f64>>> {
+        self.inner().map_or(Ok(None), |inner| inner.probabilities(arms))
     }
 
     /// The reward of the arm that was chosen in `round`, once, and that arm's features. Rewards may come late, in any order, or never.
@@ -42,48 +54,65 @@ pub trait Player {
     fn observe_in_block(
         &mut self,
         round: u64,
-        _block: usize,
+        block: usize,
         features: &[f64],
         reward: f64,
     ) -> Result<()> {
-        self.observe(round, features, reward)
+        match self.inner_mut() {
+            Some(inner) => inner.observe_in_block(round, block, features, reward),
+            None => self.observe(round, features, reward),
+        }
     }
 
     /// Whether this person's data of this round may be used; called once per round if people return.
-    fn admits(&mut self, _person: u64) -> bool {
-        true
+    fn admits(&mut self, person: u64) -> bool {
+        self.inner_mut().is_none_or(|inner| inner.admits(person))
     }
 
     /// The reward of this round will never come.
-    fn dismiss(&mut self, _round: u64) {}
+    fn dismiss(&mut self, round: u64) {
+        if let Some(inner) = self.inner_mut() {
+            inner.dismiss(round);
+        }
+    }
 
     /// This round's person was answered and is not learnt from: they have contributed as often as anybody may.
     fn turn_away(&mut self, round: u64) -> Result<()> {
-        self.dismiss(round);
-        Ok(())
+        match self.inner_mut() {
+            Some(inner) => inner.turn_away(round),
+            None => {
+                self.dismiss(round);
+                Ok(())
+            }
+        }
     }
 
     /// The data of this round's person cannot be used. Whether they can depends on the data, so a private learner must not reveal it: a
     /// curator absorbs a contribution of zero, which a person could have made.
     fn pass(&mut self, round: u64) -> Result<()> {
-        self.dismiss(round);
-        Ok(())
+        match self.inner_mut() {
+            Some(inner) => inner.pass(round),
+            None => {
+                self.dismiss(round);
+                Ok(())
+            }
+        }
     }
 
     /// The messages of people's devices or of a shuffler since the last call, as seen by parties that the trust model does not trust. Empty
     /// with a curator: audits then see actions only.
     fn sent(&mut self) -> Option<Vec<f64>> {
-        None
+        self.inner_mut()?.sent()
     }
 
     /// How many releases of a curator could not be turned into a policy, so that it followed the one that knows nothing.
     fn cold_releases(&self) -> Option<u64> {
-        None
+        self.inner()?.cold_releases()
     }
 
     /// The knowledge that a similar learner could start from, if it can be saved.
     fn knowledge(&self) -> Option<Knowledge> {
-        None
+        self.inner()?.knowledge()
     }
 }
 
@@ -181,6 +210,100 @@ mod tests {
             assert_eq!(round, self.1);
             Ok(())
         }
+    }
+
+    /// Answers every question in a way of its own, and counts those that it was asked.
+    struct Asked(u64);
+
+    impl Player for Asked {
+        fn choose(&mut self, _: &Arms, _: u64) -> Result<usize> {
+            Ok(1)
+        }
+
+        fn probabilities(&self, _: &Arms) -> Result<Option<Vec<f64>>> {
+            Ok(Some(vec![0.5]))
+        }
+
+        fn observe(&mut self, _: u64, _: &[f64], _: f64) -> Result<()> {
+            Ok(())
+        }
+
+        fn observe_in_block(&mut self, _: u64, block: usize, _: &[f64], _: f64) -> Result<()> {
+            self.0 += 1 + block as u64;
+            Ok(())
+        }
+
+        fn admits(&mut self, _: u64) -> bool {
+            false
+        }
+
+        fn dismiss(&mut self, _: u64) {
+            self.0 += 10;
+        }
+
+        fn turn_away(&mut self, _: u64) -> Result<()> {
+            self.0 += 100;
+            Ok(())
+        }
+
+        fn pass(&mut self, _: u64) -> Result<()> {
+            self.0 += 1000;
+            Ok(())
+        }
+
+        fn sent(&mut self) -> Option<Vec<f64>> {
+            Some(vec![7.0])
+        }
+
+        fn cold_releases(&self) -> Option<u64> {
+            Some(3)
+        }
+
+        fn knowledge(&self) -> Option<Knowledge> {
+            Some(Knowledge::Exact(vec![1]))
+        }
+    }
+
+    /// Stands before another player, and does nothing of its own.
+    struct Before<'a>(&'a mut dyn Player);
+
+    impl Player for Before<'_> {
+        fn inner(&self) -> Option<&dyn Player> {
+            Some(self.0)
+        }
+
+        fn inner_mut(&mut self) -> Option<&mut dyn Player> {
+            Some(self.0)
+        }
+
+        fn choose(&mut self, arms: &Arms, round: u64) -> Result<usize> {
+            self.0.choose(arms, round)
+        }
+
+        fn observe(&mut self, round: u64, features: &[f64], reward: f64) -> Result<()> {
+            self.0.observe(round, features, reward)
+        }
+    }
+
+    #[test]
+    fn what_a_player_does_not_define_the_one_behind_it_does() {
+        let arms = Arms::from_rows(1, &[[1.0], [0.5]]).unwrap();
+        let mut asked = Asked(0);
+        let mut once = Before(&mut asked);
+        let mut twice = Before(&mut once);
+        assert_eq!(twice.choose(&arms, 1).unwrap(), 1);
+        assert_eq!(twice.probabilities(&arms).unwrap(), Some(vec![0.5]));
+        assert!(!twice.admits(4));
+        assert_eq!(twice.sent(), Some(vec![7.0]));
+        assert_eq!(
+            (twice.cold_releases(), twice.knowledge()),
+            (Some(3), Some(Knowledge::Exact(vec![1])))
+        );
+        twice.observe_in_block(1, 1, &[1.0], 0.5).unwrap();
+        twice.dismiss(1);
+        twice.turn_away(1).unwrap();
+        twice.pass(1).unwrap();
+        assert_eq!(asked.0, 1112);
     }
 
     #[test]

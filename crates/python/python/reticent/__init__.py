@@ -5,6 +5,8 @@
     ShufflePlan -> Person, Shuffler, ShuffleServer      the same behind a shuffler
     Features                            one public rule from records to vectors of norm at most 1
     LinUCB                              the same without privacy, to compare with
+    OnlineUCB, Anytime, Combiner, FeatureReward         nobody trusted, with an online learner at the server; the device's part
+    OnlineLinUCB                        its confidence set without privacy
     SafePlan -> Agent, Coordinator      many agents inside a set of safe responses
     OnlineLearner, LinearModel, Randomizer              learning from gradients that people protect at their own levels
     ConvexBandit, LocalValue            slates, routes, assignments; the device's part if nobody is trusted
@@ -21,11 +23,15 @@ import os as _os
 from . import _core, lab, privacy
 from ._core import (
     Agent,
+    Anytime,
     Arms,
     Batch,
+    Combiner,
     ConvexBandit,
     Coordinator,
     Decision,
+    FeatureReward,
+    FeatureRewardReport,
     Features,
     Guarantee,
     HorizonExceeded,
@@ -37,6 +43,8 @@ from ._core import (
     Model,
     Observation,
     OnlineLearner,
+    OnlineLinUCB,
+    OnlineUCB,
     Outlook,
     Person,
     PlayDecision,
@@ -58,11 +66,15 @@ from ._core import (
 
 __all__ = [
     "Agent",
+    "Anytime",
     "Arms",
     "Batch",
+    "Combiner",
     "ConvexBandit",
     "Coordinator",
     "Decision",
+    "FeatureReward",
+    "FeatureRewardReport",
     "Features",
     "Guarantee",
     "HorizonExceeded",
@@ -74,6 +86,8 @@ __all__ = [
     "Model",
     "Observation",
     "OnlineLearner",
+    "OnlineLinUCB",
+    "OnlineUCB",
     "Outlook",
     "Person",
     "PlayDecision",

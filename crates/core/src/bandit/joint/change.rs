@@ -33,6 +33,7 @@ use crate::{
     linalg::{dot, triangle},
     refuse_if,
     release::{HalfLife, Release},
+    special::square,
 };
 
 /// An alarm is raised this many deviations below the prediction.
@@ -90,10 +91,10 @@ impl Stream<'_> {
         let (mut white, mut back) = (0.0, 0.0);
         for (block, predicted) in predicted.chunks(dimension).enumerate() {
             let norms = mark.policy.norms(block, predicted);
-            white += norms.0.powi(2);
-            back += norms.1.powi(2);
+            white += square(norms.0);
+            back += square(norms.1);
         }
-        let variance = self.reward_bound.powi(2) * (rewards.max(0.0) + white)
+        let variance = square(self.reward_bound) * (rewards.max(0.0) + white)
             + noise(window, theta) * length
             + mark.noise * back;
         (evidence, variance.sqrt())
@@ -103,7 +104,7 @@ impl Stream<'_> {
 /// n.
 fn noise(sums: &Release, theta: &[f64]) -> f64 {
     let [diagonal, .., vector] = sums.deviations() else { return 0.0 };
-    vector.powi(2) + dot(theta, theta) * diagonal.powi(2)
+    square(*vector) + dot(theta, theta) * square(*diagonal)
 }
 
 /// The symmetric matrix with this upper triangle, by rows, times x.

@@ -10,6 +10,7 @@ use crate::{
     bandit::{Rule, RulePlan},
     randomize::{Bounds, CalibratedMethod, Correlation, Levels, Method, ReportParams, ReportPlan},
     refuse_if,
+    special::square,
 };
 
 /// Parameters of the local protocol. Everything but bounds, epsilon and delta has a default that is right.
@@ -74,7 +75,7 @@ impl LocalParams {
         self.check_restarts(reports.method())?;
         let known = match reports.method() {
             Method::KnownGram { gram, .. } => {
-                let square = self.report.bounds.feature_bound.powi(2);
+                let square = square(self.report.bounds.feature_bound);
                 Some(gram.iter().map(|entry| entry / square).collect())
             }
             Method::AdditivePair if self.report.levels.epsilons().len() > 1 => {
@@ -116,7 +117,7 @@ impl LocalParams {
         }
         let vectors = reports.randomizers().iter().map(|randomizer| randomizer.precision().vector);
         let best = vectors.fold(f64::INFINITY, f64::min);
-        Ok(rule.with_reward_deviation((1.0 + best.powi(2)).sqrt()))
+        Ok(rule.with_reward_deviation((1.0 + square(best)).sqrt()))
     }
 }
 
@@ -127,7 +128,7 @@ impl LocalParams {
 fn weigh(randomizers: &[CalibratedMethod], levels: &Levels) -> (Vec<f64>, Vec<Correlation>) {
     match levels {
         Levels::Public(_) => {
-            let variance = |r: &CalibratedMethod| 1.0 + r.precision().vector.powi(2);
+            let variance = |r: &CalibratedMethod| 1.0 + square(r.precision().vector);
             let least = randomizers.iter().map(variance).fold(f64::INFINITY, f64::min);
             let weights = randomizers.iter().map(|r| least / variance(r)).collect();
             (weights, randomizers.iter().map(CalibratedMethod::correlation).collect())

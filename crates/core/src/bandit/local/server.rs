@@ -15,7 +15,9 @@ use crate::{
     hash::mix,
     noise::{Noise, SecureNoise},
     randomize::{Correlation, Levels, Method, Precision, Report},
-    refuse_if, wire,
+    refuse_if,
+    special::square,
+    wire,
 };
 
 /// The server's half of the protocol. It sees nothing that was not randomised on a device.
@@ -142,7 +144,7 @@ impl Server {
             Levels::Hidden { shares, .. } => {
                 let mean = |of: fn(Precision) -> f64| {
                     let parts = self.plan.randomizers().iter().zip(shares);
-                    parts.map(|(r, share)| share * of(r.precision()).powi(2)).sum::<f64>().sqrt()
+                    parts.map(|(r, share)| share * square(of(r.precision()))).sum::<f64>().sqrt()
                 };
                 Precision { matrix: mean(|p| p.matrix), vector: mean(|p| p.vector) }
             }

@@ -13,6 +13,7 @@ use crate::{
     error::{finite_vector, not_negative},
     randomize::{Bounds, Precision},
     release::{Domain, Release, Structure},
+    special::square,
 };
 
 /// Noisy sums, and how noisy they are, for features of norm at most 1 and rewards in [-1, 1].
@@ -42,8 +43,8 @@ impl ReportSums {
     pub(super) fn add(&mut self, estimate: &[f64], weight: f64, noise: Precision) {
         let entries = self.entries.iter_mut().zip(estimate);
         entries.for_each(|(sum, entry)| *sum += weight * entry);
-        self.variances[0] += (weight * noise.matrix).powi(2);
-        self.variances[1] += (weight * noise.vector).powi(2);
+        self.variances[0] += square(weight * noise.matrix);
+        self.variances[1] += square(weight * noise.vector);
         self.reports += 1;
     }
 

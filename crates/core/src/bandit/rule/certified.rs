@@ -57,6 +57,7 @@ use crate::{
     bandit::Policy,
     linalg::{Cholesky, SymmetricEigen},
     release::Release,
+    special::square,
 };
 
 /// rho_0 of (2) for features of norm 1: the constant regulariser that the self-normalised bound is stated for.
@@ -94,16 +95,16 @@ impl RulePlan {
         // nu bounds how negative G~ can be; lambdas are tried from a twentieth of it, or of rho_0, upwards.
         let unit = bounds.matrix.max(set.base);
         for step in 0..GRID {
-            let lambda = 0.05 * unit * 1.12f64.powi(step);
+            let lambda = 0.05 * unit * libm::pow(1.12, f64::from(step));
             let smallest = values[0] + lambda;
             if smallest <= 1e-9 * unit {
                 continue;
             }
             let (width, drift) = set.bonus(values, &bounds, lambda);
-            let mean = |power: i32| {
-                (values.iter().map(|g| (g + lambda).powi(-power)).sum::<f64>() / d).sqrt()
+            let root_mean = |term: fn(f64) -> f64| {
+                (values.iter().map(|g| 1.0 / term(g + lambda)).sum::<f64>() / d).sqrt()
             };
-            let average = width * mean(1) + drift * mean(2);
+            let average = width * root_mean(|value| value) + drift * root_mean(square);
             if average < best.0 {
                 best = (average, lambda, width, drift);
             }

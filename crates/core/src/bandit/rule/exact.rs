@@ -14,7 +14,7 @@
 //! has to be bounded. Sums that forget pay at the i-th policy with `alpha/(i (i + 1))` for alpha (`certified` has the proof).
 
 use super::{Rule, RulePlan};
-use crate::{Error, Result, error::positive, randomize::Bounds, refuse_if};
+use crate::{Error, Result, error::positive, randomize::Bounds, refuse_if, special::square};
 
 /// rho of the certified rule where none is given.
 pub(in crate::bandit) const REGULARIZER: f64 = 1.0;
@@ -69,7 +69,7 @@ impl ExactRule {
             Rule::Fixed { ridge, .. } => ridge,
             Rule::Tuned { .. } | Rule::Thompson { .. } | Rule::Regularized { .. } => 1.0,
         };
-        ridge * self.plan.feature_bound.powi(2)
+        ridge * square(self.plan.feature_bound)
     }
 
     /// beta, in the units of rewards; `ln_growth` is `ln det V - d ln rho`, and `policy` counts the policies of sums that forget.

@@ -13,6 +13,7 @@ use crate::{
         triangle,
     },
     release::Release,
+    special::square,
 };
 
 /// V, factored, and `V^-1 u~`.
@@ -26,7 +27,7 @@ pub(super) enum Factors {
 impl RulePlan {
     /// The ridge is for features of norm at most 1.
     pub(super) fn factors(&self, release: &Release, ridge: f64) -> Result<Factors> {
-        let ridge = ridge * self.feature_bound.powi(2);
+        let ridge = ridge * square(self.feature_bound);
         let (n, shared) = (self.dimension, self.structure.shared);
         let blocks = (0..self.structure.blocks).map(|block| release.block(block));
         if shared == 0 {

@@ -71,7 +71,7 @@ impl RulePlan {
         reward_noise: f64,
     ) -> Result<Policy> {
         let Regularizer { shift, minimum, maximum, vector } = regularizer;
-        let ridges = (0..1100).map(|raised| shift + minimum * (2.0_f64.powi(raised) - 1.0));
+        let ridges = (0..1100).map(|raised| shift + minimum * (libm::ldexp(1.0, raised) - 1.0));
         let gram = release.upper_triangle();
         let mut ridges = ridges.take_while(|ridge| ridge.is_finite());
         let Some(factor) = ridges.find_map(|ridge| Cholesky::of(self.dimension, gram, ridge))

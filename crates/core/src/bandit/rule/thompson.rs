@@ -21,6 +21,7 @@ use crate::{
     Error, Result,
     bandit::{Ensemble, Policy},
     release::Release,
+    special::square,
 };
 
 impl RulePlan {
@@ -37,7 +38,7 @@ impl RulePlan {
         let factors = self.factors(release, 1.0 + self.ridge_of(ridge) * s_g / (l * l))?;
         // In units of the rewards' deviation.
         let sigma = b * self.reward_deviation.max(1.0);
-        let noise = ((s_g * b / l).powi(2) + s_u * s_u) / (sigma * sigma);
+        let noise = (square(s_g * b / l) + s_u * s_u) / (sigma * sigma);
         let whitening = factors
             .noisy_whitening(noise)
             .ok_or_else(|| Error::invalid("ridge", ridge, "it is lost in rounding: give more"))?;

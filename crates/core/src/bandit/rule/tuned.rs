@@ -12,7 +12,7 @@
 //! noise that protects people vanishes: without it trials settle on a wrong arm.
 
 use super::RulePlan;
-use crate::{Result, bandit::Policy, release::Release};
+use crate::{Result, bandit::Policy, release::Release, special::square};
 
 /// Found by simulation on tables of 2 to 26 classes.
 const BLOCK_RIDGE: f64 = 3.0;
@@ -26,7 +26,7 @@ impl RulePlan {
         width: f64,
     ) -> Result<Policy> {
         let deviation = release.deviations()[0] / std::f64::consts::SQRT_2;
-        let accumulated = self.ridge_of(ridge) * deviation / self.feature_bound.powi(2);
+        let accumulated = self.ridge_of(ridge) * deviation / square(self.feature_bound);
         let width = libm::hypot(bonus * accumulated.sqrt(), width * self.reward_deviation.max(1.0));
         self.fixed(release, 1.0 + accumulated, width)
     }

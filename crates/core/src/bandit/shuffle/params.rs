@@ -259,6 +259,11 @@ pub struct ShufflePlan {
 }
 
 impl ShufflePlan {
+    /// The parameters that were checked.
+    pub fn params(&self) -> &ShuffleParams {
+        &self.params
+    }
+
     /// What people and server agree on.
     pub fn local(&self) -> &LocalPlan {
         &self.local

@@ -6,6 +6,7 @@ use crate::{
     convex::{DecisionSet, Hull, LinearOracle, Shape},
     error::{finite_vector, positive},
     linalg::dot,
+    special::square,
 };
 
 /// The oracle of a Euclidean ball.
@@ -35,7 +36,7 @@ impl LinearOracle for L2Ball {
             return;
         }
         // Scaled by the peak first, so that no square overflows or vanishes.
-        let length = direction.iter().map(|x| (x / peak).powi(2)).sum::<f64>().sqrt();
+        let length = direction.iter().map(|x| square(x / peak)).sum::<f64>().sqrt();
         for ((x, v), c) in vertex.iter_mut().zip(direction).zip(&self.centre) {
             *x = c - self.radius * (v / peak) / length;
         }

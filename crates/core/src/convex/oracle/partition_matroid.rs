@@ -10,6 +10,7 @@ use crate::{
     Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
     refuse_if,
+    special::square,
 };
 
 /// The oracle of the bases of a partition matroid.
@@ -26,18 +27,18 @@ impl PartitionMatroid {
         let dimension = blocks.iter().map(|block| block.0).fold(0, usize::saturating_add);
         between("elements", dimension, 2, MOST)?;
         let (mut centre, mut rows) = (Vec::with_capacity(dimension), Vec::new());
-        let (mut square, mut inradius) = (0.0_f64, f64::INFINITY);
+        let (mut squares, mut inradius) = (0.0_f64, f64::INFINITY);
         for &(elements, choices) in blocks {
             let part = UniformMatroid::set(elements, choices)?;
             let mut row = vec![0.0; dimension];
             row[centre.len()..centre.len() + elements].fill(1.0);
             rows.push(row);
             centre.extend_from_slice(part.shape().centre());
-            square += part.shape().diameter().powi(2);
+            squares += square(part.shape().diameter());
             inradius = inradius.min(part.shape().inradius());
         }
         let hull = Hull::orthogonal_to(dimension, &rows)?;
-        let shape = Shape::new(centre, square.sqrt(), inradius, hull)?;
+        let shape = Shape::new(centre, squares.sqrt(), inradius, hull)?;
         DecisionSet::new(PartitionMatroid { blocks: blocks.to_vec() }, shape)
     }
 

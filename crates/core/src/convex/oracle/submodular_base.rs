@@ -15,6 +15,7 @@ use crate::{
     Error, Result,
     convex::{DecisionSet, Hull, LinearOracle, Shape},
     refuse_if,
+    special::square,
 };
 
 /// Functions on up to so many elements are looked at on every set.
@@ -99,7 +100,7 @@ fn shape(elements: usize, values: &[f64]) -> Result<Shape> {
     let rows = rows.iter().map(|(row, bound)| (&row[..], *bound));
     let inradius = Shape::distance_to_rows(&centre, &hull, rows);
     let width = |i: usize| values[1 << i] - (values[all] - values[all ^ (1 << i)]);
-    let diameter = (0..elements).map(|i| width(i).powi(2)).sum::<f64>().sqrt();
+    let diameter = (0..elements).map(|i| square(width(i))).sum::<f64>().sqrt();
     Shape::new(centre, diameter, inradius, hull)
 }
 

@@ -13,6 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::projection::{LANES, Row, Workspace, ZERO};
+use crate::special::square;
 
 /// Algorithm 7's alpha: `1/2 min(1/(8 G^l D), 1)` where `G^l = 7/(50 D)` bounds the surrogates' gradients.
 const EXP_CONCAVITY: f64 = 0.5 * 50.0 / 56.0;
@@ -81,7 +82,7 @@ impl Tile {
             matrices = vec![ZERO; dimension * (dimension + 1) / 2];
             for i in 0..dimension {
                 // Sigma_1 = I / (alpha 2D)^2.
-                matrices[i * (i + 1) / 2 + i] = [(2.0 * EXP_CONCAVITY * radius).powi(-2); LANES];
+                matrices[i * (i + 1) / 2 + i] = [1.0 / square(2.0 * EXP_CONCAVITY * radius); LANES];
             }
         }
         Tile {

@@ -278,7 +278,7 @@ fn choose_tilt(parts: &Parts, total: Moments) -> f64 {
     }
     // Chernoff: all but e^-BULK of the sum lies above this.
     let low_end = (-4..=4)
-        .map(|power| (2.0 * BULK).sqrt() / deviation * 2f64.powi(power))
+        .map(|power| libm::ldexp((2.0 * BULK).sqrt() / deviation, power))
         .map(|step| (total.ln - Moments::of_sum(parts, -step).ln - BULK) / step)
         .fold(f64::NEG_INFINITY, f64::max);
     let growth = |tilt: f64| Moments::of_sum(parts, tilt).ln - total.ln - tilt * low_end;

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Error, Result,
     privacy::Event,
-    special::{erfcx, normal_cdf, normal_density},
+    special::{erfcx, normal_cdf, normal_density, square},
 };
 
 /// Gaussian tails are cut at this many standard deviations, where 2e-33 of the mass is left.
@@ -211,7 +211,7 @@ fn discrete_reach(sigma: f64) -> f64 {
 /// Integers with weights `exp(-(k - shift)^2 / (2 sigma^2))` against the same around 0, atom by atom.
 fn discrete_gaussian(dots: &mut Dots, shift: f64, sigma: f64) {
     let reach = discrete_reach(sigma) as i64;
-    let weight = |k: i64| libm::exp(-0.5 * (k as f64 / sigma).powi(2));
+    let weight = |k: i64| libm::exp(-0.5 * square(k as f64 / sigma));
     // Leaving out the tails makes every probability larger.
     let total = 1.0 + 2.0 * (1..=reach).rev().map(weight).sum::<f64>();
     // One tail is at most a geometric series with the ratio of its first two terms.

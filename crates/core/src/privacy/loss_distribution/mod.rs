@@ -26,7 +26,7 @@ mod shuffled;
 #[cfg(test)]
 mod tests;
 
-use crate::{Result, error::positive, privacy::Event};
+use crate::{Result, error::positive, privacy::Event, special::square};
 
 /// A measure of the privacy loss on the grid `index * interval`, plus a mass at infinity.
 ///
@@ -200,7 +200,7 @@ impl PrivacyLossDistribution {
     fn variance(&self) -> f64 {
         let total = self.finite_mass();
         let mean = self.atoms().map(|(loss, mass)| loss * mass).sum::<f64>() / total;
-        self.atoms().map(|(loss, mass)| (loss - mean).powi(2) * mass).sum::<f64>() / total
+        self.atoms().map(|(loss, mass)| square(loss - mean) * mass).sum::<f64>() / total
     }
 }
 

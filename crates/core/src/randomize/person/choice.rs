@@ -7,7 +7,7 @@
 //! With public arms only the reward is hidden, which always wins. A delta of 0 leaves the pure methods.
 
 use super::{CalibratedMethod, Levels, Method, ReportParams, method::Amount};
-use crate::{Error, Result, randomize::GramGaussian, refuse_if};
+use crate::{Error, Result, randomize::GramGaussian, refuse_if, special::square};
 
 /// The best method, its randomiser for each level, and why.
 pub(super) fn best(params: &ReportParams) -> Result<(Method, Vec<CalibratedMethod>, String)> {
@@ -68,7 +68,7 @@ pub(super) fn build(params: &ReportParams, method: &Method) -> Result<Vec<Calibr
 pub(super) fn information(randomizers: &[CalibratedMethod], levels: &Levels) -> f64 {
     let one = |randomizer: &CalibratedMethod| {
         let precision = randomizer.precision();
-        1.0 / (precision.matrix.powi(2) + precision.vector.powi(2))
+        1.0 / (square(precision.matrix) + square(precision.vector))
     };
     match levels {
         Levels::Public(_) => randomizers.iter().map(one).sum::<f64>() / randomizers.len() as f64,

@@ -4,6 +4,7 @@ use super::Reach;
 use crate::{
     linalg::{SymmetricEigen, dot, triangle},
     safe::trust_region::maximize_on_sphere,
+    special::square,
 };
 
 /// The actions with one p: `x = p theta^/||theta^||^2 + Q z`, on which `||x||^2_{G^-1} = z B z + 2 b z + c`.
@@ -61,7 +62,7 @@ impl<'a, 'b> Slice<'a, 'b> {
         // (spread / beta)^2 - constant + sum linear^2 / lambda.
         let centre: f64 =
             self.linear.iter().zip(&self.lambda).map(|(b, l)| b * b / l.max(floor)).sum();
-        let square = (spread / self.reach.width).powi(2) - self.constant + centre;
+        let squared_radius = square(spread / self.reach.width) - self.constant + centre;
         let inverse: Vec<f64> = self.lambda.iter().map(|l| -1.0 / l.max(floor)).collect();
         let pull: Vec<f64> = self
             .linear
@@ -70,7 +71,7 @@ impl<'a, 'b> Slice<'a, 'b> {
             .map(|(b, l)| b * libm::pow(l.max(floor), -1.5))
             .collect();
         let mut w = Vec::with_capacity(inverse.len());
-        maximize_on_sphere(&inverse, &pull, square.max(floor).sqrt(), &mut w);
+        maximize_on_sphere(&inverse, &pull, squared_radius.max(floor).sqrt(), &mut w);
         let mut z: Vec<f64> = (0..w.len())
             .map(|i| {
                 let l = self.lambda[i].max(floor);
@@ -78,9 +79,9 @@ impl<'a, 'b> Slice<'a, 'b> {
             })
             .collect();
         let base = dot(&self.base, &self.base);
-        let room = (self.reach.radius.powi(2) - base).max(0.0);
+        let room = (square(self.reach.radius) - base).max(0.0);
         if dot(&z, &z) > room {
-            let current = (spread / self.reach.width).powi(2);
+            let current = square(spread / self.reach.width);
             if room == 0.0 {
                 z.fill(0.0);
             } else if current >= self.constant {

@@ -54,14 +54,6 @@ fn useful_at(algorithm: &AlgorithmSummary, level: f64) -> Option<u64> {
     rounds.filter(|round| *round >= 64).find(|round| loss(algorithm, *round) <= level)
 }
 
-/// The number of people that the outlook names, read from the sentence that users are shown.
-fn named(algorithm: &AlgorithmSummary) -> Option<u64> {
-    let sentence =
-        algorithm.remarks.iter().find(|remark| remark.contains("bring this down to 1"))?;
-    let (_, rest) = sentence.split_once("and about ")?;
-    rest.split(' ').next()?.parse().ok()
-}
-
 /// One row for each private learner: its name, the number of people it names, when it was useful, and whether that is near enough.
 fn compare(summary: &Summary) -> Vec<(String, u64, Option<u64>, bool)> {
     let (Some(none), Some(nothing)) = (summary.algorithm(NONE), summary.algorithm(NOTHING)) else {
@@ -70,7 +62,7 @@ fn compare(summary: &Summary) -> Vec<(String, u64, Option<u64>, bool)> {
     let level = 0.5 * (loss(none, summary.rounds) + loss(nothing, summary.rounds));
     let private = summary.algorithms.iter().filter(|a| ![NONE, NOTHING].contains(&a.name.as_str()));
     let row = |algorithm: &AlgorithmSummary| {
-        let named = named(algorithm)?;
+        let named = algorithm.outlook?.useful_from;
         let measured = useful_at(algorithm, level);
         let near = match measured {
             Some(measured) => {
@@ -144,9 +136,8 @@ mod tests {
         let right = compare(&summary);
         assert!(right.len() == 1 && right[0].3, "{right:?}");
         let named = right[0].1;
-        for remark in summary.algorithms.iter_mut().flat_map(|algorithm| &mut algorithm.remarks) {
-            *remark =
-                remark.replace(&format!("about {named} "), &format!("about {} ", 100 * named));
+        for outlook in summary.algorithms.iter_mut().flat_map(|algorithm| &mut algorithm.outlook) {
+            outlook.useful_from *= 100;
         }
         let wrong = compare(&summary);
         assert!(wrong[0].1 == 100 * named && !wrong[0].3, "{wrong:?}");

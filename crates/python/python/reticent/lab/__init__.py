@@ -21,7 +21,7 @@ True
 | `progress` | progress display in a notebook or on a terminal |
 """
 
-from .._core import Environment, SimulatedBandit, SimulatedPerson, SimulatedShuffler, SimulationNoise, trial_seeds
+from .._core import Environment, SimulatedBandit, SimulatedDevices, SimulatedPerson, SimulatedShuffler, SimulationNoise, trial_seeds
 from .experiment import Certified, certify, merge, plan, reproduce, run
 from .own import Classification, Findings, audit, play
 from .results import Algorithm, Results
@@ -34,6 +34,7 @@ __all__ = [
     "Findings",
     "Results",
     "SimulatedBandit",
+    "SimulatedDevices",
     "SimulatedPerson",
     "SimulatedShuffler",
     "SimulationNoise",

@@ -1,8 +1,9 @@
-//! The command line: output, exit codes and error messages. One long file, because every file in `tests/` is another program to link.
+//! The command line: output, exit codes and error messages. One program, because every file in `tests/` is another one to link.
 
 use std::process::{Command, Output};
 
-use proptest::prelude::*;
+mod certify;
+mod privacy;
 
 fn reticent(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_reticent"))
@@ -36,145 +37,6 @@ fn refused(arguments: &[&str], words: &[&str]) {
             stderr(&output)
         );
     }
-}
-
-#[test]
-fn the_calculator_agrees_with_itself_and_with_known_answers() {
-    let sigma = json(&[
-        "privacy",
-        "sigma",
-        "--epsilon",
-        "1",
-        "--delta",
-        "1e-5",
-        "--sensitivity",
-        "1",
-        "--json",
-    ]);
-    let sigma = sigma["sigma"].as_f64().unwrap();
-    // mpmath: 3.7306316348...
-    assert!((sigma - 3.730_631_634_816_464).abs() < 1e-12, "{sigma}");
-    let text = sigma.to_string();
-    let delta = json(&["privacy", "delta", "--sigma", &text, "--epsilon", "1", "--json"]);
-    assert!((delta["delta"].as_f64().unwrap() / 1e-5 - 1.0).abs() < 1e-10);
-    let epsilon = json(&["privacy", "epsilon", "--sigma", &text, "--delta", "1e-5", "--json"]);
-    assert!((epsilon["epsilon"].as_f64().unwrap() - 1.0).abs() < 1e-10);
-}
-
-#[test]
-fn composition_scales_sigma_by_the_square_root() {
-    let ask = |times| {
-        let arguments =
-            ["privacy", "sigma", "--epsilon", "1", "--delta", "1e-6", "--compose", times, "--json"];
-        json(&arguments)["sigma"].as_f64().unwrap()
-    };
-    assert!((ask("100") / ask("1") - 10.0).abs() < 1e-12);
-}
-
-#[test]
-fn shuffling_amplifies_and_binary_reports_amplify_more() {
-    let ask = |extra: &[&str]| {
-        let mut arguments = vec![
-            "privacy",
-            "shuffle",
-            "--epsilon-local",
-            "2",
-            "--n",
-            "100000",
-            "--delta",
-            "1e-6",
-            "--json",
-        ];
-        arguments.extend(extra);
-        json(&arguments)["epsilon"].as_f64().unwrap()
-    };
-    let (general, binary) = (ask(&[]), ask(&["--binary"]));
-    assert!(binary < general && general < 0.2, "{binary} {general}");
-}
-
-#[test]
-fn without_json_a_person_reads_one_line() {
-    let output = reticent(&["privacy", "epsilon", "--sigma", "4", "--delta", "1e-6"]);
-    assert!(stdout(&output).starts_with("epsilon = 1."), "{}", stdout(&output));
-    assert!(output.stderr.is_empty());
-}
-
-#[test]
-fn a_large_delta_is_answered_with_a_warning_on_stderr() {
-    let output = reticent(&["privacy", "sigma", "--epsilon", "1", "--delta", "0.1", "--json"]);
-    assert!(output.status.success());
-    assert!(stderr(&output).contains("below 1e-3"), "{}", stderr(&output));
-    assert!(serde_json::from_str::<serde_json::Value>(&stdout(&output)).is_ok());
-}
-
-#[test]
-fn bad_numbers_are_refused_by_name_value_and_remedy() {
-    // A budget must be above 0.
-    for epsilon in ["-1", "0"] {
-        refused(
-            &["privacy", "sigma", "--epsilon", epsilon, "--delta", "1e-5"],
-            &[&format!("epsilon is {epsilon}"), "above 0"],
-        );
-    }
-    refused(
-        &["privacy", "epsilon", "--sigma", "1e-300", "--delta", "1e-5"],
-        &["finite epsilon", "more noise"],
-    );
-    refused(
-        &["privacy", "sigma", "--epsilon", "NaN", "--delta", "1e-5"],
-        &["epsilon is NaN", "finite"],
-    );
-    refused(
-        &["privacy", "sigma", "--epsilon", "1", "--delta", "0"],
-        &["delta is 0", "between 0 and 1"],
-    );
-    refused(
-        &["privacy", "sigma", "--epsilon", "1", "--delta", "1e-5", "--sensitivity", "inf"],
-        &["sensitivity is inf"],
-    );
-    refused(
-        &["privacy", "sigma", "--epsilon", "1", "--delta", "1e-5", "--compose", "0"],
-        &["compose is 0"],
-    );
-    refused(&["privacy", "delta", "--sigma", "0", "--epsilon", "1"], &["sigma is 0", "above 0"]);
-    refused(&["privacy", "shuffle", "--epsilon-local", "1", "--n", "0", "--delta", "1e-5"], &["0"]);
-    refused(&["privacy", "sigma"], &["--epsilon"]);
-    refused(&["fly"], &["fly"]);
-}
-
-#[test]
-fn event_files_are_priced_or_refused() {
-    let folder = std::env::temp_dir().join(format!("reticent-events-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.join(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_string()
-    };
-    let good = write(
-        "good.toml",
-        "[[event]]\nkind = \"laplace\"\nsensitivity = 1.0\nscale = 2.0\n\n[[event]]\nkind = \"repeated\"\ntimes = 3\n\
-         event = { kind = \"gaussian\", sensitivity = 1.0, sigma = 20.0 }\n",
-    );
-    let epsilon = json(&["privacy", "account", &good, "--delta", "1e-6", "--json"])["epsilon"]
-        .as_f64()
-        .unwrap();
-    assert!(epsilon > 0.5 && epsilon < 1.2, "{epsilon}");
-    refused(
-        &["privacy", "account", "no/such/file.toml", "--delta", "1e-6"],
-        &["no/such/file.toml", "check the path"],
-    );
-    let unknown = write("unknown.toml", "[[event]]\nkind = \"magic\"\n");
-    refused(
-        &["privacy", "account", &unknown, "--delta", "1e-6"],
-        &["unknown.toml", "magic", "laplace"],
-    );
-    let negative =
-        write("negative.toml", "[[event]]\nkind = \"laplace\"\nsensitivity = 1.0\nscale = -2.0\n");
-    refused(&["privacy", "account", &negative, "--delta", "1e-6"], &["scale is -2"]);
-    let truncated = write("truncated.toml", "[[event]]\nkind = \"lapl");
-    refused(&["privacy", "account", &truncated, "--delta", "1e-6"], &["truncated.toml"]);
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
@@ -512,108 +374,6 @@ fn a_closed_stderr_is_not_an_error() {
     }
 }
 
-/// A file of loops: guarantee, conditions with what enforces them, periods, all loops together; and the page.
-#[test]
-fn a_file_of_loops_is_certified_and_printed_as_a_page() {
-    let folder = std::env::temp_dir().join(format!("reticent-loops-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/loops.toml");
-    let page = folder.join("certificate.html");
-    let page = page.to_str().unwrap();
-    let text = stdout(&reticent(&["certify", file, "--page", page]));
-    for words in [
-        "loop home",
-        "enforced     at most 10 visits",
-        "trusted      one string",
-        "periods      12: epsilon",
-        "for all visits of one person in one period of every loop",
-        "all loops together",
-    ] {
-        assert!(text.contains(words), "{words}: {text}");
-    }
-    let page = std::fs::read_to_string(page).unwrap();
-    assert!(
-        page.contains("Privacy certificate: home")
-            && !page.contains("<script")
-            && !page.contains("http")
-    );
-    let found = json(&["--json", "certify", file]);
-    let guarantee = &found["loops"][0]["guarantee"];
-    assert!((guarantee["epsilon"].as_f64().unwrap() - 1.0).abs() < 1e-3, "{guarantee}");
-    assert_eq!(found["loops"][0]["conditions"][0]["enforcement"], "enforced");
-    let broken = folder.join("loops.toml");
-    let broken = broken.to_str().unwrap();
-    for (lines, words) in [
-        (
-            "[loop.home]\nprivacy = { epsilon = -1.0, delta = 1e-6 }\n[loop.home.action]\nx = { range = [0, 1] }",
-            "loop.home",
-        ),
-        (
-            "[loop.home]\nprivacy = { epsilon = 1.0, delta = 1e-6, visits = 3 }\n[loop.home.action]\nx = { range = [0, 1] }",
-            "give their period as `per`",
-        ),
-        ("[loop.<b>]", "loops"),
-    ] {
-        std::fs::write(broken, lines).unwrap();
-        refused(&["certify", broken], &["loops.toml", words]);
-    }
-    refused(&["certify", file, "--set", "a=1"], &["it is a file of loops"]);
-    refused(&["certify", file, "--page", folder.to_str().unwrap()], &["cannot write"]);
-    let experiment = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/joint.toml");
-    let page = folder.join("experiment.html");
-    assert!(reticent(&["certify", experiment, "--page", page.to_str().unwrap()]).status.success());
-    assert!(std::fs::read_to_string(page).unwrap().contains("attacker's best odds"));
-    let _ = std::fs::remove_dir_all(&folder);
-}
-
-/// A listing of releases is followed to its head, and a change is named by its number.
-#[test]
-fn a_chain_of_releases_is_verified_and_a_change_is_found() {
-    let folder = std::env::temp_dir().join(format!("reticent-chain-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("releases.ndjson");
-    let name = file.to_str().unwrap();
-    let listing = chain(4);
-    std::fs::write(&file, &listing).unwrap();
-    let found = json(&["--json", "certify", "--chain", name]);
-    assert_eq!((found["first"].as_u64(), found["last"].as_u64()), (Some(1), Some(4)));
-    let head = found["head"].as_str().unwrap().to_string();
-    assert!(reticent(&["certify", "--chain", name, "--head", &head]).status.success());
-    let other = format!("4.{}", "0".repeat(32));
-    let output = reticent(&["certify", "--chain", name, "--head", &other]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("the head does not lie on this chain"));
-    std::fs::write(&file, listing.replace("release number 3", "release number 7")).unwrap();
-    refused(&["certify", "--chain", name], &["release 3", "another content"]);
-    std::fs::write(&file, "").unwrap();
-    refused(&["certify", "--chain", name], &["empty"]);
-    refused(&["certify", "--chain", name, "--head", "x"], &["NUMBER.HASH"]);
-    refused(&["certify"], &["<FILE>"]);
-    let _ = std::fs::remove_dir_all(&folder);
-}
-
-/// A listing as the service writes it, of made-up releases.
-fn chain(count: u64) -> String {
-    use reticent_server::{
-        loops::{ChainHeader, ChainLine, first_chain},
-        secret::digest,
-        store::ReleaseRecord,
-    };
-    let (store, life, generation) = ([5; 16], 2, 77);
-    let mut chain = first_chain(store, life, generation);
-    let mut text =
-        serde_json::to_string(&ChainHeader::new("home", store, life, generation)).unwrap();
-    for number in 1..=count {
-        let release = format!("release number {number}").into_bytes();
-        let hash = digest(&[&release]);
-        chain = digest(&[b"release", &chain, &number.to_le_bytes(), &hash]);
-        let record = ReleaseRecord { number, time: 0, hash, chain, release };
-        text += "\n";
-        text += &serde_json::to_string(&ChainLine::new(&record).unwrap()).unwrap();
-    }
-    text
-}
-
 #[test]
 fn help_shows_an_example_everywhere() {
     for arguments in [
@@ -633,23 +393,5 @@ fn help_shows_an_example_everywhere() {
         &["bench", "--help"],
     ] {
         assert!(stdout(&reticent(arguments)).contains("Example: reticent"), "{arguments:?}");
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
-
-    /// Whatever numbers come, the program ends with 0 or 2 and never with a panic (101).
-    #[test]
-    fn no_number_panics(a in any::<f64>(), b in any::<f64>(), n in any::<u64>()) {
-        let (a, b, n) = (format!("={a}"), format!("={b}"), format!("={n}"));
-        for command in [
-            vec!["sigma".into(), format!("--epsilon{a}"), format!("--delta{b}"), format!("--compose{n}")],
-            vec!["delta".into(), format!("--sigma{a}"), format!("--epsilon{b}"), format!("--compose{n}")],
-            vec!["epsilon".into(), format!("--sigma{a}"), format!("--delta{b}")],
-        ] {
-            let output = Command::new(env!("CARGO_BIN_EXE_reticent")).arg("privacy").args(&command).output().unwrap();
-            prop_assert!(matches!(output.status.code(), Some(0 | 2)), "{:?}: {:?}", command, output);
-        }
     }
 }

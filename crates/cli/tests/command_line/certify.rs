@@ -1,0 +1,105 @@
+//! `reticent certify` for files of loops and for chains of releases.
+
+use super::{json, refused, reticent, stderr, stdout};
+
+/// A file of loops: guarantee, conditions with what enforces them, periods, all loops together; and the page.
+#[test]
+fn a_file_of_loops_is_certified_and_printed_as_a_page() {
+    let folder = std::env::temp_dir().join(format!("reticent-loops-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/loops.toml");
+    let page = folder.join("certificate.html");
+    let page = page.to_str().unwrap();
+    let text = stdout(&reticent(&["certify", file, "--page", page]));
+    for words in [
+        "loop home",
+        "enforced     at most 10 visits",
+        "trusted      one string",
+        "periods      12: epsilon",
+        "for all visits of one person in one period of every loop",
+        "all loops together",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains("Privacy certificate: home")
+            && !page.contains("<script")
+            && !page.contains("http")
+    );
+    let found = json(&["--json", "certify", file]);
+    let guarantee = &found["loops"][0]["guarantee"];
+    assert!((guarantee["epsilon"].as_f64().unwrap() - 1.0).abs() < 1e-3, "{guarantee}");
+    assert_eq!(found["loops"][0]["conditions"][0]["enforcement"], "enforced");
+    let broken = folder.join("loops.toml");
+    let broken = broken.to_str().unwrap();
+    for (lines, words) in [
+        (
+            "[loop.home]\nprivacy = { epsilon = -1.0, delta = 1e-6 }\n[loop.home.action]\nx = { range = [0, 1] }",
+            "loop.home",
+        ),
+        (
+            "[loop.home]\nprivacy = { epsilon = 1.0, delta = 1e-6, visits = 3 }\n[loop.home.action]\nx = { range = [0, 1] }",
+            "give their period as `per`",
+        ),
+        ("[loop.<b>]", "loops"),
+    ] {
+        std::fs::write(broken, lines).unwrap();
+        refused(&["certify", broken], &["loops.toml", words]);
+    }
+    refused(&["certify", file, "--set", "a=1"], &["it is a file of loops"]);
+    refused(&["certify", file, "--page", folder.to_str().unwrap()], &["cannot write"]);
+    let experiment = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/joint.toml");
+    let page = folder.join("experiment.html");
+    assert!(reticent(&["certify", experiment, "--page", page.to_str().unwrap()]).status.success());
+    assert!(std::fs::read_to_string(page).unwrap().contains("attacker's best odds"));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// A listing of releases is followed to its head, and a change is named by its number.
+#[test]
+fn a_chain_of_releases_is_verified_and_a_change_is_found() {
+    let folder = std::env::temp_dir().join(format!("reticent-chain-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("releases.ndjson");
+    let name = file.to_str().unwrap();
+    let listing = chain(4);
+    std::fs::write(&file, &listing).unwrap();
+    let found = json(&["--json", "certify", "--chain", name]);
+    assert_eq!((found["first"].as_u64(), found["last"].as_u64()), (Some(1), Some(4)));
+    let head = found["head"].as_str().unwrap().to_string();
+    assert!(reticent(&["certify", "--chain", name, "--head", &head]).status.success());
+    let other = format!("4.{}", "0".repeat(32));
+    let output = reticent(&["certify", "--chain", name, "--head", &other]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("the head does not lie on this chain"));
+    std::fs::write(&file, listing.replace("release number 3", "release number 7")).unwrap();
+    refused(&["certify", "--chain", name], &["release 3", "another content"]);
+    std::fs::write(&file, "").unwrap();
+    refused(&["certify", "--chain", name], &["empty"]);
+    refused(&["certify", "--chain", name, "--head", "x"], &["NUMBER.HASH"]);
+    refused(&["certify"], &["<FILE>"]);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// A listing as the service writes it, of made-up releases.
+fn chain(count: u64) -> String {
+    use reticent_server::{
+        loops::{ChainHeader, ChainLine, first_chain},
+        secret::digest,
+        store::ReleaseRecord,
+    };
+    let (store, life, generation) = ([5; 16], 2, 77);
+    let mut chain = first_chain(store, life, generation);
+    let mut text =
+        serde_json::to_string(&ChainHeader::new("home", store, life, generation)).unwrap();
+    for number in 1..=count {
+        let release = format!("release number {number}").into_bytes();
+        let hash = digest(&[&release]);
+        chain = digest(&[b"release", &chain, &number.to_le_bytes(), &hash]);
+        let record = ReleaseRecord { number, time: 0, hash, chain, release };
+        text += "\n";
+        text += &serde_json::to_string(&ChainLine::new(&record).unwrap()).unwrap();
+    }
+    text
+}
