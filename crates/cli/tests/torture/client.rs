@@ -13,7 +13,7 @@ use std::{
 
 use reticent_server::{
     history::{Attempt, History, Reply},
-    loops::{RankRequest, RewardRequest},
+    loops::{RankAnswer, RankRequest, RewardRequest},
 };
 use serde_json::{Value, json};
 
@@ -120,9 +120,10 @@ impl<'a> Client<'a> {
             _ => format!("{}-{}", self.number, self.events),
         };
         self.events += 1;
+        let (age, defer) = (18 + self.random.below(60), self.random.below(6) == 0);
         let mut body = json!({
-            "event_id": id, "context": {"age": 18 + self.random.below(60)}, "defer": self.random.below(6) == 0,
-            "actions": ["news", "sport"].map(|topic| json!({"id": topic, "features": {"topic": topic}})),
+            "event_id": id, "context": {"age": age}, "defer": defer,
+            "actions": [{"id": "n", "features": {"topic": "news"}}, {"id": "s", "features": {"topic": "sport"}}],
         });
         match self.random.below(6) {
             0 => {}
@@ -153,7 +154,8 @@ impl<'a> Client<'a> {
 
     fn rank_once(&mut self, name: &'static str, id: &str, body: &Value) {
         let request: RankRequest = serde_json::from_value(body.clone()).unwrap();
-        let attempt = self.send(name, "rank", body, |answer| serde_json::from_str(answer).ok());
+        let read = |answer: &str| serde_json::from_str::<RankAnswer>(answer).ok();
+        let attempt = self.send(name, "rank", body, read);
         let attempt = of(request, attempt);
         if let Some(answer) = attempt.taken() {
             self.heads.insert(name, answer.head.clone());
