@@ -16,6 +16,8 @@
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
 //! | [`loops`] | pure decisions about a loop's state: what is chosen, what an event contributes, what a release is, what is certified |
 //! | [`store`] | what is kept, by named transactions: in memory and in redb |
+//! | [`bench`] | the figures of the embedded store |
+//! | [`history`] | whether a store holds what its clients were told, after accidents |
 //! | [`config`] | the file of loops, checked |
 //! | [`run`], [`data`] | one process with its folder of data |
 //! | [`control`] | commands to a process that runs |
@@ -34,12 +36,14 @@
 //! **Releases are made by the clock.** There is one step a tick, empty ones included, so that neither visits nor rewards decide when anything is
 //! released; the lemma is in `release/schedule.rs` of the core.
 
+pub mod bench;
 pub mod clock;
 pub mod config;
 pub mod control;
 pub mod data;
 pub mod demo;
 pub mod error;
+pub mod history;
 pub mod http;
 pub mod loops;
 pub mod pages;

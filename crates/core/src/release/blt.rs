@@ -222,6 +222,14 @@ impl BltSums {
         &self.blt
     }
 
+    /// Whether the buffers of C, which hold no noise, are the same to the last unit.
+    pub(super) fn has_exact_sums_of(&self, other: &BltSums) -> bool {
+        let mut pairs = self.coordinates.iter().zip(&other.coordinates);
+        self.blt == other.blt
+            && self.coordinates.len() == other.coordinates.len()
+            && pairs.all(|(one, two)| one.exact == two.exact)
+    }
+
     pub(super) fn step(&mut self, entries: &[i128], draw: Draw) -> Vec<f64> {
         let (rates, weights) = (self.blt.rates(), self.blt.weights());
         let prefix = |(coordinate, buffers): (usize, &mut Buffers)| {

@@ -33,6 +33,16 @@ impl Engine {
         }
     }
 
+    /// Whether the data without noise are the same to the last unit; none where they are not kept apart from the noise.
+    pub(super) fn has_exact_sums_of(&self, other: &Engine) -> Option<bool> {
+        match (self, other) {
+            (Engine::Known { running, .. }, Engine::Known { running: other, .. }) => {
+                running.has_exact_sums_of(other)
+            }
+            _ => None,
+        }
+    }
+
     /// Steps it can take in all.
     pub(super) fn capacity(&self) -> u64 {
         match self {

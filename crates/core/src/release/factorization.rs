@@ -203,6 +203,14 @@ impl Running {
         }
     }
 
+    /// Whether the data without noise are the same to the last unit; none where they are not kept apart from the noise.
+    pub(super) fn has_exact_sums_of(&self, other: &Running) -> Option<bool> {
+        match (self, other) {
+            (Running::Blt(sums), Running::Blt(other)) => Some(sums.has_exact_sums_of(other)),
+            _ => None,
+        }
+    }
+
     /// Whether a deserialised state has the right shape and stands at `step`.
     pub(super) fn fits(&self, coordinates: usize, step: u64) -> bool {
         match self {

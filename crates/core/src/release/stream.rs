@@ -318,6 +318,35 @@ impl<N: Noise> PrivateSum<N> {
         Ok(())
     }
 
+    /// Whether two streams hold the same people's data to the last unit, whatever noise was added to what they released: for a check after an accident,
+    /// which sums the contributions again. None for mechanisms whose state does not keep the data apart from the noise; a BLT does. The answer is
+    /// about exact data and is for the curator's eyes.
+    ///
+    /// ```
+    /// use reticent::{noise::SecureNoise, release::{Calibration, Domain, ContributionSums, PrivateSumParams, Schedule}};
+    /// let domain = Domain::Vector { dimension: 1, bound: 1.0 };
+    /// let params = PrivateSumParams { schedule: Schedule::Clock, ..PrivateSumParams::new(domain, Some(9), Calibration::Mu(1.0)) };
+    /// let sum_of = |numbers: &[f64]| {
+    ///     let mut sum = params.check()?.start(SecureNoise::from_system()?);
+    ///     let mut since = ContributionSums::new(*sum.clipper());
+    ///     for number in numbers {
+    ///         since.add(&sum.clip(&[*number])?)?;
+    ///     }
+    ///     sum.tick(&mut since)?;
+    ///     Ok::<_, reticent::Error>(sum)
+    /// };
+    /// let sum = sum_of(&[0.5, 0.25])?;
+    /// assert_eq!(sum.has_exact_sums_of(&sum_of(&[0.25, 0.5])?), Some(true));
+    /// assert_eq!(sum.has_exact_sums_of(&sum_of(&[0.25, 0.5001])?), Some(false));
+    /// # Ok::<(), reticent::Error>(())
+    /// ```
+    pub fn has_exact_sums_of(&self, other: &Self) -> Option<bool> {
+        let (one, two) = (&self.state, &other.state);
+        let engines = one.plan.engine.has_exact_sums_of(&two.plan.engine)?;
+        let steps = (one.round, one.step, &one.pending) == (two.round, two.step, &two.pending);
+        Some(engines && steps && one.plan.clipper == two.plan.clipper)
+    }
+
     /// Contributions absorbed so far.
     pub fn rounds(&self) -> u64 {
         self.state.round

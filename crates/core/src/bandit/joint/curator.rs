@@ -230,6 +230,11 @@ impl<N: Noise> Curator<N> {
         self.sum.until_release()
     }
 
+    /// Whether two learners hold the same people's data to the last unit: see [`PrivateSum::has_exact_sums_of`].
+    pub fn has_exact_sums_of(&self, other: &Self) -> Option<bool> {
+        self.sum.has_exact_sums_of(&other.sum)
+    }
+
     /// No contributions yet, to be filled and given to [`Curator::absorb_sums`].
     pub fn no_sums(&self) -> ContributionSums {
         ContributionSums::new(*self.sum.clipper())

@@ -9,7 +9,7 @@
 //! | `sample` | records to test with |
 
 mod checks;
-mod planted;
+pub(crate) mod planted;
 mod property;
 pub(crate) mod sample;
 pub(crate) mod snapshot;

@@ -6,7 +6,7 @@ use crate::{clock::Time, store::*};
 
 /// What is done wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mistake {
+pub(crate) enum Mistake {
     /// Each event of a batch reads the count before the batch.
     LedgerWithoutAggregation,
     /// An event repeated by id is added again.
@@ -47,14 +47,14 @@ pub(super) const MISTAKES: &[(Mistake, &str)] = &[
 ];
 
 /// The model with a mistake.
-pub(super) struct Planted {
+pub(crate) struct Planted {
     model: MemoryStore,
     mistake: Mistake,
     calls: AtomicU8,
 }
 
 impl Planted {
-    pub(super) fn new(mistake: Mistake) -> Self {
+    pub(crate) fn new(mistake: Mistake) -> Self {
         Planted { model: MemoryStore::new([1; 16]), mistake, calls: AtomicU8::new(0) }
     }
 

@@ -1,0 +1,203 @@
+//! `reticent serve` is killed with -9 again and again while clients rank, reward, activate, repeat, race and come late. At the end a checker compares the clients' own
+//! history with the store: see `reticent_server::history`.
+//!
+//! `RETICENT_TORTURE_KILLS` and `RETICENT_TORTURE_SEED` set the number of kills and the seed, which is printed.
+
+#![cfg(unix)]
+
+mod client;
+mod server;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use reticent_server::{
+    config::{LoopPlan, ServiceFile},
+    history::{Attempt, Contents, History, Keys, Reply, check},
+    secret::Secret,
+    store::RedbStore,
+};
+
+use client::{Client, Random, Shared};
+use server::{Server, run};
+
+const LOOPS: &str = r#"
+    [loop.home]
+    privacy = { epsilon = 1.0, delta = 1e-6, visits = 3, per = "ever" }
+    reward = { range = [0, 1], window = "300 ms", combine = "sum" }
+    learner = { tick = "50 ms", horizon = 1000000 }
+    retain = "1 day"
+    [loop.home.context]
+    age = { range = [18, 80] }
+    [loop.home.action]
+    topic = { categories = ["news", "sport"] }
+
+    [loop.other]
+    privacy = { epsilon = 1.0, delta = 1e-6 }
+    reward = { range = [0, 1], window = "200 ms", combine = "first" }
+    learner = { tick = "50 ms", forget = "1 hour" }
+    baseline = { share = 0.25 }
+    retain = "1 day"
+    [loop.other.context]
+    age = { range = [18, 80] }
+    [loop.other.action]
+    topic = { categories = ["news", "sport"] }
+"#;
+
+/// Clients at the same time.
+const CLIENTS: u64 = 4;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn folder() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("reticent-torture-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn killed_at_random_under_load_it_keeps_everything_it_acknowledged() {
+    let kills = setting("RETICENT_TORTURE_KILLS", 50);
+    let seed = setting("RETICENT_TORTURE_SEED", 19);
+    println!("{kills} kills, seed {seed}");
+    let folder = folder();
+    let (config, data) = (folder.join("loops.toml"), folder.join("data"));
+    std::fs::write(&config, LOOPS).unwrap();
+    let key = |name: &str| {
+        let data = data.to_str().unwrap();
+        run(&["key", "new", "--data", data, "--loop", name, "--role", "decide,reward"])
+    };
+    let keys = BTreeMap::from(["home", "other"].map(|name| (name, key(name))));
+    let shared = Arc::new(Shared::new(keys));
+    let stop = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|number| {
+            let (shared, stop) = (Arc::clone(&shared), Arc::clone(&stop));
+            std::thread::spawn(move || Client::new(number, seed, shared).run(&stop))
+        })
+        .collect();
+
+    let start = Instant::now();
+    let mut random = Random::new(seed);
+    for _ in 0..kills {
+        let server = Server::start(&config, &data);
+        // Some die before they answer anybody.
+        if random.below(8) == 0 {
+            std::thread::sleep(Duration::from_millis(random.below(120)));
+        } else {
+            shared.serve_at(Some(server.address()));
+            std::thread::sleep(Duration::from_millis(random.below(700)));
+        }
+        server.kill();
+        shared.serve_at(None);
+    }
+    let server = Server::start(&config, &data);
+    shared.serve_at(Some(server.address()));
+    std::thread::sleep(Duration::from_millis(500));
+    stop.store(true, Ordering::SeqCst);
+    let mut histories: BTreeMap<&str, History> = BTreeMap::new();
+    for client in clients {
+        for (name, history) in client.join().unwrap() {
+            histories.entry(name).or_default().merge(history);
+        }
+    }
+    // Windows end, and the last events are folded.
+    std::thread::sleep(Duration::from_millis(1000));
+    server.stop();
+    println!("{:.1} s with {CLIENTS} clients", start.elapsed().as_secs_f64());
+
+    for plan in ServiceFile::parse(LOOPS).unwrap().check().unwrap() {
+        let history = &histories[plan.name.as_str()];
+        verify(&plan, history, &data);
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+fn verify(plan: &LoopPlan, history: &History, data: &Path) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+    let contents = runtime.block_on(async {
+        let store = RedbStore::open(data.join("store.redb")).unwrap();
+        Contents::read(&store, plan).await.unwrap()
+    });
+    let secret = |name: &str| Secret::in_file(&data.join(name)).unwrap();
+    let keys = Keys { events: secret("events.key"), people: secret("people.key") };
+    let violations = check(plan, &keys, history, &contents);
+    let happened = Happened::of(history, &contents);
+    println!("loop {}: {happened:?}, {} violations", plan.name, violations.len());
+    for violation in violations.iter().take(20) {
+        println!("  {violation}");
+    }
+    assert!(violations.is_empty(), "{} violations", violations.len());
+    // A run in which nothing happened would show nothing.
+    happened.assert_rich(plan.name == "home");
+}
+
+/// What the run was made of.
+#[derive(Debug)]
+#[allow(dead_code, reason = "printed")]
+struct Happened {
+    ranks: usize,
+    rewards: usize,
+    activations: usize,
+    lost: usize,
+    lost_and_there: usize,
+    conflicts: usize,
+    late: usize,
+    events: usize,
+    folded: usize,
+    not_learnt: usize,
+    releases: usize,
+    epoch: u64,
+}
+
+impl Happened {
+    fn of(history: &History, contents: &Contents) -> Self {
+        fn count<Q, A>(attempts: &[Attempt<Q, A>], is: impl Fn(&Reply<A>) -> bool) -> usize {
+            attempts.iter().filter(|attempt| is(&attempt.reply)).count()
+        }
+        let events = || history.events.values();
+        let refused = |status: u16| {
+            let ranks = events().map(|e| count(&e.ranks, |r| matches!(r, Reply::Refused(s) if *s == status)));
+            let rewards = events().map(|e| count(&e.rewards, |r| matches!(r, Reply::Refused(s) if *s == status)));
+            ranks.sum::<usize>() + rewards.sum::<usize>()
+        };
+        let never_answered = |event: &&reticent_server::history::EventHistory| {
+            count(&event.ranks, |reply| matches!(reply, Reply::Taken(_))) == 0
+        };
+        let answered = events().filter(|event| !never_answered(event)).count();
+        let rows = &contents.rows;
+        Happened {
+            ranks: events().map(|e| count(&e.ranks, |r| matches!(r, Reply::Taken(_)))).sum(),
+            rewards: events().map(|e| count(&e.rewards, |r| *r == Reply::Taken(()))).sum(),
+            activations: events().map(|e| count(&e.activations, |r| *r == Reply::Taken(()))).sum(),
+            lost: events()
+                .map(|e| count(&e.ranks, |r| *r == Reply::Lost) + count(&e.rewards, |r| *r == Reply::Lost))
+                .sum(),
+            lost_and_there: rows.len().saturating_sub(answered),
+            conflicts: refused(409),
+            late: refused(410),
+            events: rows.len(),
+            folded: rows.iter().filter(|(place, _)| place.slot <= contents.head.folded).count(),
+            not_learnt: rows.iter().filter(|(_, row)| !row.learnt).count(),
+            releases: contents.releases.len(),
+            epoch: contents.head.epoch,
+        }
+    }
+
+    fn assert_rich(&self, persons: bool) {
+        assert!(self.events > 200 && self.folded > 100, "{self:?}");
+        assert!(self.rewards > 50 && self.activations > 5 && self.releases > 20, "{self:?}");
+        assert!(self.lost > 0 && self.conflicts > 0 && self.late > 0, "{self:?}");
+        assert!(!persons || self.not_learnt > 50, "{self:?}");
+    }
+}

@@ -1,0 +1,94 @@
+//! The service as a process.
+
+use std::{
+    io::{BufRead, BufReader},
+    net::SocketAddr,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use super::{BenchOptions, question::LOOP};
+use crate::{
+    Error, Result,
+    clock::{Clock, SystemClock},
+    data::open_store,
+    http::{Role, make_key},
+};
+
+/// Time for a start, at most.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A service that runs. It is killed when it is dropped.
+pub(super) struct Process {
+    child: Child,
+    pub address: SocketAddr,
+    pub key: String,
+    /// How long it took until it answered.
+    pub seconds: f64,
+}
+
+impl Process {
+    /// Makes the loop and a key, and starts the service.
+    pub(super) async fn start(options: &BenchOptions) -> Result<Self> {
+        let folder = &options.folder;
+        std::fs::write(folder.join("loops.toml"), LOOP).map_err(Error::store)?;
+        let store = open_store(&folder.join("data"))?;
+        let roles = vec![Role::Decide, Role::Reward];
+        let now = SystemClock::default().now();
+        let key = make_key(store.as_ref(), Some("bench".into()), roles, now).await?;
+        drop(store);
+        Self::spawn(options, key).await
+    }
+
+    /// Kills it with -9, and starts it on the same data.
+    pub(super) async fn kill_and_start(mut self, options: &BenchOptions) -> Result<Self> {
+        self.child.kill().and_then(|()| self.child.wait()).map_err(Error::store)?;
+        Self::spawn(options, self.key.clone()).await
+    }
+
+    async fn spawn(options: &BenchOptions, key: String) -> Result<Self> {
+        let start = Instant::now();
+        let mut child = Command::new(&options.program)
+            .args(["serve", "--listen", "127.0.0.1:0", "--config"])
+            .arg(options.folder.join("loops.toml"))
+            .arg("--data")
+            .arg(options.folder.join("data"))
+            .env("RETICENT_LOG", "warn")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(Error::store)?;
+        let (tell, told) = tokio::sync::oneshot::channel();
+        if let Some(stderr) = child.stderr.take() {
+            std::thread::spawn(move || {
+                let mut tell = Some(tell);
+                for line in BufReader::new(stderr).lines().map_while(std::result::Result::ok) {
+                    let address = line.rsplit_once("http://").and_then(|(_, at)| at.parse().ok());
+                    if let (Some(address), Some(tell)) = (address, tell.take()) {
+                        let _ = tell.send(address);
+                    }
+                }
+            });
+        }
+        let told = tokio::time::timeout(PATIENCE, told).await;
+        let Ok(Ok(address)) = told else {
+            let _ = child.kill().and_then(|()| child.wait());
+            return Err(Error::Unavailable("the service that is measured did not start".into()));
+        };
+        Ok(Process { child, address, key, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    /// Its memory in MiB, where the system tells.
+    pub(super) fn memory(&self) -> Option<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+        Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1024.0)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill().and_then(|()| self.child.wait());
+    }
+}

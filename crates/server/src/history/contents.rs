@@ -1,0 +1,112 @@
+//! Everything that the checker reads of a store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    Error, Result,
+    config::{Ledger, LoopPlan},
+    loops::RankAnswer,
+    store::{
+        Digest, EventHash, Head, Life, NewEvent, Payer, Place, Ranked, ReleaseRecord, Store,
+        StoreId, StoredEvent,
+    },
+};
+
+/// Rows that are read at once.
+const ROWS: usize = 1000;
+
+/// What a store holds of one loop.
+#[derive(Clone)]
+pub struct Contents {
+    /// The identity of the store.
+    pub store: StoreId,
+    /// The loop's life.
+    pub life: Life,
+    /// Its head, with the learner's state.
+    pub head: Head,
+    /// All releases.
+    pub releases: Vec<ReleaseRecord>,
+    /// All events with their places.
+    pub rows: Vec<(Place, StoredEvent)>,
+    /// What is remembered under each event id: the hash of the request, and the answer.
+    pub remembered: BTreeMap<EventHash, (Digest, RankAnswer)>,
+    /// By period: how many people have 1, 2, ..., k visits or more.
+    pub visits: BTreeMap<u64, Vec<u64>>,
+}
+
+impl Contents {
+    /// Reads what belongs to this loop. The store is left as it is, unless it has forgotten an event id whose row it holds.
+    pub async fn read(store: &dyn Store, plan: &LoopPlan) -> Result<Self> {
+        let mut lives = store.lives().await?.into_iter().filter(|life| life.name == plan.name);
+        let (Some(life), None) = (lives.next(), lives.next()) else {
+            let remedy = "the history of a loop is that of one life";
+            return Err(Error::invalid("loop", &plan.name, remedy));
+        };
+        let mut rows: Vec<(Place, StoredEvent)> = Vec::new();
+        loop {
+            let after = rows.last().map_or(Place::default(), |(place, _)| *place);
+            let more = store.kept_events(life.id, after, ROWS).await?;
+            if more.is_empty() {
+                break;
+            }
+            rows.extend(more);
+        }
+        let mut releases: Vec<ReleaseRecord> = Vec::new();
+        loop {
+            let from = releases.last().map_or(1, |last| last.number + 1);
+            let more = store.releases(life.id, from, ROWS).await?;
+            if more.is_empty() {
+                break;
+            }
+            releases.extend(more);
+        }
+        let mut visits = BTreeMap::new();
+        if let Ledger::Person { most, .. } = plan.ledger {
+            let periods: BTreeSet<u64> =
+                rows.iter().map(|(_, row)| plan.ledger.period(row.time)).collect();
+            for period in periods {
+                let mut people = Vec::new();
+                for visits in 1..=most {
+                    people.push(store.ledger(life.id, period, visits).await?.used_up);
+                }
+                visits.insert(period, people);
+            }
+        }
+        let head = store.head(life.id).await?;
+        let remembered = remembered(store, life.id, &rows).await?;
+        Ok(Contents { store: store.id(), life, head, releases, rows, remembered, visits })
+    }
+}
+
+/// Asks again for every event that has a row: a store answers with what it remembers, and adds nothing.
+async fn remembered(
+    store: &dyn Store,
+    life: u32,
+    rows: &[(Place, StoredEvent)],
+) -> Result<BTreeMap<EventHash, (Digest, RankAnswer)>> {
+    let again = |(place, row): &(Place, StoredEvent)| NewEvent {
+        life,
+        event: row.event,
+        request: Digest::default(),
+        answer: Vec::new(),
+        person: None,
+        payer: Payer::NotLearnt,
+        slot: place.slot,
+        time: row.time,
+        deferred: true,
+        features: Vec::new(),
+        raw: Vec::new(),
+    };
+    let mut remembered = BTreeMap::new();
+    for rows in rows.chunks(ROWS) {
+        let answers = store.rank(rows.iter().map(again).collect()).await?;
+        for ((_, row), ranked) in rows.iter().zip(answers) {
+            if let Ranked::Repeated { request, answer } = ranked
+                && let Ok(answer) = serde_json::from_slice(&answer)
+            {
+                remembered.insert(row.event, (request, answer));
+            }
+        }
+    }
+    Ok(remembered)
+}

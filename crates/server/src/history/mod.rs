@@ -1,0 +1,158 @@
+//! Whether a store holds what its clients were told, after accidents.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `contents` | everything that is read of a store |
+//! | `check` | every event, reward and activation of the history against its row |
+//! | `totals` | the ledger, the chain of releases, the exact sums |
+//!
+//! Clients write down what they sent and what they were answered. After the last restart [`check`] compares that history with the store:
+//!
+//! ```text
+//! history  ->  rows       every acknowledged event, reward and activation is there exactly once; what was never answered is there once or not at all
+//! rows     ->  ledger     each person's first k events are learnt from, and are counted
+//! rows     ->  sums       contributions are integers: folded again tick by tick, they are the learner's exact sums to the last unit
+//! tokens   ->  chain      every head that a client saw lies on the one chain of releases, which has each number once
+//! ```
+//!
+//! What was never answered is resolved by the store: an event by its row, a reward by its idempotency key, a body by its hash.
+//!
+//! **What it needs.** The loop retains its rows for longer than the history lasts and has had one life; nobody was erased, no rollback accepted. One
+//! idempotency key always comes with one value, and an event has fewer than [`MOST_REWARD_KEYS`](crate::store::MOST_REWARD_KEYS) of them.
+
+mod check;
+mod contents;
+mod totals;
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, fmt};
+
+pub use check::check;
+pub use contents::Contents;
+
+use crate::{
+    loops::{RankAnswer, RankRequest, RewardRequest},
+    secret::Secret,
+};
+
+/// What a client knows of one request.
+#[derive(Clone)]
+pub struct Attempt<Q, A> {
+    /// What was sent.
+    pub request: Q,
+    /// A moment before it was sent, by a clock that all clients share and that counts up.
+    pub sent: u64,
+    /// A moment after the answer came, or was given up.
+    pub answered: u64,
+    /// What came.
+    pub reply: Reply<A>,
+}
+
+/// What became of a request, as far as its client knows.
+#[derive(Clone, PartialEq)]
+pub enum Reply<A> {
+    /// It was acknowledged.
+    Taken(A),
+    /// It was refused with this status, below 500: it has changed nothing.
+    Refused(u16),
+    /// No answer came, or one that says that the service failed: it may have happened or not.
+    Lost,
+}
+
+impl<Q, A> Attempt<Q, A> {
+    /// The acknowledgement.
+    pub fn taken(&self) -> Option<&A> {
+        match &self.reply {
+            Reply::Taken(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    /// Whether it may have changed something.
+    pub fn may_count(&self) -> bool {
+        !matches!(self.reply, Reply::Refused(_))
+    }
+}
+
+/// Everything that clients did under one event id.
+#[derive(Clone, Default)]
+pub struct EventHistory {
+    /// Questions, repetitions and other bodies included.
+    pub ranks: Vec<Attempt<RankRequest, RankAnswer>>,
+    /// Rewards, repetitions included.
+    pub rewards: Vec<Attempt<RewardRequest, ()>>,
+    /// Activations.
+    pub activations: Vec<Attempt<(), ()>>,
+}
+
+/// What the clients of one loop did, by event id.
+#[derive(Clone, Default)]
+pub struct History {
+    /// Events by their id.
+    pub events: BTreeMap<String, EventHistory>,
+}
+
+impl History {
+    /// The history of an event.
+    pub fn event(&mut self, id: &str) -> &mut EventHistory {
+        self.events.entry(id.to_string()).or_default()
+    }
+
+    /// Adds what other clients did.
+    pub fn merge(&mut self, other: History) {
+        for (id, event) in other.events {
+            let own = self.event(&id);
+            own.ranks.extend(event.ranks);
+            own.rewards.extend(event.rewards);
+            own.activations.extend(event.activations);
+        }
+    }
+}
+
+/// The keys under which a store knows events and people.
+pub struct Keys {
+    /// That of event ids.
+    pub events: Secret,
+    /// That of persons.
+    pub people: Secret,
+}
+
+/// What must hold after every accident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Promise {
+    /// An acknowledged event is there once, as it was asked for and answered; nothing else is there.
+    EventOnce,
+    /// An acknowledged reward or activation counts once, and one that was refused does not.
+    RewardOnce,
+    /// The first k events of a person are learnt from and no other, and the ledger says so.
+    Ledger,
+    /// There is one chain of releases, and all heads that were seen lie on it.
+    OneChain,
+    /// The learner's exact sums are those of the rows.
+    ExactSums,
+    /// What people were promised has not changed.
+    Certificate,
+}
+
+/// A promise that was broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Which one.
+    pub promise: Promise,
+    /// What was found.
+    pub found: String,
+}
+
+impl Violation {
+    fn new(promise: Promise, found: impl Into<String>) -> Self {
+        Violation { promise, found: found.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}: {}", self.promise, self.found)
+    }
+}

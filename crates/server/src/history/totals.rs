@@ -1,0 +1,146 @@
+//! The ledger, the chain of releases and the exact sums, against the rows.
+
+use std::collections::BTreeMap;
+
+use reticent::noise::SecureNoise;
+
+use super::{Contents, History, Promise, Violation};
+use crate::{
+    Result,
+    config::{Ledger, LoopPlan},
+    loops::{
+        ChainHeader, ChainLine, Folded, HeadName, contribute, first_chain, learner, verify_chain,
+    },
+    store::{Place, StoredEvent},
+};
+
+/// The first k events of a person in a period are learnt from, in the order in which they were committed, and the ledger counts them.
+pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<Violation>) {
+    let mut report = |found: String| violations.push(Violation::new(Promise::Ledger, found));
+    let Ledger::Person { most, .. } = plan.ledger else {
+        if contents.rows.iter().any(|(_, row)| !row.learnt) {
+            report("an event was not learnt from, though the unit is a decision".into());
+        }
+        return;
+    };
+    let mut rows: Vec<&(Place, StoredEvent)> = contents.rows.iter().collect();
+    rows.sort_by_key(|(place, _)| place.number);
+    let mut counts = BTreeMap::new();
+    for (place, row) in rows {
+        let granted = match row.person {
+            None => false,
+            Some(person) => {
+                let count: &mut u32 =
+                    counts.entry((plan.ledger.period(row.time), person)).or_default();
+                let granted = *count < most;
+                *count += u32::from(row.learnt);
+                granted
+            }
+        };
+        if row.learnt != granted {
+            let what = if row.learnt { "beyond what is allowed" } else { "before k visits" };
+            report(format!("event number {} is learnt = {}, {what}", place.number, row.learnt));
+        }
+    }
+    for (period, people) in &contents.visits {
+        for (visits, counted) in (1..=most).zip(people) {
+            let truth = counts.iter().filter(|((own, _), count)| own == period && **count >= visits);
+            let truth = truth.count() as u64;
+            if *counted != truth {
+                let side = if *counted < truth { "below" } else { "above" };
+                report(format!(
+                    "period {period}: {counted} people have {visits} visits or more, {side} the truth, {truth}"
+                ));
+            }
+        }
+    }
+}
+
+/// The chain holds, has every number once up to the head, and every head that a client saw lies on it.
+pub(super) fn releases(
+    plan: &LoopPlan,
+    history: &History,
+    contents: &Contents,
+    violations: &mut Vec<Violation>,
+) {
+    let mut report = |found: String| violations.push(Violation::new(Promise::OneChain, found));
+    match followed(plan, contents) {
+        Err(error) => report(error.to_string()),
+        Ok(head) => {
+            let own = HeadName::new(contents.head.number, &contents.head.chain);
+            if contents.head.number > 0 && head != own.text() {
+                report(format!("the head is {}, and the chain leads to {head}", own.text()));
+            }
+        }
+    }
+    let generation = contents.life.generation;
+    let first = first_chain(contents.store, contents.life.id, generation);
+    let mut heads: BTreeMap<u64, HeadName> = BTreeMap::from([(0, HeadName::new(0, &first))]);
+    for record in &contents.releases {
+        heads.insert(record.number, HeadName::new(record.number, &record.chain));
+    }
+    let answers = history.events.values().flat_map(|event| &event.ranks);
+    for answer in answers.filter_map(|attempt| attempt.taken()) {
+        let seen = answer.head.rsplit_once('.').and_then(|(head, _)| HeadName::parse(head));
+        if !seen.is_some_and(|seen| heads.get(&seen.number) == Some(&seen)) {
+            report(format!("a client saw the head {}, which is not on the chain", answer.head));
+            return;
+        }
+    }
+}
+
+/// The head that the listing of all releases leads to.
+fn followed(plan: &LoopPlan, contents: &Contents) -> Result<String> {
+    let life = &contents.life;
+    let header = ChainHeader::new(&plan.name, contents.store, life.id, life.generation);
+    let json = |error: serde_json::Error| crate::Error::store(error);
+    let mut lines = vec![serde_json::to_string(&header).map_err(json)?];
+    for record in &contents.releases {
+        lines.push(serde_json::to_string(&ChainLine::new(record)?).map_err(json)?);
+    }
+    Ok(verify_chain(lines.into_iter().map(Ok::<_, std::convert::Infallible>), None)?.head)
+}
+
+/// Folds the rows again, tick by tick, into a learner that begins anew: its exact sums must be those of the store.
+pub(super) fn sums(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<Violation>) {
+    match folded_again(plan, contents) {
+        Ok(found) => violations.extend(found),
+        Err(error) => violations.push(Violation::new(Promise::ExactSums, error.to_string())),
+    }
+}
+
+fn folded_again(plan: &LoopPlan, contents: &Contents) -> Result<Vec<Violation>> {
+    let mut violations = Vec::new();
+    let mut wrong = |promise, found: &str| violations.push(Violation::new(promise, found));
+    let stored = learner(&contents.head)?;
+    let mut again = plan.learner.clone().curator(SecureNoise::from_system()?);
+    let mut rows = contents.rows.iter().peekable();
+    let mut folded = Folded::default();
+    // A release sums the slots that have passed at its time.
+    let mut last = plan.slot(contents.life.began).saturating_sub(1);
+    for record in &contents.releases {
+        let slot = plan.slot(record.time).saturating_sub(1);
+        if slot <= last {
+            wrong(Promise::OneChain, "a release was made without a slot of its own");
+        }
+        last = slot;
+        let mut sums = again.no_sums();
+        while let Some((_, row)) = rows.next_if(|(place, _)| place.slot <= slot) {
+            contribute(&again, row, &mut sums, &mut folded);
+        }
+        again.tick(&mut sums)?;
+    }
+    if folded.unusable > 0 {
+        wrong(Promise::ExactSums, "a row cannot be used");
+    }
+    if last != contents.head.folded {
+        wrong(Promise::ExactSums, "the head says that other slots are in its sums");
+    }
+    if stored.has_exact_sums_of(&again) != Some(true) {
+        wrong(Promise::ExactSums, "the rows do not add up to the learner's sums");
+    }
+    if stored.guarantee()?.epsilon() != again.guarantee()?.epsilon() {
+        wrong(Promise::Certificate, "epsilon has changed");
+    }
+    Ok(violations)
+}
