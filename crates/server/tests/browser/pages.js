@@ -31,15 +31,19 @@ const PATIENCE = 180_000;
 
 /** The service, with its address and the key that it prints; further keys are made beside it, as an operator does. */
 const start = async () => {
-  const child = spawn(reticent, ["serve", "--demo", "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(reticent, ["serve", "--demo", "--listen", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
   process.on("exit", () => child.kill("SIGKILL"));
   let address, admin;
-  for await (const line of createInterface({ input: child.stdout })) {
-    address ??= line.match(/http:\/\/127\.0\.0\.1:\d+/)?.[0];
-    admin = line.match(/^rt_\S+$/)?.[0];
-    if (admin) break;
-  }
-  assert.ok(address && admin, "the service did not start");
+  await new Promise((resolve, reject) => {
+    child.on("exit", () => reject(new Error("the service did not start")));
+    createInterface({ input: child.stderr }).on("line", (line) => {
+      address ??= line.match(/http:\/\/127\.0\.0\.1:\d+/)?.[0];
+      admin ??= line.match(/^rt_\S+$/)?.[0];
+      // What it logs later is for whoever looks at a failure.
+      if (line.startsWith("{")) console.error(line);
+      if (admin) resolve();
+    });
+  });
   const data = join(tmpdir(), `reticent-demo-${child.pid}`);
   const read = execFileSync(reticent, ["key", "new", "--data", data, "--loop", "news", "--role", "read"], { encoding: "utf8" }).trim();
   return { child, data, address, admin, read };

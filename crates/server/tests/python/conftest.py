@@ -19,7 +19,7 @@ def service(tmp_path_factory):
         status = running.stop()
     assert status == 0, running.log
     # The log is there: an empty one would hold nothing.
-    assert any('"request"' in line and '"status":201' in line for line in running.log)
+    assert any('"request"' in line and '"status":200' in line for line in running.log)
     for secret in SECRETS:
         found = [line for line in running.log if secret in line]
         assert found == [], f"{secret} is logged"

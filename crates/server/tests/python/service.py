@@ -52,16 +52,14 @@ class Service:
         command = [BINARY, "serve", "--config", config, "--data", self.data, "--listen", "127.0.0.1:0"]
         # Everything that can be logged, so that what must not be is looked for in it.
         environment = {**os.environ, "RETICENT_LOG": "trace"}
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-        )
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        line = self.process.stderr.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert found, f"the service did not start: {line} {self.process.stderr.read()}"
+        self.address = found.group()
         self.log = []
         self._reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True)
         self._reader.start()
-        line = self.process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+", line)
-        assert found, f"the service did not start: {line} {self.log}"
-        self.address = found.group()
 
     def key(self, roles, loop="home"):
         """A new key; an admin key has no loop."""
