@@ -33,16 +33,18 @@ pub(super) struct LoopList {
 }
 
 /// A loop's certificate beside what all loops give one person.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct CertificateAnswer {
     #[serde(flatten)]
     certificate: Certificate,
+    /// What all loops give one person.
     together: Together,
 }
 
 /// What is released of a loop, to decide without asking the service.
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 struct Model<'a> {
+    /// The loop.
     r#loop: &'a str,
     /// The number of its release, 0 before the first.
     number: u64,
@@ -51,10 +53,12 @@ struct Model<'a> {
     /// When it was made.
     time: Option<u64>,
     /// How records become vectors.
+    #[schema(value_type = Object)]
     features: &'a FeaturesParams,
     /// The name of each coordinate.
     names: Vec<String>,
     /// The policy as other programs read it.
+    #[schema(value_type = Object)]
     policy: serde_json::Value,
 }
 
@@ -64,8 +68,10 @@ struct Model<'a> {
 #[into_params(parameter_in = Query)]
 pub(super) struct ReleasesQuery {
     /// The first number, 1 by default.
+    #[param(minimum = 1)]
     from: Option<u64>,
     /// How many, at most 1000.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
 }
 
@@ -94,7 +100,7 @@ pub(super) async fn list(
 /// What is promised to the people of a loop, with what enforces each condition, and what all loops together give one person.
 #[utoipa::path(get, path = "/v1/loops/{loop}/certificate", tag = "releases", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
-    responses((status = 200, description = "The certificate", body = Object), Problems))]
+    responses((status = 200, description = "The certificate", body = CertificateAnswer), Problems))]
 pub(super) async fn certificate(
     State(app): State<App>,
     Extension(At(each)): Extension<At>,
@@ -106,7 +112,7 @@ pub(super) async fn certificate(
 
 /// What all loops of the service give one person together, earlier generations included.
 #[utoipa::path(get, path = "/v1/certificate", tag = "releases", security(("key" = [])),
-    responses((status = 200, description = "The certificate of all loops", body = Object), Problems))]
+    responses((status = 200, description = "The certificate of all loops", body = Together), Problems))]
 pub(super) async fn together(State(app): State<App>) -> Result<Response, Problem> {
     Ok(Json(app.service.together().await?).into_response())
 }
@@ -114,7 +120,7 @@ pub(super) async fn together(State(app): State<App>) -> Result<Response, Problem
 /// The model that was released last, with its number.
 #[utoipa::path(get, path = "/v1/loops/{loop}/model", tag = "releases", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
-    responses((status = 200, description = "The model", body = Object), Problems))]
+    responses((status = 200, description = "The model", body = Model<'static>), Problems))]
 pub(super) async fn model(Extension(At(each)): Extension<At>) -> Result<Response, Problem> {
     let answering = each.answering();
     let served = &answering.served;

@@ -11,6 +11,7 @@ use crate::service::ErasedAnswer;
 #[serde(deny_unknown_fields)]
 pub(super) struct EraseRequest {
     /// The same string as in the questions.
+    #[schema(min_length = 1, max_length = 512)]
     person: String,
 }
 

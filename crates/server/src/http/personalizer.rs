@@ -39,12 +39,14 @@ pub(super) struct PersonalizerRank {
     #[schema(value_type = Option<Vec<Object>>)]
     context_features: Value,
     /// What may be chosen.
+    #[schema(min_items = 1, max_items = 1024)]
     actions: Vec<PersonalizerAction>,
     /// Ids of actions that must not be chosen.
     #[serde(default)]
     excluded_actions: Option<Vec<String>>,
     /// The caller's name for the event; made if it is missing.
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")]
     event_id: Option<String>,
     /// Whether the event counts only after it has been activated.
     #[serde(default)]
@@ -55,6 +57,7 @@ pub(super) struct PersonalizerRank {
 #[derive(Deserialize, utoipa::ToSchema)]
 pub(super) struct PersonalizerAction {
     /// Its id.
+    #[schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")]
     id: String,
     /// What is known about it: a list of objects, possibly nested.
     #[serde(default)]

@@ -16,6 +16,7 @@ use crate::loops::{RankAnswer, RankRequest};
 #[serde(deny_unknown_fields)]
 pub(super) struct RankBatch {
     /// The questions.
+    #[schema(min_items = 1, max_items = 1000)]
     requests: Vec<RankRequest>,
 }
 

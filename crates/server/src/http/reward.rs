@@ -21,6 +21,7 @@ const LONGEST_KEY: usize = 512;
 #[serde(deny_unknown_fields)]
 pub(super) struct RewardBatch {
     /// The rewards.
+    #[schema(min_items = 1, max_items = 1000)]
     rewards: Vec<BatchedReward>,
 }
 
@@ -34,6 +35,7 @@ pub(super) struct BatchedReward {
     value: f64,
     /// Repeated under the same key, it counts once.
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 512)]
     idempotency_key: Option<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The certificate of one loop.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Certificate {
     /// The loop.
     pub name: String,
@@ -27,6 +27,7 @@ pub struct Certificate {
     /// When the certificate was made, in milliseconds since 1970.
     pub made: Time,
     /// What holds for one unit: a person's visits of one period, or one decision.
+    #[schema(value_type = Object)]
     pub guarantee: Guarantee,
     /// The whole of the sentence.
     pub sentence: String,
@@ -46,7 +47,7 @@ pub struct Certificate {
 }
 
 /// A condition of a guarantee.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Condition {
     /// What has to hold.
     pub text: String,
@@ -57,7 +58,7 @@ pub struct Condition {
 }
 
 /// Who sees to a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Enforcement {
     /// The service.
@@ -67,7 +68,7 @@ pub enum Enforcement {
 }
 
 /// What several periods give.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Periods {
     /// How many.
     pub periods: u32,
@@ -76,13 +77,14 @@ pub struct Periods {
 }
 
 /// What all loops of a service give one person together.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub struct Together {
     /// Loops and earlier generations that are in it.
     pub lives: Vec<String>,
     /// Loops in which nobody's visits are counted, so that no number holds for a person.
     pub without_persons: Vec<String>,
     /// The guarantee of one person in one period of each, where there is any.
+    #[schema(value_type = Option<Object>)]
     pub guarantee: Option<Guarantee>,
     /// The whole of the sentence.
     pub sentence: Option<String>,

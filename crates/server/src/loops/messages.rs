@@ -15,15 +15,18 @@ pub struct RankRequest {
     /// The caller's name for the event, to send its reward under; made if it is missing. The same id with the same body again gets the stored
     /// answer, with another body an error.
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")]
     pub event_id: Option<String>,
     /// Who asks: any string that is the same for the same human. It is kept only as a keyed hash.
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 512)]
     pub person: Option<String>,
     /// What is known about the moment: an object, possibly nested. What the loop does not list is not looked at.
     #[serde(default)]
     #[schema(value_type = Object)]
     pub context: Value,
     /// What may be chosen. The first one is the caller's own choice, for the baseline and for apprentice mode.
+    #[schema(min_items = 1, max_items = 1024)]
     pub actions: Vec<Action>,
     /// Ids of actions that must not be chosen.
     #[serde(default)]
@@ -38,6 +41,7 @@ pub struct RankRequest {
 #[serde(deny_unknown_fields)]
 pub struct Action {
     /// Its id, unique among the actions.
+    #[schema(min_length = 1, max_length = 512, pattern = "^[^\\x00-\\x1F\\x7F-\\x9F]+$")]
     pub id: String,
     /// What is known about it.
     #[serde(default)]
@@ -75,6 +79,7 @@ pub struct RewardRequest {
     pub value: f64,
     /// Repeated under the same key, a reward counts once.
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 512)]
     pub idempotency_key: Option<String>,
 }
 

@@ -85,7 +85,7 @@ impl Chart<'_> {
                 @for (time, label) in &times {
                     @let at = number(x.place(*time));
                     line.tick x1=(at) x2=(at) y1=(foot) y2=(foot + 5.0) {}
-                    text x=(at) y=(foot + 19.0) text-anchor=(if x.place(*time) > right - 30.0 { "end" } else { "middle" }) { (label) }
+                    text x=(number(x.place(*time).min(right - 24.0))) y=(foot + 19.0) text-anchor="middle" { (label) }
                 }
                 text x=(right) y=(area.height - 5.0) text-anchor="end" { "time (UTC)" }
                 line.axis x1=(LEFT) x2=(right) y1=(foot) y2=(foot) {}

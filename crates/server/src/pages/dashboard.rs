@@ -190,7 +190,7 @@ fn exact(each: &Loop, ledger: Option<LedgerCount>) -> Markup {
             h3 { "What people did " (curator()) }
             dl.tiles {
                 @if let Some(LedgerCount { people, used_up }) = ledger {
-                    (tile("People in this period", &count(people), "some seconds old"))
+                    (tile("People so far", &count(people), "in this period"))
                     (tile("Visits used up", &count(used_up), &share(used_up, people)))
                 }
                 (tile("Rewards taken", &count(read(&counts.rewards)), &format!("{} refused", count(read(&counts.refused_rewards)))))
@@ -218,14 +218,13 @@ fn requests(calls: &[&Call]) -> Markup {
                 p.quiet { "No request has come over HTTP since the process began." }
             } @else {
                 div.scroll { table {
-                    thead { tr { th { "call" } th.number { "requests" } th.number { "errors" } th.number { "median" } th.number { "p99" } th {} } }
+                    thead { tr { th { "call" } th.number { "requests" } th.number { "errors" } th.number { "median" } th.number { "p99" } } }
                     tbody { @for call in calls { tr {
-                        td { (call.name) }
+                        td.call-name { (call.name) " " @if call.public { (public()) } @else { (curator()) } }
                         td.number { (count(call.requests)) }
                         td.number { (count(call.errors)) }
                         td.number { (milliseconds(call.median)) }
                         td.number { (milliseconds(call.p99)) }
-                        td { @if call.public { (public()) } @else { (curator()) } }
                     } } }
                 } }
             }

@@ -2,10 +2,11 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use axum::Router;
 use reticent_server::{
     clock::ManualClock,
     config::ServiceFile,
-    http::{App, HttpLimits, KeyRing, Role, make_key, serve},
+    http::{App, HttpLimits, KeyRing, Role, make_key, router, serve},
     loops::Limits,
     secret::Secret,
     service::{Options, Service, Ticked},
@@ -56,6 +57,36 @@ pub struct Server {
     pub task: Option<JoinHandle<()>>,
 }
 
+/// What a server is made of.
+pub struct Setup {
+    /// The file of loops: one of them is `home`.
+    pub loops: String,
+    pub http: HttpLimits,
+    pub tls: Option<Arc<tokio_rustls::rustls::ServerConfig>>,
+    pub requests: Limits,
+    pub clock: Arc<ManualClock>,
+    pub store: Arc<dyn Store>,
+    /// A fault around all routes.
+    pub planted: Option<Plant>,
+}
+
+/// Routes with a fault.
+pub type Plant = fn(Router, Arc<Service>) -> Router;
+
+impl Default for Setup {
+    fn default() -> Self {
+        Setup {
+            loops: LOOPS.into(),
+            http: HttpLimits::default(),
+            tls: None,
+            requests: Limits::default(),
+            clock: Arc::new(ManualClock::at(START)),
+            store: Arc::new(MemoryStore::new([7; 16])),
+            planted: None,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
@@ -92,17 +123,20 @@ impl Server {
         limits: HttpLimits,
         tls: Option<Arc<tokio_rustls::rustls::ServerConfig>>,
     ) -> Server {
-        let clock = Arc::new(ManualClock::at(START));
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new([7; 16]));
+        Self::set_up(Setup { http: limits, tls, ..Setup::default() }).await
+    }
+
+    pub async fn set_up(setup: Setup) -> Server {
+        let Setup { loops, http: limits, tls, requests, clock, store, planted } = setup;
         let service = Service::open(Options {
-            plans: ServiceFile::parse(LOOPS).unwrap().check().unwrap(),
+            plans: ServiceFile::parse(&loops).unwrap().check().unwrap(),
             store: Arc::clone(&store),
             clock: clock.clone(),
             people: Secret::from_bytes([3; 32]),
             earlier_people: Vec::new(),
             events: Secret::from_bytes([5; 32]),
             witness: None,
-            limits: Limits::default(),
+            limits: requests,
         })
         .await
         .unwrap();
@@ -116,9 +150,20 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let app = App::new(Arc::clone(&service), Arc::clone(&keys), limits, tls.is_some());
         let (stop, stopped) = oneshot::channel::<()>();
-        let task = tokio::spawn(serve(app, listener, tls, async move {
-            let _ = stopped.await;
-        }));
+        let task = match planted {
+            None => tokio::spawn(serve(app, listener, tls, async move {
+                let _ = stopped.await;
+            })),
+            Some(plant) => {
+                let routes = plant(router(app), Arc::clone(&service));
+                tokio::spawn(async move {
+                    tokio::select! {
+                        served = async { axum::serve(listener, routes).await } => served.unwrap(),
+                        _ = stopped => {}
+                    }
+                })
+            }
+        };
         Server {
             address,
             clock,

@@ -34,7 +34,7 @@ async fn logs_of_a_whole_session_hold_no_features_rewards_persons_ids_or_keys() 
     let _guard = tracing::subscriber::set_default(subscriber);
     let server = Server::start().await;
     let key = &server.app_key;
-    let rank = r#"{"event_id": "MARKevent", "person": "MARKperson", "context": {"device": "MARKfeature", "MARKname": 1},
+    let rank = r#"{"event_id": "MARKevent", "person": "MARKperson", "context": {"device": "MARKfeature", "MARKname": 1, "weight": 31.4159265},
         "actions": [{"id": "MARKaction", "features": {"topic": "MARKtopic"}}, {"id": "b"}]}"#;
     let path = "/v1/loops/home/rank";
     server.post(key, path, rank).await.expect(200);
@@ -59,7 +59,17 @@ async fn logs_of_a_whole_session_hold_no_features_rewards_persons_ids_or_keys() 
     let facade = r#"{"contextFeatures": [{"user": {"id": "MARKuser"}}], "actions": [{"id": "MARKa"}], "eventId": "MARKe"}"#;
     server.post(key, "/personalizer/v1.0/rank", facade).await.expect(201);
     server.post(key, "/personalizer/v1.0/rank?MARKquery=1", "MARK").await.expect(400);
+    let batch = format!("{{\"requests\": [{rank}, {{\"actions\": []}}]}}");
+    server.post(key, "/v1/loops/home/rank/batch", &batch).await.expect(200);
+    let batch = r#"{"rewards": [{"event_id": "MARKevent", "value": 0.7182818, "idempotency_key": "MARKonce"}, {"event_id": "MARKno", "value": 1}]}"#;
+    server.post(key, "/v1/loops/home/rewards/batch", batch).await.expect(200);
     server.post("rt_MARKkey_MARKsecret", path, rank).await.expect(401);
+    let form = "Content-Type: application/x-www-form-urlencoded";
+    server.send("POST", "/sign-in", &[form], "key=rt_MARKkey_MARKsecret").await.expect(403);
+    let signed = format!("key={}&next=%2Floops%2FMARKpage", server.read_key);
+    let signed = server.send("POST", "/sign-in", &[form], &signed).await.expect(303);
+    let cookie = signed.header("set-cookie").unwrap().split(';').next().unwrap();
+    server.send("GET", "/", &[&format!("Cookie: {cookie}")], "").await.expect(200);
     server
         .post(&server.admin_key, "/v1/people/erase", "{\"person\": \"MARKperson\"}")
         .await
@@ -82,7 +92,10 @@ async fn logs_of_a_whole_session_hold_no_features_rewards_persons_ids_or_keys() 
     // The log is there: the test would notice an empty one.
     assert!(text.contains("/v1/loops/{loop}/events/{id}/reward"), "{text}");
     assert!(text.contains("\"status\":410") && text.contains("\"method\":\"POST\""), "{text}");
-    for secret in ["MARK", "7182818", key.as_str(), server.admin_key.as_str()] {
+    let session = cookie.split_once('=').unwrap().1;
+    let keys =
+        [key, &server.read_key, &server.admin_key].map(|key| key.rsplit('_').next().unwrap());
+    for secret in ["MARK", "7182818", "4159265", session].into_iter().chain(keys) {
         let line = text.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "{secret}");
     }

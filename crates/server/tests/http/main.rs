@@ -6,5 +6,6 @@ mod common;
 mod export;
 mod limits;
 mod logs;
+mod neighbours;
 mod personalizer;
 mod releases;

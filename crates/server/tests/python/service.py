@@ -1,0 +1,92 @@
+"""A `reticent serve` process of the built binary, with its keys."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+
+import requests
+
+ROOT = pathlib.Path(__file__).resolve().parents[4]
+BINARY = os.environ.get("RETICENT", ROOT / "target" / "debug" / "reticent")
+
+# Events of `brief` close within three seconds, so that tests can be late; those of `home` stay open.
+LOOPS = """
+[loop.brief]
+privacy = { epsilon = 1.0, delta = 1e-6, visits = 100, per = "30 days" }
+learner = { tick = "1 second", forget = "1 hour" }
+reward = { range = [0, 1], window = "1 second" }
+retain = "1 day"
+person_from = "contextFeatures.user.id"
+[loop.brief.context]
+device = { categories = ["phone", "computer"] }
+age = { range = [18, 80] }
+[loop.brief.action]
+topic = { categories = ["news", "sport"] }
+
+[loop.home]
+privacy = { epsilon = 1.0, delta = 1e-6, visits = 2, per = "30 days" }
+learner = { tick = "1 second", forget = "1 hour" }
+reward = { range = [0, 1], window = "1 hour", combine = "sum" }
+baseline = { share = 0.25 }
+retain = "1 day"
+person_from = "contextFeatures.user.id"
+[loop.home.context]
+device = { categories = ["phone", "computer"] }
+age = { range = [18, 80] }
+[loop.home.action]
+topic = { categories = ["news", "sport"] }
+"""
+
+
+class Service:
+    """The process, its address and its keys."""
+
+    def __init__(self, folder):
+        self.data = folder / "data"
+        config = folder / "loops.toml"
+        config.write_text(LOOPS)
+        command = [BINARY, "serve", "--config", config, "--data", self.data, "--listen", "127.0.0.1:0"]
+        # Everything that can be logged, so that what must not be is looked for in it.
+        environment = {**os.environ, "RETICENT_LOG": "trace"}
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        line = self.process.stderr.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert found, f"the service did not start: {line} {self.process.stderr.read()}"
+        self.address = found.group()
+        self.log = []
+        self._reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True)
+        self._reader.start()
+
+    def key(self, roles, loop="home"):
+        """A new key; an admin key has no loop."""
+        command = [BINARY, "key", "new", "--data", self.data, "--role", roles]
+        if roles != "admin":
+            command += ["--loop", loop]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def stop(self):
+        """Stops as an operator does, and returns the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(timeout=60)
+        self._reader.join(timeout=10)
+        return status
+
+
+def wait_until(condition, seconds=60):
+    """Asks again until it holds; a service that never gets there fails the test."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "the service did not get there"
+        time.sleep(0.1)
+
+
+def get(address, key, path):
+    """A reading call that must succeed."""
+    answer = requests.get(address + path, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+    assert answer.status_code == 200, answer.text
+    return answer

@@ -1,0 +1,85 @@
+//! Tests in Python, each group in a virtual environment of its own: the oracles, the Python package, clients of the service.
+
+use std::{env, path::PathBuf};
+
+use crate::tools::{binary, root, root_command, step};
+
+/// Name and requirements of the oracles' environment.
+const ORACLES: (&str, &str) = ("oracles", "oracles/requirements.txt");
+
+/// The same of the tests of the Python package.
+const PACKAGE: (&str, &str) = ("python", "crates/python/tests/requirements.txt");
+
+/// The same of the service's clients.
+const CLIENTS: (&str, &str) = ("clients", "crates/server/tests/python/requirements.txt");
+
+/// Makes all environments: their packages come over the network.
+pub fn fetch() -> Result<(), String> {
+    for environment in [ORACLES, PACKAGE, CLIENTS] {
+        python_with(environment)?;
+    }
+    Ok(())
+}
+
+/// Compares the built binary with independent implementations: dp_accounting, scipy, mpmath.
+pub fn oracles() -> Result<(), String> {
+    let python = python_with(ORACLES)?;
+    step("Python oracles", root_command(&python).args(["-m", "pytest", "-q", "oracles"]))
+}
+
+/// Lets other people's clients call the built service: Personalizer's own client, and schemathesis on the served OpenAPI document.
+pub fn clients() -> Result<(), String> {
+    let python = python_with(CLIENTS)?;
+    step(
+        "clients of the service",
+        root_command(&python)
+            .args(["-m", "pytest", "-q", "crates/server/tests/python"])
+            .env("RETICENT", binary()),
+    )
+}
+
+/// Installs the Python package as a user would, but in the profile of the tests, and tests it.
+pub fn package() -> Result<(), String> {
+    let python = python_with(PACKAGE)?;
+    // The build backend calls `maturin` by name.
+    let mut path = root().join("target/python/bin").into_os_string();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap_or_default());
+    step(
+        "pip install .",
+        root_command(&python)
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+            .args(["--no-deps", "--no-build-isolation", "--force-reinstall", "."])
+            .env("MATURIN_PEP517_ARGS", "--profile dev")
+            .env("PATH", path),
+    )?;
+    step(
+        "Python package",
+        root_command(&python).args(["-m", "pytest", "-q", "crates/python/tests"]),
+    )
+}
+
+/// The interpreter of a virtual environment in `target` that holds exactly these requirements, and what is installed later.
+fn python_with((name, requirements): (&str, &str)) -> Result<PathBuf, String> {
+    let environment = root().join("target").join(name);
+    let python = environment.join("bin/python");
+    let requirements = root().join(requirements);
+    let stamp = environment.join("requirements.txt");
+    let wanted = std::fs::read(&requirements)
+        .map_err(|error| format!("{}: {error}", requirements.display()))?;
+    if std::fs::read(&stamp).ok().as_ref() == Some(&wanted) {
+        return Ok(python);
+    }
+    step(
+        &format!("virtual environment {name}"),
+        root_command("python3").args(["-m", "venv", "--clear"]).arg(&environment),
+    )?;
+    step(
+        &format!("packages of {name}"),
+        root_command(&python)
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"])
+            .arg(&requirements),
+    )?;
+    std::fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
+    Ok(python)
+}

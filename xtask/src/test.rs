@@ -1,0 +1,93 @@
+//! The whole test suite: what must pass before a change is merged.
+//!
+//! ```text
+//! lints -> tests -> documentation -> audit -> oracles -> Python package      on the compiler's side
+//! packages of Debian, npm and Python -> WebAssembly, packages for a registry  meanwhile
+//! pages in a browser -> clients of the service                                from when the binary is built
+//! ```
+//!
+//! Packages come over the network while the compiler works, and what mostly waits runs beside what computes. WebAssembly and the packages for a
+//! registry have target folders of their own, so that no build waits for another.
+
+use std::thread;
+
+use crate::{
+    browser, packages, python,
+    tools::{binary, cargo, root, root_command, skip, step},
+    wasm,
+};
+
+type Lane = thread::JoinHandle<Result<(), String>>;
+
+/// All checks that must pass before a change is merged.
+pub fn run() -> Result<(), String> {
+    stated_version()?;
+    cargo("format", &["fmt", "--all", "--check"])?;
+    // Debian's packages one after another: apt-get has one lock.
+    let debian = thread::spawn(|| {
+        let browser = browser::fetch();
+        let wasm = wasm::fetch();
+        (browser, wasm)
+    });
+    let environments: Lane = thread::spawn(python::fetch);
+    cargo(
+        "lints",
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--features",
+            "reticent-lab/clarabel",
+            "--quiet",
+            "--",
+            "--deny",
+            "warnings",
+        ],
+    )?;
+    let (browser, wasm) = debian.join().map_err(|_| "Debian's packages: a thread failed")?;
+    let builds: Lane = thread::spawn(move || {
+        wasm::build(wasm)?;
+        packages::pack(false)
+    });
+    cargo(
+        "unit, property, documentation and command-line tests",
+        &["test", "--workspace", "--quiet"],
+    )?;
+    join("virtual environments", environments)?;
+    // The command-line tests have built the binary.
+    let service: Lane = thread::spawn(move || {
+        browser::pages(browser)?;
+        python::clients()
+    });
+    step(
+        "reference documentation",
+        root_command("cargo")
+            .args(["doc", "--workspace", "--no-deps", "--quiet"])
+            .env("RUSTDOCFLAGS", "--deny warnings"),
+    )?;
+    step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
+    python::oracles()?;
+    join("WebAssembly and packages", builds)?;
+    join("browser and clients", service)?;
+    python::package()
+}
+
+/// The result of what ran meanwhile.
+fn join(name: &str, lane: Lane) -> Result<(), String> {
+    lane.join().map_err(|_| format!("{name}: a thread failed"))?
+}
+
+/// Checks that the tests run with the version of Rust that `Cargo.toml` states.
+fn stated_version() -> Result<(), String> {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml"))
+        .map_err(|error| format!("Cargo.toml: {error}"))?;
+    let stated = manifest.lines().find_map(|line| line.strip_prefix("rust-version = "));
+    let stated = stated.ok_or("Cargo.toml does not state rust-version")?.trim_matches('"');
+    let output = root_command("rustc").arg("--version").output();
+    let output = output.map_err(|error| format!("rustc --version: {error}"))?;
+    let running = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    if running.starts_with(&format!("rustc {stated}.")) {
+        return Ok(());
+    }
+    skip("the stated version of Rust", &format!("Cargo.toml states {stated}, this is {running}"))
+}

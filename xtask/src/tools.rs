@@ -1,0 +1,77 @@
+//! Programs that tasks call: cargo, Debian's packages, the built binary; what is skipped, and how long each step took.
+
+use std::{
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
+
+/// Runs cargo in the workspace.
+pub fn cargo(name: &str, arguments: &[&str]) -> Result<(), String> {
+    step(name, root_command("cargo").args(arguments))
+}
+
+/// A command in the root of the workspace.
+pub fn root_command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
+/// Runs a command, and says how long it took.
+pub fn step(name: &str, command: &mut Command) -> Result<(), String> {
+    eprintln!("== {name}");
+    let start = Instant::now();
+    let status =
+        command.status().map_err(|error| format!("{name}: cannot start {command:?}: {error}"))?;
+    if !status.success() {
+        return Err(format!("{name} failed ({status})"));
+    }
+    eprintln!("== {name}: ok, {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// The root of the workspace.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+}
+
+/// The binary that the tests built.
+pub fn binary() -> PathBuf {
+    let target = env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
+    target.join("debug/reticent")
+}
+
+/// Whether a program can be started by its name.
+pub fn on_path(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(program).exists())
+}
+
+/// Installs Debian packages, if possible.
+pub fn debian_packages(packages: &[&str]) -> Result<(), String> {
+    let apt = |arguments: &[&str]| {
+        step(
+            &format!("apt-get {}", arguments.join(" ")),
+            root_command("apt-get")
+                .args(["-qq", "-y", "-o", "DPkg::Lock::Timeout=120"])
+                .args(arguments)
+                .env("DEBIAN_FRONTEND", "noninteractive"),
+        )
+    };
+    apt(&["update"])?;
+    let mut install = vec!["install", "--no-install-recommends"];
+    install.extend(packages);
+    apt(&install)
+}
+
+/// Reports a part that this machine cannot run; under CI this is a failure.
+pub fn skip(name: &str, problem: &str) -> Result<(), String> {
+    if env::var("CI").is_ok_and(|value| value == "true") {
+        return Err(format!("{name} cannot be skipped under CI: {problem}"));
+    }
+    eprintln!("== SKIPPED: {name}: {problem}");
+    Ok(())
+}

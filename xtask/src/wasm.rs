@@ -1,0 +1,54 @@
+//! Core as WebAssembly, with the toolchain's own target if it is installed and else with Debian's.
+//!
+//! Debian ships the standard library for WebAssembly as source (`rust-web-src`), which only its own compiler accepts.
+
+use std::{path::Path, process::Command};
+
+use crate::tools::{debian_packages, root, root_command, skip, step};
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Debian's compiler and linker.
+const DEBIAN: [&str; 3] = ["/usr/bin/cargo", "/usr/bin/rustc", "/usr/bin/wasm-ld"];
+
+/// Installs a compiler for WebAssembly, if there is none. It comes over the network.
+pub fn fetch() -> Result<(), String> {
+    let complete = DEBIAN.iter().all(|tool| Path::new(tool).exists());
+    if installed_target() || complete {
+        return Ok(());
+    }
+    debian_packages(&["rustc-web", "cargo-web", "rust-web-src", "lld"])
+}
+
+/// Compiles core for the browser, if there is a compiler.
+pub fn build(fetched: Result<(), String>) -> Result<(), String> {
+    if let Err(problem) = fetched {
+        return skip("core as WebAssembly", &problem);
+    }
+    let own = installed_target();
+    let mut command = root_command(if own { "cargo" } else { DEBIAN[0] });
+    command
+        .args(["build", "--quiet", "--package", "reticent", "--features", "getrandom/wasm_js"])
+        .args(["--target", TARGET])
+        .env("CARGO_TARGET_DIR", root().join("target/wasm"))
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
+    if !own {
+        command
+            .arg("-Zbuild-std=std,panic_abort")
+            .env("RUSTC", DEBIAN[1])
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", DEBIAN[2])
+            .env_remove("RUSTUP_TOOLCHAIN")
+            .env_remove("CARGO");
+    }
+    step("core as WebAssembly", &mut command)
+}
+
+/// Whether the compiler that runs this has the standard library of the target.
+fn installed_target() -> bool {
+    let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output();
+    sysroot.is_ok_and(|output| {
+        let folder = String::from_utf8_lossy(&output.stdout).trim().to_string();
+        Path::new(&folder).join("lib/rustlib").join(TARGET).exists()
+    })
+}
