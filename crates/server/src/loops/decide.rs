@@ -21,7 +21,7 @@ use reticent::{
 use super::RankRequest;
 use crate::{
     Error, Result,
-    config::{LoopMode, LoopPlan},
+    config::{LoopMode, LoopPlan, set_group},
 };
 
 /// Randomness of one decision, from the system.
@@ -78,7 +78,7 @@ pub fn decide(
     let mut write = |index: usize, holdout: bool, report: &mut Report, row: &mut [f64]| {
         let (vector, _) = row.split_at_mut(plan.features.dimension());
         writer.write(&request.actions[index].features, report, vector);
-        set_group(row, plan, holdout);
+        set_group(row, plan.params.compares(), holdout);
     };
     let width = policy.dimension();
     if width != plan.learner_params.bounds.dimension {
@@ -112,16 +112,6 @@ pub fn decide(
 /// A uniform number from 0 to below 1.
 fn unit(word: u64) -> f64 {
     (word >> 11) as f64 / (1_u64 << 53) as f64
-}
-
-/// Moves the constant of a vector to the coordinate of its group, where there are two.
-fn set_group(row: &mut [f64], plan: &LoopPlan, holdout: bool) {
-    if plan.params.compares()
-        && let [.., constant, last] = row
-    {
-        let value = *constant;
-        (*constant, *last) = if holdout { (value, 0.0) } else { (0.0, value) };
-    }
 }
 
 #[cfg(test)]

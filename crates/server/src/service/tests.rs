@@ -4,6 +4,10 @@
 //! them contributed.
 
 mod accidents;
+mod clocks;
+mod keys;
+mod rollbacks;
+mod warm;
 
 use std::sync::Arc;
 
@@ -12,7 +16,7 @@ use crate::{
     clock::ManualClock,
     config::ServiceFile,
     loops::{RankAnswer, RankRequest, RewardRequest},
-    store::{Fault, MemoryStore, Place},
+    store::{Fault, MemoryStore, Place, StoredEvent},
 };
 
 const START: u64 = 1_700_000_000_000;
@@ -137,6 +141,34 @@ async fn open(
         limits: Limits::default(),
     })
     .await
+}
+
+/// The same with a witness.
+fn witnessed_options(
+    text: &str,
+    store: &Arc<MemoryStore>,
+    clock: &Arc<ManualClock>,
+    path: &std::path::Path,
+) -> Options {
+    Options {
+        plans: ServiceFile::parse(text).unwrap().check().unwrap(),
+        store: store.clone(),
+        clock: clock.clone(),
+        people: Secret::from_bytes([3; 32]),
+        earlier_people: Vec::new(),
+        events: Secret::from_bytes([5; 32]),
+        witness: Some(Witness::open(path).unwrap()),
+        limits: Limits::default(),
+    }
+}
+
+async fn witnessed(
+    text: &str,
+    store: &Arc<MemoryStore>,
+    clock: &Arc<ManualClock>,
+    path: &std::path::Path,
+) -> Arc<Service> {
+    Service::open(witnessed_options(text, store, clock, path)).await.unwrap()
 }
 
 fn request(id: &str, person: Option<&str>) -> RankRequest {

@@ -1,7 +1,7 @@
 //! Records to test with.
 
 use crate::store::{
-    Charge, Collect, KeyRecord, LifeId, NewEvent, NewLife, NewReward, Payer, PersonHash,
+    Charge, Collect, KeyRecord, LifeId, MOST_EARLIER_KEYS, NewEvent, NewLife, NewReward, Payer, PersonHash,
     ReleaseRecord, Step,
 };
 
@@ -29,7 +29,7 @@ pub(crate) fn person(number: u8) -> PersonHash {
 
 /// A charge to a person, of three visits at most, for ever.
 pub(crate) fn charge(number: u8) -> Charge {
-    Charge { person: person(number), earlier: [None; 2], period: 0, most: 3 }
+    Charge { person: person(number), earlier: [None; MOST_EARLIER_KEYS], period: 0, most: 3 }
 }
 
 /// An event whose window ends in the first open slot, paid by nobody.

@@ -140,10 +140,10 @@ async fn a_copy_made_while_running_is_a_store() {
     store.erase(vec![person(3)], 5).await.unwrap();
     let before = Snapshot::of(&store).await.unwrap();
     let path = folder.path().join("backups/one");
-    let (backup, rank) = tokio::join!(store.backup(&path), store.rank(vec![event(life, 200)]));
+    let (backup, rank) = tokio::join!(store.backup(path.clone()), store.rank(vec![event(life, 200)]));
     backup.unwrap();
     rank.unwrap();
-    assert!(store.backup(&path).await.is_err(), "a copy is never overwritten");
+    assert!(store.backup(path.clone()).await.is_err(), "a copy is never overwritten");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let copy = RedbStore::open(&path).unwrap();
     assert_eq!(copy.id(), store.id());
