@@ -22,7 +22,7 @@ use reticent_server::{
 };
 use serde::Serialize;
 
-use super::{experiment, read};
+use super::{experiment, is_file_of_loops, read};
 use crate::{error::Error, report::Report};
 
 /// The guarantee of every algorithm of an experiment or of every loop of a file, as the accountant computes it; or the chain of a loop's releases.
@@ -80,11 +80,6 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         None => Ok(report),
         Some(page) => written(report, &page, &loops_page(&plans, now()).map_err(malformed)?),
     }
-}
-
-/// Whether a file holds tables `[loop.<name>]`.
-fn is_file_of_loops(text: &str) -> bool {
-    text.lines().any(|line| line.trim_start().starts_with("[loop."))
 }
 
 /// Milliseconds since 1970.
@@ -163,6 +158,7 @@ impl Loops {
                 };
                 lines.push(format!("  {word:<12} {} ({})", condition.text, condition.by));
             }
+            lines.extend(certificate.ends.iter().map(|ends| format!("  end          {ends}")));
             lines.extend(outlook.iter().map(|outlook| format!("  outlook      {outlook}")));
             lines.push(format!("  generation   {}\n", certificate.generation));
         }

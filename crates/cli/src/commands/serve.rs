@@ -245,6 +245,9 @@ fn describe(checked: &AllChecked) -> String {
         for several in &certificate.periods {
             let _ = writeln!(text, "  {} periods: epsilon {:.3}", several.periods, several.epsilon);
         }
+        if let Some(ends) = &certificate.ends {
+            let _ = writeln!(text, "  {ends}");
+        }
         match outlook {
             Some(outlook) => {
                 let _ = writeln!(

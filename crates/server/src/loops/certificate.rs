@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     Result,
     clock::Time,
-    config::{Ledger, LoopMode, LoopPlan, Period},
+    config::{Ledger, LoopMode, LoopPlan, Period, Span},
     secret::hex,
     store::Digest,
 };
@@ -33,6 +33,8 @@ pub struct Certificate {
     pub periods: Vec<Periods>,
     /// What an attacker who guesses right half of the time can at best achieve, in one period: the probability of guessing right.
     pub best_guess: f64,
+    /// What happens when learning ends, where it does.
+    pub ends: Option<String>,
     /// The hash of everything that the present generation is.
     pub generation: String,
     /// The number of the last release.
@@ -127,6 +129,7 @@ impl Certificate {
             conditions: conditions(plan, replays),
             periods: periods(plan, event, delta)?,
             best_guess,
+            ends: ends(plan),
             generation: format!("{:016x}", plan.generation()),
             release: head.map_or(0, |(number, _)| number),
             chain: head.map(|(_, chain)| hex(chain)),
@@ -156,6 +159,16 @@ fn periods(plan: &LoopPlan, event: &Event, delta: f64) -> Result<Vec<Periods>> {
         Ok(Periods { periods, epsilon })
     };
     [1, 2, 12].into_iter().map(several).collect()
+}
+
+/// What is said before a start about the end of learning.
+fn ends(plan: &LoopPlan) -> Option<String> {
+    let horizon = plan.params.learner.horizon?;
+    let after = Span::milliseconds(horizon.saturating_mul(plan.tick));
+    let after = after.map_or_else(String::new, |span| format!(", after {span}"));
+    Some(format!(
+        "learning ends with release {horizon}{after}: people are then answered by the last model, nothing more is learnt or released, and raw rows go with their windows"
+    ))
 }
 
 fn enforced(text: impl Into<String>, by: &str) -> Condition {

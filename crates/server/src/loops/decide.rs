@@ -57,6 +57,8 @@ pub struct Decision {
     pub features: Vec<f64>,
     /// Features that were clipped, unknown, missing or of another type: for the curator's eyes.
     pub report: Report,
+    /// In apprentice mode, whether the policy would have chosen the same: for the curator's eyes.
+    pub matched: Option<bool>,
 }
 
 /// Decides about a request that was checked.
@@ -86,15 +88,23 @@ pub fn decide(
     }
     let mut probabilities = vec![0.0; request.actions.len()];
     let mut features = vec![0.0; width];
-    if plan.params.mode == LoopMode::Apprentice {
-        probabilities[*first] = 1.0;
-        write(*first, false, &mut report, &mut features);
-        return Ok(Decision { action: *first, probabilities, features, report });
-    }
     let mut arms = Arms::zeros(width, candidates.len())?;
     for (arm, index) in candidates.iter().enumerate() {
         write(*index, false, &mut report, &mut features);
         arms.set(arm, &features)?;
+    }
+    if plan.params.mode == LoopMode::Apprentice {
+        probabilities[*first] = 1.0;
+        let matched = policy.choose_within(&arms, 1.0, coins.pick)?.arm == 0;
+        // What was seen is in the report already.
+        write(*first, false, &mut Report::default(), &mut features);
+        return Ok(Decision {
+            action: *first,
+            probabilities,
+            features,
+            report,
+            matched: Some(matched),
+        });
     }
     let share = plan.params.baseline.share;
     for (index, probability) in candidates.iter().zip(policy.probabilities_within(&arms, 1.0)?) {
@@ -106,7 +116,7 @@ pub fn decide(
     let action = candidates[chosen];
     // What was seen is in the report already.
     write(action, holdout, &mut Report::default(), &mut features);
-    Ok(Decision { action, probabilities, features, report })
+    Ok(Decision { action, probabilities, features, report, matched: None })
 }
 
 /// A uniform number from 0 to below 1.
@@ -193,6 +203,15 @@ mod tests {
         let policy = policy(&plan);
         let decision = decide(&plan, &policy, &request(), Coins { holdout: 5, pick: 9 }).unwrap();
         assert_eq!((decision.action, decision.probabilities), (1, vec![0.0, 1.0, 0.0]));
+        // A policy that knows nothing matches now and then, and the answer is the same.
+        let matches = |pick| {
+            let coins = Coins { holdout: 0, pick: reticent::hash::mix(3, pick) };
+            let decision = decide(&plan, &policy, &request(), coins).unwrap();
+            assert_eq!(decision.action, 1);
+            decision.matched.unwrap()
+        };
+        let matched = (0..200).filter(|pick| matches(*pick)).count();
+        assert!((1..200).contains(&matched), "{matched}");
         let mut none = request();
         none.exclude = ["a", "b", "c"].map(String::from).to_vec();
         assert!(decide(&plan, &policy, &none, Coins { holdout: 0, pick: 0 }).is_err());

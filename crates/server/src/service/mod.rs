@@ -132,6 +132,8 @@ pub struct Counts {
     pub clipped: AtomicU64,
     /// Features that were unknown, missing or of another type: for the curator's eyes.
     pub unknown: AtomicU64,
+    /// In apprentice mode, decisions that the policy would have made in the same way: for the curator's eyes.
+    pub matches: AtomicU64,
     /// Rows that could not be used at a release: for the curator's eyes.
     pub unusable: AtomicU64,
 }

@@ -101,6 +101,7 @@ impl Service {
         let (clipped, unknown) = totals(&decision.report);
         Counts::add(&each.counts.clipped, clipped);
         Counts::add(&each.counts.unknown, unknown);
+        Counts::add(&each.counts.matches, u64::from(decision.matched == Some(true)));
         Ok(Prepared { event, answer, request: digest })
     }
 
