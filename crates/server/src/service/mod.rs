@@ -307,10 +307,6 @@ impl Loop {
         }
         let epoch = store.take_epoch(life.id).await?;
         let away = plan.slot(now) > head.closed.saturating_add(2);
-        let halted = (head.closed > plan.slot(now).saturating_add(1)).then(|| Halt {
-            why: "the store has closed slots that lie in the future: the clock is wrong now, or was; set it right".into(),
-            seen: None,
-        });
         let wait = if away { tick::grace(&plan) } else { 0 };
         let open = store.open_events(life.id).await?.into_iter().collect();
         let last = match head.number {
@@ -325,7 +321,7 @@ impl Loop {
             served: RwLock::new(Arc::new(answering)),
             epoch: AtomicU64::new(epoch),
             clock: Arc::clone(clock),
-            halted: Mutex::new(halted),
+            halted: Mutex::new(None),
             failed: Mutex::new(None),
             ticking: tokio::sync::Mutex::new(tick::Progress::new(
                 clock.steady().saturating_add(wait),

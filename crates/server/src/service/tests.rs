@@ -16,7 +16,7 @@ use crate::{
     clock::ManualClock,
     config::ServiceFile,
     loops::{RankAnswer, RankRequest, RewardRequest},
-    store::{Fault, MemoryStore, Place, StoredEvent},
+    store::{Fault, MemoryStore, Place},
 };
 
 const START: u64 = 1_700_000_000_000;

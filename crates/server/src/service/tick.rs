@@ -9,7 +9,7 @@
 
 use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
 
-use super::{Answering, Counts, Loop, Service};
+use super::{Answering, Counts, Loop, Service, time::JUMP};
 use crate::{
     Error, Result,
     clock::{Clock, Time},
@@ -80,6 +80,11 @@ impl Service {
         let head = self.head(each).await?;
         self.publish(each, &head, None).await?;
         let Some(due) = each.plan.slot(now).checked_sub(1) else { return Ok(Ticked::Nothing) };
+        if head.closed.saturating_mul(each.plan.tick) > now.saturating_add(2 * JUMP) {
+            let why = "slots that lie in the future are closed, because the clock was wrong when they were: nothing is released until then; begin a new generation of the loop, with another tick for instance";
+            each.halt(why.into(), None);
+            return Ok(Ticked::Halted);
+        }
         if due <= head.folded {
             return Ok(Ticked::Nothing);
         }

@@ -2,8 +2,9 @@
 //!
 //! Slots that are closed never open again, so that a clock that is wrong for a moment would end the windows of everybody for good. The clock is
 //! therefore compared with what is known: at a start with the latest time in the store and in the witness, later with the time that has passed. A clock
-//! that is ahead by more than a bound is not believed: the service's time then goes on from what is known, nothing is closed, and /readyz says so. It
-//! is believed again when it has been set right, or when an operator has accepted it.
+//! that is ahead by more than a bound is not believed, and neither is one that has gone back: visits would be counted in a period that has ended, whose
+//! budget nobody has used. The service's time then goes on from what is known, nothing is closed, and /readyz says so. The clock is believed again when it
+//! has been set right, or when an operator has accepted it.
 //!
 //! A store without any life has no time to compare with: the clock of the very first start is believed.
 
@@ -17,8 +18,8 @@ use crate::{
     store::Store,
 };
 
-/// A clock that goes forward by more than this, in milliseconds, without so much time having passed, is not believed.
-const JUMP: u64 = 3_600_000;
+/// A clock that is so far from the time that should have passed, in milliseconds, is not believed.
+pub(super) const JUMP: u64 = 3_600_000;
 
 /// A service that seems to have been away for longer than this, in milliseconds, is not believed without an operator.
 const AWAY: u64 = 86_400_000;
@@ -40,8 +41,10 @@ impl BelievedClock {
     /// A clock that is compared with the latest time that is known.
     pub(super) fn new(clock: Arc<dyn Clock>, latest: Option<Time>) -> Self {
         let (wall, steady) = (clock.now(), clock.steady());
-        let ahead = latest.filter(|latest| wall > latest.saturating_add(AWAY));
-        let (time, doubted) = (ahead.unwrap_or(wall), ahead.map(|_| wall));
+        let wrong = latest.filter(|latest| {
+            wall > latest.saturating_add(AWAY) || wall.saturating_add(JUMP) < *latest
+        });
+        let (time, doubted) = (wrong.unwrap_or(wall), wrong.map(|_| wall));
         BelievedClock { clock, state: Mutex::new(State { time, steady, doubted }) }
     }
 
@@ -55,9 +58,9 @@ impl BelievedClock {
         let (wall, steady) = (self.clock.now(), self.clock.steady());
         let passed = steady.saturating_sub(state.steady);
         let expected = state.time.saturating_add(passed);
-        let ahead = wall > expected.saturating_add(JUMP);
-        let time = if ahead { expected } else { wall };
-        *state = State { time, steady, doubted: ahead.then_some(wall) };
+        let wrong = wall.abs_diff(expected) > JUMP;
+        let time = if wrong { expected } else { wall };
+        *state = State { time, steady, doubted: wrong.then_some(wall) };
         state
     }
 

@@ -145,8 +145,10 @@ impl Service {
             let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
             let curator = self.cost_of(life.id).await?;
             let event = curator.event();
-            // The life that a model of this store comes from is in the sum already, with what it began with.
-            let elsewhere = params.warm_start_origin.is_none_or(|origin| origin.store != own);
+            // An earlier life of this store that the model comes from is in the sum already, with what it began with itself.
+            let origin = params.warm_start_origin.as_ref();
+            let elsewhere =
+                origin.is_none_or(|origin| origin.store != own || origin.life >= life.id);
             let earlier = curator.earlier_event().filter(|_| elsewhere);
             lives.extend(Part::earlier(&life.name, earlier));
             let person =

@@ -75,10 +75,11 @@ impl MemoryStore {
         look(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner).state)
     }
 
-    /// Damages the first row that is kept.
+    /// Damages the first rows that are kept.
     #[cfg(test)]
-    pub(crate) fn damage(&self, damage: impl FnOnce(&mut StoredEvent)) {
-        self.with(|state| state.events.values_mut().next().map(damage));
+    pub(crate) fn damage(&self, rows: usize) {
+        let unreadable = |event: &mut StoredEvent| *event = StoredEvent::unreadable();
+        self.with(|state| state.events.values_mut().take(rows).for_each(unreadable));
     }
 
     /// A copy that goes its own way from here.

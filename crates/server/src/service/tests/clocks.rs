@@ -27,6 +27,11 @@ async fn slots_that_were_closed_under_a_wrong_clock_are_told() {
     let mut world = World::new(&text).await;
     world.store.close(1, START / TICK + 1_000_000).await.unwrap();
     world.again(&text).await;
+    let trouble = world.service.troubles().remove(0);
+    assert!(trouble.contains("accept-time --date 2023-11-14"), "{trouble}");
+    // The clock is right now: the loop says what is left to do.
+    world.service.accept_time("2023-11-14").await.unwrap();
+    world.ticks(1).await;
     assert!(world.service.troubles()[0].contains("future"));
 }
 
@@ -62,6 +67,23 @@ async fn a_wrong_clock_at_a_start_closes_nothing_until_an_operator_accepts_it() 
 }
 
 #[tokio::test]
+async fn a_clock_that_goes_back_gives_nobody_the_visits_of_an_earlier_period() {
+    let text = file(&format!("{EXACT}, visits = 1, per = \"1 day\""), "");
+    let mut world = World::new(&text).await;
+    world.rank("one", Some("a")).await;
+    world.ticks(1).await;
+    world.clock.jump(START - 300 * DAY);
+    world.rank("two", Some("a")).await;
+    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
+    world.again(&text).await;
+    world.rank("three", Some("a")).await;
+    world.clock.jump(START + TICK);
+    world.again(&text).await;
+    world.ticks(4).await;
+    world.assert_learnt(1.0, 0.0);
+}
+
+#[tokio::test]
 async fn a_night_away_needs_no_operator() {
     let text = file(EXACT, "");
     let mut world = World::new(&text).await;
@@ -70,7 +92,7 @@ async fn a_night_away_needs_no_operator() {
     world.again(&text).await;
     assert!(world.service.troubles().is_empty());
     world.ticks(2).await;
-    assert_eq!(world.number(), 2);
+    assert_eq!(world.number(), 3);
 }
 
 #[tokio::test]
