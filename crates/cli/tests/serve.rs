@@ -126,7 +126,8 @@ impl Drop for Running {
 #[test]
 #[cfg(unix)]
 fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
-    let loops = LOOPS.replace("[loop.home]", "[loop.home]\nlearner = { tick = \"1 second\", horizon = 1000 }");
+    let loops = LOOPS
+        .replace("[loop.home]", "[loop.home]\nlearner = { tick = \"1 second\", horizon = 1000 }");
     let config = file("operate.toml", &loops);
     let config = config.to_str().unwrap();
     let folder = std::env::temp_dir().join(format!("reticent-operate-{}", std::process::id()));
@@ -165,14 +166,22 @@ fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
     assert_eq!(service.stop(), Some(0));
     text(&["store", "backup", "--data", &data, "--to", &second]);
     refused(&["key", "rotate-people", "--data", &place("nowhere")], &["no such file"]);
-    assert_eq!(reticent(&rotate).status.code(), Some(1), "only a running service knows what is outlived");
+    assert_eq!(
+        reticent(&rotate).status.code(),
+        Some(1),
+        "only a running service knows what is outlived"
+    );
     // With the keys of the file, the new one first, everything is known.
     assert_eq!(Running::start(config, &data).stop(), Some(0));
     let warm = loops.replace("[loop.home]", "[loop.home]\nwarm_start = \"model.json\"");
     let warm_file = place("warm.toml");
     std::fs::write(&warm_file, &warm).unwrap();
     let checked = text(&["serve", "--config", &warm_file, "--check"]);
-    assert!(checked.contains("it began with a model") && checked.contains("learning ends with release 1000"), "{checked}");
+    assert!(
+        checked.contains("it began with a model")
+            && checked.contains("learning ends with release 1000"),
+        "{checked}"
+    );
     std::fs::write(&model, "{}").unwrap();
     refused(&["serve", "--config", &warm_file, "--check"], &["loop.home.warm_start", "kind"]);
     std::fs::remove_dir_all(&folder).unwrap();
@@ -188,7 +197,8 @@ fn a_loop_s_file_runs_on_a_log() {
     }
     let log = file("tried.csv", &log);
     let out = std::env::temp_dir().join(format!("reticent-tried-{}", std::process::id()));
-    let (config, log, out) = (config.to_str().unwrap(), log.to_str().unwrap(), out.to_str().unwrap());
+    let (config, log, out) =
+        (config.to_str().unwrap(), log.to_str().unwrap(), out.to_str().unwrap());
     let run = ["run", config, "--log", log, "--out", out];
     refused(&run[..2], &["--log"]);
     refused(&run, &["--loop", "home, search"]);

@@ -17,7 +17,9 @@ use std::{
 };
 
 use redb::{Database, TableDefinition};
-use reticent_server::store::{Charge, MOST_EARLIER_KEYS, NewEvent, NewLife, NewReward, Payer, RedbStore, Store};
+use reticent_server::store::{
+    Charge, MOST_EARLIER_KEYS, NewEvent, NewLife, NewReward, Payer, RedbStore, Store,
+};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -147,8 +149,12 @@ where
 }
 
 fn event(life: u32, number: u64, people: u64) -> NewEvent {
-    let charge =
-        Charge { person: hash(mix(number) % people, 2), earlier: [None; MOST_EARLIER_KEYS], period: 1, most: 10 };
+    let charge = Charge {
+        person: hash(mix(number) % people, 2),
+        earlier: [None; MOST_EARLIER_KEYS],
+        period: 1,
+        most: 10,
+    };
     NewEvent {
         life,
         event: hash(number, 1),

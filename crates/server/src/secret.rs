@@ -129,7 +129,8 @@ impl PeopleKeys {
     /// up when it starts.
     pub fn rotate(path: &Path, outlived: impl Fn(&Secret) -> bool) -> Result<usize> {
         if !path.exists() {
-            let remedy = "there is no such file: start the service once, or name the file of --people-key";
+            let remedy =
+                "there is no such file: start the service once, or name the file of --people-key";
             return Err(Error::invalid(PEOPLE, path.display(), remedy));
         }
         let PeopleKeys { current, earlier } = Self::in_file(path)?;
@@ -254,7 +255,9 @@ mod tests {
     fn rotation_keeps_every_earlier_key_in_the_file_until_it_is_outlived() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("people.key");
-        assert!(PeopleKeys::rotate(&path, |_| false).unwrap_err().to_string().contains("no such file"));
+        assert!(
+            PeopleKeys::rotate(&path, |_| false).unwrap_err().to_string().contains("no such file")
+        );
         let first = PeopleKeys::in_file(&path).unwrap().current;
         assert_eq!(PeopleKeys::rotate(&path, |_| false).unwrap(), 2);
         let second = PeopleKeys::in_file(&path).unwrap();

@@ -33,12 +33,19 @@ pub(super) fn experiment(
     let names: Vec<&str> = plans.iter().map(|plan| plan.name.as_str()).collect();
     let plan = match (name, &plans[..]) {
         (None, [only]) => only,
-        (name, all) => all.iter().find(|plan| Some(plan.name.as_str()) == name).ok_or_else(|| {
-            malformed(format!("--loop {}: name one of {}", name.unwrap_or("none"), names.join(", ")))
-        })?,
+        (name, all) => {
+            all.iter().find(|plan| Some(plan.name.as_str()) == name).ok_or_else(|| {
+                malformed(format!(
+                    "--loop {}: name one of {}",
+                    name.unwrap_or("none"),
+                    names.join(", ")
+                ))
+            })?
+        }
     };
     let lines = read(log)?.lines().count().saturating_sub(1);
-    let text = toml::to_string(&lines_of(plan, log, lines)).map_err(|error| malformed(error.to_string()))?;
+    let text = toml::to_string(&lines_of(plan, log, lines))
+        .map_err(|error| malformed(error.to_string()))?;
     Experiment::parse_with(&text, overrides).map_err(|error| Error::in_file(log, error))
 }
 

@@ -66,8 +66,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let plans = match &arguments.config {
         Some(config) => {
             let folder = config.parent().unwrap_or(Path::new(""));
-            let plans =
-                ServiceFile::parse(&read(config)?).and_then(|file| file.check_in(folder));
+            let plans = ServiceFile::parse(&read(config)?).and_then(|file| file.check_in(folder));
             plans.map_err(|error| Error::Malformed {
                 path: config.clone(),
                 reason: error.to_string(),

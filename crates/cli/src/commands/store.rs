@@ -130,8 +130,6 @@ fn write_new(path: &Path, text: &str) -> Result<(), Error> {
     use std::io::Write;
     let written = std::fs::File::create_new(path)
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
-    written.map_err(|error| Error::Unwritable {
-        path: path.to_path_buf(),
-        reason: error.to_string(),
-    })
+    written
+        .map_err(|error| Error::Unwritable { path: path.to_path_buf(), reason: error.to_string() })
 }

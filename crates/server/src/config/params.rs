@@ -54,7 +54,11 @@ impl ServiceFile {
         let check = |(name, params): (&String, &LoopParams)| {
             if params.warm_start_origin.is_some() {
                 let remedy = "it is noted by the service itself: leave it out";
-                return Err(Error::invalid(format!("loop.{name}.warm_start_origin"), "given", remedy));
+                return Err(Error::invalid(
+                    format!("loop.{name}.warm_start_origin"),
+                    "given",
+                    remedy,
+                ));
             }
             let mut params = params.clone();
             let file = params.warm_start.map(|file| folder.join(file).display().to_string());

@@ -114,9 +114,10 @@ impl LoopParams {
             params.default_reward = default;
         }
         let learner = params.check().map_err(|error| within(name, error.into()))?;
-        let opened = self.warm_start.as_ref().map(|file| {
-            WarmStart::open(Path::new(file), &params, &features, self.compares())
-        });
+        let opened = self
+            .warm_start
+            .as_ref()
+            .map(|file| WarmStart::open(Path::new(file), &params, &features, self.compares()));
         let warm_start = opened.transpose().map_err(|error| within(name, error))?;
         let mut noted = self.clone();
         noted.warm_start_origin = warm_start.as_ref().and_then(|warm| warm.origin.clone());

@@ -138,8 +138,9 @@ impl WarmStart {
         let kind = serde_json::from_slice::<Kind>(&bytes).map(|kind| kind.kind);
         let (legacy, origin) = match kind.as_deref() {
             Ok(MODEL) => {
-                let file: ModelFile = serde_json::from_slice(&bytes)
-                    .map_err(|error| refuse(format!("{error}: write it again with `reticent store model`")))?;
+                let file: ModelFile = serde_json::from_slice(&bytes).map_err(|error| {
+                    refuse(format!("{error}: write it again with `reticent store model`"))
+                })?;
                 let (legacy, origin) = model(file, features).map_err(refuse)?;
                 (legacy, Some(origin))
             }
@@ -151,7 +152,9 @@ impl WarmStart {
             }
             Ok(other) => {
                 let shown: String = other.chars().take(40).collect();
-                return Err(refuse(format!("kind = {shown:?}: this program reads {MODEL:?} and {PRIOR:?}")));
+                return Err(refuse(format!(
+                    "kind = {shown:?}: this program reads {MODEL:?} and {PRIOR:?}"
+                )));
             }
             Err(_) => {
                 return Err(refuse(format!(

@@ -85,7 +85,9 @@ impl Rollback {
 
     /// The rollback of a record, if it is none of a release.
     pub fn read(text: &[u8]) -> Option<Self> {
-        serde_json::from_slice(text).ok().map(|RollbackText { accepted_rollback }| accepted_rollback)
+        serde_json::from_slice(text)
+            .ok()
+            .map(|RollbackText { accepted_rollback }| accepted_rollback)
     }
 }
 

@@ -26,11 +26,11 @@ impl Service {
         self.witness_erased(&hashes).await?;
         let erased = self.store.erase(hashes, self.clock.now()).await?;
         let mut remains = vec![
-                "the keyed hash of the person with the number of their visits: without it, erasing would give new ones",
-                "sums of closed events, in which nobody can be told apart any more and from which nobody can be taken out; releases made from them are covered by the certificate",
-                "stored answers, without a person, for a day after their events have closed, so that a repeated question is not a second event",
-                "copies of rows in backups and in free pages of the store's file, until they are overwritten",
-            ];
+            "the keyed hash of the person with the number of their visits: without it, erasing would give new ones",
+            "sums of closed events, in which nobody can be told apart any more and from which nobody can be taken out; releases made from them are covered by the certificate",
+            "stored answers, without a person, for a day after their events have closed, so that a repeated question is not a second event",
+            "copies of rows in backups and in free pages of the store's file, until they are overwritten",
+        ];
         if !self.people.are_known() {
             remains.push("rows that were hashed under keys of the people's hashes which this service was not given: see /readyz, and erase again when they are");
         }

@@ -216,7 +216,9 @@ impl Service {
                 Ok(Err(error)) => Some(redacted(&error)),
                 Err(_) => Some("a fault of the program, which should be reported".into()),
             };
-            each.tell_failure(failed.map(|why| format!("the last tick failed and is tried again: {why}")));
+            each.tell_failure(
+                failed.map(|why| format!("the last tick failed and is tried again: {why}")),
+            );
             let tick = each.plan.tick;
             let left = tick - self.clock.now() % tick;
             // In short steps, so that a stop is noticed and a clock that was set is followed.

@@ -49,7 +49,7 @@ pub(super) struct State {
     lives: BTreeMap<LifeId, Life>,
     pub(super) heads: BTreeMap<LifeId, Head>,
     numbers: BTreeMap<LifeId, u64>,
-    events: BTreeMap<(LifeId, Place), StoredEvent>,
+    pub(super) events: BTreeMap<(LifeId, Place), StoredEvent>,
     ids: BTreeMap<(LifeId, EventHash), Remembered>,
     pub(super) ledger: BTreeMap<(LifeId, u64, PersonHash), u32>,
     releases: BTreeMap<(LifeId, u64), ReleaseRecord>,
@@ -73,13 +73,6 @@ impl MemoryStore {
     #[cfg(test)]
     pub(super) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         look(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner).state)
-    }
-
-    /// Damages the first rows that are kept.
-    #[cfg(test)]
-    pub(crate) fn damage(&self, rows: usize) {
-        let unreadable = |event: &mut StoredEvent| *event = StoredEvent::unreadable();
-        self.with(|state| state.events.values_mut().take(rows).for_each(unreadable));
     }
 
     /// A copy that goes its own way from here.
@@ -385,12 +378,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn replace_state(
-        &self,
-        life: LifeId,
-        head: Head,
-        link: Option<ReleaseRecord>,
-    ) -> Pending<()> {
+    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()> {
         self.write(move |state| {
             let old = state.head_mut(life)?;
             check_replacement(&head, old, link.as_ref())?;

@@ -82,12 +82,7 @@ pub trait Store: Send + Sync + 'static {
     /// Replaces a head after a rollback that an operator accepted, with the replay charged in its state. Its number, epoch, closed and folded
     /// slots may only grow, and a number that stays keeps its chain: no second release of one number, no slot that opens again. `link` is what the
     /// chain of releases says about it, under the new number.
-    fn replace_state(
-        &self,
-        life: LifeId,
-        head: Head,
-        link: Option<ReleaseRecord>,
-    ) -> Pending<()>;
+    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()>;
 
     /// Records of releases with numbers of `from` on, at most `limit`.
     fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>>;

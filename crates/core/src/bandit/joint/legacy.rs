@@ -121,7 +121,8 @@ impl Legacy {
             let remedy = "public examples are for one block of parameters: begin without them";
             return Err(Error::invalid("structure", "several blocks", remedy));
         }
-        let (mut triangle, mut vector) = (vec![0.0; dimension * (dimension + 1) / 2], vec![0.0; dimension]);
+        let (mut triangle, mut vector) =
+            (vec![0.0; dimension * (dimension + 1) / 2], vec![0.0; dimension]);
         for (features, reward, weight) in examples {
             finite_vector("example", &[reward, weight], 2)?;
             refuse_if(weight < 0.0, "weight of an example", weight, "give 0 or more")?;

@@ -184,7 +184,7 @@ async fn a_damaged_row_contributes_zeros_and_is_counted_for_the_curator() {
     world.rank("one", None).await;
     world.reward("one", 1.0).await.unwrap();
     world.rank("two", None).await;
-    world.store.damage(CROWD);
+    crate::store::contract::sample::damage(&world.store, CROWD);
     world.ticks(3).await;
     let each = world.service.find("home").unwrap();
     let unusable = each.counts.unusable.load(Ordering::Relaxed);

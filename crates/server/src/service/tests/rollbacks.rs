@@ -83,7 +83,6 @@ async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is
     assert_eq!((count, seen.len()), (5, 5));
 }
 
-
 #[tokio::test]
 async fn a_generation_that_only_the_witness_knows_is_still_charged() {
     let folder = tempfile::tempdir().unwrap();

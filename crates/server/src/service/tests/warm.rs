@@ -24,9 +24,7 @@ async fn sport(service: &Arc<Service>) -> usize {
 async fn a_public_prior_is_known_from_the_start_and_costs_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prior.json");
-    let example = |topic: &str, reward: f64| {
-        serde_json::json!({"action": {"topic": topic}, "reward": reward, "weight": 10_000})
-    };
+    let example = |topic: &str, reward: f64| serde_json::json!({"action": {"topic": topic}, "reward": reward, "weight": 10_000});
     let write = |examples: Vec<serde_json::Value>| {
         let prior = serde_json::json!({"kind": "reticent prior 1", "examples": examples});
         std::fs::write(&path, prior.to_string()).unwrap();
@@ -53,7 +51,10 @@ async fn a_public_prior_is_known_from_the_start_and_costs_nothing() {
     for (examples, field) in [
         (vec![example("weather", 0.5)], "examples[0].action.topic"),
         (vec![example("news", 0.5), example("news", 1.5)], "examples[1].reward = 1.5"),
-        (vec![serde_json::json!({"action": {"topic": "news"}, "reward": 0, "weight": -1})], "examples[0].weight = -1"),
+        (
+            vec![serde_json::json!({"action": {"topic": "news"}, "reward": 0, "weight": -1})],
+            "examples[0].weight = -1",
+        ),
         (vec![serde_json::json!({"action": {"topic": "news"}})], "reward"),
     ] {
         write(examples);
@@ -71,8 +72,10 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     assert!(world.service.model_file("home").await.is_err(), "nothing has been released");
     for group in 0..8 {
         let id = group.to_string();
-        let member = |index: usize| request(&format!("{id}/{index}"), Some(&format!("{id}/{index}")));
-        let answers = world.service.rank_all("home", (0..CROWD).map(member).collect()).await.unwrap();
+        let member =
+            |index: usize| request(&format!("{id}/{index}"), Some(&format!("{id}/{index}")));
+        let answers =
+            world.service.rank_all("home", (0..CROWD).map(member).collect()).await.unwrap();
         for answer in answers {
             let answer = answer.unwrap();
             let value = f64::from(answer.action == "b");
@@ -90,11 +93,14 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     let text = warm(PERSONS, &path);
     let other = World::new(&text).await;
     let other_store = Arc::new(MemoryStore::new([2; 16]));
-    let elsewhere = open(&text, &other_store, &other.clock, Secret::from_bytes([3; 32])).await.unwrap();
+    let elsewhere =
+        open(&text, &other_store, &other.clock, Secret::from_bytes([3; 32])).await.unwrap();
     assert!(sport(&elsewhere).await > 70);
     let (own, both) = (1.0, total(&elsewhere).await);
     assert!(both > 30.0 && both > own, "{both}");
-    assert!(elsewhere.together().await.unwrap().lives.iter().any(|name| name.contains("began with")));
+    assert!(
+        elsewhere.together().await.unwrap().lives.iter().any(|name| name.contains("began with"))
+    );
     let certificate = elsewhere.certificate("home").await.unwrap();
     assert!((certificate.guarantee.epsilon() - 1.0).abs() < 1e-3);
     assert!(certificate.conditions.iter().any(|each| each.text.contains("released before")));
@@ -125,5 +131,8 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     broken(model[..model.len() / 2].into(), "kind", &text);
     std::fs::remove_file(&path).unwrap();
     assert!(refusal(&text).contains("can be read"));
-    assert!(refusal(&file(PERSONS, "warm_start_origin = { store = \"00\", life = 1 }")).contains("warm_start_origin"));
+    assert!(
+        refusal(&file(PERSONS, "warm_start_origin = { store = \"00\", life = 1 }"))
+            .contains("warm_start_origin")
+    );
 }

@@ -265,10 +265,7 @@ async fn a_head_never_goes_back(store: &dyn Store) -> Checked {
     for (index, worsen) in worse.iter().enumerate() {
         let mut replacement = head.clone();
         worsen(&mut replacement);
-        ensure!(
-            store.replace_state(life, replacement, None).await.is_err(),
-            "replacement {index}"
-        );
+        ensure!(store.replace_state(life, replacement, None).await.is_err(), "replacement {index}");
     }
     ensure!(store.head(life).await? == head, "a refused replacement changes nothing");
     let replacement =

@@ -1,8 +1,8 @@
 //! Records to test with.
 
 use crate::store::{
-    Charge, Collect, KeyRecord, LifeId, MOST_EARLIER_KEYS, NewEvent, NewLife, NewReward, Payer, PersonHash,
-    ReleaseRecord, Step,
+    Charge, Collect, KeyRecord, LifeId, MOST_EARLIER_KEYS, MemoryStore, NewEvent, NewLife,
+    NewReward, Payer, PersonHash, ReleaseRecord, Step, StoredEvent,
 };
 
 /// The last closed slot of a new life.
@@ -82,6 +82,12 @@ pub(crate) fn everything() -> Collect {
         first_release: u64::MAX,
         limit: 1000,
     }
+}
+
+/// Damages the first rows that are kept.
+pub(crate) fn damage(store: &MemoryStore, rows: usize) {
+    let unreadable = |event: &mut StoredEvent| *event = StoredEvent::unreadable();
+    store.with(|state| state.events.values_mut().take(rows).for_each(unreadable));
 }
 
 /// A key.

@@ -159,12 +159,7 @@ impl Store for RedbStore {
         self.queue.submit(move |group| heads::take_epoch(group, life))
     }
 
-    fn replace_state(
-        &self,
-        life: LifeId,
-        head: Head,
-        link: Option<ReleaseRecord>,
-    ) -> Pending<()> {
+    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()> {
         self.queue.submit(move |group| heads::replace_state(group, life, head, link))
     }
 

@@ -173,7 +173,8 @@ async fn a_copy_made_while_running_is_a_store() {
     store.erase(vec![person(3)], 5).await.unwrap();
     let before = Snapshot::of(&store).await.unwrap();
     let path = folder.path().join("backups/one");
-    let (backup, rank) = tokio::join!(store.backup(path.clone()), store.rank(vec![event(life, 200)]));
+    let (backup, rank) =
+        tokio::join!(store.backup(path.clone()), store.rank(vec![event(life, 200)]));
     backup.unwrap();
     rank.unwrap();
     assert!(store.backup(path.clone()).await.is_err(), "a copy is never overwritten");

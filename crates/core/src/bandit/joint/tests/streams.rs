@@ -171,7 +171,9 @@ fn a_public_prior_teaches_and_costs_nothing() {
     assert!(Legacy::load(&released.without_learners().save()).is_err());
     let other = JointParams::new(Bounds::unit(3), 1.0, 1e-6, Some(1000));
     assert!(other.check().unwrap().curator_from(prior, Seeded(1)).is_err());
-    for (features, reward, weight) in [([1.0, f64::NAN], 0.0, 1.0), ([1.0, 0.0], f64::INFINITY, 1.0), ([1.0, 0.0], 0.0, -1.0)] {
+    for (features, reward, weight) in
+        [([1.0, f64::NAN], 0.0, 1.0), ([1.0, 0.0], f64::INFINITY, 1.0), ([1.0, 0.0], 0.0, -1.0)]
+    {
         assert!(Legacy::public(&params, [(&features[..], reward, weight)]).is_err());
     }
     assert!(Legacy::public(&params, [(&[1.0][..], 0.0, 1.0)]).is_err());
