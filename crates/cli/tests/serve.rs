@@ -1,8 +1,9 @@
 //! `reticent serve` and `reticent key` as a process: what is checked before anything is served.
 
 use std::{
+    io::{BufRead, BufReader},
     path::PathBuf,
-    process::{Command, Output},
+    process::{Child, Command, Output, Stdio},
 };
 
 const LOOPS: &str = r#"
@@ -83,4 +84,129 @@ fn bad_files_and_roles_are_refused_by_field() {
     refused(&["serve", "--config", "nowhere.toml", "--check"], &["nowhere.toml"]);
     refused(&["serve", "--config", config], &["--data"]);
     refused(&["key", "new", "--data", "d", "--role", "owner"], &["decide"]);
+}
+
+/// A service that runs, and is ended when it is dropped.
+struct Running(Child);
+
+impl Running {
+    fn start(config: &str, data: &str) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_reticent"))
+            .args(["serve", "--config", config, "--data", data, "--listen", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.starts_with("serving") {
+            line.clear();
+            assert!(errors.read_line(&mut line).unwrap() > 0, "it ended before it served");
+        }
+        // What is written later must have a reader.
+        std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
+        Running(child)
+    }
+
+    /// Asks it to stop, and returns its exit code.
+    fn stop(mut self) -> Option<i32> {
+        let id = self.0.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.0.wait().unwrap().code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
+    let loops = LOOPS
+        .replace("[loop.home]", "[loop.home]\nlearner = { tick = \"1 second\", horizon = 1000 }");
+    let config = file("operate.toml", &loops);
+    let config = config.to_str().unwrap();
+    let folder = std::env::temp_dir().join(format!("reticent-operate-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let place = |name: &str| folder.join(name).display().to_string();
+    let data = place("data");
+    let text = |arguments: &[&str]| {
+        let output = reticent(arguments);
+        let error = String::from_utf8_lossy(&output.stderr).to_string();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // Nothing is made in a folder that was mistyped.
+    refused(&["key", "list", "--data", &data], &["there is no store"]);
+    assert!(!folder.exists());
+    let service = Running::start(config, &data);
+    // The key alone, on one line.
+    let key = text(&["key", "new", "--data", &data, "--loop", "home", "--role", "decide,reward"]);
+    assert!(key.starts_with("rt_") && key.trim().split_whitespace().count() == 1, "{key}");
+    assert_eq!(key.lines().count(), 1);
+    assert!(text(&["key", "list", "--data", &data]).contains("decide,reward"));
+    let (copy, second) = (place("copy/store.redb"), place("copy/second.redb"));
+    text(&["store", "backup", "--data", &data, "--to", &copy]);
+    refused(&["store", "backup", "--data", &data, "--to", &copy], &["does not exist yet"]);
+    refused(&["store", "accept-time", "--data", &data, "--date", "2020-01-01"], &["is believed"]);
+    let rotate = ["key", "rotate-people", "--data", &data, "--drop-outlived"];
+    assert!(text(&rotate).contains("2 keys"));
+    // A release comes within seconds, and then the model can be taken along.
+    let model = place("model.json");
+    let ask = ["store", "model", "--data", &data, "--loop", "home", "--to", &model];
+    let found = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        reticent(&ask).status.success()
+    });
+    assert!(found, "no model within ten seconds");
+    assert_eq!(service.stop(), Some(0));
+    text(&["store", "backup", "--data", &data, "--to", &second]);
+    refused(&["key", "rotate-people", "--data", &place("nowhere")], &["no such file"]);
+    assert_eq!(
+        reticent(&rotate).status.code(),
+        Some(1),
+        "only a running service knows what is outlived"
+    );
+    // With the keys of the file, the new one first, everything is known.
+    assert_eq!(Running::start(config, &data).stop(), Some(0));
+    let warm = loops.replace("[loop.home]", "[loop.home]\nwarm_start = \"model.json\"");
+    let warm_file = place("warm.toml");
+    std::fs::write(&warm_file, &warm).unwrap();
+    let checked = text(&["serve", "--config", &warm_file, "--check"]);
+    assert!(
+        checked.contains("it began with a model")
+            && checked.contains("learning ends with release 1000"),
+        "{checked}"
+    );
+    std::fs::write(&model, "{}").unwrap();
+    refused(&["serve", "--config", &warm_file, "--check"], &["loop.home.warm_start", "kind"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_loop_s_file_runs_on_a_log() {
+    let config = file("tried.toml", LOOPS);
+    let mut log = String::from("action,propensity,reward,arm0_0,arm0_1,arm1_0,arm1_1\n");
+    for line in 0..200 {
+        let action = line % 2;
+        log += &format!("{action},0.5,{},0.9,0.1,0.1,0.9\n", f64::from(action));
+    }
+    let log = file("tried.csv", &log);
+    let out = std::env::temp_dir().join(format!("reticent-tried-{}", std::process::id()));
+    let (config, log, out) =
+        (config.to_str().unwrap(), log.to_str().unwrap(), out.to_str().unwrap());
+    let run = ["run", config, "--log", log, "--out", out];
+    refused(&run[..2], &["--log"]);
+    refused(&run, &["--loop", "home, search"]);
+    let output = reticent(&[&run[..], &["--loop", "home", "--set", "trials=2"]].concat());
+    let error = String::from_utf8_lossy(&output.stderr).to_string();
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("loop home") && text.contains("without privacy"), "{text}");
+    assert!(error.contains("does not cover"), "{error}");
+    std::fs::remove_dir_all(out).unwrap();
 }

@@ -1,17 +1,19 @@
-//! Keys of a service that runs: the store's file is locked, so that commands are sent to its process over a socket in the folder of the data.
+//! What an operator asks of a service that runs: the store's file is locked, so that commands are sent to its process over a socket in the folder of the
+//! data.
 //!
 //! One line of JSON is a [`Command`], one line a [`Reply`]. The socket has mode 0600: whoever may open it may read the store too.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Result,
     clock::Time,
-    data::open_store,
+    data::{is_store, open_store},
     http::{KeyRing, Role, make_key},
-    service::Service,
+    secret::CheckValue,
+    service::{Service, needed_keys},
     store::Store,
 };
 
@@ -41,6 +43,23 @@ pub enum Command {
         /// The head of the store, `number.hash`.
         head: String,
     },
+    /// Go on with a clock that is not believed.
+    AcceptTime {
+        /// The day that it shows, as 2026-01-31.
+        date: String,
+    },
+    /// What a loop has released, for another one to begin with.
+    Model {
+        /// The loop.
+        loop_name: String,
+    },
+    /// Write a copy of the store.
+    Backup {
+        /// A file that does not exist yet, as the process that serves sees it.
+        file: PathBuf,
+    },
+    /// Which keys of the people's hashes are still needed.
+    PeopleKeys,
     /// Revoke a key.
     RevokeKey {
         /// Its public part, or the whole key.
@@ -60,6 +79,14 @@ pub enum Reply {
     Revoked,
     /// Releases go on, with so many replays charged.
     Accepted(u64),
+    /// The clock is believed: milliseconds since 1970.
+    TimeAccepted(Time),
+    /// The text of a file.
+    Model(String),
+    /// The copy is written.
+    BackedUp,
+    /// Check values of the keys of the people's hashes that are still needed.
+    PeopleKeys(Vec<CheckValue>),
     /// It was refused, and why.
     Refused(String),
 }
@@ -95,10 +122,22 @@ pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<R
             });
             Ok(Reply::Keys(keys.collect()))
         }
-        Command::AcceptRollback { loop_name, .. } => {
+        Command::AcceptRollback { loop_name, .. } | Command::Model { loop_name } => {
             let remedy =
                 "start the service first: it compares the store with what others have seen";
             Err(Error::unknown(format!("loop {loop_name:?}"), remedy))
+        }
+        Command::AcceptTime { date } => {
+            let remedy = "start the service first: it compares its clock with what is known";
+            Err(Error::invalid("date", date, remedy))
+        }
+        Command::PeopleKeys => {
+            let why = "no service runs here: start it first, so that its own time decides which keys are outlived";
+            Err(Error::Unavailable(why.into()))
+        }
+        Command::Backup { file } => {
+            store.backup(file).await?;
+            Ok(Reply::BackedUp)
         }
         Command::RevokeKey { key } => {
             let id = key_id(&key).to_string();
@@ -121,10 +160,15 @@ fn key_id(key: &str) -> &str {
 /// The same in a service that runs, whose keys are then read again.
 pub async fn execute_live(service: &Service, keys: &KeyRing, command: Command) -> Reply {
     let store = service.store();
-    let changes = !matches!(command, Command::ListKeys);
+    let changes = matches!(command, Command::NewKey { .. } | Command::RevokeKey { .. });
     let done = match command {
         Command::AcceptRollback { loop_name, head } => {
             service.accept_rollback(&loop_name, &head).await.map(Reply::Accepted)
+        }
+        Command::AcceptTime { date } => service.accept_time(&date).await.map(Reply::TimeAccepted),
+        Command::Model { loop_name } => service.model_file(&loop_name).await.map(Reply::Model),
+        Command::PeopleKeys => {
+            needed_keys(store.as_ref(), service.now()).await.map(Reply::PeopleKeys)
         }
         other => {
             let revoked = match &other {
@@ -154,6 +198,11 @@ pub async fn command(folder: &Path, command: Command, now: Time) -> Result<Reply
             Reply::Refused(why) => Err(Error::Conflict(why)),
             reply => Ok(reply),
         };
+    }
+    // Keys may be made before the first start; everything else is about a store that there is.
+    if !matches!(command, Command::NewKey { .. }) && !is_store(folder) {
+        let remedy = "there is no store in this folder: give that of `reticent serve --data`";
+        return Err(Error::invalid("data", folder.display(), remedy));
     }
     execute(open_store(folder)?.as_ref(), command, now).await
 }

@@ -8,10 +8,10 @@ use crate::{
     Error, Result,
     clock::{Clock, SystemClock},
     config::LoopPlan,
-    data::open_store,
+    data::{open_store, people_key_in},
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
-    secret::Secret,
+    secret::{PeopleKeys, Secret},
     service::{Options, Service},
     store::Witness,
 };
@@ -22,7 +22,7 @@ pub struct RunOptions {
     pub plans: Vec<LoopPlan>,
     /// The folder of the data.
     pub data: PathBuf,
-    /// The file of the key of the people's hashes; `people.key` in the folder of the data by default.
+    /// The file of the keys of the people's hashes, the present one first; `people.key` in the folder of the data by default.
     pub people_key: Option<PathBuf>,
     /// The file of the witness.
     pub witness: Option<PathBuf>,
@@ -58,14 +58,15 @@ pub async fn run(
     let tls = options.tls.as_ref().map(Tls::open).transpose()?;
     let listener = bind(options.listen).await?;
     let store = open_store(&options.data)?;
-    let people = options.people_key.unwrap_or_else(|| options.data.join("people.key"));
+    let people = options.people_key.unwrap_or_else(|| people_key_in(&options.data));
+    let PeopleKeys { current, earlier } = PeopleKeys::in_file(&people)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let service = Service::open(Options {
         plans: options.plans,
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
-        people: Secret::in_file(&people)?,
-        earlier_people: Vec::new(),
+        people: current,
+        earlier_people: earlier,
         events: Secret::in_file(&options.data.join("events.key"))?,
         witness: options.witness.map(Witness::open).transpose()?,
         limits: Limits::default(),

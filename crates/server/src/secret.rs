@@ -10,8 +10,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     Error, Result,
-    store::{Digest, EventHash, PersonHash},
+    store::{Digest, EventHash, MOST_EARLIER_KEYS, PersonHash},
 };
+
+/// A value that tells whether a key is the one that was used, and nothing else.
+pub type CheckValue = [u8; 16];
 
 /// A secret key, which is not printed.
 #[derive(Clone)]
@@ -31,24 +34,13 @@ impl Secret {
 
     /// The key in a file of 64 hexadecimal digits, which is made, readable by its owner only, if there is none.
     pub fn in_file(path: &Path) -> Result<Self> {
-        let failed = |error: std::io::Error| {
-            let remedy = format!("{error}: give a file that this process can read and write");
-            Error::invalid("key of the people's hashes", path.display(), remedy)
-        };
+        let failed = |error: std::io::Error| unusable(path, &error);
         match fs::read_to_string(path) {
-            Ok(text) => Self::parse(text.trim()).ok_or_else(|| {
-                let remedy = "it must hold 64 hexadecimal digits: restore it from its backup";
-                Error::invalid("key of the people's hashes", path.display(), remedy)
-            }),
+            Ok(text) => Self::parse(text.trim()).ok_or_else(|| malformed(path)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let secret = Self::new()?;
-                let mut file = private_file(path).map_err(failed)?;
-                file.write_all(hex(&secret.0).as_bytes()).map_err(failed)?;
-                file.sync_all().map_err(failed)?;
-                if let Some(folder) = path.parent() {
-                    // The name of the file is durable only when its folder is.
-                    fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-                }
+                write_private(path, &hex(&secret.0)).map_err(failed)?;
+                sync_folder(path).map_err(failed)?;
                 Ok(secret)
             }
             Err(error) => Err(failed(error)),
@@ -92,12 +84,99 @@ impl Secret {
     }
 
     /// A value that tells whether this is the key, and nothing else.
-    pub fn check_value(&self) -> Vec<u8> {
-        self.hash(&[b"check"])[..16].to_vec()
+    pub fn check_value(&self) -> CheckValue {
+        half(self.hash(&[b"check"]))
     }
 
     fn mac(&self) -> Hmac<Sha256> {
         Hmac::new_from_slice(&self.0).expect("HMAC takes keys of every length")
+    }
+}
+
+/// The keys of the people's hashes, in one file: the present one, then earlier ones, one a line.
+#[derive(Debug, Clone)]
+pub struct PeopleKeys {
+    /// What people are counted under.
+    pub current: Secret,
+    /// Whose counts add up.
+    pub earlier: Vec<Secret>,
+}
+
+impl PeopleKeys {
+    /// The keys in a file, which is made with one key if there is none.
+    pub fn in_file(path: &Path) -> Result<Self> {
+        if !path.exists() {
+            return Ok(PeopleKeys { current: Secret::in_file(path)?, earlier: Vec::new() });
+        }
+        let text = fs::read_to_string(path).map_err(|error| unusable(path, &error))?;
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let keys: Option<Vec<Secret>> = lines.map(Secret::parse).collect();
+        let mut keys = keys.unwrap_or_default().into_iter();
+        let Some(current) = keys.next() else { return Err(malformed(path)) };
+        let earlier: Vec<Secret> = keys.collect();
+        if earlier.len() > MOST_EARLIER_KEYS {
+            let remedy = format!(
+                "it holds {} keys: give at most {} and leave out earlier ones that are outlived (`reticent key rotate-people --drop-outlived`)",
+                earlier.len() + 1,
+                MOST_EARLIER_KEYS + 1
+            );
+            return Err(Error::invalid(PEOPLE, path.display(), remedy));
+        }
+        Ok(PeopleKeys { current, earlier })
+    }
+
+    /// Puts a new key in front of those in the file, without those that are `outlived`, and returns how many keys it then holds. A service takes it
+    /// up when it starts.
+    pub fn rotate(path: &Path, outlived: impl Fn(&Secret) -> bool) -> Result<usize> {
+        if !path.exists() {
+            let remedy =
+                "there is no such file: start the service once, or name the file of --people-key";
+            return Err(Error::invalid(PEOPLE, path.display(), remedy));
+        }
+        let PeopleKeys { current, earlier } = Self::in_file(path)?;
+        let kept = std::iter::once(current).chain(earlier).filter(|key| !outlived(key));
+        let keys: Vec<Secret> = std::iter::once(Secret::new()?).chain(kept).collect();
+        if keys.len() > MOST_EARLIER_KEYS + 1 {
+            let remedy = format!(
+                "it holds {MOST_EARLIER_KEYS} earlier keys, which is the most: try --drop-outlived, or wait until one is outlived; counts for ever never are"
+            );
+            return Err(Error::invalid(PEOPLE, path.display(), remedy));
+        }
+        let text: String = keys.iter().map(|key| hex(&key.0) + "\n").collect();
+        let unfinished = path.with_extension("unfinished");
+        let _ = fs::remove_file(&unfinished);
+        write_private(&unfinished, &text).map_err(|error| unusable(&unfinished, &error))?;
+        fs::rename(&unfinished, path).map_err(|error| unusable(path, &error))?;
+        sync_folder(path).map_err(|error| unusable(path, &error))?;
+        Ok(keys.len())
+    }
+}
+
+/// What the file is called in an error.
+const PEOPLE: &str = "key of the people's hashes";
+
+fn unusable(path: &Path, error: &std::io::Error) -> Error {
+    let remedy = format!("{error}: give a file that this process can read and write");
+    Error::invalid(PEOPLE, path.display(), remedy)
+}
+
+fn malformed(path: &Path) -> Error {
+    let remedy = "it must hold 64 hexadecimal digits a line: restore it from its backup";
+    Error::invalid(PEOPLE, path.display(), remedy)
+}
+
+/// Writes a new file that only its owner may read.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = private_file(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// The name of a file is durable only when its folder is.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) => fs::File::open(folder)?.sync_all(),
+        None => fs::File::open(".")?.sync_all(),
     }
 }
 
@@ -170,6 +249,36 @@ mod tests {
         }
         fs::write(&path, "not a key").unwrap();
         assert!(Secret::in_file(&path).unwrap_err().to_string().contains("64 hexadecimal digits"));
+    }
+
+    #[test]
+    fn rotation_keeps_every_earlier_key_in_the_file_until_it_is_outlived() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("people.key");
+        assert!(
+            PeopleKeys::rotate(&path, |_| false).unwrap_err().to_string().contains("no such file")
+        );
+        let first = PeopleKeys::in_file(&path).unwrap().current;
+        assert_eq!(PeopleKeys::rotate(&path, |_| false).unwrap(), 2);
+        let second = PeopleKeys::in_file(&path).unwrap();
+        assert_ne!(second.current.person("a"), first.person("a"));
+        assert_eq!(second.earlier[0].person("a"), first.person("a"));
+        for _ in 1..MOST_EARLIER_KEYS {
+            PeopleKeys::rotate(&path, |_| false).unwrap();
+        }
+        let before = fs::read(&path).unwrap();
+        let full = PeopleKeys::rotate(&path, |_| false).unwrap_err().to_string();
+        assert!(full.contains("--drop-outlived") && fs::read(&path).unwrap() == before, "{full}");
+        let is_first = |key: &Secret| key.check_value() == first.check_value();
+        assert_eq!(PeopleKeys::rotate(&path, is_first).unwrap(), MOST_EARLIER_KEYS + 1);
+        assert!(!PeopleKeys::in_file(&path).unwrap().earlier.iter().any(is_first));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        fs::write(&path, "").unwrap();
+        assert!(PeopleKeys::in_file(&path).unwrap_err().to_string().contains("restore it"));
     }
 
     #[test]

@@ -14,12 +14,15 @@ use reticent_lab::{
 use reticent_page::{Entry, guarantees_page};
 use reticent_server::{
     config::{LoopPlan, ServiceFile},
-    loops::{Certificate, Enforcement, HeadName, Together, VerifiedChain, verify_chain},
+    loops::{
+        Certificate, Enforcement, HeadName, Rollback, Together, VerifiedChain, VerifiedRollback,
+        verify_chain,
+    },
     pages::loops_page,
 };
 use serde::Serialize;
 
-use super::{experiment, read};
+use super::{experiment, is_file_of_loops, read};
 use crate::{error::Error, report::Report};
 
 /// The guarantee of every algorithm of an experiment or of every loop of a file, as the accountant computes it; or the chain of a loop's releases.
@@ -68,18 +71,15 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         let reason = "it is a file of loops: --set changes keys of experiments".into();
         return Err(Error::Malformed { path, reason });
     }
-    let plans = ServiceFile::parse(&text).and_then(|file| file.check()).map_err(malformed)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let plans = ServiceFile::parse(&text).and_then(|file| file.check_in(folder));
+    let plans = plans.map_err(malformed)?;
     let certified = Loops::new(&plans).map_err(malformed)?;
     let report = Report::new(certified.table(), &certified);
     match arguments.page {
         None => Ok(report),
         Some(page) => written(report, &page, &loops_page(&plans, now()).map_err(malformed)?),
     }
-}
-
-/// Whether a file holds tables `[loop.<name>]`.
-fn is_file_of_loops(text: &str) -> bool {
-    text.lines().any(|line| line.trim_start().starts_with("[loop."))
 }
 
 /// Milliseconds since 1970.
@@ -158,6 +158,7 @@ impl Loops {
                 };
                 lines.push(format!("  {word:<12} {} ({})", condition.text, condition.by));
             }
+            lines.extend(certificate.ends.iter().map(|ends| format!("  end          {ends}")));
             lines.extend(outlook.iter().map(|outlook| format!("  outlook      {outlook}")));
             lines.push(format!("  generation   {}\n", certificate.generation));
         }
@@ -214,7 +215,20 @@ fn chain_text(found: &VerifiedChain) -> String {
         Some(false) => "THE HEAD DOES NOT LIE ON THIS CHAIN",
         None => "compare the head with one that you kept, or give it as --head",
     };
+    let rollbacks: String = found.rollbacks.iter().map(rollback_text).collect();
     format!(
-        "loop {name}: releases {first} to {last}, {beginning}\n  whole        {whole}, each with its hash\n  hash only    {hashes}\n  head         {head}\n  chain        {chain}\n  {kept}"
+        "loop {name}: releases {first} to {last}, {beginning}\n  whole        {whole}, each with its hash\n  hash only    {hashes}\n{rollbacks}  head         {head}\n  chain        {chain}\n  {kept}"
     )
+}
+
+/// A rollback that was accepted, with what it is charged as.
+fn rollback_text(found: &VerifiedRollback) -> String {
+    let number = found.number;
+    match found.rollback {
+        Some(Rollback { after, replays }) => format!(
+            "  rollback     {number}: a copy that ended with release {after} was put back; charged as mu times sqrt({})\n",
+            replays.saturating_add(1)
+        ),
+        None => format!("  rollback     {number}: of which only the hash is kept\n"),
+    }
 }

@@ -1,15 +1,20 @@
-//! `reticent key`: keys of a service, made, listed and revoked while it runs or while it does not.
+//! `reticent key`: keys of a service, made, listed and revoked while it runs or while it does not, and the keys of the people's hashes.
 
-use std::{fmt::Write, path::PathBuf};
+use std::{
+    fmt::Write,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Subcommand};
 use reticent_server::{
     clock::{Clock, SystemClock},
     control::{Command, KeyLine, Reply, command},
+    data::people_key_in,
     http::Role,
+    secret::{PeopleKeys, Secret},
 };
 
-use super::serve::runtime;
+use super::{serve::runtime, store::unexpected};
 use crate::{error::Error, report::Report};
 
 /// Makes, lists and revokes the keys that clients of `reticent serve` send.
@@ -48,6 +53,19 @@ enum Action {
         /// The key's id, as `list` shows it, or the whole key.
         key: String,
     },
+    /// Puts a new key of the people's hashes in front of the others, which stay: visits under all of them add up. It is taken up at the next
+    /// start of the service.
+    RotatePeople {
+        /// The folder that the service keeps its data in.
+        #[arg(long)]
+        data: PathBuf,
+        /// The file of the keys, where `reticent serve` is given one.
+        #[arg(long, value_name = "PATH")]
+        people_key: Option<PathBuf>,
+        /// Leave out earlier keys under which nothing counts any more, as the running service says.
+        #[arg(long)]
+        drop_outlived: bool,
+    },
 }
 
 fn parse_role(name: &str) -> Result<Role, reticent_server::Error> {
@@ -57,6 +75,9 @@ fn parse_role(name: &str) -> Result<Role, reticent_server::Error> {
 /// Carries out the command.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let (data, ask) = match arguments.action {
+        Action::RotatePeople { data, people_key, drop_outlived } => {
+            return rotate(&data, people_key, drop_outlived);
+        }
         Action::New { data, r#loop, role } => {
             (data, Command::NewKey { loop_name: r#loop, roles: role })
         }
@@ -70,12 +91,29 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         }
         Reply::Keys(keys) => Ok(Report::new(table(&keys), &keys)),
         Reply::Revoked => Ok(Report::new("revoked", &serde_json::json!({ "revoked": true }))),
-        Reply::Accepted(_) => {
-            Err(reticent_server::Error::Conflict("the service answered another command".into())
-                .into())
-        }
-        Reply::Refused(why) => Err(reticent_server::Error::Conflict(why).into()),
+        reply => Err(unexpected(reply)),
     }
+}
+
+/// Rotates the key of the people's hashes.
+fn rotate(data: &Path, file: Option<PathBuf>, drop_outlived: bool) -> Result<Report, Error> {
+    let file = file.unwrap_or_else(|| people_key_in(data));
+    let needed = match drop_outlived {
+        false => None,
+        true => {
+            let now = SystemClock::default().now();
+            match runtime()?.block_on(command(data, Command::PeopleKeys, now))? {
+                Reply::PeopleKeys(needed) => Some(needed),
+                reply => return Err(unexpected(reply)),
+            }
+        }
+    };
+    let outlived =
+        |key: &Secret| needed.as_ref().is_some_and(|needed| !needed.contains(&key.check_value()));
+    let keys = PeopleKeys::rotate(&file, outlived)?;
+    let text = format!("{} holds {keys} keys, the new one first", file.display());
+    let note = "start the service again to use it, and keep the file in its backup".to_string();
+    Ok(Report::new(text, &serde_json::json!({ "keys": keys })).note([note]))
 }
 
 fn table(keys: &[KeyLine]) -> String {

@@ -17,6 +17,7 @@ pub mod plan;
 pub mod privacy;
 pub mod reproduce;
 pub mod run;
+mod run_loop;
 pub mod serve;
 pub mod store;
 
@@ -24,6 +25,11 @@ pub mod store;
 fn read(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path)
         .map_err(|error| Error::Unreadable { path: path.to_path_buf(), reason: error.to_string() })
+}
+
+/// Whether a file holds tables `[loop.<name>]`.
+fn is_file_of_loops(text: &str) -> bool {
+    text.lines().any(|line| line.trim_start().starts_with("[loop."))
 }
 
 /// The experiment in a file the user named, with some keys overridden.

@@ -5,16 +5,17 @@ use std::{fmt::Write, path::PathBuf};
 use clap::Args;
 use reticent_lab::{Override, RunOptions, Shard, summary::Summary};
 
-use super::experiment;
+use super::{experiment, is_file_of_loops, read, run_loop};
 use crate::{error::Error, progress::watched, report::Report};
 
 /// Runs an experiment: a table, figures and a report. Finished trials are not computed again.
 #[derive(Args)]
 #[command(
-    after_help = "Example: reticent run examples/joint.toml --set algorithm.privacy.epsilon=0.5 --out results/joint"
+    after_help = "Example: reticent run examples/joint.toml --set algorithm.privacy.epsilon=0.5 --out results/joint\n\nA loop of a service on an exported log: reticent run loops.toml --loop home --log home.csv"
 )]
 pub struct Arguments {
-    /// A TOML file: name, rounds, trials, seed, [environment], [[algorithm]]. A list in place of a value makes a grid.
+    /// A TOML file: name, rounds, trials, seed, [environment], [[algorithm]]. A list in place of a value makes a grid. Or a file of loops, with
+    /// --log.
     experiment: PathBuf,
     /// Folder for the results; by default `results/` and the file's name.
     #[arg(long)]
@@ -25,6 +26,13 @@ pub struct Arguments {
     /// Only part i of n of the trials; join the folders with `reticent merge`.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
+    /// For a file of loops: a log as `/v1/loops/{loop}/events/export?format=csv` gives it. The loop's learner is trained on its first half, and
+    /// judged by its second.
+    #[arg(long, value_name = "CSV")]
+    log: Option<PathBuf>,
+    /// For a file of several loops: which one.
+    #[arg(long, value_name = "LOOP", requires = "log")]
+    r#loop: Option<String>,
     /// A trial that fails does not stop the others; the exit code is 1 all the same.
     #[arg(long)]
     keep_going: bool,
@@ -32,8 +40,16 @@ pub struct Arguments {
 
 /// Runs the experiment.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let experiment = experiment(&arguments.experiment, &arguments.set)?;
-    let stem = arguments.experiment.file_stem().unwrap_or_default();
+    let path = &arguments.experiment;
+    let tried_on_a_log = arguments.log.is_some() || is_file_of_loops(&read(path)?);
+    let experiment = match tried_on_a_log {
+        true => {
+            let (log, name) = (arguments.log.as_deref(), arguments.r#loop.as_deref());
+            run_loop::experiment(path, log, name, &arguments.set)?
+        }
+        false => experiment(path, &arguments.set)?,
+    };
+    let stem = path.file_stem().unwrap_or_default();
     let out = arguments.out.unwrap_or_else(|| PathBuf::from("results").join(stem));
     let options = RunOptions { shard: arguments.shard, keep_going: arguments.keep_going };
     let outcome = watched(|watch| experiment.run_until(&out, options, watch, |_, _| ()))?;
@@ -60,7 +76,8 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
             Report::new(text, &json)
         }
     };
-    Ok(report.fail(outcome.failures))
+    let notes = tried_on_a_log.then(|| run_loop::NOTE.to_string());
+    Ok(report.note(notes).fail(outcome.failures))
 }
 
 /// The comparison as a table, and the path of the report.

@@ -1,6 +1,11 @@
 //! `reticent serve`: private decisions over HTTP.
 
-use std::{fmt::Write, net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{
+    fmt::Write,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::Args;
 use reticent_server::{
@@ -44,7 +49,8 @@ pub struct Arguments {
     /// A file on another filesystem that shows whether the store was rolled back.
     #[arg(long, value_name = "PATH")]
     witness: Option<PathBuf>,
-    /// The key that persons are hashed with; people.key in the folder of the data by default. Back it up apart from the data.
+    /// The keys that persons are hashed with, the present one first; people.key in the folder of the data by default. Back it up apart from the
+    /// data; `reticent key rotate-people` puts a new key in front.
     #[arg(long, value_name = "PATH")]
     people_key: Option<PathBuf>,
     /// Check the files and print every loop's certificate and outlook; serve nothing.
@@ -59,7 +65,8 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let plans = match &arguments.config {
         Some(config) => {
-            let plans = ServiceFile::parse(&read(config)?).and_then(|file| file.check());
+            let folder = config.parent().unwrap_or(Path::new(""));
+            let plans = ServiceFile::parse(&read(config)?).and_then(|file| file.check_in(folder));
             plans.map_err(|error| Error::Malformed {
                 path: config.clone(),
                 reason: error.to_string(),
@@ -236,6 +243,9 @@ fn describe(checked: &AllChecked) -> String {
         }
         for several in &certificate.periods {
             let _ = writeln!(text, "  {} periods: epsilon {:.3}", several.periods, several.epsilon);
+        }
+        if let Some(ends) = &certificate.ends {
+            let _ = writeln!(text, "  {ends}");
         }
         match outlook {
             Some(outlook) => {

@@ -1,20 +1,21 @@
 //! `reticent store`: what an operator does to the store of a service.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use reticent_server::{
-    clock::{Clock, SystemClock},
+    clock::{Clock, SystemClock, date_time},
     control::{Command, Reply, command},
 };
+use serde_json::json;
 
 use super::serve::runtime;
 use crate::{error::Error, report::Report};
 
-/// Looks after the store of a service that runs.
+/// Looks after the store of a service.
 #[derive(Args)]
 #[command(
-    after_help = "Example: reticent store accept-rollback --data data --loop home --head 17.0011223344556677"
+    after_help = "Example: reticent store backup --data data --to backup/store.redb\n\nGo on from a restored copy: reticent store accept-rollback --data data --loop home --head 17.00112233445566778899aabbccddeeff"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -35,21 +36,100 @@ enum Action {
         #[arg(long, value_name = "NUMBER.HASH")]
         head: String,
     },
+    /// Goes on with the time of the clock, where the service does not believe it because it is far ahead of what the store knows.
+    AcceptTime {
+        /// The folder that the service keeps its data in.
+        #[arg(long)]
+        data: PathBuf,
+        /// The day that the clock shows, in UTC, as the service named it.
+        #[arg(long, value_name = "YYYY-MM-DD")]
+        date: String,
+    },
+    /// Writes a copy of the store while the service runs or while it does not. The keys of the people's hashes and of events are not in it.
+    Backup {
+        /// The folder that the service keeps its data in.
+        #[arg(long)]
+        data: PathBuf,
+        /// A file that does not exist yet.
+        #[arg(long, value_name = "FILE")]
+        to: PathBuf,
+    },
+    /// Writes what a loop has released to a file that another loop may begin with (`warm_start`), with what it has cost.
+    Model {
+        /// The folder that the service keeps its data in.
+        #[arg(long)]
+        data: PathBuf,
+        /// The loop.
+        #[arg(long, value_name = "LOOP")]
+        r#loop: String,
+        /// A file that does not exist yet.
+        #[arg(long, value_name = "FILE")]
+        to: PathBuf,
+    },
 }
 
 /// Carries out the command.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let Action::AcceptRollback { data, r#loop, head } = arguments.action;
-    let ask = Command::AcceptRollback { loop_name: r#loop, head };
-    match runtime()?.block_on(command(&data, ask, SystemClock::default().now()))? {
-        Reply::Accepted(replays) => {
-            let text = format!("releases go on; replays charged so far: {replays}");
-            Ok(Report::new(text, &serde_json::json!({ "replays": replays })))
+    match arguments.action {
+        Action::AcceptRollback { data, r#loop, head } => {
+            match ask(&data, Command::AcceptRollback { loop_name: r#loop, head })? {
+                Reply::Accepted(replays) => {
+                    let text = format!("releases go on; replays charged so far: {replays}");
+                    Ok(Report::new(text, &json!({ "replays": replays })))
+                }
+                reply => Err(unexpected(reply)),
+            }
         }
-        Reply::Refused(why) => Err(reticent_server::Error::Conflict(why).into()),
-        _ => {
-            let why = "the service answered another command".into();
-            Err(reticent_server::Error::Conflict(why).into())
+        Action::AcceptTime { data, date } => match ask(&data, Command::AcceptTime { date })? {
+            Reply::TimeAccepted(time) => {
+                let text = format!("releases go on; the time is {}", date_time(time));
+                Ok(Report::new(text, &json!({ "time": time })))
+            }
+            reply => Err(unexpected(reply)),
+        },
+        Action::Backup { data, to } => {
+            // The process that serves stands in another folder.
+            let file = std::path::absolute(&to)?;
+            match ask(&data, Command::Backup { file })? {
+                Reply::BackedUp => {
+                    let text = format!("the copy is in {}", to.display());
+                    let note = "keep people.key and events.key too, apart from the copy: without them nobody is recognised";
+                    Ok(Report::new(text, &json!({ "backup": to })).note([note.to_string()]))
+                }
+                reply => Err(unexpected(reply)),
+            }
+        }
+        Action::Model { data, r#loop, to } => {
+            match ask(&data, Command::Model { loop_name: r#loop })? {
+                Reply::Model(text) => {
+                    write_new(&to, &text)?;
+                    let text = format!("the model is in {}", to.display());
+                    Ok(Report::new(text, &json!({ "model": to })))
+                }
+                reply => Err(unexpected(reply)),
+            }
         }
     }
+}
+
+fn ask(data: &Path, question: Command) -> Result<Reply, Error> {
+    Ok(runtime()?.block_on(command(data, question, SystemClock::default().now()))?)
+}
+
+/// What is said when a service answers something else.
+pub(super) fn unexpected(reply: Reply) -> Error {
+    let why = match reply {
+        Reply::Refused(why) => why,
+        _ => "the service answered another command: use the program that serves".into(),
+    };
+    reticent_server::Error::Conflict(why).into()
+}
+
+/// Writes a file that does not exist yet.
+fn write_new(path: &Path, text: &str) -> Result<(), Error> {
+    use std::io::Write;
+    let written = std::fs::File::create_new(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+    written
+        .map_err(|error| Error::Unwritable { path: path.to_path_buf(), reason: error.to_string() })
 }

@@ -5,14 +5,17 @@
 //! | `span` | spans of time as people write them |
 //! | `params` | the file as it is written |
 //! | `plan` | a checked loop: its features, its learner, its clock, its generation |
+//! | `warm` | what a loop begins with: a released model, or public examples |
 
 mod params;
 mod plan;
 mod span;
+mod warm;
 
 pub use params::{
     Baseline, Combine, LearnerParams, LoopMode, LoopParams, Period, PrivacyParams, RewardParams,
     ServiceFile, Trust, UnitName,
 };
-pub use plan::{Ledger, LoopPlan, REMEMBERED};
+pub use plan::{Ledger, LoopPlan, REMEMBERED, set_group};
 pub use span::Span;
+pub use warm::{ModelFile, Origin, WarmStart};

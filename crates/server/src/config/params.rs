@@ -1,11 +1,11 @@
 //! The file as it is written.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use reticent::{bandit::Rule, features::FeaturesParams};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::Span;
+use super::{Origin, Span};
 use crate::{Error, Result};
 
 /// All loops of a service: `loops.toml`.
@@ -46,7 +46,26 @@ impl ServiceFile {
 
     /// Calibrates every loop, or says which field of which loop stands in the way.
     pub fn check(&self) -> Result<Vec<super::LoopPlan>> {
-        self.loops.iter().map(|(name, params)| params.check(name)).collect()
+        self.check_in(Path::new(""))
+    }
+
+    /// The same, with files that it names in this folder, which is that of the file of loops.
+    pub fn check_in(&self, folder: &Path) -> Result<Vec<super::LoopPlan>> {
+        let check = |(name, params): (&String, &LoopParams)| {
+            if params.warm_start_origin.is_some() {
+                let remedy = "it is noted by the service itself: leave it out";
+                return Err(Error::invalid(
+                    format!("loop.{name}.warm_start_origin"),
+                    "given",
+                    remedy,
+                ));
+            }
+            let mut params = params.clone();
+            let file = params.warm_start.map(|file| folder.join(file).display().to_string());
+            params.warm_start = file;
+            params.check(name)
+        };
+        self.loops.iter().map(check).collect()
     }
 }
 
@@ -81,9 +100,13 @@ pub struct LoopParams {
     /// of the features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person_from: Option<String>,
-    /// A file with what an earlier learner has released (`reticent store legacy`), to begin with.
+    /// A file with what an earlier loop has released (`reticent store model`), or with public examples, to begin with; relative to the file of
+    /// loops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_start: Option<String>,
+    /// The life that `warm_start` comes from: noted when the loop is checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_start_origin: Option<Origin>,
     /// Features of the context; what is not listed is not looked at.
     #[serde(default)]
     pub context: serde_json::Value,

@@ -1,14 +1,17 @@
 //! A checked loop: its features, its learner, its clock, its generation.
 
+use std::path::Path;
+
 use reticent::{
-    bandit::{JointParams, JointPlan},
+    bandit::{Curator, JointParams, JointPlan},
     features::FeaturesPlan,
     hash,
+    noise::SecureNoise,
     randomize::Bounds,
     release::Schedule,
 };
 
-use super::{LoopParams, Period, Span, Trust, UnitName};
+use super::{LoopParams, Period, Span, Trust, UnitName, WarmStart};
 use crate::{Error, Result, clock::Time};
 
 /// Half-life where neither it nor a horizon is given.
@@ -62,6 +65,8 @@ pub struct LoopPlan {
     pub tick: u64,
     /// Who is counted.
     pub ledger: Ledger,
+    /// What it begins with.
+    pub warm_start: Option<WarmStart>,
 }
 
 impl LoopParams {
@@ -76,10 +81,6 @@ impl LoopParams {
         if !(0.0..1.0).contains(&self.baseline.share) {
             let remedy = "give a share from 0 to below 1";
             return Err(Error::invalid(at("baseline.share"), self.baseline.share, remedy));
-        }
-        if let Some(file) = &self.warm_start {
-            let remedy = "loops begin without earlier releases for now: leave it out";
-            return Err(Error::invalid(at("warm_start"), format!("{file:?}"), remedy));
         }
         let ledger = self.ledger(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
@@ -113,15 +114,28 @@ impl LoopParams {
             params.default_reward = default;
         }
         let learner = params.check().map_err(|error| within(name, error.into()))?;
-        Ok(LoopPlan {
+        let opened = self
+            .warm_start
+            .as_ref()
+            .map(|file| WarmStart::open(Path::new(file), &params, &features, self.compares()));
+        let warm_start = opened.transpose().map_err(|error| within(name, error))?;
+        let mut noted = self.clone();
+        noted.warm_start_origin = warm_start.as_ref().and_then(|warm| warm.origin.clone());
+        let plan = LoopPlan {
             name: name.to_string(),
-            params: self.clone(),
+            params: noted,
             features,
             learner,
             learner_params: params,
             tick,
             ledger,
-        })
+            warm_start,
+        };
+        if let Some(file) = &self.warm_start {
+            let refused = |error| Error::invalid(at("warm_start"), file, error);
+            plan.begin().map(drop).map_err(refused)?;
+        }
+        Ok(plan)
     }
 
     /// Whether a share of decisions is the caller's, and compared.
@@ -200,7 +214,17 @@ impl LoopPlan {
         self.slot(time.saturating_add(self.params.reward.window.as_milliseconds()))
     }
 
-    /// The hash of everything that a generation is: features, privacy, reward, forgetting, and the rule, which is part of a learner's state.
+    /// The learner as it begins.
+    pub fn begin(&self) -> Result<Curator<SecureNoise>> {
+        let (learner, noise) = (self.learner.clone(), SecureNoise::from_system()?);
+        Ok(match &self.warm_start {
+            None => learner.curator(noise),
+            Some(warm) => learner.curator_from(warm.legacy.clone(), noise)?,
+        })
+    }
+
+    /// The hash of everything that a generation is: features, privacy, reward, forgetting, what it began with, and the rule, which is part of a
+    /// learner's state.
     pub fn generation(&self) -> u64 {
         let LoopParams { trust, privacy, reward, .. } = &self.params;
         let learner = &self.learner_params;
@@ -215,7 +239,18 @@ impl LoopPlan {
             learner.rule,
             self.features.params(),
         );
-        hash::of_params("generation 1", &parts)
+        match &self.warm_start {
+            None => hash::of_params("generation 1", &parts),
+            Some(warm) => hash::of_params("generation 1, warm", &(parts, warm.hash)),
+        }
+    }
+}
+
+/// Moves the constant of a vector to the coordinate of its group, where there are two.
+pub fn set_group(row: &mut [f64], compares: bool, holdout: bool) {
+    if compares && let [.., constant, last] = row {
+        let value = *constant;
+        (*constant, *last) = if holdout { (value, 0.0) } else { (0.0, value) };
     }
 }
 

@@ -18,11 +18,17 @@ use tokio::{
 use super::{Command, Reply, execute_live};
 use crate::{Error, Result, http::KeyRing, service::Service};
 
-/// Bytes of a line, at most.
+/// Bytes of a command, at most.
 const LONGEST: u64 = 1 << 20;
 
-/// Time for a line to come.
+/// Bytes of a reply, at most: a large model.
+const LONGEST_REPLY: u64 = 1 << 28;
+
+/// Time for a command to come.
 const TIME: Duration = Duration::from_secs(10);
+
+/// Time for a reply to come: a large store is copied meanwhile.
+const REPLY_TIME: Duration = Duration::from_secs(600);
 
 /// Where the socket of a folder of data is.
 fn place(folder: &Path) -> PathBuf {
@@ -52,11 +58,13 @@ impl Control {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 };
-                // One at a time: commands are rare, and a slow one has a limit.
-                let answered = answer(stream, &service, &keys);
-                if !matches!(tokio::time::timeout(TIME, answered).await, Ok(Ok(()))) {
-                    tracing::warn!("a command was not answered");
-                }
+                let (service, keys) = (Arc::clone(&service), Arc::clone(&keys));
+                // Each in a task of its own: a copy of a large store takes long, and a panic must not close the socket.
+                tokio::spawn(async move {
+                    if answer(stream, &service, &keys).await.is_err() {
+                        tracing::warn!("a command was not answered");
+                    }
+                });
             }
         });
         Ok(Control { path, task })
@@ -88,7 +96,8 @@ fn bind(folder: &Path, path: &Path) -> std::io::Result<UnixListener> {
 async fn answer(mut stream: UnixStream, service: &Service, keys: &KeyRing) -> std::io::Result<()> {
     let mut line = String::new();
     let (reader, mut writer) = stream.split();
-    BufReader::new(reader.take(LONGEST)).read_line(&mut line).await?;
+    let read = async { BufReader::new(reader.take(LONGEST)).read_line(&mut line).await };
+    tokio::time::timeout(TIME, read).await.map_err(std::io::Error::from)??;
     let reply = match serde_json::from_str::<Command>(&line) {
         Ok(command) => execute_live(service, keys, command).await,
         Err(_) => Reply::Refused("the command is not known: use the program that serves".into()),
@@ -113,10 +122,10 @@ pub(super) async fn ask(folder: &Path, command: &Command) -> Result<Option<Reply
         let (reader, mut writer) = stream.split();
         writer.write_all(&line_of(command)?).await?;
         let mut line = String::new();
-        BufReader::new(reader.take(LONGEST)).read_line(&mut line).await?;
+        BufReader::new(reader.take(LONGEST_REPLY)).read_line(&mut line).await?;
         Ok::<_, std::io::Error>(serde_json::from_str(&line)?)
     };
-    match tokio::time::timeout(TIME, exchange).await {
+    match tokio::time::timeout(REPLY_TIME, exchange).await {
         Ok(Ok(reply)) => Ok(Some(reply)),
         _ => Err(Error::Unavailable(format!(
             "the process that serves from {} did not answer: look at `reticent key list` before you try again",

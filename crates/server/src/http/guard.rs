@@ -94,8 +94,9 @@ async fn admit_and_run(State(guard): State<Guard>, request: Request, next: Next)
     let started = Instant::now();
     let mut response = next.run(Request::from_parts(parts, body)).await;
     if let Some(At(each)) = at {
-        if response.status().is_success() {
-            guard.app.metrics.observe(&each.plan.name, guard.call, started.elapsed());
+        match response.status().is_success() {
+            true => guard.app.metrics.observe(&each.plan.name, guard.call, started.elapsed()),
+            false => guard.app.metrics.fail(&each.plan.name, guard.call),
         }
         if let Ok(token) = HeaderValue::from_str(&each.answering().token) {
             response.headers_mut().insert(HEAD, token);

@@ -25,7 +25,11 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::{guard::Call, keys::Grant};
+use super::{
+    guard::Call,
+    keys::Grant,
+    latency::{FIRST, LIMITS, Latencies, Totals},
+};
 use crate::service::{Loop, Service};
 
 /// What is counted here; the loops count the rest themselves.
@@ -37,9 +41,27 @@ pub(super) struct Metrics {
 /// How long the calls of a loop took.
 #[derive(Clone)]
 struct Times {
-    rank: Histogram,
-    reward: Histogram,
-    activate: Histogram,
+    rank: Timed,
+    reward: Timed,
+    activate: Timed,
+}
+
+/// Calls of one kind: for Prometheus, and for the dashboard.
+#[derive(Clone)]
+struct Timed {
+    histogram: Histogram,
+    latencies: Arc<Latencies>,
+}
+
+impl Times {
+    fn of(&self, call: Call) -> Option<&Timed> {
+        match call {
+            Call::Rank => Some(&self.rank),
+            Call::Reward => Some(&self.reward),
+            Call::Activate => Some(&self.activate),
+            Call::Read => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -49,28 +71,47 @@ struct RequestLabels {
     status: u32,
 }
 
-fn histogram() -> Histogram {
-    // From 50 us to 1.6 s.
-    Histogram::new(exponential_buckets(50e-6, 2.0, 16))
+impl Default for Timed {
+    fn default() -> Self {
+        let histogram = Histogram::new(exponential_buckets(FIRST, 2.0, LIMITS));
+        Timed { histogram, latencies: Arc::default() }
+    }
 }
 
 impl Metrics {
     /// Nothing has been counted.
     pub(super) fn new(service: &Service) -> Self {
-        let times = || Times { rank: histogram(), reward: histogram(), activate: histogram() };
+        let times = || Times {
+            rank: Timed::default(),
+            reward: Timed::default(),
+            activate: Timed::default(),
+        };
         let times = service.loops().map(|each| (each.plan.name.clone(), times())).collect();
         Metrics { times, requests: Family::default() }
     }
 
     /// A call of a loop succeeded and took so long.
     pub(super) fn observe(&self, loop_name: &str, call: Call, time: Duration) {
-        let Some(times) = self.times.get(loop_name) else { return };
-        match call {
-            Call::Rank => times.rank.observe(time.as_secs_f64()),
-            Call::Reward => times.reward.observe(time.as_secs_f64()),
-            Call::Activate => times.activate.observe(time.as_secs_f64()),
-            Call::Read => {}
+        if let Some(timed) = self.times.get(loop_name).and_then(|times| times.of(call)) {
+            timed.histogram.observe(time.as_secs_f64());
+            timed.latencies.observe(time);
         }
+    }
+
+    /// A call of a loop was refused or failed.
+    pub(super) fn fail(&self, loop_name: &str, call: Call) {
+        if let Some(timed) = self.times.get(loop_name).and_then(|times| times.of(call)) {
+            timed.latencies.fail();
+        }
+    }
+
+    /// Calls of all loops: for the curator's eyes. Questions wait for the same writer as rewards, so that even their times tell how many rewards
+    /// come.
+    pub(super) fn totals(&self, call: Call) -> Totals {
+        let mut totals = Totals::default();
+        let timed = self.times.values().filter_map(|times| times.of(call));
+        timed.for_each(|timed| totals.add(&timed.latencies));
+        totals
     }
 
     /// A request was answered.
@@ -134,7 +175,10 @@ impl Collector for View {
 impl View {
     fn encode_for_curator(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
         type Count = fn(&Loop) -> &AtomicU64;
-        let counts: [(&str, &str, Count); 6] = [
+        let counts: [(&str, &str, Count); 7] = [
+            ("apprentice_matches", "Decisions that the policy would have made too", |each| {
+                &each.counts.matches
+            }),
             ("rewards", "Rewards taken", |each| &each.counts.rewards),
             ("refused_rewards", "Rewards late or for unknown events", |each| {
                 &each.counts.refused_rewards
@@ -153,11 +197,11 @@ impl View {
         }
         // Questions wait for the same writer as rewards, so that their times tell how many rewards come.
         let help = "Time of a question: for the curator's eyes";
-        self.times(encoder, "rank", help, |times| &times.rank)?;
+        self.times(encoder, "rank", help, |times| &times.rank.histogram)?;
         let help = "Time of a reward: for the curator's eyes";
-        self.times(encoder, "reward", help, |times| &times.reward)?;
+        self.times(encoder, "reward", help, |times| &times.reward.histogram)?;
         let help = "Time of an activation: for the curator's eyes";
-        self.times(encoder, "activate", help, |times| &times.activate)
+        self.times(encoder, "activate", help, |times| &times.activate.histogram)
     }
 
     fn counter(

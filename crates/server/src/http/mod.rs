@@ -10,7 +10,7 @@
 //! | `rank`, `reward`, `loops`, `export`, `people` | the calls |
 //! | `pages` | pages for people, with the keys of this service |
 //! | `personalizer` | Personalizer's calls, with its own fields, statuses and errors |
-//! | `health`, `metrics` | whether the service works, and how much it does |
+//! | `health`, `metrics`, `latency` | whether the service works, how much it does, and how fast |
 //! | `openapi` | the calls as OpenAPI 3.1 |
 //! | `watch`, `headers` | logs without data, and headers of every answer |
 //! | `serve` | sockets, TLS, a graceful stop |
@@ -21,6 +21,7 @@ mod guard;
 mod headers;
 mod health;
 mod keys;
+mod latency;
 mod limits;
 mod loops;
 mod metrics;

@@ -4,11 +4,8 @@ use std::sync::{Arc, atomic::Ordering};
 
 use axum::Router;
 
-use super::{App, Role, openapi};
-use crate::{
-    pages::{self, Access, Call, Viewer},
-    service::Counts,
-};
+use super::{App, Role, guard, openapi};
+use crate::pages::{self, Access, Call, Viewer};
 
 /// The pages as routes of this service.
 pub(super) fn routes(app: &App) -> Router<App> {
@@ -32,24 +29,36 @@ impl Access for App {
         self.keys.holds(key_id)
     }
 
-    fn calls(&self) -> Vec<Call> {
-        let sum = |count: fn(&Counts) -> u64| {
-            self.service.loops().map(|each| count(&each.counts)).sum::<u64>()
-        };
-        let call = |name: &str, public, requests, errors| Call {
-            name: name.into(),
-            public,
-            requests,
-            errors,
+    fn calls(&self, viewer: &Viewer) -> Vec<Call> {
+        let seen = self.service.loops().filter(|each| viewer.sees(&each.plan.name));
+        let ranks = seen.map(|each| each.counts.ranks.load(Ordering::Relaxed)).sum();
+        let rank = Call {
+            name: "rank".into(),
+            public: true,
+            requests: ranks,
+            errors: None,
             median: None,
             p99: None,
         };
-        let refused = sum(|counts| counts.refused_rewards.load(Ordering::Relaxed));
-        let rewards = sum(|counts| counts.rewards.load(Ordering::Relaxed));
+        if !viewer.admin {
+            return vec![rank];
+        }
+        let exact = |name: &str, call| {
+            let totals = self.metrics.totals(call);
+            Call {
+                name: name.into(),
+                public: false,
+                requests: totals.requests(),
+                errors: Some(totals.errors),
+                median: totals.within(0.5),
+                p99: totals.within(0.99),
+            }
+        };
         vec![
-            call("rank", true, sum(|counts| counts.ranks.load(Ordering::Relaxed)), 0),
-            call("reward", false, rewards + refused, refused),
-            call("activate", false, sum(|counts| counts.activations.load(Ordering::Relaxed)), 0),
+            rank,
+            exact("rank calls, with their times", guard::Call::Rank),
+            exact("reward calls", guard::Call::Reward),
+            exact("activate calls", guard::Call::Activate),
         ]
     }
 }

@@ -1,16 +1,13 @@
 //! What is promised, and what enforces each of its conditions.
 
-use reticent::{
-    noise::SecureNoise,
-    privacy::{Event, Guarantee, TrustModel},
-};
+use reticent::privacy::{Event, Guarantee, TrustModel};
 use reticent_page::best_guess;
 use serde::Serialize;
 
 use crate::{
     Result,
     clock::Time,
-    config::{Ledger, LoopMode, LoopPlan, Period},
+    config::{Ledger, LoopMode, LoopPlan, Period, Span},
     secret::hex,
     store::Digest,
 };
@@ -37,6 +34,8 @@ pub struct Certificate {
     pub periods: Vec<Periods>,
     /// What an attacker who guesses right half of the time can at best achieve, in one period: the probability of guessing right.
     pub best_guess: f64,
+    /// What happens when learning ends, where it does.
+    pub ends: Option<String>,
     /// The hash of everything that the present generation is.
     pub generation: String,
     /// The number of the last release.
@@ -103,13 +102,22 @@ pub struct Part {
     pub person: bool,
 }
 
+impl Part {
+    /// What the model that a loop began with has cost whoever took part in it.
+    pub fn earlier(name: &str, event: Option<Event>) -> Option<Self> {
+        let name = format!("{name} (the model it began with)");
+        event.map(|event| Part { name, event, person: true })
+    }
+}
+
 impl Certificate {
-    /// The certificate of a loop: `event` is what its present life costs one unit, replays included.
+    /// The certificate of a loop: `event` is what its present life costs one unit, with so many replays charged.
     pub fn new(
         plan: &LoopPlan,
         event: &Event,
         guarantee: Guarantee,
         head: Option<(u64, &Digest)>,
+        replays: u64,
         made: Time,
     ) -> Result<Self> {
         let delta = guarantee.delta();
@@ -120,9 +128,10 @@ impl Certificate {
             version: env!("CARGO_PKG_VERSION"),
             made,
             sentence: guarantee.to_string(),
-            conditions: conditions(plan),
+            conditions: conditions(plan, replays),
             periods: periods(plan, event, delta)?,
             best_guess,
+            ends: ends(plan),
             generation: format!("{:016x}", plan.generation()),
             release: head.map_or(0, |(number, _)| number),
             chain: head.map(|(_, chain)| hex(chain)),
@@ -132,8 +141,8 @@ impl Certificate {
 
     /// The certificate that a loop would have if it were served.
     pub fn of_plan(plan: &LoopPlan, made: Time) -> Result<Self> {
-        let curator = plan.learner.clone().curator(SecureNoise::from_system()?);
-        Self::new(plan, &curator.event(), curator.guarantee()?, None, made)
+        let curator = plan.begin()?;
+        Self::new(plan, &curator.event(), curator.guarantee()?, None, 0, made)
     }
 }
 
@@ -154,6 +163,16 @@ fn periods(plan: &LoopPlan, event: &Event, delta: f64) -> Result<Vec<Periods>> {
     [1, 2, 12].into_iter().map(several).collect()
 }
 
+/// What is said before a start about the end of learning.
+fn ends(plan: &LoopPlan) -> Option<String> {
+    let horizon = plan.params.learner.horizon?;
+    let after = Span::milliseconds(horizon.saturating_mul(plan.tick));
+    let after = after.map_or_else(String::new, |span| format!(", after {span}"));
+    Some(format!(
+        "learning ends with release {horizon}{after}: people are then answered by the last model, nothing more is learnt or released, and raw rows go with their windows"
+    ))
+}
+
 fn enforced(text: impl Into<String>, by: &str) -> Condition {
     Condition { text: text.into(), enforcement: Enforcement::Enforced, by: by.into() }
 }
@@ -163,7 +182,7 @@ fn trusted(text: impl Into<String>, by: &str) -> Condition {
 }
 
 /// The conditions of a loop's guarantee, each with what enforces it.
-fn conditions(plan: &LoopPlan) -> Vec<Condition> {
+fn conditions(plan: &LoopPlan, replays: u64) -> Vec<Condition> {
     let mut conditions = vec![
         enforced(
             "releases are made by the clock, whoever comes and whatever they do",
@@ -186,6 +205,13 @@ fn conditions(plan: &LoopPlan) -> Vec<Condition> {
             "tokens that clients echo, and the witness file if one is given",
         ),
     ];
+    if replays > 0 {
+        let times = if replays == 1 { "once".into() } else { format!("{replays} times") };
+        conditions.push(enforced(
+            format!("an older copy of the store was put back {times}, and releases were made from it again: the numbers of this page are charged for it"),
+            "an operator accepted it; it is a link of the chain of releases",
+        ));
+    }
     match plan.ledger {
         Ledger::Person { most, period } => {
             let within = match period {
@@ -210,6 +236,17 @@ fn conditions(plan: &LoopPlan) -> Vec<Condition> {
             "one decision is protected, not all decisions of a person",
             "the file of loops says so",
         )),
+    }
+    match plan.warm_start.as_ref().map(|warm| warm.legacy.is_public()) {
+        Some(true) => conditions.push(trusted(
+            "it began with public examples, which were not taken from the people who are protected",
+            "the author of the file of loops",
+        )),
+        Some(false) => conditions.push(enforced(
+            "it began with a model that was released before: whoever took part in that too is protected by both together, which is in the total of all loops",
+            "the cost of the model stands in its file",
+        )),
+        None => {}
     }
     if plan.params.mode == LoopMode::Online {
         conditions.push(trusted(
@@ -261,14 +298,14 @@ impl Together {
 
     /// What the loops of a file would give one person.
     pub fn of_plans(plans: &[LoopPlan]) -> Result<Self> {
-        let part = |plan: &LoopPlan| {
-            Ok(Part {
-                name: plan.name.clone(),
-                event: plan.learner.clone().curator(SecureNoise::from_system()?).event(),
-                person: matches!(plan.ledger, Ledger::Person { .. }),
-            })
-        };
+        let mut parts = Vec::new();
+        for plan in plans {
+            let curator = plan.begin()?;
+            let person = matches!(plan.ledger, Ledger::Person { .. });
+            parts.push(Part { name: plan.name.clone(), event: curator.event(), person });
+            parts.extend(Part::earlier(&plan.name, curator.earlier_event()));
+        }
         let delta = plans.iter().fold(0.0, |delta: f64, plan| delta.max(plan.params.privacy.delta));
-        Self::new(plans.iter().map(part).collect::<Result<_>>()?, delta)
+        Self::new(parts, delta)
     }
 }

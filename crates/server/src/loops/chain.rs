@@ -3,11 +3,13 @@
 //! ```text
 //! chain_0 = H("reticent chain 1", store, life, generation)
 //! chain_n = H("release", chain_{n-1}, n, H(release_n))
+//! chain_n = H("rollback", chain_m, n, H(rollback_n))          with m < n: an older copy, which ended with m, was put back and accepted
 //! ```
 //!
 //! A listing is lines of JSON: a header with what chain_0 is made of, then one line a release. The release is a string, so that its bytes survive
 //! programs that write JSON anew; a release of which only the hash is kept has none. Whoever has kept the hash of one head, from a certificate or a
-//! token, can show with the listing that no release up to it was replaced, left out or added.
+//! token, can show with the listing that no release up to it was replaced, left out or added. A rollback that an operator accepted is a link of the
+//! chain, with the replays that have been charged; numbers of the lost copy are left out.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -54,6 +56,56 @@ pub struct ChainLine {
     pub release: Option<String>,
 }
 
+/// A rollback that was accepted: what stands in the chain in place of a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rollback {
+    /// The number of the release that the copy ended with.
+    pub after: u64,
+    /// Replays that are charged from here on.
+    pub replays: u64,
+}
+
+/// How it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RollbackText {
+    accepted_rollback: Rollback,
+}
+
+impl Rollback {
+    /// The link of the chain.
+    pub fn link(self, before: &Digest, number: u64, time: Time) -> Result<ReleaseRecord> {
+        let text = RollbackText { accepted_rollback: self };
+        let release = serde_json::to_vec(&text).map_err(Error::store)?;
+        let hash = digest(&[&release]);
+        let chain = linked(b"rollback", before, number, &hash);
+        Ok(ReleaseRecord { number, time, hash, chain, release })
+    }
+
+    /// The rollback of a record, if it is none of a release.
+    pub fn read(text: &[u8]) -> Option<Self> {
+        serde_json::from_slice(text)
+            .ok()
+            .map(|RollbackText { accepted_rollback }| accepted_rollback)
+    }
+}
+
+/// The chain with one more link.
+fn linked(kind: &[u8], before: &Digest, number: u64, hash: &Digest) -> Digest {
+    digest(&[kind, before, &number.to_le_bytes(), hash])
+}
+
+/// A rollback that was found in a listing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerifiedRollback {
+    /// Its number in the chain.
+    pub number: u64,
+    /// What it says; none when only its hash is kept.
+    #[serde(flatten)]
+    pub rollback: Option<Rollback>,
+}
+
 /// What was found in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerifiedChain {
@@ -68,6 +120,8 @@ pub struct VerifiedChain {
     pub whole: u64,
     /// Releases of which only the hash is there.
     pub hashes: u64,
+    /// Rollbacks that were accepted and charged.
+    pub rollbacks: Vec<VerifiedRollback>,
     /// The head that the listing leads to, as `number.hash`.
     pub head: String,
     /// The whole hash of the chain, as certificates print it.
@@ -166,6 +220,7 @@ pub fn verify_chain<E: std::fmt::Display>(
         last: 0,
         whole: 0,
         hashes: 0,
+        rollbacks: Vec::new(),
         head: String::new(),
         chain: String::new(),
         from_the_beginning: true,
@@ -215,29 +270,45 @@ fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Resul
         return Err(broken("no hash", "hash and chain are 64 hexadecimal digits each"));
     };
     let begins = found.last == 0 && found.first == 0;
-    if line.number == 0 || (!begins && found.last.checked_add(1) != Some(line.number)) {
+    let text = line.release();
+    if text.as_ref().is_some_and(|text| digest(&[text]) != hash) {
+        return Err(broken(
+            "another content than its hash says",
+            "it was changed after it had been made, or the listing was not kept byte for byte",
+        ));
+    }
+    let rollback = text.as_deref().and_then(Rollback::read);
+    let linked = |kind: &[u8]| linked(kind, before, line.number, &hash) == stated;
+    let is_rollback = rollback.is_some() || linked(b"rollback");
+    let follows = match is_rollback {
+        true => line.number > found.last,
+        false => found.last.checked_add(1) == Some(line.number),
+    };
+    if line.number == 0 || (!begins && !follows) {
         let remedy =
             format!("it follows release {}: one was left out, repeated or moved", found.last);
         return Err(broken("out of order", &remedy));
     }
-    match line.release() {
-        Some(release) if digest(&[&release]) != hash => {
-            return Err(broken(
-                "another content than its hash says",
-                "it was changed after it had been made, or the listing was not kept byte for byte",
-            ));
-        }
-        Some(_) => found.whole += 1,
-        None => found.hashes += 1,
-    }
     // A listing that begins later takes its first link as it is.
-    let anchored = !begins || line.number == 1;
-    let chain = digest(&[b"release", before, &line.number.to_le_bytes(), &hash]);
-    if anchored && chain != stated {
+    let sound = if is_rollback { linked(b"rollback") } else { linked(b"release") };
+    let anchored = !begins || line.number == 1 || (is_rollback && sound);
+    let continues = rollback.is_none_or(|rollback| {
+        let charged = found.rollbacks.iter().filter_map(|earlier| earlier.rollback).next_back();
+        (!anchored || rollback.after == found.last)
+            && charged.is_none_or(|charged| charged.replays < rollback.replays)
+    });
+    if (anchored && !sound) || !continues {
         return Err(broken(
             "the chain breaks here",
             "this release or one before it was replaced, or the listing is that of another life or store",
         ));
+    }
+    match text {
+        _ if is_rollback => {
+            found.rollbacks.push(VerifiedRollback { number: line.number, rollback });
+        }
+        Some(_) => found.whole += 1,
+        None => found.hashes += 1,
     }
     if begins {
         found.first = line.number;
@@ -330,5 +401,58 @@ mod tests {
         lines[2] = line.to_string().replace("\"PLACE\"", &text);
         let found = verify(&lines, None).unwrap();
         assert_eq!((found.whole, found.hashes), (2, 1));
+    }
+
+    /// A chain with a copy put back after release 2 of `lost`, and two releases after it.
+    fn rolled_back(lost: u64) -> Vec<String> {
+        let mut lines = listing(2);
+        let last: serde_json::Value = serde_json::from_str(&lines[2]).unwrap();
+        let mut chain = bytes(last["chain"].as_str().unwrap()).unwrap();
+        let link = Rollback { after: 2, replays: 1 }.link(&chain, lost + 1, 9).unwrap();
+        chain = link.chain;
+        lines.push(serde_json::to_string(&ChainLine::new(&link).unwrap()).unwrap());
+        for number in lost + 2..lost + 4 {
+            let release = b"{}".to_vec();
+            let hash = digest(&[&release]);
+            chain = linked(b"release", &chain, number, &hash);
+            let record = ReleaseRecord { number, time: 9, hash, chain, release };
+            lines.push(serde_json::to_string(&ChainLine::new(&record).unwrap()).unwrap());
+        }
+        lines
+    }
+
+    #[test]
+    fn an_accepted_rollback_is_a_link_that_shows_its_charge() {
+        let lines = rolled_back(7);
+        let found = verify(&lines, None).unwrap();
+        assert_eq!((found.first, found.last, found.whole), (1, 10, 4));
+        assert!(found.from_the_beginning);
+        let rollback = Some(Rollback { after: 2, replays: 1 });
+        assert_eq!(found.rollbacks, [VerifiedRollback { number: 8, rollback }]);
+        // With its hash alone it is still told from a release.
+        let mut hashed = lines.clone();
+        let mut line: serde_json::Value = serde_json::from_str(&hashed[3]).unwrap();
+        line["release"] = serde_json::Value::Null;
+        hashed[3] = line.to_string();
+        let found = verify(&hashed, None).unwrap();
+        assert_eq!(found.rollbacks, [VerifiedRollback { number: 8, rollback: None }]);
+        let broken = |change: &dyn Fn(&mut Vec<String>)| {
+            let mut lines = lines.clone();
+            change(&mut lines);
+            verify(&lines, None).unwrap_err().to_string()
+        };
+        // Nobody can leave it out, move it, lower its charge or pass a gap off as one.
+        assert!(broken(&|lines| drop(lines.remove(3))).contains("out of order"));
+        assert!(broken(&|lines| drop(lines.remove(2))).contains("the chain breaks here"));
+        let cheaper = broken(&|lines| lines[3] = lines[3].replace(":1}}", ":0}}"));
+        assert!(cheaper.contains("another content"), "{cheaper}");
+        let forged = broken(&|lines| {
+            let text = r#"{"accepted_rollback":{"after":2,"replays":0}}"#;
+            let mut line: serde_json::Value = serde_json::from_str(&lines[3]).unwrap();
+            line["release"] = text.into();
+            line["hash"] = hex(&digest(&[text.as_bytes()])).into();
+            lines[3] = line.to_string();
+        });
+        assert!(forged.contains("the chain breaks here"), "{forged}");
     }
 }

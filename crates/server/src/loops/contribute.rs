@@ -3,6 +3,8 @@
 //! Nothing fails here: what cannot be used contributes zeros, which somebody else could have contributed, and is counted for the curator's
 //! eyes. A failure would stop releases, which everybody sees, because of one person's row.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use reticent::{bandit::Curator, noise::SecureNoise, release::ContributionSums};
 
 use crate::store::StoredEvent;
@@ -33,11 +35,11 @@ pub fn contribute(
         Some(units) => units as f64 / (1_i64 << 32) as f64,
         None => curator.params().default_reward,
     };
-    let added = curator
-        .contribution(&event.features, reward)
-        .and_then(|contribution| sums.add(&contribution));
-    match added {
-        Ok(()) => folded.contributed += 1,
-        Err(_) => folded.unusable += 1,
+    // A fault of the program at one row would else end every tick.
+    let contribution =
+        catch_unwind(AssertUnwindSafe(|| curator.contribution(&event.features, reward)));
+    match contribution.map(|contribution| contribution.and_then(|one| sums.add(&one))) {
+        Ok(Ok(())) => folded.contributed += 1,
+        _ => folded.unusable += 1,
     }
 }

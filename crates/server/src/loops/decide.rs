@@ -21,7 +21,7 @@ use reticent::{
 use super::RankRequest;
 use crate::{
     Error, Result,
-    config::{LoopMode, LoopPlan},
+    config::{LoopMode, LoopPlan, set_group},
 };
 
 /// Randomness of one decision, from the system.
@@ -57,6 +57,8 @@ pub struct Decision {
     pub features: Vec<f64>,
     /// Features that were clipped, unknown, missing or of another type: for the curator's eyes.
     pub report: Report,
+    /// In apprentice mode, whether the policy would have chosen the same: for the curator's eyes.
+    pub matched: Option<bool>,
 }
 
 /// Decides about a request that was checked.
@@ -78,7 +80,7 @@ pub fn decide(
     let mut write = |index: usize, holdout: bool, report: &mut Report, row: &mut [f64]| {
         let (vector, _) = row.split_at_mut(plan.features.dimension());
         writer.write(&request.actions[index].features, report, vector);
-        set_group(row, plan, holdout);
+        set_group(row, plan.params.compares(), holdout);
     };
     let width = policy.dimension();
     if width != plan.learner_params.bounds.dimension {
@@ -86,15 +88,23 @@ pub fn decide(
     }
     let mut probabilities = vec![0.0; request.actions.len()];
     let mut features = vec![0.0; width];
-    if plan.params.mode == LoopMode::Apprentice {
-        probabilities[*first] = 1.0;
-        write(*first, false, &mut report, &mut features);
-        return Ok(Decision { action: *first, probabilities, features, report });
-    }
     let mut arms = Arms::zeros(width, candidates.len())?;
     for (arm, index) in candidates.iter().enumerate() {
         write(*index, false, &mut report, &mut features);
         arms.set(arm, &features)?;
+    }
+    if plan.params.mode == LoopMode::Apprentice {
+        probabilities[*first] = 1.0;
+        let matched = policy.choose_within(&arms, 1.0, coins.pick)?.arm == 0;
+        // What was seen is in the report already.
+        write(*first, false, &mut Report::default(), &mut features);
+        return Ok(Decision {
+            action: *first,
+            probabilities,
+            features,
+            report,
+            matched: Some(matched),
+        });
     }
     let share = plan.params.baseline.share;
     for (index, probability) in candidates.iter().zip(policy.probabilities_within(&arms, 1.0)?) {
@@ -106,22 +116,12 @@ pub fn decide(
     let action = candidates[chosen];
     // What was seen is in the report already.
     write(action, holdout, &mut Report::default(), &mut features);
-    Ok(Decision { action, probabilities, features, report })
+    Ok(Decision { action, probabilities, features, report, matched: None })
 }
 
 /// A uniform number from 0 to below 1.
 fn unit(word: u64) -> f64 {
     (word >> 11) as f64 / (1_u64 << 53) as f64
-}
-
-/// Moves the constant of a vector to the coordinate of its group, where there are two.
-fn set_group(row: &mut [f64], plan: &LoopPlan, holdout: bool) {
-    if plan.params.compares()
-        && let [.., constant, last] = row
-    {
-        let value = *constant;
-        (*constant, *last) = if holdout { (value, 0.0) } else { (0.0, value) };
-    }
 }
 
 #[cfg(test)]
@@ -203,6 +203,15 @@ mod tests {
         let policy = policy(&plan);
         let decision = decide(&plan, &policy, &request(), Coins { holdout: 5, pick: 9 }).unwrap();
         assert_eq!((decision.action, decision.probabilities), (1, vec![0.0, 1.0, 0.0]));
+        // A policy that knows nothing matches now and then, and the answer is the same.
+        let matches = |pick| {
+            let coins = Coins { holdout: 0, pick: reticent::hash::mix(3, pick) };
+            let decision = decide(&plan, &policy, &request(), coins).unwrap();
+            assert_eq!(decision.action, 1);
+            decision.matched.unwrap()
+        };
+        let matched = (0..200).filter(|pick| matches(*pick)).count();
+        assert!((1..200).contains(&matched), "{matched}");
         let mut none = request();
         none.exclude = ["a", "b", "c"].map(String::from).to_vec();
         assert!(decide(&plan, &policy, &none, Coins { holdout: 0, pick: 0 }).is_err());

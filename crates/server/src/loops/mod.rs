@@ -21,7 +21,7 @@ mod summary;
 mod token;
 
 pub use certificate::{Certificate, Condition, Enforcement, Part, Periods, Together};
-pub use chain::{ChainHeader, ChainLine, VerifiedChain, verify_chain};
+pub use chain::{ChainHeader, ChainLine, Rollback, VerifiedChain, VerifiedRollback, verify_chain};
 pub use contribute::{Folded, contribute};
 pub use decide::{Coins, Decision, decide};
 pub use messages::{

@@ -25,7 +25,7 @@ pub(super) async fn parts(pages: &Pages, viewer: &Viewer, host: &str) -> Result<
     for each in pages.service.loops().filter(|each| viewer.sees(&each.plan.name)) {
         cards.push(card(pages, viewer, each, host, true).await?);
     }
-    let calls = pages.access.calls();
+    let calls = pages.access.calls(viewer);
     let calls: Vec<&Call> = calls.iter().filter(|call| call.public || viewer.admin).collect();
     Ok(html! {
         (legend(viewer))
@@ -195,6 +195,9 @@ fn exact(each: &Loop, ledger: Option<LedgerCount>) -> Markup {
                 }
                 (tile("Rewards taken", &count(read(&counts.rewards)), &format!("{} refused", count(read(&counts.refused_rewards)))))
                 (tile("Activations", &count(read(&counts.activations)), "of deferred events"))
+                @if each.plan.params.mode == LoopMode::Apprentice {
+                    (tile("Apprentice matches", &count(read(&counts.matches)), "decisions that the policy would have made too"))
+                }
                 (tile("Features clipped", &count(read(&counts.clipped)), &format!("{} unknown or missing", count(read(&counts.unknown)))))
                 (tile("Rows not usable", &count(read(&counts.unusable)), "each is a fault, and counted as zeros"))
             }
@@ -210,7 +213,8 @@ fn share(part: u64, whole: u64) -> String {
 }
 
 fn requests(calls: &[&Call]) -> Markup {
-    let milliseconds = |time: Option<f64>| time.map_or("-".into(), |time| format!("{time:.1} ms"));
+    let milliseconds =
+        |time: Option<f64>| time.map_or("-".into(), |time| format!("within {time:.1} ms"));
     html! {
         section.card #calls data-part {
             h2 { "Requests" }
@@ -222,7 +226,7 @@ fn requests(calls: &[&Call]) -> Markup {
                     tbody { @for call in calls { tr {
                         td.call-name { (call.name) " " @if call.public { (public()) } @else { (curator()) } }
                         td.number { (count(call.requests)) }
-                        td.number { (count(call.errors)) }
+                        td.number { (call.errors.map_or("-".into(), count)) }
                         td.number { (milliseconds(call.median)) }
                         td.number { (milliseconds(call.p99)) }
                     } } }

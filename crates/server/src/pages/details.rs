@@ -9,7 +9,7 @@ use super::{
     history::Point,
     layout::{count, date_time, public},
 };
-use crate::{Error, Result, secret::hex, store::ReleaseRecord};
+use crate::{Error, Result, loops::Rollback, secret::hex, store::ReleaseRecord};
 
 /// Releases in the table.
 const SHOWN: u64 = 12;
@@ -82,7 +82,10 @@ fn table(records: &[ReleaseRecord]) -> Markup {
                 tbody { @for record in records.iter().rev() { tr {
                     td.number { (count(record.number)) }
                     td { (date_time(record.time)) }
-                    td { code { (hex(&record.chain).chars().take(32).collect::<String>()) } }
+                    td {
+                        code { (hex(&record.chain).chars().take(32).collect::<String>()) }
+                        @if let Some(rollback) = Rollback::read(&record.release) { " a rollback to " (count(rollback.after)) " was accepted and charged" }
+                    }
                 } } }
             } }
         }

@@ -14,7 +14,7 @@ use reticent::{release::Release, wire};
 use crate::{
     Result,
     clock::Time,
-    loops::{Certificate, Summary},
+    loops::{Certificate, Rollback, Summary},
     service::{Loop, Service},
     store::LedgerCount,
 };
@@ -136,6 +136,9 @@ async fn read(service: &Service, each: &Loop, number: u64) -> Result<Option<Poin
     let records = service.releases(&each.plan.name, number, 1).await?;
     let record = records.into_iter().next().filter(|record| record.number == number);
     let Some(record) = record.filter(|record| !record.release.is_empty()) else { return Ok(None) };
+    if Rollback::read(&record.release).is_some() {
+        return Ok(None);
+    }
     let release: Release = wire::from_json(&record.release)?;
     // Reading is work: others have their turn in between.
     tokio::task::yield_now().await;

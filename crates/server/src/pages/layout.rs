@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use reticent_page::{STYLE, Style};
 
+pub(super) use crate::clock::date_time;
 pub(super) use reticent_page::grouped as count;
 
 use super::Viewer;
@@ -93,22 +94,6 @@ pub(super) fn mean_tile(name: &str, estimate: Option<Estimate>, signed: bool) ->
             tile(name, &number(value), &format!("95 %: {} to {}", number(low), number(high)))
         }
         None => tile(name, "not yet", "the noise is still larger than the signal"),
-    }
-}
-
-/// Milliseconds since 1970 as a date and a time, UTC.
-pub(super) fn date_time(time: u64) -> String {
-    let time = std::time::UNIX_EPOCH.checked_add(std::time::Duration::from_millis(time));
-    // The format ends with year 9999, and panics after it.
-    let last = std::time::Duration::from_secs(253_402_300_799);
-    match time
-        .filter(|time| time.duration_since(std::time::UNIX_EPOCH).is_ok_and(|since| since < last))
-    {
-        Some(time) => humantime::format_rfc3339_seconds(time)
-            .to_string()
-            .replace('T', " ")
-            .replace('Z', " UTC"),
-        None => "after the year 9999".into(),
     }
 }
 

@@ -57,7 +57,7 @@ pub struct Call {
     /// How many.
     pub requests: u64,
     /// How many were refused or failed.
-    pub errors: u64,
+    pub errors: Option<u64>,
     /// Half of them were answered within so many milliseconds.
     pub median: Option<f64>,
     /// All but one in a hundred were.
@@ -72,8 +72,8 @@ pub trait Access: Send + Sync + 'static {
     /// Whether the key of this id may still be used.
     fn still_valid(&self, key_id: &str) -> bool;
 
-    /// Calls since the process began.
-    fn calls(&self) -> Vec<Call> {
+    /// Calls since the process began that somebody may see.
+    fn calls(&self, _viewer: &Viewer) -> Vec<Call> {
         Vec::new()
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Service;
-use crate::{Error, Result, store::PersonHash};
+use crate::{Error, Result, clock::Clock};
 
 /// What erasure did, and what it could not do.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -21,19 +21,19 @@ impl Service {
             let remedy = format!("give 1 to {} bytes", self.limits.name);
             return Err(Error::invalid("person", format!("{} bytes", person.len()), remedy));
         }
-        let keys = std::iter::once(&self.people).chain(&self.earlier_people);
-        let hashes: Vec<PersonHash> = keys.map(|key| key.person(person)).collect();
+        let hashes = self.people.hashes(person);
         // First, so that a copy that is put back in between is erased too.
         self.witness_erased(&hashes).await?;
         let erased = self.store.erase(hashes, self.clock.now()).await?;
-        Ok(ErasedAnswer {
-            rows: erased.rows,
-            remains: vec![
-                "the keyed hash of the person with the number of their visits: without it, erasing would give new ones",
-                "sums of closed events, in which nobody can be told apart any more and from which nobody can be taken out; releases made from them are covered by the certificate",
-                "stored answers, without a person, for a day after their events have closed, so that a repeated question is not a second event",
-                "copies of rows in backups and in free pages of the store's file, until they are overwritten",
-            ],
-        })
+        let mut remains = vec![
+            "the keyed hash of the person with the number of their visits: without it, erasing would give new ones",
+            "sums of closed events, in which nobody can be told apart any more and from which nobody can be taken out; releases made from them are covered by the certificate",
+            "stored answers, without a person, for a day after their events have closed, so that a repeated question is not a second event",
+            "copies of rows in backups and in free pages of the store's file, until they are overwritten",
+        ];
+        if !self.people.are_known() {
+            remains.push("rows that were hashed under keys of the people's hashes which this service was not given: see /readyz, and erase again when they are");
+        }
+        Ok(ErasedAnswer { rows: erased.rows, remains })
     }
 }

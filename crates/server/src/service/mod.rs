@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | `rank` | questions are answered |
 //! | `reward` | rewards and activations are taken |
+//! | `people` | keys of the people's hashes, and which of them the store needs |
+//! | `time` | the time that is believed |
 //! | `rollback` | a store that has gone back is noticed, accepted and charged |
 //! | `sweep` | rows of loops that have ended are removed |
 //! | `tick` | slots are closed, releases made, old rows removed |
@@ -11,11 +13,13 @@
 //! | `erase` | a person is erased |
 
 mod erase;
+mod people;
 mod rank;
 mod reward;
 mod rollback;
 mod sweep;
 mod tick;
+mod time;
 mod views;
 
 #[cfg(test)]
@@ -29,9 +33,8 @@ use std::{
     },
 };
 
-use reticent::noise::SecureNoise;
-
 pub use erase::ErasedAnswer;
+pub(crate) use people::needed_keys;
 pub use tick::Ticked;
 pub use views::{ExportedEvent, LoopView};
 
@@ -54,7 +57,7 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// The key of the people's hashes.
     pub people: Secret,
-    /// Earlier keys, whose counts add up: at most two.
+    /// Earlier keys, whose counts add up.
     pub earlier_people: Vec<Secret>,
     /// The key of the event ids' hashes, which does not change.
     pub events: Secret,
@@ -68,11 +71,8 @@ pub struct Options {
 pub struct Service {
     loops: BTreeMap<String, Arc<Loop>>,
     store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    people: Secret,
-    earlier_people: Vec<Secret>,
-    /// Whether the store was made under this key of the people: else nothing is learnt.
-    known_people: bool,
+    clock: Arc<time::BelievedClock>,
+    people: people::People,
     tokens: Secret,
     events: Secret,
     witness: Option<tokio::sync::Mutex<rollback::Witnessing>>,
@@ -90,8 +90,11 @@ pub struct Loop {
     served: RwLock<Arc<Answering>>,
     /// The right to release.
     epoch: AtomicU64,
+    clock: Arc<time::BelievedClock>,
     /// Why nothing is released at present.
     halted: Mutex<Option<Halt>>,
+    /// Why the last tick failed, which is tried again.
+    failed: Mutex<Option<String>>,
     /// One tick at a time.
     ticking: tokio::sync::Mutex<tick::Progress>,
     open: Mutex<BTreeMap<u64, u64>>,
@@ -129,6 +132,8 @@ pub struct Counts {
     pub clipped: AtomicU64,
     /// Features that were unknown, missing or of another type: for the curator's eyes.
     pub unknown: AtomicU64,
+    /// In apprentice mode, decisions that the policy would have made in the same way: for the curator's eyes.
+    pub matches: AtomicU64,
     /// Rows that could not be used at a release: for the curator's eyes.
     pub unusable: AtomicU64,
 }
@@ -144,31 +149,26 @@ impl Service {
     pub async fn open(options: Options) -> Result<Arc<Self>> {
         let Options { plans, store, clock, people, earlier_people, events, witness, limits } =
             options;
-        if earlier_people.len() > 2 {
-            let remedy = "give at most two: older counts have been outlived";
-            return Err(Error::invalid("earlier keys", earlier_people.len(), remedy));
-        }
         let token_key = crate::secret::random::<32>()?.to_vec();
         let token_key = store.keep_setting("token key".into(), token_key).await?;
         let Ok(token_key) = <[u8; 32]>::try_from(token_key) else {
             return Err(Error::store("the key of tokens is damaged: restore another copy"));
         };
-        let kept = store.keep_setting("people check".into(), people.check_value()).await?;
-        let known = std::iter::once(&people).chain(&earlier_people);
-        let known_people = known.into_iter().any(|key| key.check_value() == kept);
+        let witness = match witness {
+            Some(found) => Some(rollback::Witnessing::open(found, store.as_ref()).await?),
+            None => None,
+        };
+        let seen = witness.as_ref().map(rollback::Witnessing::time);
+        let latest = time::latest(store.as_ref()).await?.map(|time| seen.unwrap_or(0).max(time));
+        let clock = Arc::new(time::BelievedClock::new(clock, latest));
         let tokens = Secret::from_bytes(token_key);
         let mut loops: BTreeMap<String, Arc<Loop>> = BTreeMap::new();
         for plan in plans {
-            let opened = Loop::open(plan, &store, clock.as_ref(), &tokens).await?;
+            let opened = Loop::open(plan, &store, &clock, &tokens).await?;
             loops.insert(opened.plan.name.clone(), Arc::new(opened));
         }
-        let witness = match witness {
-            Some(found) => {
-                let witnessing = rollback::Witnessing::open(found, store.as_ref())?;
-                Some(tokio::sync::Mutex::new(witnessing))
-            }
-            None => None,
-        };
+        let people =
+            people::People::open(store.as_ref(), people, earlier_people, clock.now()).await?;
         let served: Vec<LifeId> = loops.values().map(|each| each.life).collect();
         let ended = sweep::ended(store.as_ref(), &served).await?;
         let service = Service {
@@ -176,11 +176,9 @@ impl Service {
             store,
             clock,
             people,
-            earlier_people,
-            known_people,
             tokens,
             events,
-            witness,
+            witness: witness.map(tokio::sync::Mutex::new),
             limits,
             ended,
             stopping: AtomicBool::new(false),
@@ -226,18 +224,13 @@ impl Service {
 
     /// Why something is not as it should be, by loop; empty if everything is.
     pub fn troubles(&self) -> Vec<String> {
-        let mut troubles: Vec<String> = Vec::new();
-        if !self.known_people {
-            troubles.push(
-                "the key of the people's hashes is not the one this store was made with: people are answered, and nothing is learnt from them; \
-                 give the old key too"
-                    .into(),
-            );
-        }
+        let mut troubles: Vec<String> = self.people.trouble().into_iter().collect();
+        troubles.extend(self.clock.doubt());
         for each in self.loops() {
-            if let Some(why) = each.halted() {
-                troubles.push(format!("loop {}: {why}", each.plan.name));
-            }
+            let stopped = each.halt_state().as_ref().map(|halt| halt.why.clone());
+            let failed = each.failure().clone();
+            let of_loop = stopped.into_iter().chain(failed);
+            troubles.extend(of_loop.map(|why| format!("loop {}: {why}", each.plan.name)));
         }
         troubles
     }
@@ -289,10 +282,10 @@ impl Loop {
     async fn open(
         plan: LoopPlan,
         store: &Arc<dyn Store>,
-        clock: &dyn Clock,
+        clock: &Arc<time::BelievedClock>,
         tokens: &Secret,
     ) -> Result<Self> {
-        let curator = plan.learner.clone().curator(SecureNoise::from_system()?);
+        let curator = plan.begin()?;
         let now = clock.now();
         let carry_ledger = matches!(plan.ledger, Ledger::Person { period: Period::Ever, .. });
         let json = |error: serde_json::Error| Error::store(error);
@@ -314,11 +307,7 @@ impl Loop {
         }
         let epoch = store.take_epoch(life.id).await?;
         let away = plan.slot(now) > head.closed.saturating_add(2);
-        let halted = (head.closed > plan.slot(now).saturating_add(1)).then(|| Halt {
-            why: "the store has closed slots that lie in the future: the clock is wrong now, or was; set it right".into(),
-            seen: None,
-        });
-        let window = plan.params.reward.window.as_milliseconds();
+        let wait = if away { tick::grace(&plan) } else { 0 };
         let open = store.open_events(life.id).await?.into_iter().collect();
         let last = match head.number {
             0 => None,
@@ -331,8 +320,12 @@ impl Loop {
             life: life.id,
             served: RwLock::new(Arc::new(answering)),
             epoch: AtomicU64::new(epoch),
-            halted: Mutex::new(halted),
-            ticking: tokio::sync::Mutex::new(tick::Progress::new(clock, away, window)),
+            clock: Arc::clone(clock),
+            halted: Mutex::new(None),
+            failed: Mutex::new(None),
+            ticking: tokio::sync::Mutex::new(tick::Progress::new(
+                clock.steady().saturating_add(wait),
+            )),
             open: Mutex::new(open),
             counts: Counts::default(),
         })
@@ -349,7 +342,13 @@ impl Loop {
 
     /// Why nothing is released at present.
     pub fn halted(&self) -> Option<String> {
-        self.halt_state().as_ref().map(|halt| halt.why.clone())
+        let halted = self.halt_state().as_ref().map(|halt| halt.why.clone());
+        halted.or_else(|| self.clock.doubt())
+    }
+
+    /// Why the last tick failed.
+    fn failure(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn halt_state(&self) -> std::sync::MutexGuard<'_, Option<Halt>> {

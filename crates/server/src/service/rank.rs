@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Counts, Loop, Service};
 use crate::{
     Error, Result,
+    clock::Clock,
     config::Ledger,
     loops::{Coins, Decision, RankAnswer, RankRequest, RankedAction, decide, request_digest},
     secret::{hex, random},
@@ -89,7 +90,7 @@ impl Service {
             // Without the event id, which is kept as a hash only.
             answer: serde_json::to_vec(&RankAnswer { event_id: String::new(), ..answer.clone() })
                 .map_err(Error::store)?,
-            person: request.person.as_deref().map(|person| self.people.person(person)),
+            person: request.person.as_deref().map(|person| self.people.hash(person)),
             payer: self.payer(each, request.person.as_deref(), now),
             slot: plan.due(now),
             time: now,
@@ -100,6 +101,7 @@ impl Service {
         let (clipped, unknown) = totals(&decision.report);
         Counts::add(&each.counts.clipped, clipped);
         Counts::add(&each.counts.unknown, unknown);
+        Counts::add(&each.counts.matches, u64::from(decision.matched == Some(true)));
         Ok(Prepared { event, answer, request: digest })
     }
 
@@ -107,11 +109,10 @@ impl Service {
     fn payer(&self, each: &Loop, person: Option<&str>, now: u64) -> Payer {
         match (each.plan.ledger, person) {
             (Ledger::Decision, _) => Payer::Decision,
-            (ledger @ Ledger::Person { most, .. }, Some(person)) if self.known_people => {
-                let mut earlier = self.earlier_people.iter().map(|key| key.person(person));
+            (ledger @ Ledger::Person { most, .. }, Some(person)) if self.people.are_known() => {
                 Payer::Person(Charge {
-                    person: self.people.person(person),
-                    earlier: [earlier.next(), earlier.next()],
+                    person: self.people.hash(person),
+                    earlier: self.people.earlier(person),
                     period: ledger.period(now),
                     most,
                 })

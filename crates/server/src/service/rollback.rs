@@ -5,7 +5,8 @@
 //! goes on from there under numbers that nobody has seen, and one more replay is charged to the guarantee, `mu sqrt(1 + replays)`
 //! (`release/stream.rs` of the core).
 //!
-//! Revoked keys and erased people stand in the witness too, and are revoked and erased again.
+//! Revoked keys and erased people stand in the witness too, and are revoked and erased again. So do generations: one that began after the copy was made is
+//! begun again, so that what it has cost stays in the total, its number is given to no other, and its loop does not go on without a charge.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +15,13 @@ use reticent::{bandit::Curator, noise::SecureNoise};
 use super::{Answering, Loop, Service, two_releases};
 use crate::{
     Error, Result,
-    loops::{self, HeadName},
-    secret::digest,
-    store::{Agreement, Head, LifeId, PersonHash, Store, Witness, WitnessHead, WitnessRecord},
+    clock::{Clock, Time},
+    config::{LoopParams, Period},
+    loops::{self, HeadName, Rollback},
+    store::{
+        Agreement, Head, Life, LifeId, NewLife, PersonHash, Store, Witness, WitnessHead,
+        WitnessRecord,
+    },
 };
 
 /// The witness file with what it holds.
@@ -26,8 +31,8 @@ pub(super) struct Witnessing {
 }
 
 impl Witnessing {
-    /// Reads the file, and begins one for this store if there is none.
-    pub(super) fn open(
+    /// Reads the file, and begins one for this store if there is none. Lives that only the witness knows begin again.
+    pub(super) async fn open(
         (file, record): (Witness, Option<WitnessRecord>),
         store: &dyn Store,
     ) -> Result<Self> {
@@ -39,12 +44,59 @@ impl Witnessing {
             let remedy = "it was made beside another store: give that store, or another file";
             return Err(Error::invalid("witness", "another store's", remedy));
         }
+        restore_lives(store, &record).await?;
         Ok(Witnessing { file, record })
     }
 
-    fn write(&self) -> Result<()> {
+    /// When it was written last.
+    pub(super) fn time(&self) -> Time {
+        self.record.time
+    }
+
+    fn write(&mut self, now: Time) -> Result<()> {
+        self.record.time = self.record.time.max(now);
         self.file.write(&self.record)
     }
+}
+
+/// Begins what the store has lost. Lives have numbers in the order in which they began, so that an older copy lacks the last ones.
+async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> {
+    let known: Vec<Life> = store.lives().await?;
+    for life in record.lives.values() {
+        let begun = match known.iter().find(|known| known.id == life.id) {
+            Some(known) => known.clone(),
+            None => store.begin_life(begin_again(life)?).await?,
+        };
+        if (begun.id, begun.generation, &begun.name) != (life.id, life.generation, &life.name) {
+            let value = format!("life {} of loop {:?}", life.id, life.name);
+            let remedy = "the store has another one under this number: it went back and was served without its witness; restore the copy that the witness knows";
+            return Err(Error::invalid("witness", value, remedy));
+        }
+    }
+    Ok(())
+}
+
+/// A life as it was when it began.
+fn begin_again(life: &Life) -> Result<NewLife> {
+    let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+    let plan = params.check(&life.name)?;
+    let curator = plan.begin()?;
+    let event = serde_json::to_vec(&curator.event()).map_err(Error::store)?;
+    if event != life.event {
+        let value = format!("generation {:016x} of loop {:?}", life.generation, life.name);
+        let remedy = "this program would calibrate it in another way: use the one that began it";
+        return Err(Error::invalid("witness", value, remedy));
+    }
+    Ok(NewLife {
+        name: life.name.clone(),
+        generation: life.generation,
+        params: life.params.clone(),
+        state: curator.save(),
+        event,
+        closed: plan.slot(life.began).saturating_sub(1),
+        time: life.began,
+        carry_ledger: params.privacy.per == Some(Period::Ever),
+    })
 }
 
 impl Service {
@@ -54,7 +106,7 @@ impl Service {
         let mut witness = witness.lock().await;
         let Head { epoch, number, chain, .. } = *head;
         witness.record.heads.insert(each.life, WitnessHead { epoch, number, chain });
-        witness.write()
+        witness.write(self.clock.now())
     }
 
     /// Notes people who are erased.
@@ -62,7 +114,7 @@ impl Service {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
         witness.record.erased.extend(persons.iter().copied());
-        witness.write()
+        witness.write(self.clock.now())
     }
 
     /// Notes a key that is revoked.
@@ -70,7 +122,7 @@ impl Service {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
         witness.record.revoked_keys.insert(key.to_string());
-        witness.write()
+        witness.write(self.clock.now())
     }
 
     /// Compares the store with the witness at a start: applies again what an older copy has lost, and stops the releases of loops that have gone
@@ -122,7 +174,9 @@ impl Service {
         let keys = self.store.keys().await?;
         let revoked = keys.into_iter().filter(|key| key.revoked.is_some());
         witness.record.revoked_keys.extend(revoked.map(|key| key.id));
-        witness.write()
+        let lives = self.store.lives().await?;
+        witness.record.lives = lives.into_iter().map(|life| (life.id, life)).collect();
+        witness.write(self.clock.now())
     }
 
     /// What a life has cost one person, replays that only the witness knows of included.
@@ -173,16 +227,17 @@ impl Service {
         let number = seen.max(head.number) + 1;
         let charged = self.charged(each.life).await;
         let curator = Curator::<SecureNoise>::resume_charged(&head.state, number, charged)?;
-        let chain = digest(&[b"rollback", &head.chain, &number.to_le_bytes()]);
-        let accepted = Head { number, chain, state: curator.save(), ..head };
+        let rollback = Rollback { after: head.number, replays: curator.replays() };
+        let link = rollback.link(&head.chain, number, self.clock.now())?;
+        let accepted = Head { number, chain: link.chain, state: curator.save(), ..head };
         if let Some(witness) = &self.witness {
             // First, so that a second accident is charged too.
             let mut witness = witness.lock().await;
             let replays = u32::try_from(curator.replays()).unwrap_or(u32::MAX);
             witness.record.replays.insert(each.life, replays);
-            witness.write()?;
+            witness.write(self.clock.now())?;
         }
-        self.store.replace_state(each.life, accepted.clone()).await?;
+        self.store.replace_state(each.life, accepted.clone(), Some(link)).await?;
         self.witness_head(each, &accepted).await?;
         let served = loops::served(&accepted, Some(self.clock.now()))?;
         each.serve(Answering::new(served, &self.tokens, each.life));

@@ -4,6 +4,10 @@
 //! them contributed.
 
 mod accidents;
+mod clocks;
+mod keys;
+mod rollbacks;
+mod warm;
 
 use std::sync::Arc;
 
@@ -139,6 +143,34 @@ async fn open(
     .await
 }
 
+/// The same with a witness.
+fn witnessed_options(
+    text: &str,
+    store: &Arc<MemoryStore>,
+    clock: &Arc<ManualClock>,
+    path: &std::path::Path,
+) -> Options {
+    Options {
+        plans: ServiceFile::parse(text).unwrap().check().unwrap(),
+        store: store.clone(),
+        clock: clock.clone(),
+        people: Secret::from_bytes([3; 32]),
+        earlier_people: Vec::new(),
+        events: Secret::from_bytes([5; 32]),
+        witness: Some(Witness::open(path).unwrap()),
+        limits: Limits::default(),
+    }
+}
+
+async fn witnessed(
+    text: &str,
+    store: &Arc<MemoryStore>,
+    clock: &Arc<ManualClock>,
+    path: &std::path::Path,
+) -> Arc<Service> {
+    Service::open(witnessed_options(text, store, clock, path)).await.unwrap()
+}
+
 fn request(id: &str, person: Option<&str>) -> RankRequest {
     let json = serde_json::json!({
         "event_id": id, "person": person,
@@ -233,6 +265,52 @@ async fn deferred_events_count_when_they_are_activated() {
     }
     world.ticks(3).await;
     world.assert_learnt(1.0, 1.0);
+}
+
+#[tokio::test]
+async fn the_ledger_is_charged_at_rank_for_deferred_and_held_out_events_too() {
+    let text = file(&format!("{EXACT}, visits = 1, per = \"ever\""), "baseline = { share = 0.99 }");
+    let world = World::new(&text).await;
+    // Never shown, so that it contributes zero; the visit is used up all the same, or showing would decide who is learnt from.
+    world.rank_as("hidden", Some("a"), true).await;
+    world.rank("again", Some("a")).await;
+    world.rank("held out", Some("b")).await;
+    world.rank("held out again", Some("b")).await;
+    let each = world.service.find("home").unwrap();
+    let count = world.service.ledger_count(each).await.unwrap().unwrap();
+    assert_eq!((count.people, count.used_up), (2 * CROWD as u64, 2 * CROWD as u64));
+    world.ticks(3).await;
+    // One group of the two, in whichever of the two coordinates: the hold-out has nearly all.
+    let rows = world.store.kept_events(each.life, Place::default(), 9).await.unwrap();
+    assert!(rows.is_empty());
+    let summary = world.service.view(each).summary;
+    assert!(summary.baseline_reward.is_some());
+}
+
+#[tokio::test]
+async fn an_apprentice_learns_from_every_event_and_its_matches_are_for_the_curator() {
+    let world = World::new(&file(EXACT, "mode = \"apprentice\"")).await;
+    let answer = world.rank("one", None).await;
+    assert_eq!((answer.action.as_str(), answer.ranking[0].probability), ("a", 1.0));
+    world.reward("one", 1.0).await.unwrap();
+    world.ticks(3).await;
+    // Matching or not: all of the crowd.
+    world.assert_learnt(1.0, 1.0);
+    let each = world.service.find("home").unwrap();
+    let matches = each.counts.matches.load(Ordering::Relaxed);
+    assert!(matches > 0 && matches < CROWD as u64, "{matches}");
+    let public = serde_json::to_string(&world.service.view(each)).unwrap();
+    assert!(!public.contains("match"), "{public}");
+}
+
+#[tokio::test]
+async fn the_end_of_learning_is_said_before_the_start() {
+    let world = World::new(&file(EXACT, "")).await;
+    let ends = world.service.certificate("home").await.unwrap().ends.unwrap();
+    assert!(ends.contains("release 100"), "{ends}");
+    let forgetting = file(EXACT, "").replace(", horizon = 100", ", forget = \"10 days\"");
+    let world = World::new(&forgetting).await;
+    assert_eq!(world.service.certificate("home").await.unwrap().ends, None);
 }
 
 #[tokio::test]

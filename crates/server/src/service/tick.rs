@@ -9,11 +9,11 @@
 
 use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
 
-use super::{Answering, Counts, Loop, Service};
+use super::{Answering, Counts, Loop, Service, time::JUMP};
 use crate::{
     Error, Result,
     clock::{Clock, Time},
-    config::REMEMBERED,
+    config::{LoopPlan, REMEMBERED},
     loops::{self, Folded, contribute, first_chain},
     store::{Collect, Committed, Head, Place, Step},
 };
@@ -24,12 +24,14 @@ pub(super) const ROWS: usize = 4096;
 /// Releases whose numbers are kept; of earlier ones the hashes are.
 const KEPT_RELEASES: u64 = 4096;
 
-/// A clock that goes forward by more than this, in milliseconds, without so much time having passed, is not believed.
-const JUMP: u64 = 3_600_000;
-
 /// After the service was away, slots that have passed stay open for so long, in milliseconds, or for the reward window if that is shorter, so
 /// that rewards can be sent again.
 const GRACE: u64 = 60_000;
+
+/// How long slots of a loop that have passed stay open after time away, in milliseconds.
+pub(super) fn grace(plan: &LoopPlan) -> u64 {
+    GRACE.min(plan.params.reward.window.as_milliseconds())
+}
 
 /// What a tick did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,27 +48,19 @@ pub enum Ticked {
 
 /// What the ticks of a loop remember.
 pub(super) struct Progress {
-    wall: u64,
-    steady: u64,
     /// Nothing is closed before this moment of the steady clock.
     not_before: u64,
 }
 
 impl Progress {
-    /// From here on; `away` says that slots have passed while nobody served, with a reward window of so many milliseconds.
-    pub(super) fn new(clock: &dyn Clock, away: bool, window: u64) -> Self {
-        let (wall, steady) = (clock.now(), clock.steady());
-        let grace = if away { GRACE.min(window) } else { 0 };
-        Progress { wall, steady, not_before: steady.saturating_add(grace) }
+    /// Nothing is closed before this moment of the steady clock.
+    pub(super) fn new(not_before: u64) -> Self {
+        Progress { not_before }
     }
 
-    /// By how much the clock is ahead of the time that has passed.
-    fn jump(&mut self, clock: &dyn Clock) -> u64 {
-        let (wall, steady) = (clock.now(), clock.steady());
-        let passed = steady.saturating_sub(self.steady);
-        let jump = wall.saturating_sub(self.wall).saturating_sub(passed);
-        (self.wall, self.steady) = (wall, steady);
-        jump
+    /// Nothing more is closed before this moment of the steady clock.
+    pub(super) fn wait(&mut self, until: u64) {
+        self.not_before = self.not_before.max(until);
     }
 }
 
@@ -74,28 +68,23 @@ impl Service {
     /// Closes the slots of a loop that have passed, and makes one release if there are any.
     pub async fn tick(&self, name: &str) -> Result<Ticked> {
         let each = self.find(name)?;
-        let mut progress = each.ticking.lock().await;
+        let progress = each.ticking.lock().await;
+        // One look at the clock, so that it cannot jump between being believed and being used.
+        let now = self.clock.now();
         if each.halted().is_some() {
             return Ok(Ticked::Halted);
         }
-        let jump = progress.jump(self.clock.as_ref());
-        if jump > JUMP {
-            each.halt(
-                format!(
-                    "the clock went forward by {} minutes at once: set it right and start again",
-                    jump / 60_000
-                ),
-                None,
-            );
-            return Ok(Ticked::Halted);
-        }
-        if progress.steady < progress.not_before {
+        if self.clock.steady() < progress.not_before {
             return Ok(Ticked::Nothing);
         }
-        let now = self.clock.now();
         let head = self.head(each).await?;
         self.publish(each, &head, None).await?;
         let Some(due) = each.plan.slot(now).checked_sub(1) else { return Ok(Ticked::Nothing) };
+        if head.closed.saturating_mul(each.plan.tick) > now.saturating_add(2 * JUMP) {
+            let why = "slots that lie in the future are closed, because the clock was wrong when they were: nothing is released until then; begin a new generation of the loop, with another tick for instance";
+            each.halt(why.into(), None);
+            return Ok(Ticked::Halted);
+        }
         if due <= head.folded {
             return Ok(Ticked::Nothing);
         }
@@ -142,7 +131,10 @@ impl Service {
             }
             tokio::task::yield_now().await;
         }
-        Counts::add(&each.counts.unusable, folded.unusable);
+        if folded.unusable > 0 {
+            tracing::error!(r#loop = %each.plan.name, "{} rows could not be used and contribute zeros", folded.unusable);
+            Counts::add(&each.counts.unusable, folded.unusable);
+        }
         let stepped = loops::step(&head, curator, sums, now)?;
         let step = Step {
             life: each.life,
@@ -219,21 +211,30 @@ impl Service {
         while !self.stopping.load(Ordering::SeqCst) {
             let Ok(each) = self.find(&name) else { return };
             let (service, own) = (Arc::clone(&self), name.clone());
-            match tokio::spawn(async move { service.tick(&own).await }).await {
-                Ok(Ok(_)) => {}
-                Ok(Err(error)) => {
-                    tracing::error!(r#loop = %name, "tick: {}", redacted(&error));
-                }
-                // The others go on, and this is seen.
-                Err(_) => {
-                    each.halt("a tick ended in a fault of the program: report it".into(), None)
-                }
-            }
+            let failed = match tokio::spawn(async move { service.tick(&own).await }).await {
+                Ok(Ok(_)) => None,
+                Ok(Err(error)) => Some(redacted(&error)),
+                Err(_) => Some("a fault of the program, which should be reported".into()),
+            };
+            each.tell_failure(
+                failed.map(|why| format!("the last tick failed and is tried again: {why}")),
+            );
             let tick = each.plan.tick;
             let left = tick - self.clock.now() % tick;
             // In short steps, so that a stop is noticed and a clock that was set is followed.
             tokio::time::sleep(Duration::from_millis(left.clamp(5, 500))).await;
         }
+    }
+}
+
+impl Loop {
+    /// Notes whether the last tick failed, and logs it once.
+    fn tell_failure(&self, failed: Option<String>) {
+        let mut known = self.failure();
+        if let Some(why) = failed.as_ref().filter(|why| known.as_ref() != Some(why)) {
+            tracing::error!(r#loop = %self.plan.name, "{why}");
+        }
+        *known = failed;
     }
 }
 

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{Loop, Service};
 use crate::{
     Error, Result,
-    config::{Ledger, LoopParams, UnitName},
+    clock::Clock,
+    config::{Ledger, LoopParams, ModelFile, UnitName},
     loops::{
         Certificate, ChainHeader, Decision, Part, RankAnswer, RankRequest, Summary, Together,
         first_chain,
@@ -15,6 +16,9 @@ use crate::{
     store::{Digest, LedgerCount, Place, ReleaseRecord},
 };
 use reticent::features::Value;
+
+/// Records that are looked at in one step.
+const LOOKED_AT: u64 = 16;
 
 /// A loop as the dashboard and `GET /v1/loops` show it: functions of releases and counts of questions, which are public.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -127,6 +131,7 @@ impl Service {
             &curator.event(),
             curator.guarantee()?,
             Some(served),
+            curator.replays(),
             self.clock.now(),
         )
     }
@@ -135,9 +140,17 @@ impl Service {
     pub async fn together(&self) -> Result<Together> {
         let mut lives = Vec::new();
         let mut delta: f64 = 0.0;
+        let own = hex(&self.store.id());
         for life in self.store.lives().await? {
             let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-            let event = self.cost_of(life.id).await?.event();
+            let curator = self.cost_of(life.id).await?;
+            let event = curator.event();
+            // An earlier life of this store that the model comes from is in the sum already, with what it began with itself.
+            let origin = params.warm_start_origin.as_ref();
+            let elsewhere =
+                origin.is_none_or(|origin| origin.store != own || origin.life >= life.id);
+            let earlier = curator.earlier_event().filter(|_| elsewhere);
+            lives.extend(Part::earlier(&life.name, earlier));
             let person =
                 params.privacy.visits.is_some() && params.privacy.unit != Some(UnitName::Decision);
             delta = delta.max(params.privacy.delta);
@@ -148,6 +161,19 @@ impl Service {
             lives.push(Part { name, event, person });
         }
         Together::new(lives, delta)
+    }
+
+    /// What a loop has released, for another loop to begin with: a file for `warm_start`.
+    pub async fn model_file(&self, name: &str) -> Result<String> {
+        let each = self.find(name)?;
+        let _not_while_ticking = each.ticking.lock().await;
+        let curator = self.cost_of(each.life).await?;
+        if curator.releases() != each.answering().served.number {
+            let why = "the last release is not served yet: try again after the next tick";
+            return Err(Error::Unavailable(why.into()));
+        }
+        let legacy = curator.legacy()?;
+        ModelFile::write(&each.plan, self.store.id(), each.life, curator.releases(), &legacy)
     }
 
     /// A loop as everybody with a `read` key may see it.
@@ -194,12 +220,26 @@ impl Service {
         if before == 0 {
             return Ok(first_chain(self.store.id(), each.life, each.plan.generation()));
         }
-        let records = self.store.releases(each.life, before, 1).await?;
-        let record = records.first().filter(|record| record.number == before);
-        record.map(|record| record.chain).ok_or_else(|| {
-            let last = each.answering().served.number;
-            Error::invalid("from", number, format!("the last release has number {last}"))
-        })
+        let last = each.answering().served.number;
+        if before > last {
+            return Err(Error::invalid(
+                "from",
+                number,
+                format!("the last release has number {last}"),
+            ));
+        }
+        // Numbers that were left out at an accepted rollback have no record: the one before them counts.
+        let mut until = before;
+        while until > 0 {
+            let from = until.saturating_sub(LOOKED_AT - 1).max(1);
+            let mut records = self.store.releases(each.life, from, LOOKED_AT as usize).await?;
+            records.retain(|record| record.number <= before);
+            if let Some(record) = records.last() {
+                return Ok(record.chain);
+            }
+            until = from - 1;
+        }
+        Ok(first_chain(self.store.id(), each.life, each.plan.generation()))
     }
 
     /// Decisions of a loop that retains them, with their probabilities, after a place, and the place to go on after if there may be more: for

@@ -18,6 +18,8 @@ pub enum Fault {
     Before,
     /// Everything happens, and the answer is lost.
     After,
+    /// Nothing happens, because of a fault of the program.
+    Panic,
 }
 
 /// A store in memory.
@@ -47,7 +49,7 @@ pub(super) struct State {
     lives: BTreeMap<LifeId, Life>,
     pub(super) heads: BTreeMap<LifeId, Head>,
     numbers: BTreeMap<LifeId, u64>,
-    events: BTreeMap<(LifeId, Place), StoredEvent>,
+    pub(super) events: BTreeMap<(LifeId, Place), StoredEvent>,
     ids: BTreeMap<(LifeId, EventHash), Remembered>,
     pub(super) ledger: BTreeMap<(LifeId, u64, PersonHash), u32>,
     releases: BTreeMap<(LifeId, u64), ReleaseRecord>,
@@ -90,6 +92,7 @@ impl MemoryStore {
         Box::pin(async move {
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
             match shared.fault.take() {
+                Some(Fault::Panic) => panic!("injected fault of the program"),
                 Some(Fault::Before) => Err(Error::store("injected failure before the transaction")),
                 Some(Fault::After) => {
                     operation(&mut shared.state)?;
@@ -375,11 +378,12 @@ impl Store for MemoryStore {
         })
     }
 
-    fn replace_state(&self, life: LifeId, head: Head) -> Pending<()> {
+    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()> {
         self.write(move |state| {
             let old = state.head_mut(life)?;
-            check_replacement(&head, old)?;
+            check_replacement(&head, old, link.as_ref())?;
             *old = head;
+            state.releases.extend(link.map(|link| ((life, link.number), link)));
             Ok(())
         })
     }
@@ -470,6 +474,11 @@ impl Store for MemoryStore {
 
     fn keep_setting(&self, name: String, value: Vec<u8>) -> Pending<Vec<u8>> {
         self.write(move |state| Ok(state.settings.entry(name).or_insert(value).clone()))
+    }
+
+    fn backup(&self, _: PathBuf) -> Pending<()> {
+        let why = "a store in memory has no file to copy";
+        Box::pin(async move { Err(Error::Unavailable(why.into())) })
     }
 
     fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>> {

@@ -33,7 +33,7 @@ pub use records::*;
 pub use redb::RedbStore;
 pub use witness::{Agreement, Witness, WitnessHead, WitnessRecord, compare};
 
-use std::{future::Future, pin::Pin};
+use std::{future::Future, path::PathBuf, pin::Pin};
 
 use crate::{Result, clock::Time};
 
@@ -59,7 +59,8 @@ pub trait Store: Send + Sync + 'static {
     /// Closes all slots up to this one. Earlier closed ones stay closed.
     fn close(&self, life: LifeId, slot: u64) -> Pending<()>;
 
-    /// Events of closed slots after `after` and up to slot `until`, in the order of (slot, number), at most `limit` of them.
+    /// Events of closed slots after `after` and up to slot `until`, in the order of (slot, number), at most `limit` of them. A row that cannot be
+    /// read is given as one without features: one damaged row must not stop a loop.
     fn closed_events(
         &self,
         life: LifeId,
@@ -79,8 +80,9 @@ pub trait Store: Send + Sync + 'static {
     fn take_epoch(&self, life: LifeId) -> Pending<u64>;
 
     /// Replaces a head after a rollback that an operator accepted, with the replay charged in its state. Its number, epoch, closed and folded
-    /// slots may only grow, and a number that stays keeps its chain: no second release of one number, no slot that opens again.
-    fn replace_state(&self, life: LifeId, head: Head) -> Pending<()>;
+    /// slots may only grow, and a number that stays keeps its chain: no second release of one number, no slot that opens again. `link` is what the
+    /// chain of releases says about it, under the new number.
+    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()>;
 
     /// Records of releases with numbers of `from` on, at most `limit`.
     fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>>;
@@ -128,6 +130,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Writes a named value if there is none yet, and returns the one that is kept.
     fn keep_setting(&self, name: String, value: Vec<u8>) -> Pending<Vec<u8>>;
+
+    /// Writes a copy as of now to a file that does not exist yet, while the store goes on. The copy has the same identity.
+    fn backup(&self, path: PathBuf) -> Pending<()>;
 
     /// How many events are open in each slot. Erased ones count until it closes, so that a limit on open events does not show an erasure.
     fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>>;

@@ -26,6 +26,9 @@ pub type LifeId = u32;
 /// Idempotency keys that one event remembers: a repetition of an older one would count again.
 pub const MOST_REWARD_KEYS: usize = 64;
 
+/// Earlier keys of the people's hashes whose counts add up, at most.
+pub const MOST_EARLIER_KEYS: usize = 8;
+
 /// Where an event stands: its slot, and its number within its life.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
@@ -42,8 +45,8 @@ pub struct Place {
 pub struct Charge {
     /// Who asked.
     pub person: PersonHash,
-    /// Other hashes of the same person, under earlier keys, whose counts add up: at most two.
-    pub earlier: [Option<PersonHash>; 2],
+    /// Other hashes of the same person, under earlier keys, whose counts add up.
+    pub earlier: [Option<PersonHash>; MOST_EARLIER_KEYS],
     /// The period of the rank, 0 for ever.
     pub period: u64,
     /// Visits that are learnt from in a period, at most.
@@ -119,6 +122,23 @@ pub struct StoredEvent {
     pub features: Vec<f64>,
     /// What is exported.
     pub raw: Vec<u8>,
+}
+
+impl StoredEvent {
+    /// What stands for a row that cannot be read: it has no features, so that it contributes zeros and is counted as a fault.
+    pub(crate) fn unreadable() -> Self {
+        StoredEvent {
+            event: EventHash::default(),
+            person: None,
+            time: 0,
+            learnt: true,
+            active: true,
+            reward: None,
+            reward_keys: Vec::new(),
+            features: Vec::new(),
+            raw: Vec::new(),
+        }
+    }
 }
 
 /// What became of a rank.
@@ -251,7 +271,7 @@ pub struct NewLife {
 }
 
 /// A generation of a loop.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Life {
     /// Its number.
     pub id: LifeId,

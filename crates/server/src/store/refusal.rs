@@ -1,6 +1,6 @@
 //! Errors that every store gives in the same words.
 
-use super::{Head, LifeId, Step};
+use super::{Head, LifeId, ReleaseRecord, Step};
 use crate::{Error, Result};
 
 /// There is no such life.
@@ -43,7 +43,17 @@ pub(super) fn check_step(step: &Step, closed: u64, folded: u64) -> Result<()> {
 }
 
 /// A head that replaces another never goes back.
-pub(super) fn check_replacement(new: &Head, old: &Head) -> Result<()> {
+pub(super) fn check_replacement(
+    new: &Head,
+    old: &Head,
+    link: Option<&ReleaseRecord>,
+) -> Result<()> {
+    if let Some(link) = link
+        && (new.number <= old.number || (link.number, link.chain) != (new.number, new.chain))
+    {
+        let remedy = "give a number that is new, with the chain of the head";
+        return Err(Error::invalid("link.number", link.number, remedy));
+    }
     for (field, new, old) in [
         ("head.number", new.number, old.number),
         ("head.epoch", new.epoch, old.epoch),

@@ -1,8 +1,8 @@
 //! A file on another filesystem that shows whether the store was rolled back.
 //!
 //! It is written after each release is committed and before it is served, so that a store is at most one release ahead of it, and never behind it unless
-//! an older copy was put back. It also holds what has to be applied again after a restore: replays that were charged, keys that were revoked, and people
-//! who were erased.
+//! an older copy was put back. It also holds what has to be applied again after a restore: generations that had begun, replays that were charged, keys
+//! that were revoked, and people who were erased.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,11 +14,11 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Digest, LifeId, PersonHash, Store, StoreId,
+    Digest, Life, LifeId, PersonHash, Store, StoreId,
     disk::{make_folder, private, rename, unusable},
     row::{self, Record},
 };
-use crate::Result;
+use crate::{Result, clock::Time};
 
 /// Where a life stood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,10 +44,39 @@ pub struct WitnessRecord {
     pub revoked_keys: BTreeSet<String>,
     /// People who were erased.
     pub erased: BTreeSet<PersonHash>,
+    /// Everything that has begun, with what it costs one unit.
+    pub lives: BTreeMap<LifeId, Life>,
+    /// When this was written.
+    pub time: Time,
 }
 
 impl Record for WitnessRecord {
     const NAME: &'static str = "witness";
+    const VERSION: u8 = 2;
+}
+
+/// The first version, which knew no lives.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+struct FirstRecord {
+    store: StoreId,
+    heads: BTreeMap<LifeId, WitnessHead>,
+    replays: BTreeMap<LifeId, u32>,
+    revoked_keys: BTreeSet<String>,
+    erased: BTreeSet<PersonHash>,
+}
+
+impl Record for FirstRecord {
+    const NAME: &'static str = "witness";
+}
+
+/// The record of these bytes, of whichever version.
+fn read(bytes: &[u8]) -> Result<WitnessRecord> {
+    if bytes.first() != Some(&FirstRecord::VERSION) {
+        return row::decode(bytes);
+    }
+    let FirstRecord { store, heads, replays, revoked_keys, erased } = row::decode(bytes)?;
+    let (lives, time) = (BTreeMap::new(), 0);
+    Ok(WitnessRecord { store, heads, replays, revoked_keys, erased, lives, time })
 }
 
 /// The file.
@@ -62,7 +91,7 @@ impl Witness {
         let witness = Witness { path: path.as_ref().to_owned() };
         make_folder(&witness.path)?;
         let record = match fs::read(&witness.path) {
-            Ok(bytes) => Some(row::decode(&bytes)?),
+            Ok(bytes) => Some(read(&bytes)?),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(unusable(&witness.path, error)),
         };
@@ -265,5 +294,18 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         fs::write(&path, [9, 9]).unwrap();
         assert!(Witness::open(&path).err().unwrap().to_string().contains("version 9"));
+    }
+
+    #[test]
+    fn a_file_of_the_first_version_is_read() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/store/witness.1.bin");
+        let bytes = fs::read(path).unwrap();
+        let record = read(&bytes).unwrap();
+        assert_eq!((record.store, record.heads[&2]), ([6; 16], head(2, 5, 4)));
+        assert!(record.replays[&2] == 1 && record.erased.contains(&[2; 16]));
+        assert!(record.revoked_keys.contains("key") && record.lives.is_empty());
+        for length in 0..bytes.len() {
+            assert!(read(&bytes[..length]).is_err());
+        }
     }
 }

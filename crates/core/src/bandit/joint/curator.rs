@@ -425,6 +425,12 @@ impl<N: Noise> Curator<N> {
         self.sum.event()
     }
 
+    /// After a warm start from what was released about people, what the learners before this one have told about somebody who took part in all of
+    /// them.
+    pub fn earlier_event(&self) -> Option<Event> {
+        self.state.legacy.as_ref().filter(|legacy| !legacy.is_public()).map(Legacy::event)
+    }
+
     /// What may be promised of the whole run.
     pub fn guarantee(&self) -> Result<Guarantee> {
         let State { params, legacy, .. } = &self.state;
@@ -438,6 +444,9 @@ impl<N: Noise> Curator<N> {
     /// After a warm start, what may be promised to somebody who took part in this learner and in the one it began with.
     pub fn guarantee_of_both(&self) -> Result<Option<Guarantee>> {
         let State { params, legacy: Some(legacy), .. } = &self.state else { return Ok(None) };
+        if legacy.is_public() {
+            return Ok(None);
+        }
         let events = vec![legacy.event(), self.sum.event()];
         let both = Guarantee::of(&Event::Composed { events }, TrustModel::Joint, params.delta)?
             .with_unit(Unit::Person { at_most: params.contributions_per_person });

@@ -7,12 +7,15 @@
 //! **Guarantee.** People of an earlier learner are protected by its guarantee, because all that comes after is post-processing of its
 //! releases; people of the later one by the later one's. Somebody who took part in several has told each, and the events compose:
 //! [`Curator::guarantee_of_both`](super::Curator::guarantee_of_both). No noise is drawn again or used twice, so many learners may begin with the same legacy.
+//!
+//! **A public prior** ([`Legacy::public`]) is sums of examples that are nobody's data: without noise, without an earlier learner, without a cost.
 
 use serde::{Deserialize, Serialize};
 
 use super::JointParams;
 use crate::{
-    Result,
+    Error, Result,
+    error::finite_vector,
     noise::Noise,
     privacy::{Event, Guarantee, TrustModel},
     randomize::Bounds,
@@ -105,6 +108,50 @@ impl Legacy {
         Legacy { release, bounds, learners }
     }
 
+    /// What public examples say, for a learner with these parameters: features, reward and how many contributions each is worth. They must not be
+    /// taken from people who are protected.
+    pub fn public<'a>(
+        params: &JointParams,
+        examples: impl IntoIterator<Item = (&'a [f64], f64, f64)>,
+    ) -> Result<Self> {
+        let plan = params.check()?;
+        let clipper = plan.plan.clipper();
+        let dimension = params.bounds.dimension;
+        if !params.bounds.structure.is_dense() {
+            let remedy = "public examples are for one block of parameters: begin without them";
+            return Err(Error::invalid("structure", "several blocks", remedy));
+        }
+        let (mut triangle, mut vector) =
+            (vec![0.0; dimension * (dimension + 1) / 2], vec![0.0; dimension]);
+        for (features, reward, weight) in examples {
+            finite_vector("example", &[reward, weight], 2)?;
+            refuse_if(weight < 0.0, "weight of an example", weight, "give 0 or more")?;
+            let contribution = clipper.clip_with_reward(features, params.centred(reward).0)?;
+            let (_, features, reward) = contribution.clipped_data();
+            let rows = features.iter().enumerate();
+            let entries = rows.flat_map(|(row, x)| features[row..].iter().map(move |y| x * y));
+            triangle.iter_mut().zip(entries).for_each(|(sum, entry)| *sum += weight * entry);
+            vector.iter_mut().zip(&features).for_each(|(sum, x)| *sum += weight * x * reward);
+        }
+        triangle.extend(vector);
+        let deviations = vec![0.0; triangle.len()];
+        let release = Release::new(*clipper.domain(), 0, 1, triangle, deviations);
+        let legacy = Legacy { release, bounds: params.bounds, learners: Vec::new() };
+        legacy.check(params)?;
+        Ok(legacy)
+    }
+
+    /// The same with its learners left out, as nobody should write it.
+    #[cfg(test)]
+    pub(super) fn without_learners(&self) -> Self {
+        Legacy { learners: Vec::new(), ..self.clone() }
+    }
+
+    /// Whether it holds nobody's data.
+    pub fn is_public(&self) -> bool {
+        self.learners.is_empty()
+    }
+
     /// The learners that it comes from.
     pub(super) fn learners(&self) -> &[Earlier] {
         &self.learners
@@ -123,6 +170,9 @@ impl Legacy {
 
     /// Who is protected by what, for a learner that begins with it.
     pub(super) fn condition(&self, delta: f64) -> Result<String> {
+        if self.is_public() {
+            return Ok("it began with public examples, which were not taken from the people who are protected".into());
+        }
         let each: Result<Vec<String>> =
             self.learners.iter().map(|learner| learner.protection(delta)).collect();
         Ok(format!(
@@ -164,9 +214,15 @@ impl Legacy {
     fn check_parts(&self) -> Result<()> {
         self.release.check()?;
         self.bounds.check()?;
-        let refused = !(1..=MOST).contains(&self.learners.len());
-        let remedy = format_args!("a chain of warm starts has 1 to {MOST}: begin anew");
+        let refused = self.learners.len() > MOST;
+        let remedy = format_args!("a chain of warm starts has at most {MOST}: begin anew");
         refuse_if(refused, "earlier learners", self.learners.len(), remedy)?;
+        if self.is_public() {
+            // What has noise in it was released about people, whose learners would have to be named.
+            let noisy = self.release.deviations().iter().any(|deviation| *deviation > 0.0);
+            let remedy = "sums with noise in them have at least one: restore another copy";
+            return refuse_if(noisy, "earlier learners", 0, remedy);
+        }
         self.event().check()
     }
 

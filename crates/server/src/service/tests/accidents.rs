@@ -83,30 +83,6 @@ async fn a_token_ahead_of_the_store_stops_releases_and_a_foreign_one_does_not() 
 }
 
 #[tokio::test]
-async fn under_a_foreign_key_people_are_answered_and_nothing_is_learnt() {
-    let text = file(&format!("{EXACT}, visits = 2, per = \"ever\""), "");
-    let mut world = World::new(&text).await;
-    world.rank("one", Some("a")).await;
-    world.service =
-        open(&text, &world.store, &world.clock, Secret::from_bytes([4; 32])).await.unwrap();
-    world.rank("two", Some("a")).await;
-    assert!(world.service.troubles()[0].contains("old key"));
-    world.ticks(3).await;
-    world.assert_learnt(1.0, 0.0);
-}
-
-#[tokio::test]
-async fn a_clock_that_jumps_forward_closes_nothing() {
-    let world = World::new(&file(EXACT, "")).await;
-    world.rank("one", None).await;
-    world.ticks(1).await;
-    world.clock.jump(START + 86_400_000);
-    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
-    // The window of the event is still open.
-    world.reward("one", 1.0).await.unwrap();
-}
-
-#[tokio::test]
 async fn another_process_that_took_over_is_noticed() {
     let text = file(EXACT, "");
     let world = World::new(&text).await;
@@ -115,74 +91,6 @@ async fn another_process_that_took_over_is_noticed() {
     assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
     assert_eq!(other.tick("home").await.unwrap(), Ticked::Released(1));
     assert_eq!(world.store.head(1).await.unwrap().number, 1);
-}
-
-#[tokio::test]
-async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is_charged_each_time()
-{
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("witness");
-    let clock = Arc::new(ManualClock::at(START));
-    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
-    let start = async |store: &Arc<MemoryStore>| {
-        Service::open(Options {
-            plans: ServiceFile::parse(&text).unwrap().check().unwrap(),
-            store: store.clone(),
-            clock: clock.clone(),
-            people: Secret::from_bytes([3; 32]),
-            earlier_people: Vec::new(),
-            events: Secret::from_bytes([5; 32]),
-            witness: Some(Witness::open(&path).unwrap()),
-            limits: Limits::default(),
-        })
-        .await
-        .unwrap()
-    };
-    let tick = async |service: &Arc<Service>| {
-        clock.pass(TICK);
-        service.tick("home").await.unwrap()
-    };
-    let store = Arc::new(MemoryStore::new([1; 16]));
-    let service = start(&store).await;
-    tick(&service).await;
-    let old = Arc::new(store.copy());
-    let again = Arc::new(store.copy());
-    service.erase("somebody").await.unwrap();
-    for number in 2..=4 {
-        assert_eq!(tick(&service).await, Ticked::Released(number));
-    }
-    let mut seen: Vec<Vec<u8>> =
-        service.releases("home", 2, 9).await.unwrap().into_iter().map(|r| r.release).collect();
-    let mut epsilon = 1.0;
-    for (copy, replays) in [(&old, 1), (&again, 2)] {
-        let service = start(copy).await;
-        assert_eq!(tick(&service).await, Ticked::Halted);
-        let head = copy.head(1).await.unwrap();
-        let named = HeadName::new(head.number, &head.chain).text();
-        assert!(service.troubles()[0].contains(&named));
-        // What was erased in the lost copy is erased again.
-        assert_eq!(copy.erased().await.unwrap().len(), 1);
-        assert!(service.accept_rollback("home", "4.00").await.is_err());
-        assert_eq!(service.accept_rollback("home", &named).await.unwrap(), replays);
-        // It is done once.
-        assert!(service.accept_rollback("home", &named).await.is_err());
-        let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
-        assert!(charged > epsilon + 0.2, "{charged}");
-        let view = service.view(service.find("home").unwrap());
-        assert_eq!(view.epsilon, charged);
-        let together = service.together().await.unwrap().guarantee.unwrap().epsilon();
-        assert!((together - charged).abs() < 1e-6, "{together}");
-        epsilon = charged;
-        let Ticked::Released(number) = tick(&service).await else { panic!("no release") };
-        let records = service.releases("home", 2, 99).await.unwrap();
-        assert!(number > 4 && records.iter().all(|r| r.number >= 5), "{number}");
-        // No noise is drawn twice.
-        seen.extend(records.into_iter().map(|r| r.release));
-    }
-    let count = seen.len();
-    seen.sort();
-    seen.dedup();
-    assert_eq!((count, seen.len()), (5, 5));
 }
 
 #[tokio::test]
@@ -231,11 +139,55 @@ async fn only_a_store_that_has_gone_back_is_accepted_as_a_rollback() {
     assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
 }
 
+/// Lets the service tick by itself until a condition holds: at most for some seconds.
+async fn ticking_until(world: &World, holds: impl Fn() -> bool) {
+    let ticker = tokio::spawn(Arc::clone(&world.service).keep_ticking("home".into()));
+    for _ in 0..2000 {
+        if holds() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert!(holds(), "it does not come to pass");
+    ticker.abort();
+    let _ = ticker.await;
+}
+
 #[tokio::test]
-async fn slots_that_were_closed_under_a_wrong_clock_are_told() {
-    let text = file(EXACT, "");
-    let mut world = World::new(&text).await;
-    world.store.close(1, START / TICK + 1_000_000).await.unwrap();
-    world.again(&text).await;
-    assert!(world.service.troubles()[0].contains("future"));
+async fn a_panic_in_a_tick_is_told_and_tried_again_and_nothing_is_consumed() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.rank("one", None).await;
+    world.reward("one", 1.0).await.unwrap();
+    world.clock.pass(3 * TICK);
+    world.store.fail_next(Fault::Panic);
+    let told = || world.service.troubles().iter().any(|trouble| trouble.contains("fault"));
+    ticking_until(&world, told).await;
+    assert_eq!(world.number(), 0);
+    ticking_until(&world, || world.number() == 1).await;
+    ticking_until(&world, || world.service.troubles().is_empty()).await;
+    world.assert_learnt(1.0, 1.0);
+}
+
+#[tokio::test]
+async fn a_tick_that_fails_is_told_until_one_succeeds() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.clock.pass(TICK);
+    world.store.fail_next(Fault::Before);
+    let told = || world.service.troubles().iter().any(|trouble| trouble.contains("injected"));
+    ticking_until(&world, told).await;
+    ticking_until(&world, || world.service.troubles().is_empty() && world.number() == 1).await;
+}
+
+#[tokio::test]
+async fn a_damaged_row_contributes_zeros_and_is_counted_for_the_curator() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.rank("one", None).await;
+    world.reward("one", 1.0).await.unwrap();
+    world.rank("two", None).await;
+    crate::store::contract::sample::damage(&world.store, CROWD);
+    world.ticks(3).await;
+    let each = world.service.find("home").unwrap();
+    let unusable = each.counts.unusable.load(Ordering::Relaxed);
+    assert_eq!((world.number(), unusable), (3, CROWD as u64));
+    world.assert_learnt(1.0, 0.0);
 }

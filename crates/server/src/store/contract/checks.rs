@@ -5,8 +5,8 @@ use super::{
     snapshot::Snapshot,
 };
 use crate::store::{
-    Charge, Collect, Committed, Head, LifeId, MOST_REWARD_KEYS, NewEvent, NewLife, NewReward,
-    Outcome, Payer, Place, Ranked, Store, StoredEvent,
+    Charge, Collect, Committed, Head, LifeId, MOST_EARLIER_KEYS, MOST_REWARD_KEYS, NewEvent,
+    NewLife, NewReward, Outcome, Payer, Place, Ranked, ReleaseRecord, Store, StoredEvent,
 };
 
 /// What a check finds.
@@ -116,7 +116,10 @@ async fn a_person_is_learnt_from_at_most_k_times(store: &dyn Store) -> Checked {
 async fn hashes_under_earlier_keys_add_up(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
     store.rank(vec![event_of(life, 1, charge(1)), event_of(life, 2, charge(2))]).await?;
-    let rotated = Charge { earlier: [Some(person(1)), Some(person(2))], ..charge(3) };
+    let mut rotated = charge(3);
+    rotated.earlier[0] = Some(person(1));
+    // The oldest of all keys that may be given.
+    rotated.earlier[MOST_EARLIER_KEYS - 1] = Some(person(2));
     store.rank(vec![event_of(life, 3, rotated), event_of(life, 4, rotated)]).await?;
     ensure!(learnt(store, life).await? == 3, "three visits under three hashes");
     let count = store.ledger(life, 0, 1).await?;
@@ -262,13 +265,18 @@ async fn a_head_never_goes_back(store: &dyn Store) -> Checked {
     for (index, worsen) in worse.iter().enumerate() {
         let mut replacement = head.clone();
         worsen(&mut replacement);
-        ensure!(store.replace_state(life, replacement).await.is_err(), "replacement {index}");
+        ensure!(store.replace_state(life, replacement, None).await.is_err(), "replacement {index}");
     }
     ensure!(store.head(life).await? == head, "a refused replacement changes nothing");
     let replacement =
         Head { number: 7, chain: [5; 32], epoch: 2, closed: 22, folded: 21, state: vec![8] };
-    store.replace_state(life, replacement.clone()).await?;
+    let link = ReleaseRecord { number: 7, chain: [5; 32], ..step(life, 1, 7).release };
+    let other = ReleaseRecord { number: 6, ..link.clone() };
+    let refused = store.replace_state(life, replacement.clone(), Some(other)).await;
+    ensure!(refused.is_err() && store.head(life).await? == head, "a link of another number");
+    store.replace_state(life, replacement.clone(), Some(link.clone())).await?;
     ensure!(store.head(life).await? == replacement, "a replaced head");
+    ensure!(store.releases(life, 2, 9).await? == [link], "the link is in the chain");
     ensure!(
         store.release(sample_step_folding(life, 2, 8, 22)).await? == Committed::Yes,
         "it goes on from there"

@@ -80,7 +80,7 @@ impl Store for Planted {
                     charge.most += index as u32;
                 }
                 if self.has(Mistake::EarlierHashesIgnored) {
-                    charge.earlier = [None; 2];
+                    charge.earlier = [None; crate::store::MOST_EARLIER_KEYS];
                 }
             }
         }
@@ -164,8 +164,8 @@ impl Store for Planted {
     fn take_epoch(&self, life: LifeId) -> Pending<u64> {
         self.model.take_epoch(life)
     }
-    fn replace_state(&self, life: LifeId, head: Head) -> Pending<()> {
-        self.model.replace_state(life, head)
+    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()> {
+        self.model.replace_state(life, head, link)
     }
     fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {
         self.model.releases(life, from, limit)
@@ -186,6 +186,9 @@ impl Store for Planted {
     }
     fn lives(&self) -> Pending<Vec<Life>> {
         self.model.lives()
+    }
+    fn backup(&self, path: std::path::PathBuf) -> Pending<()> {
+        self.model.backup(path)
     }
     fn add_key(&self, key: KeyRecord) -> Pending<()> {
         self.model.add_key(key)

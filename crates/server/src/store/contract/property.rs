@@ -122,7 +122,7 @@ async fn apply(store: &dyn Store, operation: &Operation) -> Result<Vec<u8>> {
             head.number += number;
             head.closed += slots;
             head.state.push(number as u8);
-            bytes(&store.replace_state(life, head).await?)
+            bytes(&store.replace_state(life, head, None).await?)
         }
         Operation::Collect(life, what) => bytes(&store.collect(life, what).await?),
         Operation::Erase(persons) => {
@@ -142,7 +142,8 @@ async fn apply(store: &dyn Store, operation: &Operation) -> Result<Vec<u8>> {
 }
 
 fn new_event((life, id, number, period, slot, payer): (LifeId, u8, u8, u64, u64, u8)) -> NewEvent {
-    let earlier = [(payer == 7).then(|| sample::person(number ^ 1)), None];
+    let mut earlier = sample::charge(number).earlier;
+    earlier[0] = (payer == 7).then(|| sample::person(number ^ 1));
     let payer = match payer {
         0 => Payer::Decision,
         1 => Payer::NotLearnt,

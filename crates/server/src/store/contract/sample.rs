@@ -1,8 +1,8 @@
 //! Records to test with.
 
 use crate::store::{
-    Charge, Collect, KeyRecord, LifeId, NewEvent, NewLife, NewReward, Payer, PersonHash,
-    ReleaseRecord, Step,
+    Charge, Collect, KeyRecord, LifeId, MOST_EARLIER_KEYS, MemoryStore, NewEvent, NewLife,
+    NewReward, Payer, PersonHash, ReleaseRecord, Step, StoredEvent,
 };
 
 /// The last closed slot of a new life.
@@ -29,7 +29,7 @@ pub(crate) fn person(number: u8) -> PersonHash {
 
 /// A charge to a person, of three visits at most, for ever.
 pub(crate) fn charge(number: u8) -> Charge {
-    Charge { person: person(number), earlier: [None; 2], period: 0, most: 3 }
+    Charge { person: person(number), earlier: [None; MOST_EARLIER_KEYS], period: 0, most: 3 }
 }
 
 /// An event whose window ends in the first open slot, paid by nobody.
@@ -82,6 +82,12 @@ pub(crate) fn everything() -> Collect {
         first_release: u64::MAX,
         limit: 1000,
     }
+}
+
+/// Damages the first rows that are kept.
+pub(crate) fn damage(store: &MemoryStore, rows: usize) {
+    let unreadable = |event: &mut StoredEvent| *event = StoredEvent::unreadable();
+    store.with(|state| state.events.values_mut().take(rows).for_each(unreadable));
 }
 
 /// A key.

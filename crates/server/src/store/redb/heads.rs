@@ -58,9 +58,17 @@ pub(super) fn take_epoch(group: &mut Group<'_>, life: LifeId) -> Attempt<u64> {
 }
 
 /// Replaces a head by a later one.
-pub(super) fn replace_state(group: &mut Group<'_>, life: LifeId, new: Head) -> Attempt<()> {
+pub(super) fn replace_state(
+    group: &mut Group<'_>,
+    life: LifeId,
+    new: Head,
+    link: Option<ReleaseRecord>,
+) -> Attempt<()> {
     let old = group.tables.head(life)?;
-    refusal::check_replacement(&new, &old.clone().with_state(Vec::new()))?;
+    refusal::check_replacement(&new, &old.clone().with_state(Vec::new()), link.as_ref())?;
+    if let Some(link) = link {
+        put(&mut group.tables.releases, (life, link.number), &link)?;
+    }
     let Head { number, chain, epoch, closed, folded, state } = new;
     group.tables.open.retain_in((life, 0)..=(life, closed), |_, _| false)?;
     put(&mut group.tables.states, life, &StateRow(state))?;

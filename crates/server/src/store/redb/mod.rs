@@ -72,12 +72,6 @@ impl RedbStore {
         self.shared.commits.load(Ordering::Relaxed)
     }
 
-    /// Writes a copy as of now to a file that does not exist yet, while the store goes on. The copy has the same identity.
-    pub fn backup(&self, path: impl AsRef<Path>) -> Pending<()> {
-        let path = path.as_ref().to_owned();
-        self.read(move |transaction| file::copy(transaction, &path))
-    }
-
     /// Runs a read on a snapshot. A caller who goes away lets it finish for nobody.
     fn read<T: Send + 'static>(
         &self,
@@ -165,8 +159,8 @@ impl Store for RedbStore {
         self.queue.submit(move |group| heads::take_epoch(group, life))
     }
 
-    fn replace_state(&self, life: LifeId, head: Head) -> Pending<()> {
-        self.queue.submit(move |group| heads::replace_state(group, life, head))
+    fn replace_state(&self, life: LifeId, head: Head, link: Option<ReleaseRecord>) -> Pending<()> {
+        self.queue.submit(move |group| heads::replace_state(group, life, head, link))
     }
 
     fn releases(&self, life: LifeId, from: u64, limit: usize) -> Pending<Vec<ReleaseRecord>> {
@@ -261,6 +255,10 @@ impl Store for RedbStore {
             put(&mut group.tables.settings, name.as_str(), &row)?;
             Ok(row.0)
         })
+    }
+
+    fn backup(&self, path: PathBuf) -> Pending<()> {
+        self.read(move |transaction| file::copy(transaction, &path))
     }
 
     fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>> {

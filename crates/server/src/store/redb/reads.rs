@@ -39,7 +39,8 @@ pub(super) fn events(
     for row in range.take(limit) {
         let (key, row) = row?;
         let (_, slot, number) = key.value();
-        events.push((Place { slot, number }, row::decode(row.value())?));
+        let event = row::decode(row.value()).unwrap_or_else(|_| StoredEvent::unreadable());
+        events.push((Place { slot, number }, event));
     }
     Ok(events)
 }

@@ -53,7 +53,9 @@ pub(super) fn find_garbage(
             break;
         }
         let (key, row) = row?;
-        if row::decode_start::<StoredEvent, EventPrefix>(row.value())?.time < what.before {
+        // A row that cannot be read is of no use to anybody.
+        let prefix = row::decode_start::<StoredEvent, EventPrefix>(row.value());
+        if prefix.map_or(true, |prefix| prefix.time < what.before) {
             garbage.events.push(key.value());
         }
     }
@@ -63,7 +65,8 @@ pub(super) fn find_garbage(
         .take(what.limit)
     {
         let (key, row) = row?;
-        garbage.ids.push((key.value(), row::decode::<Remembered>(row.value())?.event));
+        let known = row::decode::<Remembered>(row.value());
+        garbage.ids.push((key.value(), known.map(|known| known.event).unwrap_or_default()));
     }
     let releases = transaction.open_table(RELEASES)?;
     for row in releases
@@ -119,8 +122,10 @@ pub(super) fn find_person(
     let mut found = Vec::new();
     for row in transaction.open_table(EVENTS)?.range::<PlaceKey>(..)? {
         let (key, row) = row?;
-        let prefix: EventPrefix = row::decode_start::<StoredEvent, _>(row.value())?;
-        if prefix.person.is_some_and(|person| persons.contains(&person)) {
+        // A row that cannot be read may be anybody's, so that it goes too: it would contribute nothing.
+        let prefix = row::decode_start::<StoredEvent, EventPrefix>(row.value());
+        let person = prefix.map(|prefix| prefix.person);
+        if person.map_or(true, |person| person.is_some_and(|person| persons.contains(&person))) {
             found.push(key.value());
         }
     }

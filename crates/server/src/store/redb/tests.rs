@@ -5,14 +5,14 @@ use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 use super::{
     RedbStore,
     faulty::Disk,
-    tables::{HEADS, JOURNAL},
+    tables::{EVENTS, HEADS, JOURNAL, REMEMBERED},
 };
 use crate::{
     Error,
     store::{
-        Fault, Outcome, Place, Ranked, Store,
+        Fault, Outcome, Place, Ranked, Step, Store,
         contract::{
-            sample::{self, charge, event, event_of, person, reward},
+            sample::{self, CLOSED, charge, event, event_of, person, reward},
             snapshot::Snapshot,
         },
     },
@@ -52,6 +52,39 @@ async fn a_row_of_another_version_is_refused() {
     assert!(refused.contains("head has version 9"), "{refused}");
     assert!(store.head(life).await.is_err());
     store.begin_life(sample::life("other", 1)).await.unwrap();
+}
+
+/// Sums go on without it, and it does not keep others from being removed.
+#[tokio::test]
+async fn a_damaged_row_of_an_event_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RedbStore::open(folder.path().join("store")).unwrap();
+    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let damage = |number: u64| {
+        let transaction = store.shared.begin_write().ok().unwrap();
+        for table in [EVENTS, REMEMBERED] {
+            let mut table = transaction.open_table(table).unwrap();
+            table.insert((life, CLOSED + 1, number), [1, 255, 255].as_slice()).unwrap();
+        }
+        transaction.commit().unwrap();
+    };
+    store.rank((1..=4).map(|id| event_of(life, id, charge(id))).collect()).await.unwrap();
+    damage(2);
+    let rows = store.kept_events(life, Place::default(), 9).await.unwrap();
+    let lengths: Vec<usize> = rows.iter().map(|(_, row)| row.features.len()).collect();
+    assert_eq!(lengths, [2, 0, 2, 2]);
+    // It may be anybody's, so that it goes with whoever is erased.
+    assert_eq!(store.erase(vec![person(1)], 5).await.unwrap().rows, 2);
+    damage(3);
+    store.close(life, CLOSED + 1).await.unwrap();
+    let rows = store.closed_events(life, Place::default(), CLOSED + 1, 9).await.unwrap();
+    assert_eq!(rows.len(), 2);
+    store.release(Step { folded: CLOSED + 1, ..sample::step(life, 0, 1) }).await.unwrap();
+    while store.collect(life, sample::everything()).await.unwrap() > 0 {}
+    assert!(store.kept_events(life, Place::default(), 9).await.unwrap().is_empty());
+    let transaction = store.shared.begin_read().ok().unwrap();
+    let remembered = transaction.open_table(REMEMBERED).unwrap();
+    assert_eq!(::redb::ReadableTableMetadata::len(&remembered).unwrap(), 0);
 }
 
 #[tokio::test]
@@ -140,10 +173,11 @@ async fn a_copy_made_while_running_is_a_store() {
     store.erase(vec![person(3)], 5).await.unwrap();
     let before = Snapshot::of(&store).await.unwrap();
     let path = folder.path().join("backups/one");
-    let (backup, rank) = tokio::join!(store.backup(&path), store.rank(vec![event(life, 200)]));
+    let (backup, rank) =
+        tokio::join!(store.backup(path.clone()), store.rank(vec![event(life, 200)]));
     backup.unwrap();
     rank.unwrap();
-    assert!(store.backup(&path).await.is_err(), "a copy is never overwritten");
+    assert!(store.backup(path.clone()).await.is_err(), "a copy is never overwritten");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let copy = RedbStore::open(&path).unwrap();
     assert_eq!(copy.id(), store.id());

@@ -141,6 +141,44 @@ fn a_warm_start_knows_what_the_earlier_learner_released_and_both_are_certified()
     assert!(refused.to_string().contains("one run"), "{refused}");
 }
 
+/// Public examples teach as people would, cost nothing, and cannot be sums about people with their learners left out.
+#[test]
+fn a_public_prior_teaches_and_costs_nothing() {
+    let params = JointParams::new(Bounds::unit(2), 1.0, 1e-6, Some(1000));
+    let examples = [([1.0, 0.0], 1.0, 500.0), ([0.0, 1.0], -1.0, 500.0)];
+    let prior = Legacy::public(&params, examples.iter().map(|(x, r, w)| (&x[..], *r, *w))).unwrap();
+    assert!(prior.is_public());
+    assert_eq!(prior.release().sums(), [500.0, 0.0, 500.0, 500.0, -500.0]);
+    let plan = params.check().unwrap();
+    let warm = plan.clone().curator_from(prior.clone(), Seeded(1)).unwrap();
+    let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
+    let right = (0..100).filter(|pick| warm.choose(&arms, *pick).unwrap().arm == 0).count();
+    assert!(right > 90, "{right}");
+    assert!(warm.earlier_event().is_none() && warm.guarantee_of_both().unwrap().is_none());
+    let guarantee = warm.guarantee().unwrap();
+    assert!((guarantee.epsilon() - 1.0).abs() < 1e-6);
+    assert!(guarantee.conditions().join(" ").contains("public examples"));
+    let saved = Curator::<Seeded>::resume(&warm.save(), 0).unwrap();
+    assert_eq!(saved.policy(), warm.policy());
+    // Released sums whose learners were taken out are not public.
+    let mut earlier = plan.clone().curator(Seeded(2));
+    for number in 0..1000 {
+        let (features, reward) = person(number);
+        earlier.observe(&features, reward).unwrap();
+    }
+    let released = earlier.legacy().unwrap();
+    assert!(Legacy::load(&released.save()).is_ok());
+    assert!(Legacy::load(&released.without_learners().save()).is_err());
+    let other = JointParams::new(Bounds::unit(3), 1.0, 1e-6, Some(1000));
+    assert!(other.check().unwrap().curator_from(prior, Seeded(1)).is_err());
+    for (features, reward, weight) in
+        [([1.0, f64::NAN], 0.0, 1.0), ([1.0, 0.0], f64::INFINITY, 1.0), ([1.0, 0.0], 0.0, -1.0)]
+    {
+        assert!(Legacy::public(&params, [(&features[..], reward, weight)]).is_err());
+    }
+    assert!(Legacy::public(&params, [(&[1.0][..], 0.0, 1.0)]).is_err());
+}
+
 /// Three learners, each beginning with what the one before released: sums and costs of all of them, and a restart forgets sums only.
 #[test]
 fn a_chain_of_warm_starts_adds_sums_and_costs() {

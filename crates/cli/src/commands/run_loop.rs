@@ -1,0 +1,82 @@
+//! A loop of a service as an experiment: its learner on a log of decisions, before it is served or changed.
+
+use std::path::Path;
+
+use reticent_lab::{Experiment, Override};
+use reticent_server::config::{Ledger, LoopPlan, ServiceFile};
+use serde_json::json;
+
+use super::read;
+use crate::error::Error;
+
+/// What a run of a loop does not tell.
+pub(super) const NOTE: &str = "the log holds people's data, and its certificate does not cover what is chosen by looking at this run; the loop's half-life and ticks, \
+     which count time, are left out: a log has no clock";
+
+/// The experiment of a loop on a log.
+pub(super) fn experiment(
+    path: &Path,
+    log: Option<&Path>,
+    name: Option<&str>,
+    overrides: &[Override],
+) -> Result<Experiment, Error> {
+    let malformed = |reason: String| Error::Malformed { path: path.to_path_buf(), reason };
+    let Some(log) = log else {
+        return Err(malformed(
+            "it is a file of loops: give the decisions of one as --log, as its export gives them as CSV"
+                .into(),
+        ));
+    };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let plans = ServiceFile::parse(&read(path)?).and_then(|file| file.check_in(folder));
+    let plans = plans.map_err(|error| malformed(error.to_string()))?;
+    let names: Vec<&str> = plans.iter().map(|plan| plan.name.as_str()).collect();
+    let plan = match (name, &plans[..]) {
+        (None, [only]) => only,
+        (name, all) => {
+            all.iter().find(|plan| Some(plan.name.as_str()) == name).ok_or_else(|| {
+                malformed(format!(
+                    "--loop {}: name one of {}",
+                    name.unwrap_or("none"),
+                    names.join(", ")
+                ))
+            })?
+        }
+    };
+    let lines = read(log)?.lines().count().saturating_sub(1);
+    let text = toml::to_string(&lines_of(plan, log, lines))
+        .map_err(|error| malformed(error.to_string()))?;
+    Experiment::parse_with(&text, overrides).map_err(|error| Error::in_file(log, error))
+}
+
+/// The experiment as its file would have it.
+fn lines_of(plan: &LoopPlan, log: &Path, lines: usize) -> serde_json::Value {
+    let privacy = plan.params.privacy;
+    let mut learner = json!({
+        "kind": "joint",
+        "name": format!("loop {}", plan.name),
+        "privacy": { "epsilon": privacy.epsilon, "delta": privacy.delta },
+    });
+    // TOML has no nulls: what is not given has its default.
+    let mut rule = json!(plan.params.learner.rule);
+    for part in rule.as_object_mut().into_iter().flat_map(|rule| rule.values_mut()) {
+        if let Some(fields) = part.as_object_mut() {
+            fields.retain(|_, value| !value.is_null());
+        }
+    }
+    learner["rule"] = rule;
+    if let Ledger::Person { most, .. } = plan.ledger {
+        learner["contributions_per_person"] = most.into();
+    }
+    json!({
+        "name": format!("loop {} on a log", plan.name),
+        "rounds": lines / 2,
+        "environment": {
+            "kind": "logged",
+            "file": log,
+            "arms_in_file": true,
+            "rewards": plan.params.reward.range,
+        },
+        "algorithm": [{ "kind": "linucb", "name": "without privacy" }, learner],
+    })
+}

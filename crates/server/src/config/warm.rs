@@ -1,0 +1,221 @@
+//! What a loop begins with: a model that was released before, or public examples.
+//!
+//! | file | what it is | what it costs |
+//! | --- | --- | --- |
+//! | `"kind": "reticent model 1"` | what a loop has released, written by `reticent store model` | what that loop has cost its people, in the total for one person |
+//! | `"kind": "reticent prior 1"` | examples in the loop's own features, with rewards | nothing: they are nobody's data |
+//!
+//! A model belongs to the features it was learnt with: of two rules from records to vectors the coordinates mean different things, even where there are
+//! equally many.
+
+use std::{fs, path::Path};
+
+use reticent::{
+    bandit::{JointParams, Legacy},
+    features::{FeaturesParams, FeaturesPlan, Report, Value},
+    hash,
+};
+use serde::{Deserialize, Serialize};
+
+use super::set_group;
+use crate::{
+    Error, Result,
+    secret::{from_hex, hex},
+    store::{LifeId, StoreId},
+};
+
+const MODEL: &str = "reticent model 1";
+const PRIOR: &str = "reticent prior 1";
+
+/// Contributions that an example may be worth, at most.
+const MOST_WEIGHT: f64 = 1e6;
+
+/// What a loop begins with.
+#[derive(Debug, Clone)]
+pub struct WarmStart {
+    /// Sums that the learner begins with.
+    pub legacy: Legacy,
+    /// The loop that released them; none for public examples.
+    pub origin: Option<Origin>,
+    /// The hash of the file: another file is another generation.
+    pub(super) hash: u64,
+}
+
+/// The life that a model comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// The identity of its store, in hexadecimal digits.
+    pub store: String,
+    /// Its number.
+    pub life: LifeId,
+}
+
+/// A released model as a file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelFile {
+    kind: String,
+    /// The loop.
+    #[serde(rename = "loop")]
+    name: String,
+    origin: Origin,
+    /// The number of its last release.
+    release: u64,
+    /// The hash of the rule from records to vectors.
+    features: String,
+    /// Everything in it has been released.
+    legacy: String,
+}
+
+impl ModelFile {
+    /// What a life of a loop has released, as text.
+    pub fn write(
+        plan: &super::LoopPlan,
+        store: StoreId,
+        life: LifeId,
+        release: u64,
+        legacy: &Legacy,
+    ) -> Result<String> {
+        let file = ModelFile {
+            kind: MODEL.into(),
+            name: plan.name.clone(),
+            origin: Origin { store: hex(&store), life },
+            release,
+            features: features_hash(plan.features.params()),
+            legacy: hex(&legacy.save()),
+        };
+        serde_json::to_string(&file).map_err(Error::store)
+    }
+}
+
+/// Public examples as a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PriorFile {
+    #[serde(rename = "kind")]
+    _kind: String,
+    examples: Vec<Example>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Example {
+    #[serde(default)]
+    context: Value,
+    #[serde(default)]
+    action: Value,
+    reward: f64,
+    /// How many contributions it is worth.
+    #[serde(default = "one")]
+    weight: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// The rule from records to vectors, by its hash.
+fn features_hash(features: &FeaturesParams) -> String {
+    format!("{:016x}", hash::of_params("features 1", features))
+}
+
+impl WarmStart {
+    /// Reads a file, for a loop with this learner and these features.
+    pub(super) fn open(
+        path: &Path,
+        learner: &JointParams,
+        features: &FeaturesPlan,
+        compares: bool,
+    ) -> Result<Self> {
+        let refuse = |remedy: String| Error::invalid("warm_start", path.display(), remedy);
+        let bytes = fs::read(path)
+            .map_err(|error| refuse(format!("{error}: name a file that can be read")))?;
+        #[derive(Deserialize)]
+        struct Kind {
+            kind: String,
+        }
+        let kind = serde_json::from_slice::<Kind>(&bytes).map(|kind| kind.kind);
+        let (legacy, origin) = match kind.as_deref() {
+            Ok(MODEL) => {
+                let file: ModelFile = serde_json::from_slice(&bytes).map_err(|error| {
+                    refuse(format!("{error}: write it again with `reticent store model`"))
+                })?;
+                let (legacy, origin) = model(file, features).map_err(refuse)?;
+                (legacy, Some(origin))
+            }
+            Ok(PRIOR) => {
+                let file: PriorFile = serde_json::from_slice(&bytes).map_err(|error| {
+                    refuse(format!("{error}: give examples of context, action, reward and weight"))
+                })?;
+                (prior(&file, learner, features, compares)?, None)
+            }
+            Ok(other) => {
+                let shown: String = other.chars().take(40).collect();
+                return Err(refuse(format!(
+                    "kind = {shown:?}: this program reads {MODEL:?} and {PRIOR:?}"
+                )));
+            }
+            Err(_) => {
+                return Err(refuse(format!(
+                    "it is no JSON with a `kind`: give what `reticent store model` wrote, or examples of kind {PRIOR:?}"
+                )));
+            }
+        };
+        Ok(WarmStart { legacy, origin, hash: hash::of_bytes(&bytes) })
+    }
+}
+
+/// The sums of a model, if its features are those of the loop. Their bounds are compared by the learner.
+fn model(file: ModelFile, features: &FeaturesPlan) -> Result<(Legacy, Origin), String> {
+    let ours = features_hash(features.params());
+    if file.features != ours {
+        return Err(format!(
+            "features = {:?}: it was learnt with other features than this loop's, {ours}: give both the same, or begin without it",
+            file.features.chars().take(40).collect::<String>()
+        ));
+    }
+    let bytes = from_hex(&file.legacy).ok_or("legacy: it must be hexadecimal digits")?;
+    let legacy = Legacy::load(&bytes).map_err(|error| format!("legacy: {error}"))?;
+    if legacy.is_public() {
+        return Err("legacy: a model was learnt from people, and this one names none".into());
+    }
+    Ok((legacy, file.origin))
+}
+
+/// The sums of public examples.
+fn prior(
+    file: &PriorFile,
+    learner: &JointParams,
+    features: &FeaturesPlan,
+    compares: bool,
+) -> Result<Legacy> {
+    let mut rows = Vec::with_capacity(file.examples.len());
+    for (index, example) in file.examples.iter().enumerate() {
+        let at = |field: &str| format!("warm_start.examples[{index}].{field}");
+        if !(0.0..=MOST_WEIGHT).contains(&example.weight) {
+            let remedy = format!("give from 0 to {MOST_WEIGHT}");
+            return Err(Error::invalid(at("weight"), example.weight, remedy));
+        }
+        let (low, high) = learner.bounds.rewards;
+        if !(low..=high).contains(&example.reward) {
+            let remedy = format!("give a reward from {low} to {high}");
+            return Err(Error::invalid(at("reward"), example.reward, remedy));
+        }
+        let mut row = vec![0.0; learner.bounds.dimension];
+        let mut report = Report::default();
+        let mut writer = features.writer(&example.context, &mut report);
+        writer.write(&example.action, &mut report, &mut row[..features.dimension()]);
+        // People may leave something out; who writes examples should not.
+        let of_context = report.context.keys().map(|name| format!("context.{name}"));
+        let of_action = report.action.keys().map(|name| format!("action.{name}"));
+        if let Some(field) = of_context.chain(of_action).next() {
+            let remedy = "give a value that the loop's features know, within its range";
+            return Err(Error::invalid(at(&field), "missing, unknown or out of range", remedy));
+        }
+        set_group(&mut row, compares, false);
+        rows.push((row, example.reward, example.weight));
+    }
+    let rows = rows.iter().map(|(row, reward, weight)| (&row[..], *reward, *weight));
+    Ok(Legacy::public(learner, rows)?)
+}

@@ -1,0 +1,116 @@
+//! Clocks that are wrong: nothing is closed that could not be opened again.
+
+use super::*;
+
+const DAY: u64 = 86_400_000;
+
+#[tokio::test]
+async fn a_clock_that_jumps_forward_closes_nothing() {
+    let world = World::new(&file(EXACT, "")).await;
+    world.rank("one", None).await;
+    world.ticks(1).await;
+    world.clock.jump(START + DAY);
+    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
+    // The window of the event is still open.
+    world.reward("one", 1.0).await.unwrap();
+    // Whoever comes meanwhile comes at the time that is known, and is not kept open until the wrong day.
+    world.rank("two", None).await;
+    // Set right, it goes on by itself.
+    world.clock.jump(START + TICK);
+    world.ticks(3).await;
+    world.assert_learnt(2.0, 1.0);
+}
+
+#[tokio::test]
+async fn slots_that_were_closed_under_a_wrong_clock_are_told() {
+    let text = file(EXACT, "");
+    let mut world = World::new(&text).await;
+    world.store.close(1, START / TICK + 1_000_000).await.unwrap();
+    world.again(&text).await;
+    let trouble = world.service.troubles().remove(0);
+    assert!(trouble.contains("accept-time --date 2023-11-14"), "{trouble}");
+    // The clock is right now: the loop says what is left to do.
+    world.service.accept_time("2023-11-14").await.unwrap();
+    world.ticks(1).await;
+    assert!(world.service.troubles()[0].contains("future"));
+}
+
+#[tokio::test]
+async fn a_wrong_clock_at_a_start_closes_nothing_until_an_operator_accepts_it() {
+    let text = file(EXACT, "");
+    let mut world = World::new(&text).await;
+    world.rank("one", None).await;
+    world.ticks(1).await;
+    // The machine comes back three years later, or so its clock says.
+    world.clock.jump(START + 1100 * DAY);
+    world.again(&text).await;
+    world.ticks(2).await;
+    let trouble = world.service.troubles().remove(0);
+    assert!(trouble.contains("accept-time --date 2026-11-18"), "{trouble}");
+    let closed = world.store.head(1).await.unwrap().closed;
+    assert!(closed < (START + 2 * TICK) / TICK, "slots were closed for good");
+    assert_eq!(world.number(), 1);
+    world.reward("one", 1.0).await.unwrap();
+    assert!(world.service.now() < START + DAY, "visits of a wrong day would be counted");
+    // Rows of loops that have ended are not swept by a clock that is not believed either.
+    world.service.sweep().await.unwrap();
+    // Another day than the clock shows is not what the operator looked at.
+    assert!(world.service.accept_time("2026-11-17").await.is_err());
+    world.service.accept_time("2026-11-18").await.unwrap();
+    assert!(world.service.troubles().is_empty());
+    // The window of the restart: rewards can still be sent.
+    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Nothing);
+    world.reward("one", 1.0).await.unwrap();
+    world.ticks(2).await;
+    world.assert_learnt(1.0, 1.0);
+    assert!(world.service.accept_time("2026-11-18").await.is_err(), "there is nothing to accept");
+}
+
+#[tokio::test]
+async fn a_clock_that_goes_back_gives_nobody_the_visits_of_an_earlier_period() {
+    let text = file(&format!("{EXACT}, visits = 1, per = \"1 day\""), "");
+    let mut world = World::new(&text).await;
+    world.rank("one", Some("a")).await;
+    world.ticks(1).await;
+    world.clock.jump(START - 300 * DAY);
+    world.rank("two", Some("a")).await;
+    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
+    world.again(&text).await;
+    world.rank("three", Some("a")).await;
+    world.clock.jump(START + TICK);
+    world.again(&text).await;
+    world.ticks(4).await;
+    world.assert_learnt(1.0, 0.0);
+}
+
+#[tokio::test]
+async fn a_night_away_needs_no_operator() {
+    let text = file(EXACT, "");
+    let mut world = World::new(&text).await;
+    world.ticks(1).await;
+    world.clock.jump(START + DAY / 2);
+    world.again(&text).await;
+    assert!(world.service.troubles().is_empty());
+    world.ticks(2).await;
+    assert_eq!(world.number(), 3);
+}
+
+#[tokio::test]
+async fn the_time_of_the_witness_counts_where_an_old_copy_was_put_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("witness");
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let text = file(EXACT, "");
+    let service = witnessed(&text, &store, &clock, &path).await;
+    let old = Arc::new(store.copy());
+    for _ in 0..3 {
+        clock.pass(DAY);
+        service.tick("home").await.unwrap();
+    }
+    let service = witnessed(&text, &old, &clock, &path).await;
+    assert!(service.troubles().iter().all(|trouble| !trouble.contains("accept-time")));
+    // Without it three days are too long to be believed.
+    let old = Arc::new(old.copy());
+    let service = open(&text, &old, &clock, Secret::from_bytes([3; 32])).await.unwrap();
+    assert!(service.troubles()[0].contains("accept-time"));
+}

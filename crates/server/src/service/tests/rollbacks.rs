@@ -1,0 +1,129 @@
+//! Older copies that are put back: what was released, begun, erased and charged since is not lost.
+
+use super::*;
+use crate::loops::{ChainLine, Rollback, verify_chain};
+
+/// Follows the chain of a loop as it is listed to whoever asks.
+async fn verify(service: &Arc<Service>, replays: u64) {
+    let each = service.find("home").unwrap();
+    let header = serde_json::to_string(&service.chain_header(each)).unwrap();
+    let records = service.releases("home", 1, 99).await.unwrap();
+    let line = |record| serde_json::to_string(&ChainLine::new(record).unwrap()).unwrap();
+    let lines = std::iter::once(header).chain(records.iter().map(line)).map(Ok::<_, String>);
+    let answering = each.answering();
+    let head = HeadName::new(answering.served.number, &answering.served.chain);
+    let found = verify_chain(lines, Some(head)).unwrap();
+    assert!(found.from_the_beginning && found.contains_head == Some(true));
+    let charged = found.rollbacks.last().and_then(|link| link.rollback).unwrap().replays;
+    assert_eq!(charged, replays);
+    // The certificate says it too.
+    let certificate = service.certificate("home").await.unwrap();
+    assert!(certificate.conditions.iter().any(|each| each.text.contains("put back")));
+    // A listing may begin behind the numbers that were left out.
+    let link = found.rollbacks[0].number;
+    let before = service.chain_before(each, link).await.unwrap();
+    assert_eq!(before, records[0].chain);
+}
+
+#[tokio::test]
+async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is_charged_each_time()
+{
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("witness");
+    let clock = Arc::new(ManualClock::at(START));
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let start = async |store: &Arc<MemoryStore>| witnessed(&text, store, &clock, &path).await;
+    let tick = async |service: &Arc<Service>| {
+        clock.pass(TICK);
+        service.tick("home").await.unwrap()
+    };
+    let store = Arc::new(MemoryStore::new([1; 16]));
+    let service = start(&store).await;
+    tick(&service).await;
+    let old = Arc::new(store.copy());
+    let again = Arc::new(store.copy());
+    service.erase("somebody").await.unwrap();
+    for number in 2..=4 {
+        assert_eq!(tick(&service).await, Ticked::Released(number));
+    }
+    let mut seen: Vec<Vec<u8>> =
+        service.releases("home", 2, 9).await.unwrap().into_iter().map(|r| r.release).collect();
+    let mut epsilon = 1.0;
+    for (copy, replays) in [(&old, 1), (&again, 2)] {
+        let service = start(copy).await;
+        assert_eq!(tick(&service).await, Ticked::Halted);
+        let head = copy.head(1).await.unwrap();
+        let named = HeadName::new(head.number, &head.chain).text();
+        assert!(service.troubles()[0].contains(&named));
+        // What was erased in the lost copy is erased again.
+        assert_eq!(copy.erased().await.unwrap().len(), 1);
+        assert!(service.accept_rollback("home", "4.00").await.is_err());
+        assert_eq!(service.accept_rollback("home", &named).await.unwrap(), replays);
+        // It is done once.
+        assert!(service.accept_rollback("home", &named).await.is_err());
+        let charged = service.certificate("home").await.unwrap().guarantee.epsilon();
+        assert!(charged > epsilon + 0.2, "{charged}");
+        let view = service.view(service.find("home").unwrap());
+        assert_eq!(view.epsilon, charged);
+        let together = service.together().await.unwrap().guarantee.unwrap().epsilon();
+        assert!((together - charged).abs() < 1e-6, "{together}");
+        epsilon = charged;
+        let Ticked::Released(number) = tick(&service).await else { panic!("no release") };
+        let mut records = service.releases("home", 2, 99).await.unwrap();
+        assert!(number > 4 && records.iter().all(|r| r.number >= 5), "{number}");
+        verify(&service, replays).await;
+        // The rollback itself is a link of the chain and no release.
+        records.retain(|record| Rollback::read(&record.release).is_none());
+        // No noise is drawn twice.
+        seen.extend(records.into_iter().map(|r| r.release));
+    }
+    let count = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!((count, seen.len()), (5, 5));
+}
+
+#[tokio::test]
+async fn a_generation_that_only_the_witness_knows_is_still_charged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("witness");
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let first = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let second = first.replace("epsilon = 1.0", "epsilon = 2.0");
+    let third = first.replace("epsilon = 1.0", "epsilon = 0.5");
+    let tick = async |service: &Arc<Service>| {
+        clock.pass(TICK);
+        service.tick("home").await.unwrap()
+    };
+    tick(&witnessed(&first, &store, &clock, &path).await).await;
+    let backup = Arc::new(store.copy());
+    let service = witnessed(&second, &store, &clock, &path).await;
+    assert_eq!(tick(&service).await, Ticked::Released(1));
+    let total = async |service: &Arc<Service>| {
+        service.together().await.unwrap().guarantee.unwrap().epsilon()
+    };
+    let honest = total(&service).await;
+    // With the old file, with the new one, and with another one: what the lost generation told about people is told.
+    for (text, lives, halted) in [(&first, 3, false), (&second, 2, true), (&third, 3, false)] {
+        let copy = Arc::new(backup.copy());
+        let elsewhere = folder.path().join(format!("witness-{lives}-{halted}-{}", text.len()));
+        std::fs::copy(&path, &elsewhere).unwrap();
+        let service = witnessed(text, &copy, &clock, &elsewhere).await;
+        assert_eq!(copy.lives().await.unwrap().len(), lives);
+        assert!(total(&service).await >= honest - 1e-6, "{}", total(&service).await);
+        assert_eq!(tick(&service).await == Ticked::Halted, halted);
+        if halted {
+            // It is the lost generation itself, which has gone back to its beginning.
+            let head = service.head(service.find("home").unwrap()).await.unwrap();
+            let named = HeadName::new(head.number, &head.chain).text();
+            assert_eq!(service.accept_rollback("home", &named).await.unwrap(), 1);
+            assert!(total(&service).await > honest + 0.1);
+            assert!(matches!(tick(&service).await, Ticked::Released(_)));
+        }
+    }
+    // Served without its witness meanwhile, the store has another generation under the same number.
+    let copy = Arc::new(backup.copy());
+    drop(open(&third, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap());
+    let refused = Service::open(witnessed_options(&third, &copy, &clock, &path)).await;
+    assert!(refused.err().unwrap().to_string().contains("without its witness"));
+}
