@@ -87,7 +87,7 @@ where
 
 fn event(life: u32, number: u64) -> NewEvent {
     let person = hash(mix(number, 1) % 1_000_000, 2);
-    let charge = Charge { person, earlier: [None; 2], period: 1, most: 10 };
+    let charge = Charge { person, earlier: Default::default(), period: 1, most: 10 };
     NewEvent {
         life,
         event: hash(number, 1),
