@@ -371,7 +371,7 @@ mod tests {
         let mut noise = SecureNoise::seeded(97);
         let params = OnlineLinUcbParams::new(Bounds::unit(2), 40);
         let mut one = params.check().unwrap();
-        (0..20).for_each(|_| one.observe(&unit(2, &mut noise), 0.5).unwrap());
+        (0..20).for_each(|_| assert!(!one.observe(&unit(2, &mut noise), 0.5).unwrap()));
         let mut two = OnlineLinUcb::load(&one.save()).unwrap();
         assert_eq!(two.save(), one.save());
         for (x, y) in [(&[1.0][..], 0.0), (&[f64::INFINITY, 0.0], 0.0), (&[0.1, 0.1], f64::NAN)] {
