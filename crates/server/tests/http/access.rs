@@ -176,6 +176,7 @@ async fn metrics_of_rewards_activations_and_errors_are_for_admin_only() {
         [
             "reticent_activate_seconds",
             "reticent_activations",
+            "reticent_apprentice_matches",
             "reticent_clipped_features",
             "reticent_rank_seconds",
             "reticent_refused_rewards",

@@ -1,0 +1,46 @@
+//! What the dashboard tells whom about calls.
+
+use reticent_server::http::Role;
+
+use crate::common::Server;
+
+/// The table of calls as the holder of a key sees it.
+async fn calls(server: &Server, key: &str) -> String {
+    let form = "Content-Type: application/x-www-form-urlencoded";
+    let body = format!("key={key}&next=/");
+    let signed_in = server.send("POST", "/sign-in", &[form], &body).await.expect(303);
+    let cookie = signed_in.header("set-cookie").unwrap().split(';').next().unwrap();
+    let page = server.send("GET", "/", &[&format!("Cookie: {cookie}")], "").await.expect(200).body;
+    page[page.find("id=\"calls\"").expect("a table of calls")..].to_string()
+}
+
+/// With a default of 0 the number of rewards is their sum, and questions wait for the same writer as rewards, so that even their times would tell it.
+#[tokio::test]
+async fn times_and_errors_of_calls_are_for_the_curators_eyes() {
+    let server = Server::start().await;
+    let other = server.key("other", &[Role::Decide]).await;
+    for id in ["1", "2"] {
+        let body = r#"{"actions": [{"id": "a"}]}"#;
+        server.post(&other, "/v1/loops/other/rank", body).await.expect(200);
+        server.rank(id, "anna").await.expect(200);
+    }
+    server.rank("3", "anna").await.expect(200);
+    let before = calls(&server, &server.read_key).await;
+    server.reward("1", 1.0).await.expect(204);
+    server.reward("unknown", 1.0).await.expect(404);
+    server.post(&server.app_key, "/v1/loops/home/rank", "{}").await.expect(422);
+    let exact = calls(&server, &server.admin_key).await;
+    for words in ["reward calls", "activate calls", "within"] {
+        assert!(exact.contains(words), "{words}: {exact}");
+    }
+    // Two calls for rewards, of which one failed.
+    let row = &exact[exact.find("reward calls").unwrap()..];
+    assert!(row.contains(">2<") && row.contains(">1<"), "{row}");
+    let public = calls(&server, &server.read_key).await;
+    for words in ["reward", "activate", "within", "ms<"] {
+        assert!(!public.contains(words), "{words}: {public}");
+    }
+    // Its own loop's questions, whatever became of them.
+    assert!(public.contains(">3<"), "{public}");
+    assert_eq!(before, public);
+}
