@@ -83,7 +83,7 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
     let folder = std::env::temp_dir().join(format!("reticent-run-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("experiment.toml");
-    let text = include_str!("../../../examples/joint.toml").replace("1_000_000", "20_000");
+    let text = include_str!("../../../../examples/joint.toml").replace("1_000_000", "20_000");
     std::fs::write(&file, &text).unwrap();
     let run = |out: &str| {
         let out = folder.join(out);
@@ -152,7 +152,7 @@ fn an_experiment_runs_from_its_file_and_repeats_itself() {
 fn a_plan_is_printed_and_an_infeasible_budget_names_the_smallest() {
     let folder = std::env::temp_dir().join(format!("reticent-plan-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let text = include_str!("../../../examples/plan.toml");
+    let text = include_str!("../../../../examples/plan.toml");
     let plan = |from: &str, to: &str| {
         let path = folder.join("plan.toml");
         std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
