@@ -229,7 +229,9 @@ impl Checks<'_> {
         }
         let sound = match row.reward {
             None => !counted,
-            Some(reward) => is_subset_sum(reward - total, &unsure) && (counted || !unsure.is_empty()),
+            Some(reward) => {
+                is_subset_sum(reward - total, &unsure) && (counted || !unsure.is_empty())
+            }
         };
         (!sound).then(|| format!("{:?} units in all, where {total} were told", row.reward))
     }
