@@ -349,11 +349,7 @@ fn reward_json(request: &RewardRequest) -> Value {
 }
 
 /// What became of one request of a batch.
-fn each<A>(
-    reply: &Reply<Value>,
-    index: usize,
-    read: impl Fn(&Value) -> Option<A>,
-) -> Reply<A> {
+fn each<A>(reply: &Reply<Value>, index: usize, read: impl Fn(&Value) -> Option<A>) -> Reply<A> {
     match reply {
         Reply::Lost => Reply::Lost,
         Reply::Refused(status) => Reply::Refused(*status),

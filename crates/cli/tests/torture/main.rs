@@ -167,8 +167,10 @@ impl Happened {
         }
         let events = || history.events.values();
         let refused = |status: u16| {
-            let ranks = events().map(|e| count(&e.ranks, |r| matches!(r, Reply::Refused(s) if *s == status)));
-            let rewards = events().map(|e| count(&e.rewards, |r| matches!(r, Reply::Refused(s) if *s == status)));
+            let ranks = events()
+                .map(|e| count(&e.ranks, |r| matches!(r, Reply::Refused(s) if *s == status)));
+            let rewards = events()
+                .map(|e| count(&e.rewards, |r| matches!(r, Reply::Refused(s) if *s == status)));
             ranks.sum::<usize>() + rewards.sum::<usize>()
         };
         let never_answered = |event: &&reticent_server::history::EventHistory| {
@@ -181,7 +183,10 @@ impl Happened {
             rewards: events().map(|e| count(&e.rewards, |r| *r == Reply::Taken(()))).sum(),
             activations: events().map(|e| count(&e.activations, |r| *r == Reply::Taken(()))).sum(),
             lost: events()
-                .map(|e| count(&e.ranks, |r| *r == Reply::Lost) + count(&e.rewards, |r| *r == Reply::Lost))
+                .map(|e| {
+                    count(&e.ranks, |r| *r == Reply::Lost)
+                        + count(&e.rewards, |r| *r == Reply::Lost)
+                })
                 .sum(),
             lost_and_there: rows.len().saturating_sub(answered),
             conflicts: refused(409),

@@ -92,8 +92,7 @@ impl Load {
             let requests: Vec<String> = (first..first + BATCH).map(question).collect();
             ("rank/batch".to_string(), format!("{{\"requests\":[{}]}}", requests.join(",")))
         };
-        let few = Load { connections: 4, ..Load::new(self.address, 4) };
-        few.run(batches, None, key, batch).await
+        Load::new(self.address, 4).run(batches, None, key, batch).await
     }
 
     async fn run<F>(&self, count: u64, rate: Option<u64>, key: &str, request: F) -> Result<Measured>

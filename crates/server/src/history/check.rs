@@ -177,9 +177,9 @@ impl Checks<'_> {
 
     /// The reward is one that no acknowledged one came before.
     fn first_reward(&self, row: &StoredEvent) -> Option<String> {
-        let taken = self.event.rewards.iter().filter(|attempt| attempt.taken().is_some());
+        let mut taken = self.event.rewards.iter().filter(|attempt| attempt.taken().is_some());
         let Some(reward) = row.reward else {
-            return taken.into_iter().next().map(|_| "an acknowledged reward is lost".into());
+            return taken.next().map(|_| "an acknowledged reward is lost".into());
         };
         let first_answered = taken.map(|attempt| attempt.answered).min().unwrap_or(u64::MAX);
         let may_be_first = |attempt: &&Attempt<RewardRequest, ()>| {
@@ -229,7 +229,9 @@ impl Checks<'_> {
         }
         let sound = match row.reward {
             None => !counted,
-            Some(reward) => is_subset_sum(reward - total, &unsure) && (counted || !unsure.is_empty()),
+            Some(reward) => {
+                is_subset_sum(reward - total, &unsure) && (counted || !unsure.is_empty())
+            }
         };
         (!sound).then(|| format!("{:?} units in all, where {total} were told", row.reward))
     }

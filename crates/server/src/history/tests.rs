@@ -118,9 +118,8 @@ async fn open(store: Arc<dyn Store>, clock: &Arc<ManualClock>) -> Arc<Service> {
 }
 
 fn request(id: &str, person: &str, first: &str) -> RankRequest {
-    let actions = [first, "sport"].map(|topic| {
-        serde_json::json!({"id": topic, "features": {"topic": topic}})
-    });
+    let actions = [first, "sport"]
+        .map(|topic| serde_json::json!({"id": topic, "features": {"topic": topic}}));
     let body = serde_json::json!({"event_id": id, "person": person, "actions": actions});
     serde_json::from_value(body).unwrap()
 }
@@ -175,7 +174,8 @@ async fn a_sound_store_has_no_violations_and_lost_answers_may_be_in_or_out() {
         event.activations.iter_mut().for_each(|attempt| attempt.reply = Reply::Lost);
         assert_eq!(check(&plan(), &keys(), &world.history, &contents), []);
     }
-    let never = Attempt { request: request("f0", "f", "news"), sent: 90, answered: 91, reply: Reply::Lost };
+    let never =
+        Attempt { request: request("f0", "f", "news"), sent: 90, answered: 91, reply: Reply::Lost };
     world.history.event("f0").ranks.push(never);
     assert_eq!(check(&plan(), &keys(), &world.history, &contents), []);
 }
@@ -197,9 +197,12 @@ async fn stores_with_a_mistake_are_found() {
 /// Acknowledgements that leave before the commit: what came since the last commit is lost with the process.
 #[tokio::test]
 async fn an_acknowledgement_before_the_commit_is_found() {
-    for (lost, promise) in
-        [("rank", Promise::EventOnce), ("reward", Promise::RewardOnce), ("activate", Promise::RewardOnce), ("tick", Promise::OneChain)]
-    {
+    for (lost, promise) in [
+        ("rank", Promise::EventOnce),
+        ("reward", Promise::RewardOnce),
+        ("activate", Promise::RewardOnce),
+        ("tick", Promise::OneChain),
+    ] {
         let store = Arc::new(MemoryStore::new([1; 16]));
         let mut world = story(store.clone()).await;
         world.rank(vec![RankRequest { defer: true, ..request("g0", "gerd", "news") }]).await;
@@ -255,7 +258,8 @@ async fn contents_that_were_changed_are_found() {
             contents.remembered.values_mut().for_each(|(_, answer)| answer.action = "x".into());
         }),
         ("an event is in a later slot", &[Promise::ExactSums], |contents, _| {
-            let last = contents.rows.iter().rposition(|(place, _)| place.slot <= contents.head.folded);
+            let last =
+                contents.rows.iter().rposition(|(place, _)| place.slot <= contents.head.folded);
             contents.rows[last.unwrap()].0.slot += 100;
         }),
         ("a reward is one unit larger", &[Promise::RewardOnce], |contents, _| {
@@ -267,7 +271,11 @@ async fn contents_that_were_changed_are_found() {
         }),
         ("the sums have another reward", &[Promise::ExactSums], |contents, history| {
             // 2^-20 more in the row and in the history, and not in the sums.
-            let unkeyed = history.event("a0").rewards.iter_mut().rfind(|a| a.request.idempotency_key.is_none());
+            let unkeyed = history
+                .event("a0")
+                .rewards
+                .iter_mut()
+                .rfind(|a| a.request.idempotency_key.is_none());
             unkeyed.unwrap().request.value += 2_f64.powi(-20);
             contents.rows[0].1.reward = contents.rows[0].1.reward.map(|units| units + (1 << 12));
         }),

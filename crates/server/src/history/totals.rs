@@ -44,7 +44,8 @@ pub(super) fn ledger(plan: &LoopPlan, contents: &Contents, violations: &mut Vec<
     }
     for (period, people) in &contents.visits {
         for (visits, counted) in (1..=most).zip(people) {
-            let truth = counts.iter().filter(|((own, _), count)| own == period && **count >= visits);
+            let truth =
+                counts.iter().filter(|((own, _), count)| own == period && **count >= visits);
             let truth = truth.count() as u64;
             if *counted != truth {
                 let side = if *counted < truth { "below" } else { "above" };
