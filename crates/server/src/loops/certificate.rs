@@ -256,6 +256,10 @@ fn conditions(plan: &LoopPlan, replays: u64) -> Vec<Condition> {
     }
     conditions.extend([
         trusted(
+            "counts of questions are no secret: they say when somebody asked, and not who, what or whether anything was learnt from it",
+            "holders of read keys see them",
+        ),
+        trusted(
             "the operator and whoever holds an admin key see raw rows, counts of rewards and exports",
             "the operator of this service",
         ),

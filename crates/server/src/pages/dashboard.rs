@@ -42,7 +42,7 @@ pub(super) async fn parts(pages: &Pages, viewer: &Viewer, host: &str) -> Result<
 pub(super) fn legend(viewer: &Viewer) -> Markup {
     html! {
         p.legend {
-            (public()) " made from releases and counts of questions: the certificate covers it, and read keys see it. "
+            (public()) " made from releases, which the certificate covers, and counts of questions, which say when somebody asked: read keys see it. "
             @if viewer.admin { (curator()) " exact counts of what people did: no certificate covers them. Do not publish them." }
         }
     }

@@ -149,6 +149,8 @@ pub async fn transcript(script: &Script, serving: Serving) -> Vec<String> {
                 lines.push(masked(&format!("slot {slot}: {id}"), &answer, serving.masks));
             }
         }
+        // Before the slot ends and after it: a tick hides what happened to the slots that it closes.
+        lines.extend(everything(&server, slot, serving.masks).await);
         clock.pass(TICK);
         let home = server.service.find("home").unwrap();
         let rewards = home.counts.rewards.load(std::sync::atomic::Ordering::Relaxed);
