@@ -146,7 +146,7 @@ fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
     let service = Running::start(config, &data);
     // The key alone, on one line.
     let key = text(&["key", "new", "--data", &data, "--loop", "home", "--role", "decide,reward"]);
-    assert!(key.starts_with("rt_") && key.trim().split_whitespace().count() == 1, "{key}");
+    assert!(key.starts_with("rt_") && key.split_whitespace().count() == 1, "{key}");
     assert_eq!(key.lines().count(), 1);
     assert!(text(&["key", "list", "--data", &data]).contains("decide,reward"));
     let (copy, second) = (place("copy/store.redb"), place("copy/second.redb"));

@@ -148,7 +148,10 @@ fn a_public_prior_teaches_and_costs_nothing() {
     let examples = [([1.0, 0.0], 1.0, 500.0), ([0.0, 1.0], -1.0, 500.0)];
     let prior = Legacy::public(&params, examples.iter().map(|(x, r, w)| (&x[..], *r, *w))).unwrap();
     assert!(prior.is_public());
-    assert_eq!(prior.release().sums(), [500.0, 0.0, 500.0, 500.0, -500.0]);
+    // Up to the grid of contributions.
+    for (sum, expected) in prior.release().sums().iter().zip([500.0, 0.0, 500.0, 500.0, -500.0]) {
+        assert!((sum - expected).abs() < 0.5, "{sum} {expected}");
+    }
     let plan = params.check().unwrap();
     let warm = plan.clone().curator_from(prior.clone(), Seeded(1)).unwrap();
     let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
