@@ -207,9 +207,10 @@ pub fn verify_chain<E: std::fmt::Display>(
             "give the listing of /v1/loops/{loop}/releases",
         ));
     };
-    let header = header(&first?.1)?;
-    let Some(mut chain) = header.first_chain() else {
-        let remedy = "store and generation are hexadecimal digits: give the listing as it was sent";
+    let first = first?.1;
+    let header = header(&first)?;
+    let Some((from, mut chain)) = beginning(&header, &first) else {
+        let remedy = "store, generation and the chain before a later release are hexadecimal digits: give the listing as it was sent";
         return Err(Error::invalid("line 1", "no beginning of a chain", remedy));
     };
     let is_head =
@@ -217,14 +218,14 @@ pub fn verify_chain<E: std::fmt::Display>(
     let mut found = VerifiedChain {
         name: header.name,
         first: 0,
-        last: 0,
+        last: from - 1,
         whole: 0,
         hashes: 0,
         rollbacks: Vec::new(),
         head: String::new(),
         chain: String::new(),
-        from_the_beginning: true,
-        contains_head: is_head(0, &chain),
+        from_the_beginning: from == 1,
+        contains_head: is_head(from - 1, &chain),
     };
     for line in lines {
         let (place, line) = line?;
@@ -261,6 +262,27 @@ fn header(line: &str) -> Result<ChainHeader> {
     Ok(header)
 }
 
+/// Where a listing begins, if it is not the beginning of the chain.
+#[derive(Deserialize)]
+struct Later {
+    #[serde(default)]
+    from: Option<u64>,
+    #[serde(default)]
+    chain: Option<String>,
+}
+
+/// The number of the first line, and the chain before it. Where that is not the beginning of all, the header states the chain, so that the first line
+/// too is bound to its link: nobody can replace its content and keep what follows.
+fn beginning(header: &ChainHeader, line: &str) -> Option<(u64, Digest)> {
+    let first = header.first_chain()?;
+    let later: Later = serde_json::from_str(line).ok()?;
+    match (later.from.unwrap_or(1), later.chain) {
+        (0, _) => None,
+        (1, _) => Some((1, first)),
+        (from, chain) => Some((from, bytes(&chain?)?)),
+    }
+}
+
 /// The chain after one more line.
 fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Result<Digest> {
     let broken = |value: &str, remedy: &str| {
@@ -269,7 +291,7 @@ fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Resul
     let (Some(hash), Some(stated)) = (bytes(&line.hash), bytes(&line.chain)) else {
         return Err(broken("no hash", "hash and chain are 64 hexadecimal digits each"));
     };
-    let begins = found.last == 0 && found.first == 0;
+    let begins = found.first == 0;
     let text = line.release();
     if text.as_ref().is_some_and(|text| digest(&[text]) != hash) {
         return Err(broken(
@@ -284,20 +306,19 @@ fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Resul
         true => line.number > found.last,
         false => found.last.checked_add(1) == Some(line.number),
     };
-    if line.number == 0 || (!begins && !follows) {
+    if !follows {
         let remedy =
             format!("it follows release {}: one was left out, repeated or moved", found.last);
         return Err(broken("out of order", &remedy));
     }
-    // A listing that begins later takes its first link as it is.
     let sound = if is_rollback { linked(b"rollback") } else { linked(b"release") };
-    let anchored = !begins || line.number == 1 || (is_rollback && sound);
     let continues = rollback.is_none_or(|rollback| {
         let charged = found.rollbacks.iter().filter_map(|earlier| earlier.rollback).next_back();
-        (!anchored || rollback.after == found.last)
-            && charged.is_none_or(|charged| charged.replays < rollback.replays)
+        // A listing may begin with a number that a rollback left out.
+        let after = rollback.after == found.last || (begins && rollback.after < found.last);
+        after && rollback.replays > charged.map_or(0, |charged| charged.replays)
     });
-    if (anchored && !sound) || !continues {
+    if !sound || !continues {
         return Err(broken(
             "the chain breaks here",
             "this release or one before it was replaced, or the listing is that of another life or store",
@@ -312,7 +333,6 @@ fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Resul
     }
     if begins {
         found.first = line.number;
-        found.from_the_beginning = anchored;
     }
     found.last = line.number;
     Ok(stated)
@@ -354,9 +374,40 @@ mod tests {
         assert_eq!(verify(&lines, head).unwrap().contains_head, Some(true));
         let other = HeadName::new(3, &[1; 32]);
         assert_eq!(verify(&lines, Some(other)).unwrap().contains_head, Some(false));
-        // From a later release on only the links between the lines are shown.
-        let later: Vec<String> = [&lines[..1], &lines[3..]].concat();
-        assert!(!verify(&later, None).unwrap().from_the_beginning);
+    }
+
+    /// A listing from this line on, with the chain before it in the header, as it is served.
+    fn later(lines: &[String], from: usize) -> Vec<String> {
+        let before: serde_json::Value = serde_json::from_str(&lines[from - 1]).unwrap();
+        let begin: serde_json::Value = serde_json::from_str(&lines[from]).unwrap();
+        let mut header: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
+        header["from"] = begin["number"].clone();
+        header["chain"] = before["chain"].clone();
+        [&[header.to_string()], &lines[from..]].concat()
+    }
+
+    #[test]
+    fn the_first_line_of_a_later_listing_is_bound_to_its_chain() {
+        let lines = listing(5);
+        let found = verify(&later(&lines, 3), None).unwrap();
+        assert_eq!((found.first, found.last, found.from_the_beginning), (3, 5, false));
+        // Without the chain before it, its content could be anything.
+        let unbound: Vec<String> = [&lines[..1], &lines[3..]].concat();
+        assert!(verify(&unbound, None).is_err());
+        let forge = |lines: &mut Vec<String>, text: &str| {
+            let mut line: serde_json::Value = serde_json::from_str(&lines[1]).unwrap();
+            line["release"] = text.into();
+            line["hash"] = hex(&digest(&[text.as_bytes()])).into();
+            lines[1] = line.to_string();
+            verify(lines, None).unwrap_err().to_string()
+        };
+        let forged = forge(&mut later(&lines, 3), "{}");
+        assert!(forged.contains("the chain breaks here"), "{forged}");
+        let lines = rolled_back(7);
+        assert_eq!(verify(&later(&lines, 3), None).unwrap().rollbacks.len(), 1);
+        let cheaper = r#"{"accepted_rollback":{"after":2,"replays":1}} "#;
+        let forged = forge(&mut later(&lines, 3), cheaper);
+        assert!(forged.contains("the chain breaks here"), "{forged}");
     }
 
     #[test]

@@ -162,6 +162,11 @@ impl Service {
         let latest = time::latest(store.as_ref()).await?.map(|time| seen.unwrap_or(0).max(time));
         let clock = Arc::new(time::BelievedClock::new(clock, latest));
         let tokens = Secret::from_bytes(token_key);
+        let check = events.check_value();
+        if store.keep_setting("events check".into(), check.to_vec()).await? != check {
+            let remedy = "under another key a repeated question is a second event: restore the file that this store was made with";
+            return Err(Error::invalid("events.key", "not the key of this store", remedy));
+        }
         let mut loops: BTreeMap<String, Arc<Loop>> = BTreeMap::new();
         for plan in plans {
             let opened = Loop::open(plan, &store, &clock, &tokens).await?;
@@ -183,7 +188,9 @@ impl Service {
             ended,
             stopping: AtomicBool::new(false),
         };
+        service.recall_halts().await?;
         service.compare_with_witness().await?;
+        service.show_charges().await?;
         service.inform_witness().await?;
         Ok(Arc::new(service))
     }
@@ -261,21 +268,13 @@ impl Service {
         if seen.number > stored.number {
             return self.gone_back(each, seen.number).await;
         }
-        each.halt(two_releases(seen.number), Some(seen.number));
-        Ok(())
+        self.forked(each, seen.number).await
     }
 
     /// Lets the ticker stop.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
     }
-}
-
-/// What is said of a fork.
-fn two_releases(number: u64) -> String {
-    format!(
-        "there are two releases of number {number}: restore the other copy of the store, or accept this one as a rollback"
-    )
 }
 
 impl Loop {
@@ -356,14 +355,15 @@ impl Loop {
     }
 
     /// Stops releases until an operator has looked. A store that has gone back is the reason that is told, whatever came before.
-    fn halt(&self, why: String, seen: Option<u64>) {
+    /// Says whether that is news.
+    fn halt(&self, why: String, seen: Option<u64>) -> bool {
         tracing::error!(r#loop = %self.plan.name, "releases stop: {why}");
         let mut state = self.halt_state();
-        match &mut *state {
-            Some(halt) if seen > halt.seen => *halt = Halt { why, seen },
-            Some(_) => {}
-            None => *state = Some(Halt { why, seen }),
+        let news = state.as_ref().is_none_or(|halt| seen > halt.seen);
+        if news {
+            *state = Some(Halt { why, seen });
         }
+        news
     }
 
     fn open_slots(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, u64>> {

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use reticent::{bandit::Curator, noise::SecureNoise};
 
-use super::{Answering, Loop, Service, two_releases};
+use super::{Answering, Loop, Service};
 use crate::{
     Error, Result,
     clock::{Clock, Time},
@@ -150,9 +150,7 @@ impl Service {
             };
             match alone.check(self.store.as_ref()).await? {
                 Agreement::Agrees => {}
-                Agreement::Forked { number, .. } => {
-                    each.halt(two_releases(number), Some(seen.number));
-                }
+                Agreement::Forked { number, .. } => self.forked(each, number).await?,
                 Agreement::Behind { .. } | Agreement::OtherStore { .. } => {
                     self.gone_back(each, seen.number).await?;
                 }
@@ -166,7 +164,8 @@ impl Service {
     pub(super) async fn inform_witness(&self) -> Result<()> {
         let Some(witness) = &self.witness else { return Ok(()) };
         let mut witness = witness.lock().await;
-        for each in self.loops().filter(|each| each.halted().is_none()) {
+        // A doubted clock is no reason to leave a head out: it is served all the same.
+        for each in self.loops().filter(|each| each.halt_state().is_none()) {
             let Head { epoch, number, chain, .. } = self.head(each).await?;
             witness.record.heads.insert(each.life, WitnessHead { epoch, number, chain });
         }
@@ -197,14 +196,71 @@ impl Service {
 
     /// Stops the releases of a loop of whose releases this number has been seen.
     pub(super) async fn gone_back(&self, each: &Loop, seen: u64) -> Result<()> {
+        let (stored, accept) = self.acceptance(each).await?;
+        let why = format!(
+            "release {seen} has been seen, and the store ends with {stored}: it has gone back. Nothing is released until {accept}"
+        );
+        self.halt_for_good(each, why, seen).await
+    }
+
+    /// The head of the store, and what an operator does who goes on from it.
+    async fn acceptance(&self, each: &Loop) -> Result<(String, String)> {
         let head = self.head(each).await?;
         let stored = HeadName::new(head.number, &head.chain).text();
-        let why = format!(
-            "release {seen} has been seen, and the store ends with {stored}: it has gone back. Nothing is released until \
-             `reticent store accept-rollback --loop {} --head {stored}`, which charges the replay",
-            each.plan.name
+        let name = &each.plan.name;
+        let accept = format!(
+            "`reticent store accept-rollback --data DIR --loop {name} --head {stored}`, which charges the replay"
         );
-        each.halt(why, Some(seen));
+        Ok((stored, accept))
+    }
+
+    /// Stops the releases of a loop of which there is another release of this number.
+    pub(super) async fn forked(&self, each: &Loop, number: u64) -> Result<()> {
+        let (_, accept) = self.acceptance(each).await?;
+        let why = format!(
+            "there are two releases of number {number}: nothing is released until the other copy of the store is restored, or {accept}"
+        );
+        self.halt_for_good(each, why, number).await
+    }
+
+    /// Stops the releases of a loop, and notes it in the store: a process that starts again, without a witness and before a client has echoed a token, would
+    /// go on from the older copy. The note is for the replays that are charged now, so that it is void when one more is.
+    async fn halt_for_good(&self, each: &Loop, why: String, seen: u64) -> Result<()> {
+        if each.halt(why, Some(seen)) {
+            let note = self.note_name(each).await?;
+            self.store.keep_setting(note, seen.to_le_bytes().to_vec()).await?;
+        }
+        Ok(())
+    }
+
+    async fn note_name(&self, each: &Loop) -> Result<String> {
+        let replays = loops::learner(&self.head(each).await?)?.replays();
+        Ok(format!("gone back: life {}, replays {replays}", each.life))
+    }
+
+    /// Stops the releases of loops that had gone back when the last process ended.
+    pub(super) async fn recall_halts(&self) -> Result<()> {
+        for each in self.loops() {
+            let note = self.store.setting(self.note_name(each).await?).await?;
+            let Some(seen) = note.and_then(|bytes| bytes.try_into().ok()) else { continue };
+            let seen = u64::from_le_bytes(seen);
+            match seen > self.head(each).await?.number {
+                true => self.gone_back(each, seen).await?,
+                false => self.forked(each, seen).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the charges that only the witness knows of in what is served: a copy from before an accepted rollback does not hold them.
+    pub(super) async fn show_charges(&self) -> Result<()> {
+        for each in self.loops() {
+            if self.charged(each.life).await > 0 {
+                let epsilon = self.cost_of(each.life).await?.guarantee()?.epsilon();
+                let served = loops::Served { epsilon, ..each.answering().served.clone() };
+                each.serve(Answering::new(served, &self.tokens, each.life));
+            }
+        }
         Ok(())
     }
 
@@ -241,7 +297,13 @@ impl Service {
         self.witness_head(each, &accepted).await?;
         let served = loops::served(&accepted, Some(self.clock.now()))?;
         each.serve(Answering::new(served, &self.tokens, each.life));
-        *each.halt_state() = None;
+        let mut halt = each.halt_state();
+        // A client may have shown a later release meanwhile: that is another rollback.
+        if halt.as_ref().is_some_and(|halt| halt.seen >= Some(number)) {
+            let remedy = "a later release has been seen meanwhile: accept that rollback too";
+            return Err(Error::invalid("head", named, remedy));
+        }
+        *halt = None;
         Ok(curator.replays())
     }
 }

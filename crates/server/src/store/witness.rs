@@ -159,7 +159,12 @@ pub fn compare(record: &WitnessRecord, heads: &BTreeMap<LifeId, WitnessHead>) ->
     for (&life, &witness) in &record.heads {
         let store = heads.get(&life).copied();
         match store {
-            Some(store) if store.number == witness.number && store.chain != witness.chain => {
+            // Before the first release there is nothing that two copies could have released twice.
+            Some(store)
+                if store.number == witness.number
+                    && witness.number > 0
+                    && store.chain != witness.chain =>
+            {
                 return Agreement::Forked {
                     life,
                     number: witness.number,

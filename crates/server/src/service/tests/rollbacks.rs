@@ -127,3 +127,92 @@ async fn a_generation_that_only_the_witness_knows_is_still_charged() {
     let refused = Service::open(witnessed_options(&third, &copy, &clock, &path)).await;
     assert!(refused.err().unwrap().to_string().contains("without its witness"));
 }
+
+#[tokio::test]
+async fn a_restart_before_the_first_release_is_no_rollback() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("witness");
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    drop(witnessed(&text, &store, &clock, &path).await);
+    let service = witnessed(&text, &store, &clock, &path).await;
+    assert_eq!(service.troubles(), Vec::<String>::new());
+    clock.pass(TICK);
+    assert_eq!(service.tick("home").await.unwrap(), Ticked::Released(1));
+}
+
+/// Makes four releases, and returns a copy of the store after the first one with the token of the last one.
+async fn gone_back(text: &str, clock: &Arc<ManualClock>) -> (Arc<MemoryStore>, String) {
+    let store = Arc::new(MemoryStore::new([1; 16]));
+    let service = open(text, &store, clock, Secret::from_bytes([3; 32])).await.unwrap();
+    clock.pass(TICK);
+    service.tick("home").await.unwrap();
+    let copy = Arc::new(store.copy());
+    for _ in 2..=4 {
+        clock.pass(TICK);
+        service.tick("home").await.unwrap();
+    }
+    let token = service.find("home").unwrap().answering().token.clone();
+    (copy, token)
+}
+
+#[tokio::test]
+async fn a_rollback_that_a_client_has_shown_is_remembered_without_a_witness() {
+    let clock = Arc::new(ManualClock::at(START));
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let (copy, token) = gone_back(&text, &clock).await;
+    let start = async || open(&text, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap();
+    let service = start().await;
+    assert!(service.troubles().is_empty());
+    service.notice("home", &token).await.unwrap();
+    for _ in 0..2 {
+        let service = start().await;
+        clock.pass(TICK);
+        assert_eq!(service.tick("home").await.unwrap(), Ticked::Halted);
+    }
+    let service = start().await;
+    let head = service.head(service.find("home").unwrap()).await.unwrap();
+    let named = HeadName::new(head.number, &head.chain).text();
+    assert_eq!(service.accept_rollback("home", &named).await.unwrap(), 1);
+    // Once it is accepted, the note is void.
+    let service = start().await;
+    assert!(service.troubles().is_empty());
+    clock.pass(TICK);
+    assert!(matches!(service.tick("home").await.unwrap(), Ticked::Released(_)));
+}
+
+#[tokio::test]
+async fn a_head_that_is_served_under_a_doubted_clock_is_known_to_the_witness() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("witness");
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let service = witnessed(&text, &store, &clock, &path).await;
+    clock.pass(TICK);
+    service.tick("home").await.unwrap();
+    let copy = Arc::new(store.copy());
+    let before = std::fs::read(&path).unwrap();
+    clock.pass(TICK);
+    assert_eq!(service.tick("home").await.unwrap(), Ticked::Released(2));
+    // The process had died before the witness was told, and the machine was away for ten days.
+    std::fs::write(&path, before).unwrap();
+    clock.pass(10 * 24 * 3_600_000);
+    let service = witnessed(&text, &store, &clock, &path).await;
+    assert!(!service.troubles().is_empty());
+    assert_eq!(service.find("home").unwrap().answering().served.number, 2);
+    // Whoever puts the older copy back now is noticed.
+    let service = witnessed(&text, &copy, &clock, &path).await;
+    assert!(service.troubles().iter().any(|why| why.contains("gone back")));
+}
+
+#[tokio::test]
+async fn another_key_of_the_events_is_refused() {
+    let clock = Arc::new(ManualClock::at(START));
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let (copy, _) = gone_back(&text, &clock).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = witnessed_options(&text, &copy, &clock, &folder.path().join("witness"));
+    options.events = Secret::from_bytes([77; 32]);
+    let refused = Service::open(options).await.err().unwrap().to_string();
+    assert!(refused.contains("events.key"), "{refused}");
+}
