@@ -1,6 +1,11 @@
 //! One process: store, loops, keys, ticks, sockets, until it is told to stop.
 
-use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{
+    future::Future,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use tokio::{net::TcpListener, task::JoinSet};
 
@@ -47,6 +52,19 @@ pub fn check_address(listen: SocketAddr, tls: bool, behind_proxy: bool) -> Resul
     Err(Error::invalid("listen", listen, remedy))
 }
 
+/// Refuses a witness that is lost and put back together with the data.
+fn check_witness(witness: &Path, data: &Path) -> Result<()> {
+    let folder = witness.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    match (folder, data.canonicalize()) {
+        (Ok(folder), Ok(data)) if folder.starts_with(&data) => {
+            let remedy = "it would be put back together with an older copy of the data and notice nothing: give a file outside that folder, on another filesystem";
+            Err(Error::invalid("witness", witness.display(), remedy))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Serves from a folder of data until `stop`. When it answers, `ready` is told the address and, where visitors are simulated, a new key to sign
 /// in with.
 pub async fn run(
@@ -58,6 +76,9 @@ pub async fn run(
     let tls = options.tls.as_ref().map(Tls::open).transpose()?;
     let listener = bind(options.listen).await?;
     let store = open_store(&options.data)?;
+    if let Some(witness) = &options.witness {
+        check_witness(witness, &options.data)?;
+    }
     let people = options.people_key.unwrap_or_else(|| people_key_in(&options.data));
     let PeopleKeys { current, earlier } = PeopleKeys::in_file(&people)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
@@ -122,4 +143,19 @@ pub async fn serve_until(
     service.stop();
     while tickers.join_next().await.is_some() {}
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_witness_in_the_folder_of_the_data_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        std::fs::create_dir_all(data.join("inner")).unwrap();
+        assert!(check_witness(&data.join("witness"), &data).is_err());
+        assert!(check_witness(&data.join("inner/../witness"), &data).is_err());
+        assert!(check_witness(&folder.path().join("witness"), &data).is_ok());
+    }
 }
