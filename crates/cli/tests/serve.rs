@@ -84,6 +84,64 @@ fn bad_files_and_roles_are_refused_by_field() {
     refused(&["serve", "--config", "nowhere.toml", "--check"], &["nowhere.toml"]);
     refused(&["serve", "--config", config], &["--data"]);
     refused(&["key", "new", "--data", "d", "--role", "owner"], &["decide"]);
+    let named = ["serve", "--config", config, "--check", "--listen", "localhost:8080"];
+    refused(&named, &["127.0.0.1:8080", "no name"]);
+    for date in ["2026-13-40", "2026-02-29", "26-1-1", "2026-11-1x"] {
+        let accept = ["store", "accept-time", "--data", "d", "--date", date];
+        refused(&accept, &[date, "YYYY-MM-DD"]);
+    }
+    let empty = file("empty.toml", "\n");
+    refused(&["certify", empty.to_str().unwrap()], &["empty.toml", "it is empty"]);
+    let learner = "[loop.home]\nlearner = { forget = \"90 days\", tick = \"365 days\" }";
+    let short = file("short.toml", &LOOPS.replace("[loop.home]", learner));
+    let short = ["serve", "--config", short.to_str().unwrap(), "--check"];
+    refused(&short, &["loop.home.learner.forget = 90 days", "365 days"]);
+}
+
+/// A log that is no CSV may begin with a person's row, which no message repeats.
+#[test]
+fn a_log_of_another_form_is_refused_without_its_contents() {
+    let config = file("log.toml", LOOPS);
+    let (lines, table) = (
+        file("log.jsonl", "{\"time\":1,\"context\":{\"age\":\"SECRET\"}}\n"),
+        file("log.csv", "SECRET,31\n"),
+    );
+    for (log, word) in [(&lines, "lines of JSON"), (&table, "its first line")] {
+        let (config, log) = (config.to_str().unwrap(), log.to_str().unwrap());
+        let run = ["run", config, "--loop", "home", "--log", log];
+        refused(&run, &[word, "format=csv"]);
+        assert!(!String::from_utf8_lossy(&reticent(&run).stderr).contains("SECRET"));
+    }
+}
+
+/// What is printed is never better than the truth, and the same everywhere.
+#[test]
+fn a_check_rounds_as_the_certificate_does() {
+    let config = file("round.toml", LOOPS);
+    let config = config.to_str().unwrap();
+    let json = reticent(&["--json", "serve", "--config", config, "--check"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let text =
+        String::from_utf8(reticent(&["serve", "--config", config, "--check"]).stdout).unwrap();
+    let certified = String::from_utf8(reticent(&["certify", config]).stdout).unwrap();
+    for each in json["loops"].as_array().unwrap() {
+        let odds = 100.0 * each["certificate"]["best_guess"].as_f64().unwrap();
+        let printed = format!("{:.1} %", (odds * 10.0).ceil() / 10.0);
+        assert!(text.contains(&printed) && certified.contains(&printed), "{odds}: {text}");
+    }
+    for period in json["loops"][0]["certificate"]["periods"].as_array().unwrap() {
+        let epsilon = period["epsilon"].as_f64().unwrap();
+        let printed = format!("epsilon {:.2}", (epsilon * 100.0 - 1e-7).ceil() / 100.0);
+        assert!(text.contains(&printed), "{printed}: {text}");
+    }
+    assert!(text.contains("  1 period: ") && text.contains("for one decision"), "{text}");
+}
+
+#[test]
+fn the_page_about_the_service_prints_the_loop_of_the_example() {
+    let example = include_str!("../../../examples/loops.toml");
+    let (_, example) = example.split_once("\n\n").unwrap();
+    assert!(include_str!("../../../docs/service.md").contains(example.trim_end()));
 }
 
 /// A service that runs, and is ended when it is dropped.
@@ -142,6 +200,8 @@ fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
     };
     // Nothing is made in a folder that was mistyped.
     refused(&["key", "list", "--data", &data], &["there is no store"]);
+    let new = ["key", "new", "--data", data.as_str(), "--role", "admin"];
+    refused(&new, &["there is no such folder", "--data"]);
     assert!(!folder.exists());
     let service = Running::start(config, &data);
     // The key alone, on one line.

@@ -204,5 +204,10 @@ pub async fn command(folder: &Path, command: Command, now: Time) -> Result<Reply
         let remedy = "there is no store in this folder: give that of `reticent serve --data`";
         return Err(Error::invalid("data", folder.display(), remedy));
     }
+    // A mistyped folder would get a store of its own, with a key that no service knows.
+    if !folder.is_dir() {
+        let remedy = "there is no such folder: give that of `reticent serve --data`, or make it before the first start";
+        return Err(Error::invalid("data", folder.display(), remedy));
+    }
     execute(open_store(folder)?.as_ref(), command, now).await
 }

@@ -55,6 +55,11 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     }
     let path = arguments.file.unwrap_or_default();
     let text = read(&path)?;
+    if text.trim().is_empty() {
+        let reason =
+            "it is empty: give an experiment's file, or a file of loops with a table [loop.NAME]";
+        return Err(Error::Malformed { path, reason: reason.into() });
+    }
     if !is_file_of_loops(&text) {
         let certificates = certify(&experiment(&path, &arguments.set)?);
         let report = Report::new(certificates.table(), &certificates);

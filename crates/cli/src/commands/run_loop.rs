@@ -43,10 +43,28 @@ pub(super) fn experiment(
             })?
         }
     };
-    let lines = read(log)?.lines().count().saturating_sub(1);
+    let decisions = read(log)?;
+    check_log(log, &decisions)?;
+    let lines = decisions.lines().count().saturating_sub(1);
     let text = toml::to_string(&lines_of(plan, log, lines))
         .map_err(|error| malformed(error.to_string()))?;
     Experiment::parse_with(&text, overrides).map_err(|error| Error::in_file(log, error))
+}
+
+/// Refuses a log that is no export as CSV. The reason repeats nothing of it, since its first line may be a person's row.
+fn check_log(log: &Path, text: &str) -> Result<(), Error> {
+    let first = text.trim_start_matches('\u{feff}').lines().next().unwrap_or("");
+    if first.starts_with("action,propensity,reward,") {
+        return Ok(());
+    }
+    let found = match first.trim_start().starts_with('{') {
+        true => "these are lines of JSON",
+        false => "its first line is not action,propensity,reward,arm0_0,...",
+    };
+    let reason = format!(
+        "{found}: export the decisions as CSV, from /v1/loops/LOOP/events/export?format=csv (with &actions=N where their numbers of actions differ)"
+    );
+    Err(Error::Malformed { path: log.to_path_buf(), reason })
 }
 
 /// The experiment as its file would have it.

@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, required_unless_present_any = ["demo", "check"])]
     data: Option<PathBuf>,
     /// Where to listen. Other addresses than those of this machine need TLS or --behind-proxy.
-    #[arg(long, default_value = "127.0.0.1:8080")]
+    #[arg(long, default_value = "127.0.0.1:8080", value_parser = parse_listen)]
     listen: SocketAddr,
     /// A certificate with those that vouch for it, as PEM.
     #[arg(long, value_name = "PEM", requires = "tls_key")]
@@ -59,6 +59,12 @@ pub struct Arguments {
     /// Serve a loop with simulated visitors.
     #[arg(long, conflicts_with_all = ["config", "data", "check"])]
     demo: bool,
+}
+
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "give an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080, and no name".into()
+    })
 }
 
 /// Serves, or checks the files.
@@ -231,8 +237,8 @@ fn describe(checked: &AllChecked) -> String {
         let _ = writeln!(text, "  {sentence}");
         let _ = writeln!(
             text,
-            "  somebody who would guess right half of the time guesses right at best {:.1} % of the time",
-            100.0 * best_guess
+            "  somebody who would guess right half of the time guesses right at best {} of the time",
+            reticent_page::percent(*best_guess)
         );
         for condition in &certificate.conditions {
             let state = match condition.enforcement {
@@ -242,7 +248,9 @@ fn describe(checked: &AllChecked) -> String {
             let _ = writeln!(text, "  [{state}] {}: {}", condition.text, condition.by);
         }
         for several in &certificate.periods {
-            let _ = writeln!(text, "  {} periods: epsilon {:.3}", several.periods, several.epsilon);
+            let plural = if several.periods == 1 { "" } else { "s" };
+            let epsilon = reticent_page::epsilon_text(several.epsilon);
+            let _ = writeln!(text, "  {} period{plural}: epsilon {epsilon}", several.periods);
         }
         if let Some(ends) = &certificate.ends {
             let _ = writeln!(text, "  {ends}");

@@ -42,7 +42,7 @@ enum Action {
         #[arg(long)]
         data: PathBuf,
         /// The day that the clock shows, in UTC, as the service named it.
-        #[arg(long, value_name = "YYYY-MM-DD")]
+        #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
         date: String,
     },
     /// Writes a copy of the store while the service runs or while it does not. The keys of the people's hashes and of events are not in it.
@@ -66,6 +66,28 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         to: PathBuf,
     },
+}
+
+/// A day of the calendar, as it was written.
+fn parse_date(text: &str) -> Result<String, String> {
+    let remedy = || "give a day of the calendar as YYYY-MM-DD".to_string();
+    let parts: Vec<&str> = text.split('-').collect();
+    let [year, month, day] = parts[..] else { return Err(remedy()) };
+    let number = |part: &str, digits: usize| match part.len() == digits
+        && part.bytes().all(|digit| digit.is_ascii_digit())
+    {
+        true => part.parse::<u32>().map_err(|_| remedy()),
+        false => Err(remedy()),
+    };
+    let (year, month, day) = (number(year, 4)?, number(month, 2)?, number(day, 2)?);
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let days = match month {
+        2 => 28 + u32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    if (1..=days).contains(&day) { Ok(text.to_string()) } else { Err(remedy()) }
 }
 
 /// Carries out the command.

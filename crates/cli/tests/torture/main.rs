@@ -73,6 +73,8 @@ fn killed_at_random_under_load_it_keeps_everything_it_acknowledged() {
     let folder = folder();
     let (config, data) = (folder.join("loops.toml"), folder.join("data"));
     std::fs::write(&config, LOOPS).unwrap();
+    // Keys are made before the first start, in a folder that there is.
+    std::fs::create_dir(&data).unwrap();
     let key = |name: &str| {
         let data = data.to_str().unwrap();
         run(&["key", "new", "--data", data, "--loop", name, "--role", "decide,reward"])

@@ -96,8 +96,8 @@ pub struct LoopParams {
     /// How long raw rows are kept after they have been used; by default not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retain: Option<Span>,
-    /// For Personalizer's calls, which have no person: where in the context the person stands, such as `"contextFeatures.user.id"`. It is taken out
-    /// of the features.
+    /// Where in the context the person stands, such as `"contextFeatures.user.id"`, for calls that name none, as Personalizer's do. It is taken out
+    /// of the features of every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person_from: Option<String>,
     /// A file with what an earlier loop has released (`reticent store model`), or with public examples, to begin with; relative to the file of

@@ -76,7 +76,7 @@ impl LoopParams {
         check_name(name)?;
         if self.trust != Trust::Curator {
             let remedy = "this service is a curator: give \"curator\"";
-            return Err(Error::invalid(at("trust"), format!("{:?}", self.trust), remedy));
+            return Err(Error::invalid(at("trust"), serde_json::json!(self.trust), remedy));
         }
         if !(0.0..1.0).contains(&self.baseline.share) {
             let remedy = "give a share from 0 to below 1";
@@ -182,6 +182,14 @@ impl LoopParams {
         }
         let forget = self.forget_milliseconds();
         let tick = self.tick_milliseconds();
+        if let (Some(given), Some(tick)) = (learner.forget, Span::milliseconds(tick))
+            && given < tick
+        {
+            let remedy = format!(
+                "what is learnt would fade before it is released: give at least learner.tick, which is {tick}"
+            );
+            return Err(Error::invalid(format!("loop.{name}.learner.forget"), given, remedy));
+        }
         Ok((tick, forget.map(|forget| forget as f64 / tick as f64)))
     }
 }

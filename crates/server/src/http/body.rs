@@ -12,6 +12,7 @@ use axum::{
 use serde::de::DeserializeOwned;
 
 use super::{App, Problem};
+use crate::loops::Object;
 
 /// A JSON body.
 pub(super) struct Body<T>(pub(super) T);
@@ -35,9 +36,13 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Ask<T> {
         query.map(|Query(query)| Ask(query)).map_err(|rejection| {
             let reason = rejection.body_text();
             let reason = reason.rsplit_once("query string: ").map_or("unreadable", |(_, why)| why);
-            let problem =
-                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("query: {reason}"));
-            problem.of_field("query", "not usable").with_remedy("see /openapi.json for its fields")
+            let named = reason.split_once(": ").filter(|(field, _)| !field.contains(' '));
+            let (path, message) = named.unwrap_or(("", reason));
+            let (field, value, remedy) = describe(path, message);
+            let field = if field == "body" { "query".to_string() } else { field };
+            let detail = format!("{field}: {remedy}");
+            let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
+            problem.of_field(field, value).with_remedy(remedy)
         })
     }
 }
@@ -99,7 +104,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// Reads JSON, or says which field cannot be used. Only what cannot be read is read twice, for the path to its field.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let error = match serde_json::from_slice(bytes) {
-        Ok(value) => return Ok(value),
+        Ok(Object(value)) => return Ok(value),
         Err(error) => error,
     };
     if !error.is_data() {
@@ -108,7 +113,7 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let path = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+    let path = match serde_path_to_error::deserialize::<_, Object<T>>(&mut reader) {
         Ok(_) => String::new(),
         // The body as a whole has the path `.`.
         Err(error) => error.path().to_string().trim_start_matches('.').to_string(),
@@ -140,14 +145,48 @@ fn describe(path: &str, message: &str) -> (String, String, String) {
         return (field, "unknown field".into(), remedy);
     }
     if let Some((field, _)) = quoted("missing field") {
-        return (field, "missing".into(), "give it".into());
+        return (
+            field,
+            "missing".into(),
+            "it is needed: give it, as /openapi.json describes it".into(),
+        );
     }
     if let Some((field, _)) = quoted("duplicate field") {
         return (field, "given twice".into(), "give it once".into());
     }
-    let expected = message.rsplit_once("expected ").map_or("another value", |(_, rest)| rest);
     let field = if path.is_empty() { "body" } else { path };
-    (field.to_string(), "of another type".into(), format!("expected {expected}"))
+    let expected = message.rsplit_once("expected ").map_or("another value", |(_, rest)| rest);
+    (field.to_string(), kind_of(message).into(), format!("give {}", in_words(expected)))
+}
+
+/// What stood in the field, by its type alone.
+fn kind_of(message: &str) -> &'static str {
+    let Some(found) = message.strip_prefix("invalid type: ") else { return "not one of these" };
+    let kinds = [
+        ("string", "a string"),
+        ("integer", "a whole number"),
+        ("floating point", "a number"),
+        ("boolean", "true or false"),
+        ("null", "null"),
+        ("unit", "null"),
+        ("sequence", "a list"),
+        ("map", "an object"),
+    ];
+    kinds.iter().find(|(name, _)| found.starts_with(name)).map_or("of another type", |kind| kind.1)
+}
+
+/// What a field should hold, in the words of JSON rather than of Rust.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "a boolean" => "true or false",
+        "f64" | "f32" => "a number",
+        "u64" | "u32" | "usize" => "a whole number that is not negative",
+        "i64" | "i32" | "isize" => "a whole number",
+        text if text.starts_with("struct ") => "an object",
+        text => text,
+    }
 }
 
 #[cfg(test)]
@@ -173,6 +212,8 @@ mod tests {
             (r#"{"actions": [{"id": "a"}], "person": {"SECRET": 1}}"#, "person"),
             (r#"{"actions": [], "actions": []}"#, "actions"),
             (r#"["SECRET"]"#, "body"),
+            (r#"["e1", "SECRET", {}, [{"id": "a"}], [], false]"#, "body"),
+            (r#"{"actions": [["SECRET", {}]]}"#, "actions[0]"),
         ] {
             let problem = refused::<RankRequest>(text);
             assert_eq!((problem.status, problem.field.as_deref()), (422, Some(field)), "{text}");
@@ -181,6 +222,15 @@ mod tests {
         let problem = refused::<RewardRequest>(r#"{"value": "SECRET, expected nothing"}"#);
         assert_eq!(problem.field.as_deref(), Some("value"));
         assert!(!format!("{problem:?}").contains("SECRET"), "{problem:?}");
+        assert_eq!(
+            (problem.value.as_deref(), &*problem.remedy),
+            (Some("a string"), "give a number")
+        );
+        let problem = refused::<RankRequest>(r#"{"actions": {}}"#);
+        assert_eq!(
+            (problem.value.as_deref(), &*problem.remedy),
+            (Some("an object"), "give a list")
+        );
         for text in ["", "{", "{\"value\": }", "\u{1}", "{\"value\": 1e999}"] {
             assert_eq!(refused::<RewardRequest>(text).status, 400, "{text}");
         }

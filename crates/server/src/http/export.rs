@@ -53,7 +53,7 @@ pub(super) struct ExportQuery {
     #[serde(default)]
     #[param(inline)]
     format: Format,
-    /// For CSV: only decisions among this many actions.
+    /// Only decisions among this many actions; needed for CSV where the decisions differ in it.
     actions: Option<usize>,
 }
 
@@ -71,7 +71,14 @@ pub(super) async fn export(
         Format::Jsonl => {
             // Read before the status is sent, so that a loop without raw rows is refused properly.
             app.service.export(&each.plan.name, Place::default(), 1).await?;
-            let body = pages(app, each, String::new(), |_, event| line(event));
+            let kept = move |event: &ExportedEvent| {
+                query.actions.is_none_or(|actions| event.actions.len() == actions)
+            };
+            let written = move |_: &LoopPlan, event: &ExportedEvent| match kept(event) {
+                true => line(event),
+                false => Ok(String::new()),
+            };
+            let body = pages(app, each, String::new(), written);
             Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
         }
         Format::Csv => {
@@ -111,7 +118,7 @@ async fn count_actions(app: &App, each: &Loop, asked: Option<usize>) -> Result<u
             Err(Error::invalid("actions", found, remedy))
         }
         (None, _) => {
-            let remedy = "lines of CSV have the features of as many actions each: give one of these numbers, or format=jsonl";
+            let remedy = "lines of CSV have the features of as many actions each: give one of these numbers, such as &actions=3, or format=jsonl";
             Err(Error::invalid("actions", found, remedy))
         }
     }

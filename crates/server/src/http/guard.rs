@@ -133,18 +133,30 @@ impl Guard {
         let refused = |detail: String| Problem::new(StatusCode::FORBIDDEN, detail);
         if !grant.has(self.roles) {
             let names: Vec<&str> = self.roles.iter().map(|role| role.name()).collect();
-            return Err(refused(format!("this call needs the role {}", names.join(" or "))));
+            let names = names.join(" or ");
+            let whose = match self.roles {
+                [Role::Admin] => "a key",
+                _ => "a key of this loop",
+            };
+            let remedy =
+                format!("use {whose} with the role {names} (`reticent key new` makes one)");
+            return Err(refused(format!("this call needs the role {names}")).with_remedy(remedy));
         }
         let name = match self.style {
             Style::Native => path_parameter(parts, "loop").await?,
             Style::Personalizer => match &grant.loop_name {
                 Some(name) => Some(name.clone()),
-                None => return Err(refused("this call needs the key of a loop".into())),
+                None => {
+                    let remedy = "use a key of one loop with the roles decide,reward";
+                    let detail = "this call needs the key of a loop";
+                    return Err(refused(detail.into()).with_remedy(remedy));
+                }
             },
         };
         let Some(name) = name else { return Ok(None) };
         if !grant.covers(&name) {
-            return Err(refused("the key is for another loop".into()));
+            let remedy = "use a key of this loop";
+            return Err(refused("the key is for another loop".into()).with_remedy(remedy));
         }
         Ok(Some(At(Arc::clone(self.app.service.find(&name)?))))
     }

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    loops::{Action, RankRequest, RankedAction, RewardRequest},
+    loops::{Action, RankRequest, RankedAction, RewardRequest, objects},
 };
 
 /// A question.
@@ -39,6 +39,7 @@ pub(super) struct PersonalizerRank {
     #[schema(value_type = Option<Vec<Object>>)]
     context_features: Value,
     /// What may be chosen.
+    #[serde(deserialize_with = "objects")]
     #[schema(min_items = 1, max_items = 1024)]
     actions: Vec<PersonalizerAction>,
     /// Ids of actions that must not be chosen.
@@ -117,7 +118,19 @@ impl From<Error> for PersonalizerError {
 
 impl IntoResponse for PersonalizerError {
     fn into_response(self) -> Response {
-        let PersonalizerError(problem) = self;
+        let PersonalizerError(mut problem) = self;
+        // Its callers know other names for the key and the event.
+        match problem.status() {
+            StatusCode::UNAUTHORIZED => {
+                problem = problem.with_remedy(
+                    "send a key that was not revoked as `Ocp-Apim-Subscription-Key: rt_...` (`reticent key new` makes one)",
+                );
+            }
+            StatusCode::CONFLICT => {
+                problem.detail = problem.detail.replacen("event_id", "eventId", 1).into()
+            }
+            _ => {}
+        }
         // It had one status for all that is wrong with a request.
         let status = match problem.status() {
             StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT => StatusCode::BAD_REQUEST,
@@ -157,7 +170,7 @@ pub(super) async fn rank(
     request: Request,
 ) -> Result<Response, PersonalizerError> {
     let request: PersonalizerRank = read_json(&app, request).await?;
-    let request = request.into_native(each.plan.params.person_from.as_deref());
+    let request = request.into_native();
     let answer = app.service.rank(&each.plan.name, request).await?;
     let answer = PersonalizerAnswer {
         ranking: answer.ranking,
@@ -204,10 +217,7 @@ fn quietly(result: Result<()>) -> Result<StatusCode, PersonalizerError> {
 
 impl PersonalizerRank {
     /// The same question in the service's own fields.
-    fn into_native(self, person_from: Option<&str>) -> RankRequest {
-        let mut context = self.context_features;
-        let path = person_from.map(|path| path.strip_prefix("contextFeatures.").unwrap_or(path));
-        let person = path.and_then(|path| take_person(&mut context, path));
+    fn into_native(self) -> RankRequest {
         let actions: Vec<Action> = self
             .actions
             .into_iter()
@@ -217,39 +227,12 @@ impl PersonalizerRank {
         exclude.retain(|id| actions.iter().any(|action| action.id == *id));
         RankRequest {
             event_id: self.event_id,
-            person,
-            context,
+            person: None,
+            context: self.context_features,
             actions,
             exclude,
             defer: self.defer_activation.unwrap_or(false),
         }
-    }
-}
-
-/// The person at a path, who is taken out of the features wherever the path leads.
-fn take_person(context: &mut Value, path: &str) -> Option<String> {
-    let person = match context.at(path) {
-        Some(Value::Text(text)) => Some(text.clone()),
-        Some(Value::Integer(number)) => Some(number.to_string()),
-        Some(Value::Number(number)) => Some(number.to_string()),
-        _ => None,
-    };
-    remove(context, path);
-    person.filter(|person| !person.is_empty())
-}
-
-fn remove(value: &mut Value, path: &str) {
-    match value {
-        Value::List(members) => members.iter_mut().for_each(|member| remove(member, path)),
-        Value::Record(entries) => {
-            entries.remove(path);
-            for (dot, _) in path.match_indices('.') {
-                if let Some(inner) = entries.get_mut(&path[..dot]) {
-                    remove(inner, &path[dot + 1..]);
-                }
-            }
-        }
-        _ => {}
     }
 }
 
@@ -258,22 +241,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_person_is_taken_out_of_the_features() {
-        let text = r#"{"contextFeatures": [{"user": {"id": 7, "age": 31}}, {"user.id": "x", "user": [{"id": 9}]}],
+    fn a_question_has_the_same_meaning_in_the_services_own_fields() {
+        let text = r#"{"contextFeatures": [{"user": {"age": 31}}],
             "actions": [{"id": "a", "features": [{"topic": "news"}]}, {"id": "b"}],
             "excludedActions": ["b", "c"], "deferActivation": true, "someday": 1}"#;
         let request: PersonalizerRank = serde_json::from_str(text).unwrap();
-        let native = request.into_native(Some("contextFeatures.user.id"));
-        assert_eq!(native.person.as_deref(), Some("7"));
-        assert_eq!(native.context.at("user.id"), None);
+        let native = request.into_native();
         assert_eq!(native.context.at("user.age"), Some(&Value::Integer(31)));
         assert_eq!((native.exclude.as_slice(), native.defer), (&["b".to_string()][..], true));
         assert_eq!(native.actions[0].features.at("topic"), Some(&Value::Text("news".into())));
-        for person in ["null", "[]", "{}", "\"\"", "true"] {
-            let text = format!(r#"{{"contextFeatures": [{{"id": {person}}}], "actions": []}}"#);
-            let request: PersonalizerRank = serde_json::from_str(&text).unwrap();
-            let native = request.into_native(Some("id"));
-            assert_eq!((native.person, native.context.at("id")), (None, None), "{person}");
-        }
     }
 }

@@ -56,7 +56,7 @@ fn words(status: StatusCode) -> (&'static str, &'static str, &'static str) {
         StatusCode::FORBIDDEN => (
             "urn:reticent:problem:not-allowed",
             "The key is not for this",
-            "use a key of this loop with the role named",
+            "use a key of this loop with the role that is named",
         ),
         StatusCode::NOT_FOUND => {
             ("urn:reticent:problem:unknown", "There is no such thing", "see /openapi.json")
@@ -136,6 +136,16 @@ impl Problem {
     pub fn with_remedy(mut self, remedy: impl Into<Box<str>>) -> Self {
         self.remedy = remedy.into();
         self
+    }
+
+    /// The same problem with its event, where it is about one: unknown, closed, or asked for with another body.
+    pub(super) fn of_event(self, id: &str) -> Self {
+        match self.status() {
+            StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::CONFLICT => {
+                self.of_field("event_id", format!("{:?}", id.chars().take(64).collect::<String>()))
+            }
+            _ => self,
+        }
     }
 
     /// Its status.

@@ -9,13 +9,14 @@ use super::{
     guard::{At, Holder},
     openapi::Problems,
 };
-use crate::loops::{RankAnswer, RankRequest};
+use crate::loops::{RankAnswer, RankRequest, objects};
 
 /// Many questions.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RankBatch {
     /// The questions.
+    #[serde(deserialize_with = "objects")]
     #[schema(min_items = 1, max_items = 1000)]
     requests: Vec<RankRequest>,
 }
@@ -47,7 +48,9 @@ pub(super) async fn rank(
     Extension(At(each)): Extension<At>,
     Body(request): Body<RankRequest>,
 ) -> Result<Json<RankAnswer>, Problem> {
-    Ok(Json(app.service.rank(&each.plan.name, request).await?))
+    let id = request.event_id.clone().unwrap_or_default();
+    let answer = app.service.rank(&each.plan.name, request).await;
+    answer.map(Json).map_err(|error| Problem::from(error).of_event(&id))
 }
 
 /// Many questions in one transaction. What is wrong with one of them does not touch the others.
@@ -63,10 +66,12 @@ pub(super) async fn rank_batch(
     // One was taken when the call came.
     let more = batch.requests.len().saturating_sub(1);
     entry.ranks.take(app.limits.ranks, more, app.service.steady())?;
+    let ids: Vec<String> =
+        batch.requests.iter().map(|one| one.event_id.clone().unwrap_or_default()).collect();
     let results = app.service.rank_all(&each.plan.name, batch.requests).await?;
-    let result = |result: crate::Result<RankAnswer>| match result {
+    let result = |(result, id): (crate::Result<RankAnswer>, &String)| match result {
         Ok(answer) => RankResult { answer: Some(answer), problem: None },
-        Err(error) => RankResult { answer: None, problem: Some(error.into()) },
+        Err(error) => RankResult { answer: None, problem: Some(Problem::from(error).of_event(id)) },
     };
-    Ok(Json(RankBatchAnswer { results: results.into_iter().map(result).collect() }))
+    Ok(Json(RankBatchAnswer { results: results.into_iter().zip(&ids).map(result).collect() }))
 }

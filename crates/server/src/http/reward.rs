@@ -11,7 +11,7 @@ use super::{
     guard::{At, EventId},
     openapi::Problems,
 };
-use crate::loops::RewardRequest;
+use crate::loops::{RewardRequest, objects};
 
 /// Bytes of an idempotency key, at most.
 const LONGEST_KEY: usize = 512;
@@ -21,6 +21,7 @@ const LONGEST_KEY: usize = 512;
 #[serde(deny_unknown_fields)]
 pub(super) struct RewardBatch {
     /// The rewards.
+    #[serde(deserialize_with = "objects")]
     #[schema(min_items = 1, max_items = 1000)]
     rewards: Vec<BatchedReward>,
 }
@@ -69,7 +70,8 @@ pub(super) async fn reward(
     Body(mut request): Body<RewardRequest>,
 ) -> Result<StatusCode, Problem> {
     request.idempotency_key = idempotency_key(&headers, request.idempotency_key)?;
-    app.service.reward(&each.plan.name, &id, request).await?;
+    let taken = app.service.reward(&each.plan.name, &id, request).await;
+    taken.map_err(|error| Problem::from(error).of_event(&id))?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -87,12 +89,13 @@ pub(super) async fn reward_batch(
         let idempotency_key = checked_key(idempotency_key)?;
         rewards.push((event_id, RewardRequest { value, idempotency_key }));
     }
+    let ids: Vec<String> = rewards.iter().map(|(id, _)| id.clone()).collect();
     let results = app.service.reward_all(&each.plan.name, rewards).await?;
-    let result = |result: crate::Result<()>| {
-        let problem = result.err().map(Problem::from);
+    let result = |(result, id): (crate::Result<()>, &String)| {
+        let problem = result.err().map(|error| Problem::from(error).of_event(id));
         RewardResult { taken: problem.is_none(), problem }
     };
-    Ok(Json(RewardBatchAnswer { results: results.into_iter().map(result).collect() }))
+    Ok(Json(RewardBatchAnswer { results: results.into_iter().zip(&ids).map(result).collect() }))
 }
 
 /// A deferred event was shown.
@@ -104,7 +107,15 @@ pub(super) async fn activate(
     Extension(At(each)): Extension<At>,
     EventId(id): EventId,
 ) -> Result<StatusCode, Problem> {
-    app.service.activate(&each.plan.name, &id).await?;
+    let activated = app.service.activate(&each.plan.name, &id).await;
+    activated.map_err(|error| {
+        let late = matches!(error, crate::Error::Late(_));
+        let problem = Problem::from(error).of_event(&id);
+        match late {
+            true => problem.with_remedy("activate events before the loop's window has ended"),
+            false => problem,
+        }
+    })?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -127,7 +127,7 @@ impl Certificate {
             purpose: plan.params.purpose.clone(),
             version: env!("CARGO_PKG_VERSION"),
             made,
-            sentence: guarantee.to_string(),
+            sentence: sentence(plan, &guarantee),
             conditions: conditions(plan, replays),
             periods: periods(plan, event, delta)?,
             best_guess,
@@ -143,6 +143,15 @@ impl Certificate {
     pub fn of_plan(plan: &LoopPlan, made: Time) -> Result<Self> {
         let curator = plan.begin()?;
         Self::new(plan, &curator.event(), curator.guarantee()?, None, 0, made)
+    }
+}
+
+/// The guarantee in words. Where nobody's visits are counted, what contributes once is a decision and not a person.
+fn sentence(plan: &LoopPlan, guarantee: &Guarantee) -> String {
+    let text = guarantee.to_string();
+    match plan.ledger {
+        Ledger::Decision => text.replace(&guarantee.unit().to_string(), "one decision"),
+        Ledger::Person { .. } => text,
     }
 }
 
@@ -220,7 +229,10 @@ fn conditions(plan: &LoopPlan, replays: u64) -> Vec<Condition> {
             };
             conditions.extend([
                 enforced(
-                    format!("at most {most} visits of a person {within} are learnt from"),
+                    match most {
+                        1 => format!("at most 1 visit of a person {within} is learnt from"),
+                        _ => format!("at most {most} visits of a person {within} are learnt from"),
+                    },
                     "the ledger, charged in the transaction of the event",
                 ),
                 trusted("one string for each human", "whoever calls the service"),

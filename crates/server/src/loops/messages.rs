@@ -6,6 +6,7 @@ use reticent::features::Value;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::objects;
 use crate::{Error, Result, store::Digest};
 
 /// A question: which of these actions for this person?
@@ -26,6 +27,7 @@ pub struct RankRequest {
     #[schema(value_type = Object)]
     pub context: Value,
     /// What may be chosen. The first one is the caller's own choice, for the baseline and for apprentice mode.
+    #[serde(deserialize_with = "objects")]
     #[schema(min_items = 1, max_items = 1024)]
     pub actions: Vec<Action>,
     /// Ids of actions that must not be chosen.

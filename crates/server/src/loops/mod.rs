@@ -3,6 +3,8 @@
 //! | file | what it decides |
 //! | --- | --- |
 //! | `messages` | what callers send and get |
+//! | `person` | who asks, where the loop says that the context tells it |
+//! | `object` | objects of JSON, and nothing else in their place |
 //! | `decide` | which action is answered, with which probability, and what it will contribute |
 //! | `contribute` | what a closed event contributes to the sums |
 //! | `release` | one step of the private sum: the new state, the release, the policy that is served |
@@ -16,6 +18,8 @@ mod chain;
 mod contribute;
 mod decide;
 mod messages;
+mod object;
+mod person;
 mod release;
 mod summary;
 mod token;
@@ -27,6 +31,7 @@ pub use decide::{Coins, Decision, decide};
 pub use messages::{
     Action, Limits, RankAnswer, RankRequest, RankedAction, RewardRequest, request_digest,
 };
+pub use object::{Object, objects};
 pub use release::{Served, Stepped, first_chain, learner, served, step};
 pub use summary::{Estimate, Summary};
 pub use token::{HeadName, Token};

@@ -63,7 +63,7 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
             @match (&together.guarantee, together.best_guess) {
                 (Some(guarantee), Some(best_guess)) => {
                     (promise(guarantee, best_guess))
-                    (meaning(guarantee, best_guess, "all visits of one person, in one period of every loop,"))
+                    (meaning(guarantee, best_guess, "all visits of one person in one period of every loop"))
                 },
                 _ => p { "No loop counts visits of persons, so that no number holds for a person. Each loop protects single decisions." },
             }
@@ -131,7 +131,7 @@ fn periods(plan: &LoopPlan, certificate: &Certificate) -> Markup {
                 p.quiet { "Each period adds to the number. No number holds for ever." }
             },
             Ledger::Person { most, period: Period::Ever } => {
-                p { "At most " (most) " visits of a person are ever learnt from: the number above holds however often they come back." }
+                p { "At most " (most) @if most == 1 { " visit" } @else { " visits" } " of a person "  @if most == 1 { "is" } @else { "are" } " ever learnt from: the number above holds however often they come back." }
             },
             Ledger::Decision => {
                 p { "Every decision adds to what is known about a person who comes back: the number holds for one decision, and none holds for a person." }

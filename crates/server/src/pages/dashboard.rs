@@ -149,13 +149,17 @@ pub(super) fn reward_chart(plan: &LoopPlan, points: &[Point]) -> Markup {
 
 /// The period and the unit in words.
 pub(super) fn unit(plan: &LoopPlan) -> String {
+    let are = match plan.ledger {
+        Ledger::Person { most: 1, .. } => "is",
+        _ => "are",
+    };
     match plan.ledger {
         Ledger::Decision => "one decision".into(),
         Ledger::Person { most, period: Period::Ever } => {
-            format!("all visits of one person ever (at most {most} are learnt from)")
+            format!("all visits of one person ever (at most {most} {are} learnt from)")
         }
         Ledger::Person { most, period: Period::Each(span) } => {
-            format!("all visits of one person in {span} (at most {most} are learnt from)")
+            format!("all visits of one person in {span} (at most {most} {are} learnt from)")
         }
     }
 }

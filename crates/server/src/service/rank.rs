@@ -67,7 +67,10 @@ impl Service {
         Err(Error::TooMany { message, retry_after })
     }
 
-    fn prepare(&self, each: &Arc<Loop>, request: RankRequest) -> Result<Prepared> {
+    fn prepare(&self, each: &Arc<Loop>, mut request: RankRequest) -> Result<Prepared> {
+        if let Some(path) = &each.plan.params.person_from {
+            request.take_person(path);
+        }
         request.check(&self.limits)?;
         let (plan, now) = (&each.plan, self.clock.now());
         let answering = each.answering();

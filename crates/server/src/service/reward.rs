@@ -53,8 +53,9 @@ impl Service {
     pub async fn activate(&self, name: &str, event: &str) -> Result<()> {
         let each: &Loop = self.find(name)?;
         let outcome = self.store.activate(each.life, self.events.event(name, event)).await?;
-        Counts::add(&each.counts.activations, 1);
-        answer(outcome, event)
+        let answer = answer(outcome, event);
+        Counts::add(&each.counts.activations, u64::from(answer.is_ok()));
+        answer
     }
 }
 
@@ -63,7 +64,7 @@ fn answer(outcome: Outcome, event: &str) -> Result<()> {
     match outcome {
         Outcome::Taken => Ok(()),
         Outcome::Late => Err(Error::Late(format!(
-            "event {shown:?}: its window has ended and it has contributed; give a longer `reward.window`"
+            "event {shown:?}: its window has ended, and nothing changes it any more; a longer `reward.window` of the loop leaves more time"
         ))),
         Outcome::Unknown => Err(Error::unknown(
             format!("event {shown:?}"),

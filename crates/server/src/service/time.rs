@@ -70,7 +70,7 @@ impl BelievedClock {
         let wall = date_time(state.doubted?);
         Some(format!(
             "the clock says {wall}, and the latest time that is known is {}: nothing is closed or released. Set the clock right; if it is, \
-             `reticent store accept-time --date {}` goes on with it",
+             `reticent store accept-time --data DIR --date {}` goes on with it",
             date_time(state.time),
             wall.get(..10).unwrap_or(&wall)
         ))

@@ -91,7 +91,7 @@ impl Witness {
         let witness = Witness { path: path.as_ref().to_owned() };
         make_folder(&witness.path)?;
         let record = match fs::read(&witness.path) {
-            Ok(bytes) => Some(read(&bytes)?),
+            Ok(bytes) => Some(read(&bytes).map_err(|error| unusable(&witness.path, error))?),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(unusable(&witness.path, error)),
         };

@@ -47,6 +47,7 @@ async fn decisions_among_other_numbers_of_actions_are_kept_apart() {
     let refused = export("?format=csv").await.expect(422).json();
     assert!(refused["value"].as_str().unwrap().contains("1 decisions among 3"), "{refused}");
     assert_eq!(export("?format=csv&actions=3").await.expect(200).body.lines().count(), 2);
+    assert_eq!(export("?actions=3").await.expect(200).body.lines().count(), 1);
     export("?format=csv&actions=4").await.expect(422);
     export("?format=xml").await.expect(422);
     assert_eq!(export("").await.expect(200).body.lines().count(), 2);

@@ -56,6 +56,27 @@ async fn late_and_unknown_events_are_204_and_change_nothing() {
     assert_eq!(server.service.find("home").unwrap().open_events(), 0);
 }
 
+/// The service's own calls too: `person_from` is a promise of the loop, whatever call a question comes by.
+#[tokio::test]
+async fn the_person_in_the_context_is_taken_out_of_native_calls_and_batches() {
+    let server = Server::start().await;
+    let question = r#"{"context": {"user": {"id": "PIDMARK"}}, "actions": [{"id": "a"}]}"#;
+    server.post(&server.app_key, "/v1/loops/home/rank", question).await.expect(200);
+    let batch = format!(r#"{{"requests": [{question}]}}"#);
+    server.post(&server.app_key, "/v1/loops/home/rank/batch", &batch).await.expect(200);
+    let each = server.service.find("home").unwrap();
+    let period = each.plan.ledger.period(crate::common::START);
+    let ledger = server.store.ledger(each.life, period, 2).await.unwrap();
+    assert_eq!((ledger.people, ledger.used_up), (1, 1));
+    server.pass(120_000).await;
+    let path = "/v1/loops/home/events/export";
+    let export = server.get(&server.admin_key, path).await.expect(200).body;
+    assert_eq!((export.lines().count(), export.contains("PIDMARK")), (2, false), "{export}");
+    let erase = r#"{"person": "PIDMARK"}"#;
+    server.post(&server.admin_key, "/v1/people/erase", erase).await.expect(200);
+    assert_eq!(server.get(&server.admin_key, path).await.expect(200).body, "");
+}
+
 #[tokio::test]
 async fn the_person_is_counted_and_not_exported() {
     let server = Server::start().await;

@@ -28,7 +28,7 @@ async fn slots_that_were_closed_under_a_wrong_clock_are_told() {
     world.store.close(1, START / TICK + 1_000_000).await.unwrap();
     world.again(&text).await;
     let trouble = world.service.troubles().remove(0);
-    assert!(trouble.contains("accept-time --date 2023-11-14"), "{trouble}");
+    assert!(trouble.contains("accept-time --data DIR --date 2023-11-14"), "{trouble}");
     // The clock is right now: the loop says what is left to do.
     world.service.accept_time("2023-11-14").await.unwrap();
     world.ticks(1).await;
@@ -46,7 +46,7 @@ async fn a_wrong_clock_at_a_start_closes_nothing_until_an_operator_accepts_it() 
     world.again(&text).await;
     world.ticks(2).await;
     let trouble = world.service.troubles().remove(0);
-    assert!(trouble.contains("accept-time --date 2026-11-18"), "{trouble}");
+    assert!(trouble.contains("accept-time --data DIR --date 2026-11-18"), "{trouble}");
     let closed = world.store.head(1).await.unwrap().closed;
     assert!(closed < (START + 2 * TICK) / TICK, "slots were closed for good");
     assert_eq!(world.number(), 1);

@@ -1,0 +1,38 @@
+"""The clients that docs/service.md prints, as they are printed, but for the address."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[4] / "docs" / "service.md"
+
+
+def printed(language, service):
+    """The client in this language, with the address of the service."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(blocks) == 1
+    assert "http://127.0.0.1:8080" in blocks[0]
+    return blocks[0].replace("http://127.0.0.1:8080", service.address)
+
+
+def test_the_python_client_ranks_and_rewards(service):
+    names = {"KEY": service.key("decide,reward")}
+    exec(printed("python", service), names)
+    assert names["answer"]["action"] in ["a", "b"]
+    # The head of the last answer is echoed.
+    assert names["head"]
+
+
+def test_the_javascript_client_ranks_and_rewards(service, tmp_path):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node")
+    program = tmp_path / "client.mjs"
+    key = service.key("decide,reward")
+    program.write_text(f'const KEY = "{key}";\n{printed("javascript", service)}\nconsole.log(answer.action, Boolean(head));')
+    done = subprocess.run([node, program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[1:] == ["true"]
