@@ -4,11 +4,12 @@
 //! format, lints, unit, property, documentation and command-line tests, core as WebAssembly, the packages for a registry, the quick part of the audit, then the Python oracles and the
 //! Python package, each in a virtual environment of its own.
 //!
-//! `cargo xtask wasm` compiles core for the browser; `cargo xtask package` packs what is published and compiles it; `cargo xtask audit
+//! `cargo xtask wasm` compiles core for the browser; `cargo xtask web` makes and tests the npm package with a person's half; `cargo xtask package` packs what is published and compiles it; `cargo xtask audit
 //! [--quick]` attacks every guarantee, detects every known mistake, and tests the coverage of confidence sets; `cargo xtask fuzz [--minutes
 //! 10]` fuzzes every reader of external bytes; `cargo xtask rooms` prints which module uses which.
 
 mod rooms;
+mod web;
 
 use std::{
     env,
@@ -28,10 +29,11 @@ fn main() -> ExitCode {
         Some("package") => package(true),
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm(),
+        Some("web") => web::web(),
         Some("python") => cargo("binary to compare with", &["build", "--quiet", "--workspace"])
             .and_then(|()| python_package()),
         _ => Err(
-            "usage: cargo xtask test | oracles | python | wasm | package | rooms | audit [--quick] | fuzz [--minutes 10]"
+            "usage: cargo xtask test | oracles | python | wasm | web | package | rooms | audit [--quick] | fuzz [--minutes 10]"
                 .to_string(),
         ),
     };
@@ -78,6 +80,7 @@ fn test() -> Result<(), String> {
             .env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
     wasm()?;
+    web::web()?;
     package(false)?;
     // The command-line tests have built the binary.
     step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
