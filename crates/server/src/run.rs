@@ -7,10 +7,11 @@ use tokio::{net::TcpListener, task::JoinSet};
 use crate::{
     Error, Result,
     clock::{Clock, SystemClock},
-    config::LoopPlan,
+    config::{DevicePlan, LoopPlan},
     data::open_store,
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
+    sealed::SealKey,
     secret::Secret,
     service::{Options, Service},
     store::Witness,
@@ -20,6 +21,8 @@ use crate::{
 pub struct RunOptions {
     /// Checked loops.
     pub plans: Vec<LoopPlan>,
+    /// Checked loops whose people's devices add the noise.
+    pub device_plans: Vec<DevicePlan>,
     /// The folder of the data.
     pub data: PathBuf,
     /// The file of the key of the people's hashes; `people.key` in the folder of the data by default.
@@ -60,7 +63,7 @@ pub async fn run(
     let store = open_store(&options.data)?;
     let people = options.people_key.unwrap_or_else(|| options.data.join("people.key"));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let service = Service::open(Options {
+    let loops = Options {
         plans: options.plans,
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
@@ -69,8 +72,9 @@ pub async fn run(
         events: Secret::in_file(&options.data.join("events.key"))?,
         witness: options.witness.map(Witness::open).transpose()?,
         limits: Limits::default(),
-    })
-    .await?;
+    };
+    let seal_key = SealKey::in_file(&options.data.join("seal.key"))?;
+    let service = Service::open_with_devices(loops, options.device_plans, Some(seal_key)).await?;
     let (visitors, key) = match options.visitors {
         true => {
             let key = make_key(store.as_ref(), None, vec![Role::Admin], clock.now()).await?;
@@ -114,6 +118,9 @@ pub async fn serve_until(
     let mut tickers = JoinSet::new();
     for each in service.loops() {
         tickers.spawn(Arc::clone(&service).keep_ticking(each.plan.name.clone()));
+    }
+    for each in service.devices().loops() {
+        tickers.spawn(Arc::clone(service.devices()).keep_ticking(each.plan.name.clone()));
     }
     tickers.spawn(Arc::clone(&service).keep_sweeping());
     ready(address);

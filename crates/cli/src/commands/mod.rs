@@ -18,6 +18,7 @@ pub mod privacy;
 pub mod reproduce;
 pub mod run;
 pub mod serve;
+pub mod shuffle;
 pub mod store;
 
 /// The text of a file the user named.

@@ -44,9 +44,16 @@ impl ServiceFile {
         Ok(file)
     }
 
-    /// Calibrates every loop, or says which field of which loop stands in the way.
+    /// Calibrates every loop of which this service is the curator, or says which field of which loop stands in the way.
     pub fn check(&self) -> Result<Vec<super::LoopPlan>> {
-        self.loops.iter().map(|(name, params)| params.check(name)).collect()
+        let loops = self.loops.iter().filter(|(_, params)| params.trust == Trust::Curator);
+        loops.map(|(name, params)| params.check(name)).collect()
+    }
+
+    /// The same of every loop whose people's devices add the noise.
+    pub fn check_devices(&self) -> Result<Vec<super::DevicePlan>> {
+        let loops = self.loops.iter().filter(|(_, params)| params.trust != Trust::Curator);
+        loops.map(|(name, params)| params.check_device(name)).collect()
     }
 }
 
@@ -81,6 +88,12 @@ pub struct LoopParams {
     /// of the features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person_from: Option<String>,
+    /// What only loops whose people's devices add the noise have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<super::DeviceParams>,
+    /// What only loops with a shuffler have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shuffle: Option<super::ShuffleTable>,
     /// A file with what an earlier learner has released (`reticent store legacy`), to begin with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_start: Option<String>,

@@ -69,7 +69,7 @@ impl Metrics {
             Call::Rank => times.rank.observe(time.as_secs_f64()),
             Call::Reward => times.reward.observe(time.as_secs_f64()),
             Call::Activate => times.activate.observe(time.as_secs_f64()),
-            Call::Read => {}
+            Call::Read | Call::Export | Call::Model | Call::Protocol | Call::Report => {}
         }
     }
 

@@ -56,6 +56,18 @@ pub struct Condition {
     pub by: String,
 }
 
+impl Condition {
+    /// A condition that is seen to, by what.
+    pub fn enforced(text: impl Into<String>, by: &str) -> Self {
+        Condition { text: text.into(), enforcement: Enforcement::Enforced, by: by.into() }
+    }
+
+    /// A condition for which somebody is trusted.
+    pub fn trusted(text: impl Into<String>, by: &str) -> Self {
+        Condition { text: text.into(), enforcement: Enforcement::Trusted, by: by.into() }
+    }
+}
+
 /// Who sees to a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -153,11 +165,11 @@ fn periods(plan: &LoopPlan, event: &Event, delta: f64) -> Result<Vec<Periods>> {
 }
 
 fn enforced(text: impl Into<String>, by: &str) -> Condition {
-    Condition { text: text.into(), enforcement: Enforcement::Enforced, by: by.into() }
+    Condition::enforced(text, by)
 }
 
 fn trusted(text: impl Into<String>, by: &str) -> Condition {
-    Condition { text: text.into(), enforcement: Enforcement::Trusted, by: by.into() }
+    Condition::trusted(text, by)
 }
 
 /// The conditions of a loop's guarantee, each with what enforces it.
@@ -259,6 +271,11 @@ impl Together {
 
     /// What the loops of a file would give one person.
     pub fn of_plans(plans: &[LoopPlan]) -> Result<Self> {
+        Self::of_plans_and(plans, Vec::new(), 0.0)
+    }
+
+    /// The same with other parts, whose largest delta is this one.
+    pub fn of_plans_and(plans: &[LoopPlan], others: Vec<Part>, delta: f64) -> Result<Self> {
         let part = |plan: &LoopPlan| {
             Ok(Part {
                 name: plan.name.clone(),
@@ -266,7 +283,9 @@ impl Together {
                 person: matches!(plan.ledger, Ledger::Person { .. }),
             })
         };
-        let delta = plans.iter().fold(0.0, |delta: f64, plan| delta.max(plan.params.privacy.delta));
-        Self::new(plans.iter().map(part).collect::<Result<_>>()?, delta)
+        let deltas = plans.iter().map(|plan| plan.params.privacy.delta);
+        let mut parts = plans.iter().map(part).collect::<Result<Vec<Part>>>()?;
+        parts.extend(others);
+        Self::new(parts, deltas.fold(delta, f64::max))
     }
 }

@@ -38,8 +38,10 @@ pub use views::{ExportedEvent, LoopView};
 use crate::{
     Error, Result,
     clock::Clock,
-    config::{Ledger, LoopPlan, Period},
+    config::{DevicePlan, Ledger, LoopPlan, Period},
+    devices::Devices,
     loops::{self, HeadName, Limits, Served, Token, first_chain},
+    sealed::SealKey,
     secret::Secret,
     store::{LifeId, NewLife, ReleaseRecord, Store, Witness, WitnessRecord},
 };
@@ -78,6 +80,7 @@ pub struct Service {
     witness: Option<tokio::sync::Mutex<rollback::Witnessing>>,
     limits: Limits,
     ended: Vec<sweep::Ended>,
+    devices: Arc<Devices>,
     stopping: AtomicBool,
 }
 
@@ -142,6 +145,15 @@ impl Counts {
 impl Service {
     /// Opens every loop where its store left it, or begins a life for it.
     pub async fn open(options: Options) -> Result<Arc<Self>> {
+        Self::open_with_devices(options, Vec::new(), None).await
+    }
+
+    /// The same with loops whose people's devices add the noise, and the key that opens reports which a shuffler cannot read.
+    pub async fn open_with_devices(
+        options: Options,
+        device_plans: Vec<DevicePlan>,
+        seal_key: Option<SealKey>,
+    ) -> Result<Arc<Self>> {
         let Options { plans, store, clock, people, earlier_people, events, witness, limits } =
             options;
         if earlier_people.len() > 2 {
@@ -169,7 +181,10 @@ impl Service {
             }
             None => None,
         };
-        let served: Vec<LifeId> = loops.values().map(|each| each.life).collect();
+        let (device_store, device_clock) = (Arc::clone(&store), Arc::clone(&clock));
+        let devices = Devices::open(device_plans, device_store, device_clock, seal_key).await?;
+        let curated = loops.values().map(|each| each.life);
+        let served: Vec<LifeId> = curated.chain(devices.loops().map(|each| each.life)).collect();
         let ended = sweep::ended(store.as_ref(), &served).await?;
         let service = Service {
             loops,
@@ -183,6 +198,7 @@ impl Service {
             witness,
             limits,
             ended,
+            devices: Arc::new(devices),
             stopping: AtomicBool::new(false),
         };
         service.compare_with_witness().await?;
@@ -202,6 +218,11 @@ impl Service {
     /// All loops in the order of their names.
     pub fn loops(&self) -> impl Iterator<Item = &Arc<Loop>> {
         self.loops.values()
+    }
+
+    /// Loops whose people's devices add the noise.
+    pub fn devices(&self) -> &Arc<Devices> {
+        &self.devices
     }
 
     /// The time by the service's clock.
@@ -239,6 +260,7 @@ impl Service {
                 troubles.push(format!("loop {}: {why}", each.plan.name));
             }
         }
+        troubles.extend(self.devices.troubles());
         troubles
     }
 
@@ -272,8 +294,9 @@ impl Service {
         Ok(())
     }
 
-    /// Lets the ticker stop.
+    /// Lets the tickers stop.
     pub fn stop(&self) {
+        self.devices.stop();
         self.stopping.store(true, Ordering::SeqCst);
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Loop, Service};
 use crate::{
     Error, Result,
-    config::{Ledger, LoopParams, UnitName},
+    config::{Ledger, LoopParams, Trust, UnitName},
     loops::{
         Certificate, ChainHeader, Decision, Part, RankAnswer, RankRequest, Summary, Together,
         first_chain,
@@ -137,7 +137,11 @@ impl Service {
         let mut delta: f64 = 0.0;
         for life in self.store.lives().await? {
             let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-            let event = self.cost_of(life.id).await?.event();
+            let event = match params.trust {
+                Trust::Curator => self.cost_of(life.id).await?.event(),
+                // Nothing is released from raw data here, so that no replay adds to it.
+                _ => serde_json::from_slice(&life.event).map_err(Error::store)?,
+            };
             let person =
                 params.privacy.visits.is_some() && params.privacy.unit != Some(UnitName::Decision);
             delta = delta.max(params.privacy.delta);

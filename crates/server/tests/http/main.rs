@@ -3,6 +3,7 @@
 mod access;
 mod calls;
 mod common;
+mod device;
 mod export;
 mod limits;
 mod logs;
