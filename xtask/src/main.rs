@@ -8,6 +8,7 @@
 //! [--quick]` attacks every guarantee, detects every known mistake, and tests the coverage of confidence sets; `cargo xtask fuzz [--minutes
 //! 10]` fuzzes every reader of external bytes; `cargo xtask rooms` prints which module uses which.
 
+mod postgres;
 mod rooms;
 
 use std::{
@@ -67,6 +68,7 @@ fn test() -> Result<(), String> {
             "warnings",
         ],
     )?;
+    postgres::install()?;
     cargo(
         "unit, property, documentation and command-line tests",
         &["test", "--workspace", "--quiet"],

@@ -2,14 +2,12 @@
 //!
 //! One line of JSON is a [`Command`], one line a [`Reply`]. The socket has mode 0600: whoever may open it may read the store too.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Result,
     clock::Time,
-    data::open_store,
+    data::Data,
     http::{KeyRing, Role, make_key},
     service::Service,
     store::Store,
@@ -146,14 +144,15 @@ pub async fn execute_live(service: &Service, keys: &KeyRing, command: Command) -
     }
 }
 
-/// Carries out a command in a folder of data: in the process that serves from it, or on its store if none does.
-pub async fn command(folder: &Path, command: Command, now: Time) -> Result<Reply> {
+/// Carries out a command where data are: in the process that serves from their folder, or on their store if none does.
+pub async fn command(data: &Data, command: Command, now: Time) -> Result<Reply> {
     #[cfg(unix)]
-    if let Some(reply) = socket::ask(folder, &command).await? {
+    if let Some(reply) = socket::ask(&data.folder, &command).await? {
         return match reply {
             Reply::Refused(why) => Err(Error::Conflict(why)),
             reply => Ok(reply),
         };
     }
-    execute(open_store(folder)?.as_ref(), command, now).await
+    let (store, _) = data.open().await?;
+    execute(store.as_ref(), command, now).await
 }

@@ -1,27 +1,26 @@
 //! One process: store, loops, keys, ticks, sockets, until it is told to stop.
 
-use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
     Error, Result,
-    clock::{Clock, SystemClock},
     config::LoopPlan,
-    data::open_store,
+    data::Data,
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
     secret::Secret,
     service::{Options, Service},
-    store::Witness,
+    store::{Store, Witness},
 };
 
 /// What `reticent serve` is told.
 pub struct RunOptions {
     /// Checked loops.
     pub plans: Vec<LoopPlan>,
-    /// The folder of the data.
-    pub data: PathBuf,
+    /// Where the data are.
+    pub data: Data,
     /// The file of the key of the people's hashes; `people.key` in the folder of the data by default.
     pub people_key: Option<PathBuf>,
     /// The file of the witness.
@@ -57,16 +56,18 @@ pub async fn run(
     check_address(options.listen, options.tls.is_some(), options.behind_proxy)?;
     let tls = options.tls.as_ref().map(Tls::open).transpose()?;
     let listener = bind(options.listen).await?;
-    let store = open_store(&options.data)?;
-    let people = options.people_key.unwrap_or_else(|| options.data.join("people.key"));
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let (store, clock) = options.data.open().await?;
+    let folder = &options.data.folder;
+    let people = options.people_key.unwrap_or_else(|| folder.join("people.key"));
+    let events = Secret::in_file(&folder.join("events.key"))?;
+    check_events_key(store.as_ref(), &events).await?;
     let service = Service::open(Options {
         plans: options.plans,
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
         people: Secret::in_file(&people)?,
         earlier_people: Vec::new(),
-        events: Secret::in_file(&options.data.join("events.key"))?,
+        events,
         witness: options.witness.map(Witness::open).transpose()?,
         limits: Limits::default(),
     })
@@ -80,17 +81,42 @@ pub async fn run(
     };
     let keys = Arc::new(KeyRing::open(store.as_ref()).await?);
     #[cfg(unix)]
-    let control =
-        crate::control::Control::open(&options.data, Arc::clone(&service), Arc::clone(&keys))?;
+    let control = crate::control::Control::open(folder, Arc::clone(&service), Arc::clone(&keys))?;
+    let fresh = store.shared().then(|| tokio::spawn(keep_keys_fresh(store, Arc::clone(&keys))));
     let app = App::new(Arc::clone(&service), keys, options.limits, tls.is_some());
     let served = serve_until(app, listener, tls, |address| ready(address, key), stop).await;
-    if let Some(visitors) = visitors {
-        visitors.abort();
-    }
+    visitors.iter().for_each(|visitors| visitors.abort());
+    fresh.iter().for_each(|fresh| fresh.abort());
     served?;
     #[cfg(unix)]
     drop(control);
     Ok(())
+}
+
+/// Under another key the ids of events would have other hashes: rewards would not find their events, and a repeated question would be a second one.
+async fn check_events_key(store: &dyn Store, events: &Secret) -> Result<()> {
+    let kept = store.keep_setting("events check".into(), events.check_value()).await?;
+    if kept == events.check_value() {
+        return Ok(());
+    }
+    let remedy = "it is not the key that this store was made with: copy events.key, and people.key too, from the folder of the first process";
+    Err(Error::invalid("events.key", "another key", remedy))
+}
+
+/// How often keys are read again, if nothing is heard of changes.
+const KEYS_AGAIN: Duration = Duration::from_secs(5);
+
+/// Reads keys that another process has made or revoked.
+async fn keep_keys_fresh(store: Arc<dyn Store>, keys: Arc<KeyRing>) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(KEYS_AGAIN) => {}
+            _ = store.changed() => {}
+        }
+        if let Err(error) = keys.reload(store.as_ref()).await {
+            tracing::warn!("keys were not read again: {error}");
+        }
+    }
 }
 
 /// Opens the socket.

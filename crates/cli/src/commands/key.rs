@@ -1,6 +1,6 @@
 //! `reticent key`: keys of a service, made, listed and revoked while it runs or while it does not.
 
-use std::{fmt::Write, path::PathBuf};
+use std::fmt::Write;
 
 use clap::{Args, Subcommand};
 use reticent_server::{
@@ -9,7 +9,7 @@ use reticent_server::{
     http::Role,
 };
 
-use super::serve::runtime;
+use super::{place::Place, serve::runtime};
 use crate::{error::Error, report::Report};
 
 /// Makes, lists and revokes the keys that clients of `reticent serve` send.
@@ -24,9 +24,8 @@ pub struct Arguments {
 enum Action {
     /// Makes a key and prints it, this once: only its hash is kept.
     New {
-        /// The folder that the service keeps its data in.
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
         /// The loop that the key is for; an admin key is for all of them.
         #[arg(long, value_name = "LOOP")]
         r#loop: Option<String>,
@@ -36,15 +35,13 @@ enum Action {
     },
     /// Lists all keys without their secrets.
     List {
-        /// The folder that the service keeps its data in.
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
     },
     /// Revokes a key at once.
     Revoke {
-        /// The folder that the service keeps its data in.
-        #[arg(long)]
-        data: PathBuf,
+        #[command(flatten)]
+        place: Place,
         /// The key's id, as `list` shows it, or the whole key.
         key: String,
     },
@@ -56,14 +53,14 @@ fn parse_role(name: &str) -> Result<Role, reticent_server::Error> {
 
 /// Carries out the command.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let (data, ask) = match arguments.action {
-        Action::New { data, r#loop, role } => {
-            (data, Command::NewKey { loop_name: r#loop, roles: role })
+    let (place, ask) = match arguments.action {
+        Action::New { place, r#loop, role } => {
+            (place, Command::NewKey { loop_name: r#loop, roles: role })
         }
-        Action::List { data } => (data, Command::ListKeys),
-        Action::Revoke { data, key } => (data, Command::RevokeKey { key }),
+        Action::List { place } => (place, Command::ListKeys),
+        Action::Revoke { place, key } => (place, Command::RevokeKey { key }),
     };
-    match runtime()?.block_on(command(&data, ask, SystemClock::default().now()))? {
+    match runtime()?.block_on(command(&place.data(), ask, SystemClock::default().now()))? {
         Reply::Key(key) => {
             let json = serde_json::json!({ "key": key });
             Ok(Report::new(key, &json).note(["it is shown this once: keep it safe".to_string()]))

@@ -13,6 +13,7 @@ pub mod demo;
 pub mod key;
 pub mod learn;
 pub mod merge;
+pub mod place;
 pub mod plan;
 pub mod privacy;
 pub mod reproduce;

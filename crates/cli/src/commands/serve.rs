@@ -6,6 +6,7 @@ use clap::Args;
 use reticent_server::{
     clock::SystemClock,
     config::{LoopPlan, ServiceFile},
+    data::Data,
     demo,
     http::{HttpLimits, Tls},
     loops::{Certificate, Enforcement, Limits, Together},
@@ -16,7 +17,7 @@ use reticent_server::{
 };
 use serde::Serialize;
 
-use super::read;
+use super::{place::database, read};
 use crate::{error::Error, report::Report};
 
 /// Serves loops over HTTP until it is told to stop: decisions, rewards, releases by the clock, certificates.
@@ -29,6 +30,10 @@ pub struct Arguments {
     /// The folder that everything is kept in; it is made if there is none.
     #[arg(long, required_unless_present_any = ["demo", "check"])]
     data: Option<PathBuf>,
+    /// A PostgreSQL database instead of the store in the folder, for several machines: postgres://user@host/database. RETICENT_DATABASE is
+    /// read if this is not given, since others on the machine may see what is typed here.
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
     /// Where to listen. Other addresses than those of this machine need TLS or --behind-proxy.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
@@ -51,7 +56,7 @@ pub struct Arguments {
     #[arg(long)]
     check: bool,
     /// Serve a loop with simulated visitors.
-    #[arg(long, conflicts_with_all = ["config", "data", "check"])]
+    #[arg(long, conflicts_with_all = ["config", "data", "database", "check"])]
     demo: bool,
 }
 
@@ -83,7 +88,10 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let names: Vec<String> = plans.iter().map(|plan| plan.name.clone()).collect();
     let options = RunOptions {
         plans,
-        data: folder.path.clone(),
+        data: Data {
+            folder: folder.path.clone(),
+            database: if arguments.demo { None } else { database(arguments.database) },
+        },
         people_key: arguments.people_key,
         witness: arguments.witness,
         listen: arguments.listen,

@@ -6,12 +6,14 @@
 //! | `reward` | rewards and activations are taken |
 //! | `rollback` | a store that has gone back is noticed, accepted and charged |
 //! | `sweep` | rows of loops that have ended are removed |
+//! | `replicas` | several processes on one store: who releases, and what the others see |
 //! | `tick` | slots are closed, releases made, old rows removed |
 //! | `views` | certificates, models, summaries, exports |
 //! | `erase` | a person is erased |
 
 mod erase;
 mod rank;
+mod replicas;
 mod reward;
 mod rollback;
 mod sweep;
@@ -88,7 +90,7 @@ pub struct Loop {
     /// Its present life.
     pub life: LifeId,
     served: RwLock<Arc<Answering>>,
-    /// The right to release.
+    /// The right to release; 0 while another process has it.
     epoch: AtomicU64,
     /// Why nothing is released at present.
     halted: Mutex<Option<Halt>>,
@@ -312,7 +314,7 @@ impl Loop {
         if head.number == 0 {
             head.chain = first_chain(store.id(), life.id, life.generation);
         }
-        let epoch = store.take_epoch(life.id).await?;
+        let epoch = store.lease(life.id, None, replicas::LEASE).await?.unwrap_or(0);
         let away = plan.slot(now) > head.closed.saturating_add(2);
         let halted = (head.closed > plan.slot(now).saturating_add(1)).then(|| Halt {
             why: "the store has closed slots that lie in the future: the clock is wrong now, or was; set it right".into(),

@@ -4,6 +4,7 @@
 //! them contributed.
 
 mod accidents;
+mod replicas;
 
 use std::sync::Arc;
 
@@ -122,7 +123,7 @@ impl World {
 
 async fn open(
     text: &str,
-    store: &Arc<MemoryStore>,
+    store: &Arc<impl Store>,
     clock: &Arc<ManualClock>,
     people: Secret,
 ) -> Result<Arc<Service>> {

@@ -34,7 +34,7 @@ const GRACE: u64 = 60_000;
 /// What a tick did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ticked {
-    /// No slot has passed since the last one.
+    /// No slot has passed since the last one, or another process releases.
     Nothing,
     /// A release of this number was made.
     Released(u64),
@@ -50,6 +50,8 @@ pub(super) struct Progress {
     steady: u64,
     /// Nothing is closed before this moment of the steady clock.
     not_before: u64,
+    /// The last closed slot when open events were counted.
+    closed: u64,
 }
 
 impl Progress {
@@ -57,7 +59,7 @@ impl Progress {
     pub(super) fn new(clock: &dyn Clock, away: bool, window: u64) -> Self {
         let (wall, steady) = (clock.now(), clock.steady());
         let grace = if away { GRACE.min(window) } else { 0 };
-        Progress { wall, steady, not_before: steady.saturating_add(grace) }
+        Progress { wall, steady, not_before: steady.saturating_add(grace), closed: 0 }
     }
 
     /// By how much the clock is ahead of the time that has passed.
@@ -76,6 +78,7 @@ impl Service {
         let each = self.find(name)?;
         let mut progress = each.ticking.lock().await;
         if each.halted().is_some() {
+            self.hold_releases(each).await?;
             return Ok(Ticked::Halted);
         }
         let jump = progress.jump(self.clock.as_ref());
@@ -93,8 +96,13 @@ impl Service {
             return Ok(Ticked::Nothing);
         }
         let now = self.clock.now();
+        let leased = self.lease(each).await?;
         let head = self.head(each).await?;
         self.publish(each, &head, None).await?;
+        self.recount(each, &head, &mut progress.closed).await?;
+        if leased.is_none() {
+            return Ok(Ticked::Nothing);
+        }
         let Some(due) = each.plan.slot(now).checked_sub(1) else { return Ok(Ticked::Nothing) };
         if due <= head.folded {
             return Ok(Ticked::Nothing);
@@ -107,9 +115,9 @@ impl Service {
             self.collect(each, due, now).await?;
             return Ok(Ticked::Over);
         }
-        let number = self.release(each, head, due, now).await?;
+        let ticked = self.release(each, head, due, now).await?;
         self.collect(each, due, now).await?;
-        Ok(number.map_or(Ticked::Halted, Ticked::Released))
+        Ok(ticked)
     }
 
     /// The stored head of a loop.
@@ -122,13 +130,7 @@ impl Service {
     }
 
     /// Makes one release of everything that is closed, and serves it when it is committed.
-    async fn release(
-        &self,
-        each: &Arc<Loop>,
-        head: Head,
-        due: u64,
-        now: u64,
-    ) -> Result<Option<u64>> {
+    async fn release(&self, each: &Arc<Loop>, head: Head, due: u64, now: u64) -> Result<Ticked> {
         let curator = loops::learner(&head)?;
         let mut sums = curator.no_sums();
         let mut folded = Folded::default();
@@ -140,13 +142,18 @@ impl Service {
             for (_, event) in &events {
                 contribute(&curator, event, &mut sums, &mut folded);
             }
+            // Summing may take longer than a lease lasts.
+            if self.lease(each).await?.is_none() {
+                return Ok(Ticked::Nothing);
+            }
             tokio::task::yield_now().await;
         }
         Counts::add(&each.counts.unusable, folded.unusable);
         let stepped = loops::step(&head, curator, sums, now)?;
+        let epoch = each.epoch.load(Ordering::SeqCst);
         let step = Step {
             life: each.life,
-            epoch: each.epoch.load(Ordering::SeqCst),
+            epoch,
             state: stepped.state.clone(),
             folded: due,
             release: stepped.record.clone(),
@@ -163,15 +170,18 @@ impl Service {
                     ..head
                 };
                 self.publish(each, &head, Some(record.time)).await?;
-                Ok(Some(record.number))
+                Ok(Ticked::Released(record.number))
             }
             Committed::No(found) => {
                 // What was drawn here has been seen by nobody and is dropped.
+                if self.lease(each).await? != Some(epoch) {
+                    return Ok(Ticked::Nothing);
+                }
                 each.halt(format!(
                     "another process releases this loop (epoch {}, release {}): stop one of them",
                     found.epoch, found.number
                 ), None);
-                Ok(None)
+                Ok(Ticked::Halted)
             }
         }
     }
@@ -232,7 +242,13 @@ impl Service {
             let tick = each.plan.tick;
             let left = tick - self.clock.now() % tick;
             // In short steps, so that a stop is noticed and a clock that was set is followed.
-            tokio::time::sleep(Duration::from_millis(left.clamp(5, 500))).await;
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(left.clamp(5, 500))) => {}
+                _ = self.store.changed() => {}
+            }
+        }
+        if let Ok(each) = self.find(&name) {
+            self.give_up_lease(each).await;
         }
     }
 }

@@ -6,6 +6,8 @@
 //! | `row` | records as bytes with a version in front |
 //! | `memory` | a few lines of plain Rust, which the others are compared with |
 //! | `redb` | the embedded store: one writer that commits groups |
+//! | `postgres` | one database behind many processes |
+//! | `portable` | everything out of one store and into another |
 //! | `disk` | private files and durable names |
 //! | `refusal` | errors that every store gives in the same words |
 //! | `witness` | a file on another filesystem that shows whether the store was rolled back |
@@ -22,6 +24,11 @@
 pub(crate) mod contract;
 mod disk;
 mod memory;
+mod portable;
+#[cfg(not(test))]
+mod postgres;
+#[cfg(test)]
+pub(crate) mod postgres;
 mod records;
 mod redb;
 mod refusal;
@@ -29,6 +36,8 @@ mod row;
 mod witness;
 
 pub use memory::{Fault, MemoryStore};
+pub use portable::{Entry, Location, Moved, Portable, move_store};
+pub use postgres::PostgresStore;
 pub use records::*;
 pub use redb::RedbStore;
 pub use witness::{Agreement, Witness, WitnessHead, WitnessRecord, compare};
@@ -44,6 +53,11 @@ pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 pub trait Store: Send + Sync + 'static {
     /// The random identity of this store, made when it was: a copy has the same.
     fn id(&self) -> StoreId;
+
+    /// Whether other processes may use this store at the same time.
+    fn shared(&self) -> bool {
+        false
+    }
 
     /// Adds events, each with its charge to the ledger, or returns the answer that was given before under the same event id. All events of
     /// one call are one transaction; the answers are in their order. The slot is that asked for, or the first open one if that has closed.
@@ -77,6 +91,26 @@ pub trait Store: Send + Sync + 'static {
 
     /// Moves the right to release to a new epoch, and returns it.
     fn take_epoch(&self, life: LifeId) -> Pending<u64>;
+
+    /// Keeps the right to release under this epoch for so many milliseconds by the store's clock, or takes it under a new one if no other process
+    /// keeps it. Returns the epoch, or none while another process has the right. It only says who should try: `release` checks the epoch.
+    ///
+    /// In a store of one process, nobody else keeps it.
+    fn lease(&self, life: LifeId, epoch: Option<u64>, milliseconds: u64) -> Pending<Option<u64>> {
+        let _ = milliseconds;
+        match epoch {
+            Some(_) => Box::pin(std::future::ready(Ok(epoch))),
+            None => {
+                let taken = self.take_epoch(life);
+                Box::pin(async move { taken.await.map(Some) })
+            }
+        }
+    }
+
+    /// Ready when another process may have released something or changed a key. It may be late or never come: who waits looks now and then.
+    fn changed(&self) -> Pending<()> {
+        Box::pin(std::future::pending())
+    }
 
     /// Replaces a head after a rollback that an operator accepted, with the replay charged in its state. Its number, epoch, closed and folded
     /// slots may only grow, and a number that stays keeps its chain: no second release of one number, no slot that opens again.

@@ -26,14 +26,14 @@ pub type LifeId = u32;
 /// Idempotency keys that one event remembers: a repetition of an older one would count again.
 pub const MOST_REWARD_KEYS: usize = 64;
 
-/// Where an event stands: its slot, and its number within its life.
+/// Where an event stands: its slot, and its number. Numbers grow in the order in which events are added; they may have gaps.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 pub struct Place {
     /// The slot.
     pub slot: u64,
-    /// Its number within the life, from 1.
+    /// Its number, at least 1.
     pub number: u64,
 }
 
@@ -160,6 +160,18 @@ pub struct NewReward {
     pub key: Option<u64>,
     /// Whether rewards add up; else the first one counts.
     pub sum: bool,
+}
+
+/// Adds a reward to the sum and the keys of an event, unless it was added before or another one was first.
+pub(super) fn add_reward(sum: &mut Option<i64>, keys: &mut Vec<u64>, new: &NewReward) {
+    let repeated = new.key.is_some_and(|key| keys.contains(&key));
+    if repeated || (!new.sum && sum.is_some()) {
+        return;
+    }
+    *sum = Some(sum.unwrap_or(0).saturating_add(new.units));
+    keys.extend(new.key);
+    let surplus = keys.len().saturating_sub(MOST_REWARD_KEYS);
+    keys.drain(..surplus);
 }
 
 /// What became of a reward or an activation.

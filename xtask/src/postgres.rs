@@ -1,0 +1,27 @@
+//! Debian's PostgreSQL, which the tests of that store start for themselves.
+
+use std::path::Path;
+
+use crate::{debian_packages, skip};
+
+/// Installs PostgreSQL if there is none. Its cluster of the package is not used and not made.
+pub fn install() -> Result<(), String> {
+    if is_installed() {
+        return Ok(());
+    }
+    match debian_packages(&["postgresql"]) {
+        Ok(()) if is_installed() => Ok(()),
+        Ok(()) => skip("the PostgreSQL store", "the package has no initdb"),
+        Err(problem) => skip("the PostgreSQL store", &problem),
+    }
+}
+
+/// Whether there are `initdb` and `pg_ctl`, where the tests look for them.
+fn is_installed() -> bool {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let of_debian = versions.map(|version| version.path().join("bin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let complete =
+        |folder: &Path| ["initdb", "pg_ctl"].iter().all(|name| folder.join(name).exists());
+    of_debian.chain(std::env::split_paths(&path)).any(|folder| complete(&folder))
+}
