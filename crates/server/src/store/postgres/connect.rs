@@ -4,8 +4,9 @@ use std::{net::IpAddr, str::FromStr, time::Duration};
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use tokio_postgres::{
-    Client, Config,
+    Client, Config, Socket,
     config::{Host, SslMode},
+    tls::MakeTlsConnect,
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -17,6 +18,10 @@ const CONNECTIONS: usize = 16;
 
 /// A connection that has been in a transaction for so long without doing anything is ended: its process was stopped, and others wait for its locks.
 const IDLE: &str = "set idle_in_transaction_session_timeout = '10s'; set lock_timeout = '30s'";
+
+/// What must be polled for a connection to work.
+pub(super) type Connection =
+    tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
 /// Where a database is.
 #[derive(Clone)]
@@ -43,7 +48,8 @@ impl Address {
             config.application_name("reticent");
         }
         config.connect_timeout(Duration::from_secs(10)).keepalives_idle(Duration::from_secs(30));
-        if !config.get_hosts().iter().all(is_here) {
+        let addresses_are_here = config.get_hostaddrs().iter().all(IpAddr::is_loopback);
+        if !config.get_hosts().iter().all(is_here) || !addresses_are_here {
             if config.get_ssl_mode() == SslMode::Disable {
                 return Err(invalid(
                     "people's data would cross the network in the clear: take sslmode=disable out"
@@ -96,19 +102,7 @@ impl Address {
     }
 
     /// A connection of its own, with what must be polled for it to work.
-    pub(super) async fn connect(
-        &self,
-    ) -> Result<
-        (
-            Client,
-            tokio_postgres::Connection<
-                tokio_postgres::Socket,
-                <MakeRustlsConnect as tokio_postgres::tls::MakeTlsConnect<
-                    tokio_postgres::Socket,
-                >>::Stream,
-            >,
-        ),
-    > {
+    pub(super) async fn connect(&self) -> Result<(Client, Connection)> {
         self.config.connect(self.tls.clone()).await.map_err(|error| database_error(&error))
     }
 }

@@ -189,7 +189,7 @@ async fn answers_of_others(
     }
     let mut known = HashMap::new();
     for row in found {
-        let id = (row.get::<_, i32>(0) as LifeId, hash(row.get(1))?);
+        let id: (LifeId, EventHash) = (row.get::<_, i32>(0) as LifeId, hash(row.get(1))?);
         let answer = Ranked::Repeated { request: hash(row.get(2))?, answer: row.get(3) };
         if let Some(index) = fresh.ids.get(&id) {
             known.insert(*index, answer);

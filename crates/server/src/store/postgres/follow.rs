@@ -67,13 +67,16 @@ impl Follower {
         let (own, mut known) = (Arc::clone(&clock), Some(known));
         let task = tokio::spawn(async move {
             loop {
-                let result = listen(&address, &channel, &own, &sender, &mut known).await;
-                if let (Err(error), Some(known)) = (&result, known.take()) {
-                    let _ = known.send(Err(crate::Error::store(error)));
-                    return;
-                }
-                if let Err(error) = result {
-                    tracing::warn!("the database is not heard at present: {error}");
+                let ended = listen(&address, &channel, &own, &sender, &mut known).await;
+                match (ended, known.take()) {
+                    (Err(error), Some(known)) => {
+                        let _ = known.send(Err(error));
+                        return;
+                    }
+                    (Err(error), None) => {
+                        tracing::warn!("the database is not heard at present: {error}")
+                    }
+                    (Ok(()), _) => {}
                 }
                 // What was missed is looked at.
                 sender.send_modify(|changes| *changes += 1);

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, mpsc, oneshot};
-use tokio_postgres::IsolationLevel;
 
-use super::transaction::{Attempt, Connections};
+use super::transaction::{Attempt, Connections, body};
 use crate::{Error, Result, store::Pending};
 
 /// Groups of one kind that are under way at a time.
@@ -61,10 +60,9 @@ impl<Q: Send + Sync + 'static, A: Send + 'static> Queue<Q, A> {
                     };
                     let calls = Arc::new(calls);
                     let commit = commit.clone();
-                    let body = move |on: &'_ deadpool_postgres::Transaction<'_>| {
-                        commit(on, Arc::clone(&calls))
-                    };
-                    let committed = connections.run(IsolationLevel::ReadCommitted, &body).await;
+                    let committed = connections
+                        .write_here(&body(move |on| commit(on, Arc::clone(&calls))))
+                        .await;
                     answer(committed, callers);
                 }
             });

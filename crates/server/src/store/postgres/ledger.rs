@@ -116,7 +116,7 @@ async fn write(on: &Transaction<'_>, wave: &Wave, granted: &mut [bool]) -> Attem
         rows(on, CHARGE, &[&lives, &periods, &people, &earlier, &earliest, &most, &asked]).await?;
     for row in answered {
         let life = row.get::<_, i32>(0) as LifeId;
-        let key = (life, row.get::<_, i64>(1) as u64, hash(row.get(2))?);
+        let key: Key = (life, row.get::<_, i64>(1) as u64, hash(row.get(2))?);
         let count = row.get::<_, i64>(3) as usize;
         if let Some((_, indices)) = wave.charges.get(&key) {
             for index in indices.iter().take(count) {

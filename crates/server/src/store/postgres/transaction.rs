@@ -91,6 +91,23 @@ impl<T, F> Body<T> for F where
 {
 }
 
+/// A closure as a body, whose lifetimes the compiler finds here and nowhere else.
+pub(super) fn body<T, F>(body: F) -> F
+where
+    F: for<'t> Fn(&'t Transaction<'t>) -> BoxFuture<'t, Attempt<T>> + Send + Sync + 'static,
+{
+    body
+}
+
+/// What a transaction is for.
+#[derive(Clone, Copy, PartialEq)]
+enum Purpose {
+    /// READ COMMITTED, so that a statement sees everything that was committed before it began.
+    Write,
+    /// One snapshot.
+    Read,
+}
+
 /// Connections, with the failures that a test injects.
 pub(super) struct Connections {
     pub(super) pool: Pool,
@@ -99,35 +116,47 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// A transaction that writes: READ COMMITTED, so that a statement sees everything that was committed before it began.
-    pub(super) fn write<T: Send + 'static>(self: &Arc<Self>, body: impl Body<T>) -> Pending<T> {
-        self.spawn(IsolationLevel::ReadCommitted, body)
+    /// A transaction that writes.
+    pub(super) fn write<T, F>(self: &Arc<Self>, body: F) -> Pending<T>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t Transaction<'t>) -> BoxFuture<'t, Attempt<T>> + Send + Sync + 'static,
+    {
+        self.spawn(Purpose::Write, body)
     }
 
-    /// A transaction that reads, on one snapshot.
-    pub(super) fn read<T: Send + 'static>(self: &Arc<Self>, body: impl Body<T>) -> Pending<T> {
-        self.spawn(IsolationLevel::RepeatableRead, body)
+    /// A transaction that reads.
+    pub(super) fn read<T, F>(self: &Arc<Self>, body: F) -> Pending<T>
+    where
+        T: Send + 'static,
+        F: for<'t> Fn(&'t Transaction<'t>) -> BoxFuture<'t, Attempt<T>> + Send + Sync + 'static,
+    {
+        self.spawn(Purpose::Read, body)
     }
 
     fn spawn<T: Send + 'static>(
         self: &Arc<Self>,
-        level: IsolationLevel,
+        purpose: Purpose,
         body: impl Body<T>,
     ) -> Pending<T> {
         let connections = Arc::clone(self);
         Box::pin(async move {
-            tokio::spawn(async move { connections.run(level, &body).await })
-                .await
-                .map_err(Error::store)?
+            let task = tokio::spawn(async move { connections.run(purpose, &body).await });
+            task.await.map_err(Error::store)?
         })
     }
 
+    /// A transaction that writes, in the task of the caller, who does not go away.
+    pub(super) async fn write_here<T>(&self, body: &impl Body<T>) -> Result<T> {
+        self.run(Purpose::Write, body).await
+    }
+
     /// Tries until it succeeds, is refused, or has been tried often enough.
-    pub(super) async fn run<T>(&self, level: IsolationLevel, body: &impl Body<T>) -> Result<T> {
+    async fn run<T>(&self, purpose: Purpose, body: &impl Body<T>) -> Result<T> {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            match self.attempt(level, body).await? {
+            match self.attempt(purpose, body).await? {
                 Ok(value) => return Ok(value),
                 Err(failure) if attempt < ATTEMPTS && failure.is_passing() => {
                     // Longer each time, and not the same for those who met.
@@ -141,13 +170,18 @@ impl Connections {
     }
 
     /// One attempt. The inner error comes before the commit, so that nothing has happened.
-    async fn attempt<T>(&self, level: IsolationLevel, body: &impl Body<T>) -> Result<Attempt<T>> {
+    async fn attempt<T>(&self, purpose: Purpose, body: &impl Body<T>) -> Result<Attempt<T>> {
         let mut client = self.pool.get().await.map_err(connection_error)?;
-        let begun = client
-            .build_transaction()
-            .isolation_level(level)
-            .read_only(level == IsolationLevel::RepeatableRead);
-        let transaction = match begun.start().await {
+        let builder = match purpose {
+            Purpose::Write => {
+                client.build_transaction().isolation_level(IsolationLevel::ReadCommitted)
+            }
+            Purpose::Read => client
+                .build_transaction()
+                .isolation_level(IsolationLevel::RepeatableRead)
+                .read_only(true),
+        };
+        let transaction = match builder.start().await {
             Ok(transaction) => transaction,
             Err(error) => return Ok(Err(error.into())),
         };
@@ -156,7 +190,7 @@ impl Connections {
             // Dropping it rolls it back.
             Err(failure) => return Ok(Err(failure)),
         };
-        if level == IsolationLevel::RepeatableRead {
+        if purpose == Purpose::Read {
             // Nothing was written, so that nothing can be lost.
             return Ok(Ok(value));
         }
