@@ -232,7 +232,7 @@ async fn play(
     Ok(())
 }
 
-/// The same on PostgreSQL. Instead of a full disk, its connection ends before the commit: nothing has happened then, and it is tried again.
+/// The same on PostgreSQL. Instead of a full disk, its connection ends before the commit is sent: nothing has happened then, and it is tried again.
 async fn play_on_postgres(
     cluster: &Cluster,
     operations: Vec<(Operation, Interruption)>,

@@ -22,7 +22,7 @@ impl Faults {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
-    /// Lets PostgreSQL end the connection of the next transaction that writes, before its commit.
+    /// Lets PostgreSQL end the connection of the next transaction that writes, when it has begun.
     pub(in crate::store) fn cut_next(&self) {
         self.cut.store(true, Ordering::SeqCst);
     }
@@ -38,10 +38,13 @@ impl Faults {
         }
     }
 
-    pub(super) async fn before_commit(&self, on: &Transaction<'_>) -> Result<()> {
+    pub(super) async fn begun(&self, on: &Transaction<'_>) {
         if self.cut.swap(false, Ordering::SeqCst) {
             let _ = on.batch_execute("select pg_terminate_backend(pg_backend_pid())").await;
         }
+    }
+
+    pub(super) fn before_commit(&self) -> Result<()> {
         self.take(Fault::Before)
     }
 

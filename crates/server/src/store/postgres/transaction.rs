@@ -185,6 +185,10 @@ impl Connections {
             Ok(transaction) => transaction,
             Err(error) => return Ok(Err(error.into())),
         };
+        #[cfg(test)]
+        if purpose == Purpose::Write {
+            self.faults.begun(&transaction).await;
+        }
         let value = match body(&transaction).await {
             Ok(value) => value,
             // Dropping it rolls it back.
@@ -195,7 +199,7 @@ impl Connections {
             return Ok(Ok(value));
         }
         #[cfg(test)]
-        self.faults.before_commit(&transaction).await?;
+        self.faults.before_commit()?;
         transaction.commit().await.map_err(|error| database_error(&error))?;
         #[cfg(test)]
         self.faults.after_commit()?;
