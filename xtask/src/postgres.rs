@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{debian_packages, skip};
 
-/// Installs PostgreSQL if there is none. Its cluster of the package is not used and not made.
+/// Installs PostgreSQL if there is none. The cluster that the package makes is not used.
 pub fn install() -> Result<(), String> {
     if is_installed() {
         return Ok(());

