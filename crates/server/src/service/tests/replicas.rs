@@ -113,7 +113,7 @@ async fn one_id_on_two_processes_has_one_answer() {
 
 #[tokio::test]
 async fn a_person_who_races_on_all_processes_is_learnt_from_at_most_k_times() {
-    let text = file(&format!("{EXACT}, visits = 3"), "");
+    let text = file(&format!("{EXACT}, visits = 3, per = \"ever\""), "");
     let Some((one, other, _)) = two(&text).await else { return };
     let asked = (0..40).map(|index| {
         let replica = if index % 2 == 0 { &one } else { &other };
