@@ -10,6 +10,7 @@ use reticent::{
     randomize::Bounds,
     release::Schedule,
 };
+use serde::{Deserialize, Serialize};
 
 use super::{LoopParams, Period, Span, Trust, UnitName, WarmStart};
 use crate::{Error, Result, clock::Time};
@@ -24,20 +25,28 @@ const TICKS_IN_HALF_LIFE: u64 = 4096;
 pub const REMEMBERED: u64 = 24 * 3_600_000;
 
 /// Whose visits are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ledger {
     /// Nobody's: the unit is a decision.
     Decision,
     /// A person's, of which so many are learnt from in each period.
     Person {
         /// k.
+        #[serde(rename = "visits")]
         most: u32,
         /// The period.
+        #[serde(rename = "per")]
         period: Period,
     },
 }
 
 impl Ledger {
+    /// Whether what a loop costs its unit is what it costs a person.
+    pub fn is_of_persons(&self) -> bool {
+        matches!(self, Ledger::Person { .. })
+    }
+
     /// The number of the period that a time lies in.
     pub fn period(&self, time: Time) -> u64 {
         match self {

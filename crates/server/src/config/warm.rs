@@ -2,11 +2,14 @@
 //!
 //! | file | what it is | what it costs |
 //! | --- | --- | --- |
-//! | `"kind": "reticent model 1"` | what a loop has released, written by `reticent store model` | what that loop has cost its people, in the total for one person |
+//! | `"kind": "reticent model 1"` | what a loop has released, written by `reticent store model` | what the file says that it has cost, in the total for one person |
 //! | `"kind": "reticent prior 1"` | examples in the loop's own features, with rewards | nothing: they are nobody's data |
 //!
 //! A model belongs to the features it was learnt with: of two rules from records to vectors the coordinates mean different things, even where there are
 //! equally many.
+//!
+//! What a model has cost is believed of its file, and so is whose cost it is: a person's, or that of one decision (`units`). Only what the store can
+//! show itself, that one of its own lives has made this very release, is not counted a second time.
 
 use std::{fs, path::Path};
 
@@ -17,11 +20,11 @@ use reticent::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::set_group;
+use super::{Ledger, LoopPlan, set_group};
 use crate::{
     Error, Result,
     secret::{from_hex, hex},
-    store::{LifeId, StoreId},
+    store::{Digest, LifeId, StoreId},
 };
 
 const MODEL: &str = "reticent model 1";
@@ -41,7 +44,7 @@ pub struct WarmStart {
     pub(super) hash: u64,
 }
 
-/// The life that a model comes from.
+/// The life that a model comes from, and whom it was learnt from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
@@ -49,6 +52,30 @@ pub struct Origin {
     pub store: String,
     /// Its number.
     pub life: LifeId,
+    /// The hash of everything that its generation is, in hexadecimal digits.
+    pub generation: String,
+    /// The number of the release that the model is.
+    pub release: u64,
+    /// The hash of the chain up to that release, in hexadecimal digits.
+    pub chain: String,
+    /// What is protected in each of the learners that it comes from, the earliest first.
+    pub units: Vec<Ledger>,
+}
+
+impl Origin {
+    /// What a life has released last.
+    pub fn new(plan: &LoopPlan, store: StoreId, life: LifeId, head: (u64, &Digest)) -> Self {
+        let before = plan.params.warm_start_origin.as_ref();
+        let before = before.map_or(&[][..], |origin| &origin.units);
+        Origin {
+            store: hex(&store),
+            life,
+            generation: format!("{:016x}", plan.generation()),
+            release: head.0,
+            chain: hex(head.1),
+            units: before.iter().copied().chain([plan.ledger]).collect(),
+        }
+    }
 }
 
 /// A released model as a file.
@@ -60,8 +87,6 @@ pub struct ModelFile {
     #[serde(rename = "loop")]
     name: String,
     origin: Origin,
-    /// The number of its last release.
-    release: u64,
     /// The hash of the rule from records to vectors.
     features: String,
     /// Everything in it has been released.
@@ -70,18 +95,11 @@ pub struct ModelFile {
 
 impl ModelFile {
     /// What a life of a loop has released, as text.
-    pub fn write(
-        plan: &super::LoopPlan,
-        store: StoreId,
-        life: LifeId,
-        release: u64,
-        legacy: &Legacy,
-    ) -> Result<String> {
+    pub fn write(plan: &LoopPlan, origin: Origin, legacy: &Legacy) -> Result<String> {
         let file = ModelFile {
             kind: MODEL.into(),
             name: plan.name.clone(),
-            origin: Origin { store: hex(&store), life },
-            release,
+            origin,
             features: features_hash(plan.features.params()),
             legacy: hex(&legacy.save()),
         };
@@ -179,6 +197,15 @@ fn model(file: ModelFile, features: &FeaturesPlan) -> Result<(Legacy, Origin), S
     let legacy = Legacy::load(&bytes).map_err(|error| format!("legacy: {error}"))?;
     if legacy.is_public() {
         return Err("legacy: a model was learnt from people, and this one names none".into());
+    }
+    if !legacy.is_secure() {
+        return Err("legacy: its noise was simulated and protects nobody: give a model that a service has released".into());
+    }
+    let (units, learners) = (file.origin.units.len(), legacy.events().len());
+    if units != learners {
+        return Err(format!(
+            "units = {units} of them: it comes from {learners} learners, and names what is protected in each: write it again with `reticent store model`"
+        ));
     }
     Ok((legacy, file.origin))
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     Result,
     clock::Time,
-    config::{Ledger, LoopMode, LoopPlan, Period, Span},
+    config::{Ledger, LoopMode, LoopPlan, Period, Span, WarmStart},
     secret::hex,
     store::Digest,
 };
@@ -103,10 +103,17 @@ pub struct Part {
 }
 
 impl Part {
-    /// What the model that a loop began with has cost whoever took part in it.
-    pub fn earlier(name: &str, event: Option<Event>) -> Option<Self> {
-        let name = format!("{name} (the model it began with)");
-        event.map(|event| Part { name, event, person: true })
+    /// What each of the learners has cost one of its units that the model comes from which a loop began with.
+    pub fn earlier(name: &str, events: Vec<Event>, units: &[Ledger]) -> Vec<Self> {
+        let count = events.len();
+        let part = |(index, event): (usize, Event)| {
+            let name = match count {
+                1 => format!("{name} (the model it began with)"),
+                _ => format!("{name} (the model it began with, learner {} of {count})", index + 1),
+            };
+            Part { name, event, person: units.get(index).is_some_and(Ledger::is_of_persons) }
+        };
+        events.into_iter().enumerate().map(part).collect()
     }
 }
 
@@ -249,17 +256,7 @@ fn conditions(plan: &LoopPlan, replays: u64) -> Vec<Condition> {
             "the file of loops says so",
         )),
     }
-    match plan.warm_start.as_ref().map(|warm| warm.legacy.is_public()) {
-        Some(true) => conditions.push(trusted(
-            "it began with public examples, which were not taken from the people who are protected",
-            "the author of the file of loops",
-        )),
-        Some(false) => conditions.push(enforced(
-            "it began with a model that was released before: whoever took part in that too is protected by both together, which is in the total of all loops",
-            "the cost of the model stands in its file",
-        )),
-        None => {}
-    }
+    conditions.extend(plan.warm_start.as_ref().map(began_with));
     if plan.params.mode == LoopMode::Online {
         conditions.push(trusted(
             "each person sees their own decisions; others see releases and no decisions of theirs",
@@ -278,6 +275,25 @@ fn conditions(plan: &LoopPlan, replays: u64) -> Vec<Condition> {
         trusted("ranges, categories and the other parameters were not taken from the people who are protected", "the author of the file of loops"),
     ]);
     conditions
+}
+
+/// What a loop's beginning has to be.
+fn began_with(warm: &WarmStart) -> Condition {
+    let Some(origin) = &warm.origin else {
+        return trusted(
+            "it began with public examples, which were not taken from the people who are protected",
+            "the author of the file of loops",
+        );
+    };
+    let text = match origin.units.iter().all(Ledger::is_of_persons) {
+        true => {
+            "it began with a model that was released before: whoever took part in that too is protected by both together, which is in the total of all loops"
+        }
+        false => {
+            "it began with a model that was released before and counted nobody's visits: one decision of it is protected, and no number holds for whoever took part in that too"
+        }
+    };
+    trusted(format!("{text}; the model's file states its cost truly"), "whoever made the file")
 }
 
 impl Together {
@@ -317,9 +333,11 @@ impl Together {
         let mut parts = Vec::new();
         for plan in plans {
             let curator = plan.begin()?;
-            let person = matches!(plan.ledger, Ledger::Person { .. });
+            let person = plan.ledger.is_of_persons();
             parts.push(Part { name: plan.name.clone(), event: curator.event(), person });
-            parts.extend(Part::earlier(&plan.name, curator.earlier_event()));
+            let origin = plan.params.warm_start_origin.as_ref();
+            let units = origin.map_or(&[][..], |origin| &origin.units);
+            parts.extend(Part::earlier(&plan.name, curator.earlier_events(), units));
         }
         let delta = plans.iter().fold(0.0, |delta: f64, plan| delta.max(plan.params.privacy.delta));
         Self::new(parts, delta)

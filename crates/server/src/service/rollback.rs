@@ -80,6 +80,17 @@ async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> 
 fn begin_again(life: &Life) -> Result<NewLife> {
     let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
     let plan = params.check(&life.name)?;
+    if plan.generation() != life.generation {
+        // The hash covers the bytes of the file that it began with, which is read as it is now.
+        let value = format!("generation {:016x} of loop {:?}", life.generation, life.name);
+        let remedy = match &params.warm_start {
+            Some(file) => format!(
+                "it began with another file than {file:?} is now: put back the one that it began with, or the copy of the store that the witness knows"
+            ),
+            None => "this program would begin another generation: use the one that began it".into(),
+        };
+        return Err(Error::invalid("witness", value, remedy));
+    }
     let curator = plan.begin()?;
     let event = serde_json::to_vec(&curator.event()).map_err(Error::store)?;
     if event != life.event {

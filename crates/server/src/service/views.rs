@@ -1,19 +1,22 @@
 //! Certificates, models, summaries, exports.
 
-use reticent::bandit::Outlook;
+use reticent::{
+    bandit::{Curator, Outlook},
+    noise::SecureNoise,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{Loop, Service};
 use crate::{
     Error, Result,
     clock::Clock,
-    config::{Ledger, LoopParams, ModelFile, UnitName},
+    config::{Ledger, LoopParams, ModelFile, Origin, UnitName},
     loops::{
         Certificate, ChainHeader, Decision, Part, RankAnswer, RankRequest, Summary, Together,
         first_chain,
     },
     secret::hex,
-    store::{Digest, LedgerCount, Place, ReleaseRecord},
+    store::{Digest, LedgerCount, Life, LifeId, Place, ReleaseRecord},
 };
 use reticent::features::Value;
 
@@ -138,29 +141,56 @@ impl Service {
 
     /// What all loops together give one person, earlier generations included.
     pub async fn together(&self) -> Result<Together> {
-        let mut lives = Vec::new();
+        let mut parts = Vec::new();
         let mut delta: f64 = 0.0;
-        let own = hex(&self.store.id());
-        for life in self.store.lives().await? {
+        let lives = self.store.lives().await?;
+        for life in &lives {
             let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
             let curator = self.cost_of(life.id).await?;
             let event = curator.event();
-            // An earlier life of this store that the model comes from is in the sum already, with what it began with itself.
-            let origin = params.warm_start_origin.as_ref();
-            let elsewhere =
-                origin.is_none_or(|origin| origin.store != own || origin.life >= life.id);
-            let earlier = curator.earlier_event().filter(|_| elsewhere);
-            lives.extend(Part::earlier(&life.name, earlier));
+            let (counted, units) = match &params.warm_start_origin {
+                None => (false, &[][..]),
+                Some(origin) => {
+                    let counted = self.is_counted(&lives, origin, life.id, &curator).await?;
+                    (counted, &origin.units[..])
+                }
+            };
+            if !counted {
+                parts.extend(Part::earlier(&life.name, curator.earlier_events(), units));
+            }
             let person =
                 params.privacy.visits.is_some() && params.privacy.unit != Some(UnitName::Decision);
             delta = delta.max(params.privacy.delta);
             let name = match life.ended {
-                None => life.name,
+                None => life.name.clone(),
                 Some(_) => format!("{} (generation {:016x}, ended)", life.name, life.generation),
             };
-            lives.push(Part { name, event, person });
+            parts.push(Part { name, event, person });
         }
-        Together::new(lives, delta)
+        Together::new(parts, delta)
+    }
+
+    /// Whether the model that a life began with is what an earlier life of this very store has released, which is in the sum already, with what it
+    /// began with itself. The file's word is not enough: it may have been edited, or come from a copy of the store that went another way.
+    async fn is_counted(
+        &self,
+        lives: &[Life],
+        origin: &Origin,
+        later: LifeId,
+        curator: &Curator<SecureNoise>,
+    ) -> Result<bool> {
+        let same = |life: &&Life| {
+            life.id == origin.life
+                && life.id < later
+                && format!("{:016x}", life.generation) == origin.generation
+        };
+        let life = lives.iter().find(same).filter(|_| origin.store == hex(&self.store.id()));
+        let Some(life) = life else { return Ok(false) };
+        let records = self.store.releases(life.id, origin.release, 1).await?;
+        let made = |record: &ReleaseRecord| {
+            record.number == origin.release && hex(&record.chain) == origin.chain
+        };
+        Ok(records.first().is_some_and(made) && curator.began_with(&self.cost_of(life.id).await?))
     }
 
     /// What a loop has released, for another loop to begin with: a file for `warm_start`.
@@ -172,8 +202,9 @@ impl Service {
             let why = "the last release is not served yet: try again after the next tick";
             return Err(Error::Unavailable(why.into()));
         }
-        let legacy = curator.legacy()?;
-        ModelFile::write(&each.plan, self.store.id(), each.life, curator.releases(), &legacy)
+        let head = (curator.releases(), &each.answering().served.chain);
+        let origin = Origin::new(&each.plan, self.store.id(), each.life, head);
+        ModelFile::write(&each.plan, origin, &curator.legacy()?)
     }
 
     /// A loop as everybody with a `read` key may see it.

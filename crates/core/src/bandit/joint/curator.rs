@@ -405,7 +405,7 @@ impl<N: Noise> Curator<N> {
 
     /// What a later learner may begin with, what this one began with included; an error before the first release.
     pub fn legacy(&self) -> Result<Legacy> {
-        let State { params, release: last, changes, legacy, .. } = &self.state;
+        let State { params, release: last, changes, .. } = &self.state;
         let present = last.as_ref().and_then(|release| self.since_change(changes, release));
         let (Some(release), Some(last)) = (&present, last) else {
             let remedy = "there is nothing to begin with before the first one, and the first one after a change";
@@ -416,8 +416,7 @@ impl<N: Noise> Curator<N> {
         let (promise, replays) = (*self.sum.promise(), self.sum.replays());
         let learner = Earlier::new::<N>(last, promise, replays, &own, params);
         let before = self.remembered(release.index());
-        let earlier = legacy.as_ref().map_or(&[][..], Legacy::learners);
-        Ok(Legacy::new(release, learner, params.bounds, before.as_ref(), earlier))
+        Ok(Legacy::new(release, learner, params.bounds, before.as_ref(), self.learners_before()))
     }
 
     /// What the present stream will have told about one person, replays included.
@@ -425,10 +424,22 @@ impl<N: Noise> Curator<N> {
         self.sum.event()
     }
 
-    /// After a warm start from what was released about people, what the learners before this one have told about somebody who took part in all of
-    /// them.
-    pub fn earlier_event(&self) -> Option<Event> {
-        self.state.legacy.as_ref().filter(|legacy| !legacy.is_public()).map(Legacy::event)
+    /// After a warm start from what was released about people, what each of the learners before this one has told about somebody who took part in
+    /// it; the earliest first.
+    pub fn earlier_events(&self) -> Vec<Event> {
+        self.state.legacy.as_ref().map_or_else(Vec::new, Legacy::events)
+    }
+
+    /// Whether the learners before this one are `earlier` and those before that: whoever counts what `earlier` has told, with what it began with, has
+    /// then counted them all. It must promise what the last of them promised, with at least as many replays charged.
+    pub fn began_with(&self, earlier: &Self) -> bool {
+        let Some((last, before)) = self.learners_before().split_last() else { return false };
+        before == earlier.learners_before()
+            && last.is_covered_by(earlier.sum.promise(), earlier.sum.replays())
+    }
+
+    fn learners_before(&self) -> &[Earlier] {
+        self.state.legacy.as_ref().map_or(&[], Legacy::learners)
     }
 
     /// What may be promised of the whole run.

@@ -75,6 +75,11 @@ impl Earlier {
         self.promise.after(self.replays)
     }
 
+    /// Whether a learner with this promise, charged for so many replays, has told at least as much.
+    pub(super) fn is_covered_by(&self, promise: &Promise, replays: u64) -> bool {
+        self.secure && self.promise == *promise && self.replays <= replays
+    }
+
     /// What its people are promised, in words.
     fn protection(&self, delta: f64) -> Result<String> {
         let guarantee = Guarantee::of(&self.event(), TrustModel::Joint, delta)?;
@@ -182,7 +187,7 @@ impl Legacy {
     }
 
     /// Whether all noise in it was secure.
-    pub(super) fn is_secure(&self) -> bool {
+    pub fn is_secure(&self) -> bool {
         self.learners.iter().all(|learner| learner.secure)
     }
 
@@ -197,6 +202,11 @@ impl Legacy {
             [only] => only.event(),
             all => Event::Composed { events: all.iter().map(Earlier::event).collect() },
         }
+    }
+
+    /// What each of the earlier learners told about one of its people, replays included; the earliest first.
+    pub fn events(&self) -> Vec<Event> {
+        self.learners.iter().map(Earlier::event).collect()
     }
 
     /// As bytes, which hold nothing that was not released.

@@ -1,6 +1,10 @@
 //! Warm starts: from what a loop has released, and from public examples.
 
 use super::*;
+use reticent::{
+    bandit::Curator,
+    noise::{Noise, SecureNoise},
+};
 
 const PERSONS: &str = "epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"";
 
@@ -103,7 +107,11 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     );
     let certificate = elsewhere.certificate("home").await.unwrap();
     assert!((certificate.guarantee.epsilon() - 1.0).abs() < 1e-3);
-    assert!(certificate.conditions.iter().any(|each| each.text.contains("released before")));
+    let condition =
+        certificate.conditions.iter().find(|each| each.text.contains("released before"));
+    let condition = condition.unwrap();
+    assert_eq!(condition.enforcement, crate::loops::Enforcement::Trusted);
+    assert!(condition.text.contains("states its cost truly"), "{}", condition.text);
     // What is checked before anything is served says the same.
     let plans = ServiceFile::parse(&text).unwrap().check().unwrap();
     let checked = crate::loops::Together::of_plans(&plans).unwrap().guarantee.unwrap().epsilon();
@@ -132,7 +140,185 @@ async fn a_private_model_is_begun_with_and_its_cost_is_in_the_total() {
     std::fs::remove_file(&path).unwrap();
     assert!(refusal(&text).contains("can be read"));
     assert!(
-        refusal(&file(PERSONS, "warm_start_origin = { store = \"00\", life = 1 }"))
-            .contains("warm_start_origin")
+        refusal(&file(PERSONS, "warm_start_origin = { store = \"00\", life = 1, generation = \"00\", release = 1, chain = \"00\", units = [] }"))
+            .contains("warm_start_origin = given")
     );
+}
+
+const STRONG: &str = "epsilon = 30.0, delta = 1e-6, visits = 1, per = \"ever\"";
+const DECISIONS: &str = "epsilon = 30.0, delta = 1e-6, unit = \"decision\"";
+
+/// Noise that says of itself that it protects nobody.
+struct Simulated(SecureNoise);
+
+impl Noise for Simulated {
+    const PROTECTS_PEOPLE: bool = false;
+    const NAME: &'static str = "simulated";
+
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
+    }
+
+    fn refresh(&mut self) -> reticent::Result<()> {
+        self.0.refresh()
+    }
+
+    fn split(&mut self) -> reticent::Result<Self> {
+        self.0.split().map(Simulated)
+    }
+}
+
+/// The model file with another value in one place.
+fn edited(model: &str, at: &str, value: serde_json::Value) -> String {
+    let mut json: serde_json::Value = serde_json::from_str(model).unwrap();
+    *json.pointer_mut(at).unwrap() = value;
+    json.to_string()
+}
+
+/// Epsilon of the total, and what is in it and what is not.
+async fn total(service: &Arc<Service>) -> (f64, usize, Vec<String>) {
+    let together = service.together().await.unwrap();
+    let epsilon = together.guarantee.map_or(0.0, |guarantee| guarantee.epsilon());
+    (epsilon, together.lives.len(), together.without_persons)
+}
+
+#[tokio::test]
+async fn a_model_of_decisions_is_no_person_s_cost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.json");
+    let first = World::new(&file(DECISIONS, "")).await;
+    first.ticks(1).await;
+    let model = first.service.model_file("home").await.unwrap();
+    std::fs::write(&path, &model).unwrap();
+    let text = warm(PERSONS, &path);
+    let (clock, people) = (first.clock.clone(), || Secret::from_bytes([3; 32]));
+    let store = Arc::new(MemoryStore::new([2; 16]));
+    let second = open(&text, &store, &clock, people()).await.unwrap();
+    let (epsilon, lives, without) = total(&second).await;
+    assert!((epsilon - 1.0).abs() < 1e-3 && lives == 1, "{epsilon}");
+    assert_eq!(without, ["home (the model it began with)"]);
+    let plans = ServiceFile::parse(&text).unwrap().check().unwrap();
+    let checked = crate::loops::Together::of_plans(&plans).unwrap();
+    assert_eq!(checked.without_persons, without);
+    let certificate = second.certificate("home").await.unwrap();
+    let condition = certificate.conditions.iter().find(|each| each.text.contains("it began with"));
+    let condition = condition.unwrap();
+    assert!(condition.text.contains("one decision of it"), "{}", condition.text);
+    assert_eq!(condition.enforcement, crate::loops::Enforcement::Trusted);
+    // What comes after it names the units of both: of the three only the decisions are no person's.
+    clock.pass(TICK);
+    second.tick("home").await.unwrap();
+    let later = folder.path().join("later.json");
+    std::fs::write(&later, second.model_file("home").await.unwrap()).unwrap();
+    let store = Arc::new(MemoryStore::new([4; 16]));
+    let third = open(&warm(PERSONS, &later), &store, &clock, people()).await.unwrap();
+    let (epsilon, lives, without) = total(&third).await;
+    assert!(epsilon > 1.2 && epsilon < 2.0 && lives == 2, "{epsilon}");
+    assert_eq!(without, ["home (the model it began with, learner 1 of 2)"]);
+    // A file that does not say whose cost it states is refused.
+    let mut json: serde_json::Value = serde_json::from_str(&model).unwrap();
+    json["origin"].as_object_mut().unwrap().remove("units");
+    let two = serde_json::json!(["decision", "decision"]);
+    let hour = serde_json::json!(["hour"]);
+    for (broken, words) in [
+        (json.to_string(), "missing field `units`"),
+        (edited(&model, "/origin/units", two), "units = 2 of them"),
+        (edited(&model, "/origin/units", hour), "unknown variant `hour`"),
+    ] {
+        std::fs::write(&path, broken).unwrap();
+        let message = refusal(&text);
+        assert!(message.contains("loop.home.warm_start") && message.contains(words), "{message}");
+        assert!(message.contains("`reticent store model`"), "{message}");
+    }
+}
+
+/// A model is left out of the total only if the store itself has made that release at that cost; in every other case it is counted.
+#[tokio::test]
+async fn an_origin_that_the_store_cannot_show_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.json");
+    let world = World::new(&file(STRONG, "")).await;
+    world.ticks(1).await;
+    // A copy that goes another way has the identity, the life, its generation and its numbers.
+    let (copy, clock) = (Arc::new(world.store.copy()), world.clock.clone());
+    let people = || Secret::from_bytes([3; 32]);
+    let fork = open(&file(STRONG, ""), &copy, &clock, people()).await.unwrap();
+    world.ticks(1).await;
+    fork.tick("home").await.unwrap();
+    let model = world.service.model_file("home").await.unwrap();
+    let forked = fork.model_file("home").await.unwrap();
+    // A model that has cost more, and one that was charged for a replay.
+    let dear = World::new(&file(&STRONG.replace("30.0", "60.0"), "")).await;
+    dear.ticks(2).await;
+    let legacy = |model: &str| -> serde_json::Value {
+        serde_json::from_str::<serde_json::Value>(model).unwrap()["legacy"].clone()
+    };
+    let dear = legacy(&dear.service.model_file("home").await.unwrap());
+    let state = world.store.head(1).await.unwrap().state;
+    let replayed = Curator::<SecureNoise>::resume_charged(&state, 2, 1).unwrap();
+    let replayed = serde_json::json!(crate::secret::hex(&replayed.legacy().unwrap().save()));
+    let begun = async |model: &str| {
+        std::fs::write(&path, model).unwrap();
+        let store = Arc::new(world.store.copy());
+        let service = open(&warm(PERSONS, &path), &store, &clock, people()).await.unwrap();
+        let (epsilon, lives, without) = total(&service).await;
+        assert!(without.is_empty());
+        (epsilon, lives)
+    };
+    let (honest, lives) = begun(&model).await;
+    assert_eq!(lives, 2);
+    let json = |value: &str| serde_json::json!(value);
+    for (what, untrue) in [
+        ("fork", forked),
+        ("store", edited(&model, "/origin/store", json(&"02".repeat(16)))),
+        ("life", edited(&model, "/origin/life", serde_json::json!(2))),
+        ("generation", edited(&model, "/origin/generation", json("0000000000000000"))),
+        ("number", edited(&model, "/origin/release", serde_json::json!(1))),
+        ("later number", edited(&model, "/origin/release", serde_json::json!(99))),
+        ("chain", edited(&model, "/origin/chain", json(&"00".repeat(32)))),
+        ("cost", edited(&model, "/legacy", dear)),
+        ("replays", edited(&model, "/legacy", replayed)),
+    ] {
+        let (epsilon, lives) = begun(&untrue).await;
+        assert!(lives == 3 && epsilon > honest + 1.0, "{what}: {lives} lives, {epsilon}");
+    }
+    // Simulated noise protects nobody, whatever it is said to have cost.
+    let plans = ServiceFile::parse(&file(STRONG, "")).unwrap().check().unwrap();
+    let mut simulated =
+        plans[0].learner.clone().curator(Simulated(SecureNoise::from_system().unwrap()));
+    let mut nobody = simulated.no_sums();
+    simulated.tick(&mut nobody).unwrap();
+    let simulated = serde_json::json!(crate::secret::hex(&simulated.legacy().unwrap().save()));
+    std::fs::write(&path, edited(&model, "/legacy", simulated)).unwrap();
+    let message = refusal(&warm(PERSONS, &path));
+    assert!(message.contains("loop.home.warm_start"), "{message}");
+    assert!(message.contains("simulated and protects nobody"), "{message}");
+}
+
+#[tokio::test]
+async fn a_lost_life_does_not_begin_again_with_another_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, witness) = (folder.path().join("prior.json"), folder.path().join("witness"));
+    let prior = |reward: f64| {
+        let example = serde_json::json!({"action": {"topic": "news"}, "reward": reward});
+        serde_json::json!({"kind": "reticent prior 1", "examples": [example]}).to_string()
+    };
+    std::fs::write(&path, prior(0.5)).unwrap();
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let cold = file(PERSONS, "");
+    drop(witnessed(&cold, &store, &clock, &witness).await);
+    let backup = Arc::new(store.copy());
+    drop(witnessed(&warm(PERSONS, &path), &store, &clock, &witness).await);
+    assert_eq!(store.lives().await.unwrap().len(), 2);
+    // The copy lacks the second life. Its cost does not depend on the file, and its sums do.
+    std::fs::write(&path, prior(0.6)).unwrap();
+    let copy = Arc::new(backup.copy());
+    let refused = Service::open(witnessed_options(&cold, &copy, &clock, &witness)).await;
+    let message = refused.err().unwrap().to_string();
+    assert!(message.contains("witness") && message.contains("prior.json"), "{message}");
+    assert!(message.contains("put back the one that it began with"), "{message}");
+    assert_eq!(copy.lives().await.unwrap().len(), 1);
+    std::fs::write(&path, prior(0.5)).unwrap();
+    drop(witnessed(&cold, &copy, &clock, &witness).await);
+    assert!(copy.lives().await.unwrap().len() >= 2);
 }

@@ -157,7 +157,7 @@ fn a_public_prior_teaches_and_costs_nothing() {
     let arms = Arms::from_rows(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
     let right = (0..100).filter(|pick| warm.choose(&arms, *pick).unwrap().arm == 0).count();
     assert!(right > 90, "{right}");
-    assert!(warm.earlier_event().is_none() && warm.guarantee_of_both().unwrap().is_none());
+    assert!(warm.earlier_events().is_empty() && warm.guarantee_of_both().unwrap().is_none());
     let guarantee = warm.guarantee().unwrap();
     assert!((guarantee.epsilon() - 1.0).abs() < 1e-6);
     assert!(guarantee.conditions().join(" ").contains("public examples"));
@@ -202,6 +202,7 @@ fn a_chain_of_warm_starts_adds_sums_and_costs() {
     let mut third =
         forgetful.check().unwrap().curator_from(second.legacy().unwrap(), Seeded(3)).unwrap();
     assert_eq!(second.legacy().unwrap().release().round(), 128);
+    assert_eq!(third.earlier_events(), [first.event(), second.event()]);
     let both = |learner: &Curator<Seeded>| learner.guarantee_of_both().unwrap().unwrap();
     let own = mu(&first.guarantee().unwrap());
     assert!((mu(&both(&second)) / own - 2.0_f64.sqrt()).abs() < 1e-6);
