@@ -125,6 +125,7 @@ impl Certificate {
         guarantee: Guarantee,
         head: Option<(u64, &Digest)>,
         replays: u64,
+        witnessed: bool,
         made: Time,
     ) -> Result<Self> {
         let delta = guarantee.delta();
@@ -135,7 +136,7 @@ impl Certificate {
             version: env!("CARGO_PKG_VERSION"),
             made,
             sentence: sentence(plan, &guarantee),
-            conditions: conditions(plan, replays),
+            conditions: conditions(plan, replays, witnessed),
             periods: periods(plan, event, delta)?,
             best_guess,
             ends: ends(plan),
@@ -149,7 +150,7 @@ impl Certificate {
     /// The certificate that a loop would have if it were served.
     pub fn of_plan(plan: &LoopPlan, made: Time) -> Result<Self> {
         let curator = plan.begin()?;
-        Self::new(plan, &curator.event(), curator.guarantee()?, None, 0, made)
+        Self::new(plan, &curator.event(), curator.guarantee()?, None, 0, false, made)
     }
 }
 
@@ -198,7 +199,7 @@ fn trusted(text: impl Into<String>, by: &str) -> Condition {
 }
 
 /// The conditions of a loop's guarantee, each with what enforces it.
-fn conditions(plan: &LoopPlan, replays: u64) -> Vec<Condition> {
+fn conditions(plan: &LoopPlan, replays: u64, witnessed: bool) -> Vec<Condition> {
     let mut conditions = vec![
         enforced(
             "releases are made by the clock, whoever comes and whatever they do",
@@ -216,11 +217,15 @@ fn conditions(plan: &LoopPlan, replays: u64) -> Vec<Condition> {
             "no noise is added twice and no two releases have one number",
             "every step draws under a new key of the system, and is committed before it is served",
         ),
-        enforced(
-            "an older copy of the store is not released from again without a charge",
-            "tokens that clients echo, and the witness file if one is given",
-        ),
     ];
+    let older = "an older copy of the store is not released from again without a charge";
+    conditions.push(match witnessed {
+        true => enforced(older, "the witness file, and tokens that clients echo"),
+        false => trusted(
+            older,
+            "clients who echo tokens, and whoever restores copies: no witness file is given (`--witness`)",
+        ),
+    });
     if replays > 0 {
         let times = if replays == 1 { "once".into() } else { format!("{replays} times") };
         conditions.push(enforced(

@@ -135,6 +135,7 @@ impl Service {
             curator.guarantee()?,
             Some(served),
             curator.replays(),
+            self.witness.is_some(),
             self.clock.now(),
         )
     }
