@@ -2,18 +2,20 @@
 //!
 //! Visits are counted under the hash of a person. Under another key every count would begin again at zero, so that the store remembers which keys it
 //! was served with and since when: a value of 16 bytes each, from which no key can be found. A key that was used and is not given any more is *missing* as long
-//! as something under it counts: then people are answered, and nothing is learnt from them.
+//! as something under it counts: then people are answered, and nobody is charged.
 //!
 //! Counts under all given keys add up. A key is outlived when the last period in which it was used has ended in every loop, and the rows under it
-//! are gone, which could not be found for an erasure without it. Counts for ever are never outlived. While keys are missing nobody is charged, which is
-//! noted too, so that a key that was lost is outlived some time.
+//! are gone, which could not be found for an erasure without it. Counts for ever are never outlived. Whether rows are gone is read from the store: how long
+//! they stand depends on every `retain` that the loop has had and on how long it was halted. While keys are missing rows stand under the present key all the
+//! same, so that it is noted as one that charges nobody: a key that was lost is outlived some time, and a foreign one is needed until its rows are gone.
 
+use super::time::JUMP;
 use crate::{
     Error, Result,
     clock::Time,
     config::{LoopParams, Period},
     secret::{CheckValue, Secret, hex},
-    store::{MOST_EARLIER_KEYS, PersonHash, Store},
+    store::{MOST_EARLIER_KEYS, PersonHash, Place, Store},
 };
 
 /// The keys of a service.
@@ -24,17 +26,22 @@ pub(super) struct People {
     missing: Vec<CheckValue>,
 }
 
-/// Stands in the log where nobody could be charged.
-const NOBODY: CheckValue = [0; 16];
-
 /// From when on a key was the current one.
 struct Use {
     check: CheckValue,
     since: Time,
+    /// Whether visits were counted under it. While keys are missing only rows stand under it.
+    charges: bool,
 }
 
+/// Ends a line of the log that charges nobody.
+const CHARGES_NOBODY: u8 = 0;
+
+/// Stood in earlier logs for a key that charges nobody.
+const UNNAMED: CheckValue = [0; 16];
+
 impl People {
-    /// Compares the keys with those that the store was served with, and notes a new one if nothing is missing.
+    /// Compares the keys with those that the store was served with, and notes a new one.
     pub(super) async fn open(
         store: &dyn Store,
         current: Secret,
@@ -53,9 +60,10 @@ impl People {
             earlier.iter().map(Secret::check_value).chain([check]).collect();
         let mut missing = needed(store, &log, now).await?;
         missing.retain(|check| !given.contains(check));
-        let charged = if missing.is_empty() { check } else { NOBODY };
-        if log.last().is_none_or(|last| last.check != charged) {
-            let row = [&charged[..], &now.to_le_bytes()].concat();
+        let charges = missing.is_empty();
+        if log.last().is_none_or(|last| (last.check, last.charges) != (check, charges)) {
+            let mut row = [&check[..], &now.to_le_bytes()].concat();
+            row.extend((!charges).then_some(CHARGES_NOBODY));
             let kept = store.keep_setting(name_of(log.len() + 1), row.clone()).await?;
             if kept != row {
                 return Err(Error::Unavailable("another process uses another key: stop it".into()));
@@ -116,12 +124,16 @@ async fn log(store: &dyn Store) -> Result<Vec<Use>> {
     let mut log = Vec::new();
     while let Some(row) = store.setting(name_of(log.len() + 1)).await? {
         let damaged = || Error::store("the check value of a key is damaged: restore another copy");
-        let (check, since) = row.split_at_checked(16).ok_or_else(damaged)?;
-        let since = match since {
-            [] => 0,
-            since => Time::from_le_bytes(since.try_into().map_err(|_| damaged())?),
+        let (check, rest) = row.split_at_checked(16).ok_or_else(damaged)?;
+        let check: CheckValue = check.try_into().map_err(|_| damaged())?;
+        let (since, named) = match rest.split_first_chunk() {
+            Some((since, [])) => (*since, true),
+            Some((since, [CHARGES_NOBODY])) => (*since, false),
+            None if rest.is_empty() => ([0; 8], true),
+            _ => return Err(damaged()),
         };
-        log.push(Use { check: check.try_into().map_err(|_| damaged())?, since });
+        let since = Time::from_le_bytes(since);
+        log.push(Use { check, since, charges: named && check != UNNAMED });
     }
     Ok(log)
 }
@@ -131,37 +143,63 @@ async fn needed(store: &dyn Store, log: &[Use], now: Time) -> Result<Vec<CheckVa
     let mut lives = Vec::new();
     for life in store.lives().await? {
         let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-        lives.push((params, life.ended.is_some()));
+        // Slots follow the clock, so that the first row is one of the oldest.
+        let first = store.kept_events(life.id, Place::default(), 1).await?;
+        let first_row = first.first().map(|(_, event)| event.time);
+        lives.push(Counting { params, ended: life.ended.is_some(), first_row });
     }
     let mut needed: Vec<CheckValue> = Vec::new();
-    for (index, Use { check, .. }) in log.iter().enumerate() {
+    for (index, Use { check, charges, .. }) in log.iter().enumerate() {
         // The last one is in use until now.
         let until = log.get(index + 1).map_or(now, |next| next.since);
-        let counts = lives.iter().any(|(params, ended)| counts(params, *ended, until, now));
-        if counts && *check != NOBODY && !needed.contains(check) {
+        let counts = |life: &Counting| life.has_rows(until) || *charges && life.counts(until, now);
+        if !needed.contains(check) && lives.iter().any(counts) {
             needed.push(*check);
         }
     }
     Ok(needed)
 }
 
-/// Whether something counts in a life that stands under a key which was used until then.
-fn counts(params: &LoopParams, ended: bool, until: Time, now: Time) -> bool {
-    let rows = params
-        .retain
-        .map_or(0, |retain| retain.as_milliseconds())
-        .saturating_add(params.reward.window.as_milliseconds())
-        .saturating_add(params.tick_milliseconds().saturating_mul(2));
-    let charged = !ended && params.privacy.visits.is_some();
-    let visits = match params.privacy.per {
-        Some(Period::Ever) => true,
-        Some(Period::Each(span)) => now / span.as_milliseconds() <= until / span.as_milliseconds(),
-        None => false,
-    };
-    (charged && visits) || now < until.saturating_add(rows)
+/// What may stand under keys in a life.
+struct Counting {
+    params: LoopParams,
+    ended: bool,
+    /// The time of its first row.
+    first_row: Option<Time>,
 }
 
-/// Check values of the keys that a service on this store must be given, for those who leave keys out.
+impl Counting {
+    /// How much later than the next key's first use, in milliseconds, the last use of a key may have been: the next process may have begun under a clock
+    /// that was believed and behind.
+    fn margin(&self) -> u64 {
+        JUMP.saturating_add(self.params.tick_milliseconds().saturating_mul(2))
+    }
+
+    /// Whether visits count under a key that was used until then.
+    fn counts(&self, until: Time, now: Time) -> bool {
+        let last = until.saturating_add(self.margin());
+        let in_period = match self.params.privacy.per {
+            Some(Period::Ever) => true,
+            Some(Period::Each(span)) => {
+                now / span.as_milliseconds() <= last / span.as_milliseconds()
+            }
+            None => false,
+        };
+        !self.ended && self.params.privacy.visits.is_some() && in_period
+    }
+
+    /// Whether rows may stand under a key that was used until then. Any row counts, also one without a person: what it depends on is when people came.
+    fn has_rows(&self, until: Time) -> bool {
+        // Twice: a clock that went back has put older rows behind the first one, too.
+        let last = until.saturating_add(self.margin().saturating_mul(2));
+        self.first_row.is_some_and(|first| first <= last)
+    }
+}
+
+/// Check values of the keys that a service on this store must be given, for those who leave keys out. A service that runs may use the last one at any moment.
 pub(crate) async fn needed_keys(store: &dyn Store, now: Time) -> Result<Vec<CheckValue>> {
-    needed(store, &log(store).await?, now).await
+    let log = log(store).await?;
+    let mut needed = needed(store, &log, now).await?;
+    needed.extend(log.last().map(|last| last.check).filter(|last| !needed.contains(last)));
+    Ok(needed)
 }

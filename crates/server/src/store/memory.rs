@@ -208,7 +208,9 @@ impl State {
         if let Some(present) = &present
             && present.generation == new.generation
         {
-            return Ok(present.clone());
+            let present = Life { params: new.params, ..present.clone() };
+            self.lives.insert(present.id, present.clone());
+            return Ok(present);
         }
         let id = self.lives.len() as LifeId + 1;
         if let Some(mut present) = present {

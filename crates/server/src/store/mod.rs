@@ -110,7 +110,8 @@ pub trait Store: Send + Sync + 'static {
     /// How many people of a period have how many visits left to them: the number who have used up `most`, and of all.
     fn ledger(&self, life: LifeId, period: u64, most: u32) -> Pending<LedgerCount>;
 
-    /// Begins a life of a loop, or returns the present one if it has the same generation hash. An `ever` ledger is carried over.
+    /// Begins a life of a loop, or returns the present one if it has the same generation hash. An `ever` ledger is carried over. The present one
+    /// takes the new parameters: some of them, such as how long rows are retained, belong to no generation.
     fn begin_life(&self, life: NewLife) -> Pending<Life>;
 
     /// All lives of all loops, ended ones included, in order.

@@ -122,6 +122,25 @@ async fn rows_of_a_generation_that_has_ended_go_when_nobody_may_want_them_any_mo
     }
 }
 
+#[tokio::test]
+async fn rows_of_a_generation_that_has_ended_are_retained_as_its_last_start_said() {
+    for (first, then, after) in
+        [("", "retain = \"10 minutes\"", 11), ("retain = \"1 hour\"", "", 3)]
+    {
+        let mut world = World::new(&file(EXACT, first)).await;
+        let text = file(EXACT, then);
+        world.again(&text).await;
+        world.rank("one", None).await;
+        world.again(&text.replace("epsilon = 1000.0", "epsilon = 900.0")).await;
+        world.clock.pass((after - 1) * TICK);
+        world.service.sweep().await.unwrap();
+        assert_eq!(kept(&world, 1).await, CROWD, "{first} {then}");
+        world.clock.pass(TICK);
+        world.service.sweep().await.unwrap();
+        assert_eq!(kept(&world, 1).await, 0, "{first} {then}");
+    }
+}
+
 async fn kept(world: &World, life: LifeId) -> usize {
     world.store.kept_events(life, Place::default(), 1000).await.unwrap().len()
 }

@@ -41,7 +41,7 @@ async fn under_a_foreign_key_people_are_answered_and_nothing_is_learnt() {
     assert!(remains.iter().any(|text| text.contains("not given")), "{remains:?}");
     world.ticks(3).await;
     world.assert_learnt(1.0, 0.0);
-    // The old one again, and it goes on: the foreign key has left nothing behind.
+    // The old one again, and it goes on: no count stands under the foreign key, and its rows are gone.
     with_keys(&mut world, &text, &[3]).await;
     assert!(world.service.troubles().is_empty());
 }
@@ -102,6 +102,102 @@ async fn a_key_that_rows_are_retained_under_is_needed_to_erase_them() {
     }
     with_keys(&mut world, &text, &[4]).await;
     assert!(world.service.troubles().is_empty());
+}
+
+/// The first key, whose rows still stand, is needed, and a service without it says so, also to whoever erases somebody.
+async fn assert_first_key_is_needed(world: &mut World, text: &str) {
+    let needed = needed_keys(world.store.as_ref(), world.service.now()).await.unwrap();
+    assert!(needed.contains(&key(3).check_value()));
+    with_keys(world, text, &[4]).await;
+    assert!(world.service.troubles()[0].contains("missing"));
+    let erased = world.service.erase("a/0").await.unwrap();
+    assert_eq!(erased.rows, 0);
+    assert!(erased.remains.iter().any(|text| text.contains("not given")), "{erased:?}");
+    with_keys(world, text, &[4, 3]).await;
+    assert_eq!(world.service.erase("a/0").await.unwrap().rows, 1);
+}
+
+#[tokio::test]
+async fn a_key_is_needed_for_rows_that_are_retained_since_a_later_start() {
+    let mut world = World::new(&file(EXACT, "")).await;
+    let text = file(EXACT, "retain = \"10 days\"");
+    with_keys(&mut world, &text, &[3]).await;
+    world.rank("one", Some("a")).await;
+    with_keys(&mut world, &text, &[4, 3]).await;
+    world.clock.pass(DAY);
+    world.service.tick("home").await.unwrap();
+    assert_first_key_is_needed(&mut world, &text).await;
+}
+
+#[tokio::test]
+async fn a_key_is_needed_for_rows_that_stand_because_the_loop_is_halted() {
+    let text = file(EXACT, "");
+    let mut world = World::new(&text).await;
+    world.rank("one", Some("a")).await;
+    with_keys(&mut world, &text, &[4, 3]).await;
+    world.service.find("home").unwrap().halt("a test".into(), None);
+    world.clock.pass(DAY);
+    assert_eq!(world.service.tick("home").await.unwrap(), Ticked::Halted);
+    assert_first_key_is_needed(&mut world, &text).await;
+    // It goes on, and the rows go.
+    world.ticks(3).await;
+    with_keys(&mut world, &text, &[4]).await;
+    assert!(world.service.troubles().is_empty());
+}
+
+#[tokio::test]
+async fn retaining_for_longer_does_not_ask_for_a_key_whose_rows_are_gone() {
+    let mut world = World::new(&file(EXACT, "")).await;
+    world.rank("one", Some("a")).await;
+    world.ticks(3).await;
+    let text = file(EXACT, "retain = \"10 days\"");
+    with_keys(&mut world, &text, &[4]).await;
+    assert!(world.service.troubles().is_empty());
+}
+
+#[tokio::test]
+async fn a_foreign_key_is_needed_until_its_rows_are_gone() {
+    let text = file(&format!("{EXACT}, visits = 2, per = \"ever\""), "retain = \"2 days\"");
+    let mut world = World::new(&text).await;
+    world.rank("one", Some("a")).await;
+    with_keys(&mut world, &text, &[4]).await;
+    world.rank("two", Some("a")).await;
+    with_keys(&mut world, &text, &[3]).await;
+    assert!(world.service.troubles()[0].contains("missing"));
+    let erased = world.service.erase("a/0").await.unwrap();
+    assert_eq!(erased.rows, 1);
+    assert!(erased.remains.iter().any(|text| text.contains("not given")), "{erased:?}");
+    with_keys(&mut world, &text, &[3, 4]).await;
+    assert!(world.service.troubles().is_empty());
+    assert_eq!(world.service.erase("a/0").await.unwrap().rows, 1);
+    for _ in 0..3 {
+        world.clock.pass(DAY);
+        world.service.tick("home").await.unwrap();
+    }
+    // Nobody was charged under it, so that it is outlived although visits count for ever.
+    with_keys(&mut world, &text, &[3]).await;
+    assert!(world.service.troubles().is_empty());
+}
+
+#[tokio::test]
+async fn a_key_counts_in_the_period_of_its_last_charge_though_the_next_start_was_before_it() {
+    let text = visits("1 day");
+    let mut world = World::new(&text).await;
+    // A minute into a day.
+    world.clock.pass(DAY - START % DAY + TICK);
+    world.rank("one", Some("a")).await;
+    let charged = world.clock.now();
+    world.clock.jump(charged - 50 * TICK);
+    with_keys(&mut world, &text, &[4, 3]).await;
+    assert!(world.service.troubles().is_empty(), "the clock is believed");
+    // Set right; the rows go, the count stays.
+    world.clock.jump(charged);
+    world.ticks(200).await;
+    with_keys(&mut world, &text, &[4]).await;
+    assert!(world.service.troubles()[0].contains("missing"));
+    world.rank("two", Some("a")).await;
+    world.ticks(3).await;
+    world.assert_learnt(1.0, 0.0);
 }
 
 #[tokio::test]

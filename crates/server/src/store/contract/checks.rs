@@ -295,6 +295,10 @@ async fn lives_follow_each_other(store: &dyn Store) -> Checked {
     let again = NewLife { state: vec![99], closed: 50, time: 9, ..sample::life("home", 1) };
     ensure!(store.begin_life(again).await? == first, "the same generation is the same life");
     ensure!(store.head(first.id).await?.state == [1], "and keeps its state");
+    let changed = NewLife { params: b"changed".to_vec(), ..sample::life("home", 1) };
+    let present = store.begin_life(changed).await?;
+    ensure!((present.id, &present.params[..]) == (first.id, b"changed"), "and takes parameters");
+    ensure!(store.lives().await? == [present], "and keeps them");
     let second = store.begin_life(sample::life("home", 2)).await?;
     let other = store.begin_life(sample::life("other", 2)).await?;
     ensure!(second.id != first.id && other.id != second.id, "new lives");

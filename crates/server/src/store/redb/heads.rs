@@ -75,7 +75,7 @@ pub(super) fn replace_state(
     put(&mut group.tables.heads, life, &HeadRow { number, chain, epoch, closed, folded, ..old })
 }
 
-/// Begins a life, or returns the present one if it has the same generation.
+/// Begins a life, or returns the present one with the new parameters if it has the same generation.
 pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
     if new.closed == u64::MAX {
         return Err(refusal::last_slot(new.closed).into());
@@ -91,7 +91,9 @@ pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
     if let Some(present) = &present
         && present.generation == new.generation
     {
-        return Ok(present.clone());
+        let present = Life { params: new.params, ..present.clone() };
+        put(&mut group.tables.lives, present.id, &present)?;
+        return Ok(present);
     }
     let id = last.checked_add(1).ok_or_else(|| refusal::exhausted("life"))?;
     if let Some(mut present) = present {
