@@ -159,7 +159,12 @@ pub fn compare(record: &WitnessRecord, heads: &BTreeMap<LifeId, WitnessHead>) ->
     for (&life, &witness) in &record.heads {
         let store = heads.get(&life).copied();
         match store {
-            Some(store) if store.number == witness.number && store.chain != witness.chain => {
+            // Before the first release nothing was released that could differ, and the store names no chain yet.
+            Some(store)
+                if witness.number > 0
+                    && store.number == witness.number
+                    && store.chain != witness.chain =>
+            {
                 return Agreement::Forked {
                     life,
                     number: witness.number,
@@ -251,6 +256,9 @@ mod tests {
         );
         let forked = Agreement::Forked { life: 2, number: 3, witness: [9; 32], store: [8; 32] };
         assert_eq!(with(head(2, 4, 6), Some(head(1, 3, 8))), forked);
+        // A start before the first release: nothing was released that could differ.
+        let (began, stored) = (record(&[(1, head(0, 0, 7))]), [(1, head(0, 0, 0))].into());
+        assert_eq!(compare(&began, &stored), Agreement::Agrees);
     }
 
     #[tokio::test]
