@@ -159,10 +159,10 @@ pub fn compare(record: &WitnessRecord, heads: &BTreeMap<LifeId, WitnessHead>) ->
     for (&life, &witness) in &record.heads {
         let store = heads.get(&life).copied();
         match store {
-            // Before the first release there is nothing that two copies could have released twice.
+            // Before the first release nothing was released that could differ, and the store names no chain yet.
             Some(store)
-                if store.number == witness.number
-                    && witness.number > 0
+                if witness.number > 0
+                    && store.number == witness.number
                     && store.chain != witness.chain =>
             {
                 return Agreement::Forked {
@@ -256,6 +256,9 @@ mod tests {
         );
         let forked = Agreement::Forked { life: 2, number: 3, witness: [9; 32], store: [8; 32] };
         assert_eq!(with(head(2, 4, 6), Some(head(1, 3, 8))), forked);
+        // A start before the first release: nothing was released that could differ.
+        let (began, stored) = (record(&[(1, head(0, 0, 7))]), [(1, head(0, 0, 0))].into());
+        assert_eq!(compare(&began, &stored), Agreement::Agrees);
     }
 
     #[tokio::test]
