@@ -16,7 +16,7 @@
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
 //! | [`loops`] | pure decisions about a loop's state: what is chosen, what an event contributes, what a release is, what is certified |
 //! | [`store`] | what is kept, by named transactions: in memory and in redb |
-//! | [`bench`] | the figures of the embedded store |
+//! | [`mod@bench`] | the figures of the embedded store |
 //! | [`history`] | whether a store holds what its clients were told, after accidents |
 //! | [`config`] | the file of loops, checked |
 //! | [`run`], [`data`] | one process with its folder of data |
