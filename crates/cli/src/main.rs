@@ -31,6 +31,10 @@ use clap::{Parser, Subcommand};
 use error::Error;
 use report::Report;
 
+/// The store frees and takes the pages of every commit, which the system's allocator gives back to the kernel in between.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Good decisions from people's data without learning the people's data.
 #[derive(Parser)]
 #[command(name = "reticent", version, propagate_version = true, arg_required_else_help = true)]

@@ -96,8 +96,13 @@ impl<T: Take, const LINEAR: bool> WithSimd for EachTile<'_, T, LINEAR> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        // Two wide vectors or four narrow ones fill the registers with four rows.
-        if S::F64_LANES >= 4 { self.unroll::<S, 2>(simd) } else { self.unroll::<S, 4>(simd) }
+        // Two wide vectors or four narrow ones fill the registers with four rows. A single row needs the whole tile to have enough independent sums.
+        match (S::F64_LANES, LINEAR) {
+            (8.., _) | (4.., false) => self.unroll::<S, 2>(simd),
+            (4.., true) | (_, false) => self.unroll::<S, 4>(simd),
+            (2.., true) => self.unroll::<S, 8>(simd),
+            (_, true) => self.unroll::<S, 16>(simd),
+        }
     }
 }
 

@@ -13,9 +13,8 @@ use crate::{
     store::{Charge, Digest, NewEvent, Payer, Ranked},
 };
 
-/// A question with its decision, before it is committed.
+/// The answer to a question, before its event is committed.
 struct Prepared {
-    event: NewEvent,
     answer: RankAnswer,
     request: Digest,
 }
@@ -36,9 +35,13 @@ impl Service {
         let each = self.find(name)?;
         self.check_batch("requests", requests.len())?;
         self.check_room(each, requests.len() as u64)?;
-        let prepared: Vec<Result<Prepared>> =
-            requests.into_iter().map(|request| self.prepare(each, request)).collect();
-        let events = prepared.iter().flatten().map(|one| one.event.clone()).collect();
+        let mut events = Vec::with_capacity(requests.len());
+        let mut prepare = |request| {
+            let (event, prepared) = self.prepare(each, request)?;
+            events.push(event);
+            Ok(prepared)
+        };
+        let prepared: Vec<Result<Prepared>> = requests.into_iter().map(&mut prepare).collect();
         let mut stored = self.store.rank(events).await?.into_iter();
         let answers = prepared.into_iter().map(|one| {
             let one = one?;
@@ -67,7 +70,7 @@ impl Service {
         Err(Error::TooMany { message, retry_after })
     }
 
-    fn prepare(&self, each: &Arc<Loop>, mut request: RankRequest) -> Result<Prepared> {
+    fn prepare(&self, each: &Arc<Loop>, mut request: RankRequest) -> Result<(NewEvent, Prepared)> {
         if let Some(path) = &each.plan.params.person_from {
             request.take_person(path);
         }
@@ -105,7 +108,7 @@ impl Service {
         Counts::add(&each.counts.clipped, clipped);
         Counts::add(&each.counts.unknown, unknown);
         Counts::add(&each.counts.matches, u64::from(decision.matched == Some(true)));
-        Ok(Prepared { event, answer, request: digest })
+        Ok((event, Prepared { answer, request: digest }))
     }
 
     /// Who pays for an event of this person.

@@ -128,14 +128,14 @@ impl Plan {
     fn write(self, group: &mut Group<'_>) -> Attempt<()> {
         let mut open = Vec::with_capacity(self.slots.len());
         for (slot, added) in self.slots {
-            let OpenRow(before) = get(&group.tables.open, slot)?.unwrap_or(OpenRow(0));
+            let OpenRow(before) = group.tables.open.get(slot)?.unwrap_or(OpenRow(0));
             open.push((slot, OpenRow(before.saturating_add(added))));
         }
         for (slot, row) in open {
-            put(&mut group.tables.open, slot, &row)?;
+            group.tables.open.put(slot, row);
         }
-        for (life, head) in &self.heads {
-            put(&mut group.tables.heads, *life, head)?;
+        for (life, head) in self.heads {
+            group.tables.heads.put(life, head);
         }
         for (entry, event, remembered) in self.events {
             let key = place_key(entry.life, entry.place);
@@ -156,7 +156,7 @@ enum Target {
     Open(Place),
 }
 
-fn target(group: &Group<'_>, life: LifeId, event: &EventHash) -> Attempt<Target> {
+fn target(group: &mut Group<'_>, life: LifeId, event: &EventHash) -> Attempt<Target> {
     let closed = group.tables.head(life)?.closed;
     let Some(place) = group.behind.place(&group.tables.ids, life, event)? else {
         return Ok(Target::None(Outcome::Unknown));

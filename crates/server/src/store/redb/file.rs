@@ -15,8 +15,8 @@ use crate::{
     store::disk::{make_folder, private, rename, sync_folder, unusable},
 };
 
-/// Memory for pages. The newest ids and counts are in memory anyway, and the kernel caches the file.
-const CACHE: usize = 64 << 20;
+/// Memory for pages: the ids and counts of a million events, which every question is looked up in.
+const CACHE: usize = 160 << 20;
 
 /// Opens a store, or makes it.
 pub(super) fn open(path: &Path) -> Result<Database> {

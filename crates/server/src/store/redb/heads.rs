@@ -21,8 +21,9 @@ pub(super) fn close(group: &mut Group<'_>, life: LifeId, slot: u64) -> Attempt<(
     if slot <= head.closed {
         return Ok(());
     }
-    group.tables.open.retain_in((life, 0)..=(life, slot), |_, _| false)?;
-    put(&mut group.tables.heads, life, &HeadRow { closed: slot, ..head })
+    group.tables.open.remove((life, 0)..=(life, slot))?;
+    group.tables.heads.put(life, HeadRow { closed: slot, ..head });
+    Ok(())
 }
 
 /// Commits a step if the head has the number before it and the same epoch. There is one writer, so that nothing moves the head in between.
@@ -35,11 +36,8 @@ pub(super) fn release(group: &mut Group<'_>, step: Step) -> Attempt<Committed> {
     let ReleaseRecord { number, chain, .. } = step.release;
     put(&mut group.tables.releases, (step.life, number), &step.release)?;
     put(&mut group.tables.states, step.life, &StateRow(step.state))?;
-    put(
-        &mut group.tables.heads,
-        step.life,
-        &HeadRow { number, chain, folded: step.folded, ..head },
-    )?;
+    let head = HeadRow { number, chain, folded: step.folded, ..head };
+    group.tables.heads.put(step.life, head);
     Ok(Committed::Yes)
 }
 
@@ -53,7 +51,7 @@ pub(super) fn state(states: &impl ReadableTable<LifeId, Row>, life: LifeId) -> A
 pub(super) fn take_epoch(group: &mut Group<'_>, life: LifeId) -> Attempt<u64> {
     let head = group.tables.head(life)?;
     let epoch = head.epoch.checked_add(1).ok_or_else(|| refusal::exhausted("epoch"))?;
-    put(&mut group.tables.heads, life, &HeadRow { epoch, ..head })?;
+    group.tables.heads.put(life, HeadRow { epoch, ..head });
     Ok(epoch)
 }
 
@@ -70,9 +68,11 @@ pub(super) fn replace_state(
         put(&mut group.tables.releases, (life, link.number), &link)?;
     }
     let Head { number, chain, epoch, closed, folded, state } = new;
-    group.tables.open.retain_in((life, 0)..=(life, closed), |_, _| false)?;
+    group.tables.open.remove((life, 0)..=(life, closed))?;
     put(&mut group.tables.states, life, &StateRow(state))?;
-    put(&mut group.tables.heads, life, &HeadRow { number, chain, epoch, closed, folded, ..old })
+    let head = HeadRow { number, chain, epoch, closed, folded, ..old };
+    group.tables.heads.put(life, head);
+    Ok(())
 }
 
 /// Begins a life, or returns the present one with the new parameters if it has the same generation.
@@ -100,7 +100,7 @@ pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
         let head = group.tables.head(present.id)?;
         present.ended = Some(new.time);
         put(&mut group.tables.lives, present.id, &present)?;
-        put(&mut group.tables.heads, present.id, &HeadRow { ended: true, ..head })?;
+        group.tables.heads.put(present.id, HeadRow { ended: true, ..head });
         if new.carry_ledger {
             carry_ledger(group, present.id, id)?;
         }
@@ -124,7 +124,7 @@ pub(super) fn begin_life(group: &mut Group<'_>, new: NewLife) -> Attempt<Life> {
         began: new.time,
         ended: None,
     };
-    put(&mut group.tables.heads, id, &head)?;
+    group.tables.heads.put(id, head);
     put(&mut group.tables.states, id, &StateRow(new.state))?;
     put(&mut group.tables.lives, id, &life)?;
     Ok(life)

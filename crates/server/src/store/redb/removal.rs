@@ -99,7 +99,7 @@ pub(super) fn remove_garbage(group: &mut Group<'_>, garbage: Garbage) -> Attempt
         put(&mut group.tables.releases, (life, record.number), record)?;
     }
     if !stripped.is_empty() {
-        put(&mut group.tables.heads, life, &head)?;
+        group.tables.heads.put(life, head);
     }
     for key in garbage.events {
         removed += u64::from(group.tables.events.remove(key)?.is_some());

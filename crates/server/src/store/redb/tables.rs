@@ -12,6 +12,8 @@
 //! | releases | life, number | release | as it comes |
 //! | keys, settings, erased, identity | | | few rows |
 
+use std::{collections::BTreeMap, ops::RangeInclusive};
+
 use ::redb::{
     Key, ReadOnlyTable, ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction,
 };
@@ -112,7 +114,7 @@ pub(super) struct JournalRow(pub Vec<JournalEntry>);
 pub(super) struct CountRow(pub u32);
 
 /// A count of open events.
-#[derive(PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct OpenRow(pub u64);
 
 /// A learner's state.
@@ -147,8 +149,8 @@ pub(super) struct Tables<'t> {
     pub journal: Table<'t, u64, Row>,
     pub ids: Table<'t, IdKey, Row>,
     pub ledger: Table<'t, CountKey, Row>,
-    pub open: Table<'t, (LifeId, u64), Row>,
-    pub heads: Table<'t, LifeId, Row>,
+    pub open: Buffered<'t, (LifeId, u64), OpenRow>,
+    pub heads: Buffered<'t, LifeId, HeadRow>,
     pub states: Table<'t, LifeId, Row>,
     pub lives: Table<'t, LifeId, Row>,
     pub releases: Table<'t, (LifeId, u64), Row>,
@@ -167,8 +169,8 @@ impl<'t> Tables<'t> {
             journal: transaction.open_table(JOURNAL)?,
             ids: transaction.open_table(IDS)?,
             ledger: transaction.open_table(LEDGER)?,
-            open: transaction.open_table(OPEN)?,
-            heads: transaction.open_table(HEADS)?,
+            open: Buffered::new(transaction.open_table(OPEN)?),
+            heads: Buffered::new(transaction.open_table(HEADS)?),
             states: transaction.open_table(STATES)?,
             lives: transaction.open_table(LIVES)?,
             releases: transaction.open_table(RELEASES)?,
@@ -180,8 +182,64 @@ impl<'t> Tables<'t> {
     }
 
     /// The head of a life.
-    pub(super) fn head(&self, life: LifeId) -> Attempt<HeadRow> {
-        head(&self.heads, life)
+    pub(super) fn head(&mut self, life: LifeId) -> Attempt<HeadRow> {
+        Ok(self.heads.get(life)?.ok_or_else(|| refusal::unknown_life(life))?)
+    }
+
+    /// Writes what was buffered: before the commit.
+    pub(super) fn flush(&mut self) -> Attempt<()> {
+        self.open.flush()?;
+        self.heads.flush()
+    }
+}
+
+/// A table of few rows that every event changes: they are read and written once a group.
+pub(super) struct Buffered<'t, K: Key + 'static, R> {
+    table: Table<'t, K, Row>,
+    /// The rows of this group, with whether they were changed.
+    rows: BTreeMap<K, (R, bool)>,
+}
+
+impl<'t, K, R> Buffered<'t, K, R>
+where
+    K: for<'k> Key<SelfType<'k> = K> + Copy + Ord + 'static,
+    R: Record + Clone,
+{
+    fn new(table: Table<'t, K, Row>) -> Self {
+        Buffered { table, rows: BTreeMap::new() }
+    }
+
+    /// The record under a key.
+    pub(super) fn get(&mut self, key: K) -> Attempt<Option<R>> {
+        if let Some((record, _)) = self.rows.get(&key) {
+            return Ok(Some(record.clone()));
+        }
+        let record: Option<R> = get(&self.table, key)?;
+        if let Some(record) = &record {
+            self.rows.insert(key, (record.clone(), false));
+        }
+        Ok(record)
+    }
+
+    /// Keeps a record under a key, for `flush`.
+    pub(super) fn put(&mut self, key: K, record: R) {
+        self.rows.insert(key, (record, true));
+    }
+
+    /// Removes all rows of a range.
+    pub(super) fn remove(&mut self, range: RangeInclusive<K>) -> Attempt<()> {
+        self.rows.retain(|key, _| !range.contains(key));
+        self.table.retain_in(range, |_, _| false)?;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Attempt<()> {
+        for (key, (record, changed)) in &mut self.rows {
+            if std::mem::take(changed) {
+                put(&mut self.table, *key, record)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -304,6 +304,7 @@ fn commit(
         };
         jobs.iter_mut().try_for_each(|job| job.run(&mut group))?;
         group.behind.commit(&mut group.tables, group.added).map_err(message)?;
+        group.tables.flush().map_err(message)?;
     }
     #[cfg(test)]
     shared.fault(crate::store::Fault::Before).map_err(message)?;
