@@ -196,8 +196,13 @@ impl Take for Best {
 #[inline(always)]
 fn largest(scores: &[f64; TILE]) -> f64 {
     let larger = |a: f64, b: f64| if a > b { a } else { b };
-    let eight: [f64; 8] = std::array::from_fn(|i| larger(scores[i], scores[i + 8]));
-    let four: [f64; 4] = std::array::from_fn(|i| larger(eight[i], eight[i + 4]));
+    let (mut eight, mut four) = ([0.0; 8], [0.0; 4]);
+    for i in 0..8 {
+        eight[i] = larger(scores[i], scores[i + 8]);
+    }
+    for i in 0..4 {
+        four[i] = larger(eight[i], eight[i + 4]);
+    }
     larger(larger(four[0], four[2]), larger(four[1], four[3]))
 }
 

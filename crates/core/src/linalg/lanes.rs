@@ -153,6 +153,8 @@ fn row(lower: &[f64], i: usize) -> &[f64] {
 }
 
 /// `N` vectors of arms of one tile.
+///
+/// Loops and no closures: a closure is compiled for the selected instruction set only where the optimiser inlines it, which it does not in test builds.
 #[derive(Clone, Copy)]
 struct Group<'a, S: Simd, const N: usize> {
     simd: S,
@@ -285,25 +287,35 @@ impl<S: Simd, const N: usize> Group<'_, S, N> {
     /// The group's part of a tile's lanes.
     #[inline(always)]
     fn load(self, lanes: &Lanes) -> [S::f64s; N] {
-        let vectors = &S::as_simd_f64s(&lanes.0).0[self.first..self.first + N];
-        std::array::from_fn(|v| vectors[v])
+        let mut vectors = self.zeros();
+        vectors.copy_from_slice(&S::as_simd_f64s(&lanes.0).0[self.first..self.first + N]);
+        vectors
     }
 
     #[inline(always)]
-    fn fused(self, factor: f64, arms: [S::f64s; N], sums: [S::f64s; N]) -> [S::f64s; N] {
+    fn fused(self, factor: f64, arms: [S::f64s; N], mut sums: [S::f64s; N]) -> [S::f64s; N] {
         let factor = self.simd.splat_f64s(factor);
-        std::array::from_fn(|v| self.simd.mul_add_f64s(factor, arms[v], sums[v]))
+        for v in 0..N {
+            sums[v] = self.simd.mul_add_f64s(factor, arms[v], sums[v]);
+        }
+        sums
     }
 
     #[inline(always)]
-    fn add_squares(self, entries: [S::f64s; N], sums: [S::f64s; N]) -> [S::f64s; N] {
-        std::array::from_fn(|v| self.simd.mul_add_f64s(entries[v], entries[v], sums[v]))
+    fn add_squares(self, entries: [S::f64s; N], mut sums: [S::f64s; N]) -> [S::f64s; N] {
+        for v in 0..N {
+            sums[v] = self.simd.mul_add_f64s(entries[v], entries[v], sums[v]);
+        }
+        sums
     }
 
     /// `factor sqrt(squares) + sums`.
     #[inline(always)]
-    fn add_root(self, factor: f64, squares: [S::f64s; N], sums: [S::f64s; N]) -> [S::f64s; N] {
-        self.fused(factor, std::array::from_fn(|v| self.simd.sqrt_f64s(squares[v])), sums)
+    fn add_root(self, factor: f64, mut squares: [S::f64s; N], sums: [S::f64s; N]) -> [S::f64s; N] {
+        for square in &mut squares {
+            *square = self.simd.sqrt_f64s(*square);
+        }
+        self.fused(factor, squares, sums)
     }
 }
 
