@@ -104,9 +104,18 @@ fn linked(kind: &[u8], before: &Digest, number: u64, hash: &Digest) -> Digest {
 pub struct VerifiedRollback {
     /// Its number in the chain.
     pub number: u64,
+    /// The first and the last number that it left out; none if it left none out.
+    pub left_out: Option<(u64, u64)>,
     /// What it says; none when only its hash is kept.
     #[serde(flatten)]
     pub rollback: Option<Rollback>,
+}
+
+impl VerifiedRollback {
+    /// Whether the chain has no release of this number because of it.
+    pub fn leaves_out(&self, number: u64) -> bool {
+        self.left_out.is_some_and(|(first, last)| (first..=last).contains(&number))
+    }
 }
 
 /// What was found in a listing.
@@ -133,6 +142,17 @@ pub struct VerifiedChain {
     pub from_the_beginning: bool,
     /// Whether a head that somebody kept lies on the chain; none if no head was given.
     pub contains_head: Option<bool>,
+    /// The number of the accepted rollback that explains why that head does not lie on it: its number was left out, or is another release's.
+    pub dropped_by: Option<u64>,
+}
+
+impl VerifiedChain {
+    /// The first rollback that a head of another copy of the store may have been lost by. Nobody can judge a head from before the listing.
+    fn dropping(&self, head: HeadName) -> Option<u64> {
+        let rollback = self.rollbacks.iter().find(|rollback| head.number <= rollback.number)?;
+        let judged = head.number >= self.first || rollback.leaves_out(head.number);
+        judged.then_some(rollback.number)
+    }
 }
 
 impl ChainHeader {
@@ -229,6 +249,7 @@ pub fn verify_chain<E: std::fmt::Display>(
         chain: String::new(),
         from_the_beginning: from == 1,
         contains_head: is_head(from - 1, &chain),
+        dropped_by: None,
     };
     for line in lines {
         let (place, line) = line?;
@@ -246,6 +267,8 @@ pub fn verify_chain<E: std::fmt::Display>(
     }
     found.head = HeadName::new(found.last, &chain).text();
     found.chain = hex(&chain);
+    let missing = head.filter(|_| found.contains_head == Some(false));
+    found.dropped_by = missing.and_then(|head| found.dropping(head));
     Ok(found)
 }
 
@@ -329,7 +352,10 @@ fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Resul
     }
     match text {
         _ if is_rollback => {
-            found.rollbacks.push(VerifiedRollback { number: line.number, rollback });
+            // A listing that begins among numbers that were left out begins after the first of them.
+            let before = rollback.map_or(found.last, |rollback| rollback.after);
+            let left_out = (before + 1 < line.number).then(|| (before + 1, line.number - 1));
+            found.rollbacks.push(VerifiedRollback { number: line.number, left_out, rollback });
         }
         Some(_) => found.whole += 1,
         None => found.hashes += 1,

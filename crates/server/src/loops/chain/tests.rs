@@ -135,14 +135,15 @@ fn an_accepted_rollback_is_a_link_that_shows_its_charge() {
     assert_eq!((found.first, found.last, found.whole), (1, 10, 4));
     assert!(found.from_the_beginning);
     let rollback = Some(Rollback { after: 2, replays: 1 });
-    assert_eq!(found.rollbacks, [VerifiedRollback { number: 8, rollback }]);
+    let left_out = Some((3, 7));
+    assert_eq!(found.rollbacks, [VerifiedRollback { number: 8, left_out, rollback }]);
     // With its hash alone it is still told from a release.
     let mut hashed = lines.clone();
     let mut line: serde_json::Value = serde_json::from_str(&hashed[3]).unwrap();
     line["release"] = serde_json::Value::Null;
     hashed[3] = line.to_string();
     let found = verify(&hashed, None).unwrap();
-    assert_eq!(found.rollbacks, [VerifiedRollback { number: 8, rollback: None }]);
+    assert_eq!(found.rollbacks, [VerifiedRollback { number: 8, left_out, rollback: None }]);
     let broken = |change: &dyn Fn(&mut Vec<String>)| {
         let mut lines = lines.clone();
         change(&mut lines);
@@ -161,4 +162,45 @@ fn an_accepted_rollback_is_a_link_that_shows_its_charge() {
         lines[3] = line.to_string();
     });
     assert!(forged.contains("the chain breaks here"), "{forged}");
+}
+
+#[test]
+fn a_head_that_a_rollback_dropped_is_told_from_one_that_never_was() {
+    let (whole, lost) = (rolled_back(7), listing(7));
+    let dropped = |lines: &[String], head: HeadName| {
+        let found = verify(lines, Some(head)).unwrap();
+        (found.contains_head, found.dropped_by)
+    };
+    let head_of = |lines: &[String]| HeadName::parse(&verify(lines, None).unwrap().head).unwrap();
+    // The lost copy went on from release 2 to 7, with the same releases 1 and 2.
+    for number in 1..=7 {
+        let head = head_of(&lost[..=number]);
+        let expected = if number <= 2 { (Some(true), None) } else { (Some(false), Some(8)) };
+        assert_eq!(dropped(&whole, head), expected, "{number}");
+    }
+    // A copy that was served beside this one has other releases under the same numbers.
+    assert_eq!(dropped(&whole, HeadName::new(2, &[1; 32])), (Some(false), Some(8)));
+    assert_eq!(dropped(&whole, HeadName::new(8, &[1; 32])), (Some(false), Some(8)));
+    // No rollback has dropped what comes after the last one, or stands on a chain without any.
+    for number in 9..12 {
+        assert_eq!(dropped(&whole, HeadName::new(number, &[1; 32])), (Some(false), None));
+    }
+    assert_eq!(dropped(&lost, HeadName::new(2, &[1; 32])), (Some(false), None));
+    // A listing that begins at the rollback says nothing about numbers before those that were left out.
+    let later = later(&whole, 3);
+    assert_eq!(dropped(&later, head_of(&lost[..=5])), (Some(false), Some(8)));
+    assert_eq!(dropped(&later, HeadName::new(1, &[1; 32])), (Some(false), None));
+}
+
+#[test]
+fn the_first_of_two_rollbacks_after_a_head_dropped_it() {
+    let mut lines = rolled_back(7);
+    let last: serde_json::Value = serde_json::from_str(&lines[5]).unwrap();
+    let chain = bytes(last["chain"].as_str().unwrap()).unwrap();
+    let link = Rollback { after: 10, replays: 2 }.link(&chain, 15, 9).unwrap();
+    lines.push(serde_json::to_string(&ChainLine::new(&link).unwrap()).unwrap());
+    for (number, rollback) in [(2, 8), (5, 8), (9, 15), (14, 15)] {
+        let found = verify(&lines, Some(HeadName::new(number, &[1; 32]))).unwrap();
+        assert_eq!(found.dropped_by, Some(rollback), "{number}");
+    }
 }
