@@ -5,6 +5,7 @@
 
 mod accidents;
 mod clocks;
+mod counts;
 mod keys;
 mod rollbacks;
 mod warm;

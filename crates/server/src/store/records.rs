@@ -185,8 +185,11 @@ pub struct NewReward {
 /// What became of a reward or an activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was taken, or it was taken before.
+    /// It was taken.
     Taken,
+    /// Nothing changed: it was taken before, an earlier reward counts in its place, or the event's row was erased. Callers get the same answer as if it was
+    /// taken.
+    Unchanged,
     /// The event has closed.
     Late,
     /// There is no event of this id.
