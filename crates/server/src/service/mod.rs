@@ -245,7 +245,11 @@ impl Service {
 
     /// Why something is not as it should be, by loop; empty if everything is.
     pub fn troubles(&self) -> Vec<String> {
-        let mut troubles: Vec<String> = self.people.trouble().into_iter().collect();
+        let counts = |each: &&Arc<Loop>| matches!(each.plan.ledger, Ledger::Person { .. });
+        let counting: Vec<&str> =
+            self.loops().filter(counts).map(|each| each.plan.name.as_str()).collect();
+        let missing = self.people.trouble(&counting, self.loops.len());
+        let mut troubles: Vec<String> = missing.into_iter().collect();
         troubles.extend(self.clock.doubt());
         for each in self.loops() {
             let stopped = each.halt_state().as_ref().map(|halt| halt.why.clone());
