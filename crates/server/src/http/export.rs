@@ -54,6 +54,7 @@ pub(super) struct ExportQuery {
     #[param(inline)]
     format: Format,
     /// Only decisions among this many actions; needed for CSV where the decisions differ in it.
+    #[param(minimum = 1)]
     actions: Option<usize>,
 }
 
@@ -67,6 +68,9 @@ pub(super) async fn export(
     Extension(At(each)): Extension<At>,
     Ask(query): Ask<ExportQuery>,
 ) -> Result<Response, Problem> {
+    if query.actions == Some(0) {
+        return Err(Error::invalid("actions", 0, "every decision has at least one").into());
+    }
     match query.format {
         Format::Jsonl => {
             // Read before the status is sent, so that a loop without raw rows is refused properly.
@@ -113,8 +117,12 @@ async fn count_actions(app: &App, each: &Loop, asked: Option<usize>) -> Result<u
     match (asked, counts.len()) {
         (Some(actions), _) if counts.contains_key(&actions) => Ok(actions),
         (None, 1) => Ok(counts.into_keys().next().unwrap_or(1)),
-        (Some(_), _) | (None, 0) => {
-            let remedy = "give a number of actions that some closed decision has, or wait until the reward window has ended";
+        (Some(actions), _) => {
+            let remedy = format!("there are {found}: give a number that some closed decision has");
+            Err(Error::invalid("actions", actions, remedy))
+        }
+        (None, 0) => {
+            let remedy = "wait until the reward window of a decision has ended";
             Err(Error::invalid("actions", found, remedy))
         }
         (None, _) => {

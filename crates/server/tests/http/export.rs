@@ -48,8 +48,30 @@ async fn decisions_among_other_numbers_of_actions_are_kept_apart() {
     assert!(refused["value"].as_str().unwrap().contains("1 decisions among 3"), "{refused}");
     assert_eq!(export("?format=csv&actions=3").await.expect(200).body.lines().count(), 2);
     assert_eq!(export("?actions=3").await.expect(200).body.lines().count(), 1);
-    export("?format=csv&actions=4").await.expect(422);
-    export("?format=xml").await.expect(422);
+    let refused = export("?format=csv&actions=4").await.expect(422).json();
+    assert_eq!((&refused["field"], &refused["value"]), (&"actions".into(), &"4".into()));
+    assert!(refused["remedy"].as_str().unwrap().contains("1 decisions among 3"), "{refused}");
+    for (query, value, remedy) in [
+        ("actions=-1", "\"-1\"", "a whole number that is not negative"),
+        ("actions=two", "\"two\"", "a whole number that is not negative"),
+        ("actions=1e3", "\"1e3\"", "a whole number that is not negative"),
+        ("actions=", "\"\"", "leave the field out"),
+        ("actions=99999999999999999999999", "\"99999999999999999999999\"", "a smaller number"),
+        ("actions=0", "0", "at least one"),
+        ("format=csv&actions=0", "0", "at least one"),
+        ("actions=2&actions=3", "given twice", "give it once"),
+        ("format=xml", "\"xml\"", "`jsonl` or `csv`"),
+        ("fromat=csv", "unknown field", "`format`"),
+    ] {
+        let refused = export(&format!("?{query}")).await.expect(422).json();
+        assert_eq!(refused["value"], value, "{query}: {refused}");
+        assert!(refused["remedy"].as_str().unwrap().contains(remedy), "{query}: {refused}");
+        let (given, _) =
+            query.rsplit_once('&').map_or(query, |(_, last)| last).split_once('=').unwrap();
+        assert_eq!(refused["field"], given, "{query}");
+    }
+    let long = export(&format!("?actions={}", "7".repeat(1000))).await.expect(422).json();
+    assert_eq!(long["value"].as_str().unwrap().len(), 66, "{long}");
     assert_eq!(export("").await.expect(200).body.lines().count(), 2);
     let other = server.get(&server.admin_key, "/v1/loops/other/events/export").await.expect(422);
     assert!(other.json()["field"].as_str().unwrap().contains("retain"));
