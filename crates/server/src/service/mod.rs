@@ -36,7 +36,7 @@ use std::{
 pub use erase::ErasedAnswer;
 pub(crate) use people::needed_keys;
 pub use tick::Ticked;
-pub use views::{ExportedEvent, LoopView};
+pub use views::{Exported, ExportedEvent, LoopView};
 
 use crate::{
     Error, Result,

@@ -125,6 +125,11 @@ pub struct StoredEvent {
 }
 
 impl StoredEvent {
+    /// Whether this stands for a row that cannot be read.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        *self == Self::unreadable()
+    }
+
     /// What stands for a row that cannot be read: it has no features, so that it contributes zeros and is counted as a fault.
     pub(crate) fn unreadable() -> Self {
         StoredEvent {
