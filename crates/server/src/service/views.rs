@@ -192,7 +192,7 @@ impl Service {
 
     /// Whether the model that a life began with is what an earlier life of this very store has released, which is in the sum already, with what it
     /// began with itself. The file's word is not enough: it may have been edited, or come from a copy of the store that went another way.
-    async fn is_counted(
+    pub(super) async fn is_counted(
         &self,
         lives: &[Life],
         origin: &Origin,
