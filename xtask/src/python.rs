@@ -1,4 +1,5 @@
-//! Tests in Python, each group in a virtual environment of its own: the oracles, the Python package, clients of the service.
+//! Tests in Python, each group in a virtual environment of its own: the oracles, the Python package, clients of the service. What is skipped is named, with
+//! its reason (`-rs`).
 
 use std::{env, path::PathBuf};
 
@@ -24,7 +25,7 @@ pub fn fetch() -> Result<(), String> {
 /// Compares the built binary with independent implementations: dp_accounting, scipy, mpmath.
 pub fn oracles() -> Result<(), String> {
     let python = python_with(ORACLES)?;
-    step("Python oracles", root_command(&python).args(["-m", "pytest", "-q", "oracles"]))
+    step("Python oracles", root_command(&python).args(["-m", "pytest", "-q", "-rs", "oracles"]))
 }
 
 /// Lets other people's clients call the built service: Personalizer's own client, and schemathesis on the served OpenAPI document.
@@ -33,7 +34,7 @@ pub fn clients() -> Result<(), String> {
     step(
         "clients of the service",
         root_command(&python)
-            .args(["-m", "pytest", "-q", "crates/server/tests/python"])
+            .args(["-m", "pytest", "-q", "-rs", "crates/server/tests/python"])
             .env("RETICENT", binary()),
     )
 }
@@ -55,7 +56,7 @@ pub fn package() -> Result<(), String> {
     )?;
     step(
         "Python package",
-        root_command(&python).args(["-m", "pytest", "-q", "crates/python/tests"]),
+        root_command(&python).args(["-m", "pytest", "-q", "-rs", "crates/python/tests"]),
     )
 }
 

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 
+import optional
 import pytest
 from reticent import lab
 
@@ -79,7 +80,7 @@ def run_and_kill(folder, engine, client, running):
 
 @pytest.mark.filterwarnings("ignore")
 def test_dask(tmp_path, local):
-    distributed = pytest.importorskip("distributed")
+    distributed = optional.package("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         processes = client.run(os.getpid)
@@ -97,8 +98,8 @@ def test_dask(tmp_path, local):
 
 @pytest.mark.filterwarnings("ignore")
 def test_ray(tmp_path, local):
-    ray = pytest.importorskip("ray")
-    psutil = pytest.importorskip("psutil")
+    ray = optional.package("ray")
+    psutil = optional.package("psutil")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     try:
 
@@ -121,7 +122,7 @@ def test_ray(tmp_path, local):
 
 def test_a_shard_that_came_back_is_not_computed_again(tmp_path, local):
     """A sweep that died after some of its shards: the cluster gets only the rest."""
-    distributed = pytest.importorskip("distributed")
+    distributed = optional.package("distributed")
     for index in range(3):
         lab.run(SWEEP, tmp_path / "shards" / f"{index}-of-8", shard=(index, 8))
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}

@@ -6,6 +6,7 @@ import pathlib
 import pickle
 
 import numpy
+import optional
 import pytest
 import reticent
 
@@ -70,7 +71,7 @@ def test_every_form_of_a_record_is_the_same():
 
 
 def test_rows_and_frames_of_pandas():
-    pandas = pytest.importorskip("pandas")
+    pandas = optional.package("pandas")
     features = rule()
     expected = features.arms(CONTEXT, ACTIONS).array()
     row = pandas.DataFrame([{"user.age": 31, "user.device": "phone"}]).iloc[0]

@@ -203,10 +203,48 @@ fn verify(path: &Path, head: Option<&str>) -> Result<Report, Error> {
     };
     let found = verify_chain(lines, head).map_err(|error| malformed(error.to_string()))?;
     let report = Report::new(chain_text(&found), &found);
-    Ok(match found.contains_head {
-        Some(false) => report.refute(["the head does not lie on this chain".to_string()]),
-        _ => report,
+    Ok(match head.filter(|_| found.contains_head == Some(false)) {
+        Some(head) => {
+            let why = why_absent(&found, head.number);
+            report.refute([format!("the head does not lie on this chain: {why}")])
+        }
+        None => report,
     })
+}
+
+/// Why a head of this number does not lie on a chain, as far as the listing tells, and what that means.
+fn why_absent(found: &VerifiedChain, number: u64) -> String {
+    let dropping = found.rollbacks.iter().find(|each| Some(each.number) == found.dropped_by);
+    let Some(rollback) = dropping else {
+        let VerifiedChain { first, last, .. } = found;
+        return if number > *last {
+            format!(
+                "the listing ends with release {last}; one that was made later may contain it, else the head is of another chain"
+            )
+        } else if number < *first {
+            format!("the listing begins with release {first}; give one from the beginning")
+        } else {
+            format!(
+                "its release {number} is another one, and no rollback was accepted after it: the head or the listing is of another loop or store, or was changed"
+            )
+        };
+    };
+    let charge = match rollback.rollback {
+        Some(Rollback { after, replays }) => format!(
+            "A copy of the store that ended with release {after} was put back, which is charged as mu times sqrt({})",
+            replays.saturating_add(1)
+        ),
+        None => "A copy of the store was put back, which is charged".to_string(),
+    };
+    let what = match rollback.left_out.filter(|_| rollback.leaves_out(number)) {
+        Some((first, last)) => format!("left out releases {first} to {last} of the lost copy"),
+        None => format!("may have dropped it: this chain has another release {number}"),
+    };
+    format!(
+        "the accepted rollback {} {what}. {charge}. What was released before it stays released; the listing cannot show what it was, nor whether the \
+         hash of the head is right",
+        rollback.number
+    )
 }
 
 fn chain_text(found: &VerifiedChain) -> String {
@@ -217,7 +255,12 @@ fn chain_text(found: &VerifiedChain) -> String {
     };
     let kept = match found.contains_head {
         Some(true) => "the head lies on this chain",
-        Some(false) => "THE HEAD DOES NOT LIE ON THIS CHAIN",
+        Some(false) => match found.dropped_by {
+            Some(rollback) => {
+                &format!("THE HEAD DOES NOT LIE ON THIS CHAIN: see rollback {rollback}")
+            }
+            None => "THE HEAD DOES NOT LIE ON THIS CHAIN",
+        },
         None => "compare the head with one that you kept, or give it as --head",
     };
     let rollbacks: String = found.rollbacks.iter().map(rollback_text).collect();

@@ -73,6 +73,7 @@ fn a_chain_of_releases_is_verified_and_a_change_is_found() {
     let output = reticent(&["certify", "--chain", name, "--head", &other]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("the head does not lie on this chain"));
+    assert!(stderr(&output).contains("no rollback was accepted"), "{}", stderr(&output));
     std::fs::write(&file, listing.replace("release number 3", "release number 7")).unwrap();
     refused(&["certify", "--chain", name], &["release 3", "another content"]);
     std::fs::write(&file, "").unwrap();
@@ -82,24 +83,60 @@ fn a_chain_of_releases_is_verified_and_a_change_is_found() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
+/// Somebody kept the head of a copy that was lost: the rollback that dropped it is named, with its charge.
+#[test]
+fn a_head_that_an_accepted_rollback_dropped_is_explained() {
+    let folder = std::env::temp_dir().join(format!("reticent-dropped-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (lost, kept) = (folder.join("lost.ndjson"), folder.join("kept.ndjson"));
+    let (lost, kept) = (lost.to_str().unwrap(), kept.to_str().unwrap());
+    std::fs::write(lost, chain(4)).unwrap();
+    let head = json(&["--json", "certify", "--chain", lost])["head"].as_str().unwrap().to_string();
+    // A copy that ended with release 2 was put back.
+    std::fs::write(kept, chain_with(2, Some(6))).unwrap();
+    let output = reticent(&["certify", "--chain", kept, "--head", &head]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = stderr(&output);
+    for words in ["the accepted rollback 6", "left out releases 3 to 5", "release 2", "sqrt(2)"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let output = reticent(&["--json", "certify", "--chain", kept, "--head", &head]);
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&found["contains_head"], &found["dropped_by"]), (&false.into(), &6.into()));
+    // Another release of a number that the chain has, and numbers that no rollback left out.
+    for (number, words) in [(2, "may have dropped it"), (7, "the listing ends with release 6")] {
+        let head = format!("{number}.{}", "0".repeat(32));
+        let told = stderr(&reticent(&["certify", "--chain", kept, "--head", &head]));
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
 /// A listing as the service writes it, of made-up releases.
 fn chain(count: u64) -> String {
+    chain_with(count, None)
+}
+
+/// The same, and a rollback of this number at its end.
+fn chain_with(count: u64, rollback: Option<u64>) -> String {
     use reticent_server::{
-        loops::{ChainHeader, ChainLine, first_chain},
+        loops::{ChainHeader, ChainLine, Rollback, first_chain},
         secret::digest,
         store::ReleaseRecord,
     };
     let (store, life, generation) = ([5; 16], 2, 77);
     let mut chain = first_chain(store, life, generation);
-    let mut text =
-        serde_json::to_string(&ChainHeader::new("home", store, life, generation)).unwrap();
+    let header = serde_json::to_string(&ChainHeader::new("home", store, life, generation));
+    let line = |record| serde_json::to_string(&ChainLine::new(&record).unwrap()).unwrap();
+    let mut lines = vec![header.unwrap()];
     for number in 1..=count {
         let release = format!("release number {number}").into_bytes();
         let hash = digest(&[&release]);
         chain = digest(&[b"release", &chain, &number.to_le_bytes(), &hash]);
-        let record = ReleaseRecord { number, time: 0, hash, chain, release };
-        text += "\n";
-        text += &serde_json::to_string(&ChainLine::new(&record).unwrap()).unwrap();
+        lines.push(line(ReleaseRecord { number, time: 0, hash, chain, release }));
     }
-    text
+    if let Some(number) = rollback {
+        lines.push(line(Rollback { after: count, replays: 1 }.link(&chain, number, 0).unwrap()));
+    }
+    lines.join("\n")
 }

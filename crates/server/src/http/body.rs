@@ -1,13 +1,14 @@
 //! Bodies of requests: read within a size and a time, and checked by field.
 //!
-//! An error names the field and never what stood in it, which may be somebody's feature or reward.
+//! An error names the field and never what stood in it, which may be somebody's feature or reward. What stands behind the question mark of an address is nobody's,
+//! and is named.
 
 use std::time::Duration;
 
 use axum::{
     body::to_bytes,
     extract::{FromRequest, FromRequestParts, Query, Request},
-    http::{HeaderMap, StatusCode, header, request::Parts},
+    http::{HeaderMap, StatusCode, Uri, header, request::Parts},
 };
 use serde::de::DeserializeOwned;
 
@@ -40,11 +41,33 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Ask<T> {
             let (path, message) = named.unwrap_or(("", reason));
             let (field, value, remedy) = describe(path, message);
             let field = if field == "body" { "query".to_string() } else { field };
-            let detail = format!("{field}: {remedy}");
-            let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
-            problem.of_field(field, value).with_remedy(remedy)
+            let value = match message.starts_with("unknown field") {
+                true => value,
+                false => given(&parts.uri, &field).unwrap_or(value),
+            };
+            let remedy = number_remedy(message).map_or(remedy, String::from);
+            crate::Error::invalid(field, value, remedy).into()
         })
     }
+}
+
+/// What an address gives for a field.
+fn given(address: &Uri, field: &str) -> Option<String> {
+    let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(address).ok()?;
+    let mut values = pairs.into_iter().filter(|(name, _)| name == field).map(|(_, value)| value);
+    // One that is given twice is refused for that.
+    let value = values.next().filter(|_| values.next().is_none())?;
+    Some(format!("{:?}", value.chars().take(64).collect::<String>()))
+}
+
+/// What to give in place of a text that is no number, or too large a one, by the message of Rust's parser.
+fn number_remedy(message: &str) -> Option<&'static str> {
+    let messages = [
+        ("invalid digit found in string", "give a whole number that is not negative"),
+        ("cannot parse integer from empty string", "give a whole number, or leave the field out"),
+        ("number too large to fit in target type", "give a smaller number"),
+    ];
+    messages.iter().find(|(found, _)| message.ends_with(found)).map(|(_, remedy)| *remedy)
 }
 
 /// Reads a request's JSON.

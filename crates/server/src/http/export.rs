@@ -8,6 +8,9 @@
 //!
 //! A line of CSV has the features of every action, and an action is named by its place in the question. So all lines have the same number of
 //! actions; `actions=20` keeps the decisions with that many where they differ. Decisions whose window has not ended are left out, having no reward.
+//!
+//! A row that is damaged is left out and named: in lines of JSON by `{"damaged":{"slot":12,"number":7}}` in its place, for CSV, which has no room for it, by their number in
+//! the header `Reticent-Damaged-Rows`, and in the log.
 
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 
@@ -15,23 +18,26 @@ use axum::{
     Extension,
     body::Body,
     extract::State,
-    http::header,
+    http::{HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use futures_util::stream;
 use reticent::features::{Report, Value};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{App, Problem, body::Ask, guard::At, loops::line, openapi::Problems};
 use crate::{
     Error, Result,
     config::LoopPlan,
-    service::{ExportedEvent, Loop},
+    service::{Exported, ExportedEvent, Loop},
     store::Place,
 };
 
 /// Rows that are read at once.
 const ROWS: usize = 1000;
+
+/// How many rows are damaged, on answers that have no room to name them.
+const DAMAGED: HeaderName = HeaderName::from_static("reticent-damaged-rows");
 
 /// How decisions are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, utoipa::ToSchema)]
@@ -54,19 +60,30 @@ pub(super) struct ExportQuery {
     #[param(inline)]
     format: Format,
     /// Only decisions among this many actions; needed for CSV where the decisions differ in it.
+    #[param(minimum = 1)]
     actions: Option<usize>,
+}
+
+/// What stands in place of a row that is damaged.
+#[derive(Serialize)]
+struct DamagedLine {
+    damaged: Place,
 }
 
 /// Decisions of a loop that retains them: for the curator's eyes.
 #[utoipa::path(get, path = "/v1/loops/{loop}/events/export", tag = "releases", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop"), ExportQuery),
     responses((status = 200, description = "One decision a line", content(
-        (str = "application/x-ndjson"), (str = "text/csv"))), Problems))]
+        (str = "application/x-ndjson"), (str = "text/csv")),
+        headers(("Reticent-Damaged-Rows" = u64, description = "Rows that are damaged and left out, where the format has no line for them"))), Problems))]
 pub(super) async fn export(
     State(app): State<App>,
     Extension(At(each)): Extension<At>,
     Ask(query): Ask<ExportQuery>,
 ) -> Result<Response, Problem> {
+    if query.actions == Some(0) {
+        return Err(Error::invalid("actions", 0, "every decision has at least one").into());
+    }
     match query.format {
         Format::Jsonl => {
             // Read before the status is sent, so that a loop without raw rows is refused properly.
@@ -74,15 +91,16 @@ pub(super) async fn export(
             let kept = move |event: &ExportedEvent| {
                 query.actions.is_none_or(|actions| event.actions.len() == actions)
             };
-            let written = move |_: &LoopPlan, event: &ExportedEvent| match kept(event) {
-                true => line(event),
-                false => Ok(String::new()),
+            let written = move |_: &LoopPlan, row: &Exported| match row {
+                Exported::Event(event) if kept(event) => line(event),
+                Exported::Event(_) => Ok(String::new()),
+                Exported::Damaged(place) => line(&DamagedLine { damaged: *place }),
             };
             let body = pages(app, each, String::new(), written);
             Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
         }
         Format::Csv => {
-            let actions = count_actions(&app, &each, query.actions).await?;
+            let (actions, damaged) = count_actions(&app, &each, query.actions).await?;
             let mut head = String::from("action,propensity,reward");
             for action in 0..actions {
                 for feature in 0..each.plan.features.dimension() {
@@ -90,20 +108,31 @@ pub(super) async fn export(
                 }
             }
             head.push('\n');
-            let body = pages(app, each, head, move |plan, event| csv_line(plan, event, actions));
-            Ok(([(header::CONTENT_TYPE, "text/csv; charset=utf-8")], body).into_response())
+            let body = pages(app, each, head, move |plan, row| match row {
+                Exported::Event(event) => csv_line(plan, event, actions),
+                Exported::Damaged(_) => Ok(String::new()),
+            });
+            let kind = HeaderValue::from_static("text/csv; charset=utf-8");
+            Ok(([(header::CONTENT_TYPE, kind), (DAMAGED, damaged.into())], body).into_response())
         }
     }
 }
 
-/// How many actions every line of CSV has.
-async fn count_actions(app: &App, each: &Loop, asked: Option<usize>) -> Result<usize> {
+/// How many actions every line of CSV has, and how many rows are damaged.
+async fn count_actions(app: &App, each: &Loop, asked: Option<usize>) -> Result<(usize, u64)> {
     let mut counts = BTreeMap::<usize, u64>::new();
+    let mut damaged = 0;
     let mut after = Some(Place::default());
     while let Some(place) = after {
-        let (events, next) = app.service.export(&each.plan.name, place, ROWS).await?;
-        for event in events.iter().filter(|event| event.reward.is_some()) {
-            *counts.entry(event.actions.len()).or_default() += 1;
+        let (rows, next) = app.service.export(&each.plan.name, place, ROWS).await?;
+        for row in &rows {
+            match row {
+                Exported::Event(event) if event.reward.is_some() => {
+                    *counts.entry(event.actions.len()).or_default() += 1;
+                }
+                Exported::Event(_) => {}
+                Exported::Damaged(_) => damaged += 1,
+            }
         }
         after = next;
     }
@@ -111,10 +140,14 @@ async fn count_actions(app: &App, each: &Loop, asked: Option<usize>) -> Result<u
         counts.iter().map(|(actions, n)| format!("{n} decisions among {actions}")).collect();
     let found = if listed.is_empty() { "no closed decisions".into() } else { listed.join(", ") };
     match (asked, counts.len()) {
-        (Some(actions), _) if counts.contains_key(&actions) => Ok(actions),
-        (None, 1) => Ok(counts.into_keys().next().unwrap_or(1)),
-        (Some(_), _) | (None, 0) => {
-            let remedy = "give a number of actions that some closed decision has, or wait until the reward window has ended";
+        (Some(actions), _) if counts.contains_key(&actions) => Ok((actions, damaged)),
+        (None, 1) => Ok((counts.into_keys().next().unwrap_or(1), damaged)),
+        (Some(actions), _) => {
+            let remedy = format!("there are {found}: give a number that some closed decision has");
+            Err(Error::invalid("actions", actions, remedy))
+        }
+        (None, 0) => {
+            let remedy = "wait until the reward window of a decision has ended";
             Err(Error::invalid("actions", found, remedy))
         }
         (None, _) => {
@@ -152,7 +185,7 @@ fn pages(
     app: App,
     each: Arc<Loop>,
     head: String,
-    write: impl Fn(&LoopPlan, &ExportedEvent) -> Result<String> + Send + Sync + 'static,
+    write: impl Fn(&LoopPlan, &Exported) -> Result<String> + Send + Sync + 'static,
 ) -> Body {
     let begin = (Some(head), Some(Place::default()));
     let (shared, write) = (Arc::new((app, each)), Arc::new(write));
@@ -164,12 +197,25 @@ fn pages(
                 return Ok(Some((head, (None, after))));
             }
             let Some(place) = after else { return Ok(None) };
-            let (events, next) = app.service.export(&each.plan.name, place, ROWS).await?;
+            let (rows, next) = app.service.export(&each.plan.name, place, ROWS).await?;
             let mut text = String::new();
-            for event in &events {
-                text += &write(&each.plan, event)?;
+            for row in &rows {
+                text += &write(&each.plan, row)?;
             }
+            tell_damaged(each, &rows);
             Ok::<_, Error>(Some((text, (None, next))))
         }
     }))
+}
+
+/// Logs rows that are left out, by the place of the first one.
+fn tell_damaged(each: &Loop, rows: &[Exported]) {
+    let damaged = |row: &Exported| match row {
+        Exported::Damaged(place) => Some(*place),
+        Exported::Event(_) => None,
+    };
+    let places: Vec<Place> = rows.iter().filter_map(damaged).collect();
+    if let Some(Place { slot, number }) = places.first() {
+        tracing::error!(r#loop = %each.plan.name, "{} retained decisions are damaged and left out of an export, from number {number} of slot {slot} on", places.len());
+    }
 }

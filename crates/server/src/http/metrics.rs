@@ -179,15 +179,11 @@ impl View {
             ("apprentice_matches", "Decisions that the policy would have made too", |each| {
                 &each.counts.matches
             }),
-            ("rewards", "Rewards answered with success, repetitions included", |each| {
-                &each.counts.rewards
-            }),
+            ("rewards", "Rewards taken, repetitions left out", |each| &each.counts.rewards),
             ("refused_rewards", "Rewards late or for unknown events", |each| {
                 &each.counts.refused_rewards
             }),
-            ("activations", "Activations answered with success, repetitions included", |each| {
-                &each.counts.activations
-            }),
+            ("activations", "Deferred events activated", |each| &each.counts.activations),
             ("clipped_features", "Features outside their range", |each| &each.counts.clipped),
             ("unknown_features", "Features unknown, missing or of another type", |each| {
                 &each.counts.unknown

@@ -11,6 +11,9 @@
 //! token, can show with the listing that no release up to it was replaced, left out or added. A rollback that an operator accepted is a link of the
 //! chain, with the replays that have been charged; numbers of the lost copy are left out.
 
+#[cfg(test)]
+mod tests;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -101,9 +104,18 @@ fn linked(kind: &[u8], before: &Digest, number: u64, hash: &Digest) -> Digest {
 pub struct VerifiedRollback {
     /// Its number in the chain.
     pub number: u64,
+    /// The first and the last number that it left out; none if it left none out.
+    pub left_out: Option<(u64, u64)>,
     /// What it says; none when only its hash is kept.
     #[serde(flatten)]
     pub rollback: Option<Rollback>,
+}
+
+impl VerifiedRollback {
+    /// Whether the chain has no release of this number because of it.
+    pub fn leaves_out(&self, number: u64) -> bool {
+        self.left_out.is_some_and(|(first, last)| (first..=last).contains(&number))
+    }
 }
 
 /// What was found in a listing.
@@ -130,6 +142,17 @@ pub struct VerifiedChain {
     pub from_the_beginning: bool,
     /// Whether a head that somebody kept lies on the chain; none if no head was given.
     pub contains_head: Option<bool>,
+    /// The number of the accepted rollback that explains why that head does not lie on it: its number was left out, or is another release's.
+    pub dropped_by: Option<u64>,
+}
+
+impl VerifiedChain {
+    /// The first rollback that a head of another copy of the store may have been lost by. Nobody can judge a head from before the listing.
+    fn dropping(&self, head: HeadName) -> Option<u64> {
+        let rollback = self.rollbacks.iter().find(|rollback| head.number <= rollback.number)?;
+        let judged = head.number >= self.first || rollback.leaves_out(head.number);
+        judged.then_some(rollback.number)
+    }
 }
 
 impl ChainHeader {
@@ -226,6 +249,7 @@ pub fn verify_chain<E: std::fmt::Display>(
         chain: String::new(),
         from_the_beginning: from == 1,
         contains_head: is_head(from - 1, &chain),
+        dropped_by: None,
     };
     for line in lines {
         let (place, line) = line?;
@@ -243,6 +267,8 @@ pub fn verify_chain<E: std::fmt::Display>(
     }
     found.head = HeadName::new(found.last, &chain).text();
     found.chain = hex(&chain);
+    let missing = head.filter(|_| found.contains_head == Some(false));
+    found.dropped_by = missing.and_then(|head| found.dropping(head));
     Ok(found)
 }
 
@@ -326,7 +352,10 @@ fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Resul
     }
     match text {
         _ if is_rollback => {
-            found.rollbacks.push(VerifiedRollback { number: line.number, rollback });
+            // A listing that begins among numbers that were left out begins after the first of them.
+            let before = rollback.map_or(found.last, |rollback| rollback.after);
+            let left_out = (before + 1 < line.number).then(|| (before + 1, line.number - 1));
+            found.rollbacks.push(VerifiedRollback { number: line.number, left_out, rollback });
         }
         Some(_) => found.whole += 1,
         None => found.hashes += 1,
@@ -340,170 +369,4 @@ fn follow(line: &GivenLine, before: &Digest, found: &mut VerifiedChain) -> Resul
 
 fn bytes(text: &str) -> Option<Digest> {
     from_hex(text)?.try_into().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn listing(count: u64) -> Vec<String> {
-        let header = ChainHeader::new("home", [7; 16], 3, 99);
-        let mut chain = header.first_chain().unwrap();
-        let mut lines = vec![serde_json::to_string(&header).unwrap()];
-        for number in 1..=count {
-            let release = format!("{{\"sums\": [{number}, 1e-6]}}").into_bytes();
-            let hash = digest(&[&release]);
-            chain = digest(&[b"release", &chain, &number.to_le_bytes(), &hash]);
-            let record = ReleaseRecord { number, time: number, hash, chain, release };
-            lines.push(serde_json::to_string(&ChainLine::new(&record).unwrap()).unwrap());
-        }
-        lines
-    }
-
-    fn verify(lines: &[String], head: Option<HeadName>) -> Result<VerifiedChain> {
-        verify_chain(lines.iter().cloned().map(Ok::<_, String>), head)
-    }
-
-    #[test]
-    fn a_whole_chain_is_followed_to_its_head() {
-        let lines = listing(5);
-        let found = verify(&lines, None).unwrap();
-        assert_eq!((found.first, found.last, found.whole, found.hashes), (1, 5, 5, 0));
-        assert!(found.from_the_beginning && found.contains_head.is_none());
-        let head = HeadName::parse(&verify(&lines[..4], None).unwrap().head);
-        assert_eq!(verify(&lines, head).unwrap().contains_head, Some(true));
-        let other = HeadName::new(3, &[1; 32]);
-        assert_eq!(verify(&lines, Some(other)).unwrap().contains_head, Some(false));
-    }
-
-    /// A listing from this line on, with the chain before it in the header, as it is served.
-    fn later(lines: &[String], from: usize) -> Vec<String> {
-        let before: serde_json::Value = serde_json::from_str(&lines[from - 1]).unwrap();
-        let begin: serde_json::Value = serde_json::from_str(&lines[from]).unwrap();
-        let mut header: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
-        header["from"] = begin["number"].clone();
-        header["chain"] = before["chain"].clone();
-        [&[header.to_string()], &lines[from..]].concat()
-    }
-
-    #[test]
-    fn the_first_line_of_a_later_listing_is_bound_to_its_chain() {
-        let lines = listing(5);
-        let found = verify(&later(&lines, 3), None).unwrap();
-        assert_eq!((found.first, found.last, found.from_the_beginning), (3, 5, false));
-        // Without the chain before it, its content could be anything.
-        let unbound: Vec<String> = [&lines[..1], &lines[3..]].concat();
-        assert!(verify(&unbound, None).is_err());
-        let forge = |lines: &mut Vec<String>, text: &str| {
-            let mut line: serde_json::Value = serde_json::from_str(&lines[1]).unwrap();
-            line["release"] = text.into();
-            line["hash"] = hex(&digest(&[text.as_bytes()])).into();
-            lines[1] = line.to_string();
-            verify(lines, None).unwrap_err().to_string()
-        };
-        let forged = forge(&mut later(&lines, 3), "{}");
-        assert!(forged.contains("the chain breaks here"), "{forged}");
-        let lines = rolled_back(7);
-        assert_eq!(verify(&later(&lines, 3), None).unwrap().rollbacks.len(), 1);
-        let cheaper = r#"{"accepted_rollback":{"after":2,"replays":1}} "#;
-        let forged = forge(&mut later(&lines, 3), cheaper);
-        assert!(forged.contains("the chain breaks here"), "{forged}");
-    }
-
-    #[test]
-    fn a_change_is_found_at_its_number() {
-        let lines = listing(5);
-        let broken = |change: &dyn Fn(&mut Vec<String>)| {
-            let mut lines = lines.clone();
-            change(&mut lines);
-            verify(&lines, None).unwrap_err().to_string()
-        };
-        let content = broken(&|lines| lines[3] = lines[3].replace("[3,", "[4,"));
-        assert!(content.starts_with("release 3 = another content"), "{content}");
-        let removed = broken(&|lines| drop(lines.remove(2)));
-        assert!(removed.starts_with("release 3 = out of order"), "{removed}");
-        let store = broken(&|lines| lines[0] = lines[0].replace("0707", "0708"));
-        assert!(store.starts_with("release 1 = the chain breaks here"), "{store}");
-        // A release that is replaced together with its hash breaks the link.
-        let other = listing(5)[2].replace("[2,", "[9,");
-        let hash = hex(&digest(&[b"{\"sums\": [9, 1e-6]}"]));
-        let replaced = broken(&|lines| {
-            let mut line: serde_json::Value = serde_json::from_str(&other).unwrap();
-            line["hash"] = hash.clone().into();
-            lines[2] = line.to_string();
-        });
-        assert!(replaced.starts_with("release 2 = the chain breaks here"), "{replaced}");
-        for bad in ["", "{}", "{\"number\": 1}", "[]", "\u{0}"] {
-            let lines = [vec![lines[0].clone()], vec![format!("{bad}x")]].concat();
-            assert!(verify(&lines, None).is_err());
-            assert!(verify(&[bad.to_string()], None).is_err());
-        }
-    }
-
-    #[test]
-    fn hashes_alone_keep_the_chain_and_objects_count_as_they_stand() {
-        let mut lines = listing(3);
-        let mut line: serde_json::Value = serde_json::from_str(&lines[1]).unwrap();
-        line["release"] = serde_json::Value::Null;
-        lines[1] = line.to_string();
-        let mut line: serde_json::Value = serde_json::from_str(&lines[2]).unwrap();
-        let text = line["release"].as_str().unwrap().to_string();
-        line["release"] = "PLACE".into();
-        lines[2] = line.to_string().replace("\"PLACE\"", &text);
-        let found = verify(&lines, None).unwrap();
-        assert_eq!((found.whole, found.hashes), (2, 1));
-    }
-
-    /// A chain with a copy put back after release 2 of `lost`, and two releases after it.
-    fn rolled_back(lost: u64) -> Vec<String> {
-        let mut lines = listing(2);
-        let last: serde_json::Value = serde_json::from_str(&lines[2]).unwrap();
-        let mut chain = bytes(last["chain"].as_str().unwrap()).unwrap();
-        let link = Rollback { after: 2, replays: 1 }.link(&chain, lost + 1, 9).unwrap();
-        chain = link.chain;
-        lines.push(serde_json::to_string(&ChainLine::new(&link).unwrap()).unwrap());
-        for number in lost + 2..lost + 4 {
-            let release = b"{}".to_vec();
-            let hash = digest(&[&release]);
-            chain = linked(b"release", &chain, number, &hash);
-            let record = ReleaseRecord { number, time: 9, hash, chain, release };
-            lines.push(serde_json::to_string(&ChainLine::new(&record).unwrap()).unwrap());
-        }
-        lines
-    }
-
-    #[test]
-    fn an_accepted_rollback_is_a_link_that_shows_its_charge() {
-        let lines = rolled_back(7);
-        let found = verify(&lines, None).unwrap();
-        assert_eq!((found.first, found.last, found.whole), (1, 10, 4));
-        assert!(found.from_the_beginning);
-        let rollback = Some(Rollback { after: 2, replays: 1 });
-        assert_eq!(found.rollbacks, [VerifiedRollback { number: 8, rollback }]);
-        // With its hash alone it is still told from a release.
-        let mut hashed = lines.clone();
-        let mut line: serde_json::Value = serde_json::from_str(&hashed[3]).unwrap();
-        line["release"] = serde_json::Value::Null;
-        hashed[3] = line.to_string();
-        let found = verify(&hashed, None).unwrap();
-        assert_eq!(found.rollbacks, [VerifiedRollback { number: 8, rollback: None }]);
-        let broken = |change: &dyn Fn(&mut Vec<String>)| {
-            let mut lines = lines.clone();
-            change(&mut lines);
-            verify(&lines, None).unwrap_err().to_string()
-        };
-        // Nobody can leave it out, move it, lower its charge or pass a gap off as one.
-        assert!(broken(&|lines| drop(lines.remove(3))).contains("out of order"));
-        assert!(broken(&|lines| drop(lines.remove(2))).contains("the chain breaks here"));
-        let cheaper = broken(&|lines| lines[3] = lines[3].replace(":1}}", ":0}}"));
-        assert!(cheaper.contains("another content"), "{cheaper}");
-        let forged = broken(&|lines| {
-            let text = r#"{"accepted_rollback":{"after":2,"replays":0}}"#;
-            let mut line: serde_json::Value = serde_json::from_str(&lines[3]).unwrap();
-            line["release"] = text.into();
-            line["hash"] = hex(&digest(&[text.as_bytes()])).into();
-            lines[3] = line.to_string();
-        });
-        assert!(forged.contains("the chain breaks here"), "{forged}");
-    }
 }

@@ -34,6 +34,8 @@ pub struct Served {
     pub over: bool,
     /// Epsilon of one unit, with every replay that was charged.
     pub epsilon: f64,
+    /// Replays that are charged in its state.
+    pub replays: u64,
 }
 
 /// A step that is to be committed.
@@ -75,6 +77,7 @@ fn of_curator(
         time,
         over: curator.is_over(),
         epsilon: curator.guarantee()?.epsilon(),
+        replays: curator.replays(),
     })
 }
 

@@ -36,7 +36,7 @@ use std::{
 pub use erase::ErasedAnswer;
 pub(crate) use people::needed_keys;
 pub use tick::Ticked;
-pub use views::{ExportedEvent, LoopView};
+pub use views::{Exported, ExportedEvent, LoopView};
 
 use crate::{
     Error, Result,
@@ -44,7 +44,7 @@ use crate::{
     config::{Ledger, LoopPlan, Period},
     loops::{self, HeadName, Limits, Served, Token, first_chain},
     secret::Secret,
-    store::{LifeId, NewLife, ReleaseRecord, Store, Witness, WitnessRecord},
+    store::{LifeId, NewLife, Pending, ReleaseRecord, Store, Witness, WitnessRecord},
 };
 
 /// What a service is made of.
@@ -122,11 +122,12 @@ pub struct Answering {
 pub struct Counts {
     /// Questions that were answered: public.
     pub ranks: AtomicU64,
-    /// Rewards that were taken: for the curator's eyes, because with a default of 0 they are the sum of rewards.
+    /// Rewards that were taken, repetitions not: for the curator's eyes, because with a default of 0 they are the sum of rewards. One whose commit
+    /// could not be confirmed is not among them.
     pub rewards: AtomicU64,
     /// Rewards that were late or for unknown events: for the curator's eyes.
     pub refused_rewards: AtomicU64,
-    /// Activations: for the curator's eyes.
+    /// Deferred events that were activated: for the curator's eyes.
     pub activations: AtomicU64,
     /// Features that were clipped: for the curator's eyes.
     pub clipped: AtomicU64,
@@ -142,6 +143,19 @@ impl Counts {
     pub(crate) fn add(count: &AtomicU64, more: u64) {
         count.fetch_add(more, Ordering::Relaxed);
     }
+}
+
+/// Carries out a transaction in a task of its own, and notes there what became of it: a caller who goes away ends neither.
+async fn carry_out<T: Send + 'static>(
+    transaction: Pending<T>,
+    note: impl FnOnce(&T) + Send + 'static,
+) -> Result<T> {
+    let task = tokio::spawn(async move {
+        let outcome = transaction.await?;
+        note(&outcome);
+        Ok(outcome)
+    });
+    task.await.map_err(|_| Error::store("a transaction failed by a fault of the program"))?
 }
 
 impl Service {
@@ -231,7 +245,11 @@ impl Service {
 
     /// Why something is not as it should be, by loop; empty if everything is.
     pub fn troubles(&self) -> Vec<String> {
-        let mut troubles: Vec<String> = self.people.trouble().into_iter().collect();
+        let counts = |each: &&Arc<Loop>| matches!(each.plan.ledger, Ledger::Person { .. });
+        let counting: Vec<&str> =
+            self.loops().filter(counts).map(|each| each.plan.name.as_str()).collect();
+        let missing = self.people.trouble(&counting, self.loops.len());
+        let mut troubles: Vec<String> = missing.into_iter().collect();
         troubles.extend(self.clock.doubt());
         for each in self.loops() {
             let stopped = each.halt_state().as_ref().map(|halt| halt.why.clone());

@@ -2,7 +2,8 @@
 //!
 //! Visits are counted under the hash of a person. Under another key every count would begin again at zero, so that the store remembers which keys it
 //! was served with and since when: a value of 16 bytes each, from which no key can be found. A key that was used and is not given any more is *missing* as long
-//! as something under it counts: then people are answered, and nobody is charged.
+//! as something under it counts: then people are answered, and nobody is charged. Loops that count visits learn nothing then; the others, which protect one
+//! decision and charge nobody at any time, go on learning.
 //!
 //! Counts under all given keys add up. A key is outlived when the last period in which it was used has ended in every loop, and the rows under it
 //! are gone, which could not be found for an erasure without it. Counts for ever are never outlived. Whether rows are gone is read from the store: how long
@@ -97,15 +98,25 @@ impl People {
         self.missing.is_empty()
     }
 
-    /// What is missing, in words.
-    pub(super) fn trouble(&self) -> Option<String> {
+    /// What is missing, in words, and what that means for loops: `counting` are those that count visits, of this many.
+    pub(super) fn trouble(&self, counting: &[&str], loops: usize) -> Option<String> {
         if self.missing.is_empty() {
             return None;
         }
         let names: Vec<String> = self.missing.iter().map(|check| hex(&check[..4])).collect();
+        // Where one decision is protected nobody is counted, so that nothing is lost with a key but erasures.
+        let learnt = match counting.len() {
+            0 => "people are answered, and every loop goes on learning, since none counts visits"
+                .into(),
+            number if number == loops => "people are answered, and nothing is learnt".to_string(),
+            _ => format!(
+                "people are answered, and nothing is learnt in the loops that count visits ({}); the others go on learning",
+                counting.join(", ")
+            ),
+        };
         Some(format!(
-            "keys of the people's hashes that this store was served with are missing (check values {}): people are answered, and nothing is \
-             learnt from them; give the old keys too, one a line after the present one in the file of --people-key",
+            "keys of the people's hashes that this store was served with are missing (check values {}): {learnt}; an erasure does not find what stands \
+             under them. Give the old keys too, one a line after the present one in the file of --people-key",
             names.join(", ")
         ))
     }

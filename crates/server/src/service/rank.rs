@@ -42,11 +42,20 @@ impl Service {
             Ok(prepared)
         };
         let prepared: Vec<Result<Prepared>> = requests.into_iter().map(&mut prepare).collect();
-        let mut stored = self.store.rank(events).await?.into_iter();
+        let counted = Arc::clone(each);
+        let stored = super::carry_out(self.store.rank(events), move |stored: &Vec<Ranked>| {
+            for one in stored {
+                if let Ranked::Added { slot } = one {
+                    *counted.open_slots().entry(*slot).or_default() += 1;
+                    Counts::add(&counted.counts.ranks, 1);
+                }
+            }
+        });
+        let mut stored = stored.await?.into_iter();
         let answers = prepared.into_iter().map(|one| {
             let one = one?;
             let stored = stored.next().ok_or_else(|| Error::store("no answer was stored"))?;
-            self.answer(each, one, stored)
+            answer_stored(one, stored)
         });
         Ok(answers.collect())
     }
@@ -127,25 +136,22 @@ impl Service {
             (Ledger::Person { .. }, _) => Payer::NotLearnt,
         }
     }
+}
 
-    fn answer(&self, each: &Loop, one: Prepared, stored: Ranked) -> Result<RankAnswer> {
-        match stored {
-            Ranked::Added { slot } => {
-                *each.open_slots().entry(slot).or_default() += 1;
-                Counts::add(&each.counts.ranks, 1);
-                Ok(one.answer)
-            }
-            Ranked::Repeated { request, answer } if request == one.request => {
-                // The message of the reader may hold what was stored.
-                let stored: RankAnswer = serde_json::from_slice(&answer)
-                    .map_err(|_| Error::store("a stored answer is damaged"))?;
-                Ok(RankAnswer { event_id: one.answer.event_id, ..stored })
-            }
-            Ranked::Repeated { .. } => Err(Error::Conflict(format!(
-                "event_id = {:?}: it was asked for with another body: give every event an id of its own",
-                one.answer.event_id
-            ))),
+/// The answer of a question of which this is stored.
+fn answer_stored(one: Prepared, stored: Ranked) -> Result<RankAnswer> {
+    match stored {
+        Ranked::Added { .. } => Ok(one.answer),
+        Ranked::Repeated { request, answer } if request == one.request => {
+            // The message of the reader may hold what was stored.
+            let stored: RankAnswer = serde_json::from_slice(&answer)
+                .map_err(|_| Error::store("a stored answer is damaged"))?;
+            Ok(RankAnswer { event_id: one.answer.event_id, ..stored })
         }
+        Ranked::Repeated { .. } => Err(Error::Conflict(format!(
+            "event_id = {:?}: it was asked for with another body: give every event an id of its own",
+            one.answer.event_id
+        ))),
     }
 }
 

@@ -1,6 +1,11 @@
 //! Rewards and activations are taken: committed before the answer leaves.
+//!
+//! They are counted where the outcome of the transaction is known, in a task that goes on when the caller has gone away: what such a caller sends again
+//! changes nothing and is not counted.
 
-use super::{Counts, Loop, Service};
+use std::sync::Arc;
+
+use super::{Counts, Service};
 use crate::{
     Error, Result,
     config::Combine,
@@ -36,33 +41,41 @@ impl Service {
         };
         let prepared: Vec<Result<NewReward>> = rewards.iter().map(prepare).collect();
         let sound = prepared.iter().flatten().cloned().collect();
-        let mut outcomes = self.store.reward(sound).await?.into_iter();
+        let counted = Arc::clone(each);
+        let outcomes =
+            super::carry_out(self.store.reward(sound), move |outcomes: &Vec<Outcome>| {
+                let number = |wanted: &[Outcome]| {
+                    outcomes.iter().filter(|outcome| wanted.contains(outcome)).count() as u64
+                };
+                Counts::add(&counted.counts.rewards, number(&[Outcome::Taken]));
+                let refused = number(&[Outcome::Late, Outcome::Unknown]);
+                Counts::add(&counted.counts.refused_rewards, refused);
+            });
+        let mut outcomes = outcomes.await?.into_iter();
         let answers = prepared.into_iter().zip(&rewards).map(|(one, (event, _))| {
             one?;
             let outcome = outcomes.next().ok_or_else(|| Error::store("no outcome was stored"))?;
-            let answer = answer(outcome, event);
-            let counts = &each.counts;
-            let count = if answer.is_ok() { &counts.rewards } else { &counts.refused_rewards };
-            Counts::add(count, 1);
-            answer
+            answer(outcome, event)
         });
         Ok(answers.collect())
     }
 
     /// Marks a deferred event as shown.
     pub async fn activate(&self, name: &str, event: &str) -> Result<()> {
-        let each: &Loop = self.find(name)?;
-        let outcome = self.store.activate(each.life, self.events.event(name, event)).await?;
-        let answer = answer(outcome, event);
-        Counts::add(&each.counts.activations, u64::from(answer.is_ok()));
-        answer
+        let each = self.find(name)?;
+        let counted = Arc::clone(each);
+        let activated = self.store.activate(each.life, self.events.event(name, event));
+        let outcome = super::carry_out(activated, move |outcome| {
+            Counts::add(&counted.counts.activations, u64::from(*outcome == Outcome::Taken));
+        });
+        answer(outcome.await?, event)
     }
 }
 
 fn answer(outcome: Outcome, event: &str) -> Result<()> {
     let shown: String = event.chars().take(64).collect();
     match outcome {
-        Outcome::Taken => Ok(()),
+        Outcome::Taken | Outcome::Unchanged => Ok(()),
         Outcome::Late => Err(Error::Late(format!(
             "event {shown:?}: its window has ended, and nothing changes it any more; a longer `reward.window` of the loop leaves more time"
         ))),

@@ -110,6 +110,11 @@ fn begin_again(life: &Life) -> Result<NewLife> {
     })
 }
 
+/// The name of the note that a life has gone back.
+fn note_name(life: LifeId, replays: u64) -> String {
+    format!("gone back: life {life}, replays {replays}")
+}
+
 impl Service {
     /// Notes a head that is committed, before it is served.
     pub(super) async fn witness_head(&self, each: &Loop, head: &Head) -> Result<()> {
@@ -238,21 +243,19 @@ impl Service {
     /// go on from the older copy. The note is for the replays that are charged now, so that it is void when one more is.
     async fn halt_for_good(&self, each: &Loop, why: String, seen: u64) -> Result<()> {
         if each.halt(why, Some(seen)) {
-            let note = self.note_name(each).await?;
+            // As stored, and not as served: another process may have accepted a rollback since.
+            let replays = loops::learner(&self.head(each).await?)?.replays();
+            let note = note_name(each.life, replays);
             self.store.keep_setting(note, seen.to_le_bytes().to_vec()).await?;
         }
         Ok(())
     }
 
-    async fn note_name(&self, each: &Loop) -> Result<String> {
-        let replays = loops::learner(&self.head(each).await?)?.replays();
-        Ok(format!("gone back: life {}, replays {replays}", each.life))
-    }
-
-    /// Stops the releases of loops that had gone back when the last process ended.
+    /// Stops the releases of loops that had gone back when the last process ended. It is called at a start, when what is served has just been read from the store.
     pub(super) async fn recall_halts(&self) -> Result<()> {
         for each in self.loops() {
-            let note = self.store.setting(self.note_name(each).await?).await?;
+            let replays = each.answering().served.replays;
+            let note = self.store.setting(note_name(each.life, replays)).await?;
             let Some(seen) = note.and_then(|bytes| bytes.try_into().ok()) else { continue };
             let seen = u64::from_le_bytes(seen);
             match seen > self.head(each).await?.number {

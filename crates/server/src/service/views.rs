@@ -77,7 +77,26 @@ pub struct ExportedAction {
     pub probability: f64,
 }
 
+/// A row of an export.
+#[derive(Debug, Clone)]
+pub enum Exported {
+    /// A decision.
+    Event(ExportedEvent),
+    /// What is kept of a decision cannot be read, and it is left out. Its place is its name.
+    Damaged(Place),
+}
+
 impl ExportedEvent {
+    /// The decision of the bytes that are kept of it, if they are one. What is wrong with them is not told: it may hold features.
+    fn read(raw: &[u8]) -> Option<Self> {
+        let event: ExportedEvent = serde_json::from_slice(raw).ok()?;
+        let is_record = |json: &serde_json::Value| Value::deserialize(json).is_ok();
+        let sound = event.actions.iter().any(|action| action.id == event.action)
+            && is_record(&event.context)
+            && event.actions.iter().all(|action| is_record(&action.features));
+        sound.then_some(event)
+    }
+
     /// The bytes that are kept of a decision.
     pub(super) fn write(
         request: &RankRequest,
@@ -173,7 +192,7 @@ impl Service {
 
     /// Whether the model that a life began with is what an earlier life of this very store has released, which is in the sum already, with what it
     /// began with itself. The file's word is not enough: it may have been edited, or come from a copy of the store that went another way.
-    async fn is_counted(
+    pub(super) async fn is_counted(
         &self,
         lives: &[Life],
         origin: &Origin,
@@ -275,13 +294,13 @@ impl Service {
     }
 
     /// Decisions of a loop that retains them, with their probabilities, after a place, and the place to go on after if there may be more: for
-    /// the curator's eyes.
+    /// the curator's eyes. One damaged row is named and does not keep the others from being exported.
     pub async fn export(
         &self,
         name: &str,
         after: Place,
         limit: usize,
-    ) -> Result<(Vec<ExportedEvent>, Option<Place>)> {
+    ) -> Result<(Vec<Exported>, Option<Place>)> {
         let each = self.find(name)?;
         if each.plan.params.retain.is_none() {
             let remedy = "the loop keeps no raw rows: give it `retain`, such as \"30 days\"";
@@ -292,17 +311,20 @@ impl Service {
         let default = each.plan.learner_params.default_reward;
         let rows = self.store.kept_events(each.life, after, limit).await?;
         let last = rows.last().map(|(place, _)| *place).filter(|_| rows.len() >= limit);
-        let export = rows.into_iter().filter(|(_, row)| row.active && !row.raw.is_empty());
+        // A row without a decision is of a time when the loop did not retain them.
+        let export = rows
+            .into_iter()
+            .filter(|(_, row)| row.active && (!row.raw.is_empty() || row.is_unreadable()));
         let events = export.map(|(place, row)| {
-            // The message of the reader may hold features.
-            let mut event: ExportedEvent = serde_json::from_slice(&row.raw)
-                .map_err(|_| Error::store("a stored decision is damaged"))?;
+            let Some(mut event) = ExportedEvent::read(&row.raw) else {
+                return Exported::Damaged(place);
+            };
             let units = row.reward.map(|units| units as f64 / (1_i64 << 32) as f64);
             let closed = place.slot <= head.closed;
             event.reward = closed.then(|| units.unwrap_or(default).clamp(low, high));
-            Ok(event)
+            Exported::Event(event)
         });
-        Ok((events.collect::<Result<_>>()?, last))
+        Ok((events.collect(), last))
     }
 
     /// The generation of a loop, in hexadecimal digits.

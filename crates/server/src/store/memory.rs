@@ -181,22 +181,20 @@ impl State {
         Ok(Ranked::Added { slot })
     }
 
-    /// Changes an open event, if there is one of this id that was not erased.
+    /// Changes an open event, if there is one of this id that was not erased. `change` says whether it did.
     fn change(
         &mut self,
         life: LifeId,
         event: EventHash,
-        change: impl FnOnce(&mut StoredEvent),
+        change: impl FnOnce(&mut StoredEvent) -> bool,
     ) -> Result<Outcome> {
         let closed = self.head(life)?.closed;
         let Some(known) = self.ids.get(&(life, event)) else { return Ok(Outcome::Unknown) };
         if known.place.slot <= closed {
             return Ok(Outcome::Late);
         }
-        if let Some(event) = self.events.get_mut(&(life, known.place)) {
-            change(event);
-        }
-        Ok(Outcome::Taken)
+        let changed = self.events.get_mut(&(life, known.place)).is_some_and(change);
+        Ok(if changed { Outcome::Taken } else { Outcome::Unchanged })
     }
 
     fn begin_life(&mut self, new: NewLife) -> Result<Life> {
@@ -313,12 +311,13 @@ impl Store for MemoryStore {
                 state.change(reward.life, reward.event, |event| {
                     let repeated = reward.key.is_some_and(|key| event.reward_keys.contains(&key));
                     if repeated || (!reward.sum && event.reward.is_some()) {
-                        return;
+                        return false;
                     }
                     event.reward = Some(event.reward.unwrap_or(0).saturating_add(reward.units));
                     event.reward_keys.extend(reward.key);
                     let surplus = event.reward_keys.len().saturating_sub(MOST_REWARD_KEYS);
                     event.reward_keys.drain(..surplus);
+                    true
                 })
             };
             rewards.into_iter().map(take).collect()
@@ -326,7 +325,9 @@ impl Store for MemoryStore {
     }
 
     fn activate(&self, life: LifeId, event: EventHash) -> Pending<Outcome> {
-        self.write(move |state| state.change(life, event, |event| event.active = true))
+        self.write(move |state| {
+            state.change(life, event, |event| !std::mem::replace(&mut event.active, true))
+        })
     }
 
     fn close(&self, life: LifeId, slot: u64) -> Pending<()> {

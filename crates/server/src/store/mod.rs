@@ -50,10 +50,10 @@ pub trait Store: Send + Sync + 'static {
     /// Events of a life that has ended are kept and not learnt from: the ledger of the next one has been carried over already.
     fn rank(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>>;
 
-    /// Adds rewards to open events, one transaction.
+    /// Adds rewards to open events, one transaction. The outcome tells what was added from what was repeated.
     fn reward(&self, rewards: Vec<NewReward>) -> Pending<Vec<Outcome>>;
 
-    /// Marks a deferred event as shown.
+    /// Marks a deferred event as shown. The outcome tells the first time from repetitions.
     fn activate(&self, life: LifeId, event: EventHash) -> Pending<Outcome>;
 
     /// Closes all slots up to this one. Earlier closed ones stay closed.

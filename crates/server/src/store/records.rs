@@ -125,6 +125,11 @@ pub struct StoredEvent {
 }
 
 impl StoredEvent {
+    /// Whether this stands for a row that cannot be read.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        *self == Self::unreadable()
+    }
+
     /// What stands for a row that cannot be read: it has no features, so that it contributes zeros and is counted as a fault.
     pub(crate) fn unreadable() -> Self {
         StoredEvent {
@@ -185,8 +190,11 @@ pub struct NewReward {
 /// What became of a reward or an activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was taken, or it was taken before.
+    /// It was taken.
     Taken,
+    /// Nothing changed: it was taken before, an earlier reward counts in its place, or the event's row was erased. Callers get the same answer as if it was
+    /// taken.
+    Unchanged,
     /// The event has closed.
     Late,
     /// There is no event of this id.

@@ -18,7 +18,7 @@ use super::{
     disk::{make_folder, private, rename, unusable},
     row::{self, Record},
 };
-use crate::{Result, clock::Time};
+use crate::{Error, Result, clock::Time};
 
 /// Where a life stood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,14 +69,30 @@ impl Record for FirstRecord {
     const NAME: &'static str = "witness";
 }
 
-/// The record of these bytes, of whichever version.
+/// The record of these bytes, of whichever version. A file of another kind begins with any byte, so that a version is not claimed for it.
 fn read(bytes: &[u8]) -> Result<WitnessRecord> {
-    if bytes.first() != Some(&FirstRecord::VERSION) {
-        return row::decode(bytes);
+    let refused = |what: &str| {
+        let remedy = "give the file that --witness wrote beside this store, or a copy of it; if it is lost, a name that does not exist yet, and the new witness knows nothing of what the old one saw";
+        Error::store(format_args!("{what}: {remedy}"))
+    };
+    let damaged = |_| refused("it is a damaged witness, or a file of another kind");
+    match bytes.first() {
+        None => Err(refused("it is empty, and no witness")),
+        Some(&WitnessRecord::VERSION) => row::decode(bytes).map_err(damaged),
+        Some(&FirstRecord::VERSION) => {
+            let FirstRecord { store, heads, replays, revoked_keys, erased } =
+                row::decode(bytes).map_err(damaged)?;
+            let (lives, time) = (BTreeMap::new(), 0);
+            Ok(WitnessRecord { store, heads, replays, revoked_keys, erased, lives, time })
+        }
+        Some(first) => {
+            let newest = WitnessRecord::VERSION;
+            Err(refused(&format!(
+                "it is no witness that this program reads: those begin with a byte from 1 to {newest}, and this file with {first} (a file of another kind, \
+                 or the witness of a later program)"
+            )))
+        }
     }
-    let FirstRecord { store, heads, replays, revoked_keys, erased } = row::decode(bytes)?;
-    let (lives, time) = (BTreeMap::new(), 0);
-    Ok(WitnessRecord { store, heads, replays, revoked_keys, erased, lives, time })
 }
 
 /// The file.
@@ -300,8 +316,29 @@ mod tests {
         witness.write(&last).unwrap();
         assert!(Witness::open(&path).unwrap().1.unwrap() == last);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        fs::write(&path, [9, 9]).unwrap();
-        assert!(Witness::open(&path).err().unwrap().to_string().contains("version 9"));
+    }
+
+    #[test]
+    fn a_file_that_is_no_witness_is_named_as_such() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.txt");
+        let refused = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            let refused = Witness::open(&path).err().unwrap().to_string();
+            assert!(refused.contains("notes.txt") && refused.contains("--witness"), "{refused}");
+            assert_eq!(fs::read(&path).unwrap(), bytes, "it is left as it is");
+            refused
+        };
+        for bytes in [&b"garbage"[..], &[0], &[3, 1, 2], &[255; 40]] {
+            let told = refused(bytes);
+            assert!(told.contains("no witness that this program reads"), "{told}");
+            assert!(told.contains(&format!("this file with {} ", bytes[0])), "{told}");
+            assert!(!told.contains("version"), "{told}");
+        }
+        for bytes in [&[1][..], &[2, 9, 9], &[2; 64]] {
+            assert!(refused(bytes).contains("damaged witness, or a file of another kind"));
+        }
+        assert!(refused(b"").contains("it is empty"));
     }
 
     #[test]

@@ -191,14 +191,18 @@ async fn metrics_of_rewards_activations_and_errors_are_for_admin_only() {
     server.rank("e1", "anna").await.expect(200);
     let ranked = server.get(&server.read_key, "/metrics").await.expect(200).body;
     assert_ne!(before, ranked);
-    server.reward("e1", 1.0).await.expect(204);
+    let reward = r#"{"value": 1.0, "idempotency_key": "once"}"#;
+    for _ in 0..3 {
+        server.post(&server.app_key, "/v1/loops/home/events/e1/reward", reward).await.expect(204);
+    }
     server.reward("no", 1.0).await.expect(404);
     server.post(&server.app_key, "/v1/loops/home/events/e1/activate", "").await.expect(204);
     server.post(&server.app_key, "/v1/loops/home/rank", "{").await.expect(400);
     server.rank("e1", "berta").await.expect(409);
     assert_eq!(server.get(&server.read_key, "/metrics").await.expect(200).body, ranked);
     let curator = server.get(&server.admin_key, "/metrics").await.expect(200).body;
-    assert!(curator.contains("reticent_rewards_total{loop=\"home\"} 1"), "{curator}");
+    // A repetition is no reward.
+    assert!(curator.contains("reticent_rewards_total{loop=\"home\"} 1\n"), "{curator}");
     assert!(curator.contains("reticent_ranks_total{loop=\"home\"} 1"), "{curator}");
 }
 

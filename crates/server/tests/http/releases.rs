@@ -81,9 +81,22 @@ async fn the_chain_of_releases_can_be_computed_again() {
     let part: Vec<&str> = part.body.lines().collect();
     assert_eq!(part[1..], list.body.lines().collect::<Vec<_>>()[3..5]);
     assert!(part[0].contains(lines[2]["chain"].as_str().unwrap()));
-    for bad in ["from=0", "limit=0", "limit=1001", "from=x", "form=1", "from=99"] {
+    for (bad, value, remedy) in [
+        ("from=0", "0", "numbered from 1"),
+        ("limit=0", "0", "from 1 to 1000"),
+        ("limit=1001", "1001", "from 1 to 1000"),
+        ("from=x", "\"x\"", "a whole number that is not negative"),
+        ("limit=abc", "\"abc\"", "a whole number that is not negative"),
+        ("limit=-1", "\"-1\"", "a whole number that is not negative"),
+        ("from=18446744073709551616", "\"18446744073709551616\"", "a smaller number"),
+        ("form=1", "unknown field", "`from`"),
+        ("from=99", "99", "the last release has number"),
+    ] {
         let path = format!("/v1/loops/home/releases?{bad}");
-        server.get(&server.read_key, &path).await.expect(422);
+        let refused = server.get(&server.read_key, &path).await.expect(422).json();
+        assert_eq!(refused["field"], bad.split('=').next().unwrap(), "{refused}");
+        assert_eq!(refused["value"], value, "{refused}");
+        assert!(refused["remedy"].as_str().unwrap().contains(remedy), "{refused}");
     }
 }
 

@@ -1,11 +1,10 @@
 """The clients that docs/service.md prints, as they are printed, but for the address."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
+from optional import program
 
 PAGE = Path(__file__).parents[4] / "docs" / "service.md"
 
@@ -27,9 +26,7 @@ def test_the_python_client_ranks_and_rewards(service):
 
 
 def test_the_javascript_client_ranks_and_rewards(service, tmp_path):
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("there is no node")
+    node = program("node")
     program = tmp_path / "client.mjs"
     key = service.key("decide,reward")
     program.write_text(f'const KEY = "{key}";\n{printed("javascript", service)}\nconsole.log(answer.action, Boolean(head));')

@@ -210,3 +210,19 @@ async fn a_damaged_row_contributes_zeros_and_is_counted_for_the_curator() {
     assert_eq!((world.number(), unusable), (3, CROWD as u64));
     world.assert_learnt(1.0, 0.0);
 }
+
+#[tokio::test]
+async fn a_damaged_row_is_named_and_the_others_are_exported() {
+    let world = World::new(&file(EXACT, "retain = \"1 day\"")).await;
+    world.rank("one", None).await;
+    crate::store::contract::sample::damage(&world.store, 3);
+    let (rows, _) = world.service.export("home", Place::default(), 2 * CROWD).await.unwrap();
+    let damaged: Vec<u64> = rows
+        .iter()
+        .filter_map(|row| match row {
+            Exported::Damaged(place) => Some(place.number),
+            Exported::Event(_) => None,
+        })
+        .collect();
+    assert_eq!((rows.len(), &damaged[..]), (CROWD, &[1, 2, 3][..]));
+}

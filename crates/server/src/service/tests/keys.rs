@@ -46,6 +46,41 @@ async fn under_a_foreign_key_people_are_answered_and_nothing_is_learnt() {
     assert!(world.service.troubles().is_empty());
 }
 
+/// Visits of loop `shop`, if it has any, and of loop `home`; which of them learn under a foreign key, and what is said about it.
+async fn learns_under_a_foreign_key(home: &str, shop: &str) -> (bool, bool, String) {
+    let (home, shop) = (file(home, ""), file(shop, "").replace("loop.home", "loop.shop"));
+    let text = home + &shop;
+    let mut world = World::new(&text).await;
+    world.service.rank("shop", request("first", Some("a"))).await.unwrap();
+    world.service.rank("home", request("first", Some("a"))).await.unwrap();
+    with_keys(&mut world, &text, &[4]).await;
+    let mut learns = Vec::new();
+    for name in ["home", "shop"] {
+        world.service.rank(name, request("second", Some("a"))).await.unwrap();
+        let life = world.service.find(name).unwrap().life;
+        let rows = world.store.kept_events(life, Place::default(), 9).await.unwrap();
+        assert!(rows.len() == 2 && rows[0].1.learnt);
+        learns.push(rows[1].1.learnt);
+    }
+    let troubles = world.service.troubles();
+    assert_eq!(troubles.len(), 1, "{troubles:?}");
+    (learns[0], learns[1], troubles[0].clone())
+}
+
+/// What is said while keys are missing is what happens.
+#[tokio::test]
+async fn while_keys_are_missing_loops_that_count_visits_learn_nothing_and_the_others_go_on() {
+    let visits = format!("{EXACT}, visits = 2, per = \"ever\"");
+    let (home, shop, told) = learns_under_a_foreign_key(&visits, EXACT).await;
+    assert!(!home && shop, "{told}");
+    let some = "nothing is learnt in the loops that count visits (home); the others go on learning";
+    assert!(told.contains(some), "{told}");
+    let (home, shop, told) = learns_under_a_foreign_key(&visits, &visits).await;
+    assert!(!home && !shop && told.contains("answered, and nothing is learnt;"), "{told}");
+    let (home, shop, told) = learns_under_a_foreign_key(EXACT, EXACT).await;
+    assert!(home && shop && told.contains("every loop goes on learning"), "{told}");
+}
+
 #[tokio::test]
 async fn rotating_twice_refills_no_budget() {
     let text = visits("ever");

@@ -51,6 +51,9 @@ async fn an_old_copy_put_back_twice_releases_nothing_until_it_is_accepted_and_is
     let mut epsilon = 1.0;
     for (copy, replays) in [(&old, 1), (&again, 2)] {
         let service = start(copy).await;
+        // What was charged after the copy was made is told before anybody accepts anything.
+        let told = service.view(service.find("home").unwrap()).epsilon;
+        assert!(told > epsilon - 1e-3, "{told}");
         assert_eq!(tick(&service).await, Ticked::Halted);
         let head = copy.head(1).await.unwrap();
         let named = HeadName::new(head.number, &head.chain).text();
@@ -126,6 +129,91 @@ async fn a_generation_that_only_the_witness_knows_is_still_charged() {
     drop(open(&third, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap());
     let refused = Service::open(witnessed_options(&third, &copy, &clock, &path)).await;
     assert!(refused.err().unwrap().to_string().contains("without its witness"));
+}
+
+/// What a generation has cost is what the accountant says, and a program that would calibrate it in another way does not begin it again.
+#[tokio::test]
+async fn a_lost_generation_begins_again_at_its_own_cost_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("witness");
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let first = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let second = first.replace("epsilon = 1.0", "epsilon = 2.0");
+    drop(witnessed(&first, &store, &clock, &path).await);
+    let copy = Arc::new(store.copy());
+    drop(witnessed(&second, &store, &clock, &path).await);
+    let (witness, record) = Witness::open(&path).unwrap();
+    let mut record = record.unwrap();
+    record.lives.get_mut(&2).unwrap().event = record.lives[&1].event.clone();
+    witness.write(&record).unwrap();
+    let refused = Service::open(witnessed_options(&first, &copy, &clock, &path)).await;
+    let message = refused.err().unwrap().to_string();
+    assert!(message.contains("calibrate it in another way"), "{message}");
+    assert_eq!(copy.lives().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn keys_that_were_revoked_since_a_copy_was_made_are_revoked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("witness");
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    for id in ["told", "untold", "kept"] {
+        store.add_key(crate::store::contract::sample::key(id)).await.unwrap();
+    }
+    let copy = Arc::new(store.copy());
+    let service = witnessed(&text, &store, &clock, &path).await;
+    service.witness_revoked("told").await.unwrap();
+    // One that was revoked while nothing was served is told to the witness by the next start.
+    store.revoke_key("untold".into(), START).await.unwrap();
+    drop(witnessed(&text, &store, &clock, &path).await);
+    drop(witnessed(&text, &copy, &clock, &path).await);
+    let keys = copy.keys().await.unwrap().into_iter();
+    let revoked: Vec<String> = keys.filter(|key| key.revoked.is_some()).map(|key| key.id).collect();
+    assert_eq!(revoked, ["told", "untold"]);
+}
+
+/// Two copies of a store release beside each other: whoever has seen the other one's release stops this one.
+#[tokio::test]
+async fn two_releases_of_one_number_are_noticed_by_tokens_and_by_the_witness() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("witness");
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let service = witnessed(&text, &store, &clock, &path).await;
+    let tick = async |service: &Arc<Service>| {
+        clock.pass(TICK);
+        service.tick("home").await.unwrap()
+    };
+    tick(&service).await;
+    let (copy, elsewhere) = (Arc::new(store.copy()), folder.path().join("elsewhere"));
+    let start = async || open(&text, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap();
+    let token = |service: &Service| service.find("home").unwrap().answering().token.clone();
+    tick(&service).await;
+    let seen = token(&service);
+    let beside = start().await;
+    assert_eq!(tick(&beside).await, Ticked::Released(2));
+    let (own, same_number) = (token(&beside), Arc::new(copy.copy()));
+    assert_eq!(tick(&beside).await, Ticked::Released(3));
+    beside.notice("home", &own).await.unwrap();
+    assert!(beside.troubles().is_empty(), "its own earlier release is no fork");
+    beside.notice("home", &seen).await.unwrap();
+    let told = |service: &Service| service.troubles().remove(0);
+    assert!(told(&beside).contains("two releases of number 2"), "{}", told(&beside));
+    assert_eq!(tick(&beside).await, Ticked::Halted);
+    // It is remembered, and goes on when it was accepted and charged.
+    let beside = start().await;
+    assert!(told(&beside).contains("two releases of number 2"), "{}", told(&beside));
+    let head = copy.head(1).await.unwrap();
+    let named = HeadName::new(head.number, &head.chain).text();
+    assert_eq!(beside.accept_rollback("home", &named).await.unwrap(), 1);
+    assert!(matches!(tick(&beside).await, Ticked::Released(5)));
+    // The witness of the other copy notices it at a start, ahead of it or not.
+    for store in [same_number, Arc::new(copy.copy())] {
+        std::fs::copy(&path, &elsewhere).unwrap();
+        let beside = witnessed(&text, &store, &clock, &elsewhere).await;
+        assert!(told(&beside).contains("two releases of number 2"), "{}", told(&beside));
+    }
 }
 
 #[tokio::test]

@@ -268,12 +268,15 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
     let (honest, lives) = begun(&model).await;
     assert_eq!(lives, 2);
     let json = |value: &str| serde_json::json!(value);
+    let first = crate::secret::hex(&world.store.releases(1, 1, 1).await.unwrap()[0].chain);
+    let before_all = edited(&model, "/origin/release", serde_json::json!(0));
     for (what, untrue) in [
         ("fork", forked),
         ("store", edited(&model, "/origin/store", json(&"02".repeat(16)))),
         ("life", edited(&model, "/origin/life", serde_json::json!(2))),
         ("generation", edited(&model, "/origin/generation", json("0000000000000000"))),
         ("number", edited(&model, "/origin/release", serde_json::json!(1))),
+        ("no number", edited(&before_all, "/origin/chain", json(&first))),
         ("later number", edited(&model, "/origin/release", serde_json::json!(99))),
         ("chain", edited(&model, "/origin/chain", json(&"00".repeat(32)))),
         ("cost", edited(&model, "/legacy", dear)),
@@ -281,6 +284,15 @@ async fn an_origin_that_the_store_cannot_show_is_counted() {
     ] {
         let (epsilon, lives) = begun(&untrue).await;
         assert!(lives == 3 && epsilon > honest + 1.0, "{what}: {lives} lives, {epsilon}");
+    }
+    // A life has not begun with what it released itself, or with what a later one did.
+    let store = Arc::new(world.store.copy());
+    std::fs::write(&path, &model).unwrap();
+    let service = open(&warm(PERSONS, &path), &store, &clock, people()).await.unwrap();
+    let origin = service.find("home").unwrap().plan.params.warm_start_origin.clone().unwrap();
+    let (lives, curator) = (store.lives().await.unwrap(), service.cost_of(2).await.unwrap());
+    for (later, counted) in [(2, true), (1, false), (0, false)] {
+        assert_eq!(service.is_counted(&lives, &origin, later, &curator).await.unwrap(), counted);
     }
     // Simulated noise protects nobody, whatever it is said to have cost.
     let plans = ServiceFile::parse(&file(STRONG, "")).unwrap().check().unwrap();

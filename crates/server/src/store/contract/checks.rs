@@ -130,8 +130,10 @@ async fn hashes_under_earlier_keys_add_up(store: &dyn Store) -> Checked {
 async fn a_reward_repeated_by_key_counts_once(store: &dyn Store) -> Checked {
     let life = begin(store).await?;
     store.rank(vec![event(life, 1), event(life, 2)]).await?;
-    store.reward(vec![reward(life, 1, 5, Some(1)), reward(life, 1, 5, Some(1))]).await?;
-    store.reward(vec![reward(life, 1, 5, Some(1))]).await?;
+    use Outcome::{Taken, Unchanged};
+    let twice = vec![reward(life, 1, 5, Some(1)), reward(life, 1, 5, Some(1))];
+    ensure!(store.reward(twice).await? == [Taken, Unchanged], "twice in a batch");
+    ensure!(store.reward(vec![reward(life, 1, 5, Some(1))]).await? == [Unchanged], "again");
     store
         .reward(vec![
             reward(life, 1, 2, Some(2)),
@@ -140,7 +142,7 @@ async fn a_reward_repeated_by_key_counts_once(store: &dyn Store) -> Checked {
         ])
         .await?;
     let first = |units| NewReward { sum: false, ..reward(life, 2, units, None) };
-    store.reward(vec![first(7), first(8)]).await?;
+    ensure!(store.reward(vec![first(7), first(8)]).await? == [Taken, Unchanged], "the first");
     let rewards: Vec<_> =
         events(store, life).await?.iter().map(|(_, event)| event.reward).collect();
     ensure!(rewards == [Some(9), Some(7)], "{rewards:?}");
@@ -163,16 +165,18 @@ async fn rewards_are_taken_late_or_unknown(store: &dyn Store) -> Checked {
         .await?;
     ensure!(!events(store, life).await?[1].1.active, "a deferred event is not active");
     ensure!(store.activate(life, [3; 16]).await? == Outcome::Taken, "activation");
+    ensure!(store.activate(life, [3; 16]).await? == Outcome::Unchanged, "the second activation");
+    ensure!(store.activate(life, [1; 16]).await? == Outcome::Unchanged, "it was not deferred");
     ensure!(events(store, life).await?[1].1.active, "an activated event is active");
     store.close(life, CLOSED + 1).await?;
     store.erase(vec![person(1)], 1).await?;
     let outcomes = store.reward([1, 2, 9].map(|id| reward(life, id, 1, None)).into()).await?;
-    ensure!(outcomes == [Outcome::Late, Outcome::Taken, Outcome::Unknown], "{outcomes:?}");
+    ensure!(outcomes == [Outcome::Late, Outcome::Unchanged, Outcome::Unknown], "{outcomes:?}");
     ensure!(
         events(store, life).await?.iter().all(|(_, event)| event.reward.is_none()),
         "no reward counts"
     );
-    for (id, outcome) in [(1, Outcome::Late), (2, Outcome::Taken), (9, Outcome::Unknown)] {
+    for (id, outcome) in [(1, Outcome::Late), (2, Outcome::Unchanged), (9, Outcome::Unknown)] {
         ensure!(store.activate(life, [id; 16]).await? == outcome, "activation of {id}");
     }
     Ok(())

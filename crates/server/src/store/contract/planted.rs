@@ -15,6 +15,8 @@ pub(crate) enum Mistake {
     EarlierHashesIgnored,
     /// A reward is added again when it is repeated.
     RewardTwice,
+    /// A repeated reward is said to be a new one.
+    RepetitionUntold,
     /// An old releaser may release.
     EpochIgnored,
     /// A release may be replaced.
@@ -37,6 +39,7 @@ pub(super) const MISTAKES: &[(Mistake, &str)] = &[
     (Mistake::EventTwice, "an_event_repeated_by_id_is_one"),
     (Mistake::EarlierHashesIgnored, "hashes_under_earlier_keys_add_up"),
     (Mistake::RewardTwice, "a_reward_repeated_by_key_counts_once"),
+    (Mistake::RepetitionUntold, "a_reward_repeated_by_key_counts_once"),
     (Mistake::EpochIgnored, "a_number_has_one_release"),
     (Mistake::NumberIgnored, "a_number_has_one_release"),
     (Mistake::CloseReopens, "a_closed_slot_stays_closed"),
@@ -101,7 +104,15 @@ impl Store for Planted {
         if self.has(Mistake::RewardTwice) {
             rewards.iter_mut().for_each(|reward| reward.key = None);
         }
-        self.model.reward(rewards)
+        let outcomes = self.model.reward(rewards);
+        if !self.has(Mistake::RepetitionUntold) {
+            return outcomes;
+        }
+        let told = |outcome| match outcome {
+            Outcome::Unchanged => Outcome::Taken,
+            outcome => outcome,
+        };
+        Box::pin(async move { Ok(outcomes.await?.into_iter().map(told).collect()) })
     }
 
     fn close(&self, life: LifeId, slot: u64) -> Pending<()> {

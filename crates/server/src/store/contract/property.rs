@@ -158,6 +158,7 @@ fn outcome(outcome: Outcome) -> u8 {
         Outcome::Taken => 0,
         Outcome::Late => 1,
         Outcome::Unknown => 2,
+        Outcome::Unchanged => 3,
     }
 }
 

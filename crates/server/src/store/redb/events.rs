@@ -176,16 +176,18 @@ pub(super) fn reward(group: &mut Group<'_>, rewards: Vec<NewReward>) -> Attempt<
             }
             Target::Open(place) => place,
         };
-        outcomes.push(Outcome::Taken);
         let key = (new.life, place);
         let event = match changed.remove(&key) {
             Some(event) => Some(event),
             None => get(&group.tables.events, place_key(new.life, place))?,
         };
-        if let Some(mut event) = event {
-            add_reward(&mut event, &new);
-            changed.insert(key, event);
-        }
+        let Some(mut event) = event else {
+            outcomes.push(Outcome::Unchanged);
+            continue;
+        };
+        outcomes.push(add_reward(&mut event, &new));
+        // Written in any case, so that a repetition takes as long.
+        changed.insert(key, event);
     }
     for ((life, place), event) in changed {
         put(&mut group.tables.events, place_key(life, place), &event)?;
@@ -193,10 +195,10 @@ pub(super) fn reward(group: &mut Group<'_>, rewards: Vec<NewReward>) -> Attempt<
     Ok(outcomes)
 }
 
-fn add_reward(event: &mut StoredEvent, new: &NewReward) {
+fn add_reward(event: &mut StoredEvent, new: &NewReward) -> Outcome {
     let repeated = new.key.is_some_and(|key| event.reward_keys.contains(&key));
     if repeated || (!new.sum && event.reward.is_some()) {
-        return;
+        return Outcome::Unchanged;
     }
     event.reward = Some(event.reward.unwrap_or(0).saturating_add(new.units));
     if let Some(key) = new.key {
@@ -205,6 +207,7 @@ fn add_reward(event: &mut StoredEvent, new: &NewReward) {
         }
         event.reward_keys.push(key);
     }
+    Outcome::Taken
 }
 
 /// Marks a deferred event as shown.
@@ -214,9 +217,10 @@ pub(super) fn activate(group: &mut Group<'_>, life: LifeId, event: &EventHash) -
         Target::Open(place) => place,
     };
     let key = place_key(life, place);
-    if let Some(mut event) = get::<_, StoredEvent>(&group.tables.events, key)? {
-        event.active = true;
-        put(&mut group.tables.events, key, &event)?;
-    }
-    Ok(Outcome::Taken)
+    let Some(mut event) = get::<_, StoredEvent>(&group.tables.events, key)? else {
+        return Ok(Outcome::Unchanged);
+    };
+    let before = std::mem::replace(&mut event.active, true);
+    put(&mut group.tables.events, key, &event)?;
+    Ok(if before { Outcome::Unchanged } else { Outcome::Taken })
 }
