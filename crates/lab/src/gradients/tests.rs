@@ -108,20 +108,21 @@ fn bad_lines_are_named() {
     );
     let both = "privacy = { epsilon = 1.0, randomizer = \"attributes\", levels = [1.0, 1.0, 0.0, 0.0, 0.0] }";
     assert!(refuse(SPHERE, &with(both)).contains("add up"));
-    for (method, said) in [
-        ("{ sum = { step = 0.0 } }", "line 9: algorithm 1: step is 0: "),
-        ("{ coordinatewise = { step = 2.0 } }", "line 9: algorithm 1: unknown field `step`, expected `prior`"),
-        ("{ adagrad = { radius = -3.0 } }", "radius is -3: "),
-        ("{ adagrad = { step = 3.0 } }", "`radius` is missing"),
-        ("\"adagrad\"", "`method`: adagrad needs parameters: give a table"),
-        ("\"oak\"", "`method`: unknown value `oak`, expected one of `reduction`"),
-        ("{ known_noise = { stepp = 1.0 } }", "unknown field `stepp`, expected `deviation` or `step`"),
-        ("{ known_noise = { deviation = -1.0 } }", "deviation is -1: "),
-        ("{ known_noise = 3 }", "`known_noise` must be a table"),
-        ("3", "`method` must be one of reduction, coordinatewise, "),
+    for (method, line, said) in [
+        ("{ sum = { step = 0.0 } }", 10, "step is 0: "),
+        ("{ coordinatewise = { step = 2.0 } }", 10, "unknown field `step`, expected `prior`"),
+        ("{ adagrad = { radius = -3.0 } }", 10, "radius is -3: "),
+        ("{ adagrad = { step = 3.0 } }", 8, "`radius` is missing"),
+        ("\"adagrad\"", 10, "`method`: adagrad needs parameters: give a table"),
+        ("\"oak\"", 10, "`method`: unknown value `oak`, expected one of `reduction`"),
+        ("{ known_noise = { stepp = 1.0 } }", 10, "`stepp`, expected `deviation` or `step`"),
+        ("{ known_noise = { deviation = -1.0 } }", 10, "deviation is -1: "),
+        ("{ known_noise = 3 }", 10, "`known_noise` must be a table"),
+        ("3", 10, "`method` must be one of reduction, coordinatewise, "),
     ] {
         let error = refuse(SPHERE, &with(&format!("method = {method}")));
-        assert!(error.contains(said), "{method}: {error}");
+        let place = format!("line {line}, algorithm 1: ");
+        assert!(error.contains(&place) && error.contains(said), "{method}: {error}");
     }
 }
 
