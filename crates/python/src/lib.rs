@@ -12,7 +12,7 @@
 //! | `guarantee`, `privacy` | guarantees; events, accountant, calculator, noise |
 //! | `decision` | decisions, rewards and tickets, one by one and in batches |
 //! | `outlook` | whether a plan can work |
-//! | `ticketed`, `linucb`, `online_linucb` | bandits without privacy, and the tickets of their decisions |
+//! | `ticketed`, `linucb`, `online_linucb`, `plain` | bandits without privacy, the tickets of their decisions, and their common calls |
 //! | `joint`, `kept` | the bandit with a trusted curator: in memory, in files |
 //! | `policy` | a released policy by itself |
 //! | `messages` | models, reports and batches |
@@ -42,6 +42,7 @@ mod online;
 mod online_linucb;
 mod online_ucb;
 mod outlook;
+mod plain;
 mod play;
 mod policy;
 mod privacy;

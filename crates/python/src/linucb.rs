@@ -1,10 +1,6 @@
 //! The bandit without privacy, for comparison.
 
-use numpy::{PyArray1, ToPyArray};
-use pyo3::{
-    prelude::*,
-    types::{PyBytes, PyTuple},
-};
+use pyo3::prelude::*;
 use reticent::{
     bandit::{Arms, Choice, LinUcb as CoreLinUcb, LinUcbParams, Rule},
     noise::{Noise, SecureNoise},
@@ -14,9 +10,8 @@ use reticent::{
 };
 
 use crate::{
-    arms::with_arms,
-    convert::{Vector, entries, parameter_or, restored},
-    decision::{Chosen, Decision, Many, Observation, observe_many},
+    convert::parameter_or,
+    decision::Observation,
     error::Answer,
     ticketed::{Plain, Ticketed},
     whole,
@@ -45,8 +40,8 @@ use crate::{
 /// With `rule="thompson"` decisions are drawn, and carry their probability; `seed` repeats the draws, and comes from the system by default.
 #[pyclass(module = "reticent", name = "LinUCB")]
 pub(crate) struct LinUcb {
-    learner: Ticketed<CoreLinUcb>,
-    place: Option<Arms>,
+    pub(crate) learner: Ticketed<CoreLinUcb>,
+    pub(crate) place: Option<Arms>,
 }
 
 impl Plain for CoreLinUcb {
@@ -117,98 +112,9 @@ impl LinUcb {
         Ok(LinUcb { learner: Ticketed::new(params.check()?), place: None })
     }
 
-    /// Chooses an arm for the next person, from `Arms` or an array with one arm a row.
-    fn decide(&mut self, arms: &Bound<'_, PyAny>) -> Answer<Decision> {
-        let learner = &mut self.learner;
-        with_arms(arms, &mut self.place, |arms| learner.decide(arms))
-    }
-
     /// Learns the reward of an earlier decision; each ticket is used once.
     fn observe(&mut self, ticket: &str, reward: f64) -> Answer<Observation> {
-        Ok(self.learner.observe(crate::decision::ticket(ticket)?, reward)?)
-    }
-
-    /// Decides for many people at once: see `JointBandit.decide_many`.
-    #[pyo3(signature = (arms, people = None))]
-    fn decide_many<'py>(
-        &mut self,
-        py: Python<'py>,
-        arms: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = whole::people)] people: Option<usize>,
-    ) -> Answer<Chosen<'py>> {
-        let decide = |open: &mut Ticketed<CoreLinUcb>, arms: &Arms| {
-            let decision = open.decide(arms)?;
-            Ok((decision.ticket, decision.arm))
-        };
-        let dismiss = |open: &mut Ticketed<CoreLinUcb>, ticket| {
-            open.open.remove(ticket);
-        };
-        Many::new(arms, people)?.decide(py, &mut self.learner, decide, dismiss)
-    }
-
-    /// Learns many rewards in order. Other threads run meanwhile.
-    fn observe_many(
-        &mut self,
-        py: Python<'_>,
-        tickets: &Bound<'_, PyAny>,
-        rewards: Vector<'_>,
-    ) -> Answer<()> {
-        let (tickets, rewards) = (crate::decision::tickets(tickets)?, entries(&rewards));
-        let learner = &mut self.learner;
-        observe_many(py, &tickets, &rewards, |ticket, reward| {
-            Ok(learner.observe(ticket, reward).map(drop)?)
-        })
-    }
-
-    /// Gives up waiting for a reward; returns whether the decision was open.
-    fn dismiss(&mut self, ticket: &str) -> Answer<bool> {
-        Ok(self.learner.open.remove(crate::decision::ticket(ticket)?))
-    }
-
-    /// Tickets of all open decisions, oldest first.
-    fn open_tickets(&self) -> Vec<String> {
-        self.learner.tickets()
-    }
-
-    /// Rewards learnt so far.
-    #[getter]
-    fn rounds(&self) -> u64 {
-        self.learner.learner.rounds()
-    }
-
-    /// The number of decisions that wait for their reward.
-    #[getter]
-    fn open_decisions(&self) -> usize {
-        self.learner.open.len()
-    }
-
-    /// The estimate of the unknown parameter.
-    #[getter]
-    fn theta<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.learner.learner.policy().theta().to_pyarray(py)
-    }
-
-    /// None: this bandit has no privacy guarantee.
-    #[getter]
-    fn guarantee(&self) -> Option<crate::guarantee::Guarantee> {
-        None
-    }
-
-    /// The whole state; protect these bytes like the data.
-    fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.learner.save())
-    }
-
-    /// Continues bit for bit from saved bytes; tickets of open decisions stay valid, and new tickets never repeat old ones.
-    #[staticmethod]
-    fn load(state: &[u8]) -> Answer<Self> {
-        Ok(LinUcb { learner: Ticketed::load(state)?, place: None })
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        let py = slf.py();
-        let state = slf.try_borrow().map_err(PyErr::from)?.save(py);
-        restored(slf, "load", (state,))
+        self.learner.observe(ticket, reward)
     }
 
     fn __repr__(&self) -> String {

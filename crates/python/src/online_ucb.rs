@@ -49,6 +49,78 @@ impl Choices<'_, '_> {
     }
 }
 
+/// The calls that the three servers have alike. PyO3 has no classes with type parameters, so they are written out for each class; `$horizon` is how
+/// many reports it is told to expect, and `$server` makes it from its `$choices`.
+macro_rules! server {
+    ($class:ident($core:ident), ($($horizon:ident)?), $choices:ident => $server:expr) => {
+        #[pymethods]
+        impl $class {
+            #[new]
+            #[pyo3(signature = (dimension, epsilon, delta, $($horizon,)? *, feature_bound = 1.0, rewards = (-1.0, 1.0), learner = None, literal = false,
+                width = None, gradient_bound = None, step = None, exp_concave = None, mode = None))]
+            #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
+            fn new(
+                #[pyo3(from_py_with = whole::dimension)] dimension: usize,
+                epsilon: f64,
+                delta: f64,
+                $(#[pyo3(from_py_with = whole::$horizon)] $horizon: u64,)?
+                feature_bound: f64,
+                rewards: (f64, f64),
+                learner: Option<&Bound<'_, PyAny>>,
+                literal: bool,
+                width: Option<f64>,
+                gradient_bound: Option<f64>,
+                step: Option<f64>,
+                exp_concave: Option<bool>,
+                mode: Option<&Bound<'_, PyAny>>,
+            ) -> Answer<Self> {
+                let lines = OnlineToml {
+                    literal,
+                    width,
+                    gradient_bound,
+                    step,
+                    exp_concave,
+                    ..OnlineToml::new(Budget { epsilon, delta })
+                };
+                let $choices = Choices { dimension, feature_bound, rewards, learner, mode, lines };
+                Ok($class($server))
+            }
+
+            /// The policy that the next person chooses by. It holds nothing that was not sent.
+            fn policy(&self) -> Policy {
+                Policy(self.0.policy().clone())
+            }
+
+            /// A person's half, the same for all reports.
+            fn device(&self) -> FeatureReward {
+                FeatureReward(self.0.randomizer().clone())
+            }
+
+            /// What every person who sends one report may be promised.
+            #[getter]
+            fn guarantee(&self) -> Answer<Guarantee> {
+                Ok(self.0.guarantee()?.into())
+            }
+
+            /// The whole state; there is no secret in it.
+            fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+                PyBytes::new(py, &self.0.save())
+            }
+
+            /// Goes on bit for bit from saved bytes.
+            #[staticmethod]
+            fn load(state: &[u8]) -> Answer<Self> {
+                Ok($class($core::load(state)?))
+            }
+
+            fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+                let state = slf.try_borrow().map_err(PyErr::from)?.save(slf.py());
+                restored(slf, "load", (state,))
+            }
+        }
+    };
+}
+
 /// The server of a linear bandit under local privacy that learns online, one report after the other (paper 0, Algorithm 1).
 ///
 /// People choose by the published `policy()`, and send features and reward with the noise of `device()`; every report is absorbed once.
@@ -68,49 +140,10 @@ impl Choices<'_, '_> {
 #[pyclass(module = "reticent", name = "OnlineUCB")]
 pub(crate) struct OnlineUcb(CoreOnlineUcb);
 
+server!(OnlineUcb(CoreOnlineUcb), (horizon), choices => choices.params(horizon)?.check()?);
+
 #[pymethods]
 impl OnlineUcb {
-    #[new]
-    #[pyo3(signature = (dimension, epsilon, delta, horizon, *, feature_bound = 1.0, rewards = (-1.0, 1.0), learner = None, literal = false,
-        width = None, gradient_bound = None, step = None, exp_concave = None, mode = None))]
-    #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
-    fn new(
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
-        epsilon: f64,
-        delta: f64,
-        #[pyo3(from_py_with = whole::horizon)] horizon: u64,
-        feature_bound: f64,
-        rewards: (f64, f64),
-        learner: Option<&Bound<'_, PyAny>>,
-        literal: bool,
-        width: Option<f64>,
-        gradient_bound: Option<f64>,
-        step: Option<f64>,
-        exp_concave: Option<bool>,
-        mode: Option<&Bound<'_, PyAny>>,
-    ) -> Answer<Self> {
-        let lines = OnlineToml {
-            literal,
-            width,
-            gradient_bound,
-            step,
-            exp_concave,
-            ..OnlineToml::new(Budget { epsilon, delta })
-        };
-        let choices = Choices { dimension, feature_bound, rewards, learner, mode, lines };
-        Ok(OnlineUcb(choices.params(horizon)?.check()?))
-    }
-
-    /// The policy that the next person chooses by. It holds nothing that was not sent.
-    fn policy(&self) -> Policy {
-        Policy(self.0.policy().clone())
-    }
-
-    /// A person's half.
-    fn device(&self) -> FeatureReward {
-        FeatureReward(self.0.randomizer().clone())
-    }
-
     /// Learns from a report, `FeatureRewardReport` or its bytes. It is not noticed if one is handed in twice.
     fn absorb(&mut self, report: &Bound<'_, PyAny>) -> Answer<()> {
         Ok(self.0.absorb(&values(report)?)?)
@@ -126,28 +159,6 @@ impl OnlineUcb {
     #[getter]
     fn prediction<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.0.prediction().to_pyarray(py)
-    }
-
-    /// What every person who sends one report may be promised.
-    #[getter]
-    fn guarantee(&self) -> Answer<Guarantee> {
-        Ok(self.0.guarantee()?.into())
-    }
-
-    /// The whole state; there is no secret in it.
-    fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.save())
-    }
-
-    /// Goes on bit for bit from saved bytes.
-    #[staticmethod]
-    fn load(state: &[u8]) -> Answer<Self> {
-        Ok(OnlineUcb(CoreOnlineUcb::load(state)?))
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        let state = slf.try_borrow().map_err(PyErr::from)?.save(slf.py());
-        restored(slf, "load", (state,))
     }
 
     fn __repr__(&self) -> String {
@@ -169,49 +180,11 @@ impl OnlineUcb {
 #[pyclass(module = "reticent", name = "Anytime")]
 pub(crate) struct Anytime(CoreAnytime);
 
+// Every epoch has its own number of reports.
+server!(Anytime(CoreAnytime), (), choices => AnytimeParams::new(choices.params(1)?).check()?);
+
 #[pymethods]
 impl Anytime {
-    #[new]
-    #[pyo3(signature = (dimension, epsilon, delta, *, feature_bound = 1.0, rewards = (-1.0, 1.0), learner = None, literal = false,
-        width = None, gradient_bound = None, step = None, exp_concave = None, mode = None))]
-    #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
-    fn new(
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
-        epsilon: f64,
-        delta: f64,
-        feature_bound: f64,
-        rewards: (f64, f64),
-        learner: Option<&Bound<'_, PyAny>>,
-        literal: bool,
-        width: Option<f64>,
-        gradient_bound: Option<f64>,
-        step: Option<f64>,
-        exp_concave: Option<bool>,
-        mode: Option<&Bound<'_, PyAny>>,
-    ) -> Answer<Self> {
-        let lines = OnlineToml {
-            literal,
-            width,
-            gradient_bound,
-            step,
-            exp_concave,
-            ..OnlineToml::new(Budget { epsilon, delta })
-        };
-        let choices = Choices { dimension, feature_bound, rewards, learner, mode, lines };
-        // Every epoch has its own number of reports.
-        Ok(Anytime(AnytimeParams::new(choices.params(1)?).check()?))
-    }
-
-    /// The policy that the next person chooses by. It holds nothing that was not sent.
-    fn policy(&self) -> Policy {
-        Policy(self.0.policy().clone())
-    }
-
-    /// A person's half, the same in every epoch.
-    fn device(&self) -> FeatureReward {
-        FeatureReward(self.0.randomizer().clone())
-    }
-
     /// Learns from a report, and begins a new epoch when this one is full: see `OnlineUCB.absorb`.
     fn absorb(&mut self, report: &Bound<'_, PyAny>) -> Answer<()> {
         Ok(self.0.absorb(&values(report)?)?)
@@ -227,28 +200,6 @@ impl Anytime {
     #[getter]
     fn epoch(&self) -> u32 {
         self.0.epoch()
-    }
-
-    /// What every person who sends one report may be promised.
-    #[getter]
-    fn guarantee(&self) -> Answer<Guarantee> {
-        Ok(self.0.guarantee()?.into())
-    }
-
-    /// The whole state; there is no secret in it.
-    fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.save())
-    }
-
-    /// Goes on bit for bit from saved bytes.
-    #[staticmethod]
-    fn load(state: &[u8]) -> Answer<Self> {
-        Ok(Anytime(CoreAnytime::load(state)?))
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        let state = slf.try_borrow().map_err(PyErr::from)?.save(slf.py());
-        restored(slf, "load", (state,))
     }
 
     fn __repr__(&self) -> String {
@@ -270,53 +221,14 @@ impl Anytime {
 #[pyclass(module = "reticent", name = "Combiner")]
 pub(crate) struct Combiner(CoreCombiner);
 
+server!(Combiner(CoreCombiner), (horizon), choices => CombinerParams::new(choices.params(horizon)?).check()?);
+
 #[pymethods]
 impl Combiner {
-    #[new]
-    #[pyo3(signature = (dimension, epsilon, delta, horizon, *, feature_bound = 1.0, rewards = (-1.0, 1.0), learner = None, literal = false,
-        width = None, gradient_bound = None, step = None, exp_concave = None, mode = None))]
-    #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
-    fn new(
-        #[pyo3(from_py_with = whole::dimension)] dimension: usize,
-        epsilon: f64,
-        delta: f64,
-        #[pyo3(from_py_with = whole::horizon)] horizon: u64,
-        feature_bound: f64,
-        rewards: (f64, f64),
-        learner: Option<&Bound<'_, PyAny>>,
-        literal: bool,
-        width: Option<f64>,
-        gradient_bound: Option<f64>,
-        step: Option<f64>,
-        exp_concave: Option<bool>,
-        mode: Option<&Bound<'_, PyAny>>,
-    ) -> Answer<Self> {
-        let lines = OnlineToml {
-            literal,
-            width,
-            gradient_bound,
-            step,
-            exp_concave,
-            ..OnlineToml::new(Budget { epsilon, delta })
-        };
-        let choices = Choices { dimension, feature_bound, rewards, learner, mode, lines };
-        Ok(Combiner(CombinerParams::new(choices.params(horizon)?).check()?))
-    }
-
-    /// The policy that the next person chooses by: that of the server `current`. It holds nothing that was not sent.
-    fn policy(&self) -> Policy {
-        Policy(self.0.policy().clone())
-    }
-
     /// The number of the server whose policy the next person follows.
     #[getter]
     fn current(&self) -> usize {
         self.0.current()
-    }
-
-    /// A person's half, the same for all servers.
-    fn device(&self) -> FeatureReward {
-        FeatureReward(self.0.randomizer().clone())
     }
 
     /// Learns from the report of a person who followed the policy of the server `base`: see `OnlineUCB.absorb`.
@@ -338,28 +250,6 @@ impl Combiner {
     #[getter]
     fn vacuous(&self) -> bool {
         self.0.is_vacuous()
-    }
-
-    /// What every person who sends one report may be promised.
-    #[getter]
-    fn guarantee(&self) -> Answer<Guarantee> {
-        Ok(self.0.guarantee()?.into())
-    }
-
-    /// The whole state; there is no secret in it.
-    fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.save())
-    }
-
-    /// Goes on bit for bit from saved bytes.
-    #[staticmethod]
-    fn load(state: &[u8]) -> Answer<Self> {
-        Ok(Combiner(CoreCombiner::load(state)?))
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        let state = slf.try_borrow().map_err(PyErr::from)?.save(slf.py());
-        restored(slf, "load", (state,))
     }
 
     fn __repr__(&self) -> String {

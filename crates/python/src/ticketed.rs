@@ -1,5 +1,6 @@
 //! Learners without privacy behind tickets: the features of decisions wait for their rewards.
 
+use pyo3::prelude::*;
 use reticent::{
     Result,
     bandit::{Arms, Choice, OpenDecisions, Ticket},
@@ -8,7 +9,8 @@ use reticent::{
 };
 
 use crate::{
-    decision::{Decision, Observation},
+    convert::{Vector, entries},
+    decision::{Chosen, Decision, Many, Observation, observe_many, ticket, tickets},
     error::{Answer, Failure},
 };
 
@@ -44,10 +46,10 @@ struct Head {
 pub(crate) struct Ticketed<L> {
     pub(crate) learner: L,
     next: u64,
-    pub(crate) open: OpenDecisions<f64>,
+    open: OpenDecisions<f64>,
 }
 
-impl<L: Plain> Ticketed<L> {
+impl<L: Plain + Send> Ticketed<L> {
     pub(crate) fn new(learner: L) -> Self {
         Ticketed::after(learner, 0)
     }
@@ -70,13 +72,51 @@ impl<L: Plain> Ticketed<L> {
         Ok(Decision { ticket, arm, probability, clipped_arms, frozen: false })
     }
 
-    pub(crate) fn observe(&mut self, ticket: Ticket, reward: f64) -> Result<Observation> {
+    pub(crate) fn decide_many<'py>(
+        &mut self,
+        arms: &Bound<'py, PyAny>,
+        people: Option<usize>,
+    ) -> Answer<Chosen<'py>> {
+        let decide = |open: &mut Self, arms: &Arms| {
+            let decision = open.decide(arms)?;
+            Ok((decision.ticket, decision.arm))
+        };
+        let dismiss = |open: &mut Self, ticket| {
+            open.open.remove(ticket);
+        };
+        Many::new(arms, people)?.decide(arms.py(), self, decide, dismiss)
+    }
+
+    pub(crate) fn observe(&mut self, text: &str, reward: f64) -> Answer<Observation> {
+        Ok(self.learn(ticket(text)?, reward)?)
+    }
+
+    pub(crate) fn observe_many(
+        &mut self,
+        given: &Bound<'_, PyAny>,
+        rewards: &Vector<'_>,
+    ) -> Answer<()> {
+        let (tickets, rewards) = (tickets(given)?, entries(rewards));
+        observe_many(given.py(), &tickets, &rewards, |ticket, reward| {
+            Ok(self.learn(ticket, reward).map(drop)?)
+        })
+    }
+
+    fn learn(&mut self, ticket: Ticket, reward: f64) -> Result<Observation> {
         let dimension = self.learner.bounds().dimension;
         let (features, block) = self.open.features(ticket)?.split_at(dimension);
         let block = block.first().map_or(0, |block| *block as usize);
         let clipped = self.learner.observe(block, features, reward)?;
         self.open.remove(ticket);
         Ok(Observation { clipped, released: true, late: false })
+    }
+
+    pub(crate) fn dismiss(&mut self, text: &str) -> Answer<bool> {
+        Ok(self.open.remove(ticket(text)?))
+    }
+
+    pub(crate) fn open_decisions(&self) -> usize {
+        self.open.len()
     }
 
     pub(crate) fn tickets(&self) -> Vec<String> {

@@ -19,7 +19,7 @@ MAKE = {
     "anytime": lambda **parameters: reticent.Anytime(3, 1.0, 1e-6, **parameters),
     "combiner": lambda **parameters: reticent.Combiner(3, 1.0, 1e-6, 400, **parameters),
     "online_linucb": lambda **parameters: reticent.OnlineLinUCB(3, 400, **parameters),
-    "gradients": lambda **parameters: reticent.OnlineLearner(3, 1.0, **parameters),
+    "online_learner": lambda **parameters: reticent.OnlineLearner(3, 1.0, **parameters),
 }
 
 

@@ -20,8 +20,7 @@ use crate::{
 
 /// The learning algorithm.
 ///
-/// In Python it is its name, `"sum"`, or its name with parameters, `{"sum": {"step": 0.5}}`; in an experiment file it is the `kind` of an
-/// algorithm, with the same parameters beside it.
+/// In Python and in experiment files it is its name, `"sum"`, or its name with parameters, `{"sum": {"step": 0.5}}`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Method {
@@ -58,7 +57,7 @@ pub enum Method {
     /// A baseline in the manner of Jun and Orabona (2019): Algorithm 2 that is given the noise level of the noisiest person and assumes it
     /// in every round.
     KnownNoise {
-        /// `sqrt(E||xi||^2)` of the noisiest person; an experiment computes it from its people.
+        /// `sqrt(E||xi||^2)` of the noisiest person; an experiment file may leave it out, and has that of its people.
         deviation: f64,
         /// The direction learner's step.
         #[serde(default = "crate::wire::one")]

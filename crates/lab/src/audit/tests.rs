@@ -110,7 +110,7 @@ fn an_audit_can_be_repeated() {
         kind = "gradients"
         dimension = 3
         [[algorithm]]
-        kind = "sum"
+        kind = "online_learner"
         privacy = { epsilon = 1.0 }
         [[algorithm]]
         kind = "zero"

@@ -135,7 +135,7 @@ fn all() -> Vec<Choices> {
         choices("local", "late_models", none(), vec![json!(0), json!(7)]),
         choices("shuffle", "honest", batch(), vec![json!(40)]),
         choices("shuffle", "batch", none(), vec![json!(25)]),
-        choices(ONLINE, "method", none(), online),
+        choices("online_learner", "method", none(), online),
         choices("online_ucb", "learner", none(), learners.to_vec()),
         choices("anytime", "learner", none(), learners.to_vec()),
         choices("combiner", "learner", none(), learners.to_vec()),
@@ -155,38 +155,21 @@ fn all() -> Vec<Choices> {
     ]
 }
 
-/// Stands for the learners from gradients, whose method is the `kind` of an algorithm.
-const ONLINE: &str = "gradients";
-
-/// The same for a learner from gradients: the name of the method is the algorithm's kind, and its parameters are keys beside it.
-fn online_experiment(value: &Value) -> crate::Result<Experiment> {
-    let (kind, parameters) = match value {
-        Value::Object(table) => {
-            table.iter().next().map(|(name, keys)| (name.clone(), keys.clone()))
-        }
-        other => other.as_str().map(|name| (name.into(), json!({}))),
-    }
-    .unwrap();
-    let mut algorithm = without_null(&parameters);
-    algorithm["kind"] = json!(kind);
-    let table = json!({ "name": "t", "rounds": 400,
-        "environment": { "kind": "gradients", "dimension": 3 }, "algorithm": [algorithm] });
-    Experiment::parse(&toml::to_string(&table).unwrap())
-}
-
 /// An experiment with one algorithm that has this choice.
 fn experiment(choices: &Choices, value: &Value) -> crate::Result<Experiment> {
-    if choices.kind == ONLINE {
-        return online_experiment(value);
-    }
     let mut algorithm = choices.beside.as_object().unwrap().clone();
     algorithm.insert("kind".into(), json!(choices.kind));
     algorithm.insert(choices.key.into(), without_null(value));
-    if !["linucb", "online_linucb"].contains(&choices.kind) {
-        algorithm.insert("privacy".into(), json!({ "epsilon": 1.0, "delta": 1e-6 }));
+    let mut environment = json!({ "kind": "sphere", "dimension": 3, "arms": 4 });
+    match choices.kind {
+        "linucb" | "online_linucb" => {}
+        "online_learner" => environment = json!({ "kind": "gradients", "dimension": 3 }),
+        _ => {
+            algorithm.insert("privacy".into(), json!({ "epsilon": 1.0, "delta": 1e-6 }));
+        }
     }
     let table = json!({ "name": "t", "rounds": 400,
-        "environment": { "kind": "sphere", "dimension": 3, "arms": 4 }, "algorithm": [algorithm] });
+        "environment": environment, "algorithm": [algorithm] });
     Experiment::parse(&toml::to_string(&table).unwrap())
 }
 
@@ -223,8 +206,7 @@ fn every_choice_is_read_from_a_file_by_the_name_it_has_everywhere() {
             }
         }
         let refused = experiment(choices, &json!("oak")).map(drop).unwrap_err().to_string();
-        let named = if choices.kind == ONLINE { "oak" } else { choices.key };
-        assert!(refused.contains(named), "{refused}");
+        assert!(refused.contains(choices.key), "{refused}");
     }
 }
 

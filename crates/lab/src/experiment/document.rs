@@ -5,6 +5,7 @@ use toml::{Table, Value};
 
 use crate::{
     Error, Result,
+    gradients::instead_of_kind,
     lines::{attempt, culprit, get, key_in, line_of, paths, plain_words, set, with_suggestion},
 };
 
@@ -184,6 +185,12 @@ impl Document {
         let mut reason = plain_words(key.as_deref(), message);
         if named.as_deref() == Some("contributions_per_person") {
             reason = format!("{reason}; {}", many_contributions(table));
+        }
+        if key.as_deref() == Some("kind")
+            && message.contains("`online_learner`")
+            && let Some(remedy) = instead_of_kind(table)
+        {
+            reason = format!("{reason}; {remedy}");
         }
         self.locate(Error::experiment(reason), section, if missing { None } else { key.as_deref() })
     }

@@ -8,9 +8,11 @@
 //! | `table`, `scaling` | reading such a file; converting its rows to features and labels |
 //! | `people` | the people who ask for privacy, their levels and randomisers |
 //! | `learn` | a model from such a file in one pass, with cryptographic noise |
-//! | `player` | the algorithms: Algorithms 2 and 3, their sum, and the baselines |
+//! | `method` | the learning algorithm: Algorithms 2 and 3, their sum, and the baselines |
+//! | `player` | the algorithms, played for all rounds |
 
 mod learn;
+mod method;
 mod people;
 mod player;
 mod records;
@@ -29,8 +31,10 @@ use crate::{
 };
 
 pub use learn::{LearnFile, Learnt, Test, Weight};
+pub(crate) use method::instead_of_kind;
+pub use method::{KnownNoiseToml, MethodToml};
 pub use people::{Privacy, RandomizerName};
-pub use player::{Algorithm, DescentToml, KnownNoiseToml, PotentialToml, ZeroToml};
+pub use player::{Algorithm, OnlineLearnerToml, ZeroToml};
 pub use records::RecordToml;
 pub use scaling::{Column, Ranges};
 pub use world::{Features, GradientToml};

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use reticent::{
-    Error as CoreError,
-    online::{Geometry, LinearModel, Method, OnlineParams, Prior},
-};
+use reticent::online::{Geometry, LinearModel, Method, OnlineParams};
 use serde::{Deserialize, Serialize};
 
 use super::{
     Source,
+    method::{MethodToml, title},
     people::{Privacy, PrivatePeople},
 };
 use crate::{
@@ -26,66 +24,23 @@ const MOST_BOUNDED: usize = 10_000;
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// Algorithm 2 of van der Hoeven (2019).
-    Reduction(PotentialToml),
-    /// Algorithm 3.
-    Coordinatewise(PotentialToml),
-    /// The sum of both.
-    Sum(PotentialToml),
-    /// A learner that knows the largest noise level and assumes it in every round (after Jun and Orabona 2019).
-    KnownNoise(KnownNoiseToml),
-    /// Adaptive gradient descent on a ball that must contain the competitor.
-    GradientDescent(DescentToml),
-    /// AdaGrad on a box that must contain the competitor.
-    Adagrad(DescentToml),
+    /// A learner from gradients of unknown noise.
+    OnlineLearner(OnlineLearnerToml),
     /// Playing 0.
     Zero(ZeroToml),
 }
 
-/// Keys of the tuning-free learners.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Keys of the learner from gradients.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PotentialToml {
+pub struct OnlineLearnerToml {
     /// Its name in the report.
     pub name: Option<String>,
     /// The people who ask for privacy; nobody by default.
     pub privacy: Option<Privacy>,
-    /// The prior over learning rates, by default `conjugate` with the squared gradient bound as its precision.
+    /// The learning algorithm, by default `sum`.
     #[serde(default)]
-    pub prior: Prior,
-    /// The direction learner's step.
-    #[serde(default = "crate::lines::one")]
-    pub step: f64,
-    /// The set of directions.
-    #[serde(default)]
-    pub geometry: Geometry,
-}
-
-impl Default for PotentialToml {
-    fn default() -> Self {
-        PotentialToml {
-            name: None,
-            privacy: None,
-            prior: Prior::default(),
-            step: 1.0,
-            geometry: Geometry::Ball,
-        }
-    }
-}
-
-/// Keys of the learner that knows the noise.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KnownNoiseToml {
-    /// Its name in the report.
-    pub name: Option<String>,
-    /// The people who ask for privacy; nobody by default.
-    pub privacy: Option<Privacy>,
-    /// `sqrt(E||xi||^2)` of the noisiest person, by default what follows from `privacy`.
-    pub deviation: Option<f64>,
-    /// The direction learner's step.
-    #[serde(default = "crate::lines::one")]
-    pub step: f64,
+    pub method: MethodToml,
 }
 
 /// Keys of the algorithm that plays 0.
@@ -96,21 +51,6 @@ pub struct ZeroToml {
     pub name: Option<String>,
     /// The people who ask for privacy; nobody by default.
     pub privacy: Option<Privacy>,
-}
-
-/// Keys of gradient descent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DescentToml {
-    /// Its name in the report.
-    pub name: Option<String>,
-    /// The people who ask for privacy; nobody by default.
-    pub privacy: Option<Privacy>,
-    /// D: the ball's radius, or half the box's side.
-    pub radius: f64,
-    /// The step in units of the radius.
-    #[serde(default = "crate::lines::one")]
-    pub step: f64,
 }
 
 /// A learner ready to be simulated.
@@ -125,57 +65,17 @@ pub(super) struct GradientPlayer {
 impl Algorithm {
     fn privacy(&self) -> Option<&Privacy> {
         match self {
-            Algorithm::Reduction(lines)
-            | Algorithm::Coordinatewise(lines)
-            | Algorithm::Sum(lines) => lines.privacy.as_ref(),
-            Algorithm::KnownNoise(lines) => lines.privacy.as_ref(),
+            Algorithm::OnlineLearner(lines) => lines.privacy.as_ref(),
             Algorithm::Zero(lines) => lines.privacy.as_ref(),
-            Algorithm::GradientDescent(lines) | Algorithm::Adagrad(lines) => lines.privacy.as_ref(),
         }
-    }
-
-    /// Refuses keys that would have no effect.
-    fn nothing_is_ignored(&self) -> Result<()> {
-        let ignored = match self {
-            Algorithm::Coordinatewise(PotentialToml { step, .. }) if *step != 1.0 => "step",
-            Algorithm::Coordinatewise(PotentialToml { geometry, .. })
-                if *geometry != Geometry::Ball =>
-            {
-                "geometry"
-            }
-            _ => return Ok(()),
-        };
-        let remedy = "it belongs to the direction of Algorithm 2: leave it out";
-        Err(CoreError::invalid(ignored, "given", remedy).into())
     }
 
     /// Its name, and its method if it learns; `deviation` is that of the noisiest person.
     fn method(&self, deviation: f64) -> (String, Option<Method>) {
         let (given, name, method) = match self {
-            Algorithm::Reduction(PotentialToml { name, prior, geometry, step, .. }) => {
-                let method = Method::Reduction { prior: *prior, geometry: *geometry, step: *step };
-                (name, format!("Algorithm 2, {prior}"), Some(method))
-            }
-            Algorithm::Coordinatewise(PotentialToml { name, prior, .. }) => {
-                let method = Method::Coordinatewise { prior: *prior };
-                (name, format!("Algorithm 3, {prior}"), Some(method))
-            }
-            Algorithm::Sum(PotentialToml { name, prior, geometry, step, .. }) => {
-                let method = Method::Sum { prior: *prior, geometry: *geometry, step: *step };
-                (name, format!("sum of 2 and 3, {prior}"), Some(method))
-            }
-            Algorithm::KnownNoise(KnownNoiseToml { name, deviation: given, step, .. }) => {
-                let deviation = given.unwrap_or(deviation);
-                let method = Method::KnownNoise { deviation, step: *step };
-                (name, "knows the largest noise".into(), Some(method))
-            }
-            Algorithm::GradientDescent(DescentToml { name, radius, step, .. }) => {
-                let method = Method::GradientDescent { radius: *radius, step: *step };
-                (name, format!("gradient descent, D = {radius}"), Some(method))
-            }
-            Algorithm::Adagrad(DescentToml { name, radius, step, .. }) => {
-                let method = Method::Adagrad { radius: *radius, step: *step };
-                (name, format!("AdaGrad, D = {radius}"), Some(method))
+            Algorithm::OnlineLearner(OnlineLearnerToml { name, method, .. }) => {
+                let method = method.with_people(deviation);
+                (name, title(&method), Some(method))
             }
             Algorithm::Zero(ZeroToml { name, .. }) => (name, "playing 0".into(), None),
         };
@@ -204,7 +104,6 @@ impl GradientPlayer {
         if let Some(params) = &params {
             params.check()?;
         }
-        algorithm.nothing_is_ignored()?;
         let population = source.population(rounds);
         let certificate = |people: &PrivatePeople| Certificate {
             whom: format!("the {} of {population} people who ask for privacy", people.count),

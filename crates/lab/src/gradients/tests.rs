@@ -1,7 +1,8 @@
 //! Tests of experiment files of this family.
 
-use reticent::privacy::Guarantee;
+use reticent::{online::Method, privacy::Guarantee};
 
+use super::{KnownNoiseToml, MethodToml, OnlineLearnerToml};
 use crate::Experiment;
 
 fn experiment(rounds: u64, environment: &str, algorithms: &str) -> crate::Result<Experiment> {
@@ -20,8 +21,8 @@ fn just_below(guarantee: &Guarantee, sum: f64) -> bool {
 
 #[test]
 fn the_learner_beats_playing_zero_and_privacy_costs() {
-    let algorithms = "[[algorithm]]\nkind = \"zero\"\n[[algorithm]]\nkind = \"sum\"\n\
-        [[algorithm]]\nkind = \"sum\"\nname = \"private\"\nprivacy = { epsilon = 8.0 }";
+    let algorithms = "[[algorithm]]\nkind = \"zero\"\n[[algorithm]]\nkind = \"online_learner\"\n\
+        [[algorithm]]\nkind = \"online_learner\"\nname = \"private\"\nprivacy = { epsilon = 8.0 }";
     let experiment = experiment(3000, SPHERE, algorithms).unwrap();
     let guarantee = |index: usize| experiment.contestants()[index].guarantee();
     assert!(guarantee(1).is_none());
@@ -42,7 +43,7 @@ fn the_learner_beats_playing_zero_and_privacy_costs() {
 
 #[test]
 fn only_people_who_ask_for_privacy_have_a_guarantee() {
-    let algorithms = "[[algorithm]]\nkind = \"reduction\"\nprior = \"improper\"\nprivacy = { epsilon = 1.0, people = 10 }";
+    let algorithms = "[[algorithm]]\nkind = \"online_learner\"\nmethod = { reduction = { prior = \"improper\" } }\nprivacy = { epsilon = 1.0, people = 10 }";
     let experiment = experiment(500, SPHERE, algorithms).unwrap();
     let contestant = &experiment.contestants()[0];
     assert!(contestant.guarantee().is_none());
@@ -54,20 +55,25 @@ fn only_people_who_ask_for_privacy_have_a_guarantee() {
 fn every_algorithm_and_randomizer_runs_and_repeats() {
     let sparse = "kind = \"gradients\"\ndimension = 6\nfeatures = \"sparse\"\nsupport = 2";
     let mut algorithms = String::new();
-    for (kind, more) in [
-        ("reduction", "privacy = { epsilon = 4.0 }"),
-        ("coordinatewise", "privacy = { epsilon = 4.0, randomizer = \"l1_laplace\" }"),
-        ("sum", "privacy = { epsilon = 4.0, randomizer = \"staircase\" }\nprior = \"uniform\""),
-        ("known_noise", "privacy = { epsilon = 4.0, randomizer = \"even_laplace\" }"),
-        ("gradient_descent", "radius = 3.0"),
+    for (method, privacy) in [
+        ("\"reduction\"", "epsilon = 4.0"),
+        ("\"coordinatewise\"", "epsilon = 4.0, randomizer = \"l1_laplace\""),
         (
-            "adagrad",
-            "radius = 3.0\nprivacy = { randomizer = \"attributes\", levels = [1.0, 1.0, 0.0, 0.0, 0.0, 0.0] }",
+            "{ sum = { prior = \"uniform\" } }",
+            "epsilon = 4.0, randomizer = \"staircase\"",
         ),
-        ("zero", ""),
+        ("\"known_noise\"", "epsilon = 4.0, randomizer = \"even_laplace\""),
+        ("{ gradient_descent = { radius = 3.0 } }", "epsilon = 4.0, people = 0"),
+        (
+            "{ adagrad = { radius = 3.0 } }",
+            "randomizer = \"attributes\", levels = [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]",
+        ),
     ] {
-        algorithms += &format!("[[algorithm]]\nkind = \"{kind}\"\n{more}\n");
+        algorithms += &format!(
+            "[[algorithm]]\nkind = \"online_learner\"\nmethod = {method}\nprivacy = {{ {privacy} }}\n"
+        );
     }
+    algorithms += "[[algorithm]]\nkind = \"zero\"\n";
     let run = || experiment(300, sparse, &algorithms).unwrap().simulate(|_, _| ()).unwrap();
     let (first, second) = (run(), run());
     for (one, two) in first.algorithms.iter().zip(&second.algorithms) {
@@ -81,7 +87,7 @@ fn bad_lines_are_named() {
     let refuse = |environment: &str, algorithms: &str| {
         experiment(100, environment, algorithms).err().map(|error| error.to_string()).unwrap()
     };
-    let sum = "[[algorithm]]\nkind = \"sum\"";
+    let sum = "[[algorithm]]\nkind = \"online_learner\"";
     assert!(refuse("kind = \"gradients\"\ndimension = 0", sum).contains("dimension"));
     // A million people of a million features would take all memory there is.
     let huge = experiment(1_000_000, "kind = \"gradients\"\ndimension = 1_000_000", sum);
@@ -102,10 +108,101 @@ fn bad_lines_are_named() {
     );
     let both = "privacy = { epsilon = 1.0, randomizer = \"attributes\", levels = [1.0, 1.0, 0.0, 0.0, 0.0] }";
     assert!(refuse(SPHERE, &with(both)).contains("add up"));
-    assert!(refuse(SPHERE, &with("step = 0.0")).contains("step"));
-    let step = "[[algorithm]]\nkind = \"coordinatewise\"\nstep = 2.0";
-    assert!(refuse(SPHERE, step).contains("leave it out"));
-    assert!(refuse(SPHERE, "[[algorithm]]\nkind = \"adagrad\"\nradius = -3.0").contains("radius"));
+    for (method, line, said) in [
+        ("{ sum = { step = 0.0 } }", 10, "step is 0: "),
+        ("{ coordinatewise = { step = 2.0 } }", 10, "unknown field `step`, expected `prior`"),
+        ("{ adagrad = { radius = -3.0 } }", 10, "radius is -3: "),
+        ("{ adagrad = { step = 3.0 } }", 8, "`radius` is missing"),
+        ("\"adagrad\"", 10, "`method`: adagrad needs parameters: give a table"),
+        ("\"oak\"", 10, "`method`: unknown value `oak`, expected one of `reduction`"),
+        ("{ known_noise = { stepp = 1.0 } }", 10, "`stepp`, expected `deviation` or `step`"),
+        ("{ known_noise = { deviation = -1.0 } }", 10, "deviation is -1: "),
+        ("{ known_noise = 3 }", 10, "`known_noise` must be a table"),
+        ("3", 10, "`method` must be one of reduction, coordinatewise, "),
+    ] {
+        let error = refuse(SPHERE, &with(&format!("method = {method}")));
+        let place = format!("line {line}, algorithm 1: ");
+        assert!(error.contains(&place) && error.contains(said), "{method}: {error}");
+    }
+}
+
+/// Files had the method as the kind of the algorithm, with its parameters beside it.
+#[test]
+fn a_method_in_place_of_the_kind_is_refused_with_what_to_write() {
+    let refuse = |algorithm: &str| {
+        experiment(100, SPHERE, &format!("[[algorithm]]\n{algorithm}")).err().unwrap().to_string()
+    };
+    for (algorithm, method) in [
+        ("kind = \"sum\"", "\"sum\""),
+        ("kind = \"known_noise\"\nprivacy = { epsilon = 1.0 }", "\"known_noise\""),
+        (
+            "kind = \"adagrad\"\nname = \"D\"\nradius = 3.0",
+            "{ adagrad = { radius = 3.0 } }",
+        ),
+        (
+            "kind = \"reduction\"\nprior = [\"improper\", \"uniform\"]\nstep = 1.5",
+            "{ reduction = { prior = [\"improper\", \"uniform\"], step = 1.5 } }",
+        ),
+    ] {
+        let error = refuse(algorithm);
+        let remedy = format!("write kind = \"online_learner\" and method = {method}");
+        assert!(error.contains("line 9") && error.contains("`kind`: unknown value"), "{error}");
+        assert!(error.ends_with(&remedy), "{error}");
+        // What it says to write is right.
+        let written = format!("[[algorithm]]\nkind = \"online_learner\"\nmethod = {method}");
+        experiment(100, SPHERE, &written).unwrap();
+    }
+    assert!(!refuse("kind = \"oak\"").contains("method"));
+    let elsewhere = "kind = \"sphere\"\ndimension = 3\narms = 4";
+    let error = experiment(100, elsewhere, "[[algorithm]]\nkind = \"sum\"").err().unwrap();
+    assert!(!error.to_string().contains("method"), "{error}");
+}
+
+/// Without a deviation the learner knows the noise of the people; with one it believes what it is told.
+#[test]
+fn the_known_noise_is_that_of_the_people_unless_it_is_given() {
+    let people = "privacy = { epsilon = 2.0 }";
+    let regret = |method: &str| {
+        let algorithm = format!("[[algorithm]]\nkind = \"online_learner\"\nname = \"n\"\nmethod = {method}\n{people}");
+        let experiment = experiment(300, SPHERE, &algorithm).unwrap();
+        experiment.simulate(|_, _| ()).unwrap().algorithms[0].final_regret.mean
+    };
+    let randomizer = reticent::randomize::KNormRandomizer::new(5, 2.0, 1.0).unwrap();
+    let deviation = randomizer.second_moment().sqrt();
+    let known = regret("\"known_noise\"");
+    assert_eq!(known, regret("{ known_noise = {} }"));
+    assert_eq!(known, regret(&format!("{{ known_noise = {{ deviation = {deviation:?} }} }}")));
+    assert_ne!(known, regret("{ known_noise = { deviation = 0.5 } }"));
+    assert_ne!(known, regret("{ known_noise = { step = 0.5 } }"));
+}
+
+/// A table of Rust, as the reproduction of a paper has it, is written as the file that reads as the same table.
+#[test]
+fn methods_are_written_as_they_are_read() {
+    for method in [
+        MethodToml::default(),
+        MethodToml::KnownNoise { known_noise: KnownNoiseToml { deviation: None, step: 1.5 } },
+        MethodToml::KnownNoise { known_noise: KnownNoiseToml { deviation: Some(2.0), step: 1.0 } },
+        Method::GradientDescent { radius: 3.0, step: 0.5 }.into(),
+    ] {
+        let lines = OnlineLearnerToml { method, ..OnlineLearnerToml::default() };
+        let text = toml::to_string(&lines).unwrap();
+        assert_eq!(toml::from_str::<OnlineLearnerToml>(&text).unwrap(), lines, "{text}");
+    }
+}
+
+/// Every value of a list is one learner, also a list of methods.
+#[test]
+fn methods_and_their_parameters_make_a_grid() {
+    let names = |method: &str| -> Vec<String> {
+        let algorithm = format!("[[algorithm]]\nkind = \"online_learner\"\nmethod = {method}");
+        let experiment = experiment(100, SPHERE, &algorithm).unwrap();
+        experiment.cells().iter().map(|cell| cell.name.clone()).collect()
+    };
+    let [sum, second] = ["sum of 2 and 3, conjugate", "Algorithm 2, conjugate"];
+    assert_eq!(names("[\"sum\", \"reduction\"]"), [sum, second]);
+    let radii = ["gradient descent, D = 3", "gradient descent, D = 30"];
+    assert_eq!(names("{ gradient_descent = { radius = [3.0, 30.0] } }"), radii);
 }
 
 /// A file of people with a level each, in a separate folder.
@@ -270,7 +367,7 @@ fn who_is_private_stays_private_in_every_pass() {
     let path = people_file("passes.csv", &|_| "1");
     let environment =
         format!("kind = \"records\"\nfile = {path:?}\nloss = \"hinge\"\nfeatures = [\"x\"]");
-    let algorithm = "[[algorithm]]\nkind = \"sum\"\nprivacy = { epsilon = 1.0, people = 30 }";
+    let algorithm = "[[algorithm]]\nkind = \"online_learner\"\nprivacy = { epsilon = 1.0, people = 30 }";
     let twice = experiment(6000, &environment, algorithm).unwrap();
     let certificate = &twice.contestants()[0].card().certificates[0];
     assert_ne!(twice.contestants()[0].data_hash(), 0);
@@ -279,7 +376,7 @@ fn who_is_private_stays_private_in_every_pass() {
     assert!(just_below(&certificate.guarantee, 2.0));
     assert!(certificate.guarantee.conditions().iter().any(|c| c.contains("ranges of x")));
     let crowd = "privacy = { epsilon = 1.0, people = 3001 }";
-    let error = experiment(6000, &environment, &format!("[[algorithm]]\nkind = \"sum\"\n{crowd}"));
+    let error = experiment(6000, &environment, &format!("[[algorithm]]\nkind = \"online_learner\"\n{crowd}"));
     assert!(error.err().unwrap().to_string().contains("at most 3000"));
     std::fs::remove_file(path).unwrap();
 }

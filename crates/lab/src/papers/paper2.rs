@@ -4,15 +4,15 @@
 //! loss, `|u| = 3`, labels with a deviation of 0.1, features on the sphere or sparse. Their words say that mirror descent steps by `1/sqrt(sum ||g||^2)`; their table is
 //! met with `sqrt 2` times that in all learners that descend, and not without. Both are run. The theorems are in `bounds`.
 
-use reticent::online::{Geometry, Loss, Prior};
+use reticent::online::{Geometry, Loss, Method, Prior};
 
 use super::{Claim, Extent, Stage, Verdict};
 use crate::{
     Result,
     experiment::ExperimentToml,
     gradients::{
-        Algorithm, DescentToml, Features, GradientEnvironment, GradientToml, KnownNoiseToml,
-        OnlineGradients, PotentialToml, Privacy, RandomizerName, ZeroToml,
+        Algorithm, Features, GradientEnvironment, GradientToml, KnownNoiseToml, MethodToml,
+        OnlineGradients, OnlineLearnerToml, Privacy, RandomizerName, ZeroToml,
     },
     report::{self, Report},
     summary::{Estimate, Summary},
@@ -66,43 +66,38 @@ const SCENARIO_1: [(&str, [f64; 3]); 6] = [
     (PLAYING_0, [14080.0, 14080.0, 14080.0]),
 ];
 
+/// A learner by its row's name.
+fn learner(row: &str, privacy: &Option<Privacy>, method: impl Into<MethodToml>) -> Algorithm {
+    let (name, privacy, method) = (Some(row.into()), privacy.clone(), method.into());
+    Algorithm::OnlineLearner(OnlineLearnerToml { name, privacy, method })
+}
+
+const BALL: Geometry = Geometry::Ball;
+const IMPROPER_2: Method = Method::Reduction { prior: Prior::Improper, geometry: BALL, step: 1.0 };
+const IMPROPER_3: Method = Method::Coordinatewise { prior: Prior::Improper };
+const IMPROPER_SUM: Method = Method::Sum { prior: Prior::Improper, geometry: BALL, step: 1.0 };
+
 fn scenario_1(privacy: Option<Privacy>) -> Vec<Algorithm> {
-    let mut algorithms = Vec::new();
-    for step in [STEP, 1.0] {
-        let names = SCENARIO_1.map(|row| Some(title(row.0, step)));
-        let [conjugate, improper, true_radius, wrong_radius, knowing, zero] = names;
-        let potential = |name, prior| {
-            let (privacy, geometry) = (privacy.clone(), Geometry::Ball);
-            Algorithm::Reduction(PotentialToml { name, privacy, prior, step, geometry })
-        };
-        let descent = |name, radius| {
-            let privacy = privacy.clone();
-            Algorithm::GradientDescent(DescentToml { name, privacy, radius, step })
-        };
-        let (knowing, zero) = {
-            let (privacy, deviation) = (privacy.clone(), None);
-            let knows = KnownNoiseToml { name: knowing, privacy: privacy.clone(), deviation, step };
-            (Algorithm::KnownNoise(knows), Algorithm::Zero(ZeroToml { name: zero, privacy }))
-        };
-        algorithms.extend([
-            potential(conjugate, Prior::default()),
-            potential(improper, Prior::Improper),
-            descent(true_radius, 3.0),
-            descent(wrong_radius, 30.0),
-            knowing,
-            zero,
-        ]);
-    }
-    // Playing 0 takes no steps.
-    algorithms.pop();
-    let improper = |name: &str| PotentialToml {
-        name: Some(name.into()),
-        privacy: privacy.clone(),
-        prior: Prior::Improper,
-        ..PotentialToml::default()
+    let with_steps = |step: f64| {
+        let [conjugate, improper, true_radius, wrong_radius, knowing, _] =
+            SCENARIO_1.map(|row| title(row.0, step));
+        let reduction = |prior| Method::Reduction { prior, geometry: BALL, step };
+        let descent = |radius| Method::GradientDescent { radius, step };
+        let known_noise = KnownNoiseToml { deviation: None, step };
+        [
+            learner(&conjugate, &privacy, reduction(Prior::default())),
+            learner(&improper, &privacy, reduction(Prior::Improper)),
+            learner(&true_radius, &privacy, descent(3.0)),
+            learner(&wrong_radius, &privacy, descent(30.0)),
+            learner(&knowing, &privacy, MethodToml::KnownNoise { known_noise }),
+        ]
     };
-    algorithms.push(Algorithm::Coordinatewise(improper(COORDINATES)));
-    algorithms.push(Algorithm::Sum(improper(SUM)));
+    let zero = ZeroToml { name: Some(PLAYING_0.into()), privacy: privacy.clone() };
+    let mut algorithms = Vec::from(with_steps(STEP));
+    algorithms.push(Algorithm::Zero(zero));
+    algorithms.extend(with_steps(1.0));
+    algorithms.push(learner(COORDINATES, &privacy, IMPROPER_3));
+    algorithms.push(learner(SUM, &privacy, IMPROPER_SUM));
     algorithms
 }
 
@@ -226,27 +221,15 @@ pub fn scenario2(stage: &Stage) -> Result<Vec<Claim>> {
         Some(Privacy { randomizer, ..Privacy::everybody(4.0) })
     };
     let algorithms = |name: &str| {
-        let potential = |name: &str, which: &str| PotentialToml {
-            name: Some(name.into()),
-            privacy: privacy(which),
-            prior: Prior::Improper,
-            ..PotentialToml::default()
-        };
-        let adagrad = |title: &str, radius| {
-            Algorithm::Adagrad(DescentToml {
-                name: Some(title.into()),
-                privacy: privacy(name),
-                radius,
-                step: STEP,
-            })
-        };
+        let privacy = privacy(name);
+        let adagrad = |radius| Method::Adagrad { radius, step: STEP };
         vec![
-            Algorithm::Coordinatewise(potential("Algorithm 3, improper", name)),
-            Algorithm::Reduction(potential("Algorithm 2, improper", name)),
-            Algorithm::Sum(potential("sum of 2 and 3, improper", name)),
-            adagrad("AdaGrad, true D", 3f64.sqrt()),
-            adagrad("AdaGrad, 10 D", 10.0 * 3f64.sqrt()),
-            Algorithm::Zero(ZeroToml { name: Some("playing 0".into()), privacy: None }),
+            learner(COORDINATES, &privacy, IMPROPER_3),
+            learner("Algorithm 2, improper", &privacy, IMPROPER_2),
+            learner(SUM, &privacy, IMPROPER_SUM),
+            learner("AdaGrad, true D", &privacy, adagrad(3f64.sqrt())),
+            learner("AdaGrad, 10 D", &privacy, adagrad(10.0 * 3f64.sqrt())),
+            Algorithm::Zero(ZeroToml { name: Some(PLAYING_0.into()), privacy: None }),
         ]
     };
     let mut columns = Vec::new();
