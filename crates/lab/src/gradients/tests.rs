@@ -58,10 +58,7 @@ fn every_algorithm_and_randomizer_runs_and_repeats() {
     for (method, privacy) in [
         ("\"reduction\"", "epsilon = 4.0"),
         ("\"coordinatewise\"", "epsilon = 4.0, randomizer = \"l1_laplace\""),
-        (
-            "{ sum = { prior = \"uniform\" } }",
-            "epsilon = 4.0, randomizer = \"staircase\"",
-        ),
+        ("{ sum = { prior = \"uniform\" } }", "epsilon = 4.0, randomizer = \"staircase\""),
         ("\"known_noise\"", "epsilon = 4.0, randomizer = \"even_laplace\""),
         ("{ gradient_descent = { radius = 3.0 } }", "epsilon = 4.0, people = 0"),
         (
@@ -135,10 +132,7 @@ fn a_method_in_place_of_the_kind_is_refused_with_what_to_write() {
     for (algorithm, method) in [
         ("kind = \"sum\"", "\"sum\""),
         ("kind = \"known_noise\"\nprivacy = { epsilon = 1.0 }", "\"known_noise\""),
-        (
-            "kind = \"adagrad\"\nname = \"D\"\nradius = 3.0",
-            "{ adagrad = { radius = 3.0 } }",
-        ),
+        ("kind = \"adagrad\"\nname = \"D\"\nradius = 3.0", "{ adagrad = { radius = 3.0 } }"),
         (
             "kind = \"reduction\"\nprior = [\"improper\", \"uniform\"]\nstep = 1.5",
             "{ reduction = { prior = [\"improper\", \"uniform\"], step = 1.5 } }",
@@ -163,7 +157,9 @@ fn a_method_in_place_of_the_kind_is_refused_with_what_to_write() {
 fn the_known_noise_is_that_of_the_people_unless_it_is_given() {
     let people = "privacy = { epsilon = 2.0 }";
     let regret = |method: &str| {
-        let algorithm = format!("[[algorithm]]\nkind = \"online_learner\"\nname = \"n\"\nmethod = {method}\n{people}");
+        let algorithm = format!(
+            "[[algorithm]]\nkind = \"online_learner\"\nname = \"n\"\nmethod = {method}\n{people}"
+        );
         let experiment = experiment(300, SPHERE, &algorithm).unwrap();
         experiment.simulate(|_, _| ()).unwrap().algorithms[0].final_regret.mean
     };
@@ -367,7 +363,8 @@ fn who_is_private_stays_private_in_every_pass() {
     let path = people_file("passes.csv", &|_| "1");
     let environment =
         format!("kind = \"records\"\nfile = {path:?}\nloss = \"hinge\"\nfeatures = [\"x\"]");
-    let algorithm = "[[algorithm]]\nkind = \"online_learner\"\nprivacy = { epsilon = 1.0, people = 30 }";
+    let algorithm =
+        "[[algorithm]]\nkind = \"online_learner\"\nprivacy = { epsilon = 1.0, people = 30 }";
     let twice = experiment(6000, &environment, algorithm).unwrap();
     let certificate = &twice.contestants()[0].card().certificates[0];
     assert_ne!(twice.contestants()[0].data_hash(), 0);
@@ -376,7 +373,11 @@ fn who_is_private_stays_private_in_every_pass() {
     assert!(just_below(&certificate.guarantee, 2.0));
     assert!(certificate.guarantee.conditions().iter().any(|c| c.contains("ranges of x")));
     let crowd = "privacy = { epsilon = 1.0, people = 3001 }";
-    let error = experiment(6000, &environment, &format!("[[algorithm]]\nkind = \"online_learner\"\n{crowd}"));
+    let error = experiment(
+        6000,
+        &environment,
+        &format!("[[algorithm]]\nkind = \"online_learner\"\n{crowd}"),
+    );
     assert!(error.err().unwrap().to_string().contains("at most 3000"));
     std::fs::remove_file(path).unwrap();
 }
