@@ -102,7 +102,7 @@ async fn a_damaged_decision_is_left_out_by_name() {
     let sound =
         server.get(&server.admin_key, "/v1/loops/home/events/export").await.expect(200).body;
     let sound = sound.lines().next().unwrap();
-    let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
     for (id, raw) in [
         "{\"time\": 1, \"context\"".to_string(),
         "\u{0}".to_string(),
