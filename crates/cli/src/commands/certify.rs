@@ -221,11 +221,18 @@ fn why_absent(found: &VerifiedChain, number: u64) -> String {
             format!(
                 "the listing ends with release {last}; one that was made later may contain it, else the head is of another chain"
             )
+        } else if *first == 0 {
+            "the listing holds no release; give one from the beginning".to_string()
+        } else if number == 0 {
+            "the listing begins in another way: the head is of another store, loop or generation"
+                .to_string()
         } else if number < *first {
             format!("the listing begins with release {first}; give one from the beginning")
         } else {
             format!(
-                "its release {number} is another one, and no rollback was accepted after it: the head or the listing is of another loop or store, or was changed"
+                "its release {number} is another one, and no rollback was accepted after it: the head or the listing is of another loop or store, or was \
+                 changed, or two copies of the store have released beside each other, which is not charged yet: send the head to the service, which \
+                 then stops and says how to accept it"
             )
         };
     };

@@ -138,7 +138,11 @@ async fn count_actions(app: &App, each: &Loop, asked: Option<usize>) -> Result<(
     }
     let listed: Vec<String> =
         counts.iter().map(|(actions, n)| format!("{n} decisions among {actions}")).collect();
-    let found = if listed.is_empty() { "no closed decisions".into() } else { listed.join(", ") };
+    let mut found =
+        if listed.is_empty() { "no closed decisions".into() } else { listed.join(", ") };
+    if damaged > 0 {
+        let _ = write!(found, " and {damaged} damaged rows");
+    }
     match (asked, counts.len()) {
         (Some(actions), _) if counts.contains_key(&actions) => Ok((actions, damaged)),
         (None, 1) => Ok((counts.into_keys().next().unwrap_or(1), damaged)),
@@ -147,7 +151,7 @@ async fn count_actions(app: &App, each: &Loop, asked: Option<usize>) -> Result<(
             Err(Error::invalid("actions", actions, remedy))
         }
         (None, 0) => {
-            let remedy = "wait until the reward window of a decision has ended";
+            let remedy = "wait until the reward window of a decision has ended; format=jsonl names damaged rows";
             Err(Error::invalid("actions", found, remedy))
         }
         (None, _) => {

@@ -33,6 +33,8 @@ use std::{
     },
 };
 
+use tokio::sync::Semaphore;
+
 pub use erase::ErasedAnswer;
 pub(crate) use people::needed_keys;
 pub use tick::Ticked;
@@ -79,7 +81,12 @@ pub struct Service {
     limits: Limits,
     ended: Vec<sweep::Ended>,
     stopping: AtomicBool,
+    /// Room for transactions whose callers may have gone away.
+    under_way: Arc<Semaphore>,
 }
+
+/// Transactions under way at the same time, at most. Whoever waits for room keeps their request to themselves: if they go away, nothing of it is left.
+const UNDER_WAY: usize = 2048;
 
 /// One loop as it is served.
 pub struct Loop {
@@ -120,7 +127,7 @@ pub struct Answering {
 /// Counts of one loop since the process began.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Questions that were answered: public.
+    /// Questions whose events were stored: public. One whose commit could not be confirmed is not among them.
     pub ranks: AtomicU64,
     /// Rewards that were taken, repetitions not: for the curator's eyes, because with a default of 0 they are the sum of rewards. One whose commit
     /// could not be confirmed is not among them.
@@ -145,20 +152,24 @@ impl Counts {
     }
 }
 
-/// Carries out a transaction in a task of its own, and notes there what became of it: a caller who goes away ends neither.
-async fn carry_out<T: Send + 'static>(
-    transaction: Pending<T>,
-    note: impl FnOnce(&T) + Send + 'static,
-) -> Result<T> {
-    let task = tokio::spawn(async move {
-        let outcome = transaction.await?;
-        note(&outcome);
-        Ok(outcome)
-    });
-    task.await.map_err(|_| Error::store("a transaction failed by a fault of the program"))?
-}
-
 impl Service {
+    /// Carries out a transaction in a task of its own, and notes there what became of it: a caller who goes away ends neither. The number of such tasks
+    /// has a bound, so that callers who do not wait for a slow store cannot fill the memory.
+    async fn carry_out<T: Send + 'static>(
+        &self,
+        transaction: Pending<T>,
+        note: impl FnOnce(&T) + Send + 'static,
+    ) -> Result<T> {
+        let room = Arc::clone(&self.under_way).acquire_owned().await.map_err(Error::store)?;
+        let task = tokio::spawn(async move {
+            let outcome = transaction.await?;
+            note(&outcome);
+            drop(room);
+            Ok(outcome)
+        });
+        task.await.map_err(|_| Error::store("a transaction failed by a fault of the program"))?
+    }
+
     /// Opens every loop where its store left it, or begins a life for it.
     pub async fn open(options: Options) -> Result<Arc<Self>> {
         let Options { plans, store, clock, people, earlier_people, events, witness, limits } =
@@ -201,6 +212,7 @@ impl Service {
             limits,
             ended,
             stopping: AtomicBool::new(false),
+            under_way: Arc::new(Semaphore::new(UNDER_WAY)),
         };
         service.recall_halts().await?;
         service.compare_with_witness().await?;

@@ -17,6 +17,24 @@ use crate::{
 struct Prepared {
     answer: RankAnswer,
     request: Digest,
+    seen: Seen,
+}
+
+/// What is counted of a question when its event is stored, and not again when it is repeated.
+#[derive(Clone, Copy)]
+struct Seen {
+    clipped: u64,
+    unknown: u64,
+    matched: bool,
+}
+
+impl Seen {
+    fn count(self, counts: &Counts) {
+        Counts::add(&counts.ranks, 1);
+        Counts::add(&counts.clipped, self.clipped);
+        Counts::add(&counts.unknown, self.unknown);
+        Counts::add(&counts.matches, u64::from(self.matched));
+    }
 }
 
 impl Service {
@@ -43,11 +61,12 @@ impl Service {
         };
         let prepared: Vec<Result<Prepared>> = requests.into_iter().map(&mut prepare).collect();
         let counted = Arc::clone(each);
-        let stored = super::carry_out(self.store.rank(events), move |stored: &Vec<Ranked>| {
-            for one in stored {
+        let seen: Vec<Seen> = prepared.iter().flatten().map(|one| one.seen).collect();
+        let stored = self.carry_out(self.store.rank(events), move |stored: &Vec<Ranked>| {
+            for (one, seen) in stored.iter().zip(seen) {
                 if let Ranked::Added { slot } = one {
                     *counted.open_slots().entry(*slot).or_default() += 1;
-                    Counts::add(&counted.counts.ranks, 1);
+                    seen.count(&counted.counts);
                 }
             }
         });
@@ -114,10 +133,8 @@ impl Service {
             raw,
         };
         let (clipped, unknown) = totals(&decision.report);
-        Counts::add(&each.counts.clipped, clipped);
-        Counts::add(&each.counts.unknown, unknown);
-        Counts::add(&each.counts.matches, u64::from(decision.matched == Some(true)));
-        Ok((event, Prepared { answer, request: digest }))
+        let seen = Seen { clipped, unknown, matched: decision.matched == Some(true) };
+        Ok((event, Prepared { answer, request: digest, seen }))
     }
 
     /// Who pays for an event of this person.

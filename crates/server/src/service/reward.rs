@@ -42,15 +42,14 @@ impl Service {
         let prepared: Vec<Result<NewReward>> = rewards.iter().map(prepare).collect();
         let sound = prepared.iter().flatten().cloned().collect();
         let counted = Arc::clone(each);
-        let outcomes =
-            super::carry_out(self.store.reward(sound), move |outcomes: &Vec<Outcome>| {
-                let number = |wanted: &[Outcome]| {
-                    outcomes.iter().filter(|outcome| wanted.contains(outcome)).count() as u64
-                };
-                Counts::add(&counted.counts.rewards, number(&[Outcome::Taken]));
-                let refused = number(&[Outcome::Late, Outcome::Unknown]);
-                Counts::add(&counted.counts.refused_rewards, refused);
-            });
+        let outcomes = self.carry_out(self.store.reward(sound), move |outcomes: &Vec<Outcome>| {
+            let number = |wanted: &[Outcome]| {
+                outcomes.iter().filter(|outcome| wanted.contains(outcome)).count() as u64
+            };
+            Counts::add(&counted.counts.rewards, number(&[Outcome::Taken]));
+            let refused = number(&[Outcome::Late, Outcome::Unknown]);
+            Counts::add(&counted.counts.refused_rewards, refused);
+        });
         let mut outcomes = outcomes.await?.into_iter();
         let answers = prepared.into_iter().zip(&rewards).map(|(one, (event, _))| {
             one?;
@@ -65,7 +64,7 @@ impl Service {
         let each = self.find(name)?;
         let counted = Arc::clone(each);
         let activated = self.store.activate(each.life, self.events.event(name, event));
-        let outcome = super::carry_out(activated, move |outcome| {
+        let outcome = self.carry_out(activated, move |outcome| {
             Counts::add(&counted.counts.activations, u64::from(*outcome == Outcome::Taken));
         });
         answer(outcome.await?, event)

@@ -27,9 +27,9 @@ def test_the_python_client_ranks_and_rewards(service):
 
 def test_the_javascript_client_ranks_and_rewards(service, tmp_path):
     node = program("node")
-    program = tmp_path / "client.mjs"
+    client = tmp_path / "client.mjs"
     key = service.key("decide,reward")
-    program.write_text(f'const KEY = "{key}";\n{printed("javascript", service)}\nconsole.log(answer.action, Boolean(head));')
-    done = subprocess.run([node, program], capture_output=True, text=True, timeout=60)
+    client.write_text(f'const KEY = "{key}";\n{printed("javascript", service)}\nconsole.log(answer.action, Boolean(head));')
+    done = subprocess.run([node, client], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[1:] == ["true"]

@@ -1,6 +1,6 @@
 //! Random operations on the model and on redb, with failures and reopening in between. Everything readable is compared after each.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use proptest::{collection::vec, prelude::*};
 
@@ -232,6 +232,45 @@ async fn play(
     Ok(())
 }
 
+/// Operations that wait at the same time, so that several are one commit. Those that read before they write are left out: what they read depends on
+/// the group.
+async fn play_groups(
+    path: &Path,
+    runs: Vec<Vec<(Operation, Interruption)>>,
+) -> std::result::Result<(), TestCaseError> {
+    use Operation::{Collect, Erase, Release, Replace};
+    let fail = |error: Error| TestCaseError::fail(error.to_string());
+    let store = RedbStore::open_on(&Disk::new(), path, JOURNAL_ENTRIES).map_err(fail)?;
+    let store = Arc::new(store);
+    let model = MemoryStore::new(store.id());
+    let first = [Operation::Begin(true, 1, true), Operation::Begin(false, 1, true)];
+    for operation in &first {
+        apply(&model, operation).await.map_err(fail)?;
+        apply(store.as_ref(), operation).await.map_err(fail)?;
+    }
+    for run in runs {
+        let reads = |operation: &Operation| {
+            matches!(operation, Release(..) | Replace(..) | Collect(..) | Erase(..))
+        };
+        let run: Vec<Operation> = run.into_iter().map(|(operation, _)| operation).collect();
+        let run: Vec<Operation> = run.into_iter().filter(|operation| !reads(operation)).collect();
+        let start = |operation: &Operation| {
+            let (store, operation) = (Arc::clone(&store), operation.clone());
+            tokio::spawn(async move { apply(store.as_ref(), &operation).await })
+        };
+        let started: Vec<_> = run.iter().map(start).collect();
+        for (operation, answer) in run.iter().zip(started) {
+            let answer = answer.await.map_err(|error| TestCaseError::fail(error.to_string()))?;
+            let expected = apply(&model, operation).await;
+            prop_assert_eq!(written(&answer), written(&expected), "{:?}", operation);
+        }
+        let found = Snapshot::of(store.as_ref()).await.map_err(fail)?;
+        let differences = found.differences(&Snapshot::of(&model).await.map_err(fail)?);
+        prop_assert!(differences.is_empty(), "{:?} after {:?}", differences, run);
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, max_shrink_iters: 400, ..ProptestConfig::default() })]
 
@@ -240,5 +279,13 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(play(&folder.path().join("store"), operations))?;
+    }
+
+    /// The writer takes operations in their order, whatever it commits together.
+    #[test]
+    fn groups_do_what_the_model_does_one_after_another(runs in vec(vec(operations(), 2..9), 1..6)) {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(play_groups(&folder.path().join("store"), runs))?;
     }
 }

@@ -69,8 +69,9 @@ pub(super) fn copy(transaction: &ReadTransaction, path: &Path) -> Attempt<()> {
 
 fn copy_to(transaction: &ReadTransaction, path: &Path) -> Attempt<()> {
     let file = private().create_new(true).open(path).map_err(|error| unusable(path, error))?;
+    // Everything is written once and in order.
     let database = Builder::new()
-        .set_cache_size(CACHE)
+        .set_cache_size(CACHE / 16)
         .create_file(file)
         .map_err(|error| unusable(path, error))?;
     let copy = database.begin_write()?;
