@@ -96,6 +96,7 @@ kinds! {
     GUARANTEE = "guarantee" 1,
     MODEL = "model" 3,
     POLICY = "policy" 1,
+    PROTOCOL = "protocol" 1,
     RELEASE = "release" 1,
     REPORT = "report" 3,
     REPORT_PLAN = "report_plan" 1,

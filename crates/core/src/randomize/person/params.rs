@@ -179,7 +179,7 @@ pub struct ReportPlan {
 }
 
 /// What a plan shares among its copies.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Agreed {
     params: ReportParams,
     method: Method,
@@ -260,6 +260,11 @@ impl ReportPlan {
     /// What both halves and a shuffler between them agree on, in one number.
     pub(crate) fn protocol(&self) -> u64 {
         self.inner.protocol
+    }
+
+    /// The same as a part of a larger protocol with this hash, which reports and what a person has spent then carry.
+    pub(crate) fn bound_to(&self, protocol: u64) -> Self {
+        ReportPlan { inner: Arc::new(Agreed { protocol, ..(*self.inner).clone() }) }
     }
 
     /// What one report of this level tells the accountant.
