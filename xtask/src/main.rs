@@ -6,6 +6,7 @@
 //! | `cargo xtask oracles`, `python` | the Python oracles; the Python package |
 //! | `cargo xtask clients`, `browser` | other people's clients of the service; its pages in a browser |
 //! | `cargo xtask wasm` | core for the browser |
+//! | `cargo xtask web` | the npm package with a person's half |
 //! | `cargo xtask package` | packs what is published and compiles it |
 //! | `cargo xtask audit [--quick]` | attacks every guarantee, detects every known mistake, tests the coverage of confidence sets |
 //! | `cargo xtask fuzz [--minutes 10]` | fuzzes every reader of external bytes |
@@ -18,6 +19,7 @@ mod rooms;
 mod test;
 mod tools;
 mod wasm;
+mod web;
 
 use std::{env, process::ExitCode};
 
@@ -36,7 +38,8 @@ fn main() -> ExitCode {
         Some("package") => packages::pack(true),
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
-        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | wasm | package | rooms | audit [--quick] | fuzz [--minutes 10]"
+        Some("web") => web::web(),
+        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | wasm | web | package | rooms | audit [--quick] | fuzz [--minutes 10]"
             .to_string()),
     };
     match result {
