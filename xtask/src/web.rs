@@ -18,6 +18,7 @@ const FLAGS: &str = "--cfg getrandom_backend=\"custom\" -C link-arg=-zstack-size
 
 /// Exact versions, so that the same bytes come out.
 const BINARYEN: &str = "binaryen@132.0.0";
+const PLAYWRIGHT: &str = "playwright-core@1.65.0";
 
 /// Bytes after gzip, at most.
 const MOST_COMPRESSED: usize = 80_000;
@@ -84,7 +85,7 @@ fn compiler() -> Result<Command, String> {
 
 /// A program of an npm package, installed below `target`.
 fn npm_tool(package: &str, tool: &str) -> Result<PathBuf, String> {
-    let folder = root().join("target/web/npm");
+    let folder = root().join("target/npm");
     let stamp = folder.join(package.replace('@', "-"));
     if !stamp.exists() {
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -112,8 +113,16 @@ fn size(module: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the package's tests in Node, and the same in Chromium where there is one.
+/// Runs the package's tests in Node and in Chromium.
 fn test() -> Result<(), String> {
+    let chromium = match Path::new("/usr/bin/chromium").exists() {
+        true => Ok(()),
+        false => debian_packages(&["chromium"]),
+    };
+    let driver = chromium.and_then(|()| npm_tool(PLAYWRIGHT, "playwright-core"));
+    if let Err(problem) = driver {
+        skip("the JavaScript package in Chromium", &problem)?;
+    }
     step(
         "JavaScript package",
         root_command("node").args(["--test", "--test-reporter=dot", "crates/web/tests/"]),

@@ -1,7 +1,7 @@
 // Storage in a folder, shared by processes and by workers.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,21 +36,21 @@ test("planted: a storage that reads and then writes loses updates", async () => 
   assert.notEqual(text, "100");
 });
 
-test("a process that was stopped for long does not bring an old state back", async () => {
-  const storage = fileStorage(join(folder, "stopped"));
-  const set = (text) => storage.update("key", () => ({ text }));
-  await set("1");
-  const others = [];
-  // In the middle of the update others store three states, and remove the old ones.
-  const value = await storage.update("key", (text) => {
-    if (others.length === 0) others.push(...["2", "3", "4"]);
-    return { text: `${text}+`, value: text };
-  }).then(async (first) => {
-    for (const text of others) await set(text);
-    return first;
+test("an update that was stopped for long begins again from the newest state", async () => {
+  const shared = join(folder, "stopped");
+  const storage = fileStorage(shared);
+  await storage.update("number", () => ({ text: "1" }));
+  const seen = [];
+  // In the middle of the first attempt another process makes three states and removes the old ones, the next number among them.
+  const value = await storage.update("number", (text) => {
+    seen.push(text);
+    if (seen.length === 1) execFileSync(process.execPath, [part("add.mjs"), shared, "3"]);
+    const next = Number(text) + 1;
+    return { text: String(next), value: next };
   });
-  assert.equal(value, "1");
-  assert.equal(await storage.read("key"), "4");
+  assert.deepEqual([seen, value], [["1", "4"], 5]);
+  assert.equal(await storage.read("number"), "5");
+  assert.equal((await readdir(shared)).length, 1);
 });
 
 test("a worker's half and this thread's share one count", async () => {

@@ -3,7 +3,7 @@
 import { access } from "node:fs/promises";
 import { createRequire } from "node:module";
 
-const tools = new URL("../../../../target/web/npm/", import.meta.url);
+const tools = new URL("../../../../target/npm/", import.meta.url);
 
 /** A browser, or why there is none. Under CI=true there has to be one. */
 export async function launch() {
