@@ -25,8 +25,8 @@ function element(tag, text, properties = {}) {
   return Object.assign(document.createElement(tag), { textContent: text }, properties);
 }
 
-/** What an attacker who guesses right half of the time can at best reach. */
-const best = (epsilon) => `${(100 / (1 + Math.exp(-epsilon))).toFixed(epsilon > 6 ? 2 : 0)} %`;
+/** How often an attacker is right at best who would be right half of the time without the reports; rounded up, for a bound. Delta adds less than that. */
+const best = (epsilon) => `${Math.ceil(1e4 / (1 + Math.exp(-epsilon)) + 0.01) / 100}\u00a0%`;
 
 function showLevels() {
   const { levels } = device.person;
@@ -37,7 +37,7 @@ function showLevels() {
     ...levels.map((epsilon, level) => [
       String(level),
       `Reports with ε = ${epsilon}`,
-      `All ${most} reports of a period together: who guesses at even odds is right at most ${best(epsilon)} of the time.`,
+      `If all ${most} reports of a period are made so: who guesses at even odds is right at most ${best(epsilon)} of the time.`,
     ]),
   ];
   for (const [value, name, words] of options) {

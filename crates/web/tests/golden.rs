@@ -59,7 +59,8 @@ impl Noise for Keys {
 }
 
 fn protocol() -> ProtocolPlan {
-    let words = |words: &[&str]| Encoding::Categories(words.iter().map(|w| w.to_string()).collect());
+    let words =
+        |words: &[&str]| Encoding::Categories(words.iter().map(|w| w.to_string()).collect());
     let mut rule = FeaturesParams::new(
         [
             ("age", Encoding::Range(18.0, 80.0)),
@@ -75,7 +76,9 @@ fn protocol() -> ProtocolPlan {
         contributions_per_person: 3,
         ..params.report
     };
-    ProtocolParams { report, period: Period::Seconds(30 * 86_400), ..params }.check().expect("sound")
+    ProtocolParams { report, period: Period::Seconds(30 * 86_400), ..params }
+        .check()
+        .expect("sound")
 }
 
 /// Inputs of the case.
@@ -148,7 +151,10 @@ fn a_report_of_the_case_is_the_golden_one() {
         assert!(kept == bytes, "{name} is not what this build writes");
     }
     // What was written is read.
-    assert_eq!(from_json::<ProtocolPlan>(fs::read(folder().join("protocol.json")).unwrap()).unwrap(), protocol);
+    assert_eq!(
+        from_json::<ProtocolPlan>(fs::read(folder().join("protocol.json")).unwrap()).unwrap(),
+        protocol
+    );
 }
 
 /// Bad input is refused by field, and does not repeat what stood in it.
