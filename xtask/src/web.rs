@@ -18,6 +18,7 @@ const FLAGS: &str = "--cfg getrandom_backend=\"custom\" -C link-arg=-zstack-size
 
 /// Exact versions, so that the same bytes come out.
 const BINARYEN: &str = "binaryen@132.0.0";
+const TYPESCRIPT: &str = "typescript@5.9.3";
 const PLAYWRIGHT: &str = "playwright-core@1.65.0";
 
 /// Bytes after gzip, at most.
@@ -123,8 +124,18 @@ fn test() -> Result<(), String> {
     if let Err(problem) = driver {
         skip("the JavaScript package in Chromium", &problem)?;
     }
-    step(
-        "JavaScript package",
-        root_command("node").args(["--test", "--test-reporter=dot", "crates/web/tests/"]),
-    )
+    match npm_tool(TYPESCRIPT, "tsc") {
+        Ok(compiler) => {
+            let mut types = root_command(compiler);
+            types.args(["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022"]);
+            step("types of the JavaScript package", types.arg("crates/web/tests/types/use.ts"))?;
+        }
+        Err(problem) => skip("types of the JavaScript package", &problem)?,
+    }
+    let folder = root().join("crates/web/tests");
+    let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.to_string_lossy().ends_with(".test.mjs"));
+    files.sort();
+    step("JavaScript package", root_command("node").arg("--test").args(files))
 }
