@@ -133,7 +133,8 @@ fn test() -> Result<(), String> {
         Err(problem) => skip("types of the JavaScript package", &problem)?,
     }
     let folder = root().join("crates/web/tests");
-    let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let entries =
+        fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|file| file.to_string_lossy().ends_with(".test.mjs"));
     files.sort();
