@@ -315,7 +315,7 @@ pub(super) fn reported() -> (Choice, Ledger) {
     let mut server = protocol.local(&report.into()).expect("the protocol's own").server();
     let mut device = Device::new(protocol.clone(), 1, seeded()).expect("level 1");
     device.set_model(server.publish().expect("a model")).expect("of this protocol");
-    let choice = device.choose(&Value::Missing, &[Value::Missing, Value::Missing]).expect("chosen");
+    let choice = device.choose(&Value::Missing, &[Value::Missing]).expect("chosen");
     let now = 1_700_000_000;
     let (_, ledger) =
         device.report(&Ledger::new(&protocol, now), now, &choice, 0.5).expect("reported");
