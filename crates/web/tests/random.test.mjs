@@ -56,7 +56,7 @@ test("planted: a build with Math.random, one with a fixed key, one that asks onc
   const planted = (name, random) => build(name, (source) => source.replace(SOURCE, random));
   const view = "const view = new Uint8Array(memory.buffer, start, length);";
   const weak = await planted("weak", `${view} view.forEach((_, i) => (view[i] = Math.random() * 256));`);
-  assert.match((await complaints(weak)).join("; "), /Math.random was asked .* getRandomValues was asked for 0 bytes.*noise came twice/);
+  assert.match((await complaints(weak)).join("; "), /Math.random was asked .*getRandomValues was asked for 0 bytes.*noise came twice/);
   const fixed = await planted("fixed", `${view} view.fill(7);`);
   assert.match((await complaints(fixed)).join("; "), /asked for 0 bytes.*noise came twice/);
   const once = await planted("once", `${view} globalThis.planted ??= crypto.getRandomValues(new Uint8Array(32)); view.set(globalThis.planted.subarray(0, length));`);
