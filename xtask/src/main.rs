@@ -13,6 +13,7 @@
 //! | `cargo xtask rooms` | prints which module uses which |
 
 mod browser;
+mod npm;
 mod packages;
 mod python;
 mod rooms;
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
         Some("package") => packages::pack(true),
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
-        Some("web") => web::web(),
+        Some("web") => web(),
         _ => Err("usage: cargo xtask test | oracles | python | clients | browser | wasm | web | package | rooms | audit [--quick] | fuzz [--minutes 10]"
             .to_string()),
     };
@@ -54,6 +55,14 @@ fn main() -> ExitCode {
 /// Builds the binary that a task calls, with the features of all tests.
 fn build() -> Result<(), String> {
     cargo("binary", &["build", "--quiet", "--workspace"])
+}
+
+/// Builds and tests the npm package.
+fn web() -> Result<(), String> {
+    let fetched = web::fetch();
+    web::build(&fetched)?;
+    build()?;
+    web::test(&fetched)
 }
 
 /// Prints which top-level module uses which, in core, lab and server.

@@ -1,39 +1,41 @@
-// How long a report takes at d = 16: `node crates/web/bench/report.mjs`, after `cargo xtask web`. In a page it is the same module in the same engine.
-//
-// A visit is a choice among 20 actions, a report, and its count in memory. Printed are medians over rounds of many visits.
+// How long a report takes at d = 16, in Node and in Chromium: `node crates/web/bench/report.mjs`, after `cargo xtask web`.
 
-import { memoryStorage, Person } from "../js/index.js";
+import { readFile } from "node:fs/promises";
+
+import * as package_ from "../js/index.js";
+import { launch } from "../tests/parts/chromium.mjs";
+import { serve } from "../tests/parts/site.mjs";
 import { visit } from "../tests/support.mjs";
+import { measure } from "./visits.js";
 
-const { protocol, model, context, actions } = await visit();
-const twenty = Array.from({ length: 20 }, (_, i) => actions[i % actions.length]);
-const median = (numbers) => numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
+const golden = await visit();
 
-const start = performance.now();
-// Every visit is one of another period, so that none is refused.
-let now = Date.now();
-const person = await Person.fromProtocol(protocol, { storage: memoryStorage(), level: 1, now: () => now });
-person.setModel(model);
-const loaded = performance.now() - start;
-
-const rounds = { choose: [], report: [] };
-for (let round = 0; round < 21; round += 1) {
-  const visits = 200;
-  let choosing = 0;
-  let reporting = 0;
-  for (let i = 0; i < visits; i += 1) {
-    const begin = performance.now();
-    person.choose(context, twenty);
-    const chosen = performance.now();
-    const report = await person.report(i % 2);
-    reporting += performance.now() - chosen;
-    choosing += chosen - begin;
-    await person.settled(report);
-    now += 31 * 86_400_000;
-  }
-  rounds.choose.push(choosing / visits);
-  rounds.report.push(reporting / visits);
+function print(where, { load, choose, report }) {
+  console.log(`${where}: module loaded and protocol read ${load.toFixed(1)} ms`);
+  console.log(`${where}: choice among 20 actions at d = 16 ${choose.toFixed(4)} ms`);
+  console.log(`${where}: report at d = 16 ${report.toFixed(4)} ms (required 1, goal 0.2)`);
 }
-console.log(`module loaded and protocol read: ${loaded.toFixed(1)} ms`);
-console.log(`choice among 20 actions at d = 16: ${median(rounds.choose).toFixed(4)} ms`);
-console.log(`report at d = 16: ${median(rounds.report).toFixed(4)} ms (required 1, goal 0.2)`);
+
+print("Node", await measure(package_, golden));
+const { browser, missing } = await launch();
+if (missing) {
+  console.log(missing);
+} else {
+  const site = await serve({
+    "/": ["text/html", "<!doctype html><title>measurement</title>"],
+    "/visits.js": ["text/javascript", await readFile(new URL("./visits.js", import.meta.url))],
+    "/protocol.json": ["application/json", golden.protocol],
+    "/model.json": ["application/json", golden.model],
+  });
+  const page = await browser.newPage();
+  await page.goto(site.address);
+  const { context, actions } = golden;
+  const measured = await page.evaluate(async ({ context, actions }) => {
+    const [reticent, { measure }] = await Promise.all([import("/js/index.js"), import("/visits.js")]);
+    const bytes = (name) => fetch(name).then((response) => response.arrayBuffer());
+    return measure(reticent, { protocol: await bytes("/protocol.json"), model: await bytes("/model.json"), context, actions });
+  }, { context, actions });
+  print("Chromium", measured);
+  await browser.close();
+  site.close();
+}

@@ -1,12 +1,10 @@
 // The package in Chromium: a page, a worker, and two tabs that share one count.
 
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import { extname } from "node:path";
 import { after, before, test } from "node:test";
 
 import { launch } from "./parts/chromium.mjs";
+import { serve } from "./parts/site.mjs";
 import { visit } from "./support.mjs";
 
 const golden = await visit();
@@ -14,8 +12,6 @@ const { browser, missing } = await launch();
 if (missing) console.error(missing);
 const options = { skip: missing ?? false };
 
-const folder = new URL("../js/", import.meta.url);
-const types = { ".js": "text/javascript", ".wasm": "application/wasm" };
 const pages = {
   "/": ["text/html", "<!doctype html><title>test</title>"],
   "/protocol.json": ["application/json", golden.protocol],
@@ -51,30 +47,46 @@ const pages = {
   ],
 };
 
-let address, server;
+let site;
 before(async () => {
-  server = createServer(async (request, response) => {
-    const [type, body] = pages[request.url] ?? [];
-    if (body !== undefined) return response.writeHead(200, { "content-type": type }).end(body);
-    const file = /^\/js\/([a-z]+\.[a-z]+)$/.exec(request.url)?.[1];
-    if (file === undefined) return response.writeHead(404).end();
-    response.writeHead(200, { "content-type": types[extname(file)] }).end(await readFile(new URL(file, folder)));
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  address = `http://127.0.0.1:${server.address().port}/`;
+  site = await serve(pages);
 });
 after(async () => {
   await browser?.close();
-  server.closeAllConnections();
-  server.close();
+  site.close();
 });
 
 const tab = async (context) => {
   const page = await context.newPage();
-  await page.goto(address);
+  await page.goto(site.address);
   return page;
 };
 const visits = (page, most) => page.evaluate(async (most) => (await import("/visits.js")).visitUntilRefused(most), most);
+
+test("the golden visit gives the bytes that Rust gives", options, async () => {
+  const context = await browser.newContext();
+  const page = await tab(context);
+  const { level, seconds, reward, actions } = golden;
+  const visited = await page.evaluate(async ({ level, seconds, reward, context, actions }) => {
+    // The keys of the golden visit, one after the other.
+    let number = 0;
+    crypto.getRandomValues = (view) => {
+      view.forEach((_, place) => (view[place] = (31 * number + 7 * place + 1) % 256));
+      number += 1;
+      return view;
+    };
+    const { memoryStorage, Person } = await import("/js/index.js");
+    const text = (name) => fetch(name).then((response) => response.text());
+    const options = { storage: memoryStorage(), level, now: () => seconds * 1000 };
+    const person = await Person.fromProtocol(await text("/protocol.json"), options);
+    person.setModel(await text("/model.json"));
+    const { index } = person.choose(context, actions);
+    return { index, report: new TextDecoder().decode(await person.report(reward)) };
+  }, { level, seconds, reward, context: golden.context, actions });
+  assert.equal(visited.index, golden.index);
+  assert.equal(visited.report, new TextDecoder().decode(golden.report));
+  await context.close();
+});
 
 test("two tabs and a worker that report at once share one count", options, async () => {
   const context = await browser.newContext();

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { Client } from "../js/client.js";
 import { memoryStorage, Person } from "../js/index.js";
 
-const binary = process.env.RETICENT_BINARY ?? fileURLToPath(new URL("../../../target/debug/reticent", import.meta.url));
+const binary = process.env.RETICENT ?? fileURLToPath(new URL("../../../target/debug/reticent", import.meta.url));
 const TOPICS = ["news", "sport", "music"];
 const LOOPS = `
 [loop.front]

@@ -1,16 +1,13 @@
 // Debian's Chromium, driven by playwright-core; both are installed by `cargo xtask web`.
 
 import { access } from "node:fs/promises";
-import { createRequire } from "node:module";
-
-const tools = new URL("../../../../target/npm/", import.meta.url);
 
 /** A browser, or why there is none. Under CI=true there has to be one. */
 export async function launch() {
-  const executablePath = "/usr/bin/chromium";
+  const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
   try {
     await access(executablePath);
-    const { chromium } = createRequire(tools)("playwright-core");
+    const { chromium } = await import("playwright-core");
     return { browser: await chromium.launch({ executablePath, args: ["--no-sandbox"] }) };
   } catch (error) {
     if (process.env.CI === "true") throw error;

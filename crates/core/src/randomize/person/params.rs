@@ -49,6 +49,12 @@ impl Levels {
         }
     }
 
+    /// The index of the smallest epsilon.
+    pub fn most_private(&self) -> usize {
+        let epsilons = self.epsilons().iter().enumerate();
+        epsilons.min_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(index, _)| index)
+    }
+
     /// Refuses no levels, levels of 0 or less, and shares that do not add up to 1.
     pub fn check(&self) -> Result<()> {
         let epsilons = self.epsilons();
