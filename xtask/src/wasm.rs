@@ -34,12 +34,17 @@ pub fn build(fetched: Result<(), String>) -> Result<(), String> {
     step("core as WebAssembly", &mut command)
 }
 
+/// Whether the standard library is built with the program, as Debian's compiler needs it.
+pub fn builds_standard_library() -> bool {
+    !installed_target()
+}
+
 /// A task of cargo with a compiler for WebAssembly.
 pub fn cargo(task: &str) -> Command {
-    let own = installed_target();
-    let mut command = root_command(if own { "cargo" } else { DEBIAN[0] });
+    let debian = builds_standard_library();
+    let mut command = root_command(if debian { DEBIAN[0] } else { "cargo" });
     command.args([task, "--target", TARGET]);
-    if !own {
+    if debian {
         command
             .arg("-Zbuild-std=std,panic_abort")
             .env("RUSTC", DEBIAN[1])

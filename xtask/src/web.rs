@@ -20,6 +20,9 @@ const PACKAGE: &str = "crates/web";
 /// Keys come from one imported function, and the stack is that of a small program.
 const FLAGS: &str = "--cfg getrandom_backend=\"custom\" -C link-arg=-zstack-size=262144";
 
+/// Panics end the module at once, without the code that words them. Only a standard library that is built with it can do so.
+const ABORT: &str = "-Zunstable-options -Cpanic=immediate-abort";
+
 /// Bytes after gzip, at most.
 const MOST_COMPRESSED: usize = 80_000;
 
@@ -37,11 +40,15 @@ pub fn build(fetched: &Result<(), String>) -> Result<(), String> {
         return skip(name, problem);
     }
     let folder = root().join("target/web");
+    let flags = match wasm::builds_standard_library() {
+        true => format!("{FLAGS} {ABORT}"),
+        false => FLAGS.to_string(),
+    };
     let mut command = wasm::cargo("build");
     command
         .args(["--quiet", "--profile", "web", "--package", "reticent-web"])
         .env("CARGO_TARGET_DIR", &folder)
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", FLAGS);
+        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
     step(name, &mut command)?;
     let module = root().join(PACKAGE).join("js/reticent.wasm");
     let mut command = root_command(tool("wasm-opt"));
