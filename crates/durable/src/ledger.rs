@@ -84,10 +84,7 @@ impl LedgerFile {
     }
 
     /// Replaces the ledger by what `change` makes of it, while no other process does.
-    fn update<T>(
-        &self,
-        change: impl FnOnce(Option<Ledger>) -> Result<(T, Ledger)>,
-    ) -> Result<T> {
+    fn update<T>(&self, change: impl FnOnce(Option<Ledger>) -> Result<(T, Ledger)>) -> Result<T> {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder).map_err(Error::file(folder, "made"))?;
         }
@@ -178,7 +175,8 @@ mod tests {
         let folder = Folder::new("ledger-shared");
         let protocol = protocol("home", 20);
         let file = LedgerFile::new(folder.0.join("deep/home.ledger"));
-        let report = |device: &mut Device<_>, choice: &Choice| file.report(device, NOW, choice, 1.0);
+        let report =
+            |device: &mut Device<_>, choice: &Choice| file.report(device, NOW, choice, 1.0);
         assert_eq!(reports(&protocol, report), 20);
         let stored = file.read().unwrap().unwrap();
         assert_eq!((stored.reports(), stored.left(&protocol)), (20, 0));

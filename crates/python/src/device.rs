@@ -131,11 +131,7 @@ impl Device {
     }
 
     /// The action to take. Records are as in `Features.arms`.
-    fn choose(
-        &mut self,
-        context: &Bound<'_, PyAny>,
-        actions: &Bound<'_, PyAny>,
-    ) -> Answer<Choice> {
+    fn choose(&mut self, context: &Bound<'_, PyAny>, actions: &Bound<'_, PyAny>) -> Answer<Choice> {
         let device = self.device.enter()?;
         let (context, actions) = records(device.protocol().features(), context, actions)?;
         Ok(Choice(device.choose(&context, &actions)?))

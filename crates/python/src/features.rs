@@ -104,8 +104,7 @@ impl Features {
         action: Option<&Bound<'py, PyAny>>,
     ) -> Answer<Bound<'py, PyArray1<f64>>> {
         let context = context_of(&self.plan, context)?;
-        let action =
-            action.map_or(Ok(Value::Missing), |action| action_of(&self.plan, action))?;
+        let action = action.map_or(Ok(Value::Missing), |action| action_of(&self.plan, action))?;
         let mut report = Report::default();
         let vector = self.plan.vector(&context, &action, &mut report);
         self.count(&report);
