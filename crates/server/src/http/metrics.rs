@@ -59,7 +59,7 @@ impl Times {
             Call::Rank => Some(&self.rank),
             Call::Reward => Some(&self.reward),
             Call::Activate => Some(&self.activate),
-            Call::Read => None,
+            Call::Read | Call::Export | Call::Model | Call::Protocol | Call::Report => None,
         }
     }
 }
