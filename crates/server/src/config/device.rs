@@ -281,6 +281,11 @@ impl LoopParams {
     }
 }
 
+/// The hash that reports of a loop with a shuffler carry: that of its randomiser, bound to the loop and its rule for features.
+pub fn shuffled_protocol(name: &str, features: &FeaturesPlan, reports: u64) -> u64 {
+    hash::of_params("shuffled protocol 1", &(name, features.hash(), reports))
+}
+
 impl DevicePlan {
     /// The slot that a moment lies in.
     pub fn slot(&self, time: Time) -> u64 {
@@ -292,6 +297,16 @@ impl DevicePlan {
         match &self.learner {
             DeviceLearner::Local { plan, .. } => plan,
             DeviceLearner::Shuffled(plan) => plan.local(),
+        }
+    }
+
+    /// The hash of everything that devices and server agree on, which reports carry: the loop's name and its rule for features included.
+    pub fn protocol(&self) -> u64 {
+        match &self.learner {
+            DeviceLearner::Local { protocol, .. } => protocol.hash(),
+            DeviceLearner::Shuffled(plan) => {
+                shuffled_protocol(&self.name, &self.features, plan.local().protocol())
+            }
         }
     }
 

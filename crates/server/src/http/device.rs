@@ -163,12 +163,28 @@ async fn preflight() -> Response {
 #[utoipa::path(get, path = "/v1/loops/{loop}/protocol", tag = "devices", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
     responses((status = 200, description = "The protocol", body = Object), Problems))]
-pub(super) async fn protocol(Extension(AtDevice(each)): Extension<AtDevice>) -> Response {
+pub(super) async fn protocol(
+    headers: HeaderMap,
+    Extension(AtDevice(each)): Extension<AtDevice>,
+) -> Response {
     let message = match &each.plan.learner {
         DeviceLearner::Local { protocol, .. } => wire::to_json(protocol.as_ref()),
         DeviceLearner::Shuffled(plan) => wire::to_json(plan.local().reports()),
     };
-    ([(header::CONTENT_TYPE, "application/json")], message).into_response()
+    published(&headers, format!("{:016x}", each.plan.protocol()), message)
+}
+
+/// What everybody's device may fetch, under a tag that changes with it. Caches keep it, and ask whether it has changed.
+pub(super) fn published(headers: &HeaderMap, tag: String, message: String) -> Response {
+    let tag = format!("\"{tag}\"");
+    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|tags| tags.to_str().ok());
+    let mut known = known.flat_map(|tags| tags.split(',')).map(|known| known.trim());
+    let unchanged = known.any(|known| known.trim_start_matches("W/") == tag || known == "*");
+    let kept = [(header::ETAG, tag), (header::CACHE_CONTROL, "public, no-cache".into())];
+    match unchanged {
+        true => (StatusCode::NOT_MODIFIED, kept).into_response(),
+        false => (kept, [(header::CONTENT_TYPE, "application/json")], message).into_response(),
+    }
 }
 
 /// A report of a device. It is stored before the answer leaves, and counted once however often it comes.

@@ -130,7 +130,12 @@ impl Guard {
     async fn admit(&self, parts: &mut Parts) -> Result<Option<At>, Problem> {
         let unknown =
             || Problem::new(StatusCode::UNAUTHORIZED, "there is no key, or an unknown one");
-        let text = key_text(&parts.headers).ok_or_else(unknown)?;
+        let Some(text) = key_text(&parts.headers) else {
+            return match self.admit_stranger(parts).await? {
+                true => Ok(None),
+                false => Err(unknown()),
+            };
+        };
         let entry = self.app.keys.find(text).ok_or_else(unknown)?;
         let at = self.find_loop(parts, &entry).await?;
         self.take_rate(&entry, 1)?;
@@ -145,6 +150,20 @@ impl Guard {
         }
         parts.extensions.insert(Holder(entry));
         Ok(at)
+    }
+
+    /// Lets a request without a key pass to what everybody's device fetches. Loops of a curator have nothing of the kind, and neither do names that no
+    /// loop has.
+    async fn admit_stranger(&self, parts: &mut Parts) -> Result<bool, Problem> {
+        if !matches!(self.call, Call::Model | Call::Protocol) {
+            return Ok(false);
+        }
+        let name = path_parameter(parts, "loop").await?.unwrap_or_default();
+        let Some(device) = self.app.service.devices().find(&name) else { return Ok(false) };
+        let rate = self.app.limits.ranks;
+        self.app.strangers.take(rate, 1, self.app.service.steady())?;
+        parts.extensions.insert(AtDevice(Arc::clone(device)));
+        Ok(true)
     }
 
     /// The loop in the address, or that of the key in Personalizer's calls.

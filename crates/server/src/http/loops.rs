@@ -3,7 +3,7 @@
 use axum::{
     Extension, Json,
     extract::State,
-    http::header,
+    http::{HeaderMap, header},
     response::{IntoResponse, Response},
 };
 use reticent::{features::FeaturesParams, wire};
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     App, Problem,
     body::Ask,
+    device::published,
     guard::{At, AtDevice, Holder},
     openapi::Problems,
 };
@@ -140,12 +141,14 @@ fn no_loop() -> Problem {
     params(("loop" = String, Path, description = "The loop")),
     responses((status = 200, description = "The model", body = Model<'static>), Problems))]
 pub(super) async fn model(
+    headers: HeaderMap,
     at: Option<Extension<At>>,
     device: Option<Extension<AtDevice>>,
 ) -> Result<Response, Problem> {
     if let Some(Extension(AtDevice(each))) = device {
-        let message = each.served().message.clone();
-        return Ok(([(header::CONTENT_TYPE, "application/json")], message).into_response());
+        let served = each.served();
+        let tag = format!("{}-{}", served.number, hex(&served.chain[..8]));
+        return Ok(published(&headers, tag, served.message.clone()));
     }
     let Some(Extension(At(each))) = at else { return Err(no_loop()) };
     let answering = each.answering();

@@ -81,6 +81,8 @@ pub struct Shared {
     /// Whether answers leave through this process's own TLS.
     pub tls: bool,
     metrics: Metrics,
+    /// What is left of the rate of calls without a key.
+    strangers: limits::Bucket,
     stopping: AtomicBool,
 }
 
@@ -88,8 +90,8 @@ impl App {
     /// A service with its keys.
     pub fn new(service: Arc<Service>, keys: Arc<KeyRing>, limits: HttpLimits, tls: bool) -> Self {
         let metrics = Metrics::new(&service);
-        let stopping = AtomicBool::new(false);
-        App(Arc::new(Shared { service, keys, limits, tls, metrics, stopping }))
+        let (strangers, stopping) = Default::default();
+        App(Arc::new(Shared { service, keys, limits, tls, metrics, strangers, stopping }))
     }
 
     /// Says on /readyz that the service stops.

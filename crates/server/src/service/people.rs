@@ -13,7 +13,7 @@ use super::time::JUMP;
 use crate::{
     Error, Result,
     clock::Time,
-    config::{LoopParams, Period},
+    config::{LoopParams, Period, Trust},
     secret::{CheckValue, Secret, hex},
     store::{MOST_EARLIER_KEYS, PersonHash, Place, Store},
 };

@@ -231,7 +231,7 @@ impl ShuffleLoop {
         };
         let subject = Subject {
             loop_name: plan.name.clone(),
-            protocol: plan.local().protocol(),
+            protocol: plan.protocol(),
             values: shuffled.report_length(),
         };
         let life = NewLife {

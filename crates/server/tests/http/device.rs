@@ -106,9 +106,9 @@ async fn a_device_fetches_chooses_and_reports_once_over_http() {
     let server = start().await;
     let key = server.key("news", &[Role::Device]).await;
     let mut device = Device::join(endpoint(&server, &key), "news", 1, None).await.unwrap();
-    let (chosen, features) = device.choose(&Value::Missing, &actions()).unwrap();
-    assert!(chosen < 2);
-    let pending = device.report(&features, 1.0).unwrap();
+    let choice = device.choose(&Value::Missing, &actions()).unwrap();
+    assert!(choice.index() < 2);
+    let pending = device.report(&choice, 1.0).unwrap();
     device.send(&pending).await.unwrap();
     // The answer was lost: the same bytes again.
     device.send(&pending).await.unwrap();
@@ -116,11 +116,11 @@ async fn a_device_fetches_chooses_and_reports_once_over_http() {
     let model = server.get(&key, "/v1/loops/news/model").await;
     assert_eq!((number(model.clone(), "reports"), number(model, "sequence")), (1, 1));
     assert_eq!(device.refresh().await.unwrap(), 1);
-    // What was spent is kept by the installation: one more of two.
+    // What was reported is kept by the installation: one more of two.
     let mut again =
-        Device::join(endpoint(&server, &key), "news", 0, Some(&pending.spent)).await.unwrap();
-    again.report(&features, 0.0).unwrap();
-    assert!(again.report(&features, 0.0).is_err());
+        Device::join(endpoint(&server, &key), "news", 0, Some(&pending.ledger)).await.unwrap();
+    again.report(&choice, 0.0).unwrap();
+    assert!(again.report(&choice, 0.0).is_err());
 
     let Body::Json(text) = &pending.body else { panic!() };
     let text = String::from_utf8(text.clone()).unwrap();
@@ -183,6 +183,41 @@ async fn loops_have_the_calls_of_their_trust_and_pages_of_any_origin_may_make_th
     assert!(signed_in(&server, "/loops/news/certificate").await.contains("storage"));
 }
 
+#[tokio::test]
+async fn what_devices_fetch_is_public_and_has_a_tag() {
+    let server = start().await;
+    for path in ["/v1/loops/news/protocol", "/v1/loops/news/model", "/v1/loops/mixed/protocol"] {
+        let answer = server.send("GET", path, &[], "").await.expect(200);
+        let tag = answer.header("etag").unwrap().to_string();
+        assert_eq!(answer.header("cache-control"), Some("public, no-cache"), "{path}");
+        for known in [tag.clone(), format!("\"x\", W/{tag}"), "*".into()] {
+            let asked = [&format!("If-None-Match: {known}")[..]];
+            let same = server.send("GET", path, &asked, "").await.expect(304);
+            assert!(same.body.is_empty() && same.header("etag") == Some(&tag));
+        }
+        let other = server.send("GET", path, &["If-None-Match: \"x\""], "").await.expect(200);
+        assert_eq!(other.body, answer.body);
+    }
+    // The tag of a model changes with it, that of a protocol does not.
+    let tag = async |path: &str| {
+        let answer = server.send("GET", path, &[], "").await.expect(200);
+        answer.header("etag").unwrap().to_string()
+    };
+    let paths = ["/v1/loops/news/protocol", "/v1/loops/news/model"];
+    let before = [tag(paths[0]).await, tag(paths[1]).await];
+    tick(&server, "news").await;
+    let after = [tag(paths[0]).await, tag(paths[1]).await];
+    assert!(before[0] == after[0] && before[1] != after[1]);
+    // Everything else needs a key: reports, loops of a curator, and names that no loop has.
+    for path in ["/v1/loops/home/model", "/v1/loops/nothing/protocol", "/v1/loops/news/certificate"] {
+        server.send("GET", path, &[], "").await.expect(401);
+    }
+    let json = ["Content-Type: application/json"];
+    server.send("POST", "/v1/loops/news/reports", &json, "{}").await.expect(401);
+    // A key that is wrong is not the same as none.
+    server.get("no key", "/v1/loops/news/protocol").await.expect(401);
+}
+
 /// A page as somebody sees it who has signed in with the admin key.
 async fn signed_in(server: &Server, page: &str) -> String {
     let form = "Content-Type: application/x-www-form-urlencoded";
@@ -227,8 +262,8 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
         )
         .await
         .unwrap();
-        let (_, features) = device.choose(&Value::Missing, &actions()).unwrap();
-        let pending = device.report(&features, reward).unwrap();
+        let choice = device.choose(&Value::Missing, &actions()).unwrap();
+        let pending = device.report(&choice, reward).unwrap();
         device.send(&pending).await.unwrap();
         device.send(&pending).await.unwrap();
     }
@@ -249,7 +284,8 @@ async fn sealed_reports_pass_a_shuffler_and_are_learnt_from() {
         None,
     );
     let mut direct = direct.await.unwrap();
-    let pending = direct.report(&vec![0.1; 3], 1.0).unwrap();
+    let choice = direct.choose(&Value::Missing, &actions()).unwrap();
+    let pending = direct.report(&choice, 1.0).unwrap();
     assert!(direct.send(&pending).await.is_err());
     server.post(&device_key, "/v1/loops/mixed/batches", "{}").await.expect(403);
     let _ = stop.send(());
