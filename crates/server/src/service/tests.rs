@@ -5,6 +5,7 @@
 
 mod accidents;
 mod clocks;
+mod devices;
 mod keys;
 mod rollbacks;
 mod warm;

@@ -11,7 +11,11 @@ use std::{
     time::Duration,
 };
 
-use reticent::{bandit::permute, noise::SecureNoise, wire};
+use reticent::{
+    bandit::permute,
+    noise::{Noise, SecureNoise},
+    wire,
+};
 
 use super::{ROWS, Saved, ShuffleLoop, Shuffler, Waiting, count_waiting};
 use crate::{
@@ -175,7 +179,8 @@ impl Shuffler {
         };
         let last = *last;
         let head = each.head(self.store.as_ref()).await?;
-        let (bytes, senders) = contents(each, head.number, &rows, key)?;
+        let mut noise = SecureNoise::from_system()?;
+        let (bytes, senders) = contents(each, head.number, &rows, key, &mut noise)?;
         let step = self.step(each, &head, last, bytes)?;
         // After a failure it may have happened: the head and the server are asked again.
         each.state().arrived = None;
@@ -206,20 +211,16 @@ impl Shuffler {
         Ok(Step { life: each.life, epoch: each.epoch, state, folded, release })
     }
 
-    /// Reads again how many reports wait, after a failure that leaves it open. While reports are being stored it is put off.
+    /// Reads again how many reports wait, after a failure that leaves it open.
     async fn recount(&self, each: &ShuffleLoop) -> Result<()> {
-        let (begun, consumed) = {
-            let state = each.state();
-            if !state.uncertain || state.under_way > 0 {
-                return Ok(());
-            }
-            (state.begun, state.consumed)
-        };
+        if !each.state().uncertain {
+            return Ok(());
+        }
+        let _nobody_stores = each.storing.write().await;
+        let consumed = each.state().consumed;
         let (waiting, senders) = count_waiting(self.store.as_ref(), each.life, consumed).await?;
         let mut state = each.state();
-        if state.begun == begun && state.consumed == consumed {
-            (state.waiting, state.senders, state.uncertain) = (waiting, senders, false);
-        }
+        (state.waiting, state.senders, state.uncertain) = (waiting, senders, false);
         Ok(())
     }
 
@@ -251,17 +252,17 @@ impl Shuffler {
     }
 }
 
-/// The batch of these rows as it will be sent, and whose reports are in it.
-fn contents(
+/// The batch of these rows as it will be sent, in an order of this randomness, and whose reports are in it.
+pub(super) fn contents<N: Noise>(
     each: &ShuffleLoop,
     number: u64,
     rows: &[(Place, StoredEvent)],
     key: PublicKey,
+    noise: &mut N,
 ) -> Result<(Vec<u8>, Vec<[u8; 16]>)> {
     let waiting = rows.iter().map(|(_, row)| Waiting::read(&row.raw));
     let mut waiting = waiting.collect::<Result<Vec<Waiting>>>()?;
     let senders = waiting.iter().map(|report| report.sender).collect();
-    let mut noise = SecureNoise::from_system()?;
     let bytes = match each.plan.shuffled().filter(|_| each.plan.sums()) {
         Some(plan) => {
             let values = |report: &Waiting| {
@@ -274,10 +275,10 @@ fn contents(
                     .collect()
             };
             let reports = waiting.iter().map(values).collect();
-            wire::to_json(&plan.batch(number, reports, &mut noise)?).into_bytes()
+            wire::to_json(&plan.batch(number, reports, noise)?).into_bytes()
         }
         None => {
-            permute(&mut waiting, &mut noise);
+            permute(&mut waiting, noise);
             let reports = waiting.into_iter().map(|report| (report.id, report.contents)).collect();
             SealedBatch { number, key_id: key.id(), reports }.bytes(&each.subject)
         }

@@ -79,6 +79,8 @@ pub struct ShuffleLoop {
     subject: Subject,
     state: Mutex<State>,
     forwarding: tokio::sync::Mutex<()>,
+    /// Shared by reports that are being stored, so that nobody counts rows meanwhile.
+    storing: tokio::sync::RwLock<()>,
 }
 
 /// Where a loop stands. Everything in it can be read from the store again.
@@ -97,9 +99,6 @@ struct State {
     waiting: u64,
     /// Of these, reports of each sender.
     senders: HashMap<[u8; 16], u64>,
-    /// Reports that were begun to be stored, and of these, those that are being stored.
-    begun: u64,
-    under_way: u64,
     /// Whether a report may be stored that is not counted, or the other way round.
     uncertain: bool,
     /// Why nothing is sent at present.
@@ -257,13 +256,12 @@ impl ShuffleLoop {
             arrived: None,
             waiting,
             senders,
-            begun: 0,
-            under_way: 0,
             uncertain: false,
             halted: None,
         };
-        let forwarding = tokio::sync::Mutex::default();
-        Ok(ShuffleLoop { plan, life, epoch, subject, state: Mutex::new(state), forwarding })
+        let (forwarding, storing) = Default::default();
+        let state = Mutex::new(state);
+        Ok(ShuffleLoop { plan, life, epoch, subject, state, forwarding, storing })
     }
 
     /// What all sealed reports of the loop have in common.

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 use super::{HttpUpstream, Shuffler};
 use crate::{
-    Result,
+    Error, Result,
     client::Endpoint,
     config::DevicePlan,
     data::open_store,
@@ -121,7 +121,9 @@ async fn report(
 ) -> std::result::Result<Response, Problem> {
     let sender = sender(request.headers(), peer, app.behind_proxy);
     let bytes = read_bytes(&app.limits, app.limits.body, request).await?;
-    let outcome = app.shuffler.take(&name, &bytes, &sender).await?;
+    // In a task of its own, which a sender who goes away does not end half way.
+    let taking = async move { app.shuffler.take(&name, &bytes, &sender).await };
+    let outcome = tokio::spawn(taking).await.map_err(Error::store)??;
     Ok(Json(json!({ "outcome": outcome })).into_response())
 }
 

@@ -38,7 +38,6 @@ impl Shuffler {
         };
         let sender = self.sender(name, address);
         let waiting = Waiting { version: SAVED_VERSION, sender, id: envelope.id, contents };
-        each.reserve(sender)?;
         let event = NewEvent {
             life: each.life,
             event: envelope.id,
@@ -53,22 +52,17 @@ impl Shuffler {
             features: Vec::new(),
             raw: waiting.write()?,
         };
-        let ranked = self.store.rank(vec![event]).await;
-        let mut state = each.state();
-        state.under_way -= 1;
-        match ranked.as_ref().map(|ranked| ranked.first()) {
-            Ok(Some(Ranked::Added { .. })) => Ok(Taken::Taken),
-            Ok(_) => {
-                state.remove(sender);
-                Ok(Taken::Duplicate)
+        let _storing = each.storing.read().await;
+        let mut reserved = each.reserve(sender)?;
+        let taken = match self.store.rank(vec![event]).await?.first() {
+            Some(Ranked::Added { .. }) => Taken::Taken,
+            _ => {
+                each.state().remove(sender);
+                Taken::Duplicate
             }
-            Err(_) => {
-                // It may have happened: counts are read again from the store.
-                state.uncertain = true;
-                drop(state);
-                ranked.map(|_| Taken::Taken)
-            }
-        }
+        };
+        reserved.settled = true;
+        Ok(taken)
     }
 
     /// The numbers of a report that was sealed to this shuffler, as they wait.
@@ -90,9 +84,23 @@ impl Shuffler {
     }
 }
 
+/// A report that is counted and being stored. If that ends without an answer of the store, counts are read again from it.
+struct Reserved<'a> {
+    each: &'a ShuffleLoop,
+    settled: bool,
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.each.state().uncertain = true;
+        }
+    }
+}
+
 impl ShuffleLoop {
     /// Counts a report of this sender, unless as many of theirs wait as may be in a batch.
-    fn reserve(&self, sender: [u8; 16]) -> Result<()> {
+    fn reserve(&self, sender: [u8; 16]) -> Result<Reserved<'_>> {
         let mut state = self.state();
         let cap = self.plan.cap;
         if state.senders.get(&sender).is_some_and(|count| *count >= cap) {
@@ -106,8 +114,6 @@ impl ShuffleLoop {
             return Err(Error::TooMany { message, retry_after: RETRY_AFTER });
         }
         state.add(sender);
-        state.begun += 1;
-        state.under_way += 1;
-        Ok(())
+        Ok(Reserved { each: self, settled: false })
     }
 }

@@ -1,6 +1,8 @@
 //! The shuffler with its server in one process, on the store's model: every transaction and every call between them may fail before it happens, or after it,
 //! when only the answer is lost, and the process dies with it.
 
+mod order;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
@@ -104,7 +106,7 @@ impl Line {
         Box::pin(async move {
             let lost = || Error::Unavailable("injected failure of a call".into());
             match fault {
-                Some(Fault::Before) => Err(lost()),
+                Some(Fault::Before | Fault::Panic) => Err(lost()),
                 Some(Fault::After) => answer.await.and(Err(lost())),
                 None => answer.await,
             }
@@ -257,45 +259,6 @@ async fn what_leaves_is_ids_and_sealed_bytes_alone() {
         envelopes.iter().map(|envelope| [&envelope.id[..], &envelope.sealed].concat()).collect();
     assert_eq!(members(&sent[0]), expected);
     assert_eq!(members(&sent[1]), expected);
-}
-
-/// `P(chi2_k > k + 2 sqrt(k x) + 2 x) <= exp(-x)` (Laurent and Massart 2000), here at a false-alarm rate of 1e-7.
-fn far_from_uniform(counts: &[u64]) -> bool {
-    let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
-    let statistic: f64 =
-        counts.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum();
-    let (freedom, x) = ((counts.len() - 1) as f64, 1e7_f64.ln());
-    statistic > freedom + 2.0 * (freedom * x).sqrt() + 2.0 * x
-}
-
-#[tokio::test]
-async fn the_order_is_uniform() {
-    let world = World::new("sealed", 4, 4).await;
-    let mut orders = [0_u64; 24];
-    let mut received = 0;
-    for _ in 0..1000 {
-        let envelopes: Vec<Envelope> = (0..4).map(|_| world.envelope()).collect();
-        for envelope in &envelopes {
-            world.take(envelope, "10.0.0.1").await.unwrap();
-        }
-        world.forward().await.unwrap();
-        received += 1;
-        let bytes = world.server.received.lock().unwrap().last().unwrap().clone();
-        assert_eq!(world.server.received.lock().unwrap().len(), received);
-        let batch = SealedBatch::read(world.each().subject(), 4, &bytes).unwrap();
-        let place = |id: &[u8; 16]| envelopes.iter().position(|one| one.id == *id).unwrap();
-        let order: Vec<usize> = batch.reports.iter().map(|(id, _)| place(id)).collect();
-        let rank = |i: usize| order[i + 1..].iter().filter(|later| **later < order[i]).count();
-        orders[rank(0) * 6 + rank(1) * 2 + rank(2)] += 1;
-    }
-    assert!(!far_from_uniform(&orders), "{orders:?}");
-    // Planted: as received, and one that is moved to the front only.
-    let mut received = [0; 24];
-    received[0] = 1000;
-    assert!(far_from_uniform(&received));
-    let mut front = [0; 24];
-    [0, 6, 12, 18].iter().for_each(|place| front[*place] = 250);
-    assert!(far_from_uniform(&front));
 }
 
 /// Every transaction of the shuffler's store and every call to the server fails once, before and after it has happened.

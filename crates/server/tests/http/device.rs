@@ -181,6 +181,10 @@ async fn loops_have_the_calls_of_their_trust_and_pages_of_any_origin_may_make_th
         assert!(body.contains("news") || body.contains("mixed"), "{page}");
     }
     assert!(signed_in(&server, "/loops/news/certificate").await.contains("storage"));
+    // What the server counts of reports is no secret to who may read, and there is nothing else.
+    let metrics = server.get(&read, "/metrics").await.expect(200).body;
+    assert!(metrics.contains("reticent_refused_reports_total{loop=\"news\"} 0"), "{metrics}");
+    assert!(!metrics.contains("mixed") && !metrics.contains("home"), "{metrics}");
 }
 
 #[tokio::test]

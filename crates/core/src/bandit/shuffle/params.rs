@@ -284,11 +284,6 @@ impl ShufflePlan {
         self.local.person_after(0, spent, noise)
     }
 
-    /// The parameters as given.
-    pub fn params(&self) -> &ShuffleParams {
-        &self.params
-    }
-
     /// How many people of a batch the guarantee takes to randomise honestly.
     pub fn honest(&self) -> u64 {
         self.honest
