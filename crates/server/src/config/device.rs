@@ -32,7 +32,7 @@ pub const MOST_BATCH_BYTES: usize = 64 << 20;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeviceParams {
-    /// Levels of epsilon among which every person chooses; `privacy.epsilon`, which is one of them, is the one that nobody has to choose.
+    /// Levels of epsilon among which every person chooses. The largest of them is `privacy.epsilon`, so that what is promised holds for everybody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub levels: Option<Vec<f64>>,
     /// How long reports on a model are taken after the next one was published; a day by default. Ids of reports are remembered for as long.
@@ -227,16 +227,15 @@ impl LoopParams {
 
     fn levels(&self) -> Result<Vec<f64>> {
         let epsilon = self.privacy.epsilon;
-        match self.device.as_ref().and_then(|device| device.levels.clone()) {
-            None => Ok(vec![epsilon]),
-            Some(levels) if levels.contains(&epsilon) => Ok(levels),
-            Some(levels) => {
-                let remedy = format!(
-                    "privacy.epsilon = {epsilon} is the level of who chooses none: list it too"
-                );
-                Err(Error::invalid("device.levels", format!("{levels:?}"), remedy))
-            }
+        let levels = self.device.as_ref().and_then(|device| device.levels.clone());
+        let levels = levels.unwrap_or_else(|| vec![epsilon]);
+        if levels.iter().copied().fold(f64::NEG_INFINITY, f64::max) == epsilon {
+            return Ok(levels);
         }
+        let remedy = format!(
+            "what is promised has to hold for every level: give privacy.epsilon = {epsilon} as the largest of them"
+        );
+        Err(Error::invalid("device.levels", format!("{levels:?}"), remedy))
     }
 
     fn shuffled(&self, name: &str, bounds: Bounds, visits: u64) -> Result<ShufflePlan> {
@@ -323,10 +322,11 @@ impl DevicePlan {
         self.params.shuffle.is_some_and(|table| table.mode == ShuffleMode::Sum)
     }
 
-    /// The level of who chooses none.
-    pub fn default_level(&self) -> usize {
+    /// The level whose promise holds for everybody: the largest.
+    pub fn largest_level(&self) -> usize {
         let epsilons = self.local().params().report.levels.epsilons();
-        epsilons.iter().position(|level| *level == self.params.privacy.epsilon).unwrap_or(0)
+        let largest = (0..epsilons.len()).max_by(|a, b| epsilons[*a].total_cmp(&epsilons[*b]));
+        largest.unwrap_or(0)
     }
 
     /// Reports of one installation in a period, at most.
@@ -334,25 +334,21 @@ impl DevicePlan {
         self.local().params().report.contributions_per_person
     }
 
-    /// What the server may promise the person of one installation: with levels, one who chooses none.
+    /// What the server may promise the person of one installation, whatever their level is.
     pub fn guarantee(&self) -> Result<Guarantee> {
         Ok(match &self.learner {
-            DeviceLearner::Local { plan, .. } => plan.guarantee(self.default_level())?,
+            DeviceLearner::Local { plan, .. } => plan.guarantee(self.largest_level())?,
             DeviceLearner::Shuffled(plan) => plan.guarantee()?,
         })
     }
 
-    /// What all reports of one installation tell the server; with levels, at the largest of them.
+    /// What all reports of one installation tell the server, at the largest level.
     pub fn event(&self) -> Result<Event> {
         Ok(match &self.learner {
             DeviceLearner::Shuffled(plan) => plan.event()?,
             DeviceLearner::Local { plan, .. } => {
-                let epsilons = plan.params().report.levels.epsilons();
-                let largest = (0..epsilons.len())
-                    .max_by(|a, b| epsilons[*a].total_cmp(&epsilons[*b]))
-                    .unwrap_or(0);
-                let (event, times) = (Box::new(plan.event(largest)?), self.visits());
-                Event::Repeated { event, times }
+                let (event, times) = (plan.event(self.largest_level())?, self.visits());
+                Event::Repeated { event: Box::new(event), times }
             }
         })
     }

@@ -42,7 +42,7 @@ pub(super) fn certificate(
 /// Reports of several periods are separate releases under separate noise: they compose.
 fn periods(plan: &DevicePlan, delta: f64) -> Result<Vec<Periods>> {
     let Some(Period::Each(_)) = plan.params.privacy.per else { return Ok(Vec::new()) };
-    let event = plan.local().event(plan.default_level())?;
+    let event = plan.local().event(plan.largest_level())?;
     let several = |periods: u32| {
         let (event, times) = (Box::new(event.clone()), plan.visits() * u64::from(periods));
         let event = Event::Repeated { event, times };
@@ -107,10 +107,9 @@ fn local(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
     {
         conditions.push(Condition::trusted(
             format!(
-                "the number is that of epsilon {}; a person who chooses another of {levels:?} has that one, and their level is no secret",
-                plan.params.privacy.epsilon
+                "the number holds for every level; a person may choose a smaller one of {levels:?}, and their level is no secret"
             ),
-            "the person",
+            "the person; who chooses none has the smallest",
         ));
     }
     conditions.extend([

@@ -52,11 +52,16 @@ pub(super) async fn read_json<T: DeserializeOwned>(
     app: &App,
     request: Request,
 ) -> Result<T, Problem> {
+    parse(&read_json_bytes(app, request).await?)
+}
+
+/// Reads a request's JSON as the bytes it is.
+pub(super) async fn read_json_bytes(app: &App, request: Request) -> Result<Bytes, Problem> {
     if !is_json(request.headers()) {
         let detail = "the body has no or another content type";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
-    parse(&read_bytes(&app.limits, app.limits.body, request).await?)
+    read_bytes(&app.limits, app.limits.body, request).await
 }
 
 /// Reads a request's body of at most so many bytes.

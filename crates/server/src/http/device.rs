@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 use super::{
     App, Problem, Role,
-    body::{Body, read_bytes},
+    body::{Body, read_bytes, read_json_bytes},
     guard::{AtDevice, Call, Style, guarded},
     loops,
     openapi::Problems,
@@ -194,9 +194,10 @@ pub(super) fn published(headers: &HeaderMap, tag: String, message: String) -> Re
 pub(super) async fn report(
     State(app): State<App>,
     Extension(AtDevice(each)): Extension<AtDevice>,
-    Body(report): Body<Box<RawValue>>,
+    request: Request,
 ) -> Result<Json<ReportAnswer>, Problem> {
-    let mut taken = app.service.devices().take(&each, &[report.get().as_bytes()]).await?;
+    let report = read_json_bytes(&app, request).await?;
+    let mut taken = app.service.devices().take(&each, &[&report]).await?;
     let outcome = taken.pop().unwrap_or(Ok(Taken::Taken)).map_err(problem)?;
     Ok(Json(ReportAnswer { outcome }))
 }

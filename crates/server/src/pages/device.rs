@@ -170,7 +170,7 @@ fn levels(plan: &DevicePlan) -> Markup {
         @if levels.len() > 1 {
             p {
                 "A person may choose among epsilon " (levels.iter().map(f64::to_string).collect::<Vec<_>>().join(", "))
-                "; who chooses none has " (plan.params.privacy.epsilon) "."
+                "; who chooses none has the smallest. The number above is that of the largest."
             }
         }
     }

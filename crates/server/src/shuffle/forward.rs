@@ -17,7 +17,7 @@ use reticent::{
     wire,
 };
 
-use super::{ROWS, Saved, ShuffleLoop, Shuffler, Waiting, count_waiting};
+use super::{ROWS, Saved, ShuffleLoop, Shuffler, Waiting, read_waiting};
 use crate::{
     Error, Result,
     client::Body,
@@ -180,7 +180,7 @@ impl Shuffler {
         let last = *last;
         let head = each.head(self.store.as_ref()).await?;
         let mut noise = SecureNoise::from_system()?;
-        let (bytes, senders) = contents(each, head.number, &rows, key, &mut noise)?;
+        let (bytes, members) = contents(each, head.number, &rows, key, &mut noise)?;
         let step = self.step(each, &head, last, bytes)?;
         // After a failure it may have happened: the head and the server are asked again.
         each.state().arrived = None;
@@ -189,7 +189,10 @@ impl Shuffler {
                 let mut state = each.state();
                 (state.batches, state.consumed) = (head.number + 1, last);
                 state.arrived = Some(false);
-                senders.into_iter().for_each(|sender| state.remove(sender));
+                for (sender, id) in members {
+                    state.remove(sender);
+                    state.ids.remove(&id);
+                }
                 Ok(true)
             }
             Committed::No(found) => {
@@ -218,9 +221,10 @@ impl Shuffler {
         }
         let _nobody_stores = each.storing.write().await;
         let consumed = each.state().consumed;
-        let (waiting, senders) = count_waiting(self.store.as_ref(), each.life, consumed).await?;
+        let (ids, senders) = read_waiting(self.store.as_ref(), each.life, consumed).await?;
         let mut state = each.state();
-        (state.waiting, state.senders, state.uncertain) = (waiting, senders, false);
+        (state.waiting, state.senders, state.ids) = (ids.len() as u64, senders, ids);
+        state.uncertain = false;
         Ok(())
     }
 
@@ -252,17 +256,17 @@ impl Shuffler {
     }
 }
 
-/// The batch of these rows as it will be sent, in an order of this randomness, and whose reports are in it.
+/// The batch of these rows as it will be sent, in an order of this randomness, with senders and ids of its members.
 pub(super) fn contents<N: Noise>(
     each: &ShuffleLoop,
     number: u64,
     rows: &[(Place, StoredEvent)],
     key: PublicKey,
     noise: &mut N,
-) -> Result<(Vec<u8>, Vec<[u8; 16]>)> {
+) -> Result<(Vec<u8>, Vec<([u8; 16], [u8; 16])>)> {
     let waiting = rows.iter().map(|(_, row)| Waiting::read(&row.raw));
     let mut waiting = waiting.collect::<Result<Vec<Waiting>>>()?;
-    let senders = waiting.iter().map(|report| report.sender).collect();
+    let members = waiting.iter().map(|report| (report.sender, report.id)).collect();
     let bytes = match each.plan.shuffled().filter(|_| each.plan.sums()) {
         Some(plan) => {
             let values = |report: &Waiting| {
@@ -283,5 +287,5 @@ pub(super) fn contents<N: Noise>(
             SealedBatch { number, key_id: key.id(), reports }.bytes(&each.subject)
         }
     };
-    Ok((bytes, senders))
+    Ok((bytes, members))
 }

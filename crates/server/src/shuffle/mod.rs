@@ -30,7 +30,7 @@ mod tests;
 mod upstream;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -99,6 +99,8 @@ struct State {
     waiting: u64,
     /// Of these, reports of each sender.
     senders: HashMap<[u8; 16], u64>,
+    /// Of these, the ids of those that are stored: the same bytes again are no report more, even of a sender at their cap.
+    ids: HashSet<[u8; 16]>,
     /// Whether a report may be stored that is not counted, or the other way round.
     uncertain: bool,
     /// Why nothing is sent at present.
@@ -205,20 +207,21 @@ impl Shuffler {
     }
 }
 
-/// How many reports wait after this place, and of whom.
-async fn count_waiting(
+/// Ids of the reports that wait after this place, and how many each sender has.
+async fn read_waiting(
     store: &dyn Store,
     life: LifeId,
     mut after: Place,
-) -> Result<(u64, HashMap<[u8; 16], u64>)> {
-    let (mut waiting, mut senders) = (0, HashMap::new());
+) -> Result<(HashSet<[u8; 16]>, HashMap<[u8; 16], u64>)> {
+    let (mut ids, mut senders) = (HashSet::new(), HashMap::new());
     loop {
         let rows = store.kept_events(life, after, ROWS).await?;
-        let Some((last, _)) = rows.last() else { return Ok((waiting, senders)) };
+        let Some((last, _)) = rows.last() else { return Ok((ids, senders)) };
         after = *last;
-        waiting += rows.len() as u64;
         for (_, row) in &rows {
-            *senders.entry(Waiting::read(&row.raw)?.sender).or_default() += 1;
+            let report = Waiting::read(&row.raw)?;
+            ids.insert(report.id);
+            *senders.entry(report.sender).or_default() += 1;
         }
     }
 }
@@ -247,15 +250,16 @@ impl ShuffleLoop {
         let epoch = store.take_epoch(life).await?;
         let head = store.head(life).await?;
         let consumed = Saved::read(&head.state)?;
-        let (waiting, senders) = count_waiting(store, life, consumed).await?;
+        let (ids, senders) = read_waiting(store, life, consumed).await?;
         let state = State {
             model: None,
             key: plan.sums().then(|| *own_key.public()),
             consumed,
             batches: head.number,
             arrived: None,
-            waiting,
+            waiting: ids.len() as u64,
             senders,
+            ids,
             uncertain: false,
             halted: None,
         };

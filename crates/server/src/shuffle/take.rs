@@ -53,9 +53,15 @@ impl Shuffler {
             raw: waiting.write()?,
         };
         let _storing = each.storing.read().await;
+        if each.state().ids.contains(&envelope.id) {
+            return Ok(Taken::Duplicate);
+        }
         let mut reserved = each.reserve(sender)?;
         let taken = match self.store.rank(vec![event]).await?.first() {
-            Some(Ranked::Added { .. }) => Taken::Taken,
+            Some(Ranked::Added { .. }) => {
+                each.state().ids.insert(envelope.id);
+                Taken::Taken
+            }
             _ => {
                 each.state().remove(sender);
                 Taken::Duplicate
