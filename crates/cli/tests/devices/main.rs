@@ -133,7 +133,8 @@ fn runtime() -> tokio::runtime::Runtime {
 
 #[test]
 fn killed_at_random_both_processes_count_every_acknowledged_report_once() {
-    let (kills, seed) = (setting("RETICENT_TORTURE_KILLS", 24), setting("RETICENT_TORTURE_SEED", 7));
+    let (kills, seed) =
+        (setting("RETICENT_TORTURE_KILLS", 24), setting("RETICENT_TORTURE_SEED", 7));
     println!("{kills} kills, seed {seed}");
     let folder = folder();
     let (config, data, mixed) =
@@ -169,7 +170,8 @@ fn killed_at_random_both_processes_count_every_acknowledged_report_once() {
     let mut random = seed;
     for kill in 0..kills {
         // A linear congruence: which step a kill falls between is chance in any case.
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let wait = random >> 33;
         match kill % 2 {
             0 => {

@@ -15,7 +15,8 @@ mod span;
 mod warm;
 
 pub use device::{
-    DeviceLearner, DeviceParams, DevicePlan, MOST_BATCH_BYTES, ShuffleMode, ShuffleTable, shuffled_protocol,
+    DeviceLearner, DeviceParams, DevicePlan, MOST_BATCH_BYTES, ShuffleMode, ShuffleTable,
+    shuffled_protocol,
 };
 pub use params::{
     Baseline, Combine, LearnerParams, LoopMode, LoopParams, Period, PrivacyParams, RewardParams,

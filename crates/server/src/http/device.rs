@@ -198,7 +198,7 @@ pub(super) async fn report(
 ) -> Result<Json<ReportAnswer>, Problem> {
     let report = read_json_bytes(&app, request).await?;
     let mut taken = app.service.devices().take(&each, &[&report]).await?;
-    let outcome = taken.pop().unwrap_or(Ok(Taken::Taken)).map_err(problem)?;
+    let outcome = taken.pop().unwrap_or(Ok(Taken::Taken)).map_err(message_problem)?;
     Ok(Json(ReportAnswer { outcome }))
 }
 
@@ -219,7 +219,7 @@ pub(super) async fn report_batch(
     let taken = app.service.devices().take(&each, &messages).await?;
     let result = |taken: crate::Result<Taken>| match taken {
         Ok(outcome) => ReportResult { outcome: Some(outcome), problem: None },
-        Err(error) => ReportResult { outcome: None, problem: Some(problem(error)) },
+        Err(error) => ReportResult { outcome: None, problem: Some(message_problem(error)) },
     };
     Ok(Json(ReportBatchAnswer { results: taken.into_iter().map(result).collect() }))
 }
@@ -270,7 +270,8 @@ pub(super) async fn batch(
 ) -> Result<Json<ReportAnswer>, Problem> {
     each.sealed_form().ok_or_else(no_shuffler)?;
     let body = read_bytes(&app.limits, MOST_BATCH_BYTES, request).await?;
-    let outcome = app.service.devices().take_batch(&each, &body).await?;
+    let outcome = app.service.devices().take_batch(&each, &body).await;
+    let outcome = outcome.map_err(message_problem)?;
     Ok(Json(ReportAnswer { outcome }))
 }
 
@@ -279,12 +280,14 @@ fn no_shuffler() -> Problem {
         .with_remedy("its devices report to this server one by one")
 }
 
-/// Why a report was not taken.
-fn problem(error: Error) -> Problem {
-    let late = matches!(error, Error::Late(_));
-    let problem = Problem::from(error);
-    match late {
-        true => problem.with_remedy("drop the report; fetch the model before the next one"),
-        false => problem,
+/// Why a message of a device or a shuffler was not taken. What core says about it holds nothing but what the sender wrote.
+pub(crate) fn message_problem(error: Error) -> Problem {
+    match error {
+        Error::Core(error) => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
+            .with_remedy("drop it; fetch the protocol before the next one"),
+        Error::Late(_) => {
+            Problem::from(error).with_remedy("drop the report; fetch the model before the next one")
+        }
+        _ => Problem::from(error),
     }
 }

@@ -54,6 +54,7 @@ use axum::{
 };
 
 pub(crate) use body::read_bytes;
+pub(crate) use device::message_problem;
 pub use keys::{Grant, KeyRing, Role, make_key};
 pub use limits::{HttpLimits, Rate};
 pub use openapi::openapi;

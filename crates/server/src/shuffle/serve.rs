@@ -26,7 +26,7 @@ use crate::{
     client::Endpoint,
     config::DevicePlan,
     data::open_store,
-    http::{HttpLimits, Peer, Problem, Tls, read_bytes, serve_routes},
+    http::{HttpLimits, Peer, Problem, Tls, message_problem, read_bytes, serve_routes},
     run::{bind, check_address},
     sealed::SealKey,
     secret::Secret,
@@ -123,7 +123,7 @@ async fn report(
     let bytes = read_bytes(&app.limits, app.limits.body, request).await?;
     // In a task of its own, which a sender who goes away does not end half way.
     let taking = async move { app.shuffler.take(&name, &bytes, &sender).await };
-    let outcome = tokio::spawn(taking).await.map_err(Error::store)??;
+    let outcome = tokio::spawn(taking).await.map_err(Error::store)?.map_err(message_problem)?;
     Ok(Json(json!({ "outcome": outcome })).into_response())
 }
 

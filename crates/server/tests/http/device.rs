@@ -213,7 +213,8 @@ async fn what_devices_fetch_is_public_and_has_a_tag() {
     let after = [tag(paths[0]).await, tag(paths[1]).await];
     assert!(before[0] == after[0] && before[1] != after[1]);
     // Everything else needs a key: reports, loops of a curator, and names that no loop has.
-    for path in ["/v1/loops/home/model", "/v1/loops/nothing/protocol", "/v1/loops/news/certificate"] {
+    for path in ["/v1/loops/home/model", "/v1/loops/nothing/protocol", "/v1/loops/news/certificate"]
+    {
         server.send("GET", path, &[], "").await.expect(401);
     }
     let json = ["Content-Type: application/json"];
