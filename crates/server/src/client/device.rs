@@ -31,7 +31,7 @@ pub struct Device {
 
 enum Half {
     /// Reports go to the server.
-    Local { device: device::Device<SecureNoise>, ledger: Ledger },
+    Local { device: Box<device::Device<SecureNoise>>, ledger: Ledger },
     /// Reports go to a shuffler.
     Mixed(Box<Mixed>),
 }
@@ -104,7 +104,7 @@ impl Device {
             None => Ledger::new(&protocol, now()),
         };
         let device = device::Device::new(protocol, level, SecureNoise::from_system()?)?;
-        let half = Half::Local { device, ledger };
+        let half = Half::Local { device: device.into(), ledger };
         let mut joined = Device { server, name: name.to_string(), half };
         joined.refresh().await?;
         Ok(joined)

@@ -79,7 +79,7 @@ pub enum DeviceLearner {
         plan: LocalPlan,
     },
     /// From batches of a shuffler.
-    Shuffled(ShufflePlan),
+    Shuffled(Box<ShufflePlan>),
 }
 
 /// A loop that devices can take part in.
@@ -120,7 +120,7 @@ impl LoopParams {
                     intercept: features.constant(),
                     ..Bounds::unit(features.dimension())
                 };
-                DeviceLearner::Shuffled(self.shuffled(name, bounds, visits)?)
+                DeviceLearner::Shuffled(self.shuffled(name, bounds, visits)?.into())
             }
             _ => {
                 let local = self.local(name, (visits, period), features.clone(), late_models);
@@ -313,7 +313,7 @@ impl DevicePlan {
     pub fn shuffled(&self) -> Option<&ShufflePlan> {
         match &self.learner {
             DeviceLearner::Local { .. } => None,
-            DeviceLearner::Shuffled(plan) => Some(plan),
+            DeviceLearner::Shuffled(plan) => Some(plan.as_ref()),
         }
     }
 

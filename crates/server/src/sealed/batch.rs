@@ -11,6 +11,9 @@ use crate::{Error, Result};
 
 const VERSION: u8 = 1;
 
+/// Version, protocol, key id, number, count, and the reports.
+type Parts<'a> = (u8, u64, [u8; 8], u64, u32, &'a [u8]);
+
 /// A batch of sealed reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedBatch {
@@ -41,7 +44,7 @@ impl SealedBatch {
     pub fn read(subject: &Subject, size: u64, bytes: &[u8]) -> Result<Self> {
         let malformed =
             |remedy: &str| Error::invalid("batch", format_args!("{} bytes", bytes.len()), remedy);
-        let split = || -> Option<(u8, u64, [u8; 8], u64, u32, &[u8])> {
+        let split = || -> Option<Parts<'_>> {
             let (version, rest) = bytes.split_first()?;
             let (protocol, rest) = rest.split_first_chunk()?;
             let (key_id, rest) = rest.split_first_chunk()?;

@@ -30,6 +30,9 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(500);
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
+/// The sender of a report, and its id.
+type Member = ([u8; 16], [u8; 16]);
+
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forwarded {
@@ -263,7 +266,7 @@ pub(super) fn contents<N: Noise>(
     rows: &[(Place, StoredEvent)],
     key: PublicKey,
     noise: &mut N,
-) -> Result<(Vec<u8>, Vec<([u8; 16], [u8; 16])>)> {
+) -> Result<(Vec<u8>, Vec<Member>)> {
     let waiting = rows.iter().map(|(_, row)| Waiting::read(&row.raw));
     let mut waiting = waiting.collect::<Result<Vec<Waiting>>>()?;
     let members = waiting.iter().map(|report| (report.sender, report.id)).collect();
