@@ -7,7 +7,7 @@ use reticent::{features::Report, hash};
 use super::{Attempt, Contents, EventHistory, History, Keys, Promise, Reply, Violation, totals};
 use crate::{
     config::{Combine, LoopPlan},
-    loops::{RankAnswer, RankRequest, RewardRequest, request_digest},
+    loops::{RankRequest, RewardRequest, StoredAnswer, request_digest},
     store::{Digest, EventHash, StoredEvent},
 };
 
@@ -55,7 +55,7 @@ struct Checks<'a> {
 }
 
 impl Checks<'_> {
-    fn all(&self, row: Option<&StoredEvent>, remembered: Option<&(Digest, RankAnswer)>) -> Found {
+    fn all(&self, row: Option<&StoredEvent>, remembered: Option<&(Digest, StoredAnswer)>) -> Found {
         let mut found = Vec::new();
         self.refusals(&mut found);
         let Some(row) = row else {
@@ -100,7 +100,7 @@ impl Checks<'_> {
     fn request(
         &self,
         digest: &Digest,
-        answer: &RankAnswer,
+        answer: &StoredAnswer,
         found: &mut Found,
     ) -> Option<&RankRequest> {
         let mut request = None;
@@ -109,11 +109,11 @@ impl Checks<'_> {
             let same = own == *digest;
             match &attempt.reply {
                 Reply::Taken(told) => {
-                    let stored = RankAnswer { event_id: told.event_id.clone(), ..answer.clone() };
+                    let stored = answer.answer(&attempt.request, told.event_id.clone());
                     if !same {
                         let what = "one body was acknowledged, and another one is stored";
                         found.push((Promise::EventOnce, what.into()));
-                    } else if stored != *told {
+                    } else if !stored.is_ok_and(|stored| stored == *told) {
                         let what = "another answer was given than the one that is stored";
                         found.push((Promise::EventOnce, what.into()));
                     }
@@ -138,7 +138,7 @@ impl Checks<'_> {
     fn row(
         &self,
         request: &RankRequest,
-        answer: &RankAnswer,
+        answer: &StoredAnswer,
         row: &StoredEvent,
         found: &mut Found,
     ) {
@@ -146,7 +146,7 @@ impl Checks<'_> {
         if row.person != person {
             found.push((Promise::EventOnce, "it is of another person".into()));
         }
-        let action = request.actions.iter().find(|action| action.id == answer.action);
+        let action = request.actions.get(answer.action);
         let vector = action.map(|action| {
             self.plan.features.vector(&request.context, &action.features, &mut Report::default())
         });

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     Error, Result,
     config::{Ledger, LoopPlan},
-    loops::RankAnswer,
+    loops::StoredAnswer,
     store::{
         Digest, EventHash, Head, Life, NewEvent, Payer, Place, Ranked, ReleaseRecord, Store,
         StoreId, StoredEvent,
@@ -29,7 +29,7 @@ pub struct Contents {
     /// All events with their places.
     pub rows: Vec<(Place, StoredEvent)>,
     /// What is remembered under each event id: the hash of the request, and the answer.
-    pub remembered: BTreeMap<EventHash, (Digest, RankAnswer)>,
+    pub remembered: BTreeMap<EventHash, (Digest, StoredAnswer)>,
     /// By period: how many people have 1, 2, ..., k visits or more.
     pub visits: BTreeMap<u64, Vec<u64>>,
 }
@@ -83,7 +83,7 @@ async fn remembered(
     store: &dyn Store,
     life: u32,
     rows: &[(Place, StoredEvent)],
-) -> Result<BTreeMap<EventHash, (Digest, RankAnswer)>> {
+) -> Result<BTreeMap<EventHash, (Digest, StoredAnswer)>> {
     let again = |(place, row): &(Place, StoredEvent)| NewEvent {
         life,
         event: row.event,
@@ -102,7 +102,7 @@ async fn remembered(
         let answers = store.rank(rows.iter().map(again).collect()).await?;
         for ((_, row), ranked) in rows.iter().zip(answers) {
             if let Ranked::Repeated { request, answer } = ranked
-                && let Ok(answer) = serde_json::from_slice(&answer)
+                && let Ok(answer) = StoredAnswer::read(&answer)
             {
                 remembered.insert(row.event, (request, answer));
             }

@@ -255,7 +255,7 @@ async fn contents_that_were_changed_are_found() {
             contents.remembered.pop_first();
         }),
         ("another answer was given", &[Promise::EventOnce], |contents, _| {
-            contents.remembered.values_mut().for_each(|(_, answer)| answer.action = "x".into());
+            contents.remembered.values_mut().for_each(|(_, answer)| answer.action ^= 1);
         }),
         ("an event is in a later slot", &[Promise::ExactSums], |contents, _| {
             let last =

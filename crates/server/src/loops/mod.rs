@@ -5,6 +5,7 @@
 //! | `messages` | what callers send and get |
 //! | `person` | who asks, where the loop says that the context tells it |
 //! | `object` | objects of JSON, and nothing else in their place |
+//! | `answer` | what is stored of an answer |
 //! | `decide` | which action is answered, with which probability, and what it will contribute |
 //! | `contribute` | what a closed event contributes to the sums |
 //! | `release` | one step of the private sum: the new state, the release, the policy that is served |
@@ -13,6 +14,7 @@
 //! | `chain` | the chain of releases as it is listed and verified |
 //! | `certificate` | what is promised, and what enforces each of its conditions |
 
+mod answer;
 mod certificate;
 mod chain;
 mod contribute;
@@ -24,6 +26,7 @@ mod release;
 mod summary;
 mod token;
 
+pub use answer::StoredAnswer;
 pub use certificate::{Certificate, Condition, Enforcement, Part, Periods, Together};
 pub use chain::{ChainHeader, ChainLine, Rollback, VerifiedChain, VerifiedRollback, verify_chain};
 pub use contribute::{Folded, contribute};

@@ -7,16 +7,18 @@ use crate::{
     Error, Result,
     clock::Clock,
     config::Ledger,
-    loops::{Coins, Decision, RankAnswer, RankRequest, RankedAction, decide, request_digest},
+    loops::{Coins, RankAnswer, RankRequest, StoredAnswer, decide, request_digest},
     secret::{hex, random},
     service::views::ExportedEvent,
     store::{Charge, Digest, NewEvent, Payer, Ranked},
 };
 
-/// The answer to a question, before its event is committed.
+/// A question with its answer, before its event is committed.
 struct Prepared {
-    answer: RankAnswer,
-    request: Digest,
+    request: RankRequest,
+    digest: Digest,
+    event_id: String,
+    answer: StoredAnswer,
     seen: Seen,
 }
 
@@ -110,20 +112,18 @@ impl Service {
             Some(id) => id.clone(),
             None => hex(&random::<16>()?),
         };
-        let answer = answer(&request, &decision, event_id, answering.token.clone());
+        let answer = StoredAnswer::new(&decision, answering.token.clone());
         let raw = match plan.params.retain {
             None => Vec::new(),
-            Some(_) => ExportedEvent::write(&request, &decision, &answer, now)?,
+            Some(_) => ExportedEvent::write(&request, &decision, now)?,
         };
         // Under a key: whoever has the store alone cannot try out names.
         let digest = self.events.hash(&[b"request", &request_digest(&request)]);
         let event = NewEvent {
             life: each.life,
-            event: self.events.event(&plan.name, &answer.event_id),
+            event: self.events.event(&plan.name, &event_id),
             request: digest,
-            // Without the event id, which is kept as a hash only.
-            answer: serde_json::to_vec(&RankAnswer { event_id: String::new(), ..answer.clone() })
-                .map_err(Error::store)?,
+            answer: answer.write()?,
             person: request.person.as_deref().map(|person| self.people.hash(person)),
             payer: self.payer(each, request.person.as_deref(), now),
             slot: plan.due(now),
@@ -134,7 +134,7 @@ impl Service {
         };
         let (clipped, unknown) = totals(&decision.report);
         let seen = Seen { clipped, unknown, matched: decision.matched == Some(true) };
-        Ok((event, Prepared { answer, request: digest, seen }))
+        Ok((event, Prepared { request, digest, event_id, answer, seen }))
     }
 
     /// Who pays for an event of this person.
@@ -158,33 +158,15 @@ impl Service {
 /// The answer of a question of which this is stored.
 fn answer_stored(one: Prepared, stored: Ranked) -> Result<RankAnswer> {
     match stored {
-        Ranked::Added { .. } => Ok(one.answer),
-        Ranked::Repeated { request, answer } if request == one.request => {
-            // The message of the reader may hold what was stored.
-            let stored: RankAnswer = serde_json::from_slice(&answer)
-                .map_err(|_| Error::store("a stored answer is damaged"))?;
-            Ok(RankAnswer { event_id: one.answer.event_id, ..stored })
+        Ranked::Added { .. } => one.answer.answer(&one.request, one.event_id),
+        Ranked::Repeated { request, answer } if request == one.digest => {
+            StoredAnswer::read(&answer)?.answer(&one.request, one.event_id)
         }
         Ranked::Repeated { .. } => Err(Error::Conflict(format!(
             "event_id = {:?}: it was asked for with another body: give every event an id of its own",
-            one.answer.event_id
+            one.event_id
         ))),
     }
-}
-
-fn answer(
-    request: &RankRequest,
-    decision: &Decision,
-    event_id: String,
-    head: String,
-) -> RankAnswer {
-    let ranked = |index: usize| RankedAction {
-        id: request.actions[index].id.clone(),
-        probability: decision.probabilities[index],
-    };
-    let rest = (0..request.actions.len()).filter(|index| *index != decision.action);
-    let ranking = std::iter::once(decision.action).chain(rest).map(ranked).collect();
-    RankAnswer { event_id, action: request.actions[decision.action].id.clone(), ranking, head }
 }
 
 /// Features that were clipped, and those that were unknown, missing or of another type.

@@ -12,8 +12,7 @@ use crate::{
     clock::Clock,
     config::{Ledger, LoopParams, ModelFile, Origin, UnitName},
     loops::{
-        Certificate, ChainHeader, Decision, Part, RankAnswer, RankRequest, Summary, Together,
-        first_chain,
+        Certificate, ChainHeader, Decision, Part, RankRequest, Summary, Together, first_chain,
     },
     secret::hex,
     store::{Digest, LedgerCount, Life, LifeId, Place, ReleaseRecord},
@@ -95,12 +94,7 @@ impl ExportedEvent {
     }
 
     /// The bytes that are kept of a decision.
-    pub(super) fn write(
-        request: &RankRequest,
-        decision: &Decision,
-        answer: &RankAnswer,
-        time: u64,
-    ) -> Result<Vec<u8>> {
+    pub(super) fn write(request: &RankRequest, decision: &Decision, time: u64) -> Result<Vec<u8>> {
         let actions = request.actions.iter().zip(&decision.probabilities);
         let actions = actions.map(|(action, probability)| ExportedAction {
             id: action.id.clone(),
@@ -111,7 +105,7 @@ impl ExportedEvent {
             time,
             context: json(&request.context),
             actions: actions.collect(),
-            action: answer.action.clone(),
+            action: request.actions[decision.action].id.clone(),
             probability: decision.probabilities[decision.action],
             reward: None,
         };

@@ -25,7 +25,7 @@ mod memory;
 mod records;
 mod redb;
 mod refusal;
-mod row;
+pub(crate) mod row;
 mod witness;
 
 pub use memory::{Fault, MemoryStore};

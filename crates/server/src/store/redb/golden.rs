@@ -6,6 +6,7 @@ use super::tables::{
     CountRow, ErasedRow, HeadRow, IdentityRow, JournalEntry, JournalRow, OpenRow, Remembered,
     SettingRow, StateRow,
 };
+use crate::loops::StoredAnswer;
 use crate::store::{
     KeyRecord, Life, Place, ReleaseRecord, StoredEvent, WitnessHead, WitnessRecord,
     row::{Record, decode, encode},
@@ -55,6 +56,11 @@ fn records_have_golden_bytes() {
         raw: b"{}".to_vec(),
     });
     check(&Remembered { event: [1; 16], request: [3; 32], answer: b"answer".to_vec() });
+    check(&StoredAnswer {
+        action: 1,
+        probabilities: vec![(0, 0.25), (1, 0.75)],
+        head: "7.0123.4567".into(),
+    });
     let charged = JournalEntry { life: 1, event: [1; 16], place, charge: Some((20, [2; 16], 3)) };
     check(&JournalRow(vec![charged.clone(), JournalEntry { charge: None, ..charged }]));
     check(&CountRow(1000));
