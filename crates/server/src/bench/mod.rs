@@ -23,13 +23,18 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::Serialize;
 
-use self::{load::Load, process::Process};
+use self::{
+    load::{Load, Measured},
+    process::Process,
+};
 use crate::{Error, Result};
 
 /// Connections at the same time.
 const CONNECTIONS: u64 = 256;
 /// Requests a second at which latency is measured: half of what is required.
 const HALF_LOAD: u64 = 5_000;
+/// Measurements of a latency and of a rate whose median is the figure: a virtual machine may stand still for a tenth of a second, whatever runs on it.
+const REPEATS: usize = 5;
 
 /// What is measured, and where.
 pub struct BenchOptions {
@@ -109,6 +114,22 @@ impl Figure {
     }
 }
 
+/// Repeated measurements.
+struct Spread {
+    smallest: f64,
+    median: f64,
+    largest: f64,
+}
+
+impl Spread {
+    fn of(mut measured: Vec<f64>) -> Self {
+        measured.sort_by(f64::total_cmp);
+        let at = |index: usize| measured.get(index).copied().unwrap_or(f64::NAN);
+        let last = measured.len().saturating_sub(1);
+        Spread { smallest: at(0), median: at(last / 2), largest: at(last) }
+    }
+}
+
 /// Measures everything; `progress` is told what comes next.
 pub async fn run(options: &BenchOptions, progress: impl Fn(&str)) -> Result<Vec<Figure>> {
     std::fs::create_dir_all(&options.folder).map_err(Error::store)?;
@@ -149,22 +170,37 @@ async fn measure(options: &BenchOptions, progress: impl Fn(&str)) -> Result<Vec<
     figures.push(rate.beside(HANDLER, bare.rate).beside(REDB, alone.bare));
 
     progress("latency at half of the required load");
-    let time = Duration::from_secs(10);
-    let bare = Load::new(handler, CONNECTIONS).paced(HALF_LOAD, time, "").await?;
-    let paced = load.paced(HALF_LOAD, time, &process.key).await?;
+    let time = Duration::from_secs(4);
+    let (mut bare, mut paced) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        bare.push(Load::new(handler, CONNECTIONS).paced(HALF_LOAD, time, "").await?);
+        paced.push(load.paced(HALF_LOAD, time, &process.key).await?);
+    }
+    let percentiles = |of: &[Measured], share| {
+        Spread::of(of.iter().map(|measured| measured.percentile(share)).collect())
+    };
+    let (ours, theirs) = (percentiles(&paced, 0.99), percentiles(&bare, 0.99));
     let what = format!("p99 of rank at {HALF_LOAD} a second");
-    let p99 = Figure::new(what, paced.percentile(0.99), "ms").required(20.0, 20.0);
-    figures.push(p99.beside(HANDLER, bare.percentile(0.99)));
+    let p99 = Figure::new(what, ours.median, "ms").required(20.0, 20.0);
+    figures.push(p99.beside(HANDLER, theirs.median));
+    let what = format!("  the largest of {REPEATS} measurements");
+    figures.push(Figure::new(what, ours.largest, "ms").beside(HANDLER, theirs.largest));
     let what = format!("median of rank at {HALF_LOAD} a second");
-    let median = Figure::new(what, paced.percentile(0.5), "ms");
-    figures.push(median.beside(HANDLER, bare.percentile(0.5)));
+    let median = Figure::new(what, percentiles(&paced, 0.5).median, "ms");
+    figures.push(median.beside(HANDLER, percentiles(&bare, 0.5).median));
 
     progress("open events, in batches");
     load.fill(events.saturating_sub(load.ranked()), &process.key).await?;
-    let ranks = load.ranks(requests.min(events / 10).max(1), &process.key).await?;
-    let open = load.ranked();
+    let mut rates = Vec::new();
+    for _ in 0..REPEATS {
+        let few = (requests / REPEATS as u64).min(events / 50).max(1);
+        rates.push(load.ranks(few, &process.key).await?.rate);
+    }
+    let (open, rates) = (load.ranked(), Spread::of(rates));
     let what = format!("durable rank with {open} open events");
-    figures.push(Figure::rate(what, ranks.rate).required(10_000.0, 25_000.0));
+    figures.push(Figure::rate(what, rates.median).required(10_000.0, 25_000.0));
+    let what = format!("  the smallest of {REPEATS} measurements");
+    figures.push(Figure::rate(what, rates.smallest));
     let bytes = process.memory();
     progress("kill -9 and restart");
     let process = process.kill_and_start(options).await?;

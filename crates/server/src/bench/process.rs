@@ -65,7 +65,9 @@ impl Process {
                 let mut tell = Some(tell);
                 for line in BufReader::new(stderr).lines().map_while(std::result::Result::ok) {
                     let address = line.rsplit_once("http://").and_then(|(_, at)| at.parse().ok());
-                    if let (Some(address), Some(tell)) = (address, tell.take()) {
+                    if let Some(address) = address
+                        && let Some(tell) = tell.take()
+                    {
                         let _ = tell.send(address);
                     }
                 }

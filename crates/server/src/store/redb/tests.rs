@@ -3,9 +3,11 @@
 use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
 use super::{
-    RedbStore,
+    RedbStore, events,
     faulty::Disk,
-    tables::{EVENTS, HEADS, JOURNAL, REMEMBERED},
+    heads,
+    tables::{EVENTS, HEADS, JOURNAL, REMEMBERED, Tables},
+    writer::Group,
 };
 use crate::{
     Error,
@@ -102,6 +104,31 @@ async fn a_refused_transaction_does_not_spoil_its_group() {
     }
     assert!(store.commits() - commits < 50, "groups share commits");
     assert_eq!(store.kept_events(life, Place::default(), 1000).await.unwrap().len(), 50);
+}
+
+/// The counts of open events are buffered for a group: closing removes those that are not written yet.
+#[tokio::test]
+async fn a_slot_closes_in_the_commit_of_its_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RedbStore::open(folder.path().join("store")).unwrap();
+    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    let mut behind = store.shared.recover().ok().unwrap();
+    let transaction = store.shared.begin_write().ok().unwrap();
+    {
+        let tables = Tables::open(&transaction).ok().unwrap();
+        let mut group = Group { tables, behind: &mut behind, added: Vec::new() };
+        let slots = |ranked: Vec<Ranked>| match ranked[..] {
+            [Ranked::Added { slot }] => slot,
+            _ => panic!("the event is not new"),
+        };
+        let before = events::rank(&mut group, vec![event(life, 1)]).ok().unwrap();
+        heads::close(&mut group, life, CLOSED + 1).ok().unwrap();
+        let after = events::rank(&mut group, vec![event(life, 2)]).ok().unwrap();
+        assert_eq!((slots(before), slots(after)), (CLOSED + 1, CLOSED + 2));
+        group.tables.flush().ok().unwrap();
+    }
+    transaction.commit().unwrap();
+    assert_eq!(store.open_events(life).await.unwrap(), [(CLOSED + 2, 1)]);
 }
 
 #[tokio::test]
