@@ -192,13 +192,28 @@ fn a_head_that_a_rollback_dropped_is_told_from_one_that_never_was() {
     assert_eq!(dropped(&later, HeadName::new(1, &[1; 32])), (Some(false), None));
 }
 
-#[test]
-fn the_first_of_two_rollbacks_after_a_head_dropped_it() {
+/// A chain with a second rollback, after release 10, that charges so many replays.
+fn rolled_back_twice(replays: u64) -> Vec<String> {
     let mut lines = rolled_back(7);
     let last: serde_json::Value = serde_json::from_str(&lines[5]).unwrap();
     let chain = bytes(last["chain"].as_str().unwrap()).unwrap();
-    let link = Rollback { after: 10, replays: 2 }.link(&chain, 15, 9).unwrap();
+    let link = Rollback { after: 10, replays }.link(&chain, 15, 9).unwrap();
     lines.push(serde_json::to_string(&ChainLine::new(&link).unwrap()).unwrap());
+    lines
+}
+
+#[test]
+fn every_rollback_charges_more_than_the_one_before() {
+    assert_eq!(verify(&rolled_back_twice(2), None).unwrap().rollbacks.len(), 2);
+    for replays in [0, 1] {
+        let refused = verify(&rolled_back_twice(replays), None).unwrap_err().to_string();
+        assert!(refused.contains("the chain breaks here"), "{replays}: {refused}");
+    }
+}
+
+#[test]
+fn the_first_of_two_rollbacks_after_a_head_dropped_it() {
+    let lines = rolled_back_twice(2);
     for (number, rollback) in [(2, 8), (5, 8), (9, 15), (14, 15)] {
         let found = verify(&lines, Some(HeadName::new(number, &[1; 32]))).unwrap();
         assert_eq!(found.dropped_by, Some(rollback), "{number}");

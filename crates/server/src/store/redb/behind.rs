@@ -25,8 +25,8 @@ use crate::store::{EventHash, LifeId, PersonHash, Place, row};
 
 /// Entries in the journal before merging begins. More make pages better shared, a restart longer and the memory larger.
 pub(super) const JOURNAL_ENTRIES: usize = 131_072;
-/// Rows of the journal that a group removes, at most.
-const REMOVED_ROWS: usize = 4;
+/// Merged entries of the journal that a group removes for each one that it adds: rows of small groups must not pile up under large ones.
+const REMOVED_ENTRIES: usize = 4;
 
 /// A count of visits: life, period, person.
 pub(super) type LedgerKey = (LifeId, u64, PersonHash);
@@ -197,15 +197,14 @@ impl WriteBehind {
         if self.journalled > self.journal_entries {
             self.merge(tables, added)?;
         }
-        for _ in 0..REMOVED_ROWS {
-            match self.rows.front() {
-                Some((number, entries)) if *number < self.merged => {
-                    tables.journal.remove(number)?;
-                    self.journalled -= entries;
-                    self.rows.pop_front();
-                }
-                _ => break,
-            }
+        let mut removed = 0;
+        while removed < added.saturating_mul(REMOVED_ENTRIES)
+            && let Some((number, entries)) =
+                self.rows.pop_front_if(|(number, _)| *number < self.merged)
+        {
+            tables.journal.remove(number)?;
+            self.journalled -= entries;
+            removed += entries;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::{
     RedbStore, events,
     faulty::Disk,
     heads,
-    tables::{EVENTS, HEADS, JOURNAL, REMEMBERED, Tables},
+    tables::{EVENTS, HEADS, JOURNAL, JournalRow, REMEMBERED, Tables},
     writer::Group,
 };
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
             sample::{self, CLOSED, charge, event, event_of, person, reward},
             snapshot::Snapshot,
         },
+        row,
     },
 };
 
@@ -262,6 +263,28 @@ async fn ids_and_counts_are_merged_behind_and_the_journal_stays_short() {
         let again = super::NewReward { event: wide(number), ..reward(life, 1, 1, None) };
         assert_eq!(store.reward(vec![again]).await.unwrap(), [Outcome::Taken], "{number}");
     }
+}
+
+/// Rows of one entry go as fast as groups of many add to the journal, so that a restart has no long one to merge.
+#[tokio::test]
+async fn the_journal_stays_short_when_groups_grow() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = RedbStore::open_on(&Disk::new(), &folder.path().join("store"), 16).unwrap();
+    let life = store.begin_life(sample::life("home", 1)).await.unwrap().id;
+    for id in 0..40 {
+        store.rank(vec![event(life, id)]).await.unwrap();
+    }
+    let mut longest = 0;
+    for first in (40..240).step_by(8) {
+        store.rank((first..first + 8).map(|id| event(life, id)).collect()).await.unwrap();
+        let journal = store.shared.begin_read().ok().unwrap().open_table(JOURNAL).unwrap();
+        let rows = ::redb::ReadableTable::iter(&journal).unwrap();
+        let entries =
+            rows.map(|row| row::decode::<JournalRow>(row.unwrap().1.value()).unwrap().0.len());
+        longest = longest.max(entries.sum());
+    }
+    // Merging begins at 16, a lap ends before there are as many again, and its rows go with the next groups.
+    assert!((16..=48).contains(&longest), "{longest} entries");
 }
 
 /// Many clients repeat what was not acknowledged while groups fail; their own history says what the store must have.
