@@ -6,7 +6,7 @@ use super::{
     RedbStore, events,
     faulty::Disk,
     heads,
-    tables::{EVENTS, HEADS, JOURNAL, JournalRow, REMEMBERED, Tables},
+    tables::{EVENTS, HEADS, JOURNAL, JournalRow, OPEN, REMEMBERED, Tables},
     writer::Group,
 };
 use crate::{
@@ -130,6 +130,9 @@ async fn a_slot_closes_in_the_commit_of_its_events() {
     }
     transaction.commit().unwrap();
     assert_eq!(store.open_events(life).await.unwrap(), [(CLOSED + 2, 1)]);
+    // Readers leave out closed slots: a row that stays is seen in the table only.
+    let open = store.shared.begin_read().ok().unwrap().open_table(OPEN).unwrap();
+    assert_eq!(::redb::ReadableTableMetadata::len(&open).unwrap(), 1);
 }
 
 #[tokio::test]
