@@ -19,7 +19,10 @@ mod question;
 mod store;
 mod work;
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use serde::Serialize;
 
@@ -172,9 +175,14 @@ async fn measure(options: &BenchOptions, progress: impl Fn(&str)) -> Result<Vec<
     progress("latency at half of the required load");
     let time = Duration::from_secs(4);
     let (mut bare, mut paced) = (Vec::new(), Vec::new());
+    let (stolen, began) = (process::stolen(), Instant::now());
     for _ in 0..REPEATS {
         bare.push(Load::new(handler, CONNECTIONS).paced(HALF_LOAD, time, "").await?);
         paced.push(load.paced(HALF_LOAD, time, &process.key).await?);
+    }
+    if let (Some(before), Some(after)) = (stolen, process::stolen()) {
+        let share = 100.0 * (after - before) / began.elapsed().as_secs_f64();
+        figures.push(Figure::new("of one processor, taken by the host meanwhile", share, "%"));
     }
     let percentiles = |of: &[Measured], share| {
         Spread::of(of.iter().map(|measured| measured.percentile(share)).collect())
