@@ -178,26 +178,33 @@ impl Arms {
         Ok(())
     }
 
-    /// Replaces one feature of all arms: data that come by column need no turning. An error changes nothing.
+    /// Replaces all arms, given one column a feature: data that come so need no turning. An error changes nothing.
     ///
     /// ```
     /// # use reticent::bandit::Arms;
     /// let mut arms = Arms::zeros(2, 3)?;
-    /// arms.set_feature(1, &[0.1, 0.2, 0.3])?;
-    /// assert_eq!(arms.arm(2), [0.0, 0.3]);
+    /// arms.set_columns(&[[1.0, 0.5, 0.0], [0.1, 0.2, 0.3]])?;
+    /// assert_eq!(arms.arm(1), [0.5, 0.2]);
     /// # Ok::<(), reticent::Error>(())
     /// ```
-    pub fn set_feature(&mut self, feature: usize, values: &[f64]) -> Result<()> {
-        crate::error::finite_vector("feature of every arm", values, self.count)?;
-        let remedy = format_args!("there are {} features", self.dimension);
-        refuse_if(feature >= self.dimension, "feature", feature, remedy)?;
-        for (tile, values) in values.chunks(TILE).enumerate() {
-            let lanes = &mut self.features[tile * self.dimension + feature].0;
-            lanes[..values.len()].copy_from_slice(values);
+    pub fn set_columns<C: AsRef<[f64]>>(&mut self, columns: &[C]) -> Result<()> {
+        if columns.len() != self.dimension {
+            let (expected, found) = (self.dimension, columns.len());
+            return Err(Error::Dimension { field: "columns", expected, found });
         }
-        // Made anew in the order of `set`: differences of squares would not be exact.
-        for index in 0..self.count {
-            self.squares[index] = self.arm(index).iter().fold(0.0, |square, x| square + x * x);
+        for column in columns {
+            crate::error::finite_vector("feature of every arm", column.as_ref(), self.count)?;
+        }
+        self.squares.fill(0.0);
+        for (feature, column) in columns.iter().enumerate() {
+            for (tile, values) in column.as_ref().chunks(TILE).enumerate() {
+                let lanes = &mut self.features[tile * self.dimension + feature].0;
+                lanes[..values.len()].copy_from_slice(values);
+            }
+            // In the order of `set`, for the same bits.
+            for (square, value) in self.squares.iter_mut().zip(column.as_ref()) {
+                *square += value * value;
+            }
         }
         Ok(())
     }
@@ -311,5 +318,33 @@ impl Arms {
     /// Tile after tile of sixteen arms, each coordinate by coordinate; the last is filled up with zeros.
     pub(crate) fn tiles(&self) -> &[Lanes] {
         &self.features
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_rows_turned_to_the_last_bit_and_an_error_changes_nothing() {
+        let entry = |i: usize, j: usize| (1.0 + i as f64).sqrt() / (3.0 + j as f64);
+        let (dimension, count) = (5, TILE + 3);
+        let rows: Vec<Vec<f64>> =
+            (0..count).map(|j| (0..dimension).map(|i| entry(i, j)).collect()).collect();
+        let mut columns: Vec<Vec<f64>> =
+            (0..dimension).map(|i| (0..count).map(|j| entry(i, j)).collect()).collect();
+        let by_row = Arms::from_rows(dimension, &rows).unwrap();
+        let mut by_column = Arms::zeros(dimension, count).unwrap();
+        // Set twice: what was there before is replaced.
+        for _ in 0..2 {
+            by_column.set_columns(&columns).unwrap();
+            assert_eq!(by_column, by_row);
+        }
+        assert!(by_column.set_columns(&columns[1..]).is_err());
+        columns[dimension - 1][count - 1] = f64::NAN;
+        assert!(by_column.set_columns(&columns).is_err());
+        columns[dimension - 1].pop();
+        assert!(by_column.set_columns(&columns).is_err());
+        assert_eq!(by_column, by_row);
     }
 }

@@ -197,10 +197,7 @@ impl GapSteps {
             plane,
             lanes,
         });
-        for (i, values) in self.features[..self.theta.len()].iter().enumerate() {
-            self.arms.set_feature(i, values)?;
-        }
-        Ok(())
+        self.arms.set_columns(&self.features[..self.theta.len()])
     }
 
     /// The suboptimal arms whose upper bound is above `bound`.
