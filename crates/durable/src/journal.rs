@@ -163,7 +163,7 @@ impl Journal {
 }
 
 /// Makes a file readable by its owner only.
-fn protect(file: &File) -> std::io::Result<()> {
+pub(crate) fn protect(file: &File) -> std::io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

@@ -49,16 +49,6 @@ impl Features {
         Ok(Features { plan: params.check()?, report: Mutex::default() })
     }
 
-    fn context(&self, record: &Bound<'_, PyAny>) -> Answer<Value> {
-        let names: Vec<&str> = self.plan.context_names().collect();
-        named("context", value(record, MOST_NESTING)?, &names)
-    }
-
-    fn action(&self, record: &Bound<'_, PyAny>) -> Answer<Value> {
-        let names: Vec<&str> = self.plan.action_names().collect();
-        named("action", value(record, MOST_NESTING)?, &names)
-    }
-
     fn count(&self, report: &Report) {
         self.report.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).add(report);
     }
@@ -97,15 +87,9 @@ impl Features {
 
     /// The arms of one person: the context with each of the actions. `actions` is a list of records, a pandas frame or an array of rows.
     fn arms(&self, context: &Bound<'_, PyAny>, actions: &Bound<'_, PyAny>) -> Answer<Arms> {
-        let context = self.context(context)?;
-        let rows: Vec<Value> = match frame(actions)? {
-            Some(records) => {
-                records.try_iter()?.map(|row| self.action(&row?)).collect::<Answer<_>>()
-            }
-            None => actions.try_iter()?.map(|row| self.action(&row?)).collect::<Answer<_>>(),
-        }?;
+        let (context, actions) = records(&self.plan, context, actions)?;
         let mut report = Report::default();
-        let rows = self.plan.rows(&context, &rows, &mut report);
+        let rows = self.plan.rows(&context, &actions, &mut report);
         let arms = CoreArms::from_rows(self.plan.dimension(), &rows)?;
         self.count(&report);
         Ok(Arms(arms))
@@ -119,8 +103,8 @@ impl Features {
         context: &Bound<'py, PyAny>,
         action: Option<&Bound<'py, PyAny>>,
     ) -> Answer<Bound<'py, PyArray1<f64>>> {
-        let context = self.context(context)?;
-        let action = action.map_or(Ok(Value::Missing), |action| self.action(action))?;
+        let context = context_of(&self.plan, context)?;
+        let action = action.map_or(Ok(Value::Missing), |action| action_of(&self.plan, action))?;
         let mut report = Report::default();
         let vector = self.plan.vector(&context, &action, &mut report);
         self.count(&report);
@@ -192,6 +176,28 @@ impl Features {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         restored(slf, "from_json", (slf.get().to_json(),))
     }
+}
+
+/// One context and its actions; `actions` is a list of records, a pandas frame or an array of rows.
+pub(crate) fn records(
+    plan: &FeaturesPlan,
+    context: &Bound<'_, PyAny>,
+    actions: &Bound<'_, PyAny>,
+) -> Answer<(Value, Vec<Value>)> {
+    let context = context_of(plan, context)?;
+    let rows = frame(actions)?.unwrap_or_else(|| actions.clone());
+    let actions = rows.try_iter()?.map(|row| action_of(plan, &row?)).collect::<Answer<_>>()?;
+    Ok((context, actions))
+}
+
+fn context_of(plan: &FeaturesPlan, record: &Bound<'_, PyAny>) -> Answer<Value> {
+    let names: Vec<&str> = plan.context_names().collect();
+    named("context", value(record, MOST_NESTING)?, &names)
+}
+
+fn action_of(plan: &FeaturesPlan, record: &Bound<'_, PyAny>) -> Answer<Value> {
+    let names: Vec<&str> = plan.action_names().collect();
+    named("action", value(record, MOST_NESTING)?, &names)
 }
 
 /// The rows of a pandas frame as dictionaries; `None` for anything else.

@@ -1,5 +1,7 @@
 //! The bandit with nobody trusted: a person's half and a server's half.
 
+use std::path::PathBuf;
+
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyTuple},
@@ -17,6 +19,7 @@ use crate::{
     arms::with_arms,
     convert::restored,
     convert::{Vector, entries, parameter, parameter_or},
+    device::Device,
     error::{Answer, Failure},
     guarantee::Guarantee,
     messages::{self, Model, Report, with_report, word},
@@ -203,6 +206,20 @@ impl Person {
 
 #[pymethods]
 impl Person {
+    /// A person's half from the bytes of a loop's protocol, and nothing else: it makes vectors, chooses and reports.
+    ///
+    /// `level` is the index of one of the protocol's levels, by default that of the smallest epsilon. `ledger` is the file that counts reports, one for
+    /// each loop, which all processes of an installation share; without it the count is lost with the object, which is for simulations.
+    #[staticmethod]
+    #[pyo3(signature = (protocol, *, level = None, ledger = None))]
+    fn from_protocol(
+        protocol: &[u8],
+        #[pyo3(from_py_with = whole::level)] level: Option<usize>,
+        ledger: Option<PathBuf>,
+    ) -> Answer<Device> {
+        Device::from_protocol(protocol, level, ledger)
+    }
+
     /// The arm to play, as the model has it.
     #[pyo3(signature = (model, arms))]
     fn choose(&mut self, model: &Bound<'_, PyAny>, arms: &Bound<'_, PyAny>) -> Answer<usize> {

@@ -8,6 +8,7 @@ use reticent::{
         LocalParams, Model, OnlineLinUcb, OnlineUcb, Policy, Server, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit},
+    device::{Choice, Device, Ledger, ProtocolPlan},
     features::{self, FeaturesParams, Value},
     online::{BallLearner, GradientDescent, LinearModel, Maler, OnlineLearner},
     privacy::{Accountant, Event},
@@ -206,6 +207,10 @@ fn messages() -> Vec<Target> {
             let plan = rule.check().expect("messages are checked");
             plan.vector(&Value::Missing, &Value::Missing, &mut features::Report::default());
         }),
+        message(&[samples::protocol()], |protocol: &ProtocolPlan| {
+            drop(protocol.arms(&Value::Missing, &[Value::Missing]));
+            drop(protocol.reports().person(0, seeded()));
+        }),
         message(&[samples::decision()], |decision: &Decision| {
             drop(samples::joint(seeded()).observe(decision.ticket, 0.5));
         }),
@@ -345,6 +350,23 @@ fn local_states() -> Vec<Target> {
                     }
                 }
                 drop(server.publish());
+            }
+        }),
+        state("ledger", samples::reported().1.save(), |bytes| {
+            let (protocol, now) = (samples::protocol(), 1_700_000_000);
+            if let Ok(ledger) = Ledger::load(bytes).and_then(|ledger| ledger.at(&protocol, now))
+                && let Ok(mut device) = Device::new(protocol, 0, seeded())
+            {
+                drop(device.report(&ledger, now, &samples::reported().0, 0.5));
+            }
+        }),
+        state("choice", samples::reported().0.save(), |bytes| {
+            let (protocol, now) = (samples::protocol(), 1_700_000_000);
+            let ledger = Ledger::new(&protocol, now);
+            if let Ok(choice) = Choice::load(bytes)
+                && let Ok(mut device) = Device::new(protocol, 0, seeded())
+            {
+                drop(device.report(&ledger, now, &choice, 0.5));
             }
         }),
         state("spent", samples::spent().save(), move |bytes| {

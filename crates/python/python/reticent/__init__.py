@@ -2,6 +2,7 @@
 
     JointBandit                         a contextual bandit with a trusted curator; JointBandit.open keeps it in files
     LocalPlan -> Person, Server         the same with nobody trusted: devices and a server with messages between them
+    Person.from_protocol -> Device, Choice              a person's half of a loop of the service, from one public message
     ShufflePlan -> Person, Shuffler, ShuffleServer      the same behind a shuffler
     Features                            one public rule from records to vectors of norm at most 1
     LinUCB                              the same without privacy, to compare with
@@ -26,10 +27,12 @@ from ._core import (
     Anytime,
     Arms,
     Batch,
+    Choice,
     Combiner,
     ConvexBandit,
     Coordinator,
     Decision,
+    Device,
     FeatureReward,
     FeatureRewardReport,
     Features,
@@ -69,10 +72,12 @@ __all__ = [
     "Anytime",
     "Arms",
     "Batch",
+    "Choice",
     "Combiner",
     "ConvexBandit",
     "Coordinator",
     "Decision",
+    "Device",
     "FeatureReward",
     "FeatureRewardReport",
     "Features",

@@ -49,6 +49,11 @@ impl Server {
         self
     }
 
+    /// The same as a part of a larger protocol with this hash. It is not saved: whoever loads the state binds it again.
+    pub(crate) fn bound_to(self, protocol: u64) -> Self {
+        Server { plan: self.plan.bound_to(protocol), ..self }
+    }
+
     /// Takes a report in, once. An error, a duplicate and a late report change nothing.
     pub fn absorb(&mut self, report: &Report) -> Result<Absorbed> {
         self.expect_protocol(report.protocol)?;

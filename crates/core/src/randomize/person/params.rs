@@ -49,6 +49,12 @@ impl Levels {
         }
     }
 
+    /// The index of the smallest epsilon.
+    pub fn most_private(&self) -> usize {
+        let epsilons = self.epsilons().iter().enumerate();
+        epsilons.min_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(index, _)| index)
+    }
+
     /// Refuses no levels, levels of 0 or less, and shares that do not add up to 1.
     pub fn check(&self) -> Result<()> {
         let epsilons = self.epsilons();
@@ -179,7 +185,7 @@ pub struct ReportPlan {
 }
 
 /// What a plan shares among its copies.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Agreed {
     params: ReportParams,
     method: Method,
@@ -260,6 +266,11 @@ impl ReportPlan {
     /// What both halves and a shuffler between them agree on, in one number.
     pub(crate) fn protocol(&self) -> u64 {
         self.inner.protocol
+    }
+
+    /// The same as a part of a larger protocol with this hash, which reports and what a person has spent then carry.
+    pub(crate) fn bound_to(&self, protocol: u64) -> Self {
+        ReportPlan { inner: Arc::new(Agreed { protocol, ..(*self.inner).clone() }) }
     }
 
     /// What one report of this level tells the accountant.

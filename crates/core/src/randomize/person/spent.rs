@@ -28,8 +28,13 @@ pub struct Spent {
 }
 
 impl Spent {
-    pub(super) fn nothing(plan: &ReportPlan) -> Self {
+    pub(crate) fn nothing(plan: &ReportPlan) -> Self {
         Spent { protocol: plan.protocol(), reports: vec![0; plan.randomizers().len()] }
+    }
+
+    /// The hash of the plan that it was spent under.
+    pub(crate) fn protocol(&self) -> u64 {
+        self.protocol
     }
 
     /// Reports made so far, at all levels together.
