@@ -12,10 +12,11 @@ use tokio::{net::TcpListener, task::JoinSet};
 use crate::{
     Error, Result,
     clock::{Clock, SystemClock},
-    config::LoopPlan,
+    config::{DevicePlan, LoopPlan},
     data::{open_store, people_key_in},
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
+    sealed::SealKey,
     secret::{PeopleKeys, Secret},
     service::{Options, Service},
     store::Witness,
@@ -25,6 +26,8 @@ use crate::{
 pub struct RunOptions {
     /// Checked loops.
     pub plans: Vec<LoopPlan>,
+    /// Checked loops whose people's devices add the noise.
+    pub device_plans: Vec<DevicePlan>,
     /// The folder of the data.
     pub data: PathBuf,
     /// The file of the keys of the people's hashes, the present one first; `people.key` in the folder of the data by default.
@@ -82,7 +85,7 @@ pub async fn run(
     let people = options.people_key.unwrap_or_else(|| people_key_in(&options.data));
     let PeopleKeys { current, earlier } = PeopleKeys::in_file(&people)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let service = Service::open(Options {
+    let loops = Options {
         plans: options.plans,
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
@@ -91,8 +94,9 @@ pub async fn run(
         events: Secret::in_file(&options.data.join("events.key"))?,
         witness: options.witness.map(Witness::open).transpose()?,
         limits: Limits::default(),
-    })
-    .await?;
+    };
+    let seal_key = SealKey::in_file(&options.data.join("seal.key"))?;
+    let service = Service::open_with_devices(loops, options.device_plans, Some(seal_key)).await?;
     let (visitors, key) = match options.visitors {
         true => {
             let key = make_key(store.as_ref(), None, vec![Role::Admin], clock.now()).await?;
@@ -136,6 +140,9 @@ pub async fn serve_until(
     let mut tickers = JoinSet::new();
     for each in service.loops() {
         tickers.spawn(Arc::clone(&service).keep_ticking(each.plan.name.clone()));
+    }
+    for each in service.devices().loops() {
+        tickers.spawn(Arc::clone(service.devices()).keep_ticking(each.plan.name.clone()));
     }
     tickers.spawn(Arc::clone(&service).keep_sweeping());
     ready(address);

@@ -43,8 +43,10 @@ pub use views::{Exported, ExportedEvent, LoopView};
 use crate::{
     Error, Result,
     clock::Clock,
-    config::{Ledger, LoopPlan, Period},
+    config::{DevicePlan, Ledger, LoopPlan, Period},
+    devices::Devices,
     loops::{self, HeadName, Limits, Served, Token, first_chain},
+    sealed::SealKey,
     secret::Secret,
     store::{LifeId, NewLife, Pending, ReleaseRecord, Store, Witness, WitnessRecord},
 };
@@ -80,6 +82,7 @@ pub struct Service {
     witness: Option<tokio::sync::Mutex<rollback::Witnessing>>,
     limits: Limits,
     ended: Vec<sweep::Ended>,
+    devices: Arc<Devices>,
     stopping: AtomicBool,
     /// Room for transactions whose callers may have gone away.
     under_way: Arc<Semaphore>,
@@ -172,6 +175,15 @@ impl Service {
 
     /// Opens every loop where its store left it, or begins a life for it.
     pub async fn open(options: Options) -> Result<Arc<Self>> {
+        Self::open_with_devices(options, Vec::new(), None).await
+    }
+
+    /// The same with loops whose people's devices add the noise, and the key that opens reports which a shuffler cannot read.
+    pub async fn open_with_devices(
+        options: Options,
+        device_plans: Vec<DevicePlan>,
+        seal_key: Option<SealKey>,
+    ) -> Result<Arc<Self>> {
         let Options { plans, store, clock, people, earlier_people, events, witness, limits } =
             options;
         let token_key = crate::secret::random::<32>()?.to_vec();
@@ -199,7 +211,10 @@ impl Service {
         }
         let people =
             people::People::open(store.as_ref(), people, earlier_people, clock.now()).await?;
-        let served: Vec<LifeId> = loops.values().map(|each| each.life).collect();
+        let (device_store, device_clock) = (Arc::clone(&store), Arc::clone(&clock));
+        let devices = Devices::open(device_plans, device_store, device_clock, seal_key).await?;
+        let curated = loops.values().map(|each| each.life);
+        let served: Vec<LifeId> = curated.chain(devices.loops().map(|each| each.life)).collect();
         let ended = sweep::ended(store.as_ref(), &served).await?;
         let service = Service {
             loops,
@@ -211,6 +226,7 @@ impl Service {
             witness: witness.map(tokio::sync::Mutex::new),
             limits,
             ended,
+            devices: Arc::new(devices),
             stopping: AtomicBool::new(false),
             under_way: Arc::new(Semaphore::new(UNDER_WAY)),
         };
@@ -233,6 +249,11 @@ impl Service {
     /// All loops in the order of their names.
     pub fn loops(&self) -> impl Iterator<Item = &Arc<Loop>> {
         self.loops.values()
+    }
+
+    /// Loops whose people's devices add the noise.
+    pub fn devices(&self) -> &Arc<Devices> {
+        &self.devices
     }
 
     /// The time by the service's clock.
@@ -269,6 +290,7 @@ impl Service {
             let of_loop = stopped.into_iter().chain(failed);
             troubles.extend(of_loop.map(|why| format!("loop {}: {why}", each.plan.name)));
         }
+        troubles.extend(self.devices.troubles());
         troubles
     }
 
@@ -301,8 +323,9 @@ impl Service {
         self.forked(each, seen.number).await
     }
 
-    /// Lets the ticker stop.
+    /// Lets the tickers stop.
     pub fn stop(&self) {
+        self.devices.stop();
         self.stopping.store(true, Ordering::SeqCst);
     }
 }

@@ -16,7 +16,7 @@ use super::{Answering, Loop, Service};
 use crate::{
     Error, Result,
     clock::{Clock, Time},
-    config::{LoopParams, Period},
+    config::{LoopParams, Period, Trust},
     loops::{self, HeadName, Rollback},
     store::{
         Agreement, Head, Life, LifeId, NewLife, PersonHash, Store, Witness, WitnessHead,
@@ -79,6 +79,10 @@ async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> 
 /// A life as it was when it began.
 fn begin_again(life: &Life) -> Result<NewLife> {
     let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+    if params.trust != Trust::Curator {
+        let plan = params.check_device(&life.name)?;
+        return expect_same(life, crate::devices::new_life(&plan, life.began)?);
+    }
     let plan = params.check(&life.name)?;
     if plan.generation() != life.generation {
         // The hash covers the bytes of the file that it began with, which is read as it is now.
@@ -92,22 +96,27 @@ fn begin_again(life: &Life) -> Result<NewLife> {
         return Err(Error::invalid("witness", value, remedy));
     }
     let curator = plan.begin()?;
-    let event = serde_json::to_vec(&curator.event()).map_err(Error::store)?;
-    if event != life.event {
-        let value = format!("generation {:016x} of loop {:?}", life.generation, life.name);
-        let remedy = "this program would calibrate it in another way: use the one that began it";
-        return Err(Error::invalid("witness", value, remedy));
-    }
-    Ok(NewLife {
+    let begun = NewLife {
         name: life.name.clone(),
         generation: life.generation,
         params: life.params.clone(),
         state: curator.save(),
-        event,
+        event: serde_json::to_vec(&curator.event()).map_err(Error::store)?,
         closed: plan.slot(life.began).saturating_sub(1),
         time: life.began,
         carry_ledger: params.privacy.per == Some(Period::Ever),
-    })
+    };
+    expect_same(life, begun)
+}
+
+/// What would begin, if it is of the generation and the cost of the life that is lost.
+fn expect_same(life: &Life, begun: NewLife) -> Result<NewLife> {
+    if begun.generation == life.generation && begun.event == life.event {
+        return Ok(NewLife { params: life.params.clone(), ..begun });
+    }
+    let value = format!("generation {:016x} of loop {:?}", life.generation, life.name);
+    let remedy = "this program would calibrate it in another way: use the one that began it";
+    Err(Error::invalid("witness", value, remedy))
 }
 
 /// The name of the note that a life has gone back.

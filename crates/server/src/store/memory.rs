@@ -8,19 +8,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{refusal::*, *};
+use super::{fault::FaultAfter, refusal::*, *};
 use crate::Error;
-
-/// How a transaction fails in a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// Nothing happens.
-    Before,
-    /// Everything happens, and the answer is lost.
-    After,
-    /// Nothing happens, because of a fault of the program.
-    Panic,
-}
 
 /// A store in memory.
 #[derive(Default)]
@@ -32,7 +21,7 @@ pub struct MemoryStore {
 #[derive(Default)]
 struct Shared {
     state: State,
-    fault: Option<Fault>,
+    fault: FaultAfter,
 }
 
 /// An event id that is remembered, with the answer that was given.
@@ -66,7 +55,18 @@ impl MemoryStore {
 
     /// Lets the next transaction that writes fail.
     pub fn fail_next(&self, fault: Fault) {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner).fault = Some(fault);
+        self.fail_after(0, fault);
+    }
+
+    /// Lets a transaction that writes fail after so many others.
+    pub fn fail_after(&self, others: u64, fault: Fault) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.fault = FaultAfter::new(others, fault);
+    }
+
+    /// Whether a failure is still to come.
+    pub fn will_fail(&self) -> bool {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).fault.is_to_come()
     }
 
     /// Everything that is kept, to look at it or to break it in a test.
@@ -91,7 +91,7 @@ impl MemoryStore {
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            match shared.fault.take() {
+            match shared.fault.next() {
                 Some(Fault::Panic) => panic!("injected fault of the program"),
                 Some(Fault::Before) => Err(Error::store("injected failure before the transaction")),
                 Some(Fault::After) => {

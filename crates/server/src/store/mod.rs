@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `records` | what is kept: events, heads, releases, lives, keys |
 //! | `row` | records as bytes with a version in front |
+//! | `fault` | how a transaction fails in a test |
 //! | `memory` | a few lines of plain Rust, which the others are compared with |
 //! | `redb` | the embedded store: one writer that commits groups |
 //! | `disk` | private files and durable names |
@@ -21,6 +22,7 @@
 #[cfg(test)]
 pub(crate) mod contract;
 mod disk;
+mod fault;
 mod memory;
 mod records;
 mod redb;
@@ -28,7 +30,10 @@ mod refusal;
 mod row;
 mod witness;
 
-pub use memory::{Fault, MemoryStore};
+pub use fault::Fault;
+#[cfg(test)]
+pub(crate) use fault::FaultAfter;
+pub use memory::MemoryStore;
 pub use records::*;
 pub use redb::RedbStore;
 pub use witness::{Agreement, Witness, WitnessHead, WitnessRecord, compare};

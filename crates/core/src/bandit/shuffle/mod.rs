@@ -25,4 +25,4 @@ mod tests;
 
 pub use params::{ShuffleParams, ShufflePlan};
 pub use server::ShuffleServer;
-pub use shuffler::{Aggregation, Batch, Shuffled, Shuffler};
+pub use shuffler::{Aggregation, Batch, Shuffled, Shuffler, permute};

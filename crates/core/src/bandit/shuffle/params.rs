@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Aggregation, ShuffleServer, Shuffler,
     repeats::{MEMORY, by_contents},
-    shuffler::Handing,
+    shuffler::{Batch, Handing, Shuffled},
 };
 use crate::{
     Error, Result,
@@ -284,15 +284,54 @@ impl ShufflePlan {
         self.local.person_after(0, spent, noise)
     }
 
-    /// The component in between.
-    pub fn shuffler<N: Noise>(&self, noise: N) -> Result<Shuffler<N>> {
-        let handing = match self.params.aggregation {
+    /// How many people of a batch the guarantee takes to randomise honestly.
+    pub fn honest(&self) -> u64 {
+        self.honest
+    }
+
+    /// How many numbers every report has.
+    pub fn report_length(&self) -> usize {
+        self.randomizer().report_length()
+    }
+
+    fn handing(&self) -> Result<Handing> {
+        Ok(match self.params.aggregation {
             Aggregation::Permute => Handing::Permute {
                 values: self.randomizer().report_length(),
                 largest: self.randomizer().largest_entry(),
             },
             Aggregation::Sum => Handing::Sum { exponents: self.randomizer().summed()?.exponents() },
-        };
+        })
+    }
+
+    /// Refuses what no device of this protocol makes: for a shuffler that reads reports, and for a server that opens sealed ones.
+    pub fn check_values(&self, values: &[f64]) -> Result<()> {
+        self.handing()?.check(Some(0), None, values)
+    }
+
+    /// The batch of this number of what these devices made, for a shuffler that keeps its own memory of waiting reports and of batches. One of
+    /// another size than was agreed on is refused.
+    pub fn batch<N: Noise>(
+        &self,
+        number: u64,
+        reports: Vec<Vec<f64>>,
+        noise: &mut N,
+    ) -> Result<Batch> {
+        let people = reports.len() as u64;
+        let remedy = format_args!("a batch is of {} reports: wait for others", self.params.batch);
+        refuse_if(people != self.params.batch, "batch", people, remedy)?;
+        let handing = self.handing()?;
+        reports.iter().try_for_each(|values| handing.check(Some(0), None, values))?;
+        noise.rekey()?;
+        let reports = reports.into_iter();
+        let reports = reports.map(|values| Shuffled { level: Some(0), features: None, values });
+        let contents = handing.close(reports.collect(), noise);
+        Ok(Batch { protocol: self.local.protocol(), number, people, contents })
+    }
+
+    /// The component in between.
+    pub fn shuffler<N: Noise>(&self, noise: N) -> Result<Shuffler<N>> {
+        let handing = self.handing()?;
         let protocol = self.local.protocol();
         let bits = self.randomizer().entropy_bits();
         Ok(Shuffler::new(protocol, self.params.batch, handing, bits, noise))

@@ -264,7 +264,7 @@ impl ReportPlan {
     }
 
     /// What both halves and a shuffler between them agree on, in one number.
-    pub(crate) fn protocol(&self) -> u64 {
+    pub fn protocol(&self) -> u64 {
         self.inner.protocol
     }
 

@@ -56,6 +56,16 @@ impl Report {
         Report { protocol, model, id, level, features, values }
     }
 
+    /// The number of the model that the person acted on.
+    pub fn model(&self) -> u64 {
+        self.model
+    }
+
+    /// 128 random bits, by which the same report is counted once.
+    pub fn id(&self) -> [u64; 2] {
+        self.id
+    }
+
     /// What the randomiser made: all of it that depends on the person's data, unless arms are public.
     pub fn values(&self) -> &[f64] {
         &self.values
