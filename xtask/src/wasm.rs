@@ -46,7 +46,7 @@ pub fn cargo(task: &str) -> Command {
     command.args([task, "--target", TARGET]);
     if debian {
         command
-            .arg("-Zbuild-std=std,panic_abort")
+            .args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"])
             .env("RUSTC", DEBIAN[1])
             .env("RUSTC_BOOTSTRAP", "1")
             .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", DEBIAN[2])

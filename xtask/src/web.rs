@@ -17,8 +17,9 @@ use crate::{
 /// The folder of the package.
 const PACKAGE: &str = "crates/web";
 
-/// Keys come from one imported function, and the stack is that of a small program.
-const FLAGS: &str = "--cfg getrandom_backend=\"custom\" -C link-arg=-zstack-size=262144";
+/// Keys come from one imported function, core leaves out what a page does not need, and the stack is that of a small program.
+const FLAGS: &str =
+    "--cfg getrandom_backend=\"custom\" --cfg little -C link-arg=-zstack-size=262144";
 
 /// Panics end the module at once, without the code that words them. Only a standard library that is built with it can do so.
 const ABORT: &str = "-Zunstable-options -Cpanic=immediate-abort";

@@ -2,13 +2,10 @@
 
 use reticent::{
     Error, Result,
-    bandit::Model,
-    device::{Choice, Device, Ledger},
+    device::{Choice, Device, Ledger, little},
     features::Value,
     noise::Noise,
-    wire::{from_json, to_json},
 };
-use serde_json::from_slice;
 
 /// One person's half.
 #[derive(Debug)]
@@ -28,7 +25,7 @@ pub struct Status {
 impl<N: Noise> Half<N> {
     /// The half of a person who brings this level, from the bytes of a protocol message.
     pub fn new(protocol: &[u8], level: usize, noise: N) -> Result<Self> {
-        Ok(Half { device: Device::new(from_json(protocol)?, level, noise)? })
+        Ok(Half { device: Device::new(little::protocol(protocol)?, level, noise)? })
     }
 
     /// Reports from now on are made at this level.
@@ -38,17 +35,13 @@ impl<N: Noise> Half<N> {
 
     /// Choices from now on follow this model, the bytes of a model message.
     pub fn set_model(&mut self, model: &[u8]) -> Result<()> {
-        self.device.set_model(from_json::<Model>(model)?)
+        self.device.set_model(little::model(model)?)
     }
 
     /// The index of the action to take, and the choice as it is kept until its reward comes. `context` is JSON, `actions` a JSON list.
     pub fn choose(&mut self, context: &[u8], actions: &[u8]) -> Result<(usize, Vec<u8>)> {
-        // The position tells nothing of what stands there.
-        let refuse = |field, error: serde_json::Error| {
-            Error::invalid(field, format!("not JSON at byte {}", error.column()), "give JSON")
-        };
-        let context: Value = from_slice(context).map_err(|error| refuse("context", error))?;
-        let actions: Value = from_slice(actions).map_err(|error| refuse("actions", error))?;
+        let context: Value = Value::from_json("context", context)?;
+        let actions: Value = Value::from_json("actions", actions)?;
         let Value::List(actions) = actions else {
             return Err(Error::invalid("actions", "no list", "give a list of actions"));
         };
@@ -67,7 +60,7 @@ impl<N: Noise> Half<N> {
         let ledger = self.ledger(ledger, seconds)?;
         let choice = Choice::load(choice)?;
         let (report, ledger) = self.device.report(&ledger, seconds, &choice, reward)?;
-        Ok((ledger.save(), to_json(&report).into_bytes()))
+        Ok((ledger.save(), report.to_json_in_little_code().into_bytes()))
     }
 
     /// Where the installation with this ledger stands.

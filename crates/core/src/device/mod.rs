@@ -3,6 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `protocol` | the message: the loop's name, the rule for features, what people report, how many reports a period |
+//! | `little` | messages read by little code, for halves that are downloaded |
 //! | `half` | the half of one person: vectors, choices, reports |
 //! | `choice` | what was chosen under which model, kept on the device until the reward comes |
 //! | `ledger` | how many reports were made in this period, stored before a report leaves |
@@ -17,6 +18,7 @@
 mod choice;
 mod half;
 mod ledger;
+pub mod little;
 mod protocol;
 #[cfg(test)]
 mod tests;

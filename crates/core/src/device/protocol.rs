@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Error, Result,
     bandit::{Arms, LocalParams, LocalPlan, Server},
-    features::{self, FeaturesParams, FeaturesPlan, Value},
+    features::{FeaturesParams, FeaturesPlan, Value},
     hash,
     randomize::{ReportParams, ReportPlan},
     refuse_if,
@@ -116,6 +116,10 @@ impl ProtocolParams {
 
     /// Calibrates every level's randomiser, or says which parameter stands in the way.
     pub fn check(&self) -> Result<ProtocolPlan> {
+        self.check_by(ReportParams::check)
+    }
+
+    fn check_by(&self, check: fn(&ReportParams) -> Result<ReportPlan>) -> Result<ProtocolPlan> {
         let sound =
             |next: char| next.is_ascii_lowercase() || next.is_ascii_digit() || "-_".contains(next);
         if !(1..=LONGEST_NAME).contains(&self.name.len()) || !self.name.chars().all(sound) {
@@ -154,7 +158,11 @@ impl ProtocolParams {
             let remedy = "the noise of devices follows from the levels: leave it out";
             refuse_if(given, field, "given", remedy)?;
         }
-        let reports = self.report.check()?;
+        if let Some(method) = self.report.method.as_ref().filter(|method| !method.for_devices()) {
+            let remedy = "devices do not have this randomiser: leave it out, for the best one";
+            return Err(Error::invalid("method", method, remedy));
+        }
+        let reports = check(&self.report)?;
         let parts = (&self.name, features.hash(), reports.protocol(), self.period);
         let hash = hash::of_params("device protocol 1", &parts);
         // The method that was found travels, so that a device need not find it again.
@@ -198,7 +206,14 @@ impl TryFrom<Form> for ProtocolPlan {
     type Error = Error;
 
     fn try_from(Form { hash, name, period, features, report }: Form) -> Result<Self> {
-        let plan = ProtocolParams { name, features, report, period }.check()?;
+        ProtocolParams { name, features, report, period }.expecting(hash)
+    }
+}
+
+impl ProtocolParams {
+    /// What was read, if it has the hash that it says.
+    pub(super) fn expecting(&self, hash: u64) -> Result<ProtocolPlan> {
+        let plan = self.check_by(ReportParams::check_given)?;
         if plan.hash() == hash {
             return Ok(plan);
         }
@@ -240,7 +255,7 @@ impl ProtocolPlan {
     pub fn arms(&self, context: &Value, actions: &[Value]) -> Result<Arms> {
         let remedy = "give at least one action to choose from";
         refuse_if(actions.is_empty(), "actions", "[]", remedy)?;
-        let rows = self.features.rows(context, actions, &mut features::Report::default());
+        let rows = self.features.rows_alone(context, actions);
         Arms::from_rows(self.features.dimension(), &rows)
     }
 

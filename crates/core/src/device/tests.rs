@@ -1,12 +1,17 @@
 //! A device under one ledger: at most k reports a period, whatever happens to the protocol, the clock and the storage.
 
+use std::fmt::Debug;
+
+use serde::de::DeserializeOwned;
+
 use super::*;
 use crate::{
     Result,
-    bandit::Server,
-    features::{Encoding, FeaturesParams, Value},
-    randomize::{Levels, ReportParams},
+    bandit::{LocalParams, Rule, Server},
+    features::{Encoding, FeaturesParams, Projection, Value},
+    randomize::{Levels, Method, ReportParams},
     release::testing::Seeded,
+    wire::{Message, from_json, to_json},
 };
 
 const NOW: u64 = 1_700_000_000;
@@ -139,4 +144,91 @@ fn errors_count_nothing_and_damaged_states_are_refused() -> Result<()> {
         assert!((0..bytes.len()).all(|at| !read(&flipped(at))));
     }
     Ok(())
+}
+
+/// What little code accepts of a damaged message is what the other reader makes of it, and every message that is written is accepted.
+#[test]
+fn little_code_reads_the_same_messages() -> Result<()> {
+    let methods = [
+        Method::GramGaussian { split: 0.5 },
+        Method::UnitGram,
+        Method::UnitPair,
+        Method::RewardGaussian,
+        Method::RewardResponse,
+    ];
+    let mut changed = params();
+    changed.features.context.insert("a.b".into(), Encoding::Range(-1.0, 2.5));
+    changed.features.action.insert("word".into(), Encoding::Hash { buckets: 3 });
+    changed.features.cross.with = vec![vec!["a.b".into(), "topic".into()]];
+    let dimension = changed.features.check()?.dimension() - 1;
+    changed.features.projection = Some(Projection { dimension, seed: (1 << 53) - 1 });
+    let plan = changed.features.check()?;
+    changed.report.bounds.dimension = dimension;
+    changed.report.bounds.intercept = plan.constant();
+    changed.report.public_arms = true;
+    changed.period = Period::Ever;
+    let mut protocols = vec![params().check()?];
+    for method in methods {
+        let report = ReportParams { method: Some(method), ..changed.report.clone() };
+        protocols.push(ProtocolParams { report, ..changed.clone() }.check()?);
+    }
+    let shares = vec![0.25, 0.75];
+    changed.report.levels = Levels::Hidden { epsilons: vec![1.0, 2.0], shares };
+    changed.period = Period::Seconds(1 << 60);
+    protocols.push(changed.check()?);
+    let mut models = Vec::new();
+    for rule in [Rule::default(), Rule::THOMPSON] {
+        let report = protocols[0].params().report.clone();
+        let params = LocalParams { rule, ..LocalParams::from(report) };
+        let mut server = protocols[0].local(&params)?.server();
+        models.push(server.publish()?);
+    }
+    for protocol in &protocols {
+        alike(to_json(protocol).as_bytes(), little::protocol);
+    }
+    for model in &models {
+        alike(to_json(model).as_bytes(), little::model);
+    }
+    // Randomisers that devices do not have are refused where a protocol is made.
+    let report = ReportParams { method: Some(Method::TriangleGaussian), ..params().report };
+    let error = ProtocolParams { report, ..params() }.check().unwrap_err().to_string();
+    assert!(error.starts_with("method is triangle_gaussian: devices"), "{error}");
+    Ok(())
+}
+
+fn alike<M: Message + DeserializeOwned + PartialEq + Debug>(
+    text: &[u8],
+    little: fn(&[u8]) -> Result<M>,
+) {
+    assert_eq!(little(text).unwrap(), from_json::<M>(text).unwrap());
+    let check = |damaged: &[u8]| {
+        if let Ok(message) = little(damaged) {
+            assert_eq!(
+                Ok(message),
+                from_json::<M>(damaged),
+                "{}",
+                String::from_utf8_lossy(damaged)
+            );
+        }
+    };
+    for at in (0..text.len()).step_by(3) {
+        assert!(little(&text[..at]).is_err());
+        for byte in [b' ', b'"', b'1', b',', b'e'] {
+            let mut damaged = text.to_vec();
+            damaged[at] = byte;
+            check(&damaged);
+        }
+    }
+    let words = String::from_utf8_lossy(text);
+    for (from, to) in [
+        ("\"kind\"", "\"version\""),
+        (",\"version\":", ",\"version\":1,\"version\":"),
+        ("\"features\"", "\"colour\":1,\"features\""),
+        ("\"guide\"", "\"colour\":1,\"guide\""),
+        ("\"blocks\":1", "\"blocks\":1,\"blocks\":1"),
+    ] {
+        if words.contains(from) {
+            assert!(little(words.replacen(from, to, 1).as_bytes()).is_err(), "{from}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `value` | what a record holds: JSON, CSV cells, nested objects by path |
+//! | `json` | the same from JSON by little code, for halves that are downloaded |
 //! | `encoding` | one feature as one coordinate: ranges, categories, hashed words |
 //! | `params`, `plan` | the rule as a file writes it, and checked; vectors and their names |
 //! | `projection` | a public random projection to fewer coordinates |
@@ -34,6 +35,7 @@
 //! has vectors made by another program in another language.
 
 mod encoding;
+pub(crate) mod json;
 mod params;
 mod plan;
 mod projection;
@@ -43,6 +45,7 @@ mod tests;
 mod value;
 
 pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome, number};
+pub(crate) use params::encodings;
 pub use params::{Cross, FeaturesParams, MOST_DIMENSION, WIDEST};
 pub use plan::{FeaturesPlan, RowWriter};
 pub use projection::Projection;

@@ -196,16 +196,19 @@ fn table<'de, D: Deserializer<'de>>(
     if !deserializer.is_human_readable() {
         return BTreeMap::deserialize(deserializer);
     }
+    encodings(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+/// Features by their paths, from a table that may be nested.
+pub(crate) fn encodings(table: Value) -> std::result::Result<BTreeMap<String, Encoding>, String> {
+    let Value::Record(entries) = table else {
+        return Err("give a table of features by name".to_string());
+    };
     let mut features = BTreeMap::new();
-    match Value::deserialize(deserializer)? {
-        Value::Record(entries) => {
-            for (name, value) in entries {
-                collect(&mut features, name, value).map_err(D::Error::custom)?;
-            }
-            Ok(features)
-        }
-        _ => Err(D::Error::custom("give a table of features by name")),
+    for (name, value) in entries {
+        collect(&mut features, name, value)?;
     }
+    Ok(features)
 }
 
 /// Adds the features at and below one name. What is not an encoding must be a table of more names.

@@ -7,6 +7,7 @@
 //! | `message` | messages: JSON whose first fields are kind and version |
 //! | `envelope` | saved states: kind, payload, checksum |
 //! | `package` | saved states of host programs: a learner's bytes with what the host keeps beside them |
+//! | `writer` | messages written by little code, for halves that are downloaded with a page |
 //! | `count`, `hex` | counts and 64-bit words in text, exact for readers whose numbers are doubles |
 //!
 //! **Saved states.** `save(&self)` gives bytes. How they are read depends on what an older copy of them could do:
@@ -28,6 +29,7 @@ pub(crate) mod hex;
 pub(crate) mod kinds;
 mod message;
 mod package;
+mod writer;
 
 pub(crate) use envelope::{expect_newest, load, load_on, save, save_on};
 pub use kinds::{
@@ -37,6 +39,7 @@ pub use kinds::{
 pub(crate) use message::Checked;
 pub use message::{Message, from_json, to_json};
 pub use package::{pack, unpack};
+pub(crate) use writer::Writer;
 
 /// The default of fields that are 1 where a file leaves them out.
 pub(crate) fn one<T: From<u8>>() -> T {

@@ -8,7 +8,7 @@ use reticent::{
         LocalParams, Model, OnlineLinUcb, OnlineUcb, Policy, Server, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit},
-    device::{Choice, Device, Ledger, ProtocolPlan},
+    device::{Choice, Device, Ledger, ProtocolPlan, little},
     features::{self, FeaturesParams, Value},
     online::{BallLearner, GradientDescent, LinearModel, Maler, OnlineLearner},
     privacy::{Accountant, Event},
@@ -142,6 +142,19 @@ fn message<M: Message + DeserializeOwned>(seeds: &[M], read: impl Fn(&M) + 'stat
     })
 }
 
+/// The reader that pages download: what it accepts is what the other one reads.
+fn in_little_code<M: Message + DeserializeOwned + PartialEq + 'static>(
+    name: &'static str,
+    seed: M,
+    read: fn(&[u8]) -> reticent::Result<M>,
+) -> Target {
+    text_target(name, vec![to_json(&seed).into_bytes()], move |text| {
+        if let Ok(message) = read(text.as_bytes()) {
+            assert!(from_json::<M>(text).is_ok_and(|other| other == message));
+        }
+    })
+}
+
 fn messages() -> Vec<Target> {
     let plan = samples::local().check().expect("sound");
     let first = plan.server().publish().expect("a model");
@@ -207,6 +220,8 @@ fn messages() -> Vec<Target> {
             let plan = rule.check().expect("messages are checked");
             plan.vector(&Value::Missing, &Value::Missing, &mut features::Report::default());
         }),
+        in_little_code("little_protocol", samples::protocol(), little::protocol),
+        in_little_code("little_model", samples::model(), little::model),
         message(&[samples::protocol()], |protocol: &ProtocolPlan| {
             drop(protocol.arms(&Value::Missing, &[Value::Missing]));
             drop(protocol.reports().person(0, seeded()));

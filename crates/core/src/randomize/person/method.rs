@@ -76,6 +76,12 @@ impl Method {
         matches!(self, Method::GramGaussian { .. } | Method::UnitGram)
     }
 
+    /// Whether devices have it: all that may be the best one.
+    pub(crate) fn for_devices(&self) -> bool {
+        use Method::{GramGaussian, RewardGaussian, RewardResponse, UnitGram, UnitPair};
+        matches!(self, GramGaussian { .. } | UnitGram | UnitPair | RewardGaussian | RewardResponse)
+    }
+
     /// Whether the guarantee needs no delta.
     pub fn is_pure(&self) -> bool {
         matches!(
@@ -129,6 +135,10 @@ impl CalibratedMethod {
             let remedy = "it is not made for blocks of parameters: give gram_gaussian or unit_gram";
             return Err(Error::invalid("method", method, remedy));
         }
+        // A browser downloads no others.
+        if cfg!(little) && !method.for_devices() {
+            return Err(Error::invalid("method", method, "devices do not have this randomiser"));
+        }
         Ok(match method {
             Method::GramGaussian { split } => {
                 let calibration = amount.calibration()?;
@@ -166,7 +176,12 @@ impl CalibratedMethod {
         interaction: &Interaction,
         noise: &mut N,
     ) -> Result<Vec<f64>> {
-        each!(self, randomizer => randomizer.randomize(interaction, noise))
+        match self {
+            CalibratedMethod::AdditivePair(_) | CalibratedMethod::UnitMoment(_) if cfg!(little) => {
+                Err(Error::invalid("method", "missing", "devices do not have this randomiser"))
+            }
+            method => each!(method, randomizer => randomizer.randomize(interaction, noise)),
+        }
     }
 
     /// What a report says of the upper triangle of `x x^T` and of `x z`; `features` are the public ones, in the unit ball.
