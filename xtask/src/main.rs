@@ -6,18 +6,21 @@
 //! | `cargo xtask oracles`, `python` | the Python oracles; the Python package |
 //! | `cargo xtask clients`, `browser` | other people's clients of the service; its pages in a browser |
 //! | `cargo xtask wasm` | core for the browser |
+//! | `cargo xtask web` | the npm package with a person's half |
 //! | `cargo xtask package` | packs what is published and compiles it |
 //! | `cargo xtask audit [--quick]` | attacks every guarantee, detects every known mistake, tests the coverage of confidence sets |
 //! | `cargo xtask fuzz [--minutes 10]` | fuzzes every reader of external bytes |
 //! | `cargo xtask rooms` | prints which module uses which |
 
 mod browser;
+mod npm;
 mod packages;
 mod python;
 mod rooms;
 mod test;
 mod tools;
 mod wasm;
+mod web;
 
 use std::{env, process::ExitCode};
 
@@ -36,7 +39,8 @@ fn main() -> ExitCode {
         Some("package") => packages::pack(true),
         Some("rooms") => print_rooms(),
         Some("wasm") => wasm::build(wasm::fetch()),
-        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | wasm | package | rooms | audit [--quick] | fuzz [--minutes 10]"
+        Some("web") => web(),
+        _ => Err("usage: cargo xtask test | oracles | python | clients | browser | wasm | web | package | rooms | audit [--quick] | fuzz [--minutes 10]"
             .to_string()),
     };
     match result {
@@ -51,6 +55,14 @@ fn main() -> ExitCode {
 /// Builds the binary that a task calls, with the features of all tests.
 fn build() -> Result<(), String> {
     cargo("binary", &["build", "--quiet", "--workspace"])
+}
+
+/// Builds and tests the npm package.
+fn web() -> Result<(), String> {
+    let fetched = web::fetch();
+    web::build(&fetched)?;
+    build()?;
+    web::test(&fetched)
 }
 
 /// Prints which top-level module uses which, in core, lab and server.

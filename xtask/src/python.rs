@@ -56,7 +56,9 @@ pub fn package() -> Result<(), String> {
     )?;
     step(
         "Python package",
-        root_command(&python).args(["-m", "pytest", "-q", "-rs", "crates/python/tests"]),
+        root_command(&python)
+            .args(["-m", "pytest", "-q", "-rs", "crates/python/tests"])
+            .env("RETICENT", binary()),
     )
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! lints -> tests -> documentation -> audit -> oracles -> Python package      on the compiler's side
 //! packages of Debian, npm and Python -> WebAssembly, packages for a registry  meanwhile
-//! pages in a browser -> clients of the service                                from when the binary is built
+//! pages in a browser -> JavaScript package -> clients of the service          from when the binary is built
 //! ```
 //!
 //! Packages come over the network while the compiler works, and what mostly waits runs beside what computes. WebAssembly and the packages for a
@@ -14,7 +14,7 @@ use std::thread;
 use crate::{
     browser, packages, python,
     tools::{binary, cargo, root, root_command, skip, step},
-    wasm,
+    web,
 };
 
 type Lane = thread::JoinHandle<Result<(), String>>;
@@ -26,8 +26,8 @@ pub fn run() -> Result<(), String> {
     // Debian's packages one after another: apt-get has one lock.
     let debian = thread::spawn(|| {
         let browser = browser::fetch();
-        let wasm = wasm::fetch();
-        (browser, wasm)
+        let web = web::fetch();
+        (browser, web)
     });
     let environments: Lane = thread::spawn(python::fetch);
     cargo(
@@ -44,9 +44,10 @@ pub fn run() -> Result<(), String> {
             "warnings",
         ],
     )?;
-    let (browser, wasm) = debian.join().map_err(|_| "Debian's packages: a thread failed")?;
+    let (browser, web) = debian.join().map_err(|_| "Debian's packages: a thread failed")?;
+    let fetched = web.clone();
     let builds: Lane = thread::spawn(move || {
-        wasm::build(wasm)?;
+        web::build(&fetched)?;
         packages::pack(false)
     });
     cargo(
@@ -57,6 +58,8 @@ pub fn run() -> Result<(), String> {
     // The command-line tests have built the binary.
     let service: Lane = thread::spawn(move || {
         browser::pages(browser)?;
+        join("WebAssembly and packages", builds)?;
+        web::test(&web)?;
         python::clients()
     });
     step(
@@ -67,8 +70,7 @@ pub fn run() -> Result<(), String> {
     )?;
     step("audit, the quick part", root_command(binary()).args(["audit", "--quick"]))?;
     python::oracles()?;
-    join("WebAssembly and packages", builds)?;
-    join("browser and clients", service)?;
+    join("browser, JavaScript and clients", service)?;
     python::package()
 }
 

@@ -6,7 +6,8 @@ use std::{path::Path, process::Command};
 
 use crate::tools::{debian_packages, root, root_command, skip, step};
 
-const TARGET: &str = "wasm32-unknown-unknown";
+/// The target's name.
+pub const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Debian's compiler and linker.
 const DEBIAN: [&str; 3] = ["/usr/bin/cargo", "/usr/bin/rustc", "/usr/bin/wasm-ld"];
@@ -25,23 +26,34 @@ pub fn build(fetched: Result<(), String>) -> Result<(), String> {
     if let Err(problem) = fetched {
         return skip("core as WebAssembly", &problem);
     }
-    let own = installed_target();
-    let mut command = root_command(if own { "cargo" } else { DEBIAN[0] });
+    let mut command = cargo("build");
     command
-        .args(["build", "--quiet", "--package", "reticent", "--features", "getrandom/wasm_js"])
-        .args(["--target", TARGET])
+        .args(["--quiet", "--package", "reticent", "--features", "getrandom/wasm_js"])
         .env("CARGO_TARGET_DIR", root().join("target/wasm"))
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
-    if !own {
+    step("core as WebAssembly", &mut command)
+}
+
+/// Whether the standard library is built with the program, as Debian's compiler needs it.
+pub fn builds_standard_library() -> bool {
+    !installed_target()
+}
+
+/// A task of cargo with a compiler for WebAssembly.
+pub fn cargo(task: &str) -> Command {
+    let debian = builds_standard_library();
+    let mut command = root_command(if debian { DEBIAN[0] } else { "cargo" });
+    command.args([task, "--target", TARGET]);
+    if debian {
         command
-            .arg("-Zbuild-std=std,panic_abort")
+            .args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"])
             .env("RUSTC", DEBIAN[1])
             .env("RUSTC_BOOTSTRAP", "1")
             .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", DEBIAN[2])
             .env_remove("RUSTUP_TOOLCHAIN")
             .env_remove("CARGO");
     }
-    step("core as WebAssembly", &mut command)
+    command
 }
 
 /// Whether the compiler that runs this has the standard library of the target.

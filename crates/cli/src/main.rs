@@ -60,6 +60,7 @@ enum Command {
     Privacy(commands::privacy::Arguments),
     Bench(commands::bench::Arguments),
     Serve(commands::serve::Arguments),
+    Shuffle(commands::shuffle::Arguments),
     Key(commands::key::Arguments),
     Store(commands::store::Arguments),
 }
@@ -77,6 +78,7 @@ fn run(command: Command) -> Result<Report, Error> {
         Command::Privacy(arguments) => commands::privacy::run(arguments),
         Command::Bench(arguments) => commands::bench::run(arguments),
         Command::Serve(arguments) => commands::serve::run(arguments),
+        Command::Shuffle(arguments) => commands::shuffle::run(arguments),
         Command::Key(arguments) => commands::key::run(arguments),
         Command::Store(arguments) => commands::store::run(arguments),
     }

@@ -61,6 +61,44 @@ fn a_check_prints_every_loops_certificate_and_serves_nothing() {
 }
 
 #[test]
+fn loops_of_devices_are_checked_and_certified_with_what_enforces_each_condition() {
+    let config = file(
+        "devices.toml",
+        r#"
+        [loop.news]
+        trust = "device"
+        privacy = { epsilon = 2.0, delta = 1e-6, visits = 3, per = "30 days" }
+        [loop.news.action]
+        topic = { categories = ["news", "sport"] }
+        [loop.mixed]
+        trust = "shuffler"
+        privacy = { epsilon = 1.0, delta = 1e-6, visits = 2, per = "ever" }
+        shuffle = { batch = 1000, mode = "sum" }
+        [loop.mixed.action]
+        topic = { categories = ["news", "sport"] }
+        "#,
+    );
+    let config = config.to_str().unwrap();
+    for arguments in [&["serve", "--check", "--config", config][..], &["certify", config]] {
+        let output = reticent(arguments);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        for words in [
+            "loop news",
+            "at most 3 reports of one installation leave it in each period of 30 days",
+            "one installation's storage",
+            "loop mixed",
+            "batches have 1000 reports, and none smaller leaves the shuffler",
+            "at least 500 of the 1000 reports",
+            "the shuffler sees every report",
+            "all loops together",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    }
+}
+
+#[test]
 fn people_s_data_do_not_cross_a_network_in_the_clear() {
     let config = file("clear.toml", LOOPS);
     let config = config.to_str().unwrap();

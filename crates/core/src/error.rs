@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::special::decimal;
+
 /// Shorthand for a result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -86,14 +88,19 @@ impl Error {
         value: impl std::fmt::Display,
         remedy: impl Into<String>,
     ) -> Self {
+        Error::shown(field, &value, remedy.into())
+    }
+
+    /// The part that is compiled once, and not for every type of value.
+    fn shown(field: &'static str, value: &dyn std::fmt::Display, remedy: String) -> Self {
         let mut text = value.to_string();
         // `{}` prints a tiny or huge float with up to three hundred zeros, so those are printed in scientific notation.
         if text.len() > 25
-            && let Ok(number) = text.parse::<f64>()
+            && let Some(number) = decimal::number(&text)
         {
             text = format!("{number:e}");
         }
-        Error::Invalid { field, value: text, remedy: remedy.into() }
+        Error::Invalid { field, value: text, remedy }
     }
 }
 
@@ -104,7 +111,16 @@ pub fn refuse_if(
     value: impl std::fmt::Display,
     remedy: impl std::fmt::Display,
 ) -> Result<()> {
-    if refused { Err(Error::invalid(field, value, remedy.to_string())) } else { Ok(()) }
+    if refused { Err(refusal(field, &value, &remedy)) } else { Ok(()) }
+}
+
+#[cold]
+fn refusal(
+    field: &'static str,
+    value: &dyn std::fmt::Display,
+    remedy: &dyn std::fmt::Display,
+) -> Error {
+    Error::shown(field, value, remedy.to_string())
 }
 
 /// `value` if it is finite and above zero.

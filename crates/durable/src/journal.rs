@@ -13,7 +13,7 @@ use reticent::{
 
 use crate::{
     Error, Record, ReleaseLog, Result,
-    log::{lock, sync_folder},
+    log::{lock, make_folder, sync_folder},
 };
 
 const STATE: &str = "state.reticent";
@@ -56,7 +56,7 @@ pub struct Journal {
 impl Journal {
     /// Opens a folder, creating it if necessary, and the learner in it, if there is one.
     pub fn open(folder: &Path, options: &Options) -> Result<(Self, Option<Learner>)> {
-        fs::create_dir_all(folder).map_err(Error::file(folder, "made"))?;
+        make_folder(folder)?;
         let (state, path) = (folder.join(STATE), folder.join(LOCK));
         let lock_file = File::create(&path).map_err(Error::file(&path, "opened"))?;
         lock(&lock_file, "folder", folder)?;
@@ -163,7 +163,7 @@ impl Journal {
 }
 
 /// Makes a file readable by its owner only.
-fn protect(file: &File) -> std::io::Result<()> {
+pub(crate) fn protect(file: &File) -> std::io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

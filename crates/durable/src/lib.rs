@@ -1,7 +1,8 @@
 //! # reticent-durable
 //!
 //! The core does no I/O. This package keeps a [`JointLinUcb`](reticent::bandit::JointLinUcb) in files, so that a process may be killed at
-//! any moment and no release is made twice without a charge to the guarantee.
+//! any moment and no release is made twice without a charge to the guarantee; and a device's [`Ledger`](reticent::device::Ledger), so that no report
+//! leaves that is not counted.
 //!
 //! ```text
 //! release made (held) -> state written, synced, renamed -> log appended, synced -> release used
@@ -12,6 +13,7 @@
 //! | `log` | the log of releases made: one line each, with a checksum |
 //! | `journal` | the state file beside the log, in the order above |
 //! | `bandit` | a learner with its journal |
+//! | `ledger` | a device's count of reports |
 //! | `error` | errors of the learner and of the disk |
 //!
 //! **Why this order is right.** A release is used only after both files are on disk. (1) Killed before the state is renamed: the old state
@@ -26,9 +28,11 @@
 mod bandit;
 mod error;
 mod journal;
+mod ledger;
 mod log;
 
 pub use bandit::DurableBandit;
 pub use error::{Error, Result};
 pub use journal::{Journal, Options, Rollback};
+pub use ledger::LedgerFile;
 pub use log::{Record, ReleaseLog};

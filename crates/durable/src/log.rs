@@ -9,7 +9,7 @@
 //! synced and its release was never used, so it is cut off. Any other damage is refused.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
@@ -184,6 +184,18 @@ impl ReleaseLog {
     }
 }
 
+/// Makes a folder and those that it lies in, with durable names.
+pub(crate) fn make_folder(folder: &Path) -> Result<()> {
+    make_folder_by(folder, sync_folder)
+}
+
+fn make_folder_by(folder: &Path, sync: impl FnMut(&Path) -> Result<()>) -> Result<()> {
+    let absent = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let absent: Vec<&Path> = folder.ancestors().take_while(absent).collect();
+    fs::create_dir_all(folder).map_err(Error::file(folder, "made"))?;
+    absent.into_iter().rev().try_for_each(sync)
+}
+
 /// Makes the names in a file's folder durable.
 pub(crate) fn sync_folder(path: &Path) -> Result<()> {
     let folder = match path.parent() {
@@ -203,6 +215,26 @@ pub(crate) fn sync_folder(path: &Path) -> Result<()> {
 mod tests {
     use super::*;
     use crate::journal::tests::Folder;
+
+    #[test]
+    fn every_folder_that_was_made_has_its_name_synced_the_outermost_first() {
+        let base = Folder::new("log-folders");
+        let synced = |folder: &Path| {
+            let mut synced = Vec::new();
+            let sync = |made: &Path| {
+                assert!(made.is_dir());
+                synced.push(made.strip_prefix(&base.0).unwrap().to_path_buf());
+                Ok(())
+            };
+            make_folder_by(folder, sync).unwrap();
+            synced
+        };
+        let deep = base.0.join("a/b/c");
+        assert_eq!(synced(&deep), ["a", "a/b", "a/b/c"].map(Into::<std::path::PathBuf>::into));
+        assert!(synced(&deep).is_empty());
+        make_folder(&base.0.join("d/e")).unwrap();
+        assert!(base.0.join("d/e").is_dir());
+    }
 
     fn open(path: &Path) -> Result<ReleaseLog> {
         ReleaseLog::open(path, || Ok(7))

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Mutex};
 
 use numpy::{PyArray1, ToPyArray};
 use pyo3::{
+    exceptions::PyException,
     prelude::*,
     types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
 };
@@ -49,14 +50,8 @@ impl Features {
         Ok(Features { plan: params.check()?, report: Mutex::default() })
     }
 
-    fn context(&self, record: &Bound<'_, PyAny>) -> Answer<Value> {
-        let names: Vec<&str> = self.plan.context_names().collect();
-        named("context", value(record, MOST_NESTING)?, &names)
-    }
-
-    fn action(&self, record: &Bound<'_, PyAny>) -> Answer<Value> {
-        let names: Vec<&str> = self.plan.action_names().collect();
-        named("action", value(record, MOST_NESTING)?, &names)
+    pub(crate) fn plan(&self) -> &FeaturesPlan {
+        &self.plan
     }
 
     fn count(&self, report: &Report) {
@@ -97,15 +92,9 @@ impl Features {
 
     /// The arms of one person: the context with each of the actions. `actions` is a list of records, a pandas frame or an array of rows.
     fn arms(&self, context: &Bound<'_, PyAny>, actions: &Bound<'_, PyAny>) -> Answer<Arms> {
-        let context = self.context(context)?;
-        let rows: Vec<Value> = match frame(actions)? {
-            Some(records) => {
-                records.try_iter()?.map(|row| self.action(&row?)).collect::<Answer<_>>()
-            }
-            None => actions.try_iter()?.map(|row| self.action(&row?)).collect::<Answer<_>>(),
-        }?;
+        let (context, actions) = records(&self.plan, context, actions)?;
         let mut report = Report::default();
-        let rows = self.plan.rows(&context, &rows, &mut report);
+        let rows = self.plan.rows(&context, &actions, &mut report);
         let arms = CoreArms::from_rows(self.plan.dimension(), &rows)?;
         self.count(&report);
         Ok(Arms(arms))
@@ -119,8 +108,8 @@ impl Features {
         context: &Bound<'py, PyAny>,
         action: Option<&Bound<'py, PyAny>>,
     ) -> Answer<Bound<'py, PyArray1<f64>>> {
-        let context = self.context(context)?;
-        let action = action.map_or(Ok(Value::Missing), |action| self.action(action))?;
+        let context = context_of(&self.plan, context)?;
+        let action = action.map_or(Ok(Value::Missing), |action| action_of(&self.plan, action))?;
         let mut report = Report::default();
         let vector = self.plan.vector(&context, &action, &mut report);
         self.count(&report);
@@ -194,6 +183,28 @@ impl Features {
     }
 }
 
+/// One context and its actions; `actions` is a list of records, a pandas frame or an array of rows.
+pub(crate) fn records(
+    plan: &FeaturesPlan,
+    context: &Bound<'_, PyAny>,
+    actions: &Bound<'_, PyAny>,
+) -> Answer<(Value, Vec<Value>)> {
+    let context = context_of(plan, context)?;
+    let rows = frame(actions)?.unwrap_or_else(|| actions.clone());
+    let actions = rows.try_iter()?.map(|row| action_of(plan, &row?)).collect::<Answer<_>>()?;
+    Ok((context, actions))
+}
+
+fn context_of(plan: &FeaturesPlan, record: &Bound<'_, PyAny>) -> Answer<Value> {
+    let names: Vec<&str> = plan.context_names().collect();
+    named("context", value(record, MOST_NESTING)?, &names)
+}
+
+fn action_of(plan: &FeaturesPlan, record: &Bound<'_, PyAny>) -> Answer<Value> {
+    let names: Vec<&str> = plan.action_names().collect();
+    named("action", value(record, MOST_NESTING)?, &names)
+}
+
 /// The rows of a pandas frame as dictionaries; `None` for anything else.
 fn frame<'py>(actions: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if actions.hasattr("to_dict")? && actions.hasattr("columns")? {
@@ -224,8 +235,16 @@ fn named(side: &'static str, record: Value, names: &[&str]) -> Answer<Value> {
     }
 }
 
-/// Anything that Python holds; objects that no record has become a value of the wrong type, which is counted.
+/// Anything that Python holds. Objects that no record has, and those that fail to say what they hold, become a value of the wrong type, which is
+/// counted: whether a record is taken must not depend on what it says. What ends a program, as an interrupt does, is passed on.
 fn value(object: &Bound<'_, PyAny>, nesting: usize) -> PyResult<Value> {
+    read(object, nesting).or_else(|error| match error.is_instance_of::<PyException>(object.py()) {
+        true => Ok(Value::List(Vec::new())),
+        false => Err(error),
+    })
+}
+
+fn read(object: &Bound<'_, PyAny>, nesting: usize) -> PyResult<Value> {
     if object.is_none() {
         return Ok(Value::Missing);
     }
@@ -236,22 +255,22 @@ fn value(object: &Bound<'_, PyAny>, nesting: usize) -> PyResult<Value> {
         // Wider integers than any file has are read from their digits.
         return Ok(match object.extract::<i128>() {
             Ok(value) => Value::Integer(value),
-            Err(_) => object
-                .str()
-                .map_or(Value::List(Vec::new()), |digits| Value::Text(digits.to_string())),
+            Err(_) => Value::Text(text(&object.str()?)?),
         });
     }
     if object.is_instance_of::<PyFloat>() {
         return Ok(Value::Number(object.extract()?));
     }
     if object.is_instance_of::<PyString>() {
-        return Ok(Value::Text(object.str()?.to_string()));
+        return Ok(Value::Text(text(&object.str()?)?));
     }
     let Some(nesting) = nesting.checked_sub(1) else { return Ok(Value::Missing) };
     if let Ok(entries) = object.cast::<PyDict>() {
         let mut record = BTreeMap::new();
-        for (name, entry) in entries {
-            record.insert(name.str()?.to_string(), value(&entry, nesting)?);
+        // A copy: reading a name may run code that changes the dictionary.
+        for entry in entries.items() {
+            let (name, entry): (Bound<'_, PyAny>, Bound<'_, PyAny>) = entry.extract()?;
+            record.insert(text(&name.str()?)?, value(&entry, nesting)?);
         }
         return Ok(Value::Record(record));
     }
@@ -270,4 +289,16 @@ fn value(object: &Bound<'_, PyAny>, nesting: usize) -> PyResult<Value> {
         "NAType" | "NaTType" => Value::Missing,
         _ => Value::List(Vec::new()),
     })
+}
+
+/// A text; half of a pair of surrogates by itself is no character, and becomes U+FFFD as in JavaScript.
+fn text(object: &Bound<'_, PyString>) -> PyResult<String> {
+    if let Ok(text) = object.to_str() {
+        return Ok(text.to_string());
+    }
+    let bytes = object.call_method1("encode", ("utf-16-le", "surrogatepass"))?;
+    let bytes: Vec<u8> = bytes.extract()?;
+    let units: Vec<u16> =
+        bytes.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect();
+    Ok(String::from_utf16_lossy(&units))
 }

@@ -17,6 +17,7 @@
 //! | `policy` | a released policy by itself |
 //! | `messages` | models, reports and batches |
 //! | `local`, `shuffle` | the two halves, and the shuffler between them |
+//! | `device` | a person's half from a loop's protocol, with its count of reports |
 //! | `feature_reward`, `online_ucb` | the two halves of bandits whose confidence set comes from an online learner |
 //! | `simulated` | the private learners on simulation noise |
 //! | `safe`, `online`, `convex` | safe coordinators, online learners, bandits over sets |
@@ -27,6 +28,7 @@ mod audit;
 mod convert;
 mod convex;
 mod decision;
+mod device;
 mod error;
 mod feature_reward;
 mod features;
@@ -63,6 +65,7 @@ mod _core {
         audit::audit_policies,
         convex::{ConvexBandit, LocalValue, PlayDecision, ValueReport},
         decision::{Decision, Observation},
+        device::{Choice, Device},
         feature_reward::{FeatureReward, FeatureRewardReport, SimulatedDevices},
         features::Features,
         guarantee::Guarantee,

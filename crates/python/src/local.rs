@@ -1,15 +1,18 @@
 //! The bandit with nobody trusted: a person's half and a server's half.
 
+use std::path::PathBuf;
+
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyTuple},
 };
 use reticent::{
     bandit::{Absorbed, Arms, LocalParams, LocalPlan as CorePlan, Rule, Server as CoreServer},
+    device::{Limits, shuffled_protocol},
     noise::SecureNoise,
-    randomize::{Bounds, Levels, Method, Person as CorePerson, ReportParams, Spent},
+    randomize::{Bounds, Levels, Method, Person as CorePerson, ReportParams, ReportPlan, Spent},
     release::Structure,
-    wire::{PYTHON_LOCAL_PLAN, pack, unpack},
+    wire::{PYTHON_LOCAL_PLAN, from_json, pack, unpack},
 };
 use reticent_lab::FastNoise;
 
@@ -17,7 +20,9 @@ use crate::{
     arms::with_arms,
     convert::restored,
     convert::{Vector, entries, parameter, parameter_or},
+    device::{Count, Device},
     error::{Answer, Failure},
+    features::Features,
     guarantee::Guarantee,
     messages::{self, Model, Report, with_report, word},
     mine::{Forked, Mine},
@@ -203,6 +208,84 @@ impl Person {
 
 #[pymethods]
 impl Person {
+    /// A person's half from the bytes of a loop's protocol, and nothing else: it makes vectors, chooses and reports.
+    ///
+    /// `loop` is the name that was asked for: a protocol of another is refused. `ledger` is the file that counts reports, one for each service and loop,
+    /// which all processes of an installation share. For simulations `in_memory=True` stands in its place: the count is lost with the object.
+    /// `level` is the index of one of the protocol's levels, by default that of the smallest epsilon.
+    ///
+    /// The person's own limits, whatever the protocol asks for: epsilon and delta of all reports of a period together, reports in a period, and the
+    /// seconds of a period, at least.
+    #[staticmethod]
+    #[pyo3(signature = (protocol, r#loop, *, ledger = None, in_memory = false, level = None, most_epsilon = Limits::EPSILON,
+        most_delta = Limits::DELTA, most_reports = Limits::REPORTS, shortest_period = Limits::PERIOD))]
+    #[allow(clippy::too_many_arguments)]
+    fn from_protocol(
+        protocol: &[u8],
+        r#loop: String,
+        ledger: Option<PathBuf>,
+        in_memory: bool,
+        #[pyo3(from_py_with = whole::level)] level: Option<usize>,
+        most_epsilon: f64,
+        most_delta: f64,
+        #[pyo3(from_py_with = whole::most_reports)] most_reports: u64,
+        #[pyo3(from_py_with = whole::shortest_period)] shortest_period: u64,
+    ) -> Answer<Device> {
+        let limits = Limits {
+            name: r#loop,
+            epsilon: most_epsilon,
+            delta: most_delta,
+            reports: most_reports,
+            period: shortest_period,
+        };
+        Device::from_protocol(protocol, limits, level, Count::new(ledger, in_memory)?)
+    }
+
+    /// Whether the message that says how reports are made in a loop with a shuffler keeps a person's limits: epsilon and delta of all reports together, and
+    /// how many, by this device's own accountant, if half of every batch is honest. It is refused otherwise, and if it shows features.
+    ///
+    /// Returns the hash of the protocol, which sealed reports carry, and how many reports the plan is made for.
+    #[staticmethod]
+    #[pyo3(signature = (plan, r#loop, features, *, generation, batch, summed, most_epsilon = Limits::EPSILON, most_delta = Limits::DELTA,
+        most_reports = Limits::REPORTS))]
+    #[allow(clippy::too_many_arguments, reason = "keywords of one Python call")]
+    fn confirm_report_plan(
+        py: Python<'_>,
+        plan: &[u8],
+        r#loop: String,
+        features: &Features,
+        #[pyo3(from_py_with = whole::generation)] generation: u64,
+        #[pyo3(from_py_with = whole::batch)] batch: u64,
+        summed: bool,
+        most_epsilon: f64,
+        most_delta: f64,
+        #[pyo3(from_py_with = whole::most_reports)] most_reports: u64,
+    ) -> Answer<(u64, u64)> {
+        let plan: ReportPlan = from_json(plan)?;
+        let limits = Limits {
+            epsilon: most_epsilon,
+            delta: most_delta,
+            reports: most_reports,
+            ..Limits::of(r#loop)
+        };
+        py.detach(|| limits.check_shuffled(&plan, batch, summed))?;
+        let (reports, batches) = (plan.protocol(), (batch, summed));
+        let protocol =
+            shuffled_protocol(&limits.name, features.plan(), reports, generation, batches);
+        Ok((protocol, plan.params().contributions_per_person))
+    }
+
+    /// A person's half from the message that says how reports are made in a loop with a shuffler; `spent` is what the half said that they used before.
+    #[staticmethod]
+    #[pyo3(signature = (plan, *, spent = None))]
+    fn from_report_plan(plan: &[u8], spent: Option<&[u8]>) -> Answer<Self> {
+        let (plan, noise): (ReportPlan, _) = (from_json(plan)?, SecureNoise::from_system()?);
+        Ok(Person::of(match spent {
+            None => plan.person(0, noise)?,
+            Some(spent) => plan.person_after(0, &Spent::load(spent)?, noise)?,
+        }))
+    }
+
     /// The arm to play, as the model has it.
     #[pyo3(signature = (model, arms))]
     fn choose(&mut self, model: &Bound<'_, PyAny>, arms: &Bound<'_, PyAny>) -> Answer<usize> {

@@ -58,6 +58,11 @@ impl SimulatedBandit {
         Ok(self.learner.observe(crate::decision::ticket(ticket)?, reward)?.into())
     }
 
+    /// A tick of the public clock, for `schedule="clock"`: see `JointBandit.tick`.
+    fn tick(&mut self) -> Answer<()> {
+        Ok(self.learner.tick()?)
+    }
+
     /// The guarantee of the deployed bandit, marked as simulated: seeded noise protects nobody.
     #[getter]
     fn guarantee(&self) -> Answer<Guarantee> {

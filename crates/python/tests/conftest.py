@@ -36,3 +36,8 @@ privacy = { epsilon = [1.0, 4.0], delta = 1e-6 }
 def experiment():
     """Twelve trials in all, a few milliseconds each."""
     return EXPERIMENT
+
+
+def pytest_collection_modifyitems(items):
+    """Tests that fork come first: a child of a process that has had other threads may wait for them for ever."""
+    items.sort(key=lambda item: item.path.name != "test_copies.py")

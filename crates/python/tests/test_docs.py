@@ -7,7 +7,7 @@ import re
 
 import pytest
 import reticent
-from reticent import _core, lab, privacy
+from reticent import _core, client, lab, privacy
 from reticent.lab import engines, experiment, own, progress, results
 
 DOCS = pathlib.Path(__file__).parents[3] / "docs"
@@ -15,7 +15,7 @@ DOCS = pathlib.Path(__file__).parents[3] / "docs"
 
 def documented():
     """Everything that has a docstring, with its name; compiled classes included."""
-    for module in (reticent, privacy, lab, engines, experiment, own, progress, results, _core):
+    for module in (reticent, client, privacy, lab, engines, experiment, own, progress, results, _core):
         yield module.__name__, module.__doc__
         for name, value in vars(module).items():
             if inspect.ismodule(value) or not (inspect.isroutine(value) or inspect.isclass(value)):
@@ -43,7 +43,7 @@ def test_there_are_examples():
 
 def test_everything_public_is_documented():
     silent = []
-    for module in (reticent, privacy, lab):
+    for module in (reticent, client, privacy, lab):
         for name in module.__all__:
             value = getattr(module, name)
             if not inspect.getdoc(value):

@@ -13,7 +13,7 @@ from reticent import lab
 # A second or two of work, in eight shards of two trials.
 SWEEP = """
 name = "a sweep"
-rounds = 200_000
+rounds = 50_000
 trials = 8
 seed = 11
 

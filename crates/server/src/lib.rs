@@ -13,6 +13,10 @@
 //! | [`http`] | routes, keys and roles, limits, problems, Personalizer's facade, pages |
 //! | [`pages`] | the dashboard, certificates for people, the page of the API |
 //! | [`demo`] | a loop with simulated visitors |
+//! | [`devices`] | loops whose people's devices add the noise: reports are taken, models published |
+//! | [`sealed`] | reports that only one party can read |
+//! | [`shuffle`] | the shuffler, a process of its own |
+//! | [`client`] | a device, and the calls of a shuffler |
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
 //! | [`loops`] | pure decisions about a loop's state: what is chosen, what an event contributes, what a release is, what is certified |
 //! | [`store`] | what is kept, by named transactions: in memory and in redb |
@@ -22,6 +26,7 @@
 //! | [`run`], [`data`] | one process with its folder of data |
 //! | [`control`] | commands to a process that runs |
 //! | [`clock`] | the time, from the system or set by a test |
+//! | [`tasks`] | work that goes on when its caller goes away |
 //! | [`secret`] | keyed hashes of persons and events, and the key they are made with |
 //!
 //! **One round.**
@@ -37,19 +42,24 @@
 //! released; the lemma is in `release/schedule.rs` of the core.
 
 pub mod bench;
+pub mod client;
 pub mod clock;
 pub mod config;
 pub mod control;
 pub mod data;
 pub mod demo;
+pub mod devices;
 pub mod error;
 pub mod history;
 pub mod http;
 pub mod loops;
 pub mod pages;
 pub mod run;
+pub mod sealed;
 pub mod secret;
 pub mod service;
+pub mod shuffle;
 pub mod store;
+pub mod tasks;
 
 pub use error::{Error, Result};

@@ -12,25 +12,30 @@ use tokio::{net::TcpListener, task::JoinSet};
 use crate::{
     Error, Result,
     clock::{Clock, SystemClock},
-    config::LoopPlan,
+    config::{DevicePlan, LoopPlan},
     data::{open_store, people_key_in},
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
+    sealed::SealKey,
     secret::{PeopleKeys, Secret},
-    service::{Options, Service},
-    store::Witness,
+    service::{EVENTS_CHECK, Options, Service},
+    store::{Store, Witness, WitnessRecord},
 };
 
 /// What `reticent serve` is told.
 pub struct RunOptions {
     /// Checked loops.
     pub plans: Vec<LoopPlan>,
+    /// Checked loops whose people's devices add the noise.
+    pub device_plans: Vec<DevicePlan>,
     /// The folder of the data.
     pub data: PathBuf,
     /// The file of the keys of the people's hashes, the present one first; `people.key` in the folder of the data by default.
     pub people_key: Option<PathBuf>,
     /// The file of the witness.
     pub witness: Option<PathBuf>,
+    /// Whether the witness that this store was served with is lost, and it is to be served all the same.
+    pub witness_lost: bool,
     /// Where to listen.
     pub listen: SocketAddr,
     /// Files for TLS.
@@ -65,6 +70,38 @@ fn check_witness(witness: &Path, data: &Path) -> Result<()> {
     }
 }
 
+/// Opens the witness. A store that was served with one is not served without it unless an operator says that it is lost: a filesystem that is not mounted
+/// would look like a witness that knows nothing.
+async fn open_witness(
+    options: &RunOptions,
+    store: &dyn Store,
+) -> Result<Option<(Witness, Option<WitnessRecord>)>> {
+    const WITNESSED: &str = "served with a witness";
+    if let Some(witness) = &options.witness {
+        check_witness(witness, &options.data)?;
+    }
+    let known = options.witness.as_ref().is_some_and(|witness| witness.exists());
+    if !known && !options.witness_lost && store.setting(WITNESSED.into()).await?.is_some() {
+        let value =
+            options.witness.as_ref().map_or("none".into(), |path| path.display().to_string());
+        let remedy = "this store was served with a witness, and that is not it: give its file (is its filesystem mounted?), or --witness-lost if it is lost; \
+                      then nothing shows whether this store is an older copy";
+        return Err(Error::invalid("witness", value, remedy));
+    }
+    let Some(path) = &options.witness else { return Ok(None) };
+    store.keep_setting(WITNESSED.into(), vec![1]).await?;
+    Witness::open(path).map(Some)
+}
+
+/// Refuses to make a new key of events for a store that has one: it would be refused at the next start too, and the place of the right one would be taken.
+async fn check_events_key(path: &Path, store: &dyn Store) -> Result<()> {
+    if path.exists() || store.setting(EVENTS_CHECK.into()).await?.is_none() {
+        return Ok(());
+    }
+    let remedy = "the file is missing: restore the one that this store was made with; under another key a repeated question would be a second event";
+    Err(Error::invalid("events.key", path.display(), remedy))
+}
+
 /// Serves from a folder of data until `stop`. When it answers, `ready` is told the address and, where visitors are simulated, a new key to sign
 /// in with.
 pub async fn run(
@@ -76,23 +113,24 @@ pub async fn run(
     let tls = options.tls.as_ref().map(Tls::open).transpose()?;
     let listener = bind(options.listen).await?;
     let store = open_store(&options.data)?;
-    if let Some(witness) = &options.witness {
-        check_witness(witness, &options.data)?;
-    }
+    let events = options.data.join("events.key");
+    check_events_key(&events, store.as_ref()).await?;
+    let witness = open_witness(&options, store.as_ref()).await?;
     let people = options.people_key.unwrap_or_else(|| people_key_in(&options.data));
     let PeopleKeys { current, earlier } = PeopleKeys::in_file(&people)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let service = Service::open(Options {
+    let loops = Options {
         plans: options.plans,
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
         people: current,
         earlier_people: earlier,
-        events: Secret::in_file(&options.data.join("events.key"))?,
-        witness: options.witness.map(Witness::open).transpose()?,
+        events: Secret::in_file(&events)?,
+        witness,
         limits: Limits::default(),
-    })
-    .await?;
+    };
+    let seal_key = SealKey::in_file(&options.data.join("seal.key"))?;
+    let service = Service::open_with_devices(loops, options.device_plans, Some(seal_key)).await?;
     let (visitors, key) = match options.visitors {
         true => {
             let key = make_key(store.as_ref(), None, vec![Role::Admin], clock.now()).await?;
@@ -137,6 +175,9 @@ pub async fn serve_until(
     for each in service.loops() {
         tickers.spawn(Arc::clone(&service).keep_ticking(each.plan.name.clone()));
     }
+    for each in service.devices().loops() {
+        tickers.spawn(Arc::clone(service.devices()).keep_ticking(each.plan.name.clone()));
+    }
     tickers.spawn(Arc::clone(&service).keep_sweeping());
     ready(address);
     serve(app, listener, tls, stop).await;
@@ -148,6 +189,52 @@ pub async fn serve_until(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn options(folder: &Path, witness: Option<&str>, witness_lost: bool) -> RunOptions {
+        RunOptions {
+            plans: Vec::new(),
+            device_plans: Vec::new(),
+            data: folder.join("data"),
+            people_key: None,
+            witness: witness.map(|name| folder.join(name)),
+            witness_lost,
+            listen: ([127, 0, 0, 1], 0).into(),
+            tls: None,
+            behind_proxy: false,
+            limits: HttpLimits::default(),
+            visitors: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_that_was_served_with_a_witness_is_not_served_without_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open_store(&folder.path().join("data")).unwrap();
+        let open = async |witness, lost| {
+            open_witness(&options(folder.path(), witness, lost), store.as_ref()).await
+        };
+        assert!(open(None, false).await.unwrap().is_none(), "it never had one");
+        let (witness, record) = open(Some("witness"), false).await.unwrap().unwrap();
+        assert!(record.is_none(), "the first one knows nothing");
+        witness.write(&WitnessRecord { store: store.id(), ..WitnessRecord::default() }).unwrap();
+        assert!(open(Some("witness"), false).await.unwrap().unwrap().1.is_some());
+        for other in [None, Some("not/mounted")] {
+            let refused = open(other, false).await.err().unwrap().to_string();
+            assert!(refused.contains("--witness-lost"), "{refused}");
+            assert!(open(other, true).await.is_ok());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_missing_key_of_events_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open_store(&folder.path().join("data")).unwrap();
+        let key = folder.path().join("data/events.key");
+        assert!(check_events_key(&key, store.as_ref()).await.is_ok(), "a new store");
+        store.keep_setting(EVENTS_CHECK.into(), vec![1]).await.unwrap();
+        let refused = check_events_key(&key, store.as_ref()).await.err().unwrap().to_string();
+        assert!(refused.contains("restore the one") && !key.exists(), "{refused}");
+    }
 
     #[test]
     fn a_witness_in_the_folder_of_the_data_is_refused() {

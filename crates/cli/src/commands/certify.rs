@@ -13,12 +13,13 @@ use reticent_lab::{
 };
 use reticent_page::{Entry, guarantees_page};
 use reticent_server::{
-    config::{LoopPlan, ServiceFile},
+    config::{DevicePlan, LoopPlan, ServiceFile},
+    devices,
     loops::{
         Certificate, Enforcement, HeadName, Rollback, Together, VerifiedChain, VerifiedRollback,
         verify_chain,
     },
-    pages::loops_page,
+    pages::file_page,
 };
 use serde::Serialize;
 
@@ -77,13 +78,16 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         return Err(Error::Malformed { path, reason });
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    let plans = ServiceFile::parse(&text).and_then(|file| file.check_in(folder));
-    let plans = plans.map_err(malformed)?;
-    let certified = Loops::new(&plans).map_err(malformed)?;
+    let file = ServiceFile::parse(&text).map_err(malformed)?;
+    let plans = file.check_in(folder).map_err(malformed)?;
+    let devices = file.check_devices().map_err(malformed)?;
+    let certified = Loops::new(&plans, &devices).map_err(malformed)?;
     let report = Report::new(certified.table(), &certified);
     match arguments.page {
         None => Ok(report),
-        Some(page) => written(report, &page, &loops_page(&plans, now()).map_err(malformed)?),
+        Some(page) => {
+            written(report, &page, &file_page(&plans, &devices, now()).map_err(malformed)?)
+        }
     }
 }
 
@@ -131,7 +135,10 @@ struct CertifiedLoop {
 }
 
 impl Loops {
-    fn new(plans: &[LoopPlan]) -> Result<Self, reticent_server::Error> {
+    fn new(
+        plans: &[LoopPlan],
+        device_plans: &[DevicePlan],
+    ) -> Result<Self, reticent_server::Error> {
         let made = now();
         let certified = |plan: &LoopPlan| {
             Ok(CertifiedLoop {
@@ -139,8 +146,13 @@ impl Loops {
                 outlook: plan.learner.outlook()?.map(|outlook| outlook.to_string()),
             })
         };
-        let loops = plans.iter().map(certified).collect::<Result<_, reticent_server::Error>>()?;
-        Ok(Loops { loops, together: Together::of_plans(plans)? })
+        let device = |plan: &DevicePlan| {
+            let certificate = devices::certificate_of_plan(plan, made)?;
+            Ok(CertifiedLoop { certificate, outlook: None })
+        };
+        let loops = plans.iter().map(certified).chain(device_plans.iter().map(device));
+        let loops = loops.collect::<Result<_, reticent_server::Error>>()?;
+        Ok(Loops { loops, together: devices::together(plans, device_plans)? })
     }
 
     fn table(&self) -> String {

@@ -35,7 +35,7 @@ enum Action {
         /// The loop that the key is for; an admin key is for all of them.
         #[arg(long, value_name = "LOOP")]
         r#loop: Option<String>,
-        /// decide, reward, device, read, or admin alone; several with commas.
+        /// decide, reward, device, shuffle, read, or admin alone; several with commas.
         #[arg(long, value_delimiter = ',', required = true, value_parser = parse_role)]
         role: Vec<Role>,
     },

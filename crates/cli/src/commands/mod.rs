@@ -19,6 +19,7 @@ pub mod reproduce;
 pub mod run;
 mod run_loop;
 pub mod serve;
+pub mod shuffle;
 pub mod store;
 
 /// The text of a file the user named.

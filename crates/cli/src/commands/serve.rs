@@ -10,11 +10,12 @@ use std::{
 use clap::Args;
 use reticent_server::{
     clock::SystemClock,
-    config::{LoopPlan, ServiceFile},
+    config::{DevicePlan, LoopPlan, ServiceFile},
     demo,
     http::{HttpLimits, Tls},
     loops::{Certificate, Enforcement, Limits, Together},
     run::{RunOptions, check_address},
+    sealed::SealKey,
     secret::Secret,
     service::{Options, Service},
     store::MemoryStore,
@@ -37,18 +38,17 @@ pub struct Arguments {
     /// Where to listen. Other addresses than those of this machine need TLS or --behind-proxy.
     #[arg(long, default_value = "127.0.0.1:8080", value_parser = parse_listen)]
     listen: SocketAddr,
-    /// A certificate with those that vouch for it, as PEM.
-    #[arg(long, value_name = "PEM", requires = "tls_key")]
-    tls_certificate: Option<PathBuf>,
-    /// The key of the certificate, as PEM.
-    #[arg(long, value_name = "PEM", requires = "tls_certificate")]
-    tls_key: Option<PathBuf>,
+    #[command(flatten)]
+    tls: TlsArguments,
     /// A proxy in front of the service does TLS.
     #[arg(long)]
     behind_proxy: bool,
     /// A file on another filesystem that shows whether the store was rolled back.
     #[arg(long, value_name = "PATH")]
     witness: Option<PathBuf>,
+    /// The witness that this store was served with is lost: serve it all the same.
+    #[arg(long)]
+    witness_lost: bool,
     /// The keys that persons are hashed with, the present one first; people.key in the folder of the data by default. Back it up apart from the
     /// data; `reticent key rotate-people` puts a new key in front.
     #[arg(long, value_name = "PATH")]
@@ -61,7 +61,25 @@ pub struct Arguments {
     demo: bool,
 }
 
-fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+/// Where a process that listens has its certificate.
+#[derive(Args)]
+pub(super) struct TlsArguments {
+    /// A certificate with those that vouch for it, as PEM.
+    #[arg(long, value_name = "PEM", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// The key of the certificate, as PEM.
+    #[arg(long, value_name = "PEM", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+}
+
+impl TlsArguments {
+    /// Both files, if they are given.
+    pub(super) fn files(self) -> Option<Tls> {
+        self.tls_certificate.zip(self.tls_key).map(|(certificate, key)| Tls { certificate, key })
+    }
+}
+
+pub(super) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         "give an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080, and no name".into()
     })
@@ -69,36 +87,40 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
 
 /// Serves, or checks the files.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
-    let plans = match &arguments.config {
+    let (plans, device_plans) = match &arguments.config {
         Some(config) => {
             let folder = config.parent().unwrap_or(Path::new(""));
-            let plans = ServiceFile::parse(&read(config)?).and_then(|file| file.check_in(folder));
+            let plans = ServiceFile::parse(&read(config)?)
+                .and_then(|file| Ok((file.check_in(folder)?, file.check_devices()?)));
             plans.map_err(|error| Error::Malformed {
                 path: config.clone(),
                 reason: error.to_string(),
             })?
         }
-        None => demo::plans()?,
+        None => (demo::plans()?, Vec::new()),
     };
-    let tls = arguments.tls_certificate.zip(arguments.tls_key);
-    let tls = tls.map(|(certificate, key)| Tls { certificate, key });
+    let tls = arguments.tls.files();
     check_address(arguments.listen, tls.is_some(), arguments.behind_proxy)?;
     let runtime = runtime()?;
     if arguments.check {
         if let Some(tls) = &tls {
             tls.open()?;
         }
-        return runtime.block_on(check(plans));
+        return runtime.block_on(check(plans, device_plans));
     }
     let folder = Folder::new(arguments.data);
     log_to_stderr(if arguments.demo { "warn" } else { "info" });
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let names: Vec<String> = plans.iter().map(|plan| plan.name.clone()).collect();
+    let names = plans.iter().map(|plan| plan.name.clone());
+    let names: Vec<String> =
+        names.chain(device_plans.iter().map(|plan| plan.name.clone())).collect();
     let options = RunOptions {
         plans,
+        device_plans,
         data: folder.path.clone(),
         people_key: arguments.people_key,
         witness: arguments.witness,
+        witness_lost: arguments.witness_lost,
         listen: arguments.listen,
         tls,
         behind_proxy: arguments.behind_proxy,
@@ -152,7 +174,7 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Error> {
 }
 
 /// Logs as lines of JSON on stderr, at the level in RETICENT_LOG, or else at this one.
-fn log_to_stderr(level: &str) {
+pub(super) fn log_to_stderr(level: &str) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("RETICENT_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
     let subscriber = tracing_subscriber::fmt().json().with_writer(std::io::stderr);
@@ -162,7 +184,7 @@ fn log_to_stderr(level: &str) {
 
 /// Resolves at SIGTERM or Ctrl-C. The handlers are in place when this returns.
 #[cfg(unix)]
-fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
+pub(super) fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -175,7 +197,7 @@ fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
 }
 
 #[cfg(not(unix))]
-fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
+pub(super) fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
     Ok(async {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
@@ -199,8 +221,8 @@ struct AllChecked {
 }
 
 /// Begins every loop in memory and prints its certificate.
-async fn check(plans: Vec<LoopPlan>) -> Result<Report, Error> {
-    let service = Service::open(Options {
+async fn check(plans: Vec<LoopPlan>, devices: Vec<DevicePlan>) -> Result<Report, Error> {
+    let options = Options {
         plans,
         store: Arc::new(MemoryStore::new([0; 16])),
         clock: Arc::new(SystemClock::default()),
@@ -209,13 +231,23 @@ async fn check(plans: Vec<LoopPlan>) -> Result<Report, Error> {
         events: Secret::new()?,
         witness: None,
         limits: Limits::default(),
-    })
-    .await?;
+    };
+    let service =
+        Service::open_with_devices(options, devices, Some(SealKey::of_secret(&Secret::new()?)))
+            .await?;
     let mut loops = Vec::new();
     for each in service.loops() {
         loops.push(Checked {
             certificate: service.certificate(&each.plan.name).await?,
             outlook: service.outlook(each)?,
+            tick_milliseconds: each.plan.tick,
+            features: each.plan.features.names(),
+        });
+    }
+    for each in service.devices().loops() {
+        loops.push(Checked {
+            certificate: service.devices().certificate(each)?,
+            outlook: None,
             tick_milliseconds: each.plan.tick,
             features: each.plan.features.names(),
         });

@@ -81,6 +81,11 @@ impl Ensemble {
         Ok(Ensemble { seed: 0, members, minimum_probability, drawn: Arc::default() })
     }
 
+    /// The same drawn from this seed.
+    pub(crate) fn seeded(seed: u64, members: u32, minimum_probability: f64) -> Result<Self> {
+        Ok(Ensemble { seed, ..Ensemble::new(members, minimum_probability)? })
+    }
+
     /// Refuses an ensemble that was read and could not have been made.
     pub(super) fn check(&self) -> Result<()> {
         Ensemble::new(self.members, self.minimum_probability).map(drop)

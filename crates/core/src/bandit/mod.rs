@@ -65,6 +65,7 @@ pub use policy::Policy;
 pub use rule::{Regularizer, Rule, RulePlan};
 pub use score::Choice;
 pub use shuffle::{
-    Aggregation, Batch, ShuffleParams, ShufflePlan, ShuffleServer, Shuffled, Shuffler,
+    Aggregation, Batch, ShuffleParams, ShufflePlan, ShuffleServer, Shuffled, Shuffler, permute,
+    shuffled_guarantee,
 };
 pub use tickets::{Answer, OpenDecisions, Ticket};

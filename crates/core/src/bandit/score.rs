@@ -117,13 +117,31 @@ impl Policy {
     }
 }
 
+/// Whether arms are scored one by one, with the same bits. A browser downloads the code and has no fused multiply-add, so that code for sixteen arms,
+/// for every small dimension and for every instruction set would be large and no faster.
+const ONE_BY_ONE: bool = cfg!(little);
+
 /// Scores all arms, each by its block where there are several.
 pub(super) fn score(arch: Arch, bound: Bound<'_>, arms: &Arms, take: &mut impl Take) {
+    if ONE_BY_ONE {
+        return one_by_one(bound, arms, take);
+    }
     match arms.blocks() {
         None => each_tile(arch, bound, arms.tiles(), take),
         Some(blocks) => {
             each_tile_by_block(arch, bound, arms.dimension(), blocks, arms.tiles(), take);
         }
+    }
+}
+
+fn one_by_one(bound: Bound<'_>, arms: &Arms, take: &mut impl Take) {
+    let mut scratch = vec![0.0; arms.dimension()];
+    for first in (0..arms.count()).step_by(TILE) {
+        let mut scores = Lanes([0.0; TILE]);
+        for (arm, score) in (first..arms.count()).zip(&mut scores.0) {
+            *score = bound.of_block(arms.block(arm), &arms.arm(arm), &mut scratch);
+        }
+        take.take(scores);
     }
 }
 
@@ -253,6 +271,11 @@ mod tests {
                     let bits: Vec<u64> = scores.iter().map(|score| score.to_bits()).collect();
                     assert_eq!(bits, plain, "{path:?}, dimension {d}, {count} arms, drift {drift}");
                 }
+                // In a browser.
+                let mut alone = Vec::new();
+                one_by_one(policy.parts(), &arms, &mut alone);
+                let bits: Vec<u64> = alone[..count].iter().map(|score| score.to_bits()).collect();
+                assert_eq!(bits, plain, "one by one, dimension {d}");
                 // What the comparison must notice: a product rounded before it is added.
                 let mut greedy = policy.clone();
                 greedy.width = 0.0;

@@ -14,12 +14,10 @@
 //! `mix` is [`hash::mixed`]: FNV-1a leaves its first bits nearly untouched by the last byte of a word, and its last bits depend on the last bits
 //! of each byte only.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::Value;
-use crate::{Error, Result, hash};
+use crate::{Error, Result, hash, special::decimal};
 
 /// Buckets, at most.
 pub const MOST_BUCKETS: u32 = 1 << 16;
@@ -84,14 +82,14 @@ impl Coordinate {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoder {
     encoding: Encoding,
-    /// Places of listed words.
-    places: BTreeMap<String, usize>,
+    /// Places of listed words, in the order of the words.
+    places: Vec<u32>,
 }
 
 impl Encoding {
     /// Refuses what no record could be encoded by; `name` is the feature's in the error.
     pub fn check(&self, name: &str) -> Result<Encoder> {
-        let mut places = BTreeMap::new();
+        let mut places = Vec::new();
         match self {
             Encoding::Range(low, high) => {
                 // Halves, so that no difference overflows.
@@ -110,16 +108,15 @@ impl Encoding {
                 if words.is_empty() {
                     return refuse("[]", "list every word of the feature");
                 }
-                for (place, word) in words.iter().enumerate() {
-                    if word.trim().is_empty() {
-                        return refuse(
-                            &format!("{word:?}"),
-                            "an empty cell is a missing one: leave it out",
-                        );
-                    }
-                    if places.insert(word.clone(), place).is_some() {
-                        return refuse(&format!("{word:?} twice"), "list every word once");
-                    }
+                if let Some(empty) = words.iter().find(|word| word.trim().is_empty()) {
+                    let remedy = "an empty cell is a missing one: leave it out";
+                    return refuse(&format!("{empty:?}"), remedy);
+                }
+                let word = |place: u32| words[place as usize].as_str();
+                places = (0..words.len() as u32).collect();
+                places.sort_unstable_by(|left, right| word(*left).cmp(word(*right)));
+                if let Some(twice) = places.windows(2).find(|pair| word(pair[0]) == word(pair[1])) {
+                    return refuse(&format!("{:?} twice", word(twice[0])), "list every word once");
                 }
             }
             Encoding::Hash { buckets } => {
@@ -158,7 +155,7 @@ impl Encoder {
             }
             // Zero has one sign.
             (_, Value::Number(value)) => self.encode_text(&(value + 0.0).to_string()),
-            (_, Value::Integer(value)) => self.encode_text(&value.to_string()),
+            (_, Value::Integer(value)) => self.encode_text(&digits(*value)),
         }
     }
 
@@ -178,10 +175,18 @@ impl Encoder {
                 Some(value) => scaled(*low, *high, value),
                 None => Coordinate::none(Outcome::Mistyped),
             },
-            Encoding::Categories(_) => match self.places.get(text) {
-                Some(place) => Coordinate { entry: Some((*place, 1.0)), outcome: Outcome::Known },
-                None => Coordinate::none(Outcome::Unknown),
-            },
+            Encoding::Categories(words) => {
+                match self
+                    .places
+                    .binary_search_by(|place| words[*place as usize].as_str().cmp(text))
+                {
+                    Ok(at) => {
+                        let place = self.places[at] as usize;
+                        Coordinate { entry: Some((place, 1.0)), outcome: Outcome::Known }
+                    }
+                    Err(_) => Coordinate::none(Outcome::Unknown),
+                }
+            }
             Encoding::Hash { buckets } => {
                 let spread = hash::mixed(hash::of_bytes(text.as_bytes()));
                 let bucket = (u128::from(spread) * u128::from(*buckets)) >> 64;
@@ -200,12 +205,21 @@ impl Encoder {
     }
 }
 
+/// The digits of a whole number. JSON as little code reads it has none of more than 64 bits, whose digits take less code.
+fn digits(value: i128) -> String {
+    match u64::try_from(value.unsigned_abs()) {
+        Ok(size) => format!("{}{size}", if value < 0 { "-" } else { "" }),
+        Err(_) if cfg!(little) => String::new(),
+        Err(_) => value.to_string(),
+    }
+}
+
 /// A text as a number, without spaces around it; `true` and `false` are 1 and 0. NaN is a number here.
 pub fn number(text: &str) -> Option<f64> {
     match text.trim() {
         "true" => Some(1.0),
         "false" => Some(0.0),
-        digits => digits.parse().ok(),
+        digits => decimal::number(digits),
     }
 }
 
@@ -267,6 +281,9 @@ mod tests {
         assert_eq!(of(Value::Number(-0.0)), Some(3));
         assert_eq!(listed.encode_text("True").outcome, Outcome::Unknown);
         assert_eq!(listed.encode_text("").outcome, Outcome::Missing);
+        for number in [0, -1, 17, i128::from(u64::MAX), -i128::from(u64::MAX), 1 << 64, i128::MIN] {
+            assert_eq!(digits(number), number.to_string());
+        }
         let big = 1_i128 << 100;
         let hashed = encoder(Encoding::Hash { buckets: 1000 });
         assert_eq!(hashed.encode(&Value::Integer(big)), hashed.encode_text(&big.to_string()));

@@ -3,6 +3,8 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `value` | what a record holds: JSON, CSV cells, nested objects by path |
+//! | `map` | values by name in a sorted list, for halves that are downloaded |
+//! | `json` | the same from JSON by little code, for halves that are downloaded |
 //! | `encoding` | one feature as one coordinate: ranges, categories, hashed words |
 //! | `params`, `plan` | the rule as a file writes it, and checked; vectors and their names |
 //! | `projection` | a public random projection to fewer coordinates |
@@ -34,6 +36,10 @@
 //! has vectors made by another program in another language.
 
 mod encoding;
+pub(crate) mod json;
+#[cfg(any(little, test))]
+#[cfg_attr(not(little), allow(dead_code))]
+mod map;
 mod params;
 mod plan;
 mod projection;
@@ -43,8 +49,16 @@ mod tests;
 mod value;
 
 pub use encoding::{Coordinate, Encoder, Encoding, MOST_BUCKETS, Outcome, number};
+pub use json::records_from_json;
+#[cfg(little)]
+pub use map::Map;
+pub(crate) use params::encodings;
 pub use params::{Cross, FeaturesParams, MOST_DIMENSION, WIDEST};
 pub use plan::{FeaturesPlan, RowWriter};
 pub use projection::Projection;
 pub use report::{Counts, Report};
 pub use value::{MOST_NAMES, MOST_NESTING, Value};
+
+/// Values by name, in the order of the names.
+#[cfg(not(little))]
+pub type Map<V> = std::collections::BTreeMap<String, V>;

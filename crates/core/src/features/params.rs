@@ -1,11 +1,9 @@
 //! What a rule is made of, as a file writes it, and what is refused.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
-    Encoder, Encoding, FeaturesPlan, MOST_NAMES, Projection, Value, plan::Part,
+    Encoder, Encoding, FeaturesPlan, MOST_NAMES, Map, Projection, Value, plan::Part,
     projection::LAST_SEED,
 };
 use crate::{Error, Result, wire};
@@ -34,10 +32,10 @@ pub const MOST_DIMENSION: usize = 1 << 12;
 pub struct FeaturesParams {
     /// Features of the context by their path; in a file also as nested tables.
     #[serde(default, deserialize_with = "table")]
-    pub context: BTreeMap<String, Encoding>,
+    pub context: Map<Encoding>,
     /// Features of an action.
     #[serde(default, deserialize_with = "table")]
-    pub action: BTreeMap<String, Encoding>,
+    pub action: Map<Encoding>,
     /// Products of both.
     #[serde(default)]
     pub cross: Cross,
@@ -168,10 +166,7 @@ impl Projection {
     }
 }
 
-fn checked(
-    side: &'static str,
-    features: &BTreeMap<String, Encoding>,
-) -> Result<Vec<(String, Encoder)>> {
+fn checked(side: &'static str, features: &Map<Encoding>) -> Result<Vec<(String, Encoder)>> {
     let one = |(name, encoding): (&String, &Encoding)| {
         let names = name.split('.').count();
         if name.split('.').any(str::is_empty) {
@@ -192,25 +187,28 @@ fn checked(
 /// Features of one side of a file; nested tables become paths.
 fn table<'de, D: Deserializer<'de>>(
     deserializer: D,
-) -> std::result::Result<BTreeMap<String, Encoding>, D::Error> {
+) -> std::result::Result<Map<Encoding>, D::Error> {
     if !deserializer.is_human_readable() {
-        return BTreeMap::deserialize(deserializer);
+        return Map::deserialize(deserializer);
     }
-    let mut features = BTreeMap::new();
-    match Value::deserialize(deserializer)? {
-        Value::Record(entries) => {
-            for (name, value) in entries {
-                collect(&mut features, name, value).map_err(D::Error::custom)?;
-            }
-            Ok(features)
-        }
-        _ => Err(D::Error::custom("give a table of features by name")),
+    encodings(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+/// Features by their paths, from a table that may be nested.
+pub(crate) fn encodings(table: Value) -> std::result::Result<Map<Encoding>, String> {
+    let Value::Record(entries) = table else {
+        return Err("give a table of features by name".to_string());
+    };
+    let mut features = Map::new();
+    for (name, value) in entries {
+        collect(&mut features, name, value)?;
     }
+    Ok(features)
 }
 
 /// Adds the features at and below one name. What is not an encoding must be a table of more names.
 fn collect(
-    features: &mut BTreeMap<String, Encoding>,
+    features: &mut Map<Encoding>,
     path: String,
     value: Value,
 ) -> std::result::Result<(), String> {

@@ -137,6 +137,18 @@ impl FeaturesPlan {
         actions.iter().map(row).collect()
     }
 
+    /// The same, for callers who do not ask what was clipped or not known.
+    pub fn rows_alone(&self, context: &Value, actions: &[Value]) -> Vec<Vec<f64>> {
+        let mut writer = RowWriter { plan: self, context: Vec::new(), action: Vec::new() };
+        read(&self.context, context, &mut writer.context, |_, _| ());
+        let row = |action: &Value| {
+            let mut row = vec![0.0; self.dimension];
+            writer.fill(action, &mut row, |_, _| ());
+            row
+        };
+        actions.iter().map(row).collect()
+    }
+
     /// Reads a context once, to write its vectors with many actions into memory that the caller has.
     pub fn writer(&self, context: &Value, report: &mut Report) -> RowWriter<'_> {
         report.contexts += 1;
@@ -177,12 +189,19 @@ impl RowWriter<'_> {
     /// # Panics
     /// If the row has another length than [`FeaturesPlan::dimension`].
     pub fn write(&mut self, action: &Value, report: &mut Report, row: &mut [f64]) {
+        report.actions += 1;
+        let counts = &mut report.action;
+        let shortened = self.fill(action, row, |name, outcome| count(counts, name, outcome));
+        report.shortened += u64::from(shortened);
+    }
+
+    /// Writes the vector, and says whether it was shortened. The outcome of each feature is shown to `seen` with its name.
+    fn fill(&mut self, action: &Value, row: &mut [f64], seen: impl FnMut(&str, Outcome)) -> bool {
         let plan = self.plan;
         assert_eq!(row.len(), plan.dimension, "a row has as many entries as the rule");
-        report.actions += 1;
-        let (counts, cells) = (&mut report.action, &mut self.action);
+        let cells = &mut self.action;
         cells.clear();
-        read(&plan.action, action, cells, |name, outcome| count(counts, name, outcome));
+        read(&plan.action, action, cells, seen);
         let (context, action) = (&self.context, &self.action);
         let single = context.iter().chain(action).map(|cell| cell.entry);
         let crossed = plan.crosses.iter().map(|&(left, right)| {
@@ -195,6 +214,7 @@ impl RowWriter<'_> {
         });
         row.fill(0.0);
         let free = plan.dimension - usize::from(plan.constant.is_some());
+        let mut shortened = false;
         match plan.params.projection {
             None => entries.for_each(|(index, value)| row[index] = value),
             Some(projection) => {
@@ -204,12 +224,13 @@ impl RowWriter<'_> {
                 });
                 let bound =
                     plan.constant.map_or(1.0, |constant| (1.0 - constant * constant).sqrt());
-                report.shortened += u64::from(projection::finish(sum, bound));
+                shortened = projection::finish(sum, bound);
             }
         }
         if let Some(constant) = plan.constant {
             row[free] = constant;
         }
+        shortened
     }
 }
 

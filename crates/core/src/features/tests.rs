@@ -305,6 +305,7 @@ proptest! {
             let mut report = Report::default();
             let rows = plan.rows(&context, &actions, &mut report);
             prop_assert_eq!(rows.len(), actions.len());
+            prop_assert_eq!(&plan.rows_alone(&context, &actions), &rows);
             for row in rows {
                 prop_assert_eq!(row.len(), plan.dimension());
                 prop_assert!(row.iter().all(|x| x.is_finite()));

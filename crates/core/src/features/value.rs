@@ -1,11 +1,13 @@
 //! What a record holds, whoever brought it: JSON, a TOML table, cells of a CSV line, a Python dictionary.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
+
+use super::Map;
 
 /// A name in a path, such as `age` in `user.age`: a path has at most this many.
 pub const MOST_NAMES: usize = 8;
@@ -41,7 +43,7 @@ pub enum Value {
     /// Several values; as a record, the merge of its members.
     List(Vec<Value>),
     /// Values by name; a repeated name has its last value.
-    Record(BTreeMap<String, Value>),
+    Record(Map<Value>),
 }
 
 impl Value {
@@ -168,7 +170,7 @@ impl<'de> Visitor<'de> for Nested {
             while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(Value::Missing);
         };
-        let mut record = BTreeMap::new();
+        let mut record = Map::new();
         // Some formats have names that are no words.
         while let Some(name) = entries.next_key_seed(Nested(0))? {
             let value = entries.next_value_seed(Nested(nesting))?;

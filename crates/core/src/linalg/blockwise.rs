@@ -10,6 +10,9 @@ use super::{
     triangle,
 };
 
+/// Whether several rows are taken together. Not where fused multiply-adds are calls, and code is downloaded.
+const SIDE_BY_SIDE: bool = !cfg!(little);
+
 /// Computes the scores, tile after tile. `bound` has the parts of all blocks one after the other, each for `dimension` features; `blocks` says
 /// which block each arm belongs to.
 pub(crate) fn each_tile_by_block(
@@ -78,12 +81,12 @@ impl Bound<'_> {
             }
         };
         let mut i = 0;
-        while i + 8 <= dimension {
+        while SIDE_BY_SIDE && i + 8 <= dimension {
             let sums = products::<8>(whitening, i, features);
             sums.into_iter().enumerate().for_each(|(r, sum)| take(i + r, sum));
             i += 8;
         }
-        while i + 4 <= dimension {
+        while SIDE_BY_SIDE && i + 4 <= dimension {
             let sums = products::<4>(whitening, i, features);
             sums.into_iter().enumerate().for_each(|(r, sum)| take(i + r, sum));
             i += 4;

@@ -20,6 +20,10 @@ use super::triangle;
 /// The best instruction set of this machine, cached: querying the processor's flags on every call would be noticeable at d = 5.
 #[inline(always)]
 pub(crate) fn arch() -> Arch {
+    // There arms are scored one by one.
+    if cfg!(little) {
+        return Arch::Scalar;
+    }
     static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
     *ARCH
 }

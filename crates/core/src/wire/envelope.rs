@@ -44,28 +44,44 @@ pub(crate) fn expect_newest(what: &'static str, saved: u64, released: u64) -> Re
 }
 
 fn seal<T: Serialize>(kind: &str, value: &T) -> Vec<u8> {
-    let payload = postcard::to_stdvec(value).expect("plain data always serialises to memory");
+    enclose(kind, &postcard::to_stdvec(value).expect("plain data always serialises to memory"))
+}
+
+/// The envelope of a payload: compiled once, and not for every type.
+fn enclose(kind: &str, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(payload.len() + kind.len() + 27);
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
     bytes.push(kind.len() as u8);
     bytes.extend_from_slice(kind.as_bytes());
     bytes.extend_from_slice(&(payload.len() as u64).to_le_bytes());
-    bytes.extend_from_slice(&payload);
+    bytes.extend_from_slice(payload);
     let sum = hash::of_bytes(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
     bytes
 }
 
 fn open<T: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<T> {
+    match postcard::take_from_bytes(payload(kind, bytes)?) {
+        Ok((value, [])) => Ok(value),
+        Ok(_) => Err(damaged(bytes.len(), "bytes after the end".into())),
+        Err(error) => Err(damaged(bytes.len(), error.to_string())),
+    }
+}
+
+fn damaged(size: usize, reason: String) -> Error {
+    let remedy = "restore another copy, or start a new stream with a new budget".into();
+    Error::CorruptState { size, reason, remedy }
+}
+
+/// What an envelope of this kind holds.
+fn payload<'a>(kind: &str, bytes: &'a [u8]) -> Result<&'a [u8]> {
     let refuse = |reason: String, remedy: &str| Error::CorruptState {
         size: bytes.len(),
         reason,
         remedy: remedy.into(),
     };
-    let damaged = |reason: &str| {
-        refuse(reason.into(), "restore another copy, or start a new stream with a new budget")
-    };
+    let damaged = |reason: &str| damaged(bytes.len(), reason.into());
     let header = MAGIC.len() + 3;
     if bytes.len() < header || &bytes[..8] != MAGIC {
         return Err(refuse(
@@ -105,9 +121,7 @@ fn open<T: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<T> {
     if payload.len() as u64 != length {
         return Err(damaged("payload length mismatch"));
     }
-    let (value, rest) =
-        postcard::take_from_bytes(payload).map_err(|error| damaged(&error.to_string()))?;
-    if rest.is_empty() { Ok(value) } else { Err(damaged("bytes after the end")) }
+    Ok(payload)
 }
 
 #[cfg(test)]

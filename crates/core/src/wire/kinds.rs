@@ -53,6 +53,7 @@ kinds! {
     STATES:
     AGENT = "agent" 1,
     ANYTIME = "anytime" 1,
+    CHOICE = "choice" 1,
     COMBINER = "combiner" 1,
     CONTRIBUTION_SUMS = "contribution_sums" 1,
     COORDINATOR = "coordinator" 1,
@@ -61,6 +62,7 @@ kinds! {
     GRADIENT_DESCENT = "gradient_descent" 1,
     JOINT = "joint" 1,
     JOINT_LEGACY = "joint_legacy" 1,
+    LEDGER = "ledger" 1,
     LINEAR_MODEL = "linear_model" 1,
     LINUCB = "linucb" 1,
     LOCAL_SERVER = "local_server" 1,
@@ -96,6 +98,7 @@ kinds! {
     GUARANTEE = "guarantee" 1,
     MODEL = "model" 3,
     POLICY = "policy" 1,
+    PROTOCOL = "protocol" 1,
     RELEASE = "release" 1,
     REPORT = "report" 3,
     REPORT_PLAN = "report_plan" 1,

@@ -287,7 +287,7 @@ impl LoggedToml {
             columns.settle()?;
         }
         let mut remarks = vec![format!(
-            "{count} logged decisions: the first {rounds} train, all of them, by offering the logged action only; the other {} estimate what the policy learnt, frozen, would earn. Intervals of 95 % hold at any number of rewards, if lines are independent draws and propensities are right; none is given below an effective sample size of {LEAST_EFFECTIVE_SIZE}. Trials differ in the learner's noise only; the interval stated holds their mean, from the lowest to the highest end of theirs",
+            "{count} logged decisions: the first {rounds} train, all of them, by offering the logged action only; the other {} estimate what the policy learnt, frozen, would earn. Intervals of 95 % hold at any number of rewards, if lines are independent draws and propensities are right; none is given below an effective sample size of {LEAST_EFFECTIVE_SIZE}, or where no one law explains the lines. Trials differ in the learner's noise only; the interval stated holds their mean, from the lowest to the highest end of theirs",
             count - rounds
         )];
         let of_items = items.iter().map(|items| &items.columns);

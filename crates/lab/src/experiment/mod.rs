@@ -118,8 +118,10 @@ pub struct ExperimentToml<E, A> {
 impl<E: Serialize, A: Serialize> ExperimentToml<E, A> {
     /// Checks the experiment; returns the first error.
     pub fn check<F: Family<Environment = E, Algorithm = A>>(&self) -> Result<Experiment> {
-        let text = toml::to_string(self).map_err(|error| Error::experiment(error.to_string()))?;
-        Experiment::parse(&text)
+        let fault = |error: toml::ser::Error| Error::experiment(error.to_string());
+        // By way of a table: writing text from every type would be compiled once more.
+        let table = toml::Table::try_from(self).map_err(fault)?;
+        Experiment::parse(&toml::to_string(&table).map_err(fault)?)
     }
 }
 

@@ -16,6 +16,7 @@ use reticent::{
         OnlineUcb, OpenDecisions, Server, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit},
+    device::{Choice, Ledger},
     noise::{Noise, SecureNoise},
     online::{GradientDescent, LinearModel, Maler, OnlineLearner},
     randomize::{Bounds, FeatureRewardParams, FeatureRewardReport, Spent},
@@ -104,6 +105,7 @@ fn messages() -> Vec<Golden> {
         message(&samples::decision()),
         message(plan.reports()),
         message(&samples::features()),
+        message(&samples::protocol()),
         written(&samples::guarantee()),
     ]
 }
@@ -127,10 +129,12 @@ fn states() -> Vec<Golden> {
     }
     let mut all = loaded! {
         "anytime" Anytime: samples::anytime(),
+        "choice" Choice: samples::reported().0,
         "combiner" Combiner: samples::combiner(),
         "contribution_sums" ContributionSums: samples::contribution_sums(),
         "gradient_descent" GradientDescent: samples::gradient_descent(),
         "joint_legacy" Legacy: samples::legacy(),
+        "ledger" Ledger: samples::reported().1,
         "linear_model" LinearModel: samples::linear_model(),
         "linucb" LinUcb: samples::linucb(),
         "local_server" Server: samples::server(),

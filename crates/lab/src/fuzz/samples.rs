@@ -8,14 +8,15 @@ use reticent::{
         RewardWindow, Rule, Server, ShuffleParams, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit, PrivateBanditParams, Protection, oracle},
-    features::FeaturesParams,
+    device::{Choice, Device, Ledger, Limits, Period, ProtocolParams, ProtocolPlan},
+    features::{FeaturesParams, Value},
     noise::Noise,
     online::{
         BallLearner, GradientDescent, GradientDescentParams, LinearModel, Loss, Maler, MalerParams,
         Method, OnlineLearner, OnlineParams, Prior, Step,
     },
     privacy::{Event, Guarantee, TrustModel},
-    randomize::{Bounds, FeatureRewardParams, Gradient, Report, Spent},
+    randomize::{Bounds, FeatureRewardParams, Gradient, Levels, Report, ReportParams, Spent},
     release::{
         Calibration, ContributionSums, Domain, PrivateSum, PrivateSumParams, Release, Schedule,
         Structure,
@@ -293,6 +294,33 @@ pub(super) fn features() -> FeaturesParams {
     let text = r#"{"context": {"age": {"range": [18, 80]}}, "action": {"topic": {"categories": ["news", "sport"]},
         "word": {"hash": {"buckets": 8}}}, "cross": {"with": [["age", "topic"]]}, "projection": {"dimension": 9, "seed": 7}}"#;
     serde_json::from_str(text).expect("a rule")
+}
+
+/// A protocol with a period longer than a double counts, and levels to choose from.
+pub(super) fn protocol() -> ProtocolPlan {
+    let params = ProtocolParams::new("home", features(), (0.0, 1.0), 1.0, 1e-6).expect("a rule");
+    let report = ReportParams {
+        levels: Levels::Public(vec![1.0, 4.0]),
+        contributions_per_person: 10,
+        ..params.report
+    };
+    let period = Period::Seconds((1 << 60) + 1);
+    ProtocolParams { report, period, ..params }.check().expect("sound")
+}
+
+/// A choice and the ledger after its report.
+pub(super) fn reported() -> (Choice, Ledger) {
+    let protocol = protocol();
+    let report = protocol.params().report.clone();
+    let mut server = protocol.local(&report.into()).expect("the protocol's own").server();
+    let mut device =
+        Device::new(protocol.clone(), Limits::of("home"), 1, seeded()).expect("level 1");
+    device.set_model(server.publish().expect("a model")).expect("of this protocol");
+    let choice = device.choose(&Value::Missing, &[Value::Missing]).expect("chosen");
+    let now = 1_700_000_000;
+    let (_, ledger) =
+        device.report(&Ledger::new(&protocol, now), now, &choice, 0.5).expect("reported");
+    (choice, ledger)
 }
 
 /// A guarantee for more visits than a double counts.

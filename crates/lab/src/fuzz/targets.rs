@@ -8,6 +8,7 @@ use reticent::{
         LocalParams, Model, OnlineLinUcb, OnlineUcb, Policy, Server, ShuffleServer, Shuffler,
     },
     convex::{DoublingBandit, PrivateBandit},
+    device::{Choice, Device, Ledger, Limits, ProtocolPlan, little},
     features::{self, FeaturesParams, Value},
     online::{BallLearner, GradientDescent, LinearModel, Maler, OnlineLearner},
     privacy::{Accountant, Event},
@@ -141,6 +142,19 @@ fn message<M: Message + DeserializeOwned>(seeds: &[M], read: impl Fn(&M) + 'stat
     })
 }
 
+/// The reader that pages download: what it accepts is what the other one reads.
+fn in_little_code<M: Message + DeserializeOwned + PartialEq + 'static>(
+    name: &'static str,
+    seed: M,
+    read: fn(&[u8]) -> reticent::Result<M>,
+) -> Target {
+    text_target(name, vec![to_json(&seed).into_bytes()], move |text| {
+        if let Ok(message) = read(text.as_bytes()) {
+            assert!(from_json::<M>(text).is_ok_and(|other| other == message));
+        }
+    })
+}
+
 fn messages() -> Vec<Target> {
     let plan = samples::local().check().expect("sound");
     let first = plan.server().publish().expect("a model");
@@ -205,6 +219,12 @@ fn messages() -> Vec<Target> {
         message(&[samples::features()], |rule: &FeaturesParams| {
             let plan = rule.check().expect("messages are checked");
             plan.vector(&Value::Missing, &Value::Missing, &mut features::Report::default());
+        }),
+        in_little_code("little_protocol", samples::protocol(), little::protocol),
+        in_little_code("little_model", samples::model(), little::model),
+        message(&[samples::protocol()], |protocol: &ProtocolPlan| {
+            drop(protocol.arms(&Value::Missing, &[Value::Missing]));
+            drop(protocol.reports().person(0, seeded()));
         }),
         message(&[samples::decision()], |decision: &Decision| {
             drop(samples::joint(seeded()).observe(decision.ticket, 0.5));
@@ -345,6 +365,23 @@ fn local_states() -> Vec<Target> {
                     }
                 }
                 drop(server.publish());
+            }
+        }),
+        state("ledger", samples::reported().1.save(), |bytes| {
+            let (protocol, now) = (samples::protocol(), 1_700_000_000);
+            if let Ok(ledger) = Ledger::load(bytes).and_then(|ledger| ledger.at(&protocol, now))
+                && let Ok(mut device) = Device::new(protocol, Limits::of("home"), 0, seeded())
+            {
+                drop(device.report(&ledger, now, &samples::reported().0, 0.5));
+            }
+        }),
+        state("choice", samples::reported().0.save(), |bytes| {
+            let (protocol, now) = (samples::protocol(), 1_700_000_000);
+            let ledger = Ledger::new(&protocol, now);
+            if let Ok(choice) = Choice::load(bytes)
+                && let Ok(mut device) = Device::new(protocol, Limits::of("home"), 0, seeded())
+            {
+                drop(device.report(&ledger, now, &choice, 0.5));
             }
         }),
         state("spent", samples::spent().save(), move |bytes| {

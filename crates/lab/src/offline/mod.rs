@@ -79,7 +79,8 @@ pub struct Line {
 pub struct Interval {
     /// The estimate; NaN if there is none.
     pub value: f64,
-    /// Lower and upper end.
+    /// Lower and upper end. None below [`LEAST_EFFECTIVE_SIZE`], and where every value is refuted: then lines are not draws of one law, as in a log of a
+    /// policy that was learning.
     pub ends: Option<(f64, f64)>,
 }
 
@@ -135,7 +136,7 @@ impl Evaluation {
         let (size, most) = (self.effective_size(), self.largest_weight);
         let lower = self.mean((0.0, most), size, |line| line.weight * line.reward).ends?.0;
         let lost = |line: &Line| 1.0 - line.weight * (1.0 - line.reward);
-        Some((lower, self.mean((1.0 - most, 1.0), size, lost).ends?.1))
+        Some((lower, self.mean((1.0 - most, 1.0), size, lost).ends?.1)).filter(in_order)
     }
 
     /// The doubly robust estimate.
@@ -152,7 +153,8 @@ impl Evaluation {
         }
         let lower = self.mean((-1.0, 2.0 * most), size, |line| term(line, 1.0)).ends;
         let upper = self.mean((1.0 - 2.0 * most, 2.0), size, |line| term(line, -1.0)).ends;
-        Interval { value, ends: lower.zip(upper).map(|(lower, upper)| (lower.0, upper.1)) }
+        let ends = lower.zip(upper).map(|(lower, upper)| (lower.0, upper.1));
+        Interval { value, ends: ends.filter(in_order) }
     }
 
     /// IPS divided by the mean weight.
@@ -202,6 +204,12 @@ impl Evaluation {
             let (lower, upper) = interval(pairs, FAILURE_PROBABILITY);
             (end(lower), end(upper))
         });
+        let ends = ends.filter(in_order);
         Interval { value: reward(value), ends }
     }
+}
+
+/// Whether some value is left between two ends.
+fn in_order((lower, upper): &(f64, f64)) -> bool {
+    lower <= upper
 }

@@ -8,6 +8,21 @@ fn close(one: f64, two: f64) -> bool {
 }
 
 #[test]
+fn lines_of_a_policy_that_was_learning_have_no_interval_with_crossed_ends() {
+    let mut evaluation = Evaluation::new((0.0, 1.0), 1.0);
+    for i in 0..4000 {
+        let reward = f64::from(u8::from(i % 10 < if i < 2000 { 3 } else { 5 }));
+        evaluation.add(Line { weight: 1.0, reward, predicted: 0.5, predicted_of_policy: 0.5 });
+    }
+    let pairs: Vec<_> = evaluation.lines.iter().map(|line| (1.0, line.reward)).collect();
+    let (lower, upper) = interval(&pairs, FAILURE_PROBABILITY);
+    assert!(lower > upper, "every value is refuted: {lower} {upper}");
+    assert!(close(evaluation.logged().value, 0.4) && evaluation.logged().ends.is_none());
+    assert!(evaluation.ips().ends.is_none() && evaluation.doubly_robust().ends.is_none());
+    assert!(evaluation.self_normalised().ends.is_none());
+}
+
+#[test]
 fn by_hand() {
     let line = |weight, reward, predicted, predicted_of_policy| Line {
         weight,

@@ -2,6 +2,7 @@
 
     JointBandit                         a contextual bandit with a trusted curator; JointBandit.open keeps it in files
     LocalPlan -> Person, Server         the same with nobody trusted: devices and a server with messages between them
+    Person.from_protocol -> Device, Choice              a person's half of a loop of the service, from one public message
     ShufflePlan -> Person, Shuffler, ShuffleServer      the same behind a shuffler
     Features                            one public rule from records to vectors of norm at most 1
     LinUCB                              the same without privacy, to compare with
@@ -10,6 +11,7 @@
     SafePlan -> Agent, Coordinator      many agents inside a set of safe responses
     OnlineLearner, LinearModel, Randomizer              learning from gradients that people protect at their own levels
     ConvexBandit, LocalValue            slates, routes, assignments; the device's part if nobody is trusted
+    Client                              a client of the service: rank, reward, activate, and devices
     reticent.privacy                    events, accountant, calculator, noise
     reticent.lab                        experiments, papers, sweeps on a cluster
 
@@ -20,16 +22,18 @@ computed. Errors are `ReticentError`, and change nothing.
 
 import os as _os
 
-from . import _core, lab, privacy
+from . import _core, client, lab, privacy
 from ._core import (
     Agent,
     Anytime,
     Arms,
     Batch,
+    Choice,
     Combiner,
     ConvexBandit,
     Coordinator,
     Decision,
+    Device,
     FeatureReward,
     FeatureRewardReport,
     Features,
@@ -63,16 +67,20 @@ from ._core import (
     ValueReport,
     __version__,
 )
+from .client import Client, ServiceError, UnreachableError
 
 __all__ = [
     "Agent",
     "Anytime",
     "Arms",
     "Batch",
+    "Choice",
+    "Client",
     "Combiner",
     "ConvexBandit",
     "Coordinator",
     "Decision",
+    "Device",
     "FeatureReward",
     "FeatureRewardReport",
     "Features",
@@ -99,11 +107,14 @@ __all__ = [
     "SafePlan",
     "SafeReport",
     "Server",
+    "ServiceError",
     "ShufflePlan",
     "ShuffleServer",
     "Shuffler",
     "StaleState",
+    "UnreachableError",
     "ValueReport",
+    "client",
     "lab",
     "privacy",
 ]

@@ -15,11 +15,16 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::question::{event_id, question};
+use super::{
+    question::{event_id, question},
+    report::Reports,
+};
 use crate::{Error, Result};
 
 /// Events in a batch.
 const BATCH: u64 = 500;
+/// Reports of devices in a request.
+pub(super) const REPORTS: u64 = 100;
 /// Time for one measurement, at most.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -27,6 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub(super) struct Load {
     address: SocketAddr,
     connections: u64,
+    /// The loop that is called.
+    name: &'static str,
     /// Events so far: the next has this number.
     events: AtomicU64,
 }
@@ -40,6 +47,14 @@ pub(super) struct Measured {
 }
 
 impl Measured {
+    /// The latencies of several measurements, as if they were one; each has its share of the time.
+    pub(super) fn together(all: &[Measured]) -> Self {
+        let mut latencies: Vec<f64> = all.iter().flat_map(|one| &one.latencies).copied().collect();
+        latencies.sort_by(f64::total_cmp);
+        let rate = all.iter().map(|one| one.rate).sum::<f64>() / all.len().max(1) as f64;
+        Measured { rate, latencies }
+    }
+
     /// The latency that this share of requests does not exceed.
     pub(super) fn percentile(&self, share: f64) -> f64 {
         let index = (share * self.latencies.len() as f64).ceil() as usize;
@@ -49,7 +64,12 @@ impl Measured {
 
 impl Load {
     pub(super) fn new(address: SocketAddr, connections: u64) -> Self {
-        Load { address, connections, events: AtomicU64::new(0) }
+        Load { address, connections, name: "bench", events: AtomicU64::new(0) }
+    }
+
+    /// The same for another loop.
+    pub(super) fn of(self, name: &'static str) -> Self {
+        Load { name, ..self }
     }
 
     /// Events that were asked for so far.
@@ -83,6 +103,29 @@ impl Load {
         self.run(count, None, key, reward).await
     }
 
+    /// So many reports of devices, one in a request.
+    pub(super) async fn reports(&self, count: u64, made: Reports, key: &str) -> Result<Measured> {
+        let first = self.events.fetch_add(count, Ordering::Relaxed);
+        let report = move |number: u64| ("reports".to_string(), made.text(first + number));
+        self.run(count, None, key, report).await
+    }
+
+    /// So many reports of devices, many in a request. The rate is that of reports.
+    pub(super) async fn report_batches(
+        &self,
+        count: u64,
+        made: Reports,
+        key: &str,
+    ) -> Result<Measured> {
+        let batches = count.div_ceil(REPORTS);
+        let first = self.events.fetch_add(batches * REPORTS, Ordering::Relaxed);
+        let batch = move |number: u64| {
+            ("reports/batch".to_string(), made.batch(first + number * REPORTS, REPORTS))
+        };
+        let measured = self.run(batches, None, key, batch).await?;
+        Ok(Measured { rate: measured.rate * REPORTS as f64, ..measured })
+    }
+
     /// At least so many events, in batches.
     pub(super) async fn fill(&self, count: u64, key: &str) -> Result<Measured> {
         let batches = count.div_ceil(BATCH);
@@ -100,12 +143,16 @@ impl Load {
         F: Fn(u64) -> (String, String) + Copy + Send + Sync + 'static,
     {
         let next = Arc::new(AtomicU64::new(0));
+        let mut connections = Vec::new();
+        for _ in 0..self.connections {
+            connections.push(Connection::open(self.address, key.to_string(), self.name).await?);
+        }
+        // Clients keep their connections: opening them is not measured.
         let start = Instant::now();
         let mut tasks = Vec::new();
-        for _ in 0..self.connections {
-            let (next, key, address) = (Arc::clone(&next), key.to_string(), self.address);
+        for mut connection in connections {
+            let next = Arc::clone(&next);
             tasks.push(tokio::spawn(async move {
-                let mut connection = Connection::open(address, key).await?;
                 let mut latencies = Vec::new();
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
@@ -146,15 +193,16 @@ async fn in_time<T>(measuring: impl Future<Output = Result<T>>) -> Result<T> {
 struct Connection {
     stream: TcpStream,
     key: String,
+    name: &'static str,
     request: String,
     answer: Vec<u8>,
 }
 
 impl Connection {
-    async fn open(address: SocketAddr, key: String) -> Result<Self> {
+    async fn open(address: SocketAddr, key: String, name: &'static str) -> Result<Self> {
         let stream = TcpStream::connect(address).await.map_err(Error::store)?;
         stream.set_nodelay(true).map_err(Error::store)?;
-        Ok(Connection { stream, key, request: String::new(), answer: Vec::new() })
+        Ok(Connection { stream, key, name, request: String::new(), answer: Vec::new() })
     }
 
     /// Sends a request and reads its answer to the end.
@@ -163,8 +211,9 @@ impl Connection {
         self.request.clear();
         let written = write!(
             self.request,
-            "POST /v1/loops/bench/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+            "POST /v1/loops/{}/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\n\r\n{body}",
+            self.name,
             self.key,
             body.len()
         );

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{BenchOptions, question::LOOP};
+use super::{BenchOptions, question::LOOP, report};
 use crate::{
     Error, Result,
     clock::{Clock, SystemClock},
@@ -23,6 +23,8 @@ pub(super) struct Process {
     child: Child,
     pub address: SocketAddr,
     pub key: String,
+    /// That of the loop of devices.
+    pub device_key: String,
     /// How long it took until it answered.
     pub seconds: f64,
 }
@@ -31,22 +33,25 @@ impl Process {
     /// Makes the loop and a key, and starts the service.
     pub(super) async fn start(options: &BenchOptions) -> Result<Self> {
         let folder = &options.folder;
-        std::fs::write(folder.join("loops.toml"), LOOP).map_err(Error::store)?;
+        let loops = format!("{LOOP}{}", report::LOOP);
+        std::fs::write(folder.join("loops.toml"), loops).map_err(Error::store)?;
         let store = open_store(&folder.join("data"))?;
         let roles = vec![Role::Decide, Role::Reward];
         let now = SystemClock::default().now();
         let key = make_key(store.as_ref(), Some("bench".into()), roles, now).await?;
+        let (name, roles) = (Some(report::NAME.into()), vec![Role::Device]);
+        let device_key = make_key(store.as_ref(), name, roles, now).await?;
         drop(store);
-        Self::spawn(options, key).await
+        Self::spawn(options, key, device_key).await
     }
 
     /// Kills it with -9, and starts it on the same data.
     pub(super) async fn kill_and_start(mut self, options: &BenchOptions) -> Result<Self> {
         self.child.kill().and_then(|()| self.child.wait()).map_err(Error::store)?;
-        Self::spawn(options, self.key.clone()).await
+        Self::spawn(options, self.key.clone(), self.device_key.clone()).await
     }
 
-    async fn spawn(options: &BenchOptions, key: String) -> Result<Self> {
+    async fn spawn(options: &BenchOptions, key: String, device_key: String) -> Result<Self> {
         let start = Instant::now();
         let mut child = Command::new(&options.program)
             .args(["serve", "--listen", "127.0.0.1:0", "--config"])
@@ -78,7 +83,8 @@ impl Process {
             let _ = child.kill().and_then(|()| child.wait());
             return Err(Error::Unavailable("the service that is measured did not start".into()));
         };
-        Ok(Process { child, address, key, seconds: start.elapsed().as_secs_f64() })
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Process { child, address, key, device_key, seconds })
     }
 
     /// Its memory in MiB, where the system tells.

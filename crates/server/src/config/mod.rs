@@ -6,12 +6,18 @@
 //! | `params` | the file as it is written |
 //! | `plan` | a checked loop: its features, its learner, its clock, its generation |
 //! | `warm` | what a loop begins with: a released model, or public examples |
+//! | `device` | the same where people's devices add the noise, with or without a shuffler |
 
+mod device;
 mod params;
 mod plan;
 mod span;
 mod warm;
 
+pub use device::{
+    BATCH_BODY_TIME, DeviceLearner, DeviceParams, DevicePlan, MOST_BATCH_BYTES, MOST_SEALED,
+    ShuffleMode, ShuffleTable,
+};
 pub use params::{
     Baseline, Combine, LearnerParams, LoopMode, LoopParams, Period, PrivacyParams, RewardParams,
     ServiceFile, Trust, UnitName,

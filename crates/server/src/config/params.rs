@@ -44,7 +44,7 @@ impl ServiceFile {
         Ok(file)
     }
 
-    /// Calibrates every loop, or says which field of which loop stands in the way.
+    /// Calibrates every loop of which this service is the curator, or says which field of which loop stands in the way.
     pub fn check(&self) -> Result<Vec<super::LoopPlan>> {
         self.check_in(Path::new(""))
     }
@@ -65,7 +65,13 @@ impl ServiceFile {
             params.warm_start = file;
             params.check(name)
         };
-        self.loops.iter().map(check).collect()
+        self.loops.iter().filter(|(_, params)| params.trust == Trust::Curator).map(check).collect()
+    }
+
+    /// Calibrates every loop whose people's devices add the noise.
+    pub fn check_devices(&self) -> Result<Vec<super::DevicePlan>> {
+        let loops = self.loops.iter().filter(|(_, params)| params.trust != Trust::Curator);
+        loops.map(|(name, params)| params.check_device(name)).collect()
     }
 }
 
@@ -100,6 +106,12 @@ pub struct LoopParams {
     /// of the features of every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person_from: Option<String>,
+    /// What only loops whose people's devices add the noise have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<super::DeviceParams>,
+    /// What only loops with a shuffler have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shuffle: Option<super::ShuffleTable>,
     /// A file with what an earlier loop has released (`reticent store model`), or with public examples, to begin with; relative to the file of
     /// loops.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -84,8 +84,13 @@ impl LoopParams {
         let at = |field: &str| format!("loop.{name}.{field}");
         check_name(name)?;
         if self.trust != Trust::Curator {
-            let remedy = "this service is a curator: give \"curator\"";
+            let remedy = "people's devices add the noise: it is no loop of a curator";
             return Err(Error::invalid(at("trust"), serde_json::json!(self.trust), remedy));
+        }
+        if self.device.is_some() || self.shuffle.is_some() {
+            let remedy =
+                "leave `device` and `shuffle` out, or give trust = \"device\" or \"shuffler\"";
+            return Err(Error::invalid(at("trust"), "curator", remedy));
         }
         if !(0.0..1.0).contains(&self.baseline.share) {
             let remedy = "give a share from 0 to below 1";
@@ -218,6 +223,11 @@ impl LoopParams {
             self.forget_milliseconds().map_or(600_000, |forget| forget / TICKS_IN_HALF_LIFE);
         self.learner.tick.map_or(suited.clamp(1000, 3_600_000), Span::as_milliseconds)
     }
+
+    /// How long whole questions are kept after use, in milliseconds.
+    pub fn retain_milliseconds(&self) -> u64 {
+        self.retain.map_or(0, Span::as_milliseconds)
+    }
 }
 
 impl LoopPlan {
@@ -271,7 +281,7 @@ pub fn set_group(row: &mut [f64], compares: bool, holdout: bool) {
     }
 }
 
-fn check_name(name: &str) -> Result<()> {
+pub(super) fn check_name(name: &str) -> Result<()> {
     let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
     if (1..=64).contains(&name.len()) && name.chars().all(sound) {
         return Ok(());
@@ -281,7 +291,7 @@ fn check_name(name: &str) -> Result<()> {
 }
 
 /// The same error with the name of the loop.
-fn within(name: &str, error: Error) -> Error {
+pub(super) fn within(name: &str, error: Error) -> Error {
     match error {
         Error::Invalid { field, value, remedy } => {
             Error::Invalid { field: format!("loop.{name}.{field}"), value, remedy }

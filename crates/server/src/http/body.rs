@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 use axum::{
-    body::to_bytes,
+    body::{Bytes, to_bytes},
     extract::{FromRequest, FromRequestParts, Query, Request},
     http::{HeaderMap, StatusCode, Uri, header, request::Parts},
 };
 use serde::de::DeserializeOwned;
 
-use super::{App, Problem};
+use super::{App, HttpLimits, Problem};
 use crate::loops::Object;
 
 /// A JSON body.
@@ -75,30 +75,40 @@ pub(super) async fn read_json<T: DeserializeOwned>(
     app: &App,
     request: Request,
 ) -> Result<T, Problem> {
-    let limits = &app.limits;
+    parse(&read_json_bytes(app, request).await?)
+}
+
+/// Reads a request's JSON as the bytes it is.
+pub(super) async fn read_json_bytes(app: &App, request: Request) -> Result<Bytes, Problem> {
     if !is_json(request.headers()) {
         let detail = "the body has no or another content type";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
+    read_bytes(&app.limits, app.limits.body, request).await
+}
+
+/// Reads a request's body of at most so many bytes.
+pub(crate) async fn read_bytes(
+    limits: &HttpLimits,
+    most: usize,
+    request: Request,
+) -> Result<Bytes, Problem> {
     let too_large = || {
-        let detail = format!("the body is larger than {} bytes", limits.body);
+        let detail = format!("the body is larger than {most} bytes");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
     };
     let declared = request.headers().get(header::CONTENT_LENGTH);
     let declared = declared.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|length| length > limits.body as u64) {
+    if declared.is_some_and(|length| length > most as u64) {
         return Err(too_large());
     }
-    let reading = to_bytes(request.into_body(), limits.body);
-    let bytes = match tokio::time::timeout(limits.body_time, reading).await {
-        Err(_) => return Err(too_slow(limits.body_time)),
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(error)) if is_length_limit(&error) => return Err(too_large()),
-        Ok(Err(_)) => {
-            return Err(Problem::new(StatusCode::BAD_REQUEST, "the body ended before its end"));
-        }
-    };
-    parse(&bytes)
+    let reading = to_bytes(request.into_body(), most);
+    match tokio::time::timeout(limits.body_time, reading).await {
+        Err(_) => Err(too_slow(limits.body_time)),
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(error)) if is_length_limit(&error) => Err(too_large()),
+        Ok(Err(_)) => Err(Problem::new(StatusCode::BAD_REQUEST, "the body ended before its end")),
+    }
 }
 
 fn too_slow(time: Duration) -> Problem {

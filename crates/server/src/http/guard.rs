@@ -11,7 +11,7 @@ use axum::{
 };
 
 use super::{App, Problem, Role, keys::Entry, personalizer::PersonalizerError};
-use crate::service::Loop;
+use crate::{devices::DeviceLoop, service::Loop};
 
 /// The head of a loop, on answers and as clients echo it.
 const HEAD: HeaderName = HeaderName::from_static("reticent-head");
@@ -26,6 +26,22 @@ pub(super) enum Call {
     Reward,
     Activate,
     Read,
+    /// What only a loop of a curator has to show.
+    Export,
+    Model,
+    Protocol,
+    Report,
+}
+
+impl Call {
+    /// Whether a loop has this call, by whether its people's devices add the noise.
+    fn is_of(self, devices: bool) -> bool {
+        match self {
+            Call::Read | Call::Model => true,
+            Call::Rank | Call::Reward | Call::Activate | Call::Export => !devices,
+            Call::Protocol | Call::Report => devices,
+        }
+    }
 }
 
 /// Whose fields and errors a call has.
@@ -65,6 +81,10 @@ pub(super) struct Guard {
 /// The loop of a call.
 #[derive(Clone)]
 pub(super) struct At(pub(super) Arc<Loop>);
+
+/// The loop of a call, where its people's devices add the noise.
+#[derive(Clone)]
+pub(super) struct AtDevice(pub(super) Arc<DeviceLoop>);
 
 /// The key of a call.
 #[derive(Clone)]
@@ -110,7 +130,12 @@ impl Guard {
     async fn admit(&self, parts: &mut Parts) -> Result<Option<At>, Problem> {
         let unknown =
             || Problem::new(StatusCode::UNAUTHORIZED, "there is no key, or an unknown one");
-        let text = key_text(&parts.headers).ok_or_else(unknown)?;
+        let Some(text) = key_text(&parts.headers) else {
+            return match self.admit_stranger(parts).await? {
+                true => Ok(None),
+                false => Err(unknown()),
+            };
+        };
         let entry = self.app.keys.find(text).ok_or_else(unknown)?;
         let at = self.find_loop(parts, &entry).await?;
         self.take_rate(&entry, 1)?;
@@ -125,6 +150,20 @@ impl Guard {
         }
         parts.extensions.insert(Holder(entry));
         Ok(at)
+    }
+
+    /// Lets a request without a key pass to what everybody's device fetches. Loops of a curator have nothing of the kind, and neither do names that no
+    /// loop has.
+    async fn admit_stranger(&self, parts: &mut Parts) -> Result<bool, Problem> {
+        if !matches!(self.call, Call::Model | Call::Protocol) {
+            return Ok(false);
+        }
+        let name = path_parameter(parts, "loop").await?.unwrap_or_default();
+        let Some(device) = self.app.service.devices().find(&name) else { return Ok(false) };
+        let rate = self.app.limits.ranks;
+        self.app.strangers.take(rate, 1, self.app.service.steady())?;
+        parts.extensions.insert(AtDevice(Arc::clone(device)));
+        Ok(true)
     }
 
     /// The loop in the address, or that of the key in Personalizer's calls.
@@ -158,16 +197,36 @@ impl Guard {
             let remedy = "use a key of this loop";
             return Err(refused("the key is for another loop".into()).with_remedy(remedy));
         }
-        Ok(Some(At(Arc::clone(self.app.service.find(&name)?))))
+        let device = self.app.service.devices().find(&name);
+        let each = match device {
+            Some(_) => None,
+            None => Some(At(Arc::clone(self.app.service.find(&name)?))),
+        };
+        if !self.call.is_of(device.is_some()) {
+            let detail = format!("loop {name} has no such call");
+            let remedy = match device {
+                Some(_) => {
+                    "its people's devices choose and report: fetch its protocol and its model, and send reports"
+                }
+                None => "this service is its curator: ask with rank and send rewards",
+            };
+            return Err(Problem::new(StatusCode::NOT_FOUND, detail).with_remedy(remedy));
+        }
+        if let Some(device) = device {
+            parts.extensions.insert(AtDevice(Arc::clone(device)));
+        }
+        Ok(each)
     }
 
     fn take_rate(&self, entry: &Entry, calls: usize) -> Result<(), Problem> {
         let (app, steady) = (&self.app, self.app.service.steady());
         match self.call {
             Call::Rank => entry.ranks.take(app.limits.ranks, calls, steady)?,
-            Call::Read => entry.reads.take(app.limits.reads, calls, steady)?,
+            Call::Read | Call::Export => entry.reads.take(app.limits.reads, calls, steady)?,
+            // All devices of a loop may share one key, which is no secret.
+            Call::Model | Call::Protocol => entry.ranks.take(app.limits.ranks, calls, steady)?,
             // See the head of `limits`.
-            Call::Reward | Call::Activate => {}
+            Call::Reward | Call::Activate | Call::Report => {}
         }
         Ok(())
     }

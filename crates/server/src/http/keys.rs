@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `decide` | ask which action to take, and activate it |
 //! | `reward` | send rewards |
-//! | `device` | fetch models |
+//! | `device` | fetch protocols and models, and report |
+//! | `shuffle` | send batches of reports |
 //! | `read` | see releases, certificates and public metrics |
 //! | `admin` | everything, in all loops; erasure, exports and the metrics for the curator's eyes too |
 //!
@@ -38,8 +39,10 @@ pub enum Role {
     Decide,
     /// Send rewards.
     Reward,
-    /// Fetch models.
+    /// Fetch protocols and models, and report.
     Device,
+    /// Send batches of reports.
+    Shuffle,
     /// See what is released.
     Read,
     /// Everything, in all loops.
@@ -48,7 +51,8 @@ pub enum Role {
 
 impl Role {
     /// All roles.
-    pub const ALL: [Role; 5] = [Role::Decide, Role::Reward, Role::Device, Role::Read, Role::Admin];
+    pub const ALL: [Role; 6] =
+        [Role::Decide, Role::Reward, Role::Device, Role::Shuffle, Role::Read, Role::Admin];
 
     /// Its name in commands and in the store.
     pub fn name(self) -> &'static str {
@@ -56,6 +60,7 @@ impl Role {
             Role::Decide => "decide",
             Role::Reward => "reward",
             Role::Device => "device",
+            Role::Shuffle => "shuffle",
             Role::Read => "read",
             Role::Admin => "admin",
         }
@@ -66,7 +71,7 @@ impl Role {
         let found = Role::ALL.into_iter().find(|role| role.name() == name);
         found.ok_or_else(|| {
             let remedy =
-                "give some of decide, reward, device, read and admin, with commas between them";
+                "give some of decide, reward, device, shuffle, read and admin, with commas between them";
             Error::invalid("role", format!("{name:?}"), remedy)
         })
     }
@@ -192,7 +197,7 @@ pub async fn make_key(
 async fn check_key(store: &dyn Store, loop_name: Option<&str>, roles: &[Role]) -> Result<()> {
     match (loop_name, roles.contains(&Role::Admin)) {
         (_, _) if roles.is_empty() => {
-            let remedy = "give some of decide, reward, device, read and admin";
+            let remedy = "give some of decide, reward, device, shuffle, read and admin";
             return Err(Error::invalid("role", "none", remedy));
         }
         (Some(name), true) => {

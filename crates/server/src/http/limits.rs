@@ -75,7 +75,7 @@ impl Bucket {
         }
         *state = Some((left, steady));
         let retry_after = ((wanted - left) / per_second).ceil().max(1.0) as u64;
-        let message = format!("this key may make {} such calls a second", rate.per_second);
+        let message = format!("at most {} such calls a second are answered", rate.per_second);
         Err(Error::TooMany { message, retry_after })
     }
 }

@@ -3,7 +3,7 @@
 use axum::{
     Extension, Json,
     extract::State,
-    http::header,
+    http::{HeaderMap, header},
     response::{IntoResponse, Response},
 };
 use reticent::{features::FeaturesParams, wire};
@@ -12,11 +12,13 @@ use serde::{Deserialize, Serialize};
 use super::{
     App, Problem,
     body::Ask,
-    guard::{At, Holder},
+    device::published,
+    guard::{At, AtDevice, Holder},
     openapi::Problems,
 };
 use crate::{
     Error,
+    devices::DeviceView,
     loops::{Certificate, ChainHeader, ChainLine, Together},
     secret::hex,
     service::LoopView,
@@ -30,6 +32,9 @@ const MOST_RELEASES: usize = 1000;
 pub(super) struct LoopList {
     /// Loops in the order of their names.
     loops: Vec<LoopView>,
+    /// Loops whose people's devices add the noise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    devices: Vec<DeviceView>,
 }
 
 /// A loop's certificate beside what all loops give one person.
@@ -92,9 +97,13 @@ struct ChainBegin {
 pub(super) async fn list(
     State(app): State<App>,
     Extension(Holder(entry)): Extension<Holder>,
-) -> Json<LoopList> {
+) -> Result<Json<LoopList>, Problem> {
     let seen = app.service.loops().filter(|each| entry.grant.covers(&each.plan.name));
-    Json(LoopList { loops: seen.map(|each| app.service.view(each)).collect() })
+    let loops = seen.map(|each| app.service.view(each)).collect();
+    let devices = app.service.devices();
+    let seen = devices.loops().filter(|each| entry.grant.covers(&each.plan.name));
+    let devices = seen.map(|each| devices.view(each)).collect::<Result<_, Error>>()?;
+    Ok(Json(LoopList { loops, devices }))
 }
 
 /// What is promised to the people of a loop, with what enforces each condition, and what all loops together give one person.
@@ -103,9 +112,14 @@ pub(super) async fn list(
     responses((status = 200, description = "The certificate", body = CertificateAnswer), Problems))]
 pub(super) async fn certificate(
     State(app): State<App>,
-    Extension(At(each)): Extension<At>,
+    at: Option<Extension<At>>,
+    device: Option<Extension<AtDevice>>,
 ) -> Result<Response, Problem> {
-    let certificate = app.service.certificate(&each.plan.name).await?;
+    let certificate = match (at, device) {
+        (Some(Extension(At(each))), _) => app.service.certificate(&each.plan.name).await?,
+        (None, Some(Extension(AtDevice(each)))) => app.service.devices().certificate(&each)?,
+        (None, None) => return Err(no_loop()),
+    };
     let together = app.service.together().await?;
     Ok(Json(CertificateAnswer { certificate, together }).into_response())
 }
@@ -117,11 +131,26 @@ pub(super) async fn together(State(app): State<App>) -> Result<Response, Problem
     Ok(Json(app.service.together().await?).into_response())
 }
 
-/// The model that was released last, with its number.
+/// A call without a loop in its address.
+fn no_loop() -> Problem {
+    Error::unknown("the loop", "name it in the address").into()
+}
+
+/// The model that was released last, with its number. A loop of devices answers with the message that a person's half chooses by.
 #[utoipa::path(get, path = "/v1/loops/{loop}/model", tag = "releases", security(("key" = [])),
     params(("loop" = String, Path, description = "The loop")),
     responses((status = 200, description = "The model", body = Model<'static>), Problems))]
-pub(super) async fn model(Extension(At(each)): Extension<At>) -> Result<Response, Problem> {
+pub(super) async fn model(
+    headers: HeaderMap,
+    at: Option<Extension<At>>,
+    device: Option<Extension<AtDevice>>,
+) -> Result<Response, Problem> {
+    if let Some(Extension(AtDevice(each))) = device {
+        let served = each.served();
+        let tag = format!("{}-{}", served.number, hex(&served.chain[..8]));
+        return Ok(published(&headers, tag, served.message.clone()));
+    }
+    let Some(Extension(At(each))) = at else { return Err(no_loop()) };
     let answering = each.answering();
     let served = &answering.served;
     let policy = serde_json::from_str(&wire::to_json(&served.policy));

@@ -30,7 +30,10 @@ use super::{
     keys::Grant,
     latency::{FIRST, LIMITS, Latencies, Totals},
 };
-use crate::service::{Loop, Service};
+use crate::{
+    devices::{DeviceCounts, DeviceLoop},
+    service::{Loop, Service},
+};
 
 /// What is counted here; the loops count the rest themselves.
 pub(super) struct Metrics {
@@ -59,7 +62,7 @@ impl Times {
             Call::Rank => Some(&self.rank),
             Call::Reward => Some(&self.reward),
             Call::Activate => Some(&self.activate),
-            Call::Read => None,
+            Call::Read | Call::Export | Call::Model | Call::Protocol | Call::Report => None,
         }
     }
 }
@@ -128,6 +131,11 @@ impl Metrics {
             .filter_map(|each| Some((Arc::clone(each), self.times.get(&each.plan.name)?.clone())));
         let mut registry = Registry::with_prefix("reticent");
         registry.register_collector(Box::new(View { loops: loops.collect(), curator }));
+        let devices = service.devices().loops().filter(|each| grant.covers(&each.plan.name));
+        let devices: Vec<Arc<DeviceLoop>> = devices.cloned().collect();
+        if !devices.is_empty() {
+            registry.register_collector(Box::new(OfDevices(devices)));
+        }
         if curator {
             registry.register(
                 "requests",
@@ -138,6 +146,56 @@ impl Metrics {
         let mut text = String::new();
         encode(&mut text, &registry)?;
         Ok(text)
+    }
+}
+
+/// Loops whose people's devices add the noise. The server sees every report, so that nothing here is for the curator's eyes.
+struct OfDevices(Vec<Arc<DeviceLoop>>);
+
+impl fmt::Debug for OfDevices {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("OfDevices(..)")
+    }
+}
+
+impl Collector for OfDevices {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        type Count = fn(&DeviceCounts) -> &AtomicU64;
+        let counts: [(&str, &str, Count); 6] = [
+            ("reports", "Reports of devices taken", |counts| &counts.taken),
+            ("repeated_reports", "Reports and batches that had come before", |counts| {
+                &counts.duplicates
+            }),
+            ("late_reports", "Reports on models that are too old", |counts| &counts.late),
+            ("refused_reports", "Foreign and malformed reports", |counts| &counts.refused),
+            ("refused_batches", "Batches of a shuffler that were refused", |counts| {
+                &counts.refused_batches
+            }),
+            ("unusable_reports", "Stored reports that could not be counted", |counts| {
+                &counts.unusable
+            }),
+        ];
+        for (name, help, count) in counts {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for each in &self.0 {
+                let counter = ConstCounter::new(count(&each.counts).load(Ordering::Relaxed));
+                counter.encode(family.encode_family(&[("loop", each.plan.name.as_str())])?)?;
+            }
+        }
+        let help = "The number of the last model";
+        let mut family = encoder.encode_descriptor("model", help, None, MetricType::Gauge)?;
+        for each in &self.0 {
+            let gauge = ConstGauge::new(each.served().number);
+            gauge.encode(family.encode_family(&[("loop", each.plan.name.as_str())])?)?;
+        }
+        let help = "Batches of a shuffler that have not come though later ones have";
+        let mut family =
+            encoder.encode_descriptor("missing_batches", help, None, MetricType::Gauge)?;
+        for each in &self.0 {
+            let gauge = ConstGauge::new(each.missing_batches());
+            gauge.encode(family.encode_family(&[("loop", each.plan.name.as_str())])?)?;
+        }
+        Ok(())
     }
 }
 

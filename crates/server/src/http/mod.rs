@@ -8,6 +8,7 @@
 //! | `body` | bodies and queries, refused by field |
 //! | `problem` | errors as RFC 9457 problems |
 //! | `rank`, `reward`, `loops`, `export`, `people` | the calls |
+//! | `device` | the calls of devices, from pages of any origin |
 //! | `pages` | pages for people, with the keys of this service |
 //! | `personalizer` | Personalizer's calls, with its own fields, statuses and errors |
 //! | `health`, `metrics`, `latency` | whether the service works, how much it does, and how fast |
@@ -16,6 +17,7 @@
 //! | `serve` | sockets, TLS, a graceful stop |
 
 mod body;
+mod device;
 mod export;
 mod guard;
 mod headers;
@@ -51,10 +53,13 @@ use axum::{
     routing::{get, post},
 };
 
+pub(crate) use body::read_bytes;
+pub(crate) use device::message_problem;
 pub use keys::{Grant, KeyRing, Role, make_key};
 pub use limits::{HttpLimits, Rate};
 pub use openapi::openapi;
 pub use problem::Problem;
+pub(crate) use serve::{Peer, serve_routes};
 pub use serve::{Tls, serve};
 
 use guard::{Call, Style, guarded};
@@ -77,6 +82,8 @@ pub struct Shared {
     /// Whether answers leave through this process's own TLS.
     pub tls: bool,
     metrics: Metrics,
+    /// What is left of the rate of calls without a key.
+    strangers: limits::Bucket,
     stopping: AtomicBool,
 }
 
@@ -84,8 +91,8 @@ impl App {
     /// A service with its keys.
     pub fn new(service: Arc<Service>, keys: Arc<KeyRing>, limits: HttpLimits, tls: bool) -> Self {
         let metrics = Metrics::new(&service);
-        let stopping = AtomicBool::new(false);
-        App(Arc::new(Shared { service, keys, limits, tls, metrics, stopping }))
+        let (strangers, stopping) = Default::default();
+        App(Arc::new(Shared { service, keys, limits, tls, metrics, strangers, stopping }))
     }
 
     /// Says on /readyz that the service stops.
@@ -134,22 +141,22 @@ pub fn router(app: App) -> Router {
             Router::new()
                 .route("/v1/loops", get(loops::list))
                 .route("/v1/loops/{loop}/certificate", get(loops::certificate))
-                .route("/v1/loops/{loop}/releases", get(loops::releases))
                 .route("/v1/certificate", get(loops::together))
                 .route("/metrics", get(health::metrics)),
         ))
         .merge(native(
-            &[Role::Read, Role::Device],
-            Call::Read,
-            Router::new().route("/v1/loops/{loop}/model", get(loops::model)),
+            &[Role::Read],
+            Call::Export,
+            Router::new().route("/v1/loops/{loop}/releases", get(loops::releases)),
         ))
         .merge(native(
             &[Role::Admin],
-            Call::Read,
+            Call::Export,
             Router::new()
                 .route("/v1/loops/{loop}/events/export", get(export::export))
                 .route("/v1/people/erase", post(people::erase)),
         ))
+        .merge(device::routes(&app))
         .merge(personalizer(
             &[Role::Decide],
             Call::Rank,

@@ -12,7 +12,7 @@ use utoipa::{
     },
 };
 
-use super::{Problem, export, health, loops, people, personalizer, problem, rank, reward};
+use super::{Problem, device, export, health, loops, people, personalizer, problem, rank, reward};
 
 /// The problems that every call may answer with.
 pub(super) struct Problems;
@@ -67,6 +67,7 @@ impl IntoResponses for PersonalizerProblems {
     paths(
         rank::rank, rank::rank_batch, reward::reward, reward::reward_batch, reward::activate,
         loops::list, loops::certificate, loops::releases, loops::together, loops::model,
+        device::protocol, device::report, device::report_batch, device::sealing, device::batches, device::batch,
         export::export, people::erase, personalizer::rank, personalizer::reward, personalizer::activate,
         health::healthz, health::readyz, health::metrics, document
     ),

@@ -3,9 +3,10 @@
 //! **Slow clients.** A handshake, the first bytes of a connection and the head of each request have a time within which they must come; bodies have theirs in
 //! `body`. Connections beyond the limit wait in the system's queue until another one ends.
 
-use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
+use std::{future::Future, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use axum::Router;
+use axum::{Router, http::Request};
+use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::{
@@ -26,6 +27,7 @@ use tokio_rustls::{
         pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     },
 };
+use tower::ServiceExt;
 
 use super::{App, HttpLimits, router};
 use crate::{Error, Result};
@@ -72,6 +74,10 @@ impl Tls {
     }
 }
 
+/// Who is at the other end of a connection: a shuffler counts its senders by it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
 /// What every connection needs.
 struct Connections {
     http1: auto::Builder<TokioExecutor>,
@@ -90,12 +96,23 @@ pub async fn serve(
     tls: Option<Arc<ServerConfig>>,
     stop: impl Future<Output = ()>,
 ) {
-    let limits = app.limits;
+    let (routes, limits) = (router(app.clone()), app.limits);
+    serve_routes((routes, limits), listener, tls, stop, || app.begin_stop()).await;
+}
+
+/// Answers with these routes within these limits until `stop`, calls `stopping`, and then finishes what is under way.
+pub(crate) async fn serve_routes(
+    (routes, limits): (Router, HttpLimits),
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    stop: impl Future<Output = ()>,
+    stopping: impl FnOnce(),
+) {
     let (tell, stopped) = watch::channel(false);
     let connections = Arc::new(Connections {
         http1: builder(&limits).http1_only(),
         http2: builder(&limits).http2_only(),
-        routes: router(app.clone()),
+        routes,
         tls: tls.map(TlsAcceptor::from),
         limits,
         stopped,
@@ -113,10 +130,10 @@ pub async fn serve(
             () = &mut stop => break,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 let (connections, watcher) = (Arc::clone(&connections), graceful.watcher());
                 tokio::spawn(async move {
-                    connections.answer(stream, watcher).await;
+                    connections.answer(stream, peer, watcher).await;
                     drop(permit);
                 });
             }
@@ -127,7 +144,7 @@ pub async fn serve(
             }
         }
     }
-    app.begin_stop();
+    stopping();
     drop(listener);
     let _ = tell.send(true);
     if tokio::time::timeout(limits.stop_time, graceful.shutdown()).await.is_err() {
@@ -149,19 +166,19 @@ fn builder(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
 }
 
 impl Connections {
-    async fn answer(&self, stream: TcpStream, watcher: Watcher) {
+    async fn answer(&self, stream: TcpStream, peer: SocketAddr, watcher: Watcher) {
         // Answers are short: waiting to fill a packet costs more than it saves.
         let _ = stream.set_nodelay(true);
         match &self.tls {
             None => {
                 if let Some(Some(http2)) = self.in_time(begins_http2(&stream)).await {
-                    self.run(stream, http2, watcher).await;
+                    self.run(stream, peer, http2, watcher).await;
                 }
             }
             Some(acceptor) => {
                 if let Some(Ok(stream)) = self.in_time(acceptor.accept(stream)).await {
                     let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                    self.run(stream, http2, watcher).await;
+                    self.run(stream, peer, http2, watcher).await;
                 }
             }
         }
@@ -176,12 +193,16 @@ impl Connections {
         }
     }
 
-    async fn run<S>(&self, stream: S, http2: bool, watcher: Watcher)
+    async fn run<S>(&self, stream: S, peer: SocketAddr, http2: bool, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let builder = if http2 { &self.http2 } else { &self.http1 };
-        let service = TowerToHyperService::new(self.routes.clone());
+        let routes = self.routes.clone().map_request(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(Peer(peer));
+            request
+        });
+        let service = TowerToHyperService::new(routes);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         // Its errors are those of clients who go away.
         let _ = watcher.watch(connection).await;

@@ -1,7 +1,7 @@
 //! What is stored of an answer: enough to give it again to the same request.
 //!
-//! A repetition has the digest of the first request, and so the same actions in the same order. Their ids need not be stored, and the row of an event with
-//! twenty actions takes a quarter of what its JSON would.
+//! A repetition has the digest of the first request, and so the same actions in the same order. Their ids need not be stored, which makes
+//! rows smaller.
 
 use serde::{Deserialize, Serialize};
 
@@ -92,6 +92,11 @@ mod tests {
         assert_eq!(ranking, [("c", 0.5), ("a", 0.25), ("b", 0.0), ("d", 0.25)]);
         assert_eq!((answer.action.as_str(), answer.event_id.as_str()), ("c", "event"));
         assert_eq!(answer.head, "7.head");
+    }
+
+    #[test]
+    fn what_is_stored_has_golden_bytes() {
+        row::golden::check(&stored());
     }
 
     #[test]

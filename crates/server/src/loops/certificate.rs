@@ -56,6 +56,18 @@ pub struct Condition {
     pub by: String,
 }
 
+impl Condition {
+    /// A condition that is seen to, by what.
+    pub fn enforced(text: impl Into<String>, by: &str) -> Self {
+        Condition { text: text.into(), enforcement: Enforcement::Enforced, by: by.into() }
+    }
+
+    /// A condition for which somebody is trusted.
+    pub fn trusted(text: impl Into<String>, by: &str) -> Self {
+        Condition { text: text.into(), enforcement: Enforcement::Trusted, by: by.into() }
+    }
+}
+
 /// Who sees to a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -191,11 +203,11 @@ fn ends(plan: &LoopPlan) -> Option<String> {
 }
 
 fn enforced(text: impl Into<String>, by: &str) -> Condition {
-    Condition { text: text.into(), enforcement: Enforcement::Enforced, by: by.into() }
+    Condition::enforced(text, by)
 }
 
 fn trusted(text: impl Into<String>, by: &str) -> Condition {
-    Condition { text: text.into(), enforcement: Enforcement::Trusted, by: by.into() }
+    Condition::trusted(text, by)
 }
 
 /// The conditions of a loop's guarantee, each with what enforces it.
@@ -335,7 +347,12 @@ impl Together {
 
     /// What the loops of a file would give one person.
     pub fn of_plans(plans: &[LoopPlan]) -> Result<Self> {
-        let mut parts = Vec::new();
+        Self::of_plans_and(plans, Vec::new(), 0.0)
+    }
+
+    /// The same with other parts, whose largest delta is this one.
+    pub fn of_plans_and(plans: &[LoopPlan], others: Vec<Part>, delta: f64) -> Result<Self> {
+        let mut parts = others;
         for plan in plans {
             let curator = plan.begin()?;
             let person = plan.ledger.is_of_persons();
@@ -344,7 +361,7 @@ impl Together {
             let units = origin.map_or(&[][..], |origin| &origin.units);
             parts.extend(Part::earlier(&plan.name, curator.earlier_events(), units));
         }
-        let delta = plans.iter().fold(0.0, |delta: f64, plan| delta.max(plan.params.privacy.delta));
-        Self::new(parts, delta)
+        let deltas = plans.iter().map(|plan| plan.params.privacy.delta);
+        Self::new(parts, deltas.fold(delta, f64::max))
     }
 }

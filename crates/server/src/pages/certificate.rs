@@ -1,5 +1,7 @@
 //! The page for a data-protection officer: one sheet a loop, in plain words, which prints on A4.
 
+use std::sync::Arc;
+
 use maud::{Markup, html};
 use reticent::features::Encoding;
 use reticent_page::{Style, epsilon_text, meaning, percent, promise};
@@ -12,7 +14,8 @@ use super::{
 use crate::{
     Error, Result,
     clock::Time,
-    config::{Combine, Ledger, LoopPlan, Period, REMEMBERED, Span},
+    config::{Combine, DevicePlan, Ledger, LoopPlan, Period, REMEMBERED, Span},
+    devices::DeviceLoop,
     loops::{Certificate, Enforcement, Together},
 };
 
@@ -24,10 +27,19 @@ pub fn certificate_page(plan: &LoopPlan, certificate: &Certificate, together: &T
 
 /// The page of the loops of a file that is not served, as one file: a sheet for each.
 pub fn loops_page(plans: &[LoopPlan], made: Time) -> Result<String> {
-    let together = Together::of_plans(plans)?;
-    let sheets =
+    file_page(plans, &[], made)
+}
+
+/// The same with loops whose people's devices add the noise.
+pub fn file_page(plans: &[LoopPlan], devices: &[DevicePlan], made: Time) -> Result<String> {
+    let together = crate::devices::together(plans, devices)?;
+    let curated =
         plans.iter().map(|plan| Ok(sheet(plan, &Certificate::of_plan(plan, made)?, &together)));
-    let sheets: Vec<Markup> = sheets.collect::<Result<_>>()?;
+    let device = devices.iter().map(|plan| {
+        let certificate = crate::devices::certificate_of_plan(plan, made)?;
+        Ok(super::device::sheet(plan, &certificate, &together))
+    });
+    let sheets: Vec<Markup> = curated.chain(device).collect::<Result<_>>()?;
     let body = html! { @for sheet in &sheets { (sheet) } };
     Ok(reticent_page::document("Privacy certificates", Style::Inline, html! {}, body))
 }
@@ -53,6 +65,9 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
     for each in pages.service.loops() {
         rows.push((each, pages.histories.certificate(&pages.service, each).await?));
     }
+    let devices = pages.service.devices();
+    let of_device = |each: &Arc<DeviceLoop>| Ok((Arc::clone(each), devices.certificate(each)?));
+    let device_rows = devices.loops().map(of_device).collect::<Result<Vec<_>>>()?;
     Ok(html! {
         article.sheet {
             header {
@@ -80,11 +95,34 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
                     td.number { (epsilon_text(certificate.guarantee.epsilon())) }
                     td.number { (percent(certificate.best_guess)) }
                     td.number { (count(certificate.release)) }
+                } }
+                @for (each, certificate) in &device_rows { tr {
+                    td {
+                        @if viewer.sees(&each.plan.name) { a href=(format!("/loops/{}/certificate", each.plan.name)) { (each.plan.name) } }
+                        @else { (each.plan.name) }
+                    }
+                    td { (super::device::unit(&each.plan)) }
+                    td.number { (epsilon_text(certificate.guarantee.epsilon())) }
+                    td.number { (percent(certificate.best_guess)) }
+                    td.number { (count(certificate.release)) }
                 } } }
             }
             p.quiet { "Each loop's sheet lists what it collects, for how long, who sees it, and what enforces the conditions of its number." }
         }
     })
+}
+
+/// The top of a loop's sheet.
+pub(super) fn heading(name: &str, purpose: Option<&str>) -> Markup {
+    html! {
+        header {
+            h1 { "Privacy certificate: " (name) }
+            p { strong { "Purpose. " } @match purpose {
+                Some(purpose) => (purpose),
+                None => span.quiet { "not stated: give the loop a line `purpose`" },
+            } }
+        }
+    }
 }
 
 /// One sheet.
@@ -95,13 +133,7 @@ fn sheet(plan: &LoopPlan, certificate: &Certificate, together: &Together) -> Mar
     };
     html! {
         article.sheet {
-            header {
-                h1 { "Privacy certificate: " (plan.name) }
-                p { strong { "Purpose. " } @match &plan.params.purpose {
-                    Some(purpose) => (purpose),
-                    None => span.quiet { "not stated: give the loop a line `purpose`" },
-                } }
-            }
+            (heading(&plan.name, plan.params.purpose.as_deref()))
             h2 { "What is promised" }
             (promise(&certificate.guarantee, certificate.best_guess))
             p { strong { "Protected: " } (unit(plan)) ", replaced by any others or by none." }
@@ -140,7 +172,7 @@ fn periods(plan: &LoopPlan, certificate: &Certificate) -> Markup {
     }
 }
 
-fn together_words(together: &Together) -> Markup {
+pub(super) fn together_words(together: &Together) -> Markup {
     html! {
         @if let (Some(guarantee), Some(best_guess)) = (&together.guarantee, together.best_guess) {
             p {
@@ -156,7 +188,7 @@ fn together_words(together: &Together) -> Markup {
 }
 
 /// A feature in words.
-fn encoding(encoding: &Encoding) -> String {
+pub(super) fn encoding(encoding: &Encoding) -> String {
     match encoding {
         Encoding::Range(low, high) => format!("a number, taken as {low} to {high}"),
         Encoding::Categories(words) => format!("one of {}", words.join(", ")),
@@ -229,7 +261,7 @@ fn seen() -> Markup {
     }
 }
 
-fn conditions(certificate: &Certificate) -> Markup {
+pub(super) fn conditions(certificate: &Certificate) -> Markup {
     html! {
         h2 { "What the number rests on" }
         ul.checklist {

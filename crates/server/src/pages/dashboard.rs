@@ -25,6 +25,9 @@ pub(super) async fn parts(pages: &Pages, viewer: &Viewer, host: &str) -> Result<
     for each in pages.service.loops().filter(|each| viewer.sees(&each.plan.name)) {
         cards.push(card(pages, viewer, each, host, true).await?);
     }
+    for each in pages.service.devices().loops().filter(|each| viewer.sees(&each.plan.name)) {
+        cards.push(super::device::card(pages, each, true)?);
+    }
     let calls = pages.access.calls(viewer);
     let calls: Vec<&Call> = calls.iter().filter(|call| call.public || viewer.admin).collect();
     Ok(html! {

@@ -10,6 +10,7 @@
 //! | `details` | one loop |
 //! | `begin` | what to do while nobody has asked yet |
 //! | `certificate` | the page for a data-protection officer |
+//! | `device` | the same for loops whose people's devices add the noise |
 //! | `docs` | the API, from its OpenAPI description |
 //!
 //! What a `read` key shows is a function of releases and of counts of questions. Everything else is for the curator's eyes: it is rendered for
@@ -20,6 +21,7 @@ mod certificate;
 mod chart;
 mod dashboard;
 mod details;
+mod device;
 mod docs;
 mod history;
 mod layout;
@@ -37,7 +39,7 @@ use axum::{
 use maud::{Markup, html};
 use serde::Deserialize;
 
-pub use certificate::{certificate_page, loops_page};
+pub use certificate::{certificate_page, file_page, loops_page};
 pub use docs::docs_page;
 pub use session::{Access, Call, Viewer};
 
@@ -185,7 +187,7 @@ async fn one_loop(State(pages): Shared, Path(name): Path<String>, headers: Heade
         return pages.sign_in_page(StatusCode::UNAUTHORIZED, &format!("/loops/{name}"), false);
     };
     let host = begin::host(&headers);
-    let body = details::parts(&pages, &viewer, &name, &host).await;
+    let body = loop_parts(&pages, &viewer, &name, &host).await;
     let source = format!("/loops/{name}/live");
     pages.answer(&viewer, &name, body.map(|parts| layout::live(&source, parts)))
 }
@@ -199,7 +201,14 @@ async fn one_loop_live(
         return StatusCode::UNAUTHORIZED.into_response();
     };
     let host = begin::host(&headers);
-    live_answer(details::parts(&pages, &viewer, &name, &host).await)
+    live_answer(loop_parts(&pages, &viewer, &name, &host).await)
+}
+
+async fn loop_parts(pages: &Pages, viewer: &Viewer, name: &str, host: &str) -> Result<Markup> {
+    match pages.service.devices().find(name) {
+        Some(each) => device::parts(pages, viewer, each),
+        None => details::parts(pages, viewer, name, host).await,
+    }
 }
 
 async fn loop_certificate(
@@ -211,7 +220,10 @@ async fn loop_certificate(
         let next = format!("/loops/{name}/certificate");
         return pages.sign_in_page(StatusCode::UNAUTHORIZED, &next, false);
     };
-    let body = certificate::served(&pages, &viewer, &name).await;
+    let body = match pages.service.devices().find(&name) {
+        Some(each) => device::served(&pages, &viewer, each).await,
+        None => certificate::served(&pages, &viewer, &name).await,
+    };
     pages.answer(&viewer, &format!("Privacy certificate: {name}"), body)
 }
 

@@ -33,8 +33,6 @@ use std::{
     },
 };
 
-use tokio::sync::Semaphore;
-
 pub use erase::ErasedAnswer;
 pub(crate) use people::needed_keys;
 pub use tick::Ticked;
@@ -43,11 +41,17 @@ pub use views::{Exported, ExportedEvent, LoopView};
 use crate::{
     Error, Result,
     clock::Clock,
-    config::{Ledger, LoopPlan, Period},
+    config::{DevicePlan, Ledger, LoopPlan, Period},
+    devices::Devices,
     loops::{self, HeadName, Limits, Served, Token, first_chain},
+    sealed::SealKey,
     secret::Secret,
     store::{LifeId, NewLife, Pending, ReleaseRecord, Store, Witness, WitnessRecord},
+    tasks::Tasks,
 };
+
+/// The setting that tells the key of events of a store.
+pub(crate) const EVENTS_CHECK: &str = "events check";
 
 /// What a service is made of.
 pub struct Options {
@@ -80,13 +84,10 @@ pub struct Service {
     witness: Option<tokio::sync::Mutex<rollback::Witnessing>>,
     limits: Limits,
     ended: Vec<sweep::Ended>,
+    devices: Arc<Devices>,
     stopping: AtomicBool,
-    /// Room for transactions whose callers may have gone away.
-    under_way: Arc<Semaphore>,
+    tasks: Tasks,
 }
-
-/// Transactions under way at the same time, at most. Whoever waits for room keeps their request to themselves: if they go away, nothing of it is left.
-const UNDER_WAY: usize = 2048;
 
 /// One loop as it is served.
 pub struct Loop {
@@ -153,25 +154,31 @@ impl Counts {
 }
 
 impl Service {
-    /// Carries out a transaction in a task of its own, and notes there what became of it: a caller who goes away ends neither. The number of such tasks
-    /// has a bound, so that callers who do not wait for a slow store cannot fill the memory.
+    /// Carries out a transaction in a task of its own, and notes there what became of it: a caller who goes away ends neither.
     async fn carry_out<T: Send + 'static>(
         &self,
         transaction: Pending<T>,
         note: impl FnOnce(&T) + Send + 'static,
     ) -> Result<T> {
-        let room = Arc::clone(&self.under_way).acquire_owned().await.map_err(Error::store)?;
-        let task = tokio::spawn(async move {
+        let noted = async move {
             let outcome = transaction.await?;
             note(&outcome);
-            drop(room);
             Ok(outcome)
-        });
-        task.await.map_err(|_| Error::store("a transaction failed by a fault of the program"))?
+        };
+        self.tasks.carry_out(noted).await
     }
 
     /// Opens every loop where its store left it, or begins a life for it.
     pub async fn open(options: Options) -> Result<Arc<Self>> {
+        Self::open_with_devices(options, Vec::new(), None).await
+    }
+
+    /// The same with loops whose people's devices add the noise, and the key that opens reports which a shuffler cannot read.
+    pub async fn open_with_devices(
+        options: Options,
+        device_plans: Vec<DevicePlan>,
+        seal_key: Option<SealKey>,
+    ) -> Result<Arc<Self>> {
         let Options { plans, store, clock, people, earlier_people, events, witness, limits } =
             options;
         let token_key = crate::secret::random::<32>()?.to_vec();
@@ -188,7 +195,7 @@ impl Service {
         let clock = Arc::new(time::BelievedClock::new(clock, latest));
         let tokens = Secret::from_bytes(token_key);
         let check = events.check_value();
-        if store.keep_setting("events check".into(), check.to_vec()).await? != check {
+        if store.keep_setting(EVENTS_CHECK.into(), check.to_vec()).await? != check {
             let remedy = "under another key a repeated question is a second event: restore the file that this store was made with";
             return Err(Error::invalid("events.key", "not the key of this store", remedy));
         }
@@ -199,8 +206,14 @@ impl Service {
         }
         let people =
             people::People::open(store.as_ref(), people, earlier_people, clock.now()).await?;
-        let served: Vec<LifeId> = loops.values().map(|each| each.life).collect();
-        let ended = sweep::ended(store.as_ref(), &served).await?;
+        let (device_store, device_clock) = (Arc::clone(&store), Arc::clone(&clock));
+        let devices = Devices::open(device_plans, device_store, device_clock, seal_key).await?;
+        let curated = loops.values().map(|each| each.life);
+        let served: Vec<LifeId> = curated.chain(devices.loops().map(|each| each.life)).collect();
+        let retained = |name: &str| {
+            loops.get(name).map(|each: &Arc<Loop>| each.plan.params.retain_milliseconds())
+        };
+        let ended = sweep::ended(store.as_ref(), &served, retained).await?;
         let service = Service {
             loops,
             store,
@@ -211,8 +224,9 @@ impl Service {
             witness: witness.map(tokio::sync::Mutex::new),
             limits,
             ended,
+            devices: Arc::new(devices),
             stopping: AtomicBool::new(false),
-            under_way: Arc::new(Semaphore::new(UNDER_WAY)),
+            tasks: Tasks::default(),
         };
         service.recall_halts().await?;
         service.compare_with_witness().await?;
@@ -233,6 +247,11 @@ impl Service {
     /// All loops in the order of their names.
     pub fn loops(&self) -> impl Iterator<Item = &Arc<Loop>> {
         self.loops.values()
+    }
+
+    /// Loops whose people's devices add the noise.
+    pub fn devices(&self) -> &Arc<Devices> {
+        &self.devices
     }
 
     /// The time by the service's clock.
@@ -269,6 +288,7 @@ impl Service {
             let of_loop = stopped.into_iter().chain(failed);
             troubles.extend(of_loop.map(|why| format!("loop {}: {why}", each.plan.name)));
         }
+        troubles.extend(self.devices.troubles());
         troubles
     }
 
@@ -295,14 +315,20 @@ impl Service {
         } else if stored == seen {
             return Ok(());
         }
+        let news = each.halt_state().as_ref().is_none_or(|halt| halt.seen.is_none());
+        // First: if the process ends here, the same token begins all this again. Whatever becomes of the others, this one stops.
+        let doubted = if news { self.doubt_others(each).await } else { Ok(()) };
         if seen.number > stored.number {
-            return self.gone_back(each, seen.number).await;
+            self.gone_back(each, seen.number).await?;
+        } else {
+            self.forked(each, seen.number).await?;
         }
-        self.forked(each, seen.number).await
+        doubted
     }
 
-    /// Lets the ticker stop.
+    /// Lets the tickers stop.
     pub fn stop(&self) {
+        self.devices.stop();
         self.stopping.store(true, Ordering::SeqCst);
     }
 }

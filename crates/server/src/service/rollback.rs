@@ -16,7 +16,7 @@ use super::{Answering, Loop, Service};
 use crate::{
     Error, Result,
     clock::{Clock, Time},
-    config::{LoopParams, Period},
+    config::{LoopParams, Period, Trust},
     loops::{self, HeadName, Rollback},
     store::{
         Agreement, Head, Life, LifeId, NewLife, PersonHash, Store, Witness, WitnessHead,
@@ -79,6 +79,10 @@ async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> 
 /// A life as it was when it began.
 fn begin_again(life: &Life) -> Result<NewLife> {
     let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+    if params.trust != Trust::Curator {
+        let plan = params.check_device(&life.name)?;
+        return expect_same(life, crate::devices::new_life(&plan, life.began)?);
+    }
     let plan = params.check(&life.name)?;
     if plan.generation() != life.generation {
         // The hash covers the bytes of the file that it began with, which is read as it is now.
@@ -92,27 +96,37 @@ fn begin_again(life: &Life) -> Result<NewLife> {
         return Err(Error::invalid("witness", value, remedy));
     }
     let curator = plan.begin()?;
-    let event = serde_json::to_vec(&curator.event()).map_err(Error::store)?;
-    if event != life.event {
-        let value = format!("generation {:016x} of loop {:?}", life.generation, life.name);
-        let remedy = "this program would calibrate it in another way: use the one that began it";
-        return Err(Error::invalid("witness", value, remedy));
-    }
-    Ok(NewLife {
+    let begun = NewLife {
         name: life.name.clone(),
         generation: life.generation,
         params: life.params.clone(),
         state: curator.save(),
-        event,
+        event: serde_json::to_vec(&curator.event()).map_err(Error::store)?,
         closed: plan.slot(life.began).saturating_sub(1),
         time: life.began,
         carry_ledger: params.privacy.per == Some(Period::Ever),
-    })
+    };
+    expect_same(life, begun)
+}
+
+/// What would begin, if it is of the generation and the cost of the life that is lost.
+fn expect_same(life: &Life, begun: NewLife) -> Result<NewLife> {
+    if begun.generation == life.generation && begun.event == life.event {
+        return Ok(NewLife { params: life.params.clone(), ..begun });
+    }
+    let value = format!("generation {:016x} of loop {:?}", life.generation, life.name);
+    let remedy = "this program would calibrate it in another way: use the one that began it";
+    Err(Error::invalid("witness", value, remedy))
 }
 
 /// The name of the note that a life has gone back.
 fn note_name(life: LifeId, replays: u64) -> String {
     format!("gone back: life {life}, replays {replays}")
+}
+
+/// The name of the note that another loop has shown that the store has gone back.
+fn doubt_name(life: LifeId, replays: u64) -> String {
+    format!("doubted: life {life}, replays {replays}")
 }
 
 impl Service {
@@ -219,6 +233,44 @@ impl Service {
         self.halt_for_good(each, why, seen).await
     }
 
+    /// Stops the releases of the other loops: one file holds them all, and what a client has seen of one loop does not tell how far the others were.
+    /// A loop that is not in the file now stops when it is there again.
+    pub(super) async fn doubt_others(&self, each: &Loop) -> Result<()> {
+        let mut doubted = Ok(());
+        for other in self.loops().filter(|other| other.life != each.life) {
+            // The others are doubted all the same.
+            doubted = doubted.and(self.doubt(other).await);
+        }
+        for life in self.store.lives().await?.into_iter().filter(|life| life.ended.is_none()) {
+            let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
+            let served = self.loops().any(|served| served.life == life.id);
+            if !served && params.trust == Trust::Curator {
+                doubted = doubted.and(self.note_doubt(life.id).await);
+            }
+        }
+        doubted
+    }
+
+    /// Notes that later releases of a life may be lost.
+    async fn note_doubt(&self, life: LifeId) -> Result<()> {
+        let replays = loops::learner(&self.store.head(life).await?)?.replays();
+        self.store.keep_setting(doubt_name(life, replays), Vec::new()).await?;
+        Ok(())
+    }
+
+    /// Stops the releases of a loop whose later releases may be lost.
+    async fn doubt(&self, each: &Loop) -> Result<()> {
+        let (stored, accept) = self.acceptance(each).await?;
+        let why = format!(
+            "another loop shows that the store has gone back, and releases of this one after {stored} may be lost. Nothing is released until {accept}"
+        );
+        let number = self.head(each).await?.number;
+        if each.halt(why, Some(number)) {
+            self.note_doubt(each.life).await?;
+        }
+        Ok(())
+    }
+
     /// The head of the store, and what an operator does who goes on from it.
     async fn acceptance(&self, each: &Loop) -> Result<(String, String)> {
         let head = self.head(each).await?;
@@ -256,7 +308,12 @@ impl Service {
         for each in self.loops() {
             let replays = each.answering().served.replays;
             let note = self.store.setting(note_name(each.life, replays)).await?;
-            let Some(seen) = note.and_then(|bytes| bytes.try_into().ok()) else { continue };
+            let Some(seen) = note.and_then(|bytes| bytes.try_into().ok()) else {
+                if self.store.setting(doubt_name(each.life, replays)).await?.is_some() {
+                    self.doubt(each).await?;
+                }
+                continue;
+            };
             let seen = u64::from_le_bytes(seen);
             match seen > self.head(each).await?.number {
                 true => self.gone_back(each, seen).await?,

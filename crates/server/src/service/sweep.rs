@@ -2,6 +2,9 @@
 //!
 //! A life ends when its loop begins another one, or when its loop is taken out of the file. Its open events close with their slots, and its rows go as
 //! soon as the loop's retention allows it.
+//!
+//! Slots of loops whose people's devices add the noise are numbers of models, and the clock closes none of them: a loop that is missing from the file for one start goes on
+//! when it is back. Their rows go when another life of the loop has begun.
 
 use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
 
@@ -9,30 +12,44 @@ use super::{Service, tick::ROWS};
 use crate::{
     Result,
     clock::Clock,
-    config::{LoopParams, REMEMBERED},
-    store::{Collect, LifeId, Store},
+    config::{LoopParams, REMEMBERED, Trust},
+    store::{Collect, LifeId, Store, collect_all},
 };
 
 /// A life that nobody serves.
 pub(super) struct Ended {
     life: LifeId,
-    /// Milliseconds of its slots.
-    tick: u64,
-    /// How long its rows are kept, in milliseconds.
-    retain: u64,
+    slots: Slots,
 }
 
-/// The lives of a store that are not among those that are served.
-pub(super) async fn ended(store: &dyn Store, served: &[LifeId]) -> Result<Vec<Ended>> {
+/// What the slots of a life are.
+enum Slots {
+    /// Slots of the clock, of so many milliseconds; rows are kept for so many.
+    Clock { tick: u64, retain: u64 },
+    /// Numbers of models, of which none will follow.
+    Models,
+}
+
+/// The lives of a store that are not among those that are served. `retained` is how long a loop that is served keeps rows now: those of its earlier lives go
+/// with them.
+pub(super) async fn ended(
+    store: &dyn Store,
+    served: &[LifeId],
+    retained: impl Fn(&str) -> Option<u64>,
+) -> Result<Vec<Ended>> {
     let mut ended = Vec::new();
     for life in store.lives().await?.into_iter().filter(|life| !served.contains(&life.id)) {
         let params: LoopParams =
             serde_json::from_slice(&life.params).map_err(crate::Error::store)?;
-        ended.push(Ended {
-            life: life.id,
-            tick: params.tick_milliseconds(),
-            retain: params.retain.map_or(0, |retain| retain.as_milliseconds()),
-        });
+        let slots = match params.trust {
+            Trust::Curator => Slots::Clock {
+                tick: params.tick_milliseconds(),
+                retain: params.retain_milliseconds().min(retained(&life.name).unwrap_or(u64::MAX)),
+            },
+            Trust::Device | Trust::Shuffler if life.ended.is_some() => Slots::Models,
+            Trust::Device | Trust::Shuffler => continue,
+        };
+        ended.push(Ended { life: life.id, slots });
     }
     Ok(ended)
 }
@@ -41,20 +58,20 @@ impl Service {
     /// Closes what has passed in lives that have ended, and removes their rows.
     pub async fn sweep(&self) -> Result<()> {
         let now = self.clock.now();
-        for Ended { life, tick, retain } in &self.ended {
-            let slot = (now / tick).saturating_sub(1);
-            self.store.close(*life, slot).await?;
-            let what = Collect {
-                slot,
-                unreleased: true,
-                before: now.saturating_sub(*retain),
-                forget_ids: (now.saturating_sub(REMEMBERED) / tick).saturating_sub(1),
-                first_release: 0,
-                limit: ROWS,
+        for Ended { life, slots } in &self.ended {
+            let last = |time: u64, tick: &u64| (time / tick).saturating_sub(1);
+            let (slot, before, forget_ids) = match slots {
+                Slots::Clock { tick, retain } => {
+                    let remembered = last(now.saturating_sub(REMEMBERED), tick);
+                    (last(now, tick), now.saturating_sub(*retain), remembered)
+                }
+                Slots::Models => (u64::MAX - 1, u64::MAX, u64::MAX - 1),
             };
-            while self.store.collect(*life, what).await? >= ROWS as u64 {
-                tokio::task::yield_now().await;
-            }
+            self.store.close(*life, slot).await?;
+            let first_release = 0;
+            let what =
+                Collect { slot, unreleased: true, before, forget_ids, first_release, limit: ROWS };
+            collect_all(self.store.as_ref(), *life, what).await?;
         }
         Ok(())
     }

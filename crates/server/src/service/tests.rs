@@ -6,6 +6,7 @@
 mod accidents;
 mod clocks;
 mod counts;
+mod devices;
 mod keys;
 mod rollbacks;
 mod warm;
@@ -483,12 +484,13 @@ async fn files_that_cannot_be_served_are_refused_by_field() {
         ("epsilon = 1.0, delta = 0.0", "", "delta"),
         ("epsilon = 1.0, delta = 1e-6, unit = \"person\"", "", "privacy.unit"),
         (EXACT, "baseline = { share = 1.0 }", "baseline.share"),
-        (EXACT, "trust = \"device\"", "trust"),
+        (EXACT, "trust = \"device\"", "learner.horizon"),
         (EXACT, "mode = \"batch\"", "mode"),
         (EXACT, "retain = \"0 days\"", "retain"),
         (EXACT, "surprise = 1", "surprise"),
     ] {
-        let refused = ServiceFile::parse(&file(privacy, more)).and_then(|file| file.check());
+        let refused = ServiceFile::parse(&file(privacy, more))
+            .and_then(|file| file.check().and(file.check_devices().map(drop)));
         let message = refused.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(message.contains(field), "{privacy} {more}: {message}");
     }

@@ -15,7 +15,7 @@ use crate::{
     clock::{Clock, Time},
     config::{LoopPlan, REMEMBERED},
     loops::{self, Folded, contribute, first_chain},
-    store::{Collect, Committed, Head, Place, Step},
+    store::{Collect, Committed, Head, Place, Step, collect_all},
 };
 
 /// Events that are read at once.
@@ -189,7 +189,7 @@ impl Service {
     /// Removes rows that are in the released sums and not retained, and what else nobody needs any more.
     async fn collect(&self, each: &Loop, folded: u64, now: u64) -> Result<()> {
         let served = &each.answering().served;
-        let retain = each.plan.params.retain.map_or(0, |retain| retain.as_milliseconds());
+        let retain = each.plan.params.retain_milliseconds();
         let before = now.saturating_sub(retain);
         let what = Collect {
             // Rows that are retained stand in later slots and are not looked at.
@@ -200,10 +200,7 @@ impl Service {
             first_release: served.number.saturating_sub(KEPT_RELEASES),
             limit: ROWS,
         };
-        while self.store.collect(each.life, what).await? >= ROWS as u64 {
-            tokio::task::yield_now().await;
-        }
-        Ok(())
+        collect_all(self.store.as_ref(), each.life, what).await
     }
 
     /// Ticks a loop until the service stops. A failure is told and tried again: nothing was consumed by it.

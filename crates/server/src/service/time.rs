@@ -14,7 +14,7 @@ use super::{Service, tick::grace};
 use crate::{
     Error, Result,
     clock::{Clock, Time, date_time},
-    config::LoopParams,
+    config::{LoopParams, Trust},
     store::Store,
 };
 
@@ -108,9 +108,18 @@ pub(super) async fn latest(store: &dyn Store) -> Result<Option<Time>> {
     let mut latest = None;
     for life in store.lives().await? {
         let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-        let closed = store.head(life.id).await?.closed.saturating_add(1);
-        // A slot is closed when it has ended.
-        let closed = closed.saturating_mul(params.tick_milliseconds());
+        let head = store.head(life.id).await?;
+        let closed = match params.trust {
+            // A slot is closed when it has ended.
+            Trust::Curator => {
+                head.closed.saturating_add(1).saturating_mul(params.tick_milliseconds())
+            }
+            // Slots are numbers of models.
+            Trust::Device | Trust::Shuffler => {
+                let last = store.releases(life.id, head.number.max(1), 1).await?;
+                last.first().map_or(0, |model| model.time)
+            }
+        };
         latest = latest.max(Some(closed.max(life.began))).max(life.ended);
     }
     Ok(latest)

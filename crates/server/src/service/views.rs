@@ -10,7 +10,7 @@ use super::{Loop, Service};
 use crate::{
     Error, Result,
     clock::Clock,
-    config::{Ledger, LoopParams, ModelFile, Origin, UnitName},
+    config::{Ledger, LoopParams, ModelFile, Origin, Trust, UnitName},
     loops::{
         Certificate, ChainHeader, Decision, Part, RankRequest, Summary, Together, first_chain,
     },
@@ -157,18 +157,25 @@ impl Service {
         let lives = self.store.lives().await?;
         for life in &lives {
             let params: LoopParams = serde_json::from_slice(&life.params).map_err(Error::store)?;
-            let curator = self.cost_of(life.id).await?;
-            let event = curator.event();
-            let (counted, units) = match &params.warm_start_origin {
-                None => (false, &[][..]),
-                Some(origin) => {
-                    let counted = self.is_counted(&lives, origin, life.id, &curator).await?;
-                    (counted, &origin.units[..])
+            let event = match params.trust {
+                Trust::Curator => {
+                    let curator = self.cost_of(life.id).await?;
+                    let (counted, units) = match &params.warm_start_origin {
+                        None => (false, &[][..]),
+                        Some(origin) => {
+                            let counted =
+                                self.is_counted(&lives, origin, life.id, &curator).await?;
+                            (counted, &origin.units[..])
+                        }
+                    };
+                    if !counted {
+                        parts.extend(Part::earlier(&life.name, curator.earlier_events(), units));
+                    }
+                    curator.event()
                 }
+                // Devices release by themselves, so that a copy of the store that is put back adds nothing.
+                _ => serde_json::from_slice(&life.event).map_err(Error::store)?,
             };
-            if !counted {
-                parts.extend(Part::earlier(&life.name, curator.earlier_events(), units));
-            }
             let person =
                 params.privacy.visits.is_some() && params.privacy.unit != Some(UnitName::Decision);
             delta = delta.max(params.privacy.delta);

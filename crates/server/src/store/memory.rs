@@ -3,24 +3,16 @@
 //! It keeps what the trait says and nothing that makes it fast. Tests may let a transaction fail: before it, or after it, when everything has
 //! happened and only the answer is lost.
 
+mod state;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{refusal::*, *};
+use self::state::State;
+use super::{fault::FaultAfter, refusal::*, *};
 use crate::Error;
-
-/// How a transaction fails in a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// Nothing happens.
-    Before,
-    /// Everything happens, and the answer is lost.
-    After,
-    /// Nothing happens, because of a fault of the program.
-    Panic,
-}
 
 /// A store in memory.
 #[derive(Default)]
@@ -32,30 +24,7 @@ pub struct MemoryStore {
 #[derive(Default)]
 struct Shared {
     state: State,
-    fault: Option<Fault>,
-}
-
-/// An event id that is remembered, with the answer that was given.
-#[derive(Clone)]
-struct Remembered {
-    place: Place,
-    request: Digest,
-    answer: Vec<u8>,
-}
-
-/// Everything that is kept.
-#[derive(Clone, Default)]
-pub(super) struct State {
-    lives: BTreeMap<LifeId, Life>,
-    pub(super) heads: BTreeMap<LifeId, Head>,
-    numbers: BTreeMap<LifeId, u64>,
-    pub(super) events: BTreeMap<(LifeId, Place), StoredEvent>,
-    ids: BTreeMap<(LifeId, EventHash), Remembered>,
-    pub(super) ledger: BTreeMap<(LifeId, u64, PersonHash), u32>,
-    releases: BTreeMap<(LifeId, u64), ReleaseRecord>,
-    keys: BTreeMap<String, KeyRecord>,
-    settings: BTreeMap<String, Vec<u8>>,
-    erased: BTreeMap<PersonHash, Time>,
+    fault: FaultAfter,
 }
 
 impl MemoryStore {
@@ -66,7 +35,18 @@ impl MemoryStore {
 
     /// Lets the next transaction that writes fail.
     pub fn fail_next(&self, fault: Fault) {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner).fault = Some(fault);
+        self.fail_after(0, fault);
+    }
+
+    /// Lets a transaction that writes fail after so many others.
+    pub fn fail_after(&self, others: u64, fault: Fault) {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.fault = FaultAfter::new(others, fault);
+    }
+
+    /// Whether a failure is still to come.
+    pub fn will_fail(&self) -> bool {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).fault.is_to_come()
     }
 
     /// Everything that is kept, to look at it or to break it in a test.
@@ -91,7 +71,7 @@ impl MemoryStore {
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            match shared.fault.take() {
+            match shared.fault.next() {
                 Some(Fault::Panic) => panic!("injected fault of the program"),
                 Some(Fault::Before) => Err(Error::store("injected failure before the transaction")),
                 Some(Fault::After) => {
@@ -114,184 +94,6 @@ impl MemoryStore {
     }
 }
 
-impl State {
-    fn head(&self, life: LifeId) -> Result<&Head> {
-        self.heads.get(&life).ok_or_else(|| unknown_life(life))
-    }
-
-    fn head_mut(&mut self, life: LifeId) -> Result<&mut Head> {
-        self.heads.get_mut(&life).ok_or_else(|| unknown_life(life))
-    }
-
-    fn events_between(
-        &self,
-        life: LifeId,
-        after: Place,
-        until: u64,
-        limit: usize,
-    ) -> Vec<(Place, StoredEvent)> {
-        let of_life = self
-            .events
-            .iter()
-            .filter(|((of, place), _)| *of == life && *place > after && place.slot <= until);
-        of_life.take(limit).map(|((_, place), event)| (*place, event.clone())).collect()
-    }
-
-    /// Grants a visit if the person has one left under all their hashes.
-    fn charge(&mut self, life: LifeId, charge: &Charge) -> bool {
-        let hashes = charge.earlier.iter().flatten().chain([&charge.person]);
-        let counts = hashes.filter_map(|hash| self.ledger.get(&(life, charge.period, *hash)));
-        let granted = counts.map(|count| u64::from(*count)).sum::<u64>() < u64::from(charge.most);
-        if granted {
-            *self.ledger.entry((life, charge.period, charge.person)).or_default() += 1;
-        }
-        granted
-    }
-
-    fn rank(&mut self, new: NewEvent) -> Result<Ranked> {
-        if let Some(known) = self.ids.get(&(new.life, new.event)) {
-            return Ok(Ranked::Repeated { request: known.request, answer: known.answer.clone() });
-        }
-        let slot = new.slot.max(self.head(new.life)?.closed + 1);
-        let ended = self.lives.get(&new.life).is_some_and(|life| life.ended.is_some());
-        let learnt = match &new.payer {
-            Payer::Decision => !ended,
-            Payer::Person(charge) => !ended && self.charge(new.life, charge),
-            Payer::NotLearnt => false,
-        };
-        let number = self.numbers.entry(new.life).or_default();
-        *number += 1;
-        let place = Place { slot, number: *number };
-        self.ids.insert(
-            (new.life, new.event),
-            Remembered { place, request: new.request, answer: new.answer },
-        );
-        let event = StoredEvent {
-            event: new.event,
-            person: new.person,
-            time: new.time,
-            learnt,
-            active: !new.deferred,
-            reward: None,
-            reward_keys: Vec::new(),
-            features: new.features,
-            raw: new.raw,
-        };
-        self.events.insert((new.life, place), event);
-        Ok(Ranked::Added { slot })
-    }
-
-    /// Changes an open event, if there is one of this id that was not erased. `change` says whether it did.
-    fn change(
-        &mut self,
-        life: LifeId,
-        event: EventHash,
-        change: impl FnOnce(&mut StoredEvent) -> bool,
-    ) -> Result<Outcome> {
-        let closed = self.head(life)?.closed;
-        let Some(known) = self.ids.get(&(life, event)) else { return Ok(Outcome::Unknown) };
-        if known.place.slot <= closed {
-            return Ok(Outcome::Late);
-        }
-        let changed = self.events.get_mut(&(life, known.place)).is_some_and(change);
-        Ok(if changed { Outcome::Taken } else { Outcome::Unchanged })
-    }
-
-    fn begin_life(&mut self, new: NewLife) -> Result<Life> {
-        if new.closed == u64::MAX {
-            return Err(last_slot(new.closed));
-        }
-        let present =
-            self.lives.values().find(|life| life.name == new.name && life.ended.is_none()).cloned();
-        if let Some(present) = &present
-            && present.generation == new.generation
-        {
-            let present = Life { params: new.params, ..present.clone() };
-            self.lives.insert(present.id, present.clone());
-            return Ok(present);
-        }
-        let id = self.lives.len() as LifeId + 1;
-        if let Some(mut present) = present {
-            if new.carry_ledger {
-                let carried: Vec<_> = self
-                    .ledger
-                    .iter()
-                    .filter(|((life, period, _), _)| *life == present.id && *period == 0)
-                    .collect();
-                let carried: Vec<_> = carried
-                    .into_iter()
-                    .map(|((_, _, person), count)| ((id, 0, *person), *count))
-                    .collect();
-                self.ledger.extend(carried);
-            }
-            present.ended = Some(new.time);
-            self.lives.insert(present.id, present);
-        }
-        let life = Life {
-            id,
-            name: new.name,
-            generation: new.generation,
-            params: new.params,
-            event: new.event,
-            began: new.time,
-            ended: None,
-        };
-        let head = Head {
-            number: 0,
-            chain: Digest::default(),
-            epoch: 0,
-            closed: new.closed,
-            folded: new.closed,
-            state: new.state,
-        };
-        self.heads.insert(id, head);
-        self.lives.insert(id, life.clone());
-        Ok(life)
-    }
-
-    fn collect(&mut self, life: LifeId, what: Collect) -> Result<u64> {
-        let head = self.head(life)?;
-        let last = if what.unreleased { head.closed } else { head.folded };
-        let (slot, forget_ids) = (what.slot.min(last), what.forget_ids.min(head.closed));
-        let rows: Vec<_> = self
-            .events
-            .iter()
-            .filter(|((of, place), event)| {
-                *of == life && place.slot <= slot && event.time < what.before
-            })
-            .map(|(key, _)| *key)
-            .take(what.limit)
-            .collect();
-        let mut ids: Vec<_> = self
-            .ids
-            .iter()
-            .filter(|((of, _), known)| *of == life && known.place.slot <= forget_ids)
-            .map(|(key, known)| (known.place, *key))
-            .collect();
-        ids.sort_unstable();
-        ids.truncate(what.limit);
-        let releases: Vec<_> = self
-            .releases
-            .iter()
-            .filter(|((of, number), record)| {
-                *of == life && *number < what.first_release && !record.release.is_empty()
-            })
-            .map(|(key, _)| *key)
-            .take(what.limit)
-            .collect();
-        for key in &rows {
-            self.events.remove(key);
-        }
-        for (_, key) in &ids {
-            self.ids.remove(key);
-        }
-        for key in &releases {
-            self.releases.entry(*key).and_modify(|record| record.release.clear());
-        }
-        Ok((rows.len() + ids.len() + releases.len()) as u64)
-    }
-}
-
 impl Store for MemoryStore {
     fn id(&self) -> StoreId {
         self.id
@@ -301,6 +103,29 @@ impl Store for MemoryStore {
         self.write(move |state| {
             events.iter().try_for_each(|event| state.head(event.life).map(drop))?;
             events.into_iter().map(|event| state.rank(event)).collect()
+        })
+    }
+
+    fn rank_above(
+        &self,
+        floor: String,
+        events: Vec<(u64, NewEvent)>,
+    ) -> Pending<Vec<Option<Ranked>>> {
+        self.write(move |state| {
+            let floor = floor_of(state.settings.get(&floor).map(Vec::as_slice))?;
+            events.iter().try_for_each(|(_, event)| state.head(event.life).map(drop))?;
+            let add = |(number, event)| (number >= floor).then(|| state.rank(event)).transpose();
+            events.into_iter().map(add).collect()
+        })
+    }
+
+    fn raise_floor(&self, name: String, floor: u64) -> Pending<u64> {
+        self.write(move |state| {
+            let kept = floor_of(state.settings.get(&name).map(Vec::as_slice))?;
+            if floor > kept {
+                state.settings.insert(name, floor.to_le_bytes().to_vec());
+            }
+            Ok(kept.max(floor))
         })
     }
 

@@ -4,10 +4,11 @@
 //! | --- | --- |
 //! | `records` | what is kept: events, heads, releases, lives, keys |
 //! | `row` | records as bytes with a version in front |
+//! | `fault` | how a transaction fails in a test |
 //! | `memory` | a few lines of plain Rust, which the others are compared with |
 //! | `redb` | the embedded store: one writer that commits groups |
 //! | `disk` | private files and durable names |
-//! | `refusal` | errors that every store gives in the same words |
+//! | `refusal` | errors that every store gives in the same words, and checks that every store makes |
 //! | `witness` | a file on another filesystem that shows whether the store was rolled back |
 //! | `contract` | tests that hold for every store |
 //!
@@ -21,6 +22,7 @@
 #[cfg(test)]
 pub(crate) mod contract;
 mod disk;
+mod fault;
 mod memory;
 mod records;
 mod redb;
@@ -28,7 +30,10 @@ mod refusal;
 pub(crate) mod row;
 mod witness;
 
-pub use memory::{Fault, MemoryStore};
+pub use fault::Fault;
+#[cfg(test)]
+pub(crate) use fault::FaultAfter;
+pub use memory::MemoryStore;
 pub use records::*;
 pub use redb::RedbStore;
 pub use witness::{Agreement, Witness, WitnessHead, WitnessRecord, compare};
@@ -49,6 +54,17 @@ pub trait Store: Send + Sync + 'static {
     /// one call are one transaction; the answers are in their order. The slot is that asked for, or the first open one if that has closed.
     /// Events of a life that has ended are kept and not learnt from: the ledger of the next one has been carried over already.
     fn rank(&self, events: Vec<NewEvent>) -> Pending<Vec<Ranked>>;
+
+    /// The same for events with a number, of which those below a named floor are not added: none for these. The floor is read in the same transaction,
+    /// so that nothing is added that somebody counts on being refused.
+    fn rank_above(
+        &self,
+        floor: String,
+        events: Vec<(u64, NewEvent)>,
+    ) -> Pending<Vec<Option<Ranked>>>;
+
+    /// Raises a named floor, which begins at 0 and never goes down, and returns where it is. It is kept as a setting of this name.
+    fn raise_floor(&self, name: String, floor: u64) -> Pending<u64>;
 
     /// Adds rewards to open events, one transaction. The outcome tells what was added from what was repeated.
     fn reward(&self, rewards: Vec<NewReward>) -> Pending<Vec<Outcome>>;
@@ -137,4 +153,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// How many events are open in each slot. Erased ones count until it closes, so that a limit on open events does not show an erasure.
     fn open_events(&self, life: LifeId) -> Pending<Vec<(u64, u64)>>;
+}
+
+/// Removes everything that [`Store::collect`] would, a part at a time, so that others are answered in between.
+pub(crate) async fn collect_all(store: &dyn Store, life: LifeId, what: Collect) -> Result<()> {
+    while store.collect(life, what).await? >= what.limit as u64 {
+        tokio::task::yield_now().await;
+    }
+    Ok(())
 }

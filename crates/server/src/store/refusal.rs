@@ -1,4 +1,4 @@
-//! Errors that every store gives in the same words.
+//! Errors that every store gives in the same words, and checks that every store makes.
 
 use super::{Head, LifeId, ReleaseRecord, Step};
 use crate::{Error, Result};
@@ -21,6 +21,13 @@ pub(super) fn exhausted(what: &str) -> Error {
 /// There is such a key.
 pub(super) fn key_exists(id: &str) -> Error {
     Error::Conflict(format!("key {id} exists: make a new one"))
+}
+
+/// A floor as a setting holds it.
+pub(super) fn floor_of(setting: Option<&[u8]>) -> Result<u64> {
+    let Some(bytes) = setting else { return Ok(0) };
+    let bytes = <[u8; 8]>::try_from(bytes);
+    bytes.map(u64::from_le_bytes).map_err(|_| Error::store("a floor is damaged: restore a backup"))
 }
 
 /// A step folds slots that are closed and that no earlier step folded.

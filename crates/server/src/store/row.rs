@@ -52,3 +52,39 @@ pub(crate) fn decode_start<R: Record, P: DeserializeOwned>(bytes: &[u8]) -> Resu
     let rest = check_version::<R>(bytes)?;
     postcard::take_from_bytes(rest).map(|(start, _)| start).map_err(|_| damaged::<R>())
 }
+
+/// The bytes of records in `vectors/store`. `RETICENT_WRITE_VECTORS=1` writes those of the present versions; older files stay.
+#[cfg(test)]
+pub(crate) mod golden {
+    use std::{fs, path::PathBuf};
+
+    use super::{Record, decode, encode};
+
+    /// The record is read from its file, and written as the same bytes.
+    pub(crate) fn check<R: Record + PartialEq>(record: &R) {
+        let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../vectors/store"].iter().collect();
+        let path = path.join(format!("{}.{}.bin", R::NAME, R::VERSION));
+        if std::env::var_os("RETICENT_WRITE_VECTORS").is_some() {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, encode(record).unwrap()).unwrap();
+        }
+        let golden = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert!(decode::<R>(&golden).unwrap() == *record, "{} is read as something else", R::NAME);
+        assert_eq!(
+            encode(record).unwrap(),
+            golden,
+            "{} is written in another way: raise its version",
+            R::NAME
+        );
+        for length in 0..golden.len() {
+            assert!(decode::<R>(&golden[..length]).is_err(), "{} without its end is read", R::NAME);
+        }
+        let longer = [&golden[..], &[0]].concat();
+        assert!(decode::<R>(&longer).is_err(), "{} with something after it is read", R::NAME);
+        let mut newer = golden;
+        newer[0] += 1;
+        let refused = decode::<R>(&newer).err().unwrap().to_string();
+        let version = format!("version {}", R::VERSION + 1);
+        assert!(refused.contains(R::NAME) && refused.contains(&version), "{refused}");
+    }
+}

@@ -7,7 +7,7 @@ use reticent_server::http::{Role, openapi};
 use crate::common::{Server, question};
 
 /// Every route that needs a key: method, template, the roles that may call it.
-const GUARDED: [(&str, &str, &[Role]); 18] = [
+const GUARDED: [(&str, &str, &[Role]); 24] = [
     ("POST", "/v1/loops/{loop}/rank", &[Role::Decide]),
     ("POST", "/v1/loops/{loop}/rank/batch", &[Role::Decide]),
     ("POST", "/v1/loops/{loop}/events/{id}/reward", &[Role::Reward]),
@@ -16,7 +16,13 @@ const GUARDED: [(&str, &str, &[Role]); 18] = [
     ("GET", "/v1/loops", &[Role::Read]),
     ("GET", "/v1/loops/{loop}/certificate", &[Role::Read]),
     ("GET", "/v1/loops/{loop}/releases", &[Role::Read]),
-    ("GET", "/v1/loops/{loop}/model", &[Role::Read, Role::Device]),
+    ("GET", "/v1/loops/{loop}/model", &[Role::Read, Role::Device, Role::Shuffle]),
+    ("GET", "/v1/loops/{loop}/protocol", &[Role::Read, Role::Device]),
+    ("POST", "/v1/loops/{loop}/reports", &[Role::Device]),
+    ("POST", "/v1/loops/{loop}/reports/batch", &[Role::Device]),
+    ("GET", "/v1/loops/{loop}/sealing", &[Role::Read, Role::Device, Role::Shuffle]),
+    ("GET", "/v1/loops/{loop}/batches", &[Role::Shuffle]),
+    ("POST", "/v1/loops/{loop}/batches", &[Role::Shuffle]),
     ("GET", "/v1/certificate", &[Role::Read]),
     ("GET", "/metrics", &[Role::Read]),
     ("GET", "/v1/loops/{loop}/events/export", &[]),
@@ -37,7 +43,7 @@ fn address(template: &str) -> String {
 #[tokio::test]
 async fn calls_without_a_key_are_401_and_with_another_role_or_loop_403() {
     let server = Server::start().await;
-    for role in [Role::Decide, Role::Reward, Role::Device, Role::Read] {
+    for role in [Role::Decide, Role::Reward, Role::Device, Role::Shuffle, Role::Read] {
         let key = server.key("home", &[role]).await;
         let foreign = server.key("other", &[role]).await;
         for (method, template, roles) in GUARDED {

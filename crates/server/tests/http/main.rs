@@ -4,6 +4,7 @@ mod access;
 mod calls;
 mod common;
 mod dashboard;
+mod device;
 mod export;
 mod limits;
 mod logs;

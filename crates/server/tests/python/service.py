@@ -39,6 +39,23 @@ device = { categories = ["phone", "computer"] }
 age = { range = [18, 80] }
 [loop.home.action]
 topic = { categories = ["news", "sport"] }
+
+[loop.phones]
+trust = "device"
+privacy = { epsilon = 2.0, delta = 1e-6, visits = 3, per = "30 days" }
+learner = { tick = "1 second" }
+reward = { range = [0, 1] }
+[loop.phones.action]
+topic = { categories = ["news", "sport"] }
+
+[loop.mixed]
+trust = "shuffler"
+privacy = { epsilon = 1.0, delta = 1e-6, visits = 1, per = "ever" }
+shuffle = { batch = 1000, mode = "sealed" }
+learner = { tick = "1 second" }
+reward = { range = [0, 1] }
+[loop.mixed.action]
+topic = { categories = ["news", "sport"] }
 """
 
 

@@ -1,4 +1,4 @@
-"""The clients that docs/service.md prints, as they are printed, but for the address."""
+"""The client in JavaScript that docs/service.md prints, as it is printed, but for the address. Tests of the Python package run the other one."""
 
 import re
 import subprocess
@@ -15,14 +15,6 @@ def printed(language, service):
     assert len(blocks) == 1
     assert "http://127.0.0.1:8080" in blocks[0]
     return blocks[0].replace("http://127.0.0.1:8080", service.address)
-
-
-def test_the_python_client_ranks_and_rewards(service):
-    names = {"KEY": service.key("decide,reward")}
-    exec(printed("python", service), names)
-    assert names["answer"]["action"] in ["a", "b"]
-    # The head of the last answer is echoed.
-    assert names["head"]
 
 
 def test_the_javascript_client_ranks_and_rewards(service, tmp_path):

@@ -19,6 +19,17 @@ EXAMPLES = 12
 
 ROLES = ["decide", "reward", "device", "read", "admin", "none"]
 
+# Only a device makes a report, and only a shuffler a batch: what is generated is refused for what it is.
+MADE = {"POST /v1/loops/{loop}/reports", "POST /v1/loops/{loop}/batches"}
+
+
+def known_loop(path):
+    """A loop that exists and has this call: those of devices and of shufflers are for loops of theirs."""
+    if path.endswith(("/sealing", "/batches")):
+        return "mixed"
+    return "phones" if path.endswith(("/protocol", "/reports", "/reports/batch")) else "home"
+
+
 #: Roles and statuses by operation.
 answered = collections.defaultdict(collections.Counter)
 
@@ -83,7 +94,7 @@ def test_answers_are_those_of_the_document(case, keys, session):
         return statuses <= {401, 403, 405} and sum(answered[operation][role, status] for status in statuses) > 10
 
     call("admin")
-    known = {"loop": "home", "id": "known"}
+    known = {"loop": known_loop(case.operation.path), "id": "known"}
     given = case.path_parameters or {}
     case.path_parameters = {**given, **{name: known[name] for name in given if name in known}}
     for role in ROLES:
@@ -94,7 +105,8 @@ def test_answers_are_those_of_the_document(case, keys, session):
 def test_everybody_was_let_in_and_refused(api):
     """The test above would find nothing if every call had been refused."""
     for operation, counts in answered.items():
-        assert any(status < 300 for _, status in counts), (operation, counts)
+        let_in = (lambda status: status in (400, 422)) if operation in MADE else (lambda status: status < 300)
+        assert any(let_in(status) for _, status in counts), (operation, counts)
     operations = {f"{item.ok().method.upper()} {item.ok().path}" for item in api.get_all_operations()}
     assert operations <= set(answered), operations - set(answered)
     statuses = {role: {status for counts in answered.values() for asked, status in counts if asked == role} for role in ROLES}

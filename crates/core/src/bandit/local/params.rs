@@ -152,7 +152,7 @@ pub struct LocalPlan {
 }
 
 /// What a plan shares among its copies.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Agreement {
     pub(super) params: LocalParams,
     pub(super) reports: ReportPlan,
@@ -173,6 +173,12 @@ impl LocalPlan {
     /// What a device needs of it: it travels, and a person's half is made from it.
     pub fn reports(&self) -> &ReportPlan {
         &self.inner.reports
+    }
+
+    /// The same as a part of a larger protocol with this hash, which models and reports then carry.
+    pub(crate) fn bound_to(&self, protocol: u64) -> Self {
+        let reports = self.inner.reports.bound_to(protocol);
+        LocalPlan { inner: Arc::new(Agreement { reports, ..(*self.inner).clone() }) }
     }
 
     /// The server's half, before any report.

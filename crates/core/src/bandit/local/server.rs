@@ -49,10 +49,37 @@ impl Server {
         self
     }
 
+    /// The same as a part of a larger protocol with this hash. It is not saved: whoever loads the state binds it again.
+    pub(crate) fn bound_to(self, protocol: u64) -> Self {
+        Server { plan: self.plan.bound_to(protocol), ..self }
+    }
+
     /// Takes a report in, once. An error, a duplicate and a late report change nothing.
     pub fn absorb(&mut self, report: &Report) -> Result<Absorbed> {
         self.expect_protocol(report.protocol)?;
         let refused = self.state.inbox.refusal(report)?;
+        self.count(report, refused, true)
+    }
+
+    /// Takes in a report that was not taken in before: for a caller whose own memory of names is durable, and who refuses late ones. Its name is
+    /// not remembered here, so that a saved state does not grow with the number of reports.
+    pub fn absorb_new(&mut self, report: &Report) -> Result<Absorbed> {
+        self.count(report, None, false)
+    }
+
+    /// Refuses a report that no device of this protocol makes. Whether it is late or was counted before is not looked at.
+    pub fn check_report(&self, report: &Report) -> Result<()> {
+        self.expect_protocol(report.protocol)?;
+        self.estimate(report).map(drop)
+    }
+
+    fn count(
+        &mut self,
+        report: &Report,
+        refused: Option<Absorbed>,
+        remember: bool,
+    ) -> Result<Absorbed> {
+        self.expect_protocol(report.protocol)?;
         let estimate = self.estimate(report)?;
         if let Method::KnownGram { reports, .. } = self.plan.method()
             && self.state.reports >= *reports
@@ -63,7 +90,9 @@ impl Server {
         if let Some(refused) = refused {
             return Ok(refused);
         }
-        self.state.inbox.remember(report);
+        if remember {
+            self.state.inbox.remember(report);
+        }
         self.add(&estimate);
         if self.plan.params().restart_every.is_some_and(|every| self.state.reports >= every) {
             self.restart();

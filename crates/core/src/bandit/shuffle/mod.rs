@@ -7,6 +7,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `params` | calibration through the shuffler, and the guarantee with the trust it needs |
+//! | `confirm` | the guarantee of reports by somebody else's plan, for the person who makes them |
 //! | `shuffler` | the component that breaks the link: batches, a uniform permutation, no names, no slots |
 //! | `repeats` | which reports have come before, by their contents |
 //! | `server` | the server's half: every batch once |
@@ -16,6 +17,7 @@
 //! amplification bound says what they cost after shuffling. *Vector sum*: Gaussian reports of which only a batch's sum is
 //! seen, which is exact.
 
+mod confirm;
 mod params;
 mod repeats;
 mod server;
@@ -23,6 +25,7 @@ mod shuffler;
 #[cfg(test)]
 mod tests;
 
+pub use confirm::shuffled_guarantee;
 pub use params::{ShuffleParams, ShufflePlan};
 pub use server::ShuffleServer;
-pub use shuffler::{Aggregation, Batch, Shuffled, Shuffler};
+pub use shuffler::{Aggregation, Batch, Shuffled, Shuffler, permute};

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Aggregation, ShuffleServer, Shuffler,
     repeats::{MEMORY, by_contents},
-    shuffler::Handing,
+    shuffler::{Batch, Handing, Shuffled},
 };
 use crate::{
     Error, Result,
@@ -234,7 +234,7 @@ fn at_level(params: &ReportParams, epsilon: f64) -> ReportParams {
 }
 
 /// What a permuted batch of such reports tells.
-fn shuffled(report: &Event, people: u64) -> Result<Event> {
+pub(super) fn shuffled(report: &Event, people: u64) -> Result<Event> {
     Ok(match *report {
         Event::PrivUnit { cap, inside } => Event::ShuffledPrivUnit { cap, inside, people },
         _ => {
@@ -284,15 +284,54 @@ impl ShufflePlan {
         self.local.person_after(0, spent, noise)
     }
 
-    /// The component in between.
-    pub fn shuffler<N: Noise>(&self, noise: N) -> Result<Shuffler<N>> {
-        let handing = match self.params.aggregation {
+    /// How many people of a batch the guarantee takes to randomise honestly.
+    pub fn honest(&self) -> u64 {
+        self.honest
+    }
+
+    /// How many numbers every report has.
+    pub fn report_length(&self) -> usize {
+        self.randomizer().report_length()
+    }
+
+    fn handing(&self) -> Result<Handing> {
+        Ok(match self.params.aggregation {
             Aggregation::Permute => Handing::Permute {
                 values: self.randomizer().report_length(),
                 largest: self.randomizer().largest_entry(),
             },
             Aggregation::Sum => Handing::Sum { exponents: self.randomizer().summed()?.exponents() },
-        };
+        })
+    }
+
+    /// Refuses what no device of this protocol makes: for a shuffler that reads reports, and for a server that opens sealed ones.
+    pub fn check_values(&self, values: &[f64]) -> Result<()> {
+        self.handing()?.check(Some(0), None, values)
+    }
+
+    /// The batch of this number of what these devices made, for a shuffler that keeps its own memory of waiting reports and of batches. One of
+    /// another size than was agreed on is refused.
+    pub fn batch<N: Noise>(
+        &self,
+        number: u64,
+        reports: Vec<Vec<f64>>,
+        noise: &mut N,
+    ) -> Result<Batch> {
+        let people = reports.len() as u64;
+        let remedy = format_args!("a batch is of {} reports: wait for others", self.params.batch);
+        refuse_if(people != self.params.batch, "batch", people, remedy)?;
+        let handing = self.handing()?;
+        reports.iter().try_for_each(|values| handing.check(Some(0), None, values))?;
+        noise.rekey()?;
+        let reports = reports.into_iter();
+        let reports = reports.map(|values| Shuffled { level: Some(0), features: None, values });
+        let contents = handing.close(reports.collect(), noise);
+        Ok(Batch { protocol: self.local.protocol(), number, people, contents })
+    }
+
+    /// The component in between.
+    pub fn shuffler<N: Noise>(&self, noise: N) -> Result<Shuffler<N>> {
+        let handing = self.handing()?;
         let protocol = self.local.protocol();
         let bits = self.randomizer().entropy_bits();
         Ok(Shuffler::new(protocol, self.params.batch, handing, bits, noise))
@@ -316,10 +355,6 @@ impl ShufflePlan {
 
     /// What a person may be promised, if the shuffler can be trusted.
     pub fn guarantee(&self) -> Result<Guarantee> {
-        let ShuffleParams { delta, batch, contributions_per_person, .. } = self.params;
-        let guarantee = Guarantee::of(&self.event()?, TrustModel::Shuffle, delta)?
-            .with_unit(Unit::Person { at_most: contributions_per_person });
-        let guarantee = CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c));
         let again = match by_contents(self.randomizer().entropy_bits()) {
             true => format!(
                 "no report reaches the shuffler again after {MEMORY} others (before that it drops what has the contents of another, whatever its name)"
@@ -328,13 +363,25 @@ impl ShufflePlan {
                 "no report reaches the shuffler again after {MEMORY} others or under another name (reports of so few values are not told apart by their contents)"
             ),
         };
+        let kept = "a saved shuffler resumed with the true number of batches made, by one process at a time";
+        self.guarantee_under([kept, &again])
+    }
+
+    /// The same behind a shuffler with a memory of its own: these are the conditions under which a report is in one batch only.
+    pub fn guarantee_under<'a>(
+        &self,
+        once: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Guarantee> {
+        let ShuffleParams { delta, batch, contributions_per_person, .. } = self.params;
+        let guarantee = Guarantee::of(&self.event()?, TrustModel::Shuffle, delta)?
+            .with_unit(Unit::Person { at_most: contributions_per_person });
+        let guarantee = CONDITIONS.iter().fold(guarantee, |g, c| g.with_condition(*c));
+        let guarantee = once.into_iter().fold(guarantee, |g, c| g.with_condition(c));
         let guarantee = guarantee
-            .with_condition("a saved shuffler resumed with the true number of batches made, by one process at a time")
             .with_condition(format!(
                 "batches of {batch}, of whom {} randomise honestly; none smaller leaves the shuffler",
                 self.honest
             ))
-            .with_condition(again)
             .with_condition("reports reach the shuffler unread and unchanged: against whoever reads one on its way its local guarantee holds");
         guarantee.beside(self.params.claim.as_ref())
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::{Aggregation, Batch};
 use crate::{
     Result,
-    bandit::{Absorbed, Model, Server, local::Estimate},
+    bandit::{Absorbed, LocalPlan, Model, Server, local::Estimate},
     refuse_if, wire,
 };
 
@@ -43,7 +43,7 @@ impl ShuffleServer {
         let refused = batch.people != self.batch || batch.contents.len() != expected;
         let remedy = format_args!("a batch is of {} reports", self.batch);
         refuse_if(refused, "people", batch.people, remedy)?;
-        if batch.number < self.floor || self.above.contains(&batch.number) {
+        if self.knows(batch.number) {
             return Ok(Absorbed::Duplicate);
         }
         match self.aggregation {
@@ -58,11 +58,54 @@ impl ShuffleServer {
                 estimates.iter().for_each(|estimate| self.server.add(estimate));
             }
         }
-        self.above.insert(batch.number);
+        self.remember(batch.number);
+        Ok(Absorbed::Counted)
+    }
+
+    /// Takes in the reports of a batch that the shuffler could not read, once: what the devices made, as the server opened it. Those that no device
+    /// of this protocol makes are left out, because nobody could refuse them earlier; the second number says how many. Whether as many were
+    /// sealed as a batch has is for the caller to check.
+    pub fn absorb_opened(&mut self, number: u64, reports: &[Vec<f64>]) -> (Absorbed, u64) {
+        if self.knows(number) {
+            return (Absorbed::Duplicate, 0);
+        }
+        let mut refused = 0;
+        for values in reports {
+            // A sealed report is bytes, which may spell any number.
+            let finite = values.iter().all(|value| value.is_finite());
+            match self.server.decode(Some(0), None, values) {
+                Ok(estimate) if finite => self.server.add(&estimate),
+                _ => refused += 1,
+            }
+        }
+        self.remember(number);
+        (Absorbed::Counted, refused)
+    }
+
+    fn knows(&self, number: u64) -> bool {
+        number < self.floor || self.above.contains(&number)
+    }
+
+    fn remember(&mut self, number: u64) {
+        self.above.insert(number);
         while self.above.remove(&self.floor) {
             self.floor += 1;
         }
-        Ok(Absorbed::Counted)
+    }
+
+    /// The number after the last batch that was counted.
+    pub fn next_batch(&self) -> u64 {
+        self.above.last().map_or(self.floor, |last| last.saturating_add(1))
+    }
+
+    /// Which batches were counted: all below the first number, and those of the set, which came before others.
+    pub fn batches(&self) -> (u64, &BTreeSet<u64>) {
+        (self.floor, &self.above)
+    }
+
+    /// What was agreed on.
+    pub fn plan(&self) -> &LocalPlan {
+        self.server.plan()
     }
 
     /// The next model.

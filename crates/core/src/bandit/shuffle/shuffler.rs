@@ -68,6 +68,11 @@ impl wire::Message for Batch {
 }
 
 impl Batch {
+    /// Its number, from 0.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// How many reports went in.
     pub fn people(&self) -> u64 {
         self.people
@@ -89,8 +94,40 @@ pub(super) enum Handing {
 }
 
 impl Handing {
+    /// What leaves of the reports of one batch.
+    pub(super) fn close<N: Noise>(
+        &self,
+        mut contents: Vec<Shuffled>,
+        noise: &mut N,
+    ) -> Vec<Shuffled> {
+        match self {
+            Handing::Permute { .. } => {
+                permute(&mut contents, noise);
+                contents
+            }
+            Handing::Sum { exponents } => {
+                let mut units = vec![0_i128; exponents.len()];
+                for report in &contents {
+                    for ((sum, value), exponent) in
+                        units.iter_mut().zip(&report.values).zip(exponents)
+                    {
+                        *sum += (value * power_of_two(*exponent)) as i128;
+                    }
+                }
+                let values = units.iter().zip(exponents);
+                let values = values.map(|(sum, e)| *sum as f64 * power_of_two(-e)).collect();
+                vec![Shuffled { level: None, features: None, values }]
+            }
+        }
+    }
+
     /// Refuses what no device of this protocol makes: it would spoil the batch for everybody in it.
-    fn check(&self, level: Option<u16>, features: Option<&[f64]>, values: &[f64]) -> Result<()> {
+    pub(super) fn check(
+        &self,
+        level: Option<u16>,
+        features: Option<&[f64]>,
+        values: &[f64],
+    ) -> Result<()> {
         let remedy = "no device of this protocol makes such a report: refuse its sender";
         let named = level.map_or("missing".to_string(), |level| level.to_string());
         refuse_if(level != Some(0), "level", named, remedy)?;
@@ -191,37 +228,16 @@ impl<N: Noise> Shuffler<N> {
             return Ok(None);
         }
         let contents = std::mem::take(&mut state.waiting);
-        let number = state.next;
+        let (protocol, number) = (state.protocol, state.next);
         state.next += 1;
-        Ok(Some(state.close(number, contents)))
+        let people = contents.len() as u64;
+        let contents = state.handing.close(contents, &mut state.noise);
+        Ok(Some(Batch { protocol, number, people, contents }))
     }
 
     /// Reports that wait for their batch to fill.
     pub fn waiting(&self) -> usize {
         self.state.waiting.len()
-    }
-}
-
-impl<N: Noise> State<N> {
-    fn close(&mut self, number: u64, mut contents: Vec<Shuffled>) -> Batch {
-        let people = contents.len() as u64;
-        match &self.handing {
-            Handing::Permute { .. } => permute(&mut contents, &mut self.noise),
-            Handing::Sum { exponents } => {
-                let mut units = vec![0_i128; exponents.len()];
-                for report in &contents {
-                    for ((sum, value), exponent) in
-                        units.iter_mut().zip(&report.values).zip(exponents)
-                    {
-                        *sum += (value * power_of_two(*exponent)) as i128;
-                    }
-                }
-                let values = units.iter().zip(exponents);
-                let values = values.map(|(sum, e)| *sum as f64 * power_of_two(-e)).collect();
-                contents = vec![Shuffled { level: None, features: None, values }];
-            }
-        }
-        Batch { protocol: self.protocol, number, people, contents }
     }
 }
 
@@ -253,7 +269,7 @@ impl<N: Noise + Serialize + DeserializeOwned> Shuffler<N> {
 }
 
 /// A uniformly random permutation: Fisher and Yates in Durstenfeld's form.
-pub(super) fn permute<T, N: Noise>(items: &mut [T], noise: &mut N) {
+pub fn permute<T, N: Noise>(items: &mut [T], noise: &mut N) {
     for last in (1..items.len()).rev() {
         items.swap(last, noise.below(last as u64 + 1) as usize);
     }

@@ -411,3 +411,40 @@ fn bad_parameters_are_refused_by_name() {
     assert!(shuffler.absorb(&foreign[0]).is_err());
     assert_eq!(shuffler.waiting(), 0);
 }
+
+/// A shuffler with a store of its own closes batches as the one in memory does, and a server opens sealed ones by itself.
+#[test]
+fn batches_of_other_shufflers_are_counted_as_the_own_ones() {
+    for aggregation in [Aggregation::Permute, Aggregation::Sum] {
+        let plan = plan(4, aggregation);
+        let reports = reports(&plan, 4, &mut Seeded(5));
+        let values: Vec<Vec<f64>> = reports.iter().map(|report| report.values().to_vec()).collect();
+        assert!(values.iter().all(|values| values.len() == plan.report_length()));
+        let mut shuffler = plan.shuffler(Seeded(6)).unwrap();
+        let own =
+            reports.iter().filter_map(|report| shuffler.absorb(report).unwrap()).next().unwrap();
+        let batch = plan.batch(0, values.clone(), &mut Seeded(7)).unwrap();
+        assert!(plan.batch(0, values[..3].to_vec(), &mut Seeded(7)).is_err());
+        let mut odd = values.clone();
+        odd[1][0] = f64::NAN;
+        assert!(plan.batch(0, odd.clone(), &mut Seeded(7)).is_err());
+        assert!(plan.check_values(&odd[1]).is_err() && plan.check_values(&odd[0]).is_ok());
+        let [mut first, mut second] = [plan.server(), plan.server()];
+        for server in [&mut first, &mut second] {
+            server.publish().unwrap();
+        }
+        first.absorb(&own).unwrap();
+        second.absorb(&batch).unwrap();
+        assert_eq!((first.reports(), second.reports()), (4, 4));
+        assert_eq!((second.next_batch(), batch.number()), (1, 0));
+        if aggregation == Aggregation::Sum {
+            assert_eq!(own.contents(), batch.contents());
+            continue;
+        }
+        // What a server opens by itself: once, and without what no device makes.
+        let mut third = plan.server();
+        assert_eq!(third.absorb_opened(2, &odd), (Absorbed::Counted, 1));
+        assert_eq!(third.absorb_opened(2, &odd), (Absorbed::Duplicate, 0));
+        assert_eq!((third.reports(), third.next_batch()), (3, 3));
+    }
+}

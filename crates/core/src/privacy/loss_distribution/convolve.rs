@@ -16,7 +16,7 @@
 //! A charge can exceed the mass that exists. Then the upper cumulative is capped at the true total, which
 //! still dominates: `mass(L >= x) <= min(bound(x), total)` for every `x`.
 
-use realfft::{RealFftPlanner, num_complex::Complex};
+use rustfft::{Fft, FftDirection, algorithm::Radix4, num_complex::Complex};
 
 use super::{
     PrivacyLossDistribution,
@@ -190,9 +190,8 @@ impl Window {
         let length = cells.next_power_of_two().max(4);
         let stages = f64::from(length.ilog2()) + 4.0;
         let rounding = ROUNDINGS_PER_STAGE * stages * f64::EPSILON;
-        let mut planner = RealFftPlanner::<f64>::new();
-        let (forward, inverse) =
-            (planner.plan_fft_forward(length), planner.plan_fft_inverse(length));
+        // One algorithm for powers of two, not a planner: the same digits on every machine, and a planner would compile every algorithm there is.
+        let forward = Radix4::new(length, FftDirection::Forward);
         let mut spectrum = vec![Complex::new(1.0, 0.0); length / 2 + 1];
         // Logarithms of the modulus and of its upper bound, frequency by frequency.
         let mut modulus = vec![(0.0, 0.0); spectrum.len()];
@@ -200,20 +199,18 @@ impl Window {
         for (one, times) in parts {
             let ln = Moments::of(one, self.tilt).ln;
             normaliser += *times as f64 * ln;
-            let mut tilted = vec![0.0; length];
+            let mut tilted = vec![Complex::new(0.0, 0.0); length];
             let mut largest = 0.0f64;
             for (i, mass) in one.masses.iter().enumerate() {
                 let exponent = self.tilt * (one.lowest + i as i64) as f64 - ln;
                 largest = largest.max(exponent.abs());
                 let cell = (one.lowest + i as i64).rem_euclid(length as i64);
-                tilted[cell as usize] += mass * libm::exp(exponent);
+                tilted[cell as usize].re += mass * libm::exp(exponent);
             }
             exponents += *times as f64 * (largest + 4.0);
-            let weight: f64 = tilted.iter().sum();
-            let mut transformed = forward.make_output_vec();
-            forward.process(&mut tilted, &mut transformed).map_err(transform_failed)?;
-            for ((product, bound), value) in spectrum.iter_mut().zip(&mut modulus).zip(transformed)
-            {
+            let weight: f64 = tilted.iter().map(|cell| cell.re).sum();
+            forward.process(&mut tilted);
+            for ((product, bound), value) in spectrum.iter_mut().zip(&mut modulus).zip(tilted) {
                 let size = value.norm();
                 bound.0 += *times as f64 * libm::log(size);
                 bound.1 += *times as f64 * libm::log(size + rounding * weight);
@@ -237,8 +234,10 @@ impl Window {
             * (2.0 / length as f64);
         spectrum[0].im = 0.0;
         spectrum[length / 2].im = 0.0;
-        let mut sums = inverse.make_output_vec();
-        inverse.process(&mut spectrum, &mut sums).map_err(transform_failed)?;
+        // What is transformed is real, so the other half of the frequencies are the conjugates.
+        let mirrored: Vec<_> = spectrum[1..length / 2].iter().rev().map(Complex::conj).collect();
+        let mut sums = [spectrum, mirrored].concat();
+        Radix4::new(length, FftDirection::Inverse).process(&mut sums);
 
         let finite: f64 =
             parts.iter().map(|(one, times)| *times as f64 * libm::log(one.finite_mass())).sum();
@@ -253,7 +252,7 @@ impl Window {
         let mut masses = vec![0.0; cells];
         for (position, mass) in masses.iter_mut().enumerate().rev() {
             let index = self.lowest + position as i128;
-            let sum = sums[index.rem_euclid(length as i128) as usize] / length as f64 + error;
+            let sum = sums[index.rem_euclid(length as i128) as usize].re / length as f64 + error;
             if sum > 0.0 {
                 let untilted = sum * libm::exp(normaliser - self.tilt * index as f64) * up;
                 *mass = untilted.min(left);
@@ -304,8 +303,4 @@ fn power(value: Complex<f64>, mut times: u64) -> Complex<f64> {
         times >>= 1;
     }
     product * square
-}
-
-fn transform_failed(error: realfft::FftError) -> Error {
-    Error::invalid("masses", error, "report this: the transform's lengths disagree")
 }

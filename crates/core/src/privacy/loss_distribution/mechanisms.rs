@@ -184,7 +184,7 @@ fn gaussian_cell(mu: f64, grain: f64, from: f64, start: f64, end: f64) -> Cell {
         (mass * libm::exp(from), scale * libm::exp(from))
     };
     let scaled_q = q + lattice(end, q1) - lattice(start, q0);
-    Cell { p, scaled_q, slack: 16.0 * f64::EPSILON * (p_scale + q_scale) + 1e-14 * p }
+    Cell { p, scaled_q, slack: 32.0 * f64::EPSILON * (p_scale + q_scale) + 1e-14 * p }
 }
 
 /// `(1 - Phi(t)) / phi(t)`.

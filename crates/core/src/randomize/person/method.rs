@@ -76,6 +76,11 @@ impl Method {
         matches!(self, Method::GramGaussian { .. } | Method::UnitGram)
     }
 
+    /// Whether devices have it: all that may be the best one where arms are not public.
+    pub(crate) fn for_devices(&self) -> bool {
+        matches!(self, Method::GramGaussian { .. } | Method::UnitGram | Method::UnitPair)
+    }
+
     /// Whether the guarantee needs no delta.
     pub fn is_pure(&self) -> bool {
         matches!(
@@ -129,6 +134,10 @@ impl CalibratedMethod {
             let remedy = "it is not made for blocks of parameters: give gram_gaussian or unit_gram";
             return Err(Error::invalid("method", method, remedy));
         }
+        // A browser downloads no others.
+        if cfg!(little) && !method.for_devices() {
+            return Err(Error::invalid("method", method, "devices do not have this randomiser"));
+        }
         Ok(match method {
             Method::GramGaussian { split } => {
                 let calibration = amount.calibration()?;
@@ -166,7 +175,16 @@ impl CalibratedMethod {
         interaction: &Interaction,
         noise: &mut N,
     ) -> Result<Vec<f64>> {
-        each!(self, randomizer => randomizer.randomize(interaction, noise))
+        #[cfg(not(little))]
+        return each!(self, randomizer => randomizer.randomize(interaction, noise));
+        // A browser downloads no others.
+        #[cfg(little)]
+        match self {
+            CalibratedMethod::GramGaussian(randomizer) => randomizer.randomize(interaction, noise),
+            CalibratedMethod::UnitGram(randomizer) => randomizer.randomize(interaction, noise),
+            CalibratedMethod::UnitPair(randomizer) => randomizer.randomize(interaction, noise),
+            _ => Err(Error::invalid("method", "missing", "devices do not have this randomiser")),
+        }
     }
 
     /// What a report says of the upper triangle of `x x^T` and of `x z`; `features` are the public ones, in the unit ball.

@@ -78,6 +78,24 @@ impl<N: Noise> Person<N> {
         &self.plan
     }
 
+    /// Reports from now on are made at this level.
+    pub(crate) fn set_level(&mut self, level: usize) -> Result<()> {
+        self.level = self.plan.level(level)?;
+        Ok(())
+    }
+
+    /// The level of the next report.
+    pub(crate) fn level(&self) -> usize {
+        self.level
+    }
+
+    /// Goes on after what another half of the same person has spent, where several share one count.
+    pub(crate) fn continue_after(&mut self, spent: &Spent) -> Result<()> {
+        self.left = spent.left(&self.plan)?;
+        self.spent = spent.clone();
+        Ok(())
+    }
+
     /// The generator, for a choice among arms.
     pub(crate) fn noise(&mut self) -> &mut N {
         &mut self.noise

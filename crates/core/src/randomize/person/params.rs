@@ -49,6 +49,12 @@ impl Levels {
         }
     }
 
+    /// The index of the smallest epsilon.
+    pub fn most_private(&self) -> usize {
+        let epsilons = self.epsilons().iter().enumerate();
+        epsilons.min_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(index, _)| index)
+    }
+
     /// Refuses no levels, levels of 0 or less, and shares that do not add up to 1.
     pub fn check(&self) -> Result<()> {
         let epsilons = self.epsilons();
@@ -119,6 +125,26 @@ impl ReportParams {
 
     /// Calibrates every level's randomiser, or says which parameter stands in the way.
     pub fn check(&self) -> Result<ReportPlan> {
+        if self.method.is_some() {
+            return self.check_given();
+        }
+        self.check_numbers()?;
+        let (method, randomizers, reason) = choice::best(self)?;
+        self.agreed(method, randomizers, reason)
+    }
+
+    /// The same with the method that is given, as every message to a device gives one: finding the best takes more code than a device needs.
+    pub(crate) fn check_given(&self) -> Result<ReportPlan> {
+        self.check_numbers()?;
+        let Some(method) = &self.method else {
+            return Err(Error::invalid("method", "missing", "give the randomiser's name"));
+        };
+        let randomizers = choice::build(self, method)?;
+        self.agreed(method.clone(), randomizers, "chosen by the caller".to_string())
+    }
+
+    /// Refuses what no method could be calibrated for.
+    fn check_numbers(&self) -> Result<()> {
         self.bounds.check()?;
         let dimension = self.bounds.dimension;
         let remedy =
@@ -141,20 +167,21 @@ impl ReportParams {
             false => check_delta(self.delta, self.calibration.is_some(), self.claim.as_ref())?,
         }
         let refused = self.contributions_per_person == 0;
-        refuse_if(refused, "contributions_per_person", 0, "give 1 or more")?;
-        let (method, randomizers, reason) = match &self.method {
-            None => choice::best(self)?,
-            Some(method) => {
-                let reason = "chosen by the caller".to_string();
-                (method.clone(), choice::build(self, method)?, reason)
-            }
-        };
+        refuse_if(refused, "contributions_per_person", 0, "give 1 or more")
+    }
+
+    fn agreed(
+        &self,
+        method: Method,
+        randomizers: Vec<CalibratedMethod>,
+        reason: String,
+    ) -> Result<ReportPlan> {
         let refused = method.shows_arms() && !self.public_arms;
         let remedy = "this method sends the arm as it is: declare public_arms, or hide it";
         refuse_if(refused, "method", &method, remedy)?;
         if let Method::KnownGram { gram, reports } = &method {
             refuse_if(*reports == 0, "reports", 0, "explore for one report or more")?;
-            finite_vector("gram", gram, triangle(dimension))?;
+            finite_vector("gram", gram, triangle(self.bounds.dimension))?;
         }
         let protocol = fingerprint(self, &method);
         let params = self.clone();
@@ -179,7 +206,7 @@ pub struct ReportPlan {
 }
 
 /// What a plan shares among its copies.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Agreed {
     params: ReportParams,
     method: Method,
@@ -258,8 +285,13 @@ impl ReportPlan {
     }
 
     /// What both halves and a shuffler between them agree on, in one number.
-    pub(crate) fn protocol(&self) -> u64 {
+    pub fn protocol(&self) -> u64 {
         self.inner.protocol
+    }
+
+    /// The same as a part of a larger protocol with this hash, which reports and what a person has spent then carry.
+    pub(crate) fn bound_to(&self, protocol: u64) -> Self {
+        ReportPlan { inner: Arc::new(Agreed { protocol, ..(*self.inner).clone() }) }
     }
 
     /// What one report of this level tells the accountant.

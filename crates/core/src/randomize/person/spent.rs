@@ -28,8 +28,13 @@ pub struct Spent {
 }
 
 impl Spent {
-    pub(super) fn nothing(plan: &ReportPlan) -> Self {
+    pub(crate) fn nothing(plan: &ReportPlan) -> Self {
         Spent { protocol: plan.protocol(), reports: vec![0; plan.randomizers().len()] }
+    }
+
+    /// Whether it was spent under this plan.
+    pub(crate) fn is_of(&self, plan: &ReportPlan) -> bool {
+        self.protocol == plan.protocol() && self.reports.len() == plan.randomizers().len()
     }
 
     /// Reports made so far, at all levels together.
@@ -60,7 +65,7 @@ impl Spent {
 
     /// How many reports may still be made, or why this was not spent under `plan`.
     pub(super) fn left(&self, plan: &ReportPlan) -> Result<u64> {
-        if self.protocol != plan.protocol() || self.reports.len() != plan.randomizers().len() {
+        if !self.is_of(plan) {
             let remedy = "it was spent under a plan with other parameters: give what this plan's half said; what was sent under another plan is not in this one's guarantee";
             return Err(Error::invalid("spent", format!("protocol {:x}", self.protocol), remedy));
         }

@@ -141,6 +141,21 @@ async fn rows_of_a_generation_that_has_ended_are_retained_as_its_last_start_said
     }
 }
 
+#[tokio::test]
+async fn rows_of_a_generation_that_has_ended_are_retained_no_longer_than_the_file_says_now() {
+    let text = file(EXACT, "retain = \"1 hour\"");
+    let mut world = World::new(&text).await;
+    world.rank("one", None).await;
+    let later = |more| file(EXACT, more).replace("epsilon = 1000.0", "epsilon = 900.0");
+    world.again(&later("retain = \"1 hour\"")).await;
+    world.clock.pass(11 * TICK);
+    world.service.sweep().await.unwrap();
+    assert_eq!(kept(&world, 1).await, CROWD);
+    world.again(&later("")).await;
+    world.service.sweep().await.unwrap();
+    assert_eq!(kept(&world, 1).await, 0);
+}
+
 async fn kept(world: &World, life: LifeId) -> usize {
     world.store.kept_events(life, Place::default(), 1000).await.unwrap().len()
 }

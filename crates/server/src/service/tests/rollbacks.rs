@@ -270,6 +270,43 @@ async fn a_rollback_that_a_client_has_shown_is_remembered_without_a_witness() {
 }
 
 #[tokio::test]
+async fn a_rollback_that_one_loop_shows_stops_all_loops_of_the_file() {
+    let clock = Arc::new(ManualClock::at(START));
+    let home = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let text = format!("{home}\n{}", home.replace("loop.home", "loop.other"));
+    let (copy, token) = gone_back(&text, &clock).await;
+    let start = async || open(&text, &copy, &clock, Secret::from_bytes([3; 32])).await.unwrap();
+    let service = start().await;
+    clock.pass(TICK);
+    assert!(matches!(service.tick("other").await.unwrap(), Ticked::Released(_)));
+    service.notice("home", &token).await.unwrap();
+    // A loop that is out of the file meanwhile stops when it is back.
+    let (alone, shown) = gone_back(&text, &clock).await;
+    let without = open(&home, &alone, &clock, Secret::from_bytes([3; 32])).await.unwrap();
+    without.notice("home", &shown).await.unwrap();
+    let back = open(&text, &alone, &clock, Secret::from_bytes([3; 32])).await.unwrap();
+    clock.pass(TICK);
+    assert_eq!(back.tick("other").await.unwrap(), Ticked::Halted);
+    for _ in 0..2 {
+        // The next process knows it too.
+        let service = start().await;
+        clock.pass(TICK);
+        assert_eq!(service.tick("other").await.unwrap(), Ticked::Halted);
+        assert!(service.troubles().iter().any(|why| why.contains("another loop shows")));
+    }
+    let service = start().await;
+    for name in ["other", "home"] {
+        let head = service.head(service.find(name).unwrap()).await.unwrap();
+        let named = HeadName::new(head.number, &head.chain).text();
+        assert_eq!(service.accept_rollback(name, &named).await.unwrap(), 1);
+    }
+    let service = start().await;
+    assert_eq!(service.troubles(), Vec::<String>::new());
+    clock.pass(TICK);
+    assert!(matches!(service.tick("other").await.unwrap(), Ticked::Released(_)));
+}
+
+#[tokio::test]
 async fn a_head_that_is_served_under_a_doubted_clock_is_known_to_the_witness() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("witness");

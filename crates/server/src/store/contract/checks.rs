@@ -48,6 +48,7 @@ suite![
     an_erasure_leaves_the_budget,
     a_refused_transaction_changes_nothing,
     keys_and_settings_are_kept,
+    nothing_is_added_below_a_floor_that_never_goes_down,
 ];
 
 async fn begin(store: &dyn Store) -> crate::Result<LifeId> {
@@ -462,5 +463,34 @@ async fn keys_and_settings_are_kept(store: &dyn Store) -> Checked {
     ensure!(store.keep_setting("a".into(), vec![1]).await? == [1], "the first value");
     ensure!(store.keep_setting("a".into(), vec![2]).await? == [1], "is kept");
     ensure!(store.setting("a".into()).await? == Some(vec![1]), "and read");
+    Ok(())
+}
+
+async fn nothing_is_added_below_a_floor_that_never_goes_down(store: &dyn Store) -> Checked {
+    let life = begin(store).await?;
+    let numbered = |numbers: &[u64], first: u8| {
+        let event = |(index, number): (usize, &u64)| (*number, event(life, first + index as u8));
+        numbers.iter().enumerate().map(event).collect::<Vec<_>>()
+    };
+    let added =
+        |answers: &[Option<Ranked>]| answers.iter().map(Option::is_some).collect::<Vec<_>>();
+    let first = store.rank_above("a".into(), numbered(&[0], 1)).await?;
+    ensure!(added(&first) == [true], "there is no floor yet");
+    ensure!(store.raise_floor("a".into(), 5).await? == 5, "it is raised");
+    ensure!(store.raise_floor("a".into(), 3).await? == 5, "it does not go down");
+    let answers = store.rank_above("a".into(), numbered(&[4, 5, 0, 6], 2)).await?;
+    ensure!(added(&answers) == [false, true, false, true], "{answers:?}");
+    let kept: Vec<u8> = events(store, life).await?.iter().map(|(_, row)| row.event[0]).collect();
+    ensure!(kept == [1, 3, 5], "{kept:?}");
+    // What is known is refused for its number too, and another floor is another one.
+    let again = store.rank_above("a".into(), numbered(&[0], 1)).await?;
+    ensure!(added(&again) == [false], "below the floor");
+    let again = store.rank_above("b".into(), numbered(&[0], 1)).await?;
+    ensure!(matches!(again[..], [Some(Ranked::Repeated { .. })]), "{again:?}");
+    store.keep_setting("odd".into(), vec![1]).await?;
+    ensure!(store.raise_floor("odd".into(), 3).await.is_err(), "a damaged floor");
+    ensure!(store.rank_above("odd".into(), numbered(&[9], 9)).await.is_err(), "a damaged floor");
+    let unknown = vec![(0, event(99, 1))];
+    ensure!(store.rank_above("a".into(), unknown).await.is_err(), "an unknown life");
     Ok(())
 }

@@ -31,6 +31,10 @@ pub(crate) enum Mistake {
     CollectsUnreleased,
     /// Part of a refused batch is added.
     BatchInParts,
+    /// A floor goes down with whoever asks for less.
+    FloorLowered,
+    /// Events below the floor are added.
+    FloorIgnored,
 }
 
 /// Every mistake with the check that finds it.
@@ -47,6 +51,8 @@ pub(super) const MISTAKES: &[(Mistake, &str)] = &[
     (Mistake::LedgerNotCarried, "lives_follow_each_other"),
     (Mistake::CollectsUnreleased, "only_what_is_released_is_collected"),
     (Mistake::BatchInParts, "a_refused_transaction_changes_nothing"),
+    (Mistake::FloorLowered, "nothing_is_added_below_a_floor_that_never_goes_down"),
+    (Mistake::FloorIgnored, "nothing_is_added_below_a_floor_that_never_goes_down"),
 ];
 
 /// The model with a mistake.
@@ -98,6 +104,24 @@ impl Store for Planted {
             }
             Ok(ranked)
         })
+    }
+
+    fn rank_above(
+        &self,
+        floor: String,
+        mut events: Vec<(u64, NewEvent)>,
+    ) -> Pending<Vec<Option<Ranked>>> {
+        if self.has(Mistake::FloorIgnored) {
+            events.iter_mut().for_each(|(number, _)| *number = u64::MAX);
+        }
+        self.model.rank_above(floor, events)
+    }
+
+    fn raise_floor(&self, name: String, floor: u64) -> Pending<u64> {
+        if self.has(Mistake::FloorLowered) {
+            self.model.with(|state| state.settings.remove(&name));
+        }
+        self.model.raise_floor(name, floor)
     }
 
     fn reward(&self, mut rewards: Vec<NewReward>) -> Pending<Vec<Outcome>> {

@@ -37,6 +37,10 @@ enum Operation {
     AddKey(bool),
     RevokeKey(bool),
     KeepSetting(bool, u8),
+    /// A name and a floor.
+    RaiseFloor(bool, u64),
+    /// A floor, a number and an event.
+    RankAbove(bool, u64, (LifeId, u8, u8, u64, u64, u8)),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +55,7 @@ enum Interruption {
 fn operations() -> impl Strategy<Value = (Operation, Interruption)> {
     let life = || 1..4u32;
     let id = || 0..14u8;
-    let rank = (life(), id(), 0..4u8, 0..2u64, CLOSED..CLOSED + 12, 0..8u8);
+    let rank = || (life(), id(), 0..4u8, 0..2u64, CLOSED..CLOSED + 12, 0..8u8);
     let reward = (life(), id(), -5..6i64, prop::option::of(0..3u64), any::<bool>());
     let collect = (0..25u64, any::<bool>(), 2000..2016u64, 0..25u64, 0..5u64, 1..6usize).prop_map(
         |(slot, unreleased, before, forget_ids, first_release, limit)| Collect {
@@ -64,7 +68,7 @@ fn operations() -> impl Strategy<Value = (Operation, Interruption)> {
         },
     );
     let operation = prop_oneof![
-        8 => vec(rank, 1..7).prop_map(Operation::Rank),
+        8 => vec(rank(), 1..7).prop_map(Operation::Rank),
         5 => vec(reward, 1..5).prop_map(Operation::Reward),
         1 => (life(), id()).prop_map(|(life, id)| Operation::Activate(life, id)),
         2 => (life(), CLOSED..CLOSED + 12).prop_map(|(life, slot)| Operation::Close(life, slot)),
@@ -77,6 +81,8 @@ fn operations() -> impl Strategy<Value = (Operation, Interruption)> {
         1 => any::<bool>().prop_map(Operation::AddKey),
         1 => any::<bool>().prop_map(Operation::RevokeKey),
         1 => (any::<bool>(), any::<u8>()).prop_map(|(name, value)| Operation::KeepSetting(name, value)),
+        1 => (any::<bool>(), 0..6u64).prop_map(|(name, floor)| Operation::RaiseFloor(name, floor)),
+        2 => (any::<bool>(), 0..6u64, rank()).prop_map(|(name, number, event)| Operation::RankAbove(name, number, event)),
     ];
     let interruption = prop_oneof![
         6 => Just(Interruption::None),
@@ -94,11 +100,7 @@ async fn apply(store: &dyn Store, operation: &Operation) -> Result<Vec<u8>> {
     Ok(match operation.clone() {
         Operation::Rank(events) => {
             let ranked = store.rank(events.into_iter().map(new_event).collect()).await?;
-            let written = ranked.into_iter().map(|ranked| match ranked {
-                Ranked::Added { slot } => (slot, [0; 32], Vec::new()),
-                Ranked::Repeated { request, answer } => (0, request, answer),
-            });
-            bytes(&written.collect::<Vec<_>>())
+            bytes(&ranked.into_iter().map(told).collect::<Vec<_>>())
         }
         Operation::Reward(rewards) => {
             let new =
@@ -138,6 +140,15 @@ async fn apply(store: &dyn Store, operation: &Operation) -> Result<Vec<u8>> {
         Operation::KeepSetting(first, value) => {
             store.keep_setting(name(first), vec![value]).await?
         }
+        // Settings of one byte are no floors: these have names of their own, except one.
+        Operation::RaiseFloor(first, floor) => {
+            bytes(&store.raise_floor(floor_name(first), floor).await?)
+        }
+        Operation::RankAbove(first, number, event) => {
+            let event = (number, new_event(event));
+            let ranked = store.rank_above(floor_name(first), vec![event]).await?;
+            bytes(&ranked.into_iter().map(|one| one.map(told)).collect::<Vec<_>>())
+        }
     })
 }
 
@@ -151,6 +162,17 @@ fn new_event((life, id, number, period, slot, payer): (LifeId, u8, u8, u64, u64,
     };
     let person = Some(sample::person(number));
     NewEvent { person, payer, slot, deferred: id % 3 == 0, ..sample::event(life, id) }
+}
+
+fn floor_name(first: bool) -> String {
+    if first { "floor".into() } else { "a".into() }
+}
+
+fn told(ranked: Ranked) -> (u64, [u8; 32], Vec<u8>) {
+    match ranked {
+        Ranked::Added { slot } => (slot, [0; 32], Vec::new()),
+        Ranked::Repeated { request, answer } => (0, request, answer),
+    }
 }
 
 fn outcome(outcome: Outcome) -> u8 {

@@ -20,7 +20,7 @@ impl Snapshot {
         let mut note = |name: String, bytes: Vec<u8>| drop(all.insert(name, bytes));
         note("keys".into(), bytes(&store.keys().await?));
         note("erased".into(), bytes(&store.erased().await?));
-        for name in ["a", "b"] {
+        for name in ["a", "b", "floor"] {
             note(format!("setting {name}"), bytes(&store.setting(name.into()).await?));
         }
         let lives = store.lives().await?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, btree_map::Entry};
 
 use super::{
     behind::LedgerKey,
-    tables::{HeadRow, JournalEntry, OpenRow, Remembered, get, place_key, put},
+    tables::{HeadRow, JournalEntry, OpenRow, Remembered, SettingRow, get, place_key, put},
     writer::{Attempt, Group},
 };
 use crate::store::{
@@ -40,6 +40,30 @@ pub(super) fn rank(group: &mut Group<'_>, events: Vec<NewEvent>) -> Attempt<Vec<
     }
     plan.write(group)?;
     Ok(ranked)
+}
+
+/// The same for events with a number, unless it is below the floor.
+pub(super) fn rank_above(
+    group: &mut Group<'_>,
+    name: &str,
+    events: Vec<(u64, NewEvent)>,
+) -> Attempt<Vec<Option<Ranked>>> {
+    let floor = floor(group, name)?;
+    // Those that are not added are refused for their life too.
+    for (_, event) in &events {
+        group.tables.head(event.life)?;
+    }
+    let above: Vec<bool> = events.iter().map(|(number, _)| *number >= floor).collect();
+    let events = events.into_iter().filter(|(number, _)| *number >= floor);
+    let mut ranked = rank(group, events.map(|(_, event)| event).collect())?.into_iter();
+    let answer = |above: bool| if above { ranked.next() } else { None };
+    Ok(above.into_iter().map(answer).collect())
+}
+
+/// Where a floor is.
+pub(super) fn floor(group: &Group<'_>, name: &str) -> Attempt<u64> {
+    let setting: Option<SettingRow> = get(&group.tables.settings, name)?;
+    Ok(refusal::floor_of(setting.as_ref().map(|SettingRow(value)| value.as_slice()))?)
 }
 
 /// The request and the answer of an event that was added before, or earlier in the batch.

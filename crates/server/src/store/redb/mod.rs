@@ -122,6 +122,25 @@ impl Store for RedbStore {
         self.queue.submit(move |group| events::rank(group, events))
     }
 
+    fn rank_above(
+        &self,
+        floor: String,
+        events: Vec<(u64, NewEvent)>,
+    ) -> Pending<Vec<Option<Ranked>>> {
+        self.queue.submit(move |group| events::rank_above(group, &floor, events))
+    }
+
+    fn raise_floor(&self, name: String, floor: u64) -> Pending<u64> {
+        self.queue.submit(move |group| {
+            let kept = events::floor(group, &name)?;
+            if floor > kept {
+                let row = SettingRow(floor.to_le_bytes().to_vec());
+                put(&mut group.tables.settings, name.as_str(), &row)?;
+            }
+            Ok(kept.max(floor))
+        })
+    }
+
     fn reward(&self, rewards: Vec<NewReward>) -> Pending<Vec<Outcome>> {
         self.queue.submit(move |group| events::reward(group, rewards))
     }

@@ -4,7 +4,8 @@
 //! answers all of them. An operation reads and checks before it writes, so that one that is refused has changed nothing and the others of its group go on.
 //! A failure of redb itself fails the whole group; the file is then closed and opened again, since redb refuses everything after an input or output error.
 //!
-//! Each commit is a quick-repair commit of redb: two phases, with the state of the allocator, so that opening after a crash takes no walk over the file.
+//! Each commit of redb has two phases, and no state of the allocator: that would be written with every commit, and grows with the file. Opening after a crash
+//! walks over the file once in its place.
 
 use std::{
     fmt::Display,
@@ -110,7 +111,7 @@ impl Shared {
         match &*self.database.read().unwrap_or_else(PoisonError::into_inner) {
             Some(database) => {
                 let mut transaction = database.begin_write()?;
-                transaction.set_quick_repair(true);
+                transaction.set_two_phase_commit(true);
                 Ok(transaction)
             }
             None => Err(Failure::Storage(

@@ -177,3 +177,28 @@ fn the_system_seeds_a_server_once() -> Result<()> {
     assert_eq!(draws(&one.publish()?)?, draws(&other.publish()?)?);
     Ok(())
 }
+
+/// A caller with a durable memory of names gets the same sums, and a state that does not grow with them.
+#[test]
+fn a_caller_may_keep_the_memory_of_names() -> Result<()> {
+    let plan = LocalParams::new(bounds(), 4.0, 1e-6).check()?;
+    let (mut own, mut other) = (plan.server(), plan.server());
+    let model = own.publish()?;
+    assert_eq!(other.publish()?, model);
+    for seed in 0..20 {
+        let report = plan.person(0, Seeded(seed))?.report(&model, &[0.6, 0.8], 0.5)?;
+        own.check_report(&report)?;
+        assert_eq!(own.absorb_new(&report)?, Absorbed::Counted);
+        assert_eq!(other.absorb(&report)?, Absorbed::Counted);
+    }
+    assert_eq!(own.publish()?, other.publish()?);
+    assert_eq!((own.remembered(), other.remembered()), (0, 20));
+    // Checks change nothing, and what is wrong is refused by both.
+    let foreign = LocalParams::new(bounds(), 5.0, 1e-6).check()?;
+    let model = foreign.server().publish()?;
+    let report = foreign.person(0, Seeded(1))?.report(&model, &[0.6, 0.8], 0.5)?;
+    let before = own.clone();
+    assert!(own.check_report(&report).is_err() && own.absorb_new(&report).is_err());
+    assert_eq!(own, before);
+    Ok(())
+}

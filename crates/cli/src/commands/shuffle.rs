@@ -1,0 +1,78 @@
+//! `reticent shuffle`: the process between devices and a server.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::Args;
+use reticent_server::{
+    client::Endpoint,
+    config::ServiceFile,
+    http::HttpLimits,
+    shuffle::{ShuffleOptions, run_shuffler},
+};
+
+use super::{
+    read,
+    serve::{TlsArguments, log_to_stderr, parse_listen, runtime, stop_signal},
+};
+use crate::{error::Error, report::Report};
+
+/// Mixes reports of devices for the loops of a file with trust = "shuffler", and forwards them in batches to their server. Somebody else than the
+/// operator of the server should run it.
+#[derive(Args)]
+#[command(
+    after_help = "Example: reticent shuffle --config loops.toml --data mixed --server http://127.0.0.1:8080 --key-file shuffle.key"
+)]
+pub struct Arguments {
+    /// The file of loops, the same as the server's: it says how large batches are.
+    #[arg(long)]
+    config: PathBuf,
+    /// The folder of the shuffler's own data; it is made if there is none.
+    #[arg(long)]
+    data: PathBuf,
+    /// The server: https://HOST:PORT, or http:// on this machine.
+    #[arg(long, value_name = "URL")]
+    server: String,
+    /// A file with the server's key of role `shuffle` for these loops (`reticent key new --role shuffle`).
+    #[arg(long, value_name = "PATH")]
+    key_file: PathBuf,
+    /// The certificates that the server's is trusted by, as PEM.
+    #[arg(long, value_name = "PEM")]
+    server_roots: Option<PathBuf>,
+    /// Where devices report. Other addresses than those of this machine need TLS or --behind-proxy.
+    #[arg(long, default_value = "127.0.0.1:8090", value_parser = parse_listen)]
+    listen: SocketAddr,
+    #[command(flatten)]
+    tls: TlsArguments,
+    /// A proxy in front does TLS, and names senders in X-Forwarded-For, of which the last address is believed.
+    #[arg(long)]
+    behind_proxy: bool,
+}
+
+/// Shuffles until it is told to stop.
+pub fn run(arguments: Arguments) -> Result<Report, Error> {
+    let plans = ServiceFile::parse(&read(&arguments.config)?).and_then(|file| file.check_devices());
+    let plans = plans.map_err(|error| Error::Malformed {
+        path: arguments.config.clone(),
+        reason: error.to_string(),
+    })?;
+    let key = read(&arguments.key_file)?.trim().to_string();
+    let roots = arguments.server_roots.as_deref();
+    let server = Endpoint::new(&arguments.server, Some(key), roots)?;
+    let options = ShuffleOptions {
+        plans,
+        data: arguments.data,
+        server,
+        listen: arguments.listen,
+        tls: arguments.tls.files(),
+        behind_proxy: arguments.behind_proxy,
+        limits: HttpLimits::default(),
+    };
+    log_to_stderr("info");
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
+    runtime()?.block_on(async {
+        let stop = stop_signal()?;
+        let ready = |address| say!("shuffling on {scheme}://{address}");
+        Ok::<_, Error>(run_shuffler(options, ready, stop).await?)
+    })?;
+    Ok(Report::new("stopped", &serde_json::json!({ "stopped": true })))
+}

@@ -1,0 +1,249 @@
+"""A device with the service behind it: fetch, choose, report once. Nothing raw leaves it.
+
+    counted in the ledger -> stored as bytes -> sent, the same bytes again until they have arrived
+
+A crash between the first two loses the report and keeps its count: never more reports than the count says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from . import _files
+from ._core import Choice, Person, ReticentError
+from ._http import Endpoint, Problem, ServiceError, UnreachableError
+from ._limits import Limits
+from ._sealed import Chosen, ShuffledHalf
+
+# Reports in one request, at most, and their bytes: a service takes 4 MiB.
+_BATCH = 100
+_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class ServiceChoice:
+    """What a device chose. It holds raw features and stays on the device."""
+
+    index: int
+    """Which of the actions, counted from 0."""
+    choice: Choice | Chosen | None
+    """What a report is made from; none after a fall-back."""
+    fallback: bool = False
+    """Whether there was no model yet, and this is the first action. It is not reported."""
+
+    def __repr__(self) -> str:
+        return f"ServiceChoice(index={self.index}, fallback={self.fallback})"
+
+
+@dataclass(frozen=True)
+class Flushed:
+    """What became of reports."""
+
+    taken: int
+    """They have arrived, now or before."""
+    refused: int
+    """They were refused for good, and are dropped. They stay counted."""
+    waiting: int
+    """They are sent again by the next `flush`."""
+
+
+class _Half(Protocol):
+    """What a person's half has to offer. The only part that knows how reports are made and counted."""
+
+    def set_model(self, model: bytes) -> None: ...
+    def choose(self, context: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]) -> tuple[int, Choice | Chosen]: ...
+    def report(self, choice: Choice | Chosen, reward: float) -> bytes: ...
+    @property
+    def reports_left(self) -> int: ...
+
+
+class _DirectHalf:
+    """Reports go to the server: `reticent.Device`, whose ledger is a file."""
+
+    def __init__(self, protocol: bytes, loop: str, level: int | None, ledger: Path, limits: Limits) -> None:
+        self.device = Person.from_protocol(protocol, loop, ledger=ledger, level=level, **asdict(limits))
+
+    def set_model(self, model: bytes) -> None:
+        self.device.set_model(model)
+
+    def choose(self, context: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]) -> tuple[int, Choice | Chosen]:
+        choice = self.device.choose(dict(context), [dict(action) for action in actions])
+        return choice.index, choice
+
+    def report(self, choice: Choice | Chosen, reward: float) -> bytes:
+        if not isinstance(choice, Choice):
+            raise ReticentError("choice is of another loop: choose again")
+        return bytes(self.device.report(choice, reward))
+
+    @property
+    def reports_left(self) -> int:
+        return self.device.reports_left()
+
+
+class _Unsent:
+    """Reports that were counted and have not arrived: one file each, the oldest first."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        _files.make_folder(folder)
+
+    def add(self, report: bytes) -> None:
+        name = f"{time.time_ns():020}-{secrets.token_hex(8)}"
+        _files.write(self._folder / f"{name}.report", report)
+
+    def all(self) -> list[tuple[Path, bytes]]:
+        found = []
+        for path in sorted(self._folder.glob("*.report")):
+            try:
+                found.append((path, path.read_bytes()))
+            except FileNotFoundError:
+                # Another process has sent it meanwhile.
+                continue
+        return found
+
+    def remove(self, paths: Iterable[Path]) -> None:
+        for path in paths:
+            path.unlink(missing_ok=True)
+
+
+def _parts(waiting: list[tuple[Path, bytes]], most: int) -> list[list[tuple[Path, bytes]]]:
+    """Reports of one request each: so many at most, and no more bytes than a service takes, but one at least."""
+    parts: list[list[tuple[Path, bytes]]] = []
+    size = 0
+    for one in waiting:
+        size += len(one[1])
+        if not parts or len(parts[-1]) == most or size > _BYTES:
+            parts.append([])
+            size = len(one[1])
+        parts[-1].append(one)
+    return parts
+
+
+class ServiceDevice:
+    """One installation of one person in a loop of devices, made by `Client.device`. Only reports leave it."""
+
+    def __init__(
+        self, server: Endpoint, shuffler: Endpoint | None, loop: str, storage: str | os.PathLike[str], level: int | None, limits: Limits
+    ) -> None:
+        self._server, self._shuffler = server, shuffler
+        self._path = f"/v1/loops/{quote(loop, safe='')}"
+        # Loops of the same name at different services are counted apart.
+        scope = hashlib.sha256(json.dumps([server.origin, loop]).encode()).hexdigest()[:16]
+        folder = Path(storage) / scope
+        self._unsent = _Unsent(folder / "unsent")
+        protocol = server.call("GET", f"{self._path}/protocol").body
+        self._half: _Half
+        if shuffler is None:
+            self._half = _DirectHalf(protocol, loop, level, folder / "ledger", limits)
+        else:
+            if level is not None:
+                raise ReticentError("level cannot be chosen in a loop with a shuffler: leave it out")
+            sealing = server.call("GET", f"{self._path}/sealing").json()
+            self._half = half = ShuffledHalf(protocol, sealing, loop, folder / "spent", limits)
+            # Where the shuffler sums, reports are sealed to it.
+            key = sealing.get("public_key")
+            half.seal_to(shuffler.call("GET", f"{self._path}/sealing").json().get("public_key") if key is None else key)
+        self._has_model = False
+        try:
+            self.refresh()
+        except (ServiceError, UnreachableError) as error:
+            # It falls back to the first action until a model comes.
+            if not error.temporary:
+                raise
+
+    def refresh(self) -> None:
+        """Fetches the newest model."""
+        # Without a tag of the model before: a server could name devices by their tags.
+        self._half.set_model(self._server.call("GET", f"{self._path}/model").body)
+        self._has_model = True
+
+    def choose(self, context: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]) -> ServiceChoice:
+        """Which action to take, by the model; the first one, with `fallback`, if there is no model yet. Nobody learns which.
+
+        Actions are records of features, or `{"id": ..., "features": {...}}`.
+        """
+        if actions and not self._has_model:
+            return ServiceChoice(0, None, fallback=True)
+        records = [action["features"] if isinstance(action.get("features"), Mapping) else action for action in actions]
+        index, choice = self._half.choose(context, records)
+        return ServiceChoice(index, choice)
+
+    def report(self, chosen: ServiceChoice, reward: float) -> bytes | None:
+        """Counts a report, stores it, and sends it with all that were not sent before. Returns its bytes; `None` after a fall-back, which is not reported.
+
+        Beyond the period's count it is refused, and nothing is stored or sent.
+        """
+        if chosen.choice is None:
+            return None
+        report = self._half.report(chosen.choice, reward)
+        self._unsent.add(report)
+        self.flush()
+        return report
+
+    def flush(self) -> Flushed:
+        """Sends reports that have not arrived, as the bytes they are; those that the service cannot be reached for stay."""
+        waiting = self._unsent.all()
+        taken = refused = 0
+        left = len(waiting)
+        for part in _parts(waiting, _BATCH if self._shuffler is None else 1):
+            try:
+                outcomes = self._send([report for _, report in part])
+            except (ServiceError, UnreachableError) as error:
+                if error.temporary:
+                    break
+                raise
+            self._unsent.remove(path for (path, _), outcome in zip(part, outcomes) if outcome != "waiting")
+            taken += outcomes.count("taken")
+            refused += outcomes.count("refused")
+            left -= len(outcomes) - outcomes.count("waiting")
+        return Flushed(taken, refused, left)
+
+    @property
+    def unsent(self) -> list[bytes]:
+        """Reports that wait, as the bytes that are sent."""
+        return [report for _, report in self._unsent.all()]
+
+    @property
+    def reports_left(self) -> int:
+        """Reports that this installation may still make in this period."""
+        return self._half.reports_left
+
+    def _send(self, reports: list[bytes]) -> list[str]:
+        """What became of each report: `taken`, now or before; `refused`, as the same bytes would always be; or `waiting`."""
+        if self._shuffler is not None:
+            return [self._send_sealed(self._shuffler, report) for report in reports]
+        body = b'{"reports":[' + b",".join(reports) + b"]}"
+        answer = self._server.call("POST", f"{self._path}/reports/batch", body)
+        results = answer.json().get("results")
+        if not isinstance(results, list) or len(results) != len(reports):
+            raise UnreachableError(answer.address, "the answer is not one of this service")
+        return [_outcome(result) for result in results]
+
+    def _send_sealed(self, shuffler: Endpoint, report: bytes) -> str:
+        try:
+            shuffler.call("POST", f"{self._path}/reports", report, kind="application/octet-stream")
+        except ServiceError as error:
+            # What is wrong with this report, and not with the call.
+            if error.status in (410, 422):
+                return "refused"
+            raise
+        return "taken"
+
+
+def _outcome(result: object) -> str:
+    if not isinstance(result, Mapping):
+        return "waiting"
+    if result.get("outcome") is not None:
+        return "taken"
+    problem = result.get("problem")
+    status = problem.get("status") if isinstance(problem, Mapping) else None
+    return "refused" if isinstance(status, int) and not ServiceError(status, Problem()).temporary else "waiting"

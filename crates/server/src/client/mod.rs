@@ -1,0 +1,12 @@
+//! Clients in Rust: a device that takes part in a loop, and the calls that a shuffler makes.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `endpoint` | one HTTP call at a time, with or without TLS |
+//! | `device` | a person's half over HTTP: fetch, choose, report once |
+
+mod device;
+mod endpoint;
+
+pub use device::{Choice, Device, Pending as PendingReport};
+pub use endpoint::{Body, Endpoint};

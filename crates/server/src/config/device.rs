@@ -1,0 +1,389 @@
+//! A loop whose people's devices add the noise: what is agreed on, and how the server learns from reports.
+//!
+//! The report's randomiser is calibrated for `visits` reports of one installation together. With a shuffler between devices and server the devices
+//! add less noise, and the number holds for those who see batches only.
+
+use std::time::Duration;
+
+use reticent::{
+    bandit::{Aggregation, LocalParams, LocalPlan, ShuffleParams, ShufflePlan},
+    device::{self, ProtocolParams, ProtocolPlan, shuffled_protocol},
+    features::FeaturesPlan,
+    hash,
+    privacy::{Event, Guarantee},
+    randomize::{Bounds, Levels, ReportParams},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    LoopMode, LoopParams, Period, Span, Trust, UnitName,
+    plan::{check_name, within},
+};
+use crate::{Error, Result, clock::Time};
+
+/// Time between two models where none is given.
+const DEFAULT_TICK: Span = Span::seconds(600);
+
+/// How long reports on a model are taken where no time is given.
+const DEFAULT_LATE: Span = Span::seconds(86_400);
+
+/// Bytes of a shuffler's batch, at most.
+pub const MOST_BATCH_BYTES: usize = 64 << 20;
+
+/// Sealed reports in a batch, at most: the server opens them one by one, within the time of a call.
+pub const MOST_SEALED: u64 = 1 << 16;
+
+/// Time for a batch to come: that of the largest at 1 MiB a second.
+pub const BATCH_BODY_TIME: Duration = Duration::from_secs(64);
+
+/// Under which conditions a report is in one batch only. The certificate says what enforces each.
+const ONCE: [&str; 2] = [
+    "a report is sealed once, and sent again as the same bytes",
+    "one shuffler serves the loop, and its store is neither lost nor replaced by an older copy",
+];
+
+/// What only loops whose people's devices add the noise have.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DeviceParams {
+    /// Levels of epsilon among which every person chooses. The largest of them is `privacy.epsilon`, so that what is promised holds for everybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub levels: Option<Vec<f64>>,
+    /// How long reports on a model are taken after the next one was published; a day by default. Ids of reports are remembered for as long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<Span>,
+}
+
+/// What only loops with a shuffler have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShuffleTable {
+    /// Reports in a batch. None smaller leaves the shuffler.
+    pub batch: u64,
+    /// How many of a batch the guarantee takes to randomise honestly; half of it by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub honest: Option<u64>,
+    /// Whether the shuffler permutes what it cannot read, or sums what it reads.
+    #[serde(default)]
+    pub mode: ShuffleMode,
+    /// Reports of one sender in a batch, at most; a tenth of it by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cap: Option<u64>,
+}
+
+/// What the shuffler does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShuffleMode {
+    /// Reports are sealed to the server; the shuffler permutes them and reads none.
+    #[default]
+    Sealed,
+    /// Reports are sealed to the shuffler, which sees locally noised reports and hands on their sum.
+    Sum,
+}
+
+/// How the server learns.
+#[derive(Debug, Clone)]
+pub enum DeviceLearner {
+    /// From each report by itself.
+    Local {
+        /// What a device is made from.
+        protocol: Box<ProtocolPlan>,
+        /// What the server's half is made from.
+        plan: LocalPlan,
+    },
+    /// From batches of a shuffler.
+    Shuffled(Box<ShufflePlan>),
+}
+
+/// A loop that devices can take part in.
+#[derive(Debug, Clone)]
+pub struct DevicePlan {
+    /// Its name.
+    pub name: String,
+    /// Its parameters.
+    pub params: LoopParams,
+    /// How records become vectors.
+    pub features: FeaturesPlan,
+    /// What people send, and how the server learns from it.
+    pub learner: DeviceLearner,
+    /// Time between two models, in milliseconds.
+    pub tick: u64,
+    /// Reports on a model are refused when this many later ones have been published.
+    pub late_models: u64,
+    /// Reports of one sender in a batch, at most, where there is a shuffler.
+    pub cap: u64,
+}
+
+impl LoopParams {
+    /// Calibrates a loop whose people's devices add the noise, or says which field stands in the way.
+    pub fn check_device(&self, name: &str) -> Result<DevicePlan> {
+        check_name(name)?;
+        self.check_unused(name)?;
+        let (visits, period) = self.check_visits(name)?;
+        let features = self.features().and_then(|features| Ok(features.check()?));
+        let features = features.map_err(|error| within(name, error))?;
+        let tick = self.learner.tick.unwrap_or(DEFAULT_TICK).as_milliseconds();
+        let device = self.device.clone().unwrap_or_default();
+        let late = device.late.unwrap_or(DEFAULT_LATE).as_milliseconds();
+        let late_models = late.div_ceil(tick).max(1);
+        let learner = match self.trust {
+            Trust::Shuffler => {
+                let bounds = Bounds {
+                    rewards: self.reward.range,
+                    intercept: features.constant(),
+                    ..Bounds::unit(features.dimension())
+                };
+                DeviceLearner::Shuffled(self.shuffled(name, bounds, visits)?.into())
+            }
+            _ => {
+                let local = self.local(name, (visits, period), features.clone(), late_models);
+                local.map_err(|error| within(name, error))?
+            }
+        };
+        let cap = self.cap(name)?;
+        let (name, params) = (name.to_string(), self.clone());
+        Ok(DevicePlan { name, params, features, learner, tick, late_models, cap })
+    }
+
+    fn local(
+        &self,
+        name: &str,
+        (visits, period): (u64, device::Period),
+        features: FeaturesPlan,
+        late_models: u64,
+    ) -> Result<DeviceLearner> {
+        let privacy = self.privacy;
+        let (rewards, features) = (self.reward.range, features.params().clone());
+        let params = ProtocolParams::new(name, features, rewards, privacy.epsilon, privacy.delta)?;
+        let report = ReportParams {
+            levels: Levels::Public(self.levels()?),
+            contributions_per_person: visits,
+            ..params.report
+        };
+        let protocol = ProtocolParams { report, period, ..params }.check()?;
+        let report = protocol.params().report.clone();
+        let local = LocalParams { rule: self.learner.rule, late_models, ..report.into() };
+        let plan = protocol.local(&local)?;
+        Ok(DeviceLearner::Local { protocol: Box::new(protocol), plan })
+    }
+
+    /// Refuses what only a curator can do.
+    fn check_unused(&self, name: &str) -> Result<()> {
+        let at = |field: &str| format!("loop.{name}.{field}");
+        let curator =
+            "only a curator sees what it would need: leave it out, or give trust = \"curator\"";
+        for (field, given) in [
+            ("baseline.share", self.baseline.share != 0.0),
+            ("retain", self.retain.is_some()),
+            ("person_from", self.person_from.is_some()),
+            ("warm_start", self.warm_start.is_some()),
+            ("mode", self.mode != LoopMode::Online),
+        ] {
+            if given {
+                return Err(Error::invalid(at(field), "given", curator));
+            }
+        }
+        for (field, given) in [
+            ("learner.forget", self.learner.forget.is_some()),
+            ("learner.horizon", self.learner.horizon.is_some()),
+        ] {
+            if given {
+                let remedy = "sums of reports are neither forgotten nor ended: leave it out";
+                return Err(Error::invalid(at(field), "given", remedy));
+            }
+        }
+        match (self.trust, self.shuffle, &self.device) {
+            (Trust::Shuffler, None, _) => {
+                let remedy = "give the reports of a batch, such as `shuffle = { batch = 1000 }`";
+                Err(Error::invalid(at("shuffle"), "not given", remedy))
+            }
+            (Trust::Device, Some(_), _) => {
+                let remedy = "there is no shuffler: leave it out, or give trust = \"shuffler\"";
+                Err(Error::invalid(at("shuffle"), "given", remedy))
+            }
+            (Trust::Shuffler, _, Some(DeviceParams { levels: Some(_), .. })) => {
+                let remedy = "a batch has one level of noise, or a level would tell who sent which: leave it out";
+                Err(Error::invalid(at("device.levels"), "given", remedy))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reports of one installation in a period, at most, and the period.
+    fn check_visits(&self, name: &str) -> Result<(u64, device::Period)> {
+        let at = |field: &str| format!("loop.{name}.privacy.{field}");
+        let privacy = self.privacy;
+        let remedy = "an installation counts its own reports: give their number, such as `visits = 10, per = \"30 days\"`";
+        let period = match (privacy.per, privacy.unit) {
+            (_, Some(UnitName::Decision)) => {
+                return Err(Error::invalid(at("unit"), "decision", remedy));
+            }
+            (None, _) => return Err(Error::invalid(at("per"), "not given", remedy)),
+            (Some(Period::Ever), _) => device::Period::Ever,
+            (Some(Period::Each(span)), _) if self.trust == Trust::Shuffler => {
+                let remedy = "batches of several periods are not priced together: give \"ever\"";
+                return Err(Error::invalid(at("per"), span, remedy));
+            }
+            (Some(Period::Each(span)), _) if span.as_milliseconds() % 1000 != 0 => {
+                let remedy = "devices count whole seconds: give a number of them";
+                return Err(Error::invalid(at("per"), span, remedy));
+            }
+            (Some(Period::Each(span)), _) => device::Period::Seconds(span.as_milliseconds() / 1000),
+        };
+        match privacy.visits {
+            None | Some(0) => {
+                Err(Error::invalid(at("visits"), privacy.visits.unwrap_or(0), remedy))
+            }
+            Some(visits) => Ok((visits.into(), period)),
+        }
+    }
+
+    fn levels(&self) -> Result<Vec<f64>> {
+        let epsilon = self.privacy.epsilon;
+        let levels = self.device.as_ref().and_then(|device| device.levels.clone());
+        let levels = levels.unwrap_or_else(|| vec![epsilon]);
+        if levels.iter().copied().fold(f64::NEG_INFINITY, f64::max) == epsilon {
+            return Ok(levels);
+        }
+        let remedy = format!(
+            "what is promised has to hold for every level: give privacy.epsilon = {epsilon} as the largest of them"
+        );
+        Err(Error::invalid("device.levels", format!("{levels:?}"), remedy))
+    }
+
+    fn shuffled(&self, name: &str, bounds: Bounds, visits: u64) -> Result<ShufflePlan> {
+        let Some(table) = self.shuffle else {
+            return Err(Error::invalid(format!("loop.{name}.shuffle"), "not given", "give it"));
+        };
+        if table.batch < 2 {
+            let remedy = "one report among others is hidden by them: give 2 or more";
+            return Err(Error::invalid(format!("loop.{name}.shuffle.batch"), table.batch, remedy));
+        }
+        if table.mode == ShuffleMode::Sealed && table.batch > MOST_SEALED {
+            let remedy = format!(
+                "the server opens the reports of a batch within the time of a call: give at most {MOST_SEALED}, or mode = \"sum\""
+            );
+            return Err(Error::invalid(format!("loop.{name}.shuffle.batch"), table.batch, remedy));
+        }
+        let aggregation = match table.mode {
+            ShuffleMode::Sealed => Aggregation::Permute,
+            ShuffleMode::Sum => Aggregation::Sum,
+        };
+        let privacy = self.privacy;
+        let params = ShuffleParams {
+            honest: Some(table.honest.unwrap_or(table.batch / 2)),
+            contributions_per_person: visits,
+            rule: self.learner.rule,
+            ..ShuffleParams::new(bounds, privacy.epsilon, privacy.delta, table.batch, aggregation)
+        };
+        let plan = params.check().map_err(|error| within(name, error.into()))?;
+        // An outer id, an encapsulated key and a tag for each.
+        let bytes = table.batch.saturating_mul(8 * plan.report_length() as u64 + 64);
+        if bytes > MOST_BATCH_BYTES as u64 - 64 {
+            let remedy = format!(
+                "a batch would have {bytes} bytes: give fewer reports, for at most {MOST_BATCH_BYTES}"
+            );
+            return Err(Error::invalid(format!("loop.{name}.shuffle.batch"), table.batch, remedy));
+        }
+        Ok(plan)
+    }
+
+    fn cap(&self, name: &str) -> Result<u64> {
+        let Some(table) = self.shuffle else { return Ok(0) };
+        let cap = table.cap.unwrap_or((table.batch / 10).max(1));
+        if (1..=table.batch).contains(&cap) {
+            return Ok(cap);
+        }
+        let remedy = format!("give 1 to batch = {}", table.batch);
+        Err(Error::invalid(format!("loop.{name}.shuffle.cap"), cap, remedy))
+    }
+}
+
+impl DevicePlan {
+    /// The slot that a moment lies in.
+    pub fn slot(&self, time: Time) -> u64 {
+        time / self.tick
+    }
+
+    /// What devices and server agree on about reports.
+    pub fn local(&self) -> &LocalPlan {
+        match &self.learner {
+            DeviceLearner::Local { plan, .. } => plan,
+            DeviceLearner::Shuffled(plan) => plan.local(),
+        }
+    }
+
+    /// The hash of everything that devices and server agree on, which reports carry: the loop's name and its rule for features included.
+    pub fn protocol(&self) -> u64 {
+        match &self.learner {
+            DeviceLearner::Local { protocol, .. } => protocol.hash(),
+            DeviceLearner::Shuffled(plan) => {
+                let (reports, generation) = (plan.local().protocol(), self.generation());
+                let batch = self.params.shuffle.map_or(0, |table| table.batch);
+                let batches = (batch, self.sums());
+                shuffled_protocol(&self.name, &self.features, reports, generation, batches)
+            }
+        }
+    }
+
+    /// The plan of the shuffler, where there is one.
+    pub fn shuffled(&self) -> Option<&ShufflePlan> {
+        match &self.learner {
+            DeviceLearner::Local { .. } => None,
+            DeviceLearner::Shuffled(plan) => Some(plan.as_ref()),
+        }
+    }
+
+    /// Whether a shuffler sums reports that it reads.
+    pub fn sums(&self) -> bool {
+        self.params.shuffle.is_some_and(|table| table.mode == ShuffleMode::Sum)
+    }
+
+    /// The level whose promise holds for everybody: the largest.
+    pub fn largest_level(&self) -> usize {
+        let epsilons = self.local().params().report.levels.epsilons();
+        let largest = (0..epsilons.len()).max_by(|a, b| epsilons[*a].total_cmp(&epsilons[*b]));
+        largest.unwrap_or(0)
+    }
+
+    /// Reports of one installation in a period, at most.
+    pub fn visits(&self) -> u64 {
+        self.local().params().report.contributions_per_person
+    }
+
+    /// What the server may promise the person of one installation, whatever their level is.
+    pub fn guarantee(&self) -> Result<Guarantee> {
+        Ok(match &self.learner {
+            DeviceLearner::Local { plan, .. } => plan.guarantee(self.largest_level())?,
+            DeviceLearner::Shuffled(plan) => plan.guarantee_under(ONCE)?,
+        })
+    }
+
+    /// What all reports of one installation tell the server, at the largest level.
+    pub fn event(&self) -> Result<Event> {
+        Ok(match &self.learner {
+            DeviceLearner::Shuffled(plan) => plan.event()?,
+            DeviceLearner::Local { plan, .. } => {
+                let (event, times) = (plan.event(self.largest_level())?, self.visits());
+                Event::Repeated { event: Box::new(event), times }
+            }
+        })
+    }
+
+    /// The hash of everything that a generation is.
+    pub fn generation(&self) -> u64 {
+        let LoopParams { trust, privacy, reward, shuffle, .. } = &self.params;
+        let parts = (
+            trust,
+            privacy,
+            reward.range,
+            shuffle.map(|table| (table.batch, table.honest, table.mode)),
+            &self.local().params().report.levels,
+            self.params.learner.rule,
+            self.tick,
+            self.features.params(),
+        );
+        hash::of_params("device generation 1", &parts)
+    }
+}

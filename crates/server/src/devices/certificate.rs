@@ -1,0 +1,186 @@
+//! What is promised to people whose devices add the noise, and what enforces each of its conditions.
+
+use reticent::{
+    privacy::{Event, Guarantee, TrustModel},
+    randomize::Levels,
+};
+use reticent_page::best_guess;
+
+use crate::{
+    Result,
+    clock::Time,
+    config::{DevicePlan, Period},
+    loops::{Certificate, Condition, Periods},
+    secret::hex,
+    store::Digest,
+};
+
+/// The certificate of a loop.
+pub(super) fn certificate(
+    plan: &DevicePlan,
+    head: Option<(u64, &Digest)>,
+    made: Time,
+) -> Result<Certificate> {
+    let guarantee = plan.guarantee()?;
+    Ok(Certificate {
+        name: plan.name.clone(),
+        purpose: plan.params.purpose.clone(),
+        version: env!("CARGO_PKG_VERSION"),
+        made,
+        sentence: guarantee.to_string(),
+        conditions: conditions(plan),
+        periods: periods(plan, guarantee.delta())?,
+        best_guess: best_guess(&guarantee)?,
+        ends: None,
+        generation: format!("{:016x}", plan.generation()),
+        release: head.map_or(0, |(number, _)| number),
+        chain: head.map(|(_, chain)| hex(chain)),
+        guarantee,
+    })
+}
+
+/// Reports of several periods are separate releases under separate noise: they compose.
+fn periods(plan: &DevicePlan, delta: f64) -> Result<Vec<Periods>> {
+    let Some(Period::Each(_)) = plan.params.privacy.per else { return Ok(Vec::new()) };
+    let event = plan.local().event(plan.largest_level())?;
+    let several = |periods: u32| {
+        let (event, times) = (Box::new(event.clone()), plan.visits() * u64::from(periods));
+        let event = Event::Repeated { event, times };
+        let epsilon = Guarantee::of(&event, TrustModel::Local, delta)?.epsilon();
+        Ok(Periods { periods, epsilon })
+    };
+    [1, 2, 12].into_iter().map(several).collect()
+}
+
+fn conditions(plan: &DevicePlan) -> Vec<Condition> {
+    let mut conditions = vec![
+        Condition::enforced(
+            "features and reward are clipped and randomised on the device before anything leaves it",
+            "the client, of which anybody can read what it sends",
+        ),
+        Condition::enforced(
+            match plan.params.privacy.per {
+                Some(Period::Each(span)) => {
+                    format!(
+                        "at most {} reports of one installation leave it in each period of {span}",
+                        plan.visits()
+                    )
+                }
+                _ => format!("at most {} reports of one installation ever leave it", plan.visits()),
+            },
+            "the client: it counts a report in its storage before it first sends it",
+        ),
+        Condition::trusted(
+            "the unit is one installation's storage: clearing it, a private window or another browser begins a new one",
+            "the person; nobody else knows which installations are theirs",
+        ),
+        Condition::trusted(
+            "the client runs as it was published",
+            "whoever delivers the page or the program to the device",
+        ),
+        Condition::trusted(
+            "a page that fetches only what was chosen shows the choice",
+            "the author of the page, who lets it fetch all candidates or says that the choice is visible",
+        ),
+    ];
+    if let Some(Period::Each(_)) = plan.params.privacy.per {
+        conditions.push(Condition::trusted(
+            "an installation that reports in later periods adds to the number: see the table of periods; no number holds for ever",
+            "nothing limits in how many periods it reports",
+        ));
+    }
+    match plan.shuffled() {
+        None => local(plan, &mut conditions),
+        Some(_) => shuffled(plan, &mut conditions),
+    }
+    conditions.push(Condition::trusted(
+        "ranges, categories and the other parameters were not taken from the people who are protected",
+        "the author of the file of loops",
+    ));
+    conditions
+}
+
+/// What concerns loops whose reports come to this server one by one.
+fn local(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
+    if let Levels::Public(levels) = &plan.local().params().report.levels
+        && levels.len() > 1
+    {
+        conditions.push(Condition::trusted(
+            format!(
+                "the number holds for every level; a person may choose a smaller one of {levels:?}, and their level is no secret"
+            ),
+            "the person; who chooses none has the smallest",
+        ));
+    }
+    conditions.extend([
+        Condition::trusted(
+            "when a device asks and reports, and its address, are seen by this server and by the network",
+            "nobody hides them; the number is about what the reports say",
+        ),
+        Condition::enforced(
+            "every report is counted once, and what is lost, late or repeated costs no privacy",
+            "the store remembers ids for as long as reports on their model are taken; an older copy of it forgets reports and shows nothing new",
+        ),
+    ]);
+}
+
+/// What concerns loops with a shuffler.
+fn shuffled(plan: &DevicePlan, conditions: &mut Vec<Condition>) {
+    let Some(shuffle) = plan.shuffled() else { return };
+    let (batch, honest) = (shuffle.params().batch, shuffle.honest());
+    conditions.extend([
+        Condition::enforced(
+            format!("batches have {batch} reports, and none smaller leaves the shuffler"),
+            "the shuffler, and this server, which takes no other batch",
+        ),
+        Condition::enforced(
+            "a report is sealed once, and sent again as the same bytes",
+            "the client: it stores them, and counts the report, before it first sends them",
+        ),
+        Condition::enforced(
+            "a report is in one batch only, which is committed before it is first sent, and sent again as the same bytes",
+            "the shuffler's store: it remembers ids for as long as reports on their model are taken, and a floor of models that never goes down, both checked in the transaction that stores a report",
+        ),
+        Condition::enforced(
+            "one process shuffles at a time",
+            "the lock of its store, and this server, which takes one batch of a number",
+        ),
+        Condition::enforced(
+            "batches tell nothing of senders, addresses, times, models and the order in which reports came",
+            "the shuffler, which permutes with a cryptographic generator and forwards sealed bytes of one length, or one sum",
+        ),
+        Condition::trusted(
+            "the shuffler and this server do not work together, and nobody takes over both",
+            "the operators of both",
+        ),
+        Condition::trusted(
+            format!(
+                "floods: at least {honest} of the {batch} reports of a batch are those of other, honest people; at most {} of one sender are taken into a batch",
+                plan.cap
+            ),
+            "not enforced: whoever commands many addresses can fill batches",
+        ),
+        Condition::trusted(
+            "this server gives all devices and the shuffler the same protocol, keys and models",
+            "the operator of this server: one that names a key or a model for one device alone keeps the others out of its batch, and the hash that binds a protocol has 64 bits, so that one that looks for two protocols of equal hash finds them",
+        ),
+        Condition::trusted(
+            "the shuffler's store is neither lost nor replaced by an older copy",
+            "the operator of the shuffler; it stops if this server has later batches than it remembers, and with an empty store it takes reports on later models only, as far as this server says truly what it has",
+        ),
+        Condition::trusted(
+            "that and when a device reports, on which model, and its address, are seen by the shuffler and by the network",
+            "nobody hides them from these; this server gets none of it",
+        ),
+    ]);
+    conditions.push(match plan.sums() {
+        true => Condition::trusted(
+            "the shuffler sees every report, noised on the device with far less noise than it needs alone; the network reads none, since reports are sealed to the shuffler (HPKE, RFC 9180)",
+            "the operator of the shuffler",
+        ),
+        false => Condition::enforced(
+            "the shuffler and the network read no report: against whoever reads one its local guarantee holds",
+            "reports are sealed to the key of this server (HPKE, RFC 9180)",
+        ),
+    });
+}

@@ -1,0 +1,124 @@
+//! The key of who opens reports, and what devices know of it.
+
+use std::path::Path;
+
+use hpke::{Deserializable, Kem as _, OpModeR, OpModeS, Serializable};
+use zeroize::Zeroizing;
+
+use crate::{
+    Error, Result,
+    secret::{Secret, digest, from_hex, hex},
+};
+
+type Kem = hpke::kem::X25519HkdfSha256;
+type Kdf = hpke::kdf::HkdfSha256;
+type Aead = hpke::aead::ChaCha20Poly1305;
+
+/// Bytes of an encapsulated key.
+const ENCAPSULATED: usize = 32;
+/// Bytes of the code that shows a change.
+const TAG: usize = 16;
+
+/// By how much sealed bytes are longer than what is in them.
+pub(super) const OVERHEAD: usize = ENCAPSULATED + TAG;
+
+/// What the sealing is for, so that a ciphertext of another use is not opened here.
+const INFO: &[u8] = b"reticent sealed report 1";
+
+/// The key that opens reports. It is not printed.
+#[derive(Clone)]
+pub struct SealKey {
+    private: <Kem as hpke::Kem>::PrivateKey,
+    public: PublicKey,
+}
+
+impl std::fmt::Debug for SealKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "SealKey({})", hex(&self.public.id()))
+    }
+}
+
+impl SealKey {
+    /// The key in a file of 64 hexadecimal digits, which is made, readable by its owner only, if there is none.
+    pub fn in_file(path: &Path) -> Result<Self> {
+        Ok(Self::of_secret(&Secret::in_file(path)?))
+    }
+
+    /// The key that follows from a secret.
+    pub fn of_secret(secret: &Secret) -> Self {
+        let (private, public) = Kem::derive_keypair(&secret.hash(&[b"sealed reports"]));
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(&public.to_bytes());
+        SealKey { private, public: PublicKey(bytes) }
+    }
+
+    /// What devices seal to.
+    pub fn public(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// What was sealed to this key under these associated data; none if it was changed, or sealed to another key.
+    pub(super) fn open(&self, sealed: &[u8], associated: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let (encapsulated, ciphertext) = sealed.split_at_checked(ENCAPSULATED)?;
+        let encapsulated = <Kem as hpke::Kem>::EncappedKey::from_bytes(encapsulated).ok()?;
+        hpke::single_shot_open::<Aead, Kdf, Kem>(
+            &OpModeR::Base,
+            &self.private,
+            &encapsulated,
+            INFO,
+            ciphertext,
+            associated,
+        )
+        .ok()
+        .map(Zeroizing::new)
+    }
+}
+
+/// What devices seal to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PublicKey([u8; 32]);
+
+impl PublicKey {
+    /// The key of 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Result<Self> {
+        let bytes = from_hex(text).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(PublicKey).ok_or_else(|| {
+            let remedy = "it must be 64 hexadecimal digits: fetch it again";
+            Error::invalid("public_key", "unreadable", remedy)
+        })
+    }
+
+    /// As hexadecimal digits.
+    pub fn text(&self) -> String {
+        hex(&self.0)
+    }
+
+    /// The bits that it is named by.
+    pub fn id(&self) -> [u8; 8] {
+        let mut id = [0; 8];
+        id.copy_from_slice(&digest(&[b"seal key", &self.0])[..8]);
+        id
+    }
+
+    /// Seals bytes under these associated data.
+    pub(super) fn seal(&self, plain: &[u8], associated: &[u8]) -> Result<Vec<u8>> {
+        // The sender draws its key from the system; without one it could not go on, and says so instead of ending the process.
+        crate::secret::random::<1>()?;
+        let unusable = |_| {
+            let remedy = "no report can be sealed to it: fetch it again";
+            Error::invalid("public_key", self.text(), remedy)
+        };
+        let public = <Kem as hpke::Kem>::PublicKey::from_bytes(&self.0).map_err(unusable)?;
+        let (encapsulated, ciphertext) = hpke::single_shot_seal::<Aead, Kdf, Kem>(
+            &OpModeS::Base,
+            &public,
+            INFO,
+            plain,
+            associated,
+        )
+        .map_err(unusable)?;
+        let mut sealed = encapsulated.to_bytes().to_vec();
+        sealed.extend_from_slice(&ciphertext);
+        Ok(sealed)
+    }
+}

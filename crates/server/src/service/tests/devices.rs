@@ -1,0 +1,101 @@
+//! Loops whose people's devices add the noise, in one store with those of a curator.
+
+use super::*;
+
+const DAY: u64 = 86_400_000;
+
+fn devices(epsilon: f64) -> String {
+    format!(
+        r#"
+        [loop.news]
+        trust = "device"
+        privacy = {{ epsilon = {epsilon}, delta = 1e-6, visits = 2, per = "ever" }}
+        learner = {{ tick = "1 hour" }}
+        [loop.news.action]
+        topic = {{ categories = ["news", "sport"] }}
+        "#
+    )
+}
+
+/// Opens the loops of devices of a file.
+async fn open_devices(text: &str, options: Options) -> Arc<Service> {
+    let plans = ServiceFile::parse(text).unwrap().check_devices().unwrap();
+    Service::open_with_devices(options, plans, None).await.unwrap()
+}
+
+fn options(store: &Arc<MemoryStore>, clock: &Arc<ManualClock>, people: u8) -> Options {
+    Options {
+        plans: Vec::new(),
+        store: store.clone(),
+        clock: clock.clone(),
+        people: Secret::from_bytes([people; 32]),
+        earlier_people: Vec::new(),
+        events: Secret::from_bytes([5; 32]),
+        witness: None,
+        limits: Limits::default(),
+    }
+}
+
+#[tokio::test]
+async fn the_time_of_the_last_model_is_known_and_no_key_of_people_is_needed() {
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let text = devices(1.0);
+    let service = open_devices(&text, options(&store, &clock, 3)).await;
+    for number in 1..=40 {
+        clock.pass(DAY / 2);
+        assert_eq!(service.devices().tick("news").await.unwrap(), Some(number));
+    }
+    // A restart under another key: nobody is counted under the first one, and the clock is right.
+    clock.pass(DAY / 2);
+    let service = open_devices(&text, options(&store, &clock, 4)).await;
+    assert_eq!(service.troubles(), [""; 0]);
+    assert_eq!(service.devices().tick("news").await.unwrap(), Some(41));
+    // A clock that shows another year is still doubted.
+    clock.jump(START + 400 * DAY);
+    let service = open_devices(&text, options(&store, &clock, 4)).await;
+    assert!(service.troubles()[0].contains("accept-time"), "{:?}", service.troubles());
+}
+
+#[tokio::test]
+async fn a_generation_that_only_the_witness_knows_is_begun_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("witness");
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let witnessed = |store: &Arc<MemoryStore>| Options {
+        witness: Some(Witness::open(&path).unwrap()),
+        ..options(store, &clock, 3)
+    };
+    let total = async |service: &Arc<Service>| {
+        service.together().await.unwrap().guarantee.unwrap().epsilon()
+    };
+    open_devices(&devices(1.0), witnessed(&store)).await;
+    let backup = Arc::new(store.copy());
+    let service = open_devices(&devices(2.0), witnessed(&store)).await;
+    let honest = total(&service).await;
+    let service = open_devices(&devices(1.0), witnessed(&backup)).await;
+    assert_eq!(backup.lives().await.unwrap().len(), 3);
+    assert!(honest > 2.0 && total(&service).await >= honest, "{honest}");
+}
+
+/// Slots of such a loop are numbers of models: a clock that closed them would leave later reports uncounted for millions of models.
+#[tokio::test]
+async fn a_loop_of_devices_that_is_missing_for_one_start_goes_on() {
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let text = devices(1.0);
+    let service = open_devices(&text, options(&store, &clock, 3)).await;
+    clock.pass(DAY / 2);
+    assert_eq!(service.devices().tick("news").await.unwrap(), Some(1));
+    let life = service.devices().find("news").unwrap().life;
+    let head = store.head(life).await.unwrap();
+    let without = open_devices(&text.replace("news", "shop"), options(&store, &clock, 3)).await;
+    without.sweep().await.unwrap();
+    assert_eq!(store.head(life).await.unwrap().closed, head.closed);
+    let service = open_devices(&text, options(&store, &clock, 3)).await;
+    clock.pass(DAY / 2);
+    assert_eq!(service.devices().tick("news").await.unwrap(), Some(2));
+    assert_eq!(store.head(life).await.unwrap().closed, head.closed + 1);
+    // What is left of an earlier generation goes.
+    let service = open_devices(&devices(2.0), options(&store, &clock, 3)).await;
+    service.sweep().await.unwrap();
+    assert_eq!(store.head(life).await.unwrap().closed, u64::MAX - 1);
+}

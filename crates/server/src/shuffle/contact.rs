@@ -1,0 +1,201 @@
+//! What the server says, asked by the clock alone: no request of a device or a stranger makes a call.
+//!
+//! **Birth.** When a life of a loop begins here, the server's last model, its next batch and the time are written down once. Batches are numbered from there on. If
+//! the server has batches already, an earlier store of this shuffler has sent them, and nothing is known of the ids in it: reports on models up to the one
+//! at the birth are then refused.
+//!
+//! **The floor.** Reports on models below it are refused, in the transaction that would store them. It is durable and never goes down: it is raised before ids
+//! are forgotten, so that what a forgotten id would recognise is refused for its model, whatever `late` was meanwhile and however reports and ticks race.
+//!
+//! **A bound.** Models come by the clock. A number beyond what can have been published since the birth is not believed: it would raise the floor for ever.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ShuffleLoop, Shuffler, waiting::ROWS};
+use crate::{
+    Error, Result,
+    clock::Time,
+    sealed::PublicKey,
+    store::{Collect, Head, LifeId, collect_all},
+};
+
+/// Models beyond those of the clock that are believed: a clock that is set back lets a server publish one more.
+const MORE_MODELS: u64 = 16;
+
+/// What the server says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct News {
+    /// The number of the loop's last model.
+    pub model: u64,
+    /// The number after the last batch that the server has.
+    pub next_batch: u64,
+    /// The hash of what devices and server agree on.
+    pub protocol: u64,
+    /// The key that reports are sealed to, unless they are sealed to the shuffler.
+    pub key: Option<PublicKey>,
+}
+
+/// What was heard, and what follows from it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Heard {
+    /// The last model as the server told it.
+    pub told: u64,
+    /// The last model that is known: never below one that was known before.
+    pub model: u64,
+    /// Reports on models below this are refused.
+    pub floor: u64,
+    /// The key that reports are sealed to.
+    pub key: PublicKey,
+}
+
+/// Where the server was when a life began here.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Birth {
+    version: u8,
+    model: u64,
+    /// The number of this life's first batch.
+    pub first_batch: u64,
+    time: Time,
+}
+
+const BIRTH_VERSION: u8 = 1;
+
+impl Birth {
+    fn read(bytes: &[u8]) -> Result<Self> {
+        match postcard::from_bytes::<Birth>(bytes) {
+            Ok(birth) if birth.version == BIRTH_VERSION => Ok(birth),
+            _ => {
+                Err(Error::store("the birth of a shuffler's loop is damaged: restore another copy"))
+            }
+        }
+    }
+
+    /// Reports on models below this may have left an earlier store.
+    fn floor(&self) -> u64 {
+        if self.first_batch == 0 { 0 } else { self.model.saturating_add(1) }
+    }
+
+    /// The last model that can have been published by now.
+    fn most(&self, now: Time, tick: u64) -> u64 {
+        let since = now.saturating_sub(self.time) / tick.max(1);
+        self.model.saturating_add(since).saturating_add(MORE_MODELS)
+    }
+}
+
+/// The name of a life's floor in the store.
+pub(super) fn floor_name(life: LifeId) -> String {
+    format!("shuffler floor {life}")
+}
+
+impl Shuffler {
+    /// Asks the server about a loop.
+    pub async fn follow(&self, name: &str) -> Result<()> {
+        let each = self.find(name)?;
+        let _one_at_a_time = each.forwarding.lock().await;
+        self.hear(each).await.map(drop)
+    }
+
+    /// Asks the server, closes slots up to its last model, raises the floor, and forgets what is below it.
+    pub(super) async fn hear(&self, each: &ShuffleLoop) -> Result<Heard> {
+        // Before the answer: models that are published while it is on its way count as later than the birth.
+        let asked = self.clock.now();
+        let news = self.upstream.news(&each.plan.name).await?;
+        let key = self.check(each, &news)?;
+        let birth = self.birth(each, &news, asked).await?;
+        let most = birth.most(self.clock.now(), each.plan.tick);
+        if news.model > most {
+            return Err(Error::Unavailable(format!(
+                "the server says that model {} is the last, and {most} at most can have been published: it is not believed; compare the clocks of both machines",
+                news.model
+            )));
+        }
+        if each.state().arrived.is_none() {
+            self.compare(each, news.next_batch).await?;
+        }
+        let head = self.store.head(each.life).await?;
+        let model = news.model.max(head.closed);
+        if model > head.closed {
+            // First, so that no report of an older model comes into a later slot than its id is kept for.
+            self.store.close(each.life, model).await?;
+        }
+        let floor = birth.floor().max(model.saturating_sub(each.plan.late_models));
+        let floor = self.store.raise_floor(floor_name(each.life), floor).await?;
+        let heard = Heard { told: news.model, model, floor, key };
+        each.expect_key(key);
+        // Before reports are taken, or a sender could have more than the cap.
+        self.recount(each, key).await?;
+        each.note(heard);
+        self.collect(each, &head, floor).await?;
+        Ok(heard)
+    }
+
+    /// Refuses a server of another protocol, and says what reports are sealed to.
+    fn check(&self, each: &ShuffleLoop, news: &News) -> Result<PublicKey> {
+        if news.protocol != each.subject.protocol {
+            return Err(Error::Unavailable(format!(
+                "the server's protocol is {:016x} and the shuffler's {:016x}: give both the same file of loops",
+                news.protocol, each.subject.protocol
+            )));
+        }
+        match (each.plan.sums(), news.key) {
+            (true, _) => Ok(*self.key.public()),
+            (false, Some(key)) => Ok(key),
+            (false, None) => {
+                Err(Error::Unavailable("the server names no key: update the older half".into()))
+            }
+        }
+    }
+
+    /// Where the server was when this life began; now, if it begins now.
+    async fn birth(&self, each: &ShuffleLoop, news: &News, time: Time) -> Result<Birth> {
+        if let Some(birth) = each.state().birth {
+            return Ok(birth);
+        }
+        let (model, first_batch) = (news.model, news.next_batch);
+        if model > (time / each.plan.tick.max(1)).saturating_add(MORE_MODELS)
+            || first_batch == u64::MAX
+        {
+            return Err(Error::Unavailable(format!(
+                "the server says that model {model} is the last and batch {first_batch} the next: no server has published so many since 1970"
+            )));
+        }
+        let birth = Birth { version: BIRTH_VERSION, model, first_batch, time };
+        let bytes = postcard::to_stdvec(&birth).map_err(Error::store)?;
+        let name = format!("shuffler birth {}", each.life);
+        let birth = Birth::read(&self.store.keep_setting(name, bytes).await?)?;
+        each.state().birth = Some(birth);
+        Ok(birth)
+    }
+
+    /// Removes what is in batches that have arrived, and ids of reports whose models are no longer taken.
+    async fn collect(&self, each: &ShuffleLoop, head: &Head, floor: u64) -> Result<()> {
+        let what = Collect {
+            slot: head.folded,
+            unreleased: false,
+            before: u64::MAX,
+            // A report of slot s is on a model below s, and models below the floor are refused.
+            forget_ids: floor,
+            // The last batch may have to be sent again.
+            first_release: head.number,
+            limit: ROWS,
+        };
+        collect_all(self.store.as_ref(), each.life, what).await
+    }
+}
+
+impl ShuffleLoop {
+    /// Under another key other reports than those that were counted fit into the next batch.
+    fn expect_key(&self, key: PublicKey) {
+        let mut state = self.state();
+        state.uncertain |= state.heard.is_some_and(|before| before.key != key);
+    }
+
+    fn note(&self, heard: Heard) {
+        let mut state = self.state();
+        let behind = heard.told < heard.model;
+        if behind && state.heard.is_none_or(|before| before.told >= before.model) {
+            tracing::error!(r#loop = %self.plan.name, "the server has gone back from model {} to {}", heard.model, heard.told);
+        }
+        state.heard = Some(heard);
+    }
+}

@@ -1,0 +1,347 @@
+//! The shuffler: takes reports from devices, waits for a batch, takes names, senders and order away, and hands on. A process of its own, with keys of its own,
+//! that somebody else than the operator of the server should run.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `contact` | what the server says, asked by the clock alone, and the floor of models that follows from it |
+//! | `take` | reports of devices are taken, each once |
+//! | `waiting` | reports that wait for a batch |
+//! | `forward` | batches are made, committed and sent |
+//! | `upstream` | the server as the shuffler sees it |
+//! | `serve` | the process: its socket and its tasks |
+//!
+//! ```text
+//! take:     report -> checked -> committed under its outer id -> answer
+//! forward:  as many as a batch has -> random order -> members, order and number committed -> sent, as the same bytes until the server has them
+//! ```
+//!
+//! **Once.** The store remembers outer ids for as long as reports on their model are taken, and the state says up to which place reports are in batches: it is
+//! committed together with the batch. One batch is under way at a time, so that the server's next number says whether the last one has arrived.
+//!
+//! **Slots.** A report that comes while model n is the last known belongs to slot n + 1; slots up to n are closed when model n becomes known. A report of slot s was
+//! made under a model below s. Models below a durable floor are refused, and ids of slots up to the floor are forgotten: what they would recognise is refused for
+//! its model. The number n is durable too (the closed slot), so that an older number from the server opens nothing again.
+//!
+//! **Lives.** A life of a loop is one generation, which the protocol's hash names: reports of another one are foreign. A generation that comes back after another
+//! one would take reports that have left already, so that it stops.
+//!
+//! **Never less.** A batch has exactly the size that the certificate names; what waits longer waits. Nothing about waiting reports is told to the server.
+
+mod contact;
+mod forward;
+mod serve;
+mod take;
+#[cfg(test)]
+mod tests;
+mod upstream;
+mod waiting;
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+pub use contact::News;
+pub use forward::Forwarded;
+pub use serve::{ShuffleOptions, run_shuffler};
+pub use upstream::{HttpUpstream, Upstream};
+
+use crate::{
+    Error, Result,
+    clock::Clock,
+    config::DevicePlan,
+    loops::first_chain,
+    sealed::{PublicKey, SealKey, Subject},
+    secret::Secret,
+    store::{Collect, Head, LifeId, NewLife, Place, Store, collect_all},
+};
+use contact::{Birth, Heard};
+use waiting::{Counted, ROWS, Saved};
+
+/// All loops of a shuffler.
+pub struct Shuffler {
+    loops: BTreeMap<String, Arc<ShuffleLoop>>,
+    store: Arc<dyn Store>,
+    upstream: Arc<dyn Upstream>,
+    clock: Arc<dyn Clock>,
+    /// What reports are sealed to where the shuffler sums.
+    key: SealKey,
+    /// What addresses of senders are hashed with.
+    senders: Secret,
+    stopping: AtomicBool,
+}
+
+/// One loop as the shuffler knows it.
+pub struct ShuffleLoop {
+    /// What it is, from the shuffler's own file: the size of batches is not the server's to choose.
+    pub plan: DevicePlan,
+    life: LifeId,
+    epoch: u64,
+    subject: Subject,
+    state: Mutex<State>,
+    forwarding: tokio::sync::Mutex<()>,
+    /// Shared by reports that are being stored, so that nobody counts rows meanwhile.
+    storing: tokio::sync::RwLock<()>,
+}
+
+/// Where a loop stands. Everything in it can be read from the store or asked for again.
+#[derive(Default)]
+struct State {
+    /// What the server said last; none before it was asked.
+    heard: Option<Heard>,
+    /// Where the server was when this life began.
+    birth: Option<Birth>,
+    /// Reports up to this place are in batches.
+    consumed: Place,
+    /// Batches that were made.
+    batches: u64,
+    /// Whether the last one has arrived; none before the server was asked.
+    arrived: Option<bool>,
+    /// Reports that wait and that the next batch may hold.
+    waiting: u64,
+    /// Of these, reports of each sender.
+    senders: HashMap<[u8; 16], u64>,
+    /// Of these, the ids of those that are stored: the same bytes again are no report more, even of a sender at their cap.
+    ids: HashSet<[u8; 16]>,
+    /// Whether counts have to be read again.
+    uncertain: bool,
+    /// Why nothing is taken and sent until an operator has looked.
+    halted: Option<String>,
+    /// Why the last look failed, which is tried again.
+    failed: Option<String>,
+}
+
+impl Shuffler {
+    /// Opens every loop where the store left it. Loops without a shuffler are not its own.
+    pub async fn open(
+        plans: Vec<DevicePlan>,
+        store: Arc<dyn Store>,
+        upstream: Arc<dyn Upstream>,
+        clock: Arc<dyn Clock>,
+        (key, senders): (SealKey, Secret),
+    ) -> Result<Arc<Self>> {
+        let mut loops = BTreeMap::new();
+        for plan in plans.into_iter().filter(|plan| plan.shuffled().is_some()) {
+            let opened = ShuffleLoop::open(plan, store.as_ref()).await?;
+            loops.insert(opened.plan.name.clone(), Arc::new(opened));
+        }
+        if loops.is_empty() {
+            let remedy = "give at least one loop trust = \"shuffler\"";
+            return Err(Error::invalid("loop", "none with a shuffler", remedy));
+        }
+        let stopping = AtomicBool::new(false);
+        Ok(Arc::new(Shuffler { loops, store, upstream, clock, key, senders, stopping }))
+    }
+
+    /// The loop of this name.
+    pub fn find(&self, name: &str) -> Result<&Arc<ShuffleLoop>> {
+        self.loops.get(name).ok_or_else(|| {
+            let shown: String = name.chars().take(64).collect();
+            Error::unknown(format!("loop {shown:?}"), "name a loop of this shuffler")
+        })
+    }
+
+    /// All loops in the order of their names.
+    pub fn loops(&self) -> impl Iterator<Item = &Arc<ShuffleLoop>> {
+        self.loops.values()
+    }
+
+    /// Why something is not as it should be. Everybody may read it, the server's operator too: it says nothing of reports that wait.
+    pub fn troubles(&self) -> Vec<String> {
+        let of_loop = |each: &Arc<ShuffleLoop>| {
+            let troubles = each.state().troubles();
+            troubles
+                .into_iter()
+                .map(|why| format!("loop {}: {why}", each.plan.name))
+                .collect::<Vec<_>>()
+        };
+        self.loops().flat_map(of_loop).collect()
+    }
+
+    /// What reports are sealed to where the shuffler sums.
+    pub fn key(&self) -> &PublicKey {
+        self.key.public()
+    }
+
+    /// Lets the tasks stop.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+}
+
+fn exhausted() -> Error {
+    Error::Unavailable("batches: all numbers are used; give the loop another name".into())
+}
+
+impl ShuffleLoop {
+    async fn open(plan: DevicePlan, store: &dyn Store) -> Result<Self> {
+        let Some(shuffled) = plan.shuffled() else {
+            return Err(Error::invalid("trust", "device", "give trust = \"shuffler\""));
+        };
+        let subject = Subject {
+            loop_name: plan.name.clone(),
+            protocol: plan.protocol(),
+            values: shuffled.report_length(),
+        };
+        let life = NewLife {
+            name: plan.name.clone(),
+            generation: plan.generation(),
+            params: serde_json::to_vec(&plan.params).map_err(Error::store)?,
+            state: Saved::write(Place::default())?,
+            event: Vec::new(),
+            closed: 0,
+            time: 0,
+            carry_ledger: false,
+        };
+        let life = store.begin_life(life).await?.id;
+        let halted = end_earlier(store, &plan, life).await?;
+        let epoch = store.take_epoch(life).await?;
+        let head = store.head(life).await?;
+        let state = State {
+            consumed: Saved::read(&head.state)?,
+            batches: head.number,
+            // Which reports the next batch may hold is known when the server's key is.
+            uncertain: true,
+            halted,
+            ..State::default()
+        };
+        let (forwarding, storing) = Default::default();
+        let state = Mutex::new(state);
+        Ok(ShuffleLoop { plan, life, epoch, subject, state, forwarding, storing })
+    }
+
+    /// What all sealed reports of the loop have in common.
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// Reports that wait for a batch.
+    pub fn waiting(&self) -> u64 {
+        self.state().waiting
+    }
+
+    /// Batches that were made.
+    pub fn batches(&self) -> u64 {
+        self.state().batches
+    }
+
+    /// Why nothing is taken and sent.
+    fn halted(&self) -> Option<String> {
+        self.state().halted.clone()
+    }
+
+    /// The number of the batch after so many of this life.
+    fn next_number(&self, made: u64) -> Result<u64> {
+        let Some(birth) = self.state().birth else {
+            return Err(Error::Unavailable("the server was not asked yet".into()));
+        };
+        // The last number is never used: there would be none after it.
+        let next = birth.first_batch.checked_add(made).filter(|next| *next < u64::MAX);
+        next.ok_or_else(exhausted)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn halt(&self, why: String) {
+        let mut state = self.state();
+        if state.halted.is_none() {
+            tracing::error!(r#loop = %self.plan.name, "reports are refused, and batches stop: {why}");
+            state.halted = Some(why);
+        }
+    }
+
+    /// Notes why a look failed. The same reason again is not told again.
+    fn fail(&self, error: &Error) {
+        let why = error.to_string();
+        let mut state = self.state();
+        if state.failed.as_ref() != Some(&why) {
+            tracing::warn!(r#loop = %self.plan.name, "no batch was sent: {why}");
+            state.failed = Some(why);
+        }
+    }
+
+    fn recover(&self) {
+        self.state().failed = None;
+    }
+
+    async fn head(&self, store: &dyn Store) -> Result<Head> {
+        let mut head = store.head(self.life).await?;
+        if head.number == 0 {
+            head.chain = first_chain(store.id(), self.life, self.plan.generation());
+        }
+        Ok(head)
+    }
+}
+
+/// Removes what is left of a loop's earlier lives, whose reports nobody takes any more. Says why the present one cannot be served if it was there before: a report that has left
+/// would be taken again.
+async fn end_earlier(
+    store: &dyn Store,
+    plan: &DevicePlan,
+    present: LifeId,
+) -> Result<Option<String>> {
+    let mut again = false;
+    let lives = store.lives().await?.into_iter();
+    for life in lives.filter(|life| life.name == plan.name && life.id != present) {
+        again |= life.generation == plan.generation();
+        let consumed = Saved::read(&store.head(life.id).await?.state)?;
+        let left = waiting::count(store, life.id, consumed, None).await?;
+        if !left.ids.is_empty() {
+            tracing::error!(r#loop = %plan.name, "{} reports of an earlier generation are given up: its last batch was not full when the file of loops changed", left.ids.len());
+        }
+        let all = u64::MAX - 1;
+        store.close(life.id, all).await?;
+        let what = Collect {
+            slot: all,
+            unreleased: true,
+            before: u64::MAX,
+            forget_ids: all,
+            first_release: u64::MAX,
+            limit: ROWS,
+        };
+        collect_all(store, life.id, what).await?;
+    }
+    let why = "the loop had the same parameters before, and others since: reports of that time have left, and would be taken again. Give it another name";
+    Ok(again.then(|| why.into()))
+}
+
+impl State {
+    fn troubles(&self) -> Vec<String> {
+        let mut troubles: Vec<String> = self.halted.iter().chain(&self.failed).cloned().collect();
+        if self.heard.is_none() && troubles.is_empty() {
+            troubles.push("the server was not heard from yet".into());
+        }
+        if let Some(Heard { told, model, floor, .. }) =
+            self.heard.filter(|heard| heard.told < heard.model)
+        {
+            troubles.push(format!("the server has gone back from model {model} to {told}, and models below {floor} are not taken again: restore its latest copy, or give the loop another name"));
+        }
+        troubles
+    }
+
+    fn count(&mut self, counted: Counted) {
+        let Counted { ids, senders, .. } = counted;
+        (self.waiting, self.senders, self.ids) = (ids.len() as u64, senders, ids);
+        self.uncertain = false;
+    }
+
+    fn add(&mut self, sender: [u8; 16]) {
+        self.waiting += 1;
+        *self.senders.entry(sender).or_default() += 1;
+    }
+
+    fn remove(&mut self, sender: [u8; 16]) {
+        self.waiting = self.waiting.saturating_sub(1);
+        if let Some(count) = self.senders.get_mut(&sender) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.senders.remove(&sender);
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Reports of devices are taken, each once.
+//!
+//! A refusal that is for good (410, 422) makes a device drop its report. It is given only for what the device did; what the shuffler does not know yet, or cannot do at
+//! present, is answered with 503, and the device keeps its report.
+
+use super::{
+    ShuffleLoop, Shuffler,
+    contact::{Heard, floor_name},
+    waiting::Waiting,
+};
+use crate::{
+    Error, Result,
+    devices::Taken,
+    secret::hex,
+    store::{Digest, NewEvent, Payer, Ranked},
+};
+
+/// Reports of one loop that wait, at most.
+const MOST_WAITING: u64 = 1 << 21;
+
+/// Seconds after which a sender at its cap may try again.
+const RETRY_AFTER: u64 = 60;
+
+impl Shuffler {
+    /// Takes a sealed report from this address. Whether it is taken depends on its bytes' form, its model, its id and how many of the sender's reports
+    /// wait; not on what is sealed, which nobody reads here unless the shuffler sums.
+    pub async fn take(&self, name: &str, bytes: &[u8], address: &str) -> Result<Taken> {
+        let each = self.find(name)?;
+        let heard = each.expect_heard()?;
+        let envelope = each.subject.read(bytes)?;
+        if envelope.model > heard.model {
+            return Err(Error::Unavailable(format!(
+                "model {} is not known here yet, and {} is the last that is: send the same bytes again later",
+                envelope.model, heard.model
+            )));
+        }
+        if envelope.model < heard.floor {
+            return Err(late(&heard, envelope.model));
+        }
+        let key_id = heard.key.id();
+        if envelope.key_id != key_id {
+            let given = hex(&envelope.key_id);
+            return Err(match each.plan.sums() {
+                true => {
+                    let remedy = "it was sealed to another key: fetch that of this shuffler, and drop this report";
+                    Error::invalid("key_id", given, remedy)
+                }
+                // It may be one that the server has had for a moment only.
+                false => Error::Unavailable(format!(
+                    "key {given} is not known here as that of the server: send the same bytes again later"
+                )),
+            });
+        }
+        let contents = match each.plan.sums() {
+            false => envelope.sealed,
+            true => self.read(each, envelope.id, envelope.sealed).await?,
+        };
+        let sender = self.sender(name, address);
+        let waiting = Waiting::new(sender, envelope.id, key_id, contents);
+        let event = NewEvent {
+            life: each.life,
+            event: envelope.id,
+            request: Digest::default(),
+            answer: Vec::new(),
+            person: None,
+            payer: Payer::Decision,
+            slot: heard.model.saturating_add(1),
+            // When it came is not needed, and not kept.
+            time: 0,
+            deferred: false,
+            features: Vec::new(),
+            raw: waiting.write()?,
+        };
+        let _storing = each.storing.read().await;
+        if each.state().ids.contains(&envelope.id) {
+            return Ok(Taken::Duplicate);
+        }
+        let mut reserved = each.reserve(sender)?;
+        let floor = floor_name(each.life);
+        let mut stored = self.store.rank_above(floor, vec![(envelope.model, event)]).await?;
+        reserved.settled = true;
+        match stored.pop().flatten() {
+            Some(Ranked::Added { .. }) => {
+                each.state().ids.insert(envelope.id);
+                Ok(Taken::Taken)
+            }
+            Some(Ranked::Repeated { .. }) => {
+                each.state().remove(sender);
+                Ok(Taken::Duplicate)
+            }
+            // The floor has been raised since it was looked at.
+            None => {
+                each.state().remove(sender);
+                Err(late(&each.expect_heard()?, envelope.model))
+            }
+        }
+    }
+
+    /// The numbers of a report that was sealed to this shuffler, as they wait.
+    async fn read(&self, each: &ShuffleLoop, id: [u8; 16], sealed: Vec<u8>) -> Result<Vec<u8>> {
+        let unreadable = || {
+            let remedy = "it was sealed under another name, model or key, or changed: drop it";
+            Error::invalid("report", "unreadable", remedy)
+        };
+        let (subject, key) = (each.subject.clone(), self.key.clone());
+        // Opening takes too long for a thread that answers others.
+        let open = move || subject.open(&key, id, &sealed);
+        let values = tokio::task::spawn_blocking(open).await.map_err(Error::store)?;
+        let values = values.ok_or_else(unreadable)?;
+        if let Some(plan) = each.plan.shuffled() {
+            plan.check_values(&values)?;
+        }
+        Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect())
+    }
+
+    /// A sender as it is counted.
+    fn sender(&self, name: &str, address: &str) -> [u8; 16] {
+        self.senders.event(name, address)
+    }
+}
+
+/// Why a report on this model is not taken. A server that has gone back publishes numbers that were there before, which is not the device's fault.
+fn late(heard: &Heard, model: u64) -> Error {
+    let Heard { told, .. } = *heard;
+    // It may have been raised since.
+    let floor = heard.floor.max(model.saturating_add(1));
+    if told < heard.model {
+        return Error::Unavailable(format!(
+            "models below {floor} are no longer taken here, and the server has gone back to model {told}: its operator must look; send the same bytes again later"
+        ));
+    }
+    Error::Late(format!(
+        "the report was made under model {model}, and models below {floor} are too old: fetch the model, drop this report and report no more on it"
+    ))
+}
+
+/// A report that is counted and being stored. If that ends without an answer of the store, counts are read again from it.
+struct Reserved<'a> {
+    each: &'a ShuffleLoop,
+    settled: bool,
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.each.state().uncertain = true;
+        }
+    }
+}
+
+impl ShuffleLoop {
+    /// What was heard from the server, if reports can be taken at all.
+    fn expect_heard(&self) -> Result<Heard> {
+        let state = self.state();
+        if let Some(why) = &state.halted {
+            return Err(Error::Unavailable(format!(
+                "this shuffler has stopped, and its operator must look: {why}. Send the same bytes again later"
+            )));
+        }
+        state.heard.ok_or_else(|| {
+            let why =
+                "this shuffler has not heard from its server yet: send the same bytes again later";
+            Error::Unavailable(why.into())
+        })
+    }
+
+    /// Counts a report of this sender, unless as many of theirs wait as may be in a batch.
+    fn reserve(&self, sender: [u8; 16]) -> Result<Reserved<'_>> {
+        let mut state = self.state();
+        let cap = self.plan.cap;
+        if state.senders.get(&sender).is_some_and(|count| *count >= cap) {
+            let message = format!(
+                "{cap} reports of this sender wait, as many as may be in a batch: send the same bytes again later"
+            );
+            return Err(Error::TooMany { message, retry_after: RETRY_AFTER });
+        }
+        if state.waiting >= MOST_WAITING {
+            let message = "too many reports wait: send the same bytes again later".into();
+            return Err(Error::TooMany { message, retry_after: RETRY_AFTER });
+        }
+        state.add(sender);
+        Ok(Reserved { each: self, settled: false })
+    }
+}

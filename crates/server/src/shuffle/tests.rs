@@ -1,0 +1,493 @@
+//! The shuffler with its server in one process, on the store's model: every transaction and every call between them may fail before it happens, or after it,
+//! when only the answer is lost, and the process dies with it.
+
+mod once;
+mod order;
+mod server;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use reticent::{bandit::Model, noise::SecureNoise, wire};
+
+use super::*;
+use crate::{
+    client::Body,
+    clock::ManualClock,
+    config::ServiceFile,
+    devices::{Devices, Taken},
+    sealed::{Envelope, SealedBatch},
+    store::{Fault, FaultAfter, MemoryStore, Pending},
+};
+
+const START: u64 = 1_700_000_000_000;
+const TICK: u64 = 60_000;
+
+fn plans(mode: &str, batch: u64, cap: u64) -> Vec<DevicePlan> {
+    plans_of(&text(mode, batch, cap))
+}
+
+fn text(mode: &str, batch: u64, cap: u64) -> String {
+    format!(
+        r#"
+        [loop.news]
+        trust = "shuffler"
+        privacy = {{ epsilon = 4.0, delta = 1e-3, visits = 1, per = "ever" }}
+        learner = {{ tick = "1 minute" }}
+        device = {{ late = "3 minutes" }}
+        shuffle = {{ batch = {batch}, mode = "{mode}", cap = {cap} }}
+        [loop.news.action]
+        x = {{ range = [0, 1] }}
+        "#
+    )
+}
+
+/// Calibration takes a while: every plan is made once.
+fn plans_of(text: &str) -> Vec<DevicePlan> {
+    static MADE: Mutex<BTreeMap<String, Vec<DevicePlan>>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let make = || ServiceFile::parse(text).unwrap().check_devices().unwrap();
+    made.entry(text.to_string()).or_insert_with(make).clone()
+}
+
+fn key(byte: u8) -> SealKey {
+    SealKey::of_secret(&Secret::from_bytes([byte; 32]))
+}
+
+/// A server in this process, which remembers what reached it.
+struct Server {
+    devices: Devices,
+    store: Arc<MemoryStore>,
+    clock: Arc<ManualClock>,
+    key: SealKey,
+    received: Mutex<Vec<Vec<u8>>>,
+    calls: AtomicU64,
+    /// A failure of calls.
+    fault: Mutex<FaultAfter>,
+    /// What it says in place of the truth.
+    says: Mutex<Option<News>>,
+}
+
+impl Server {
+    async fn new(plans: &[DevicePlan]) -> Arc<Self> {
+        let (store, clock) = (MemoryStore::new([2; 16]), ManualClock::at(START));
+        Self::open(plans, store.into(), clock.into(), key(2)).await
+    }
+
+    async fn open(
+        plans: &[DevicePlan],
+        store: Arc<MemoryStore>,
+        clock: Arc<ManualClock>,
+        key: SealKey,
+    ) -> Arc<Self> {
+        let devices =
+            Devices::open(plans.to_vec(), store.clone(), clock.clone(), Some(key.clone())).await;
+        let (received, calls, fault, says) = Default::default();
+        let devices = devices.unwrap();
+        Arc::new(Server { devices, store, clock, key, received, calls, fault, says })
+    }
+
+    fn news(&self) -> News {
+        let each = self.each();
+        News {
+            model: each.served().number,
+            next_batch: each.next_batch(),
+            protocol: each.plan.protocol(),
+            key: (!each.plan.sums()).then(|| *self.key.public()),
+        }
+    }
+
+    fn each(&self) -> &Arc<crate::devices::DeviceLoop> {
+        self.devices.find("news").unwrap()
+    }
+
+    fn model(&self) -> Model {
+        wire::from_json(&self.each().served().message).unwrap()
+    }
+
+    async fn tick(&self) {
+        self.clock.pass(TICK);
+        self.devices.tick("news").await.unwrap();
+    }
+
+    /// Outer ids of every batch that arrived, a batch that came again once.
+    fn batches(&self) -> Vec<Vec<[u8; 16]>> {
+        let each = self.each();
+        let (subject, plan) = each.sealed_form().unwrap();
+        let different: BTreeSet<Vec<u8>> = self.received.lock().unwrap().iter().cloned().collect();
+        let read = |bytes: &Vec<u8>| SealedBatch::read(&subject, plan.params().batch, bytes);
+        let mut batches: Vec<SealedBatch> =
+            different.iter().map(|bytes| read(bytes).unwrap()).collect();
+        batches.sort_by_key(|batch| batch.number);
+        let numbers: Vec<u64> = batches.iter().map(|batch| batch.number).collect();
+        assert_eq!(numbers, (0..batches.len() as u64).collect::<Vec<_>>(), "one batch a number");
+        let ids = |batch: SealedBatch| batch.reports.into_iter().map(|(id, _)| id).collect();
+        batches.into_iter().map(ids).collect()
+    }
+}
+
+/// The way from the shuffler to the server.
+struct Line(Arc<Server>);
+
+impl Line {
+    fn call<T: Send + 'static>(&self, answer: Pending<T>) -> Pending<T> {
+        self.0.calls.fetch_add(1, Ordering::SeqCst);
+        let fault = self.0.fault.lock().unwrap().next();
+        Box::pin(async move {
+            let lost = || Error::Unavailable("injected failure of a call".into());
+            match fault {
+                Some(Fault::Before | Fault::Panic) => Err(lost()),
+                Some(Fault::After) => answer.await.and(Err(lost())),
+                None => answer.await,
+            }
+        })
+    }
+}
+
+impl Upstream for Line {
+    fn news(&self, _: &str) -> Pending<News> {
+        let news = self.0.says.lock().unwrap().unwrap_or_else(|| self.0.news());
+        self.call(Box::pin(async move { Ok(news) }))
+    }
+
+    fn send(&self, _: &str, batch: Body) -> Pending<()> {
+        let server = Arc::clone(&self.0);
+        self.call(Box::pin(async move {
+            let (Body::Bytes(bytes) | Body::Json(bytes)) = batch;
+            server.received.lock().unwrap().push(bytes.clone());
+            server.devices.take_batch(server.each(), bytes).await.map(drop)
+        }))
+    }
+}
+
+struct World {
+    plans: Vec<DevicePlan>,
+    server: Arc<Server>,
+    store: Arc<MemoryStore>,
+    shuffler: Arc<Shuffler>,
+}
+
+impl World {
+    async fn new(mode: &str, batch: u64, cap: u64) -> Self {
+        Self::of(plans(mode, batch, cap)).await
+    }
+
+    async fn of(plans: Vec<DevicePlan>) -> Self {
+        let (server, store) = (Server::new(&plans).await, Arc::new(MemoryStore::new([3; 16])));
+        let shuffler = open(&plans, &store, &server).await.unwrap();
+        World { plans, server, store, shuffler }
+    }
+
+    async fn restart(&mut self) {
+        loop {
+            if let Ok(shuffler) = open(&self.plans, &self.store, &self.server).await {
+                self.shuffler = shuffler;
+                return;
+            }
+        }
+    }
+
+    fn each(&self) -> &Arc<ShuffleLoop> {
+        self.shuffler.find("news").unwrap()
+    }
+
+    /// The sealed report of a new installation.
+    fn envelope(&self) -> Envelope {
+        let plan = self.plans[0].shuffled().unwrap();
+        let mut person = plan.person(SecureNoise::from_system().unwrap()).unwrap();
+        let dimension = self.plans[0].features.dimension();
+        let mut x = vec![0.0; dimension];
+        x[0] = 0.5;
+        let report = person.report(&self.server.model(), &x, 1.0).unwrap();
+        let key = if self.plans[0].sums() { key(3) } else { self.server.key.clone() };
+        self.each().subject().seal(key.public(), report.model(), report.values()).unwrap()
+    }
+
+    async fn take(&self, envelope: &Envelope, address: &str) -> Result<Taken> {
+        self.shuffler.take("news", &envelope.bytes(), address).await
+    }
+
+    async fn forward(&self) -> Result<Forwarded> {
+        self.shuffler.forward("news").await
+    }
+
+    async fn follow(&self) -> Result<()> {
+        self.shuffler.follow("news").await
+    }
+
+    /// The server publishes so many models, and the shuffler hears of each.
+    async fn tick(&self, models: u64) {
+        for _ in 0..models {
+            self.server.tick().await;
+            self.follow().await.unwrap();
+        }
+    }
+
+    /// So many reports of new people, all of which are taken.
+    async fn take_new(&self, count: usize) -> Vec<Envelope> {
+        let envelopes: Vec<Envelope> = (0..count).map(|_| self.envelope()).collect();
+        for envelope in &envelopes {
+            assert_eq!(self.take(envelope, "10.0.0.1").await.unwrap(), Taken::Taken);
+        }
+        envelopes
+    }
+}
+
+async fn open(
+    plans: &[DevicePlan],
+    store: &Arc<MemoryStore>,
+    server: &Arc<Server>,
+) -> Result<Arc<Shuffler>> {
+    let line = Arc::new(Line(Arc::clone(server)));
+    let secrets = (key(3), Secret::from_bytes([4; 32]));
+    let clock = server.clock.clone();
+    let shuffler = Shuffler::open(plans.to_vec(), store.clone(), line, clock, secrets).await?;
+    // As its task does at once; whether the server answers or not, it is open.
+    let _ = shuffler.follow("news").await;
+    Ok(shuffler)
+}
+
+#[tokio::test]
+async fn no_batch_under_its_size_leaves_and_a_report_leaves_once() {
+    let mut world = World::new("sealed", 4, 4).await;
+    let envelopes: Vec<Envelope> = (0..5).map(|_| world.envelope()).collect();
+    for envelope in &envelopes[..3] {
+        assert_eq!(world.take(envelope, "10.0.0.1").await.unwrap(), Taken::Taken);
+        assert_eq!(world.take(envelope, "10.0.0.1").await.unwrap(), Taken::Duplicate);
+        assert_eq!(world.forward().await.unwrap(), Forwarded::Waiting);
+        world.restart().await;
+    }
+    assert!(world.server.received.lock().unwrap().is_empty());
+    for envelope in &envelopes[3..] {
+        assert_eq!(world.take(envelope, "10.0.0.2").await.unwrap(), Taken::Taken);
+    }
+    assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(0));
+    assert_eq!(world.forward().await.unwrap(), Forwarded::Waiting);
+    world.restart().await;
+    // Ids of reports that have left are remembered.
+    for envelope in &envelopes {
+        assert_eq!(world.take(envelope, "10.0.0.3").await.unwrap(), Taken::Duplicate);
+    }
+    assert_eq!((world.each().waiting(), world.each().batches()), (1, 1));
+    let batches = world.server.batches();
+    assert_eq!(batches.len(), 1);
+    let left: BTreeSet<[u8; 16]> = batches[0].iter().copied().collect();
+    assert_eq!(left, envelopes[..4].iter().map(|envelope| envelope.id).collect());
+    world.server.tick().await;
+    assert_eq!(world.server.model().reports(), 4);
+}
+
+/// Nothing about senders, models and waiting stands in what leaves: two batches of the same sealed reports are permutations of each other.
+#[tokio::test]
+async fn what_leaves_is_ids_and_sealed_bytes_alone() {
+    let mut world = World::new("sealed", 3, 3).await;
+    let envelopes: Vec<Envelope> = (0..3).map(|_| world.envelope()).collect();
+    let mut sent = Vec::new();
+    for (addresses, ticks) in [(["10.0.0.1"; 3], 0), (["a", "b", "c"], 2)] {
+        world.store = Arc::new(MemoryStore::new([3; 16]));
+        world.server = Server::new(&world.plans).await;
+        for _ in 0..ticks {
+            world.server.tick().await;
+        }
+        world.restart().await;
+        for (envelope, address) in envelopes.iter().zip(addresses) {
+            world.take(envelope, address).await.unwrap();
+        }
+        world.forward().await.unwrap();
+        sent.push(world.server.received.lock().unwrap().remove(0));
+    }
+    let subject = world.each().subject().clone();
+    let header = 1 + 8 + 8 + 8 + 4;
+    assert_eq!(sent[0][..header], sent[1][..header]);
+    let each = 16 + subject.sealed_length();
+    assert_eq!(sent[0].len(), header + 3 * each);
+    let members = |bytes: &[u8]| -> BTreeSet<Vec<u8>> {
+        bytes[header..].chunks(each).map(<[u8]>::to_vec).collect()
+    };
+    let expected: BTreeSet<Vec<u8>> =
+        envelopes.iter().map(|envelope| [&envelope.id[..], &envelope.sealed].concat()).collect();
+    assert_eq!(members(&sent[0]), expected);
+    assert_eq!(members(&sent[1]), expected);
+}
+
+/// Every transaction of the shuffler's store and every call to the server fails once, before and after it has happened.
+#[tokio::test]
+async fn a_death_between_any_two_steps_loses_no_acknowledged_report_and_forwards_none_twice() {
+    let mut deaths = 0;
+    for of_store in [true, false] {
+        for fault in [Fault::Before, Fault::After] {
+            for step in 0.. {
+                let mut world = World::new("sealed", 2, 2).await;
+                match of_store {
+                    true => world.store.fail_after(step, fault),
+                    false => *world.server.fault.lock().unwrap() = FaultAfter::new(step, fault),
+                }
+                let mut acknowledged = BTreeSet::new();
+                for round in 0..6 {
+                    let envelope = world.envelope();
+                    while world.take(&envelope, "10.0.0.1").await.is_err() {
+                        world.restart().await;
+                    }
+                    acknowledged.insert(envelope.id);
+                    while world.forward().await.is_err() {
+                        world.restart().await;
+                    }
+                    if round % 2 == 1 {
+                        world.server.tick().await;
+                        while world.follow().await.is_err() {
+                            world.restart().await;
+                        }
+                    }
+                }
+                let fired = match of_store {
+                    true => !world.store.will_fail(),
+                    false => !world.server.fault.lock().unwrap().is_to_come(),
+                };
+                deaths += u64::from(fired);
+                while world.forward().await.unwrap() != Forwarded::Waiting {}
+                let batches = world.server.batches();
+                let left: Vec<[u8; 16]> = batches.concat();
+                let what = format!("{of_store} {fault:?} at {step}");
+                assert!(batches.iter().all(|batch| batch.len() == 2), "{what}");
+                assert_eq!(left.len(), 6, "{what}");
+                assert_eq!(left.into_iter().collect::<BTreeSet<_>>(), acknowledged, "{what}");
+                world.server.tick().await;
+                assert_eq!(world.server.model().reports(), 6, "{what}");
+                if !fired {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(deaths >= 40, "{deaths}");
+}
+
+#[tokio::test]
+async fn a_death_without_a_restart_is_the_same() {
+    // The process lives on after the failure: what it knows must not be ahead of or behind the store.
+    for fault in [Fault::Before, Fault::After] {
+        for step in 0..20 {
+            let world = World::new("sealed", 2, 2).await;
+            world.store.fail_after(step, fault);
+            for _ in 0..6 {
+                let envelope = world.envelope();
+                while world.take(&envelope, "10.0.0.1").await.is_err() {
+                    // A sender at its cap by a report that may not be stored waits until counts are read again.
+                    let _ = world.forward().await;
+                }
+                while world.forward().await.is_err() {}
+            }
+            while world.forward().await.unwrap() != Forwarded::Waiting {}
+            assert_eq!(world.server.batches().concat().len(), 6, "{fault:?} at {step}");
+            assert_eq!(world.each().waiting(), 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn senders_have_a_cap_and_old_models_foreign_keys_and_damaged_bytes_are_refused() {
+    let world = World::new("sealed", 4, 1).await;
+    let early = world.envelope();
+    assert_eq!(world.take(&world.envelope(), "10.0.0.1").await.unwrap(), Taken::Taken);
+    let error = world.take(&world.envelope(), "10.0.0.1").await.unwrap_err();
+    assert!(matches!(error, Error::TooMany { .. }), "{error}");
+    assert_eq!(world.take(&world.envelope(), "10.0.0.2").await.unwrap(), Taken::Taken);
+    world.tick(4).await;
+    assert_eq!(world.take(&world.envelope(), "10.0.0.3").await.unwrap(), Taken::Taken);
+    let Err(Error::Late(words)) = world.take(&early, "10.0.0.4").await else { panic!() };
+    assert!(words.contains("model 0"), "{words}");
+    let bytes = world.envelope().bytes();
+    assert!(world.shuffler.take("news", &bytes[1..], "10.0.0.4").await.is_err());
+    assert!(world.shuffler.take("shop", &bytes, "10.0.0.4").await.is_err());
+    assert_eq!(world.each().waiting(), 3);
+}
+
+/// An older copy of the shuffler's store would send reports a second time among others: it stops before anything leaves.
+#[tokio::test]
+async fn an_older_copy_of_the_store_sends_nothing() {
+    let mut world = World::new("sealed", 2, 2).await;
+    for _ in 0..2 {
+        world.take(&world.envelope(), "10.0.0.1").await.unwrap();
+    }
+    let older = Arc::new(world.store.copy());
+    assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(0));
+    world.store = older;
+    world.restart().await;
+    assert_eq!(world.forward().await.unwrap(), Forwarded::Halted);
+    assert_eq!(world.server.received.lock().unwrap().len(), 1);
+    assert!(world.shuffler.troubles()[0].contains("older copy"));
+    // What is acknowledged now would be lost with this store.
+    let Err(Error::Unavailable(words)) = world.take(&world.envelope(), "10.0.0.1").await else {
+        panic!()
+    };
+    assert!(words.contains("older copy") && words.contains("empty folder"), "{words}");
+    world.restart().await;
+    assert!(matches!(world.take(&world.envelope(), "a").await, Err(Error::Unavailable(_))));
+    assert_eq!(
+        world.store.kept_events(world.each().life, Place::default(), 9).await.unwrap().len(),
+        2
+    );
+}
+
+#[tokio::test]
+async fn a_summing_shuffler_hands_on_one_sum_and_refuses_what_no_device_makes() {
+    let world = World::new("sum", 3, 3).await;
+    let subject = world.each().subject().clone();
+    let odd = subject.seal(key(3).public(), 0, &vec![0.1; subject.values]).unwrap();
+    assert!(world.take(&odd, "10.0.0.1").await.unwrap_err().to_string().contains("values"));
+    let not_a_number = subject.seal(key(3).public(), 0, &vec![f64::NAN; subject.values]).unwrap();
+    assert!(world.take(&not_a_number, "10.0.0.1").await.is_err());
+    for _ in 0..3 {
+        world.take(&world.envelope(), "10.0.0.1").await.unwrap();
+    }
+    assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(0));
+    let text = String::from_utf8(world.server.received.lock().unwrap()[0].clone()).unwrap();
+    let batch: reticent::bandit::Batch = wire::from_json(&text).unwrap();
+    assert_eq!((batch.people(), batch.contents().len()), (3, 1));
+    world.server.tick().await;
+    assert_eq!(world.server.model().reports(), 3);
+    let certificate = world.server.devices.certificate(world.server.each()).unwrap();
+    let of = |words: &str| certificate.conditions.iter().any(|each| each.text.contains(words));
+    assert!(of("the shuffler sees every report") && !of("the shuffler and the network read no"));
+    // What core says of a shuffler in memory is not said of this one.
+    let conditions = certificate.guarantee.conditions().join("; ");
+    assert!(conditions.contains("sealed once") && conditions.contains("neither lost"));
+    assert!(!conditions.contains("resumed") && !conditions.contains("reaches the shuffler again"));
+    assert!(of("floods") && of("do not work together"));
+}
+
+/// A sealed report that a malicious device made is left out when the server opens it, and the others count.
+#[tokio::test]
+async fn one_bad_report_does_not_spoil_a_batch() {
+    let world = World::new("sealed", 3, 3).await;
+    let subject = world.each().subject().clone();
+    let bad = subject.seal(key(2).public(), 0, &vec![f64::INFINITY; subject.values]).unwrap();
+    world.take(&bad, "10.0.0.1").await.unwrap();
+    let mut broken = world.envelope();
+    broken.sealed[40] ^= 1;
+    world.take(&broken, "10.0.0.1").await.unwrap();
+    world.take(&world.envelope(), "10.0.0.1").await.unwrap();
+    assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(0));
+    world.server.tick().await;
+    assert_eq!(world.server.model().reports(), 1);
+    // A batch of another size, and the same number with other contents, are refused by the server too.
+    let each = world.server.each();
+    let bytes = world.server.received.lock().unwrap()[0].clone();
+    let batch = SealedBatch::read(&subject, 3, &bytes).unwrap();
+    let fewer = SealedBatch { reports: batch.reports[..2].to_vec(), number: 1, ..batch.clone() };
+    assert!(world.server.devices.take_batch(each, fewer.bytes(&subject)).await.is_err());
+    let mut reordered = batch;
+    reordered.reports.rotate_left(1);
+    let again = world.server.devices.take_batch(each, reordered.bytes(&subject)).await;
+    assert!(matches!(again, Err(Error::Conflict(_))));
+    // A batch that comes again is counted as one that came again, and nothing in it is refused again.
+    let refused = || each.counts.refused.load(Ordering::Relaxed);
+    assert_eq!(refused(), 2);
+    assert_eq!(world.server.devices.take_batch(each, bytes).await.unwrap(), Taken::Duplicate);
+    assert_eq!((refused(), each.counts.refused_batches.load(Ordering::Relaxed)), (2, 2));
+}

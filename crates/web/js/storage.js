@@ -1,0 +1,85 @@
+// Where an installation keeps its count and the reports that have not arrived yet.
+//
+// A storage has two functions. `read(key)` gives the text under a key. `update(key, change)` calls `change(text)` and stores the `text` of its answer as
+// one transaction: of two programs that update at once, the second sees what the first has stored. It resolves with the `value` of the answer after
+// the text is stored. `change` may be called several times, and its last answer counts; if it throws, nothing is stored.
+
+import { ReticentError } from "./error.js";
+
+const STORE = "installations";
+
+/** The browser's database, which all pages and workers of an origin share. */
+export function indexedDbStorage(name = "reticent") {
+  if (typeof globalThis.indexedDB === "undefined") {
+    throw new ReticentError("indexedDB is missing: give another storage, in Node fileStorage(folder) of reticent/node");
+  }
+  let opened;
+  const database = () => {
+    opened ??= new Promise((resolve, reject) => {
+      const request = indexedDB.open(name, 1);
+      request.onupgradeneeded = () => request.result.createObjectStore(STORE);
+      request.onsuccess = () => {
+        // Another version of the page may want to delete or change the database.
+        request.result.onversionchange = () => {
+          request.result.close();
+          opened = undefined;
+        };
+        // The browser closes it when it removes its files: the next call opens it again.
+        request.result.onclose = () => {
+          opened = undefined;
+        };
+        resolve(request.result);
+      };
+      request.onerror = () => {
+        opened = undefined;
+        reject(new ReticentError(`the browser's database cannot be opened: ${request.error?.message}`, { cause: request.error }));
+      };
+    });
+    return opened;
+  };
+  return {
+    async read(key) {
+      const transaction = (await database()).transaction(STORE, "readonly");
+      return new Promise((resolve, reject) => {
+        const request = transaction.objectStore(STORE).get(key);
+        request.onsuccess = () => resolve(request.result);
+        request.onerror = () => reject(request.error);
+      });
+    },
+    async update(key, change) {
+      // Transactions that write to a store run one after the other in all tabs; `strict` waits for the disk.
+      const transaction = (await database()).transaction(STORE, "readwrite", { durability: "strict" });
+      return new Promise((resolve, reject) => {
+        const store = transaction.objectStore(STORE);
+        const request = store.get(key);
+        let answer, refusal;
+        request.onsuccess = () => {
+          try {
+            answer = change(request.result);
+            if (answer.text !== request.result) store.put(answer.text, key);
+          } catch (error) {
+            refusal = error;
+            transaction.abort();
+          }
+        };
+        transaction.oncomplete = () => resolve(answer.value);
+        transaction.onabort = () => reject(refusal ?? transaction.error);
+      });
+    },
+  };
+}
+
+/** Memory of this page or process, for tests and simulations. It is forgotten with it, and with it how many reports were made. */
+export function memoryStorage() {
+  const texts = new Map();
+  return {
+    async read(key) {
+      return texts.get(key);
+    },
+    async update(key, change) {
+      const { text, value } = change(texts.get(key));
+      texts.set(key, text);
+      return value;
+    },
+  };
+}

@@ -1,0 +1,110 @@
+//! The npm package: a person's half as WebAssembly, small enough for a page, with its tests in Node and in a browser.
+//!
+//! `wasm-opt`, the compiler of types and the driver of the browser are npm packages of `crates/web/package-lock.json`. What is made is
+//! `crates/web/js/reticent.wasm`, with which the folder `crates/web` is the npm package.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    browser, npm,
+    tools::{binary, root, root_command, skip, step},
+    wasm,
+};
+
+/// The folder of the package.
+const PACKAGE: &str = "crates/web";
+
+/// Keys come from one imported function, core leaves out what a page does not need, and the stack is that of a small program.
+const FLAGS: &str =
+    "--cfg getrandom_backend=\"custom\" --cfg little -C link-arg=-zstack-size=262144";
+
+/// Panics end the module at once, without the code that words them. Only a standard library that is built with it can do so.
+const ABORT: &str = "-Zunstable-options -Cpanic=immediate-abort";
+
+/// Bytes, at most, as a page's server sends it to every browser of the last years: with brotli.
+const MOST_COMPRESSED: usize = 80_000;
+/// The same with gzip, for servers that know nothing better, so that it does not grow.
+const MOST_WITH_GZIP: usize = 91_500;
+
+/// Installs what is missing. It comes over the network.
+pub fn fetch() -> Result<(), String> {
+    browser::programs()?;
+    wasm::fetch()?;
+    npm::install(&root().join(PACKAGE))
+}
+
+/// Builds the module, if there is a compiler.
+pub fn build(fetched: &Result<(), String>) -> Result<(), String> {
+    let name = "a person's half as WebAssembly";
+    if let Err(problem) = fetched {
+        return skip(name, problem);
+    }
+    let folder = root().join("target/web");
+    let flags = match wasm::builds_standard_library() {
+        true => format!("{FLAGS} {ABORT}"),
+        false => FLAGS.to_string(),
+    };
+    let mut command = wasm::cargo("build");
+    command
+        .args(["--quiet", "--profile", "web", "--package", "reticent-web"])
+        .env("CARGO_TARGET_DIR", &folder)
+        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
+    step(name, &mut command)?;
+    let module = root().join(PACKAGE).join("js/reticent.wasm");
+    let mut command = root_command(tool("wasm-opt"));
+    command.arg(folder.join(wasm::TARGET).join("web/reticent_web.wasm"));
+    command.args(["-Oz", "--converge", "--strip-producers", "--strip-debug"]);
+    // Functions that are called once stay functions: more bytes before compression, and fewer after it.
+    command.arg("--one-caller-inline-max-function-size=40");
+    // What the compiler assumes of every engine of the last years.
+    let features =
+        ["bulk-memory", "sign-ext", "mutable-globals", "nontrapping-float-to-int", "multivalue"];
+    command.args(features.map(|feature| format!("--enable-{feature}")));
+    step("wasm-opt", command.arg("-o").arg(&module))?;
+    size(&module)
+}
+
+/// Runs the package's tests in Node and in the browser, the service's with the built binary.
+pub fn test(fetched: &Result<(), String>) -> Result<(), String> {
+    if let Err(problem) = fetched {
+        return skip("the JavaScript package", problem);
+    }
+    let mut types = root_command(tool("tsc"));
+    types.args(["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022"]);
+    step("types of the JavaScript package", types.arg("crates/web/tests/types/use.ts"))?;
+    let folder = root().join(PACKAGE).join("tests");
+    let entries =
+        fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.to_string_lossy().ends_with(".test.mjs"));
+    files.sort();
+    let mut node = root_command("node");
+    node.env("RETICENT", binary()).env("CHROMIUM", browser::CHROMIUM);
+    step("JavaScript package", node.arg("--test").args(files))
+}
+
+/// A program of an npm package.
+fn tool(name: &str) -> PathBuf {
+    root().join(PACKAGE).join("node_modules/.bin").join(name)
+}
+
+/// Prints how large the module is, and refuses one that is too large to download with a page.
+fn size(module: &Path) -> Result<(), String> {
+    let script = "const z = require('zlib'), b = require('fs').readFileSync(process.argv[1]); \
+                  console.log(b.length, z.gzipSync(b, { level: 9 }).length, z.brotliCompressSync(b).length)";
+    let output = root_command("node").args(["-e", script]).arg(module).output();
+    let output = output.map_err(|error| format!("node: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let sizes: Vec<usize> = text.split_whitespace().flat_map(str::parse).collect();
+    let [plain, gzip, brotli] = sizes[..] else { return Err(format!("sizes: {text:?}")) };
+    eprintln!("== reticent.wasm: {plain} bytes, {gzip} with gzip, {brotli} with brotli");
+    for (size, most, how) in [(brotli, MOST_COMPRESSED, "brotli"), (gzip, MOST_WITH_GZIP, "gzip")] {
+        if size > most {
+            return Err(format!("reticent.wasm has {size} bytes with {how}, at most {most}"));
+        }
+    }
+    Ok(())
+}
