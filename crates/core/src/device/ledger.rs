@@ -6,6 +6,8 @@
 //! - **Another protocol of the same loop** counts on: reports made earlier in the period under other parameters use up the new protocol's k, of which
 //!   the smallest of the period counts, and a period ends no earlier than it would have. A server that changes its protocol gets no new reports by it.
 //!   [`Limits`](super::Limits) says what all of them together cost at most.
+//! - **A protocol with the other kind of noise** (Gaussian, or one whose guarantee needs no delta) gets no report in a period with reports of the first
+//!   kind: each kind by itself could use up the person's limits.
 //! - **A clock that is set back** changes nothing: a period ends when its end has come, and not before.
 //! - **Lost storage** is a new installation, which nothing here can notice.
 
@@ -23,6 +25,8 @@ pub struct Ledger {
     most: u64,
     /// Reports of this period under earlier protocols of the loop.
     earlier: u64,
+    /// Whether the noise of this period's reports is of the kind that needs no delta.
+    pure: bool,
     /// Reports of this period under the present one, by level.
     spent: Spent,
 }
@@ -36,6 +40,7 @@ impl Ledger {
             end: params.period.end(seconds),
             most: params.report.contributions_per_person,
             earlier: 0,
+            pure: plan.reports().method().is_pure(),
             spent: Spent::nothing(plan.reports()),
         }
     }
@@ -51,11 +56,15 @@ impl Ledger {
             return Ok(new);
         }
         // Not only where the hashes differ: they are no proof that nothing was changed.
-        let (most, end) = (self.most.min(new.most), self.end.max(new.end));
-        if self.spent.is_of(plan.reports()) {
-            return Ok(Ledger { most, end, ..self.clone() });
+        let (mut most, end) = (self.most.min(new.most), self.end.max(new.end));
+        let pure = if self.reports() == 0 { new.pure } else { self.pure };
+        if pure != new.pure {
+            most = most.min(self.reports());
         }
-        Ok(Ledger { earlier: self.reports(), most, end, ..new })
+        if self.spent.is_of(plan.reports()) {
+            return Ok(Ledger { most, end, pure, ..self.clone() });
+        }
+        Ok(Ledger { earlier: self.reports(), most, end, pure, ..new })
     }
 
     /// The same where a period that begins with the next report lasts for so many seconds at least. Periods end at multiples of their length, which the server
@@ -98,14 +107,14 @@ impl Ledger {
 
     /// As bytes, with a version and a checksum. A device stores them before the report leaves it.
     pub fn save(&self) -> Vec<u8> {
-        let parts = (&self.name, self.end, self.most, self.earlier, self.spent.save());
+        let parts = (&self.name, self.end, self.most, self.earlier, self.pure, self.spent.save());
         wire::save(wire::kinds::LEDGER, &parts)
     }
 
     /// Reads what [`Ledger::save`] wrote, and refuses everything else.
     pub fn load(bytes: &[u8]) -> Result<Self> {
-        let (name, end, most, earlier, spent): (_, _, _, _, Vec<u8>) =
+        let (name, end, most, earlier, pure, spent): (_, _, _, _, _, Vec<u8>) =
             wire::load(wire::kinds::LEDGER, bytes)?;
-        Ok(Ledger { name, end, most, earlier, spent: Spent::load(&spent)? })
+        Ok(Ledger { name, end, most, earlier, pure, spent: Spent::load(&spent)? })
     }
 }

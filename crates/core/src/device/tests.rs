@@ -259,7 +259,9 @@ fn protocols_and_levels_beyond_the_persons_limits_are_refused() -> Result<()> {
 #[test]
 fn neither_a_larger_k_nor_a_shorter_period_gives_more_reports() -> Result<()> {
     let of = |visits: u64, period: u64| {
-        let report = ReportParams { contributions_per_person: visits, ..params().report };
+        // The best method for many reports would have another kind of noise.
+        let method = Some(Method::UnitPair);
+        let report = ReportParams { method, contributions_per_person: visits, ..params().report };
         ProtocolParams { report, period: Period::Seconds(period), ..params() }.check()
     };
     let (two, many) = (of(2, 30 * DAY)?, of(100, DAY)?);
@@ -281,6 +283,36 @@ fn neither_a_larger_k_nor_a_shorter_period_gives_more_reports() -> Result<()> {
     let (_, ledger) = other.report(&ledger, NOW, &changed, 1.0)?;
     assert_eq!(ledger.at(&two, NOW)?.left(), 0);
     assert!(device.report(&ledger, NOW, &choice, 1.0).is_err());
+    Ok(())
+}
+
+/// Reports of each kind of noise could use up the limits by themselves.
+#[test]
+fn another_kind_of_noise_gets_no_reports_in_a_period_with_reports() -> Result<()> {
+    let of = |method: Method| {
+        let report = ReportParams { method: Some(method), ..params().report };
+        ProtocolParams { report, ..params() }.check()
+    };
+    let (pure, gaussian) = (of(Method::UnitPair)?, of(Method::GramGaussian { split: 0.5 })?);
+    let other_pure = of(Method::UnitGram)?;
+    for (first, second) in [(&pure, &gaussian), (&gaussian, &pure)] {
+        let (mut device, _, choice) = started(first)?;
+        let (mut other, _, changed) = started(second)?;
+        let new = Ledger::new(first, NOW);
+        // Where nothing was reported yet, the next protocol decides.
+        assert_eq!(new.at(second, NOW)?.at(first, NOW)?.left(), 2);
+        let (_, ledger) = device.report(&new, NOW, &choice, 1.0)?;
+        let ledger = Ledger::load(&ledger.save())?;
+        assert_eq!(ledger.at(second, NOW)?.left(), 0);
+        let error = other.report(&ledger, NOW, &changed, 1.0).unwrap_err().to_string();
+        assert!(error.starts_with("reports left is 0"), "{error}");
+        // Back to the first kind the count goes on, and with the next period everything begins anew.
+        assert_eq!(ledger.at(first, NOW)?.left(), 1);
+        assert!(other.report(&ledger, ledger.end(), &changed, 1.0).is_ok());
+    }
+    let (mut device, _, choice) = started(&pure)?;
+    let (_, ledger) = device.report(&Ledger::new(&pure, NOW), NOW, &choice, 1.0)?;
+    assert_eq!(ledger.at(&other_pure, NOW)?.left(), 1, "of the same kind");
     Ok(())
 }
 
