@@ -11,6 +11,9 @@ const ORACLES: (&str, &str) = ("oracles", "oracles/requirements.txt");
 /// The same of the tests of the Python package.
 const PACKAGE: (&str, &str) = ("python", "crates/python/tests/requirements.txt");
 
+/// Tests of the Python package that fork.
+const FORKS: &str = "crates/python/tests/test_copies.py";
+
 /// The same of the service's clients.
 const CLIENTS: (&str, &str) = ("clients", "crates/server/tests/python/requirements.txt");
 
@@ -51,15 +54,18 @@ pub fn package() -> Result<(), String> {
         root_command(&python)
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
             .args(["--no-deps", "--no-build-isolation", "--force-reinstall", "."])
-            .env("MATURIN_PEP517_ARGS", "--profile dev")
+            .env("MATURIN_PEP517_ARGS", "--profile dev --features shared-builds")
             .env("PATH", path),
     )?;
-    step(
-        "Python package",
-        root_command(&python)
-            .args(["-m", "pytest", "-q", "-rs", "crates/python/tests"])
-            .env("RETICENT", binary()),
-    )
+    let tests = |name: &str, arguments: &[&str]| {
+        let mut command = root_command(&python);
+        command.args(["-m", "pytest", "-q", "-rs"]).args(arguments);
+        step(name, command.env("RETICENT", binary()))
+    };
+    // A child of a process with other threads may wait for them for ever, so what forks has a process of its own.
+    tests("Python package, forks", &[FORKS])?;
+    let rest = ["--numprocesses=2", "--dist=loadfile", "--ignore", FORKS, "crates/python/tests"];
+    tests("Python package", &rest)
 }
 
 /// The interpreter of a virtual environment in `target` that holds exactly these requirements, and what is installed later.
