@@ -1,16 +1,18 @@
-// Devices against the real service: 2,000 simulated visitors teach it the right action, and it never sees a raw reward.
+// Devices against the real service, in Node and in Chromium: 2,000 simulated visitors teach it the right action, and it never sees a raw reward.
 
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
 import { Client } from "../js/client.js";
 import { memoryStorage, Person } from "../js/index.js";
+import { launch } from "./parts/chromium.mjs";
 import { missing, start } from "./parts/service.mjs";
+import { serve } from "./parts/site.mjs";
+import { teach, TOPICS } from "./parts/visitors.mjs";
 
-const TOPICS = ["news", "sport", "music"];
 const LOOPS = `
 [loop.front]
 trust = "device"
@@ -24,55 +26,50 @@ topic = { categories = ${JSON.stringify(TOPICS)} }
 const folder = await mkdtemp(join(tmpdir(), "reticent-service-"));
 const config = join(folder, "loops.toml");
 await writeFile(config, LOOPS);
-let service;
+const stops = [];
 after(async () => {
-  service?.stop();
+  for (const stop of stops) await stop();
   await rm(folder, { recursive: true, force: true });
 });
 
+/** A service of its own, which has learnt nothing. */
+async function service(name) {
+  await mkdir(join(folder, name));
+  const started = await start(config, join(folder, name));
+  stops.push(started.stop);
+  return started;
+}
+
 test("2,000 visitors teach the service which topic is liked", { skip: missing(config), timeout: 120_000 }, async () => {
-  service = await start(config, folder);
-  const { address, key } = service;
-  const client = new Client(address, "front", { key, timeout: 10_000 });
-  const actions = TOPICS.map((topic) => ({ topic }));
-  const get = async (path) =>
-    (await fetch(`${address}/v1/loops/front/${path}`, { headers: { authorization: `Bearer ${key}` } })).text();
-  const protocol = await get("protocol");
-  let model = await get("model");
-  // Chance without a seed: by 0.9 and 0.1 over 2,000 visitors at epsilon = 8 the wrong topic wins less than once in 10^6 runs.
-  const likes = (topic) => crypto.getRandomValues(new Uint8Array(1))[0] < (topic === "sport" ? 230 : 26);
-  const shares = [];
-  for (let round = 0; round < 8; round += 1) {
-    const reports = [];
-    let sport = 0;
-    for (let visitor = 0; visitor < 250; visitor += 1) {
-      const person = await Person.fromProtocol(protocol, { loop: "front", storage: memoryStorage() });
-      person.setModel(model);
-      const { topic } = actions[person.choose({}, actions).index];
-      sport += topic === "sport";
-      reports.push(new TextDecoder().decode(await person.report(likes(topic) ? 1 : 0)));
-      person.close();
-    }
-    shares.push(sport / 250);
-    const send = (body) =>
-      fetch(`${address}/v1/loops/front/reports/batch`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-        body,
-      }).then((response) => response.json());
-    const body = `{"reports":[${reports.join(",")}]}`;
-    const outcomes = ({ results }) => [...new Set(results.map(({ outcome }) => outcome))];
-    assert.deepEqual(outcomes(await send(body)), ["taken"]);
-    assert.deepEqual(outcomes(await send(body)), ["duplicate"], "the same bytes count once");
-    // The next model is made by the clock.
-    const before = model;
-    while ((model = await get("model")) === before) await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  const { address, key } = await service("node");
+  const shares = await teach({ address, key, Person, memoryStorage });
   assert.ok(shares.at(-1) > 0.8, `shares of the liked topic: ${shares}`);
   // One device through the client, from the protocol to the report's acknowledgement.
+  const client = new Client(address, "front", { key, timeout: 10_000 });
   const device = await client.device({ storage: memoryStorage() });
-  const { choice } = device.choose({}, actions);
+  const { choice } = device.choose({}, TOPICS.map((topic) => ({ topic })));
   await device.report(1, choice);
   assert.deepEqual(await device.person.unsent(), []);
   assert.equal((await device.person.status()).left, 0);
+});
+
+const chromium = await launch();
+if (chromium.missing) console.error(chromium.missing);
+if (chromium.browser) stops.push(() => chromium.browser.close());
+
+test("2,000 visitors in a page do so too", { skip: chromium.missing ?? missing(config), timeout: 120_000 }, async () => {
+  const { address, key } = await service("page");
+  const site = await serve({
+    "/": ["text/html", "<!doctype html><title>visitors</title>"],
+    "/visitors.mjs": ["text/javascript", await readFile(new URL("parts/visitors.mjs", import.meta.url))],
+  });
+  stops.push(site.close);
+  const page = await chromium.browser.newPage();
+  await page.goto(site.address);
+  const visits = async ({ address, key }) => {
+    const [{ Person, memoryStorage }, { teach }] = await Promise.all([import("/js/index.js"), import("/visitors.mjs")]);
+    return teach({ address, key, Person, memoryStorage });
+  };
+  const shares = await page.evaluate(visits, { address, key });
+  assert.ok(shares.at(-1) > 0.8, `shares of the liked topic: ${shares}`);
 });

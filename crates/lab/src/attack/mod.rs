@@ -13,6 +13,7 @@
 //! | `sums` | continual sums: every release seen, others adaptive; Gaussian, Laplace and Wishart noise |
 //! | [`player`] | the player that a trial runs, whatever its guarantee |
 //! | `joint` | the joint learner, attacked through its actions |
+//! | [`given`] | reports that another program has made |
 //! | `local`, `shuffle` | reports of the local protocol and of OnlineUCB; batches behind a shuffler |
 //! | `online`, `safe`, `convex` | randomisers of gradients; an agent's answers; losses of paper 4 |
 //!
@@ -21,6 +22,7 @@
 
 pub mod bound;
 pub mod convex;
+pub mod given;
 pub mod joint;
 mod learned;
 pub mod local;

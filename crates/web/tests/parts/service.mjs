@@ -4,7 +4,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const binary = process.env.RETICENT ?? fileURLToPath(new URL("../../../../target/debug/reticent", import.meta.url));
+export const binary = process.env.RETICENT ?? fileURLToPath(new URL("../../../../target/debug/reticent", import.meta.url));
 
 /** Why the service cannot be tested with, if it cannot. Under CI=true it has to. */
 export function missing(config) {

@@ -86,6 +86,11 @@ impl Report {
         self.id
     }
 
+    /// The index of the person's level, where levels are public.
+    pub fn level(&self) -> Option<usize> {
+        self.level.map(usize::from)
+    }
+
     /// What the randomiser made: all of it that depends on the person's data, unless arms are public.
     pub fn values(&self) -> &[f64] {
         &self.values
