@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use reticent::{
     Result,
-    privacy::{Guarantee, Provenance},
+    privacy::{Guarantee, Provenance, TrustModel},
 };
 
 /// The probability with which somebody who would guess right half of the time without the releases guesses right with them: `(1 + TV) / 2`, where
@@ -79,10 +79,15 @@ pub fn promise(guarantee: &Guarantee, best_guess: f64) -> Markup {
 /// What the numbers mean, in plain words. `unit` is what is protected, such as "all visits of one person".
 pub fn meaning(guarantee: &Guarantee, best_guess: f64, unit: &str) -> Markup {
     let (guess, delta) = (percent(best_guess), guarantee.delta());
+    let example = match guarantee.model() {
+        // That a device reports is seen; what it reports is protected.
+        TrustModel::Local | TrustModel::Shuffle => "what was chosen there, and how it was liked",
+        _ => "whether there was anything at all",
+    };
     html! {
         p {
             "Somebody sees everything that is released and knows everything about everybody else. They want to know which of two possibilities is true about "
-            (unit) ", such as whether there was anything at all. Without the releases they would guess right half of the time (50 %). With them they guess right "
+            (unit) ", such as " (example) ". Without the releases they would guess right half of the time (50 %). With them they guess right "
             strong { "at best " (guess) } " of the time, whatever else they know and however much they compute."
         }
         p.quiet {
@@ -104,6 +109,19 @@ fn factor(epsilon: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// That a device reports is seen by whoever takes its reports.
+    #[test]
+    fn taking_part_is_called_protected_only_where_it_is() {
+        let event = reticent::privacy::Event::Gaussian { sensitivity: 1.0, sigma: 4.0 };
+        for (model, hidden) in
+            [(TrustModel::Joint, true), (TrustModel::Local, false), (TrustModel::Shuffle, false)]
+        {
+            let guarantee = Guarantee::of(&event, model, 1e-6).unwrap();
+            let text = meaning(&guarantee, 0.6, "one installation's reports").into_string();
+            assert_eq!(text.contains("whether there was anything at all"), hidden, "{text}");
+        }
+    }
 
     #[test]
     fn printed_numbers_are_never_better_than_the_truth() {

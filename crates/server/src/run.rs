@@ -11,14 +11,14 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
     Error, Result,
-    clock::{Clock, SystemClock},
+    clock::{Clock, SystemClock, Time},
     config::{DevicePlan, LoopPlan},
     data::{open_store, people_key_in},
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
     sealed::SealKey,
     secret::{PeopleKeys, Secret},
-    service::{EVENTS_CHECK, Options, Service},
+    service::{EVENTS_CHECK, Options, Service, WITNESS_LOST},
     store::{Store, Witness, WitnessRecord},
 };
 
@@ -75,22 +75,36 @@ fn check_witness(witness: &Path, data: &Path) -> Result<()> {
 async fn open_witness(
     options: &RunOptions,
     store: &dyn Store,
+    now: Time,
 ) -> Result<Option<(Witness, Option<WitnessRecord>)>> {
     const WITNESSED: &str = "served with a witness";
     if let Some(witness) = &options.witness {
         check_witness(witness, &options.data)?;
     }
     let known = options.witness.as_ref().is_some_and(|witness| witness.exists());
-    if !known && !options.witness_lost && store.setting(WITNESSED.into()).await?.is_some() {
+    let lost = !known && store.setting(WITNESSED.into()).await?.is_some();
+    if lost && !options.witness_lost {
         let value =
             options.witness.as_ref().map_or("none".into(), |path| path.display().to_string());
         let remedy = "this store was served with a witness, and that is not it: give its file (is its filesystem mounted?), or --witness-lost if it is lost; \
                       then nothing shows whether this store is an older copy";
         return Err(Error::invalid("witness", value, remedy));
     }
+    if lost {
+        // Certificates say so from now on.
+        store.keep_setting(WITNESS_LOST.into(), now.to_le_bytes().to_vec()).await?;
+        tracing::warn!(
+            "the witness of this store is lost: nothing shows whether the store is an older copy, and every certificate says so"
+        );
+    }
     let Some(path) = &options.witness else { return Ok(None) };
     store.keep_setting(WITNESSED.into(), vec![1]).await?;
-    Witness::open(path).map(Some)
+    let (witness, record) = Witness::open(path)?;
+    let witness = witness.beside(&options.data);
+    if !witness.is_apart() {
+        tracing::warn!(path = %path.display(), "the witness is on the filesystem of the data, and may be restored together with an older copy of it: give a file on another one");
+    }
+    Ok(Some((witness, record)))
 }
 
 /// Refuses to make a new key of events for a store that has one: it would be refused at the next start too, and the place of the right one would be taken.
@@ -115,10 +129,10 @@ pub async fn run(
     let store = open_store(&options.data)?;
     let events = options.data.join("events.key");
     check_events_key(&events, store.as_ref()).await?;
-    let witness = open_witness(&options, store.as_ref()).await?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let witness = open_witness(&options, store.as_ref(), clock.now()).await?;
     let people = options.people_key.unwrap_or_else(|| people_key_in(&options.data));
     let PeopleKeys { current, earlier } = PeopleKeys::in_file(&people)?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let loops = Options {
         plans: options.plans,
         store: Arc::clone(&store),
@@ -211,11 +225,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = open_store(&folder.path().join("data")).unwrap();
         let open = async |witness, lost| {
-            open_witness(&options(folder.path(), witness, lost), store.as_ref()).await
+            open_witness(&options(folder.path(), witness, lost), store.as_ref(), 7).await
         };
         assert!(open(None, false).await.unwrap().is_none(), "it never had one");
         let (witness, record) = open(Some("witness"), false).await.unwrap().unwrap();
         assert!(record.is_none(), "the first one knows nothing");
+        assert!(!witness.is_apart(), "both are in one folder");
+        assert!(store.setting(WITNESS_LOST.into()).await.unwrap().is_none());
         witness.write(&WitnessRecord { store: store.id(), ..WitnessRecord::default() }).unwrap();
         assert!(open(Some("witness"), false).await.unwrap().unwrap().1.is_some());
         for other in [None, Some("not/mounted")] {
@@ -223,6 +239,8 @@ mod tests {
             assert!(refused.contains("--witness-lost"), "{refused}");
             assert!(open(other, true).await.is_ok());
         }
+        let noted = store.setting(WITNESS_LOST.into()).await.unwrap();
+        assert_eq!(noted, Some(7_u64.to_le_bytes().to_vec()), "it is never forgotten");
     }
 
     #[tokio::test]

@@ -35,6 +35,7 @@ impl Secret {
     /// The key in a file of 64 hexadecimal digits, which is made, readable by its owner only, if there is none.
     pub fn in_file(path: &Path) -> Result<Self> {
         let failed = |error: std::io::Error| unusable(path, &error);
+        warn_if_open(path);
         match fs::read_to_string(path) {
             Ok(text) => Self::parse(text.trim()).ok_or_else(|| malformed(path)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -108,6 +109,7 @@ impl PeopleKeys {
         if !path.exists() {
             return Ok(PeopleKeys { current: Secret::in_file(path)?, earlier: Vec::new() });
         }
+        warn_if_open(path);
         let text = fs::read_to_string(path).map_err(|error| unusable(path, &error))?;
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let keys: Option<Vec<Secret>> = lines.map(Secret::parse).collect();
@@ -158,6 +160,19 @@ const PEOPLE: &str = "key of the people's hashes";
 fn unusable(path: &Path, error: &std::io::Error) -> Error {
     let remedy = format!("{error}: give a file that this process can read and write");
     Error::invalid(PEOPLE, path.display(), remedy)
+}
+
+/// Says that others than its owner can read a file of keys. It is not refused: some systems hand secrets to a process in this way.
+fn warn_if_open(path: &Path) {
+    #[cfg(unix)]
+    if let Ok(metadata) = fs::metadata(path) {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
+        if mode & 0o077 != 0 {
+            tracing::warn!(path = %path.display(), "others than its owner can read this file of keys: chmod 600");
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = path;
 }
 
 fn malformed(path: &Path) -> Error {

@@ -251,7 +251,8 @@ impl Devices {
 /// What the loops of a file would give one person, those of a curator included.
 pub fn together(loops: &[LoopPlan], devices: &[DevicePlan]) -> Result<Together> {
     let part = |plan: &DevicePlan| {
-        Ok(Part { name: plan.name.clone(), event: plan.event()?, person: true })
+        let (name, model) = (plan.name.clone(), plan.guarantee()?.model());
+        Ok(Part { name, event: plan.event()?, person: true, model })
     };
     let parts = devices.iter().map(part).collect::<Result<_>>()?;
     let deltas = devices.iter().map(|plan| plan.params.privacy.delta);

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     Result,
-    clock::Time,
+    clock::{Time, date_time},
     config::{Ledger, LoopMode, LoopPlan, Period, Span, WarmStart},
     secret::hex,
     store::Digest,
@@ -103,6 +103,27 @@ pub struct Together {
     pub best_guess: Option<f64>,
 }
 
+/// What shows that an older copy of the store was put back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Watch {
+    /// Where the witness is.
+    pub witness: WitnessPlace,
+    /// When a witness of this store was said to be lost: from then on nothing shows what had been released before.
+    pub lost: Option<Time>,
+}
+
+/// Where the witness of a store is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WitnessPlace {
+    /// There is none.
+    #[default]
+    Nowhere,
+    /// On the filesystem of the data: a copy of it may bring both back.
+    Beside,
+    /// On another filesystem.
+    Apart,
+}
+
 /// One loop, or an earlier generation of it, as a part of what all of them cost a person.
 #[derive(Debug, Clone)]
 pub struct Part {
@@ -110,11 +131,18 @@ pub struct Part {
     pub name: String,
     /// What it costs one unit.
     pub event: Event,
-    /// Whether its unit is a person.
+    /// Whether its unit is a person, or one installation of theirs.
     pub person: bool,
+    /// Who is trusted.
+    pub model: TrustModel,
 }
 
 impl Part {
+    /// Whether its unit is one installation of a person, because nobody knows which are theirs.
+    fn is_of_devices(&self) -> bool {
+        self.model != TrustModel::Joint
+    }
+
     /// What each of the learners has cost one of its units that the model comes from which a loop began with.
     pub fn earlier(name: &str, events: Vec<Event>, units: &[Ledger]) -> Vec<Self> {
         let count = events.len();
@@ -123,7 +151,8 @@ impl Part {
                 1 => format!("{name} (the model it began with)"),
                 _ => format!("{name} (the model it began with, learner {} of {count})", index + 1),
             };
-            Part { name, event, person: units.get(index).is_some_and(Ledger::is_of_persons) }
+            let person = units.get(index).is_some_and(Ledger::is_of_persons);
+            Part { name, event, person, model: TrustModel::Joint }
         };
         events.into_iter().enumerate().map(part).collect()
     }
@@ -137,7 +166,7 @@ impl Certificate {
         guarantee: Guarantee,
         head: Option<(u64, &Digest)>,
         replays: u64,
-        witnessed: bool,
+        watch: Watch,
         made: Time,
     ) -> Result<Self> {
         let delta = guarantee.delta();
@@ -148,7 +177,7 @@ impl Certificate {
             version: env!("CARGO_PKG_VERSION"),
             made,
             sentence: sentence(plan, &guarantee),
-            conditions: conditions(plan, replays, witnessed),
+            conditions: conditions(plan, replays, watch),
             periods: periods(plan, event, delta)?,
             best_guess,
             ends: ends(plan),
@@ -162,7 +191,7 @@ impl Certificate {
     /// The certificate that a loop would have if it were served.
     pub fn of_plan(plan: &LoopPlan, made: Time) -> Result<Self> {
         let curator = plan.begin()?;
-        Self::new(plan, &curator.event(), curator.guarantee()?, None, 0, false, made)
+        Self::new(plan, &curator.event(), curator.guarantee()?, None, 0, Watch::default(), made)
     }
 }
 
@@ -211,7 +240,7 @@ fn trusted(text: impl Into<String>, by: &str) -> Condition {
 }
 
 /// The conditions of a loop's guarantee, each with what enforces it.
-fn conditions(plan: &LoopPlan, replays: u64, witnessed: bool) -> Vec<Condition> {
+fn conditions(plan: &LoopPlan, replays: u64, watch: Watch) -> Vec<Condition> {
     let mut conditions = vec![
         enforced(
             "releases are made by the clock, whoever comes and whatever they do",
@@ -231,13 +260,23 @@ fn conditions(plan: &LoopPlan, replays: u64, witnessed: bool) -> Vec<Condition> 
         ),
     ];
     let older = "an older copy of the store is not released from again without a charge";
-    conditions.push(match witnessed {
-        true => enforced(older, "the witness file, and tokens that clients echo"),
-        false => trusted(
+    conditions.push(match watch.witness {
+        WitnessPlace::Apart => enforced(older, "the witness file, and tokens that clients echo"),
+        WitnessPlace::Beside => trusted(
+            older,
+            "clients who echo tokens, and whoever restores copies: the witness file is on the filesystem of the data, and may be restored with it",
+        ),
+        WitnessPlace::Nowhere => trusted(
             older,
             "clients who echo tokens, and whoever restores copies: no witness file is given (`--witness`)",
         ),
     });
+    if let Some(lost) = watch.lost {
+        conditions.push(trusted(
+            format!("the witness was lost before {}: the store that was served from then on was not an older copy. If it was, releases were made that the numbers of this page do not count", date_time(lost)),
+            "the operator, who said so (`--witness-lost`)",
+        ));
+    }
     if replays > 0 {
         let times = if replays == 1 { "once".into() } else { format!("{replays} times") };
         conditions.push(enforced(
@@ -319,9 +358,19 @@ impl Together {
         let (persons, others): (Vec<Part>, Vec<Part>) =
             parts.into_iter().partition(|part| part.person);
         let events: Vec<Event> = persons.iter().map(|part| part.event.clone()).collect();
-        let guarantee = match events.is_empty() {
-            true => None,
-            false => Some(Guarantee::of(&Event::Composed { events }, TrustModel::Joint, delta)?),
+        let trusting = |model| persons.iter().any(|part| part.model == model);
+        // Whoever needs less trust is promised the same where more is given.
+        let needed = [TrustModel::Joint, TrustModel::Shuffle, TrustModel::Local];
+        let guarantee = match needed.into_iter().find(|model| trusting(*model)) {
+            None => None,
+            Some(model) => Some(Guarantee::of(&Event::Composed { events }, model, delta)?),
+        };
+        let unit = match (trusting(TrustModel::Joint), persons.iter().any(Part::is_of_devices)) {
+            (true, true) => {
+                "all visits of one person, and all reports of one installation of theirs,"
+            }
+            (false, _) => "all reports of one installation",
+            (true, false) => "all visits of one person",
         };
         let without_persons: Vec<String> = others.into_iter().map(|part| part.name).collect();
         let except = match without_persons.is_empty() {
@@ -333,7 +382,7 @@ impl Together {
             // The guarantee's own sentence names one interaction: it does not know what was composed.
             sentence: guarantee.as_ref().map(|guarantee| {
                 format!(
-                    "(at most {}, {:e})-differentially private for all visits of one person in one period of every loop{except}, trust model {}.",
+                    "(at most {}, {:e})-differentially private for {unit} in one period of every loop{except}, trust model {}.",
                     guarantee.epsilon_text(),
                     guarantee.delta(),
                     guarantee.model()
@@ -356,7 +405,8 @@ impl Together {
         for plan in plans {
             let curator = plan.begin()?;
             let person = plan.ledger.is_of_persons();
-            parts.push(Part { name: plan.name.clone(), event: curator.event(), person });
+            let (name, model) = (plan.name.clone(), TrustModel::Joint);
+            parts.push(Part { name, event: curator.event(), person, model });
             let origin = plan.params.warm_start_origin.as_ref();
             let units = origin.map_or(&[][..], |origin| &origin.units);
             parts.extend(Part::earlier(&plan.name, curator.earlier_events(), units));

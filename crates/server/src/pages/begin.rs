@@ -46,7 +46,7 @@ pub(super) fn first_steps(plan: &LoopPlan, host: &str) -> Markup {
     let rank = request(plan);
     html! {
         div.begin {
-            h3 { "Nobody has asked yet" }
+            h3 { "Nobody has asked since this service was started" }
             p { "1. Make a key that may ask and reward:" }
             pre { code { "KEY=$(reticent key new --data DIR --loop " (name) " --role decide,reward)" } }
             p { "2. Ask which action to take:" }

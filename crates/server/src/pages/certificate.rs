@@ -53,7 +53,7 @@ pub(super) async fn served(pages: &Pages, viewer: &Viewer, name: &str) -> Result
     let certificate = pages.service.certificate(name).await?;
     let together = pages.service.together().await?;
     Ok(html! {
-        p.screen.hint { "Print this page, or save it as PDF: it is one sheet of A4." }
+        p.screen.hint { "Print this page, or save it as PDF." }
         (sheet(&pages.service.find(name)?.plan, &certificate, &together))
     })
 }
@@ -74,7 +74,7 @@ pub(super) async fn all_served(pages: &Pages, viewer: &Viewer) -> Result<Markup>
                 h1 { "Privacy certificate of all loops" }
                 p.quiet { "Made " (date_time(pages.service.now())) " by Reticent " (env!("CARGO_PKG_VERSION")) }
             }
-            h2 { "What one person is promised" }
+            h2 { "What is promised by all loops together" }
             @match (&together.guarantee, together.best_guess) {
                 (Some(guarantee), Some(best_guess)) => {
                     (promise(guarantee, best_guess))
@@ -176,11 +176,10 @@ pub(super) fn together_words(together: &Together) -> Markup {
     html! {
         @if let (Some(guarantee), Some(best_guess)) = (&together.guarantee, together.best_guess) {
             p {
-                "A person who is in " @if together.lives.len() == 1 { "the one loop that counts persons" } @else { "all of " (together.lives.len()) " loops and earlier generations" }
-                " (" (together.lives.join(", ")) ") has epsilon " strong { (epsilon_text(guarantee.epsilon())) } " at delta " span.nowrap { (format!("{:e}", guarantee.delta())) }
+                "Whoever is in " @if together.lives.len() > 1 { "all of " } (together.lives.join(", ")) " has epsilon " strong { (epsilon_text(guarantee.epsilon())) } " at delta " span.nowrap { (format!("{:e}", guarantee.delta())) }
                 ", best odds " (percent(best_guess)) ", for one period of each."
             }
-        } @else { p { "No loop counts persons." } }
+        } @else { p { "No loop counts visits." } }
         @if !together.without_persons.is_empty() {
             p { "Not in this number, because visits are not counted: " (together.without_persons.join(", ")) "." }
         }

@@ -110,7 +110,7 @@ pub(super) async fn served(pages: &Pages, viewer: &Viewer, each: &DeviceLoop) ->
     let certificate = pages.service.devices().certificate(each)?;
     let together = pages.service.together().await?;
     Ok(html! {
-        p.screen.hint { "Print this page, or save it as PDF: it is one sheet of A4." }
+        p.screen.hint { "Print this page, or save it as PDF." }
         (sheet(&each.plan, &certificate, &together))
     })
 }
@@ -157,7 +157,7 @@ fn later(plan: &DevicePlan, certificate: &Certificate) -> Markup {
                 }
                 p.quiet { "Each period adds to the number. No number holds for ever." }
             },
-            _ => p { "The number holds however often an installation comes back: it reports at most " (plan.visits()) " times." },
+            _ => p { "The number holds however often an installation comes back: it reports at most " @if plan.visits() == 1 { "once." } @else { (plan.visits()) " times." } },
         }
     }
 }
@@ -188,6 +188,9 @@ fn leaves(plan: &DevicePlan) -> Markup {
 }
 
 fn seen(plan: &DevicePlan) -> Markup {
+    // What holds for whoever reads a report before it is mixed.
+    let alone = plan.shuffled().and_then(|_| plan.local().guarantee(0).ok());
+    let alone = alone.map(|guarantee| guarantee.epsilon());
     html! {
         h2 { "Who sees what" }
         dl.facts {
@@ -196,13 +199,14 @@ fn seen(plan: &DevicePlan) -> Markup {
                 (None, _) => { dt { "this server" } dd { "every randomised report, when it came and from which address: the number above protects against it" } },
                 (Some(_), false) => {
                     dt { "the shuffler" } dd { "sealed reports that it cannot read, when they came and from which address" }
-                    dt { "this server" } dd { "batches in random order, without names, times and addresses" }
+                    dt { "this server" } dd { "batches in random order, without names, times and addresses: the number above protects against it" }
                 },
                 (Some(_), true) => {
                     dt { "the shuffler" } dd { "every report, noised on the device with little noise: the number above does not protect against it" }
-                    dt { "this server" } dd { "one sum of each batch" }
+                    dt { "this server" } dd { "one sum of each batch: the number above protects against it" }
                 },
             }
+            @if let Some(alone) = alone { dt { "both together" } dd { "a report as one device made it, which is protected by epsilon " (epsilon_text(alone)) " only" } }
             dt { "everybody" } dd { "models, which are made from reports alone" }
         }
     }

@@ -212,11 +212,11 @@ async fn rewards_change_nothing_that_a_read_key_sees_before_their_release() {
 async fn the_chart_and_the_lift_appear_when_there_is_enough_to_show() {
     let world = World::new(demo::plans().unwrap()).await;
     let cookie = world.sign_in("read").await.unwrap();
-    assert!(world.get("/live", &cookie).await.1.contains("Nobody has asked yet"));
+    assert!(world.get("/live", &cookie).await.1.contains("Nobody has asked since"));
     world.let_pass(30).await;
     let (_, page) = world.get("/loops/news", &cookie).await;
     assert!(page.contains("<polyline") && page.contains("time (UTC)"), "{page}");
-    assert!(!page.contains("Nobody has asked yet"));
+    assert!(!page.contains("Nobody has asked since"));
     assert!(!page.contains("NaN") && !page.contains("style="));
 }
 

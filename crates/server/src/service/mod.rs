@@ -40,10 +40,10 @@ pub use views::{Exported, ExportedEvent, LoopView};
 
 use crate::{
     Error, Result,
-    clock::Clock,
+    clock::{Clock, Time},
     config::{DevicePlan, Ledger, LoopPlan, Period},
     devices::Devices,
-    loops::{self, HeadName, Limits, Served, Token, first_chain},
+    loops::{self, HeadName, Limits, Served, Token, Watch, WitnessPlace, first_chain},
     sealed::SealKey,
     secret::Secret,
     store::{LifeId, NewLife, Pending, ReleaseRecord, Store, Witness, WitnessRecord},
@@ -52,6 +52,16 @@ use crate::{
 
 /// The setting that tells the key of events of a store.
 pub(crate) const EVENTS_CHECK: &str = "events check";
+
+/// The setting that tells when a witness of a store was said to be lost, in milliseconds since 1970.
+pub(crate) const WITNESS_LOST: &str = "witness lost";
+
+/// When the witness of this store was lost, if it was.
+async fn lost_witness(store: &dyn Store) -> Result<Option<Time>> {
+    let Some(noted) = store.setting(WITNESS_LOST.into()).await? else { return Ok(None) };
+    let damaged = |_| Error::store("the note of a lost witness is damaged: restore another copy");
+    <[u8; 8]>::try_from(noted).map(|bytes| Some(Time::from_le_bytes(bytes))).map_err(damaged)
+}
 
 /// What a service is made of.
 pub struct Options {
@@ -82,6 +92,7 @@ pub struct Service {
     tokens: Secret,
     events: Secret,
     witness: Option<tokio::sync::Mutex<rollback::Witnessing>>,
+    watch: Watch,
     limits: Limits,
     ended: Vec<sweep::Ended>,
     devices: Arc<Devices>,
@@ -186,6 +197,14 @@ impl Service {
         let Ok(token_key) = <[u8; 32]>::try_from(token_key) else {
             return Err(Error::store("the key of tokens is damaged: restore another copy"));
         };
+        let watch = Watch {
+            witness: match &witness {
+                None => WitnessPlace::Nowhere,
+                Some((witness, _)) if witness.is_apart() => WitnessPlace::Apart,
+                Some(_) => WitnessPlace::Beside,
+            },
+            lost: lost_witness(store.as_ref()).await?,
+        };
         let witness = match witness {
             Some(found) => Some(rollback::Witnessing::open(found, store.as_ref()).await?),
             None => None,
@@ -222,6 +241,7 @@ impl Service {
             tokens,
             events,
             witness: witness.map(tokio::sync::Mutex::new),
+            watch,
             limits,
             ended,
             devices: Arc::new(devices),

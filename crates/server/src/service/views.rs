@@ -3,6 +3,7 @@
 use reticent::{
     bandit::{Curator, Outlook},
     noise::SecureNoise,
+    privacy::TrustModel,
 };
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +146,7 @@ impl Service {
             curator.guarantee()?,
             Some(served),
             curator.replays(),
-            self.witness.is_some(),
+            self.watch,
             self.clock.now(),
         )
     }
@@ -183,7 +184,12 @@ impl Service {
                 None => life.name.clone(),
                 Some(_) => format!("{} (generation {:016x}, ended)", life.name, life.generation),
             };
-            parts.push(Part { name, event, person });
+            let model = match params.trust {
+                Trust::Curator => TrustModel::Joint,
+                Trust::Device => TrustModel::Local,
+                Trust::Shuffler => TrustModel::Shuffle,
+            };
+            parts.push(Part { name, event, person, model });
         }
         Together::new(parts, delta)
     }

@@ -99,12 +99,13 @@ fn read(bytes: &[u8]) -> Result<WitnessRecord> {
 #[derive(Debug)]
 pub struct Witness {
     path: PathBuf,
+    apart: bool,
 }
 
 impl Witness {
     /// Opens the file with what it holds, which is nothing the first time.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Option<WitnessRecord>)> {
-        let witness = Witness { path: path.as_ref().to_owned() };
+        let witness = Witness { path: path.as_ref().to_owned(), apart: false };
         make_folder(&witness.path)?;
         let record = match fs::read(&witness.path) {
             Ok(bytes) => Some(read(&bytes).map_err(|error| unusable(&witness.path, error))?),
@@ -112,6 +113,18 @@ impl Witness {
             Err(error) => return Err(unusable(&witness.path, error)),
         };
         Ok((witness, record))
+    }
+
+    /// The same beside the folder of the data: whether it is on another filesystem, and not put back together with a copy of it.
+    pub fn beside(self, data: &Path) -> Self {
+        let own = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let devices = (device(own.unwrap_or(Path::new("."))), device(data));
+        Witness { apart: matches!(devices, (Some(own), Some(data)) if own != data), ..self }
+    }
+
+    /// Whether it is known to be on another filesystem than the data.
+    pub fn is_apart(&self) -> bool {
+        self.apart
     }
 
     /// Replaces what it holds. After a crash it holds the old record or the new one.
@@ -135,6 +148,16 @@ impl Witness {
             .map_err(|error| unusable(&unfinished, error))?;
         rename(&unfinished, &self.path)
     }
+}
+
+/// The number of the filesystem that a folder is on, where the system tells it.
+fn device(folder: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    return fs::metadata(folder)
+        .map(|metadata| std::os::unix::fs::MetadataExt::dev(&metadata))
+        .ok();
+    #[cfg(not(unix))]
+    return None;
 }
 
 /// How a store stands to its witness.

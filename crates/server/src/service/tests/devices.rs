@@ -1,5 +1,7 @@
 //! Loops whose people's devices add the noise, in one store with those of a curator.
 
+use reticent::privacy::TrustModel;
+
 use super::*;
 
 const DAY: u64 = 86_400_000;
@@ -75,6 +77,39 @@ async fn a_generation_that_only_the_witness_knows_is_begun_again() {
     let service = open_devices(&devices(1.0), witnessed(&backup)).await;
     assert_eq!(backup.lives().await.unwrap().len(), 3);
     assert!(honest > 2.0 && total(&service).await >= honest, "{honest}");
+}
+
+/// A total names whom one has to trust, and what is protected where nobody knows which installations are one person's.
+#[tokio::test]
+async fn a_total_names_the_trust_and_the_unit_of_its_loops() {
+    let curated = |name: &str| {
+        format!(
+            "[loop.{name}]\nprivacy = {{ epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\" }}\n[loop.{name}.action]\ntopic = {{ categories = [\"a\", \"b\"] }}\n"
+        )
+    };
+    let both = format!("{}{}", devices(1.0), curated("home"));
+    for (text, model, unit) in [
+        (devices(1.0), TrustModel::Local, "for all reports of one installation in"),
+        (curated("home"), TrustModel::Joint, "for all visits of one person in"),
+        (
+            both,
+            TrustModel::Joint,
+            "for all visits of one person, and all reports of one installation",
+        ),
+    ] {
+        let file = ServiceFile::parse(&text).unwrap();
+        let (plans, of_devices) = (file.check().unwrap(), file.check_devices().unwrap());
+        let planned = crate::devices::together(&plans, &of_devices).unwrap();
+        let (store, clock) =
+            (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+        let options = Options { plans, ..options(&store, &clock, 3) };
+        let service = Service::open_with_devices(options, of_devices, None).await.unwrap();
+        for together in [planned, service.together().await.unwrap()] {
+            assert_eq!(together.guarantee.unwrap().model(), model, "{text}");
+            let sentence = together.sentence.unwrap();
+            assert!(sentence.contains(unit) && sentence.contains(&model.to_string()), "{sentence}");
+        }
+    }
 }
 
 /// Slots of such a loop are numbers of models: a clock that closed them would leave later reports uncounted for millions of models.

@@ -1,7 +1,7 @@
 //! Older copies that are put back: what was released, begun, erased and charged since is not lost.
 
 use super::*;
-use crate::loops::{ChainLine, Rollback, verify_chain};
+use crate::loops::{ChainLine, Enforcement, Rollback, verify_chain};
 
 /// Follows the chain of a loop as it is listed to whoever asks.
 async fn verify(service: &Arc<Service>, replays: u64) {
@@ -213,6 +213,47 @@ async fn two_releases_of_one_number_are_noticed_by_tokens_and_by_the_witness() {
         std::fs::copy(&path, &elsewhere).unwrap();
         let beside = witnessed(&text, &store, &clock, &elsewhere).await;
         assert!(told(&beside).contains("two releases of number 2"), "{}", told(&beside));
+    }
+}
+
+/// What a witness can show, and that one was lost, stands in the certificate, for good.
+#[tokio::test]
+async fn a_certificate_says_where_the_witness_is_and_that_one_was_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("witness");
+    let (store, clock) = (Arc::new(MemoryStore::new([1; 16])), Arc::new(ManualClock::at(START)));
+    let text = file("epsilon = 1.0, delta = 1e-6, visits = 1, per = \"ever\"", "");
+    let conditions = async |data: Option<&str>| {
+        let mut options = witnessed_options(&text, &store, &clock, &path);
+        let opened = options.witness.take();
+        options.witness = data
+            .zip(opened)
+            .map(|(data, (witness, record))| (witness.beside(std::path::Path::new(data)), record));
+        let service = Service::open(options).await.unwrap();
+        let conditions = service.certificate("home").await.unwrap().conditions;
+        let about = |words: &str| {
+            let found = conditions.iter().find(|condition| condition.text.contains(words));
+            found.map(|condition| (condition.enforcement, condition.by.clone()))
+        };
+        (
+            about("an older copy of the store is not released").unwrap(),
+            about("the witness was lost"),
+        )
+    };
+    let own = folder.path().to_str().unwrap();
+    for (data, words) in [(None, "no witness file"), (Some(own), "on the filesystem of the data")] {
+        let ((enforcement, by), lost) = conditions(data).await;
+        assert_eq!((enforcement, lost), (Enforcement::Trusted, None));
+        assert!(by.contains(words), "{by}");
+    }
+    // Other filesystems of every machine with Linux.
+    let ((enforcement, _), _) = conditions(Some("/proc")).await;
+    assert_eq!(enforcement, Enforcement::Enforced);
+    store.keep_setting(WITNESS_LOST.into(), START.to_le_bytes().to_vec()).await.unwrap();
+    for _ in 0..2 {
+        let (enforcement, by) = conditions(Some("/proc")).await.1.unwrap();
+        assert_eq!(enforcement, Enforcement::Trusted);
+        assert!(by.contains("--witness-lost"), "{by}");
     }
 }
 
