@@ -93,7 +93,7 @@ async fn reports_of_another_generation_are_foreign_and_one_that_comes_back_stops
 async fn a_wrong_file_of_loops_changes_nothing() {
     let mut world = World::new("sealed", 4, 4).await;
     let waiting = world.take_new(3).await;
-    let right = world.plans.clone();
+    let (right, more) = (world.plans.clone(), world.envelope());
     let before = world.store.lives().await.unwrap();
     world.plans = plans("sealed", 2, 2);
     world.restart().await;
@@ -102,7 +102,7 @@ async fn a_wrong_file_of_loops_changes_nothing() {
         world.each().fail(&error);
         assert!(world.shuffler.troubles()[0].contains("same file of loops"));
         assert!(world.forward().await.is_err());
-        let taken = world.take(&world.envelope(), "10.0.0.2").await;
+        let taken = world.take(&more, "10.0.0.2").await;
         assert!(matches!(taken, Err(Error::Unavailable(_))), "{taken:?}");
     }
     assert!(world.store.lives().await.unwrap() == before);
