@@ -149,7 +149,7 @@ fn bad_files_and_roles_are_refused_by_field() {
 fn what_is_probably_not_meant_is_warned_of() {
     let loud = file(
         "loud.toml",
-        "[loop.home]\nprivacy = { epsilon = 25.0, delta = 1e-6 }\nlearner = { horizon = 100 }",
+        "[loop.home]\nprivacy = { epsilon = 25.0, delta = 1e-6 }\nlearner = { horizon = 100 }\ncontext = { age = { range = [18, 80] } }",
     );
     let output = reticent(&["serve", "--config", loud.to_str().unwrap(), "--check"]);
     let error = String::from_utf8_lossy(&output.stderr).to_string();
