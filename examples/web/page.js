@@ -1,4 +1,4 @@
-// The front page: the visitor's device chooses the first story, and shows exactly the bytes that leave.
+// The front page: the visitor's device chooses the first story, and shows the body of the request that leaves.
 
 import { Client } from "./reticent/client.js";
 import { LIMITS } from "./reticent/index.js";
@@ -108,13 +108,17 @@ async function send(reward, choice) {
     return;
   }
   try {
+    const { waiting } = await device.person.status();
     const { bytes, outcome, reason } = await device.report(reward, choice);
+    const body = `{"reports":[${new TextDecoder().decode(bytes)}]}`;
+    const beside = waiting > 0 ? ` Beside them go ${waiting} earlier reports that had not arrived.` : "";
     const became = {
       taken: "The server has them:",
       refused: "They have left this device, and the server did not want them:",
       waiting: `They may have left this device, and are sent again later (${reason?.message}):`,
     };
-    say(`${bytes.length} bytes, made from your answer and random numbers. ${became[outcome]}`, new TextDecoder().decode(bytes));
+    const length = new TextEncoder().encode(body).length;
+    say(`${length} bytes, made from your answer and random numbers.${beside} ${became[outcome]}`, body);
   } catch (error) {
     // Before a report is stored nothing is sent.
     say(`No report was made: ${error.message}`);

@@ -134,6 +134,30 @@ fn bad_files_and_roles_are_refused_by_field() {
     let short = file("short.toml", &LOOPS.replace("[loop.home]", learner));
     let short = ["serve", "--config", short.to_str().unwrap(), "--check"];
     refused(&short, &["loop.home.learner.forget = 90 days", "365 days"]);
+    let key = file("shuffle.key", "rt_0_0");
+    let (key, roots) = (key.to_str().unwrap(), ["--server-roots", "roots.pem"]);
+    let devices = file(
+        "mixed.toml",
+        "[loop.mixed]\ntrust = \"shuffler\"\nprivacy = { epsilon = 4.0, delta = 1e-3, visits = 1, per = \"ever\" }\nshuffle = { batch = 100 }\n[loop.mixed.action]\nx = { range = [0, 1] }",
+    );
+    let shuffle = ["shuffle", "--config", devices.to_str().unwrap(), "--data", "d"];
+    let server = ["--server", "http://127.0.0.1:1", "--key-file", key];
+    refused(&[&shuffle[..], &server, &roots].concat(), &["http:// uses none", "https://"]);
+}
+
+#[test]
+fn what_is_probably_not_meant_is_warned_of() {
+    let loud = file(
+        "loud.toml",
+        "[loop.home]\nprivacy = { epsilon = 25.0, delta = 1e-6 }\nlearner = { horizon = 100 }\ncontext = { age = { range = [18, 80] } }",
+    );
+    let output = reticent(&["serve", "--config", loud.to_str().unwrap(), "--check"]);
+    let error = String::from_utf8_lossy(&output.stderr).to_string();
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    assert!(
+        error.contains("no features of their own") && error.contains("next to nothing"),
+        "{error}"
+    );
 }
 
 /// A log that is no CSV may begin with a person's row, which no message repeats.
@@ -261,6 +285,9 @@ fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
         reticent(&ask).status.success()
     });
     assert!(found, "no model within ten seconds");
+    refused(&ask, &["model.json", "does not exist yet"]);
+    let device = ["key", "new", "--data", &data, "--loop", "home", "--role", "device"];
+    refused(&device, &["role = device", "give some of decide"]);
     assert_eq!(service.stop(), Some(0));
     text(&["store", "backup", "--data", &data, "--to", &second]);
     refused(&["key", "rotate-people", "--data", &place("nowhere")], &["no such file"]);

@@ -178,6 +178,7 @@ def test_refusals_are_raised_with_the_services_words(service, keys):
         client.rank(ACTIONS, exclude=["nobody"])
     assert (refused.value.status, refused.value.temporary) == (422, False)
     assert refused.value.field == "exclude" and refused.value.value and refused.value.remedy
+    assert str(refused.value).count(refused.value.remedy) == 1
     again = pickle.loads(pickle.dumps(refused.value))
     assert (again.status, again.problem, str(again)) == (422, refused.value.problem, str(refused.value))
     with pytest.raises(reticent.ServiceError, match="unknown"):

@@ -11,7 +11,7 @@ use crate::{
     Error, Result,
     clock::Time,
     data::{is_store, open_store},
-    http::{KeyRing, Role, make_key},
+    http::{KeyRing, Role, check_trust, make_key},
     secret::CheckValue,
     service::{Service, needed_keys},
     store::Store,
@@ -110,6 +110,7 @@ pub struct KeyLine {
 pub async fn execute(store: &dyn Store, command: Command, now: Time) -> Result<Reply> {
     match command {
         Command::NewKey { loop_name, roles } => {
+            check_trust(store, loop_name.as_deref(), &roles).await?;
             Ok(Reply::Key(make_key(store, loop_name, roles, now).await?))
         }
         Command::ListKeys => {

@@ -1,4 +1,4 @@
-//! The folder of a service's data: its store, the key of the people's hashes, and the witness elsewhere.
+//! The folder of a service's data: its store and its keys, and the witness elsewhere.
 
 use std::{
     fs,
@@ -8,6 +8,7 @@ use std::{
 
 use crate::{
     Error, Result,
+    sealed::SealKey,
     store::{RedbStore, Store},
 };
 
@@ -37,6 +38,35 @@ pub fn people_key_in(folder: &Path) -> PathBuf {
     folder.join("people.key")
 }
 
+/// The name of the value in the store that tells whether a key of sealed reports is the one that it was served with.
+const SEAL_CHECK: &str = "seal check";
+
+/// Opens the key of sealed reports in a folder, which is made if there is none. A store that has served sealed reports (`sealed`, now or before) does not get a new
+/// one in silence: what devices and the shuffler still have for the old one would be lost.
+pub(crate) async fn open_seal_key(
+    folder: &Path,
+    store: &dyn Store,
+    sealed: bool,
+) -> Result<SealKey> {
+    let path = folder.join("seal.key");
+    let known = store.setting(SEAL_CHECK.into()).await?;
+    if known.is_some() && !path.exists() {
+        let remedy = "the file is missing: restore the one that this store was served with, or reports that are sealed to it are lost. If it is lost, write 64 other random hexadecimal digits to it (`openssl rand -hex 32`)";
+        return Err(Error::invalid("seal.key", path.display(), remedy));
+    }
+    let key = SealKey::in_file(&path)?;
+    let id = key.public().id();
+    if sealed && known.is_none() {
+        store.keep_setting(SEAL_CHECK.into(), id.to_vec()).await?;
+    }
+    if known.is_some_and(|known| known != id) {
+        tracing::error!(
+            "seal.key is not the one that this store was first served with: reports that are sealed to that one are given up; restore it if it is not lost"
+        );
+    }
+    Ok(key)
+}
+
 /// Makes the folder if there is none.
 fn make_folder(folder: &Path) -> Result<()> {
     let mut builder = fs::DirBuilder::new();
@@ -52,6 +82,31 @@ fn make_folder(folder: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_missing_key_of_sealed_reports_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let (store, file) = (open_store(folder).unwrap(), folder.join("seal.key"));
+        let open = async |sealed| open_seal_key(folder, store.as_ref(), sealed).await;
+        open(false).await.unwrap();
+        fs::remove_file(&file).unwrap();
+        // Nothing was sealed to the one that is gone.
+        let key = open(true).await.unwrap();
+        assert_eq!(open(true).await.unwrap().public(), key.public());
+        let kept = fs::read(&file).unwrap();
+        fs::remove_file(&file).unwrap();
+        for sealed in [true, false] {
+            let refused = open(sealed).await.err().unwrap().to_string();
+            assert!(refused.contains("seal.key") && refused.contains("restore the one"));
+            assert!(!file.exists());
+        }
+        fs::write(&file, kept).unwrap();
+        assert_eq!(open(true).await.unwrap().public(), key.public());
+        // One that an operator has put there is taken.
+        fs::write(&file, "07".repeat(32)).unwrap();
+        assert_ne!(open(true).await.unwrap().public(), key.public());
+    }
 
     #[test]
     fn an_empty_store_beside_the_keys_of_one_is_refused() {

@@ -13,10 +13,9 @@ use crate::{
     Error, Result,
     clock::{Clock, SystemClock, Time},
     config::{DevicePlan, LoopPlan},
-    data::{open_store, people_key_in},
+    data::{open_seal_key, open_store, people_key_in},
     http::{App, HttpLimits, KeyRing, Role, Tls, make_key, serve},
     loops::Limits,
-    sealed::SealKey,
     secret::{PeopleKeys, Secret},
     service::{EVENTS_CHECK, Options, Service, WITNESS_LOST},
     store::{Store, Witness, WitnessRecord},
@@ -143,7 +142,8 @@ pub async fn run(
         witness,
         limits: Limits::default(),
     };
-    let seal_key = SealKey::in_file(&options.data.join("seal.key"))?;
+    let sealed = options.device_plans.iter().any(|plan| plan.shuffled().is_some() && !plan.sums());
+    let seal_key = open_seal_key(&options.data, store.as_ref(), sealed).await?;
     let service = Service::open_with_devices(loops, options.device_plans, Some(seal_key)).await?;
     let (visitors, key) = match options.visitors {
         true => {

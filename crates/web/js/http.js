@@ -10,7 +10,10 @@ const PRIVATE = { credentials: "omit", referrerPolicy: "no-referrer", cache: "no
 /** An answer of the service that says what is wrong (RFC 9457). */
 export class ServiceError extends ReticentError {
   constructor(status, problem) {
-    super(problem?.detail ? `${problem.detail}: ${problem.remedy ?? ""}` : `the service answers with ${status}`);
+    const { detail, remedy } = problem ?? {};
+    // Details about a field end with the remedy.
+    const words = remedy && !detail?.includes(remedy) ? `${detail}: ${remedy}` : detail;
+    super(detail ? words : `the service answers with ${status}`);
     this.name = "ServiceError";
     this.status = status;
     this.problem = problem;

@@ -79,6 +79,11 @@ test("what is refused for good is not repeated", async () => {
   assert.ok(error instanceof ServiceError);
   assert.deepEqual([error.status, error.temporary, error.problem.remedy], [410, false, "repair it"]);
   assert.equal(requests.length, 1);
+  // A remedy that the detail ends with is said once.
+  const said = (detail, remedy) => new ServiceError(422, { detail, remedy }).message;
+  assert.equal(said("person: give a string", "give a string"), "person: give a string");
+  assert.equal(said("the event has closed", "send it earlier"), "the event has closed: send it earlier");
+  assert.equal(new ServiceError(500).message, "the service answers with 500");
 });
 
 test("the first action that is not excluded is the fallback, which says so, and its rewards are not sent", async () => {

@@ -44,15 +44,15 @@ pub struct Arguments {
     /// Verify a listing of a loop's releases, as /v1/loops/{loop}/releases gives it; "-" reads standard input.
     #[arg(long, value_name = "NDJSON", conflicts_with_all = ["page", "set"])]
     chain: Option<PathBuf>,
-    /// A head that must lie on the chain, as a certificate or a client's token names it.
-    #[arg(long, value_name = "NUMBER.HASH", requires = "chain")]
-    head: Option<String>,
+    /// A head that must lie on the chain, as a certificate names it or as the whole token of a client (its last part is not looked at).
+    #[arg(long, value_name = "NUMBER.HASH", requires = "chain", value_parser = parse_head)]
+    head: Option<HeadName>,
 }
 
 /// Prices every algorithm or loop, or verifies a chain.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     if let Some(chain) = &arguments.chain {
-        return verify(chain, arguments.head.as_deref());
+        return verify(chain, arguments.head);
     }
     let path = arguments.file.unwrap_or_default();
     let text = read(&path)?;
@@ -194,14 +194,16 @@ impl Loops {
     }
 }
 
-fn verify(path: &Path, head: Option<&str>) -> Result<Report, Error> {
+/// A head, as a certificate prints it or as the token of an answer, `number.hash.code`. Only the service can check the code.
+fn parse_head(text: &str) -> Result<HeadName, String> {
+    let text = text.trim();
+    let name = text.match_indices('.').nth(1).map_or(text, |(end, _)| &text[..end]);
+    let remedy = "give NUMBER.HASH with 32 hexadecimal digits, as a certificate prints it, or what stood in a header Reticent-Head";
+    HeadName::parse(name).ok_or_else(|| remedy.into())
+}
+
+fn verify(path: &Path, head: Option<HeadName>) -> Result<Report, Error> {
     let malformed = |reason: String| Error::Malformed { path: path.to_path_buf(), reason };
-    let head = head.map(|text| {
-        let shown: String = text.chars().take(80).collect();
-        let remedy = "give NUMBER.HASH with 32 hexadecimal digits, as the certificate prints it";
-        HeadName::parse(text).ok_or_else(|| malformed(format!("--head {shown:?}: {remedy}")))
-    });
-    let head = head.transpose()?;
     let lines: Box<dyn Iterator<Item = std::io::Result<String>>> = match path.to_str() {
         Some("-") => Box::new(std::io::stdin().lock().lines()),
         _ => {

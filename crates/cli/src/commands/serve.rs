@@ -99,6 +99,10 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         }
         None => (demo::plans()?, Vec::new()),
     };
+    let curated = plans.iter().map(|plan| (&plan.params, &plan.name));
+    let devices = device_plans.iter().map(|plan| (&plan.params, &plan.name));
+    let warnings: Vec<String> =
+        curated.chain(devices).flat_map(|(params, name)| params.warnings(name)).collect();
     let tls = arguments.tls.files();
     check_address(arguments.listen, tls.is_some(), arguments.behind_proxy)?;
     let runtime = runtime()?;
@@ -106,10 +110,13 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         if let Some(tls) = &tls {
             tls.open()?;
         }
-        return runtime.block_on(check(plans, device_plans));
+        return Ok(runtime.block_on(check(plans, device_plans))?.warn(warnings));
     }
     let folder = Folder::new(arguments.data);
     log_to_stderr(if arguments.demo { "warn" } else { "info" });
+    for warning in &warnings {
+        say!("warning: {warning}");
+    }
     let scheme = if tls.is_some() { "https" } else { "http" };
     let names = plans.iter().map(|plan| plan.name.clone());
     let names: Vec<String> =

@@ -45,7 +45,7 @@ enum Action {
         #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
         date: String,
     },
-    /// Writes a copy of the store while the service runs or while it does not. The keys of the people's hashes and of events are not in it.
+    /// Writes a copy of the store while the service runs or while it does not. The keys of the people's hashes, of events and of sealed reports are not in it.
     Backup {
         /// The folder that the service keeps its data in.
         #[arg(long)]
@@ -115,7 +115,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
             match ask(&data, Command::Backup { file })? {
                 Reply::BackedUp => {
                     let text = format!("the copy is in {}", to.display());
-                    let note = "keep people.key and events.key too, apart from the copy: without them nobody is recognised";
+                    let note = "keep people.key, events.key and seal.key too, apart from the copy: without them nobody is recognised, and reports that are sealed cannot be opened";
                     Ok(Report::new(text, &json!({ "backup": to })).note([note.to_string()]))
                 }
                 reply => Err(unexpected(reply)),
@@ -152,6 +152,10 @@ fn write_new(path: &Path, text: &str) -> Result<(), Error> {
     use std::io::Write;
     let written = std::fs::File::create_new(path)
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+    if written.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::AlreadyExists) {
+        let remedy = "give the name of a file that does not exist yet";
+        return Err(reticent_server::Error::invalid("model", path.display(), remedy).into());
+    }
     written
         .map_err(|error| Error::Unwritable { path: path.to_path_buf(), reason: error.to_string() })
 }

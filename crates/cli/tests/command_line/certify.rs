@@ -69,6 +69,9 @@ fn a_chain_of_releases_is_verified_and_a_change_is_found() {
     assert_eq!((found["first"].as_u64(), found["last"].as_u64()), (Some(1), Some(4)));
     let head = found["head"].as_str().unwrap().to_string();
     assert!(reticent(&["certify", "--chain", name, "--head", &head]).status.success());
+    // As a client's token, whose last part only the service can check.
+    let token = format!("{head}.{}", "7".repeat(32));
+    assert!(reticent(&["certify", "--chain", name, "--head", &token]).status.success());
     let other = format!("4.{}", "0".repeat(32));
     let output = reticent(&["certify", "--chain", name, "--head", &other]);
     assert_eq!(output.status.code(), Some(1));
@@ -78,7 +81,7 @@ fn a_chain_of_releases_is_verified_and_a_change_is_found() {
     refused(&["certify", "--chain", name], &["release 3", "another content"]);
     std::fs::write(&file, "").unwrap();
     refused(&["certify", "--chain", name], &["empty"]);
-    refused(&["certify", "--chain", name, "--head", "x"], &["NUMBER.HASH"]);
+    refused(&["certify", "--chain", name, "--head", "x"], &["--head", "NUMBER.HASH"]);
     refused(&["certify"], &["<FILE>"]);
     let _ = std::fs::remove_dir_all(&folder);
 }

@@ -60,7 +60,9 @@ class ServiceError(ReticentError):
     """The service refused a request, or failed: `status`, and `problem` with the field, its value and the remedy."""
 
     def __init__(self, status: int, problem: Problem) -> None:
-        said = ": ".join(text for text in (problem.detail, problem.remedy) if text)
+        # Details about a field end with the remedy.
+        remedy = "" if problem.remedy in problem.detail else problem.remedy
+        said = ": ".join(text for text in (problem.detail, remedy) if text)
         super().__init__(said or f"the service answers with {status}")
         self.status = status
         self.problem = problem

@@ -63,7 +63,12 @@ impl Endpoint {
             _ => return Err(bad("give http://HOST:PORT or https://HOST:PORT")),
         };
         let tls = match (secure, roots) {
-            (false, _) => None,
+            (false, Some(_)) => {
+                return Err(bad(
+                    "certificates to trust are given, and http:// uses none: give https://, or leave them out",
+                ));
+            }
+            (false, None) => None,
             (true, Some(roots)) => Some(trusting(roots)?),
             (true, None) => return Err(bad("give a PEM file of the certificates to trust")),
         };

@@ -120,6 +120,7 @@ impl LoopParams {
     pub fn check_device(&self, name: &str) -> Result<DevicePlan> {
         check_name(name)?;
         self.check_unused(name)?;
+        self.check_rewards(name)?;
         let (visits, period) = self.check_visits(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
         let features = features.map_err(|error| within(name, error))?;
@@ -242,6 +243,11 @@ impl LoopParams {
     fn levels(&self) -> Result<Vec<f64>> {
         let epsilon = self.privacy.epsilon;
         let levels = self.device.as_ref().and_then(|device| device.levels.clone());
+        let unusable = |level: &f64| !(level.is_finite() && *level > 0.0);
+        if let Some(levels) = levels.as_ref().filter(|levels| levels.iter().any(unusable)) {
+            let remedy = "give finite numbers above 0";
+            return Err(Error::invalid("device.levels", format!("{levels:?}"), remedy));
+        }
         let levels = levels.unwrap_or_else(|| vec![epsilon]);
         if levels.iter().copied().fold(f64::NEG_INFINITY, f64::max) == epsilon {
             return Ok(levels);

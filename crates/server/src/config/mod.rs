@@ -9,6 +9,8 @@
 //! | `device` | the same where people's devices add the noise, with or without a shuffler |
 
 mod device;
+#[cfg(test)]
+mod docs;
 mod params;
 mod plan;
 mod span;

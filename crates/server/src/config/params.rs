@@ -34,7 +34,10 @@ impl ServiceFile {
     /// Reads a file's text.
     pub fn parse(text: &str) -> Result<Self> {
         let file: ServiceFile = toml::from_str(text).map_err(|error| {
-            let remedy = format!("correct the file of loops: {}", error.to_string().trim());
+            let mut remedy = format!("correct the file of loops: {}", error.to_string().trim());
+            if error.message().contains("duplicate field `rule`") {
+                remedy += "; `rule` and `explore` are two names of one key: give one of them";
+            }
             Error::invalid("loops", "unreadable", remedy)
         })?;
         if file.loops.is_empty() {
@@ -142,11 +145,55 @@ impl LoopParams {
             ("cross", &self.cross),
             ("projection", &self.projection),
         ];
+        for (name, part) in parts.iter().filter(|(_, part)| !part.is_null()) {
+            if let Some(path) = not_finite(name, part) {
+                return Err(Error::invalid(path, "not a finite number", "give finite numbers"));
+            }
+        }
         let given = parts.into_iter().filter(|(_, part)| !part.is_null());
         let table: serde_json::Map<_, _> =
             given.map(|(name, part)| (name.to_string(), part.clone())).collect();
         serde_json::from_value(table.into())
             .map_err(|error| Error::invalid("features", "unreadable", error))
+    }
+
+    /// Refuses rewards that nothing could be scaled by.
+    pub(super) fn check_rewards(&self, name: &str) -> Result<()> {
+        let (low, high) = self.reward.range;
+        if low.is_finite() && high.is_finite() && low < high {
+            return Ok(());
+        }
+        let remedy = "give two finite numbers, the smaller one first";
+        Err(Error::invalid(format!("loop.{name}.reward.range"), format!("[{low}, {high}]"), remedy))
+    }
+
+    /// What can be served, and is probably not meant so.
+    pub fn warnings(&self, name: &str) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.action.as_object().is_none_or(serde_json::Map::is_empty) {
+            warnings.push(format!("loop.{name}.action: actions have no features of their own, so that all of them are equal to the learner: list some, such as topic = {{ categories = [\"news\", \"sport\"] }}"));
+        }
+        if self.privacy.epsilon > MEANINGLESS_EPSILON {
+            warnings.push(format!("loop.{name}.privacy.epsilon = {} promises next to nothing: give less than {MEANINGLESS_EPSILON}", self.privacy.epsilon));
+        }
+        warnings
+    }
+}
+
+/// Above this epsilon somebody who guesses is as good as certain.
+const MEANINGLESS_EPSILON: f64 = 20.0;
+
+/// The path of a number that is not finite: TOML has such numbers and no null, JSON has null in their place.
+fn not_finite(path: &str, value: &serde_json::Value) -> Option<String> {
+    match value {
+        serde_json::Value::Null => Some(path.to_string()),
+        serde_json::Value::Array(members) => {
+            members.iter().find_map(|member| not_finite(path, member))
+        }
+        serde_json::Value::Object(fields) => {
+            fields.iter().find_map(|(name, field)| not_finite(&format!("{path}.{name}"), field))
+        }
+        _ => None,
     }
 }
 
@@ -172,7 +219,7 @@ pub struct PrivacyParams {
     /// Delta.
     pub delta: f64,
     /// k: visits of a person in a period that are learnt from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_number")]
     pub visits: Option<u32>,
     /// The period: `"30 days"`, or `"ever"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,6 +227,17 @@ pub struct PrivacyParams {
     /// `unit = "decision"`: one decision is protected, and nobody's visits are counted. This is the default without `visits`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitName>,
+}
+
+/// A number of visits, or what to give in place of one that is none.
+fn whole_number<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Option<u32>, D::Error> {
+    let Some(given) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
+    if (0.0..=f64::from(u32::MAX)).contains(&given) && given.fract() == 0.0 {
+        return Ok(Some(given as u32));
+    }
+    Err(D::Error::custom(format!("{given}: give a whole number from 1 to {}", u32::MAX)))
 }
 
 /// The unit as a file names it.

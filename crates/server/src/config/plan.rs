@@ -96,6 +96,7 @@ impl LoopParams {
             let remedy = "give a share from 0 to below 1";
             return Err(Error::invalid(at("baseline.share"), self.baseline.share, remedy));
         }
+        self.check_rewards(name)?;
         let ledger = self.ledger(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
         let features = features.map_err(|error| within(name, error))?;
@@ -296,7 +297,31 @@ pub(super) fn within(name: &str, error: Error) -> Error {
         Error::Invalid { field, value, remedy } => {
             Error::Invalid { field: format!("loop.{name}.{field}"), value, remedy }
         }
-        Error::Core(error) => Error::invalid(format!("loop.{name}"), "not possible", error),
+        Error::Core(error) => match (path_of(&error), error) {
+            (Some(path), reticent::Error::Invalid { value, remedy, .. }) => {
+                Error::invalid(format!("loop.{name}.{path}"), value, remedy)
+            }
+            (_, error) => Error::invalid(format!("loop.{name}"), "not possible", error),
+        },
         other => other,
     }
+}
+
+/// Where in a loop's table the parameter stands that the core refuses.
+fn path_of(error: &reticent::Error) -> Option<&'static str> {
+    const PATHS: [(&str, &str); 11] = [
+        ("epsilon", "privacy.epsilon"),
+        ("delta", "privacy.delta"),
+        ("contributions_per_person", "privacy.visits"),
+        ("levels", "device.levels"),
+        ("rewards", "reward.range"),
+        ("default_reward", "reward.default"),
+        ("rule", "learner.rule"),
+        ("forget", "learner.forget"),
+        ("horizon", "learner.horizon"),
+        ("batch", "shuffle.batch"),
+        ("honest", "shuffle.honest"),
+    ];
+    let reticent::Error::Invalid { field, .. } = error else { return None };
+    PATHS.iter().find(|(name, _)| name == field).map(|(_, path)| *path)
 }

@@ -396,7 +396,11 @@ fn what_devices_cannot_do_is_refused_with_a_remedy() {
         (PRIVACY, "learner = { forget = \"1 day\" }", "learner.forget"),
         (PRIVACY, "shuffle = { batch = 100 }", "shuffle"),
         (PRIVACY, "device = { levels = [1.0] }", "device.levels"),
-        (r#"epsilon = 0.0, delta = 1e-6, visits = 1, per = "ever""#, "", "not possible"),
+        (r#"epsilon = 0.0, delta = 1e-6, visits = 1, per = "ever""#, "", "privacy.epsilon = 0"),
+        (r#"epsilon = -1.0, delta = 1e-6, visits = 1, per = "ever""#, "", "privacy.epsilon = -1"),
+        (r#"epsilon = 1.0, delta = 2.0, visits = 1, per = "ever""#, "", "privacy.delta = 2"),
+        (PRIVACY, "device = { levels = [-1.0, 2.0] }", "device.levels"),
+        (PRIVACY, "reward = { range = [0, nan] }", "reward.range = [0, NaN]"),
     ] {
         let refused = ServiceFile::parse(&file(privacy, more)).unwrap().check_devices();
         let error = refused.map(drop).unwrap_err().to_string();

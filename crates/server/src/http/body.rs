@@ -142,6 +142,11 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     };
     if !error.is_data() {
         let place = format!("line {}, column {}", error.line(), error.column());
+        if error.to_string().starts_with("number out of range") {
+            let detail = format!("a number is too large at {place}");
+            let problem = Problem::new(StatusCode::BAD_REQUEST, detail);
+            return Err(problem.with_remedy("give numbers of at most 1.7e308"));
+        }
         let detail = format!("the body is not JSON at {place}");
         return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     }
@@ -267,5 +272,7 @@ mod tests {
         for text in ["", "{", "{\"value\": }", "\u{1}", "{\"value\": 1e999}"] {
             assert_eq!(refused::<RewardRequest>(text).status, 400, "{text}");
         }
+        let problem = refused::<RewardRequest>("{\"value\": 1e999}");
+        assert!(problem.detail.contains("too large") && !problem.detail.contains("999"));
     }
 }

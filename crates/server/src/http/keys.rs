@@ -24,8 +24,9 @@ use super::limits::Bucket;
 use crate::{
     Error, Result,
     clock::Time,
+    config::{LoopParams, Trust},
     secret::{digest, hex, random},
-    store::{Digest, KeyRecord, Store},
+    store::{Digest, KeyRecord, Life, Store},
 };
 
 /// Keys of one loop with the same roles at a time, so that one can be changed for another.
@@ -238,6 +239,36 @@ async fn check_key(store: &dyn Store, loop_name: Option<&str>, roles: &[Role]) -
     )))
 }
 
+/// Refuses roles that a loop has no calls for, where the store knows who adds the noise there.
+pub(crate) async fn check_trust(
+    store: &dyn Store,
+    loop_name: Option<&str>,
+    roles: &[Role],
+) -> Result<()> {
+    let lives = store.lives().await?;
+    let of_loop = |life: &&Life| Some(life.name.as_str()) == loop_name && life.ended.is_none();
+    let Some(life) = lives.iter().find(of_loop) else { return Ok(()) };
+    let Ok(params) = serde_json::from_slice::<LoopParams>(&life.params) else { return Ok(()) };
+    let (useless, remedy): (&[Role], _) = match params.trust {
+        Trust::Curator => (
+            &[Role::Device, Role::Shuffle],
+            "this service is the curator of the loop, and no device reports to it: give some of decide, reward and read",
+        ),
+        Trust::Device => (
+            &[Role::Decide, Role::Reward, Role::Shuffle],
+            "people's devices choose and report to this loop: give device or read",
+        ),
+        Trust::Shuffler => (
+            &[Role::Decide, Role::Reward],
+            "people's devices choose, and a shuffler reports to this loop: give shuffle, device or read",
+        ),
+    };
+    match roles.iter().find(|role| useless.contains(role)) {
+        Some(role) => Err(Error::invalid("role", role.name(), remedy)),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,6 +300,35 @@ mod tests {
         assert!(ring.verify(&text).is_some());
         ring.reload(&store).await.unwrap();
         assert_eq!(ring.verify(&text), None);
+    }
+
+    #[tokio::test]
+    async fn a_role_that_a_loop_has_no_calls_for_is_refused() {
+        let store = MemoryStore::new([1; 16]);
+        for (trust, useful, useless) in [
+            ("curator", Role::Decide, Role::Device),
+            ("device", Role::Device, Role::Decide),
+            ("shuffler", Role::Shuffle, Role::Reward),
+        ] {
+            let check = async |role| check_trust(&store, Some(trust), &[role]).await;
+            assert!(check(useless).await.is_ok(), "nothing is known of the loop yet");
+            let params =
+                format!(r#"{{"trust": "{trust}", "privacy": {{"epsilon": 1.0, "delta": 1e-6}}}}"#);
+            let life = crate::store::NewLife {
+                name: trust.into(),
+                generation: 1,
+                params: params.into_bytes(),
+                state: Vec::new(),
+                event: Vec::new(),
+                closed: 0,
+                time: 0,
+                carry_ledger: false,
+            };
+            store.begin_life(life).await.unwrap();
+            assert!(check(useful).await.is_ok() && check(Role::Read).await.is_ok());
+            let error = check(useless).await.unwrap_err().to_string();
+            assert!(error.contains("role") && error.contains("give"), "{error}");
+        }
     }
 
     #[tokio::test]

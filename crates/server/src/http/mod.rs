@@ -55,6 +55,7 @@ use axum::{
 
 pub(crate) use body::read_bytes;
 pub(crate) use device::message_problem;
+pub(crate) use keys::check_trust;
 pub use keys::{Grant, KeyRing, Role, make_key};
 pub use limits::{HttpLimits, Rate};
 pub use openapi::openapi;

@@ -24,7 +24,8 @@ pub(super) async fn watch(State(app): State<App>, request: Request, next: Next) 
     .to_string();
     let response = next.run(request).await;
     let (status, micros) = (response.status().as_u16(), started.elapsed().as_micros() as u64);
-    if response.status().is_server_error() {
+    // What keeps the service from being ready is logged where it arises, not with every question about it.
+    if response.status().is_server_error() && route != "/readyz" {
         tracing::error!(method, route, status, micros, "request");
     } else {
         tracing::debug!(method, route, status, micros, "request");

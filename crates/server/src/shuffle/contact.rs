@@ -1,5 +1,7 @@
 //! What the server says, asked by the clock alone: no request of a device or a stranger makes a call.
 //!
+//! **Agreement.** A server of another protocol changes nothing here: no life begins or ends, and reports are refused until both have the same file of loops.
+//!
 //! **Birth.** When a life of a loop begins here, the server's last model, its next batch and the time are written down once. Batches are numbered from there on. If
 //! the server has batches already, an earlier store of this shuffler has sent them, and nothing is known of the ids in it: reports on models up to the one
 //! at the birth are then refused.
@@ -101,7 +103,9 @@ impl Shuffler {
         let asked = self.clock.now();
         let news = self.upstream.news(&each.plan.name).await?;
         let key = self.check(each, &news)?;
-        let birth = self.birth(each, &news, asked).await?;
+        each.begin(self.store.as_ref()).await?;
+        let life = each.life()?;
+        let birth = self.birth(each, life, &news, asked).await?;
         let most = birth.most(self.clock.now(), each.plan.tick);
         if news.model > most {
             return Err(Error::Unavailable(format!(
@@ -112,26 +116,27 @@ impl Shuffler {
         if each.state().arrived.is_none() {
             self.compare(each, news.next_batch).await?;
         }
-        let head = self.store.head(each.life).await?;
+        let head = self.store.head(life).await?;
         let model = news.model.max(head.closed);
         if model > head.closed {
             // First, so that no report of an older model comes into a later slot than its id is kept for.
-            self.store.close(each.life, model).await?;
+            self.store.close(life, model).await?;
         }
         let floor = birth.floor().max(model.saturating_sub(each.plan.late_models));
-        let floor = self.store.raise_floor(floor_name(each.life), floor).await?;
+        let floor = self.store.raise_floor(floor_name(life), floor).await?;
         let heard = Heard { told: news.model, model, floor, key };
         each.expect_key(key);
         // Before reports are taken, or a sender could have more than the cap.
         self.recount(each, key).await?;
         each.note(heard);
-        self.collect(each, &head, floor).await?;
+        self.collect(life, &head, floor).await?;
         Ok(heard)
     }
 
     /// Refuses a server of another protocol, and says what reports are sealed to.
     fn check(&self, each: &ShuffleLoop, news: &News) -> Result<PublicKey> {
         if news.protocol != each.subject.protocol {
+            each.disagree();
             return Err(Error::Unavailable(format!(
                 "the server's protocol is {:016x} and the shuffler's {:016x}: give both the same file of loops",
                 news.protocol, each.subject.protocol
@@ -147,7 +152,13 @@ impl Shuffler {
     }
 
     /// Where the server was when this life began; now, if it begins now.
-    async fn birth(&self, each: &ShuffleLoop, news: &News, time: Time) -> Result<Birth> {
+    async fn birth(
+        &self,
+        each: &ShuffleLoop,
+        life: LifeId,
+        news: &News,
+        time: Time,
+    ) -> Result<Birth> {
         if let Some(birth) = each.state().birth {
             return Ok(birth);
         }
@@ -161,14 +172,14 @@ impl Shuffler {
         }
         let birth = Birth { version: BIRTH_VERSION, model, first_batch, time };
         let bytes = postcard::to_stdvec(&birth).map_err(Error::store)?;
-        let name = format!("shuffler birth {}", each.life);
+        let name = format!("shuffler birth {life}");
         let birth = Birth::read(&self.store.keep_setting(name, bytes).await?)?;
         each.state().birth = Some(birth);
         Ok(birth)
     }
 
     /// Removes what is in batches that have arrived, and ids of reports whose models are no longer taken.
-    async fn collect(&self, each: &ShuffleLoop, head: &Head, floor: u64) -> Result<()> {
+    async fn collect(&self, life: LifeId, head: &Head, floor: u64) -> Result<()> {
         let what = Collect {
             slot: head.folded,
             unreleased: false,
@@ -179,7 +190,7 @@ impl Shuffler {
             first_release: head.number,
             limit: ROWS,
         };
-        collect_all(self.store.as_ref(), each.life, what).await
+        collect_all(self.store.as_ref(), life, what).await
     }
 }
 

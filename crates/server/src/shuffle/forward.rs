@@ -18,7 +18,7 @@ use reticent::{
 };
 
 use super::{
-    ShuffleLoop, Shuffler, exhausted,
+    Begun, ShuffleLoop, Shuffler, exhausted,
     waiting::{self, Picked, Saved, Waiting},
 };
 use crate::{
@@ -86,7 +86,7 @@ impl Shuffler {
     /// Whether the last batch has arrived, as the server says. One that has later batches shows that this store is an older copy: its reports may have left
     /// already, and would leave again among others.
     pub(super) async fn compare(&self, each: &ShuffleLoop, next: u64) -> Result<()> {
-        let head = self.store.head(each.life).await?;
+        let head = self.store.head(each.life()?).await?;
         let consumed = Saved::read(&head.state)?;
         let own = each.next_number(head.number)?;
         if head.number != each.batches() {
@@ -116,7 +116,7 @@ impl Shuffler {
     async fn send(&self, each: &ShuffleLoop) -> Result<Forwarded> {
         let made = each.batches();
         let number = each.next_number(made)?.saturating_sub(1);
-        let records = self.store.releases(each.life, made, 1).await?;
+        let records = self.store.releases(each.life()?, made, 1).await?;
         let Some(record) = records.first().filter(|record| !record.release.is_empty()) else {
             return Err(Error::store("the last batch is missing: restore another copy"));
         };
@@ -143,7 +143,7 @@ impl Shuffler {
         let consumed = each.state().consumed;
         let key = (!each.plan.sums()).then_some(key_id);
         let store = self.store.as_ref();
-        let Some(picked) = waiting::pick(store, each.life, consumed, key, size).await? else {
+        let Some(picked) = waiting::pick(store, each.life()?, consumed, key, size).await? else {
             each.state().uncertain = true;
             return Ok(false);
         };
@@ -186,7 +186,8 @@ impl Shuffler {
         let folded = last.slot.saturating_sub(1).min(head.closed).max(head.folded);
         let release = ReleaseRecord { number, time: 0, hash, chain, release: bytes };
         let state = Saved::write(last)?;
-        Ok(Step { life: each.life, epoch: each.epoch, state, folded, release })
+        let Begun { life, epoch } = each.begun()?;
+        Ok(Step { life, epoch, state, folded, release })
     }
 
     /// Reads again how many reports wait, after a failure that leaves it open and under another key.
@@ -196,7 +197,7 @@ impl Shuffler {
         }
         let _nobody_stores = each.storing.write().await;
         let (consumed, key) = (each.state().consumed, (!each.plan.sums()).then(|| key.id()));
-        let counted = waiting::count(self.store.as_ref(), each.life, consumed, key).await?;
+        let counted = waiting::count(self.store.as_ref(), each.life()?, consumed, key).await?;
         if counted.others > 0 {
             tracing::error!(r#loop = %each.plan.name, "{} reports wait that were sealed to an earlier key of the server, or whose rows are damaged: give the server its key back, or they are given up with the next batch", counted.others);
         }

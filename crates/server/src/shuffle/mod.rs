@@ -23,7 +23,8 @@
 //! its model. The number n is durable too (the closed slot), so that an older number from the server opens nothing again.
 //!
 //! **Lives.** A life of a loop is one generation, which the protocol's hash names: reports of another one are foreign. A generation that comes back after another
-//! one would take reports that have left already, so that it stops.
+//! one would take reports that have left already, so that it stops. A life begins, and an earlier one ends, when the server has the same protocol as the shuffler's
+//! file: a file that is wrong here alone changes nothing.
 //!
 //! **Never less.** A batch has exactly the size that the certificate names; what waits longer waits. Nothing about waiting reports is told to the server.
 
@@ -39,7 +40,7 @@ mod waiting;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -78,13 +79,20 @@ pub struct Shuffler {
 pub struct ShuffleLoop {
     /// What it is, from the shuffler's own file: the size of batches is not the server's to choose.
     pub plan: DevicePlan,
-    life: LifeId,
-    epoch: u64,
+    /// Begun when the server has the same protocol.
+    begun: OnceLock<Begun>,
     subject: Subject,
     state: Mutex<State>,
     forwarding: tokio::sync::Mutex<()>,
     /// Shared by reports that are being stored, so that nobody counts rows meanwhile.
     storing: tokio::sync::RwLock<()>,
+}
+
+/// The life that a loop is in, and the right to release in it.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    life: LifeId,
+    epoch: u64,
 }
 
 /// Where a loop stands. Everything in it can be read from the store or asked for again.
@@ -115,7 +123,7 @@ struct State {
 }
 
 impl Shuffler {
-    /// Opens every loop where the store left it. Loops without a shuffler are not its own.
+    /// Opens every loop, which goes on where the store left it when the server has answered. Loops without a shuffler are not its own.
     pub async fn open(
         plans: Vec<DevicePlan>,
         store: Arc<dyn Store>,
@@ -125,7 +133,7 @@ impl Shuffler {
     ) -> Result<Arc<Self>> {
         let mut loops = BTreeMap::new();
         for plan in plans.into_iter().filter(|plan| plan.shuffled().is_some()) {
-            let opened = ShuffleLoop::open(plan, store.as_ref()).await?;
+            let opened = ShuffleLoop::new(plan)?;
             loops.insert(opened.plan.name.clone(), Arc::new(opened));
         }
         if loops.is_empty() {
@@ -172,12 +180,16 @@ impl Shuffler {
     }
 }
 
+fn not_asked() -> Error {
+    Error::Unavailable("the server was not asked yet".into())
+}
+
 fn exhausted() -> Error {
     Error::Unavailable("batches: all numbers are used; give the loop another name".into())
 }
 
 impl ShuffleLoop {
-    async fn open(plan: DevicePlan, store: &dyn Store) -> Result<Self> {
+    fn new(plan: DevicePlan) -> Result<Self> {
         let Some(shuffled) = plan.shuffled() else {
             return Err(Error::invalid("trust", "device", "give trust = \"shuffler\""));
         };
@@ -186,6 +198,16 @@ impl ShuffleLoop {
             protocol: plan.protocol(),
             values: shuffled.report_length(),
         };
+        let (begun, state, forwarding, storing) = Default::default();
+        Ok(ShuffleLoop { plan, begun, subject, state, forwarding, storing })
+    }
+
+    /// Goes on with the life that the store has of this generation, or begins one and ends earlier ones. A death half way is made good by the next call.
+    async fn begin(&self, store: &dyn Store) -> Result<()> {
+        if self.begun.get().is_some() {
+            return Ok(());
+        }
+        let plan = &self.plan;
         let life = NewLife {
             name: plan.name.clone(),
             generation: plan.generation(),
@@ -197,20 +219,29 @@ impl ShuffleLoop {
             carry_ledger: false,
         };
         let life = store.begin_life(life).await?.id;
-        let halted = end_earlier(store, &plan, life).await?;
+        let halted = end_earlier(store, plan, life).await?;
         let epoch = store.take_epoch(life).await?;
         let head = store.head(life).await?;
-        let state = State {
-            consumed: Saved::read(&head.state)?,
-            batches: head.number,
+        let consumed = Saved::read(&head.state)?;
+        {
+            let mut state = self.state();
+            (state.consumed, state.batches) = (consumed, head.number);
             // Which reports the next batch may hold is known when the server's key is.
-            uncertain: true,
-            halted,
-            ..State::default()
-        };
-        let (forwarding, storing) = Default::default();
-        let state = Mutex::new(state);
-        Ok(ShuffleLoop { plan, life, epoch, subject, state, forwarding, storing })
+            state.uncertain = true;
+        }
+        if let Some(why) = halted {
+            self.halt(why);
+        }
+        self.begun.get_or_init(|| Begun { life, epoch });
+        Ok(())
+    }
+
+    fn begun(&self) -> Result<Begun> {
+        self.begun.get().copied().ok_or_else(not_asked)
+    }
+
+    fn life(&self) -> Result<LifeId> {
+        Ok(self.begun()?.life)
     }
 
     /// What all sealed reports of the loop have in common.
@@ -236,7 +267,7 @@ impl ShuffleLoop {
     /// The number of the batch after so many of this life.
     fn next_number(&self, made: u64) -> Result<u64> {
         let Some(birth) = self.state().birth else {
-            return Err(Error::Unavailable("the server was not asked yet".into()));
+            return Err(not_asked());
         };
         // The last number is never used: there would be none after it.
         let next = birth.first_batch.checked_add(made).filter(|next| *next < u64::MAX);
@@ -265,14 +296,23 @@ impl ShuffleLoop {
         }
     }
 
+    /// Takes nothing until the server has the same protocol: its batches would be refused.
+    fn disagree(&self) {
+        let mut state = self.state();
+        state.heard = None;
+        // It may have another key when it is heard again.
+        state.uncertain = true;
+    }
+
     fn recover(&self) {
         self.state().failed = None;
     }
 
     async fn head(&self, store: &dyn Store) -> Result<Head> {
-        let mut head = store.head(self.life).await?;
+        let life = self.life()?;
+        let mut head = store.head(life).await?;
         if head.number == 0 {
-            head.chain = first_chain(store.id(), self.life, self.plan.generation());
+            head.chain = first_chain(store.id(), life, self.plan.generation());
         }
         Ok(head)
     }

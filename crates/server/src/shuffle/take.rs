@@ -26,7 +26,7 @@ impl Shuffler {
     /// wait; not on what is sealed, which nobody reads here unless the shuffler sums.
     pub async fn take(&self, name: &str, bytes: &[u8], address: &str) -> Result<Taken> {
         let each = self.find(name)?;
-        let heard = each.expect_heard()?;
+        let (heard, life) = (each.expect_heard()?, each.life()?);
         let envelope = each.subject.read(bytes)?;
         if envelope.model > heard.model {
             return Err(Error::Unavailable(format!(
@@ -58,7 +58,7 @@ impl Shuffler {
         let sender = self.sender(name, address);
         let waiting = Waiting::new(sender, envelope.id, key_id, contents);
         let event = NewEvent {
-            life: each.life,
+            life,
             event: envelope.id,
             request: Digest::default(),
             answer: Vec::new(),
@@ -76,7 +76,7 @@ impl Shuffler {
             return Ok(Taken::Duplicate);
         }
         let mut reserved = each.reserve(sender)?;
-        let floor = floor_name(each.life);
+        let floor = floor_name(life);
         let mut stored = self.store.rank_above(floor, vec![(envelope.model, event)]).await?;
         reserved.settled = true;
         match stored.pop().flatten() {
@@ -158,8 +158,7 @@ impl ShuffleLoop {
             )));
         }
         state.heard.ok_or_else(|| {
-            let why =
-                "this shuffler has not heard from its server yet: send the same bytes again later";
+            let why = "this shuffler has not heard from its server yet, or has another file of loops than it: send the same bytes again later";
             Error::Unavailable(why.into())
         })
     }

@@ -429,7 +429,12 @@ async fn an_older_copy_of_the_store_sends_nothing() {
     world.restart().await;
     assert!(matches!(world.take(&world.envelope(), "a").await, Err(Error::Unavailable(_))));
     assert_eq!(
-        world.store.kept_events(world.each().life, Place::default(), 9).await.unwrap().len(),
+        world
+            .store
+            .kept_events(world.each().life().unwrap(), Place::default(), 9)
+            .await
+            .unwrap()
+            .len(),
         2
     );
 }

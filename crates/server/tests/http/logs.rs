@@ -5,6 +5,11 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use reticent_server::{
+    loops::{HeadName, Token},
+    secret::Secret,
+};
+
 use crate::common::Server;
 
 #[derive(Clone, Default)]
@@ -99,4 +104,30 @@ async fn logs_of_a_whole_session_hold_no_features_rewards_persons_ids_or_keys() 
         let line = text.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "{secret}");
     }
+}
+
+/// What keeps the service from being ready is logged where it arises: whoever polls must not fill the log.
+#[tokio::test(flavor = "current_thread")]
+async fn polls_of_a_service_that_is_not_ready_are_not_logged() {
+    let captured = Captured::default();
+    let writer = captured.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::INFO)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let server = Server::start().await;
+    // A client has seen a release that this store does not know.
+    let each = server.service.find("home").unwrap();
+    let key = server.store.setting("token key".into()).await.unwrap().unwrap();
+    let ahead = HeadName { number: 9, hash: [5; 16] };
+    let token = Token::write(&Secret::from_bytes(key.try_into().unwrap()), each.life, &ahead);
+    let head = format!("Reticent-Head: {token}");
+    let key = format!("Authorization: Bearer {}", server.read_key);
+    server.send("GET", "/v1/loops/home/model", &[&key, &head], "").await.expect(200);
+    for _ in 0..3 {
+        server.send("GET", "/readyz", &[], "").await.expect(503);
+    }
+    let text = String::from_utf8(captured.0.lock().unwrap().clone()).unwrap();
+    assert!(!text.contains("/readyz"), "{text}");
 }

@@ -88,19 +88,46 @@ async fn reports_of_another_generation_are_foreign_and_one_that_comes_back_stops
     assert_eq!(world.forward().await.unwrap(), Forwarded::Halted);
 }
 
+/// A file that is wrong at the shuffler alone gives nothing up, and with the right one everything goes on.
+#[tokio::test]
+async fn a_wrong_file_of_loops_changes_nothing() {
+    let mut world = World::new("sealed", 4, 4).await;
+    let waiting = world.take_new(3).await;
+    let (right, more) = (world.plans.clone(), world.envelope());
+    let before = world.store.lives().await.unwrap();
+    world.plans = plans("sealed", 2, 2);
+    world.restart().await;
+    for _ in 0..2 {
+        let Err(error @ Error::Unavailable(_)) = world.follow().await else { panic!() };
+        world.each().fail(&error);
+        assert!(world.shuffler.troubles()[0].contains("same file of loops"));
+        assert!(world.forward().await.is_err());
+        let taken = world.take(&more, "10.0.0.2").await;
+        assert!(matches!(taken, Err(Error::Unavailable(_))), "{taken:?}");
+    }
+    assert!(world.store.lives().await.unwrap() == before);
+    world.plans = right;
+    world.restart().await;
+    assert_eq!((world.each().waiting(), world.shuffler.troubles()), (3, vec![]));
+    let last = world.take_new(1).await;
+    assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(0));
+    let left: BTreeSet<[u8; 16]> = world.server.batches().concat().into_iter().collect();
+    assert_eq!(left, waiting.iter().chain(&last).map(|envelope| envelope.id).collect());
+}
+
 /// Ids are forgotten while a report is on its way to the store, which had looked at the floor before.
 #[tokio::test]
 async fn a_report_is_compared_with_the_floor_when_it_is_stored() {
     let world = World::new("sealed", 2, 2).await;
     let envelope = world.envelope();
-    let floor = contact::floor_name(world.each().life);
+    let floor = contact::floor_name(world.each().life().unwrap());
     assert_eq!(world.store.raise_floor(floor, 1).await.unwrap(), 1);
     assert!(matches!(
         world.take(&envelope, "10.0.0.1").await,
         Err(Error::Late(_) | Error::Unavailable(_))
     ));
     assert_eq!(world.each().waiting(), 0);
-    let life = world.each().life;
+    let life = world.each().life().unwrap();
     assert!(world.store.kept_events(life, Place::default(), 9).await.unwrap().is_empty());
 }
 
@@ -134,7 +161,7 @@ async fn a_damaged_row_stops_nothing() {
     let mut world = World::new("sealed", 2, 2).await;
     world.take_new(1).await;
     let damaged = NewEvent {
-        life: world.each().life,
+        life: world.each().life().unwrap(),
         event: [9; 16],
         request: Digest::default(),
         answer: Vec::new(),

@@ -41,7 +41,8 @@ async fn mixed(world: &World, envelopes: &[Envelope], planted: bool) -> SealedBa
     }
     let each = world.each();
     let consumed = each.state().consumed;
-    let rows = waiting::pick(world.store.as_ref(), each.life, consumed, None, 4).await.unwrap();
+    let rows =
+        waiting::pick(world.store.as_ref(), each.life().unwrap(), consumed, None, 4).await.unwrap();
     let number = each.batches();
     assert_eq!(world.forward().await.unwrap(), Forwarded::Sent(number));
     let bytes = match planted {

@@ -34,6 +34,7 @@ async fn what_the_server_refuses_is_no_reason_to_drop_a_report() {
     world.take_new(2).await;
     let heard = world.each().state().heard;
     let each = refused.find("news").unwrap();
+    each.begin(world.store.as_ref()).await.unwrap();
     each.state().heard = heard;
     assert_eq!(refused.take("news", &bytes, "b").await.unwrap(), Taken::Taken);
 }
@@ -126,6 +127,11 @@ async fn a_server_of_another_protocol_or_that_has_gone_back_makes_no_device_drop
     assert_eq!(world.shuffler.troubles(), [""; 0]);
     *world.server.says.lock().unwrap() = Some(News { protocol: 7, ..truth });
     assert!(unavailable(world.follow().await).contains("same file of loops"));
+    // What it would acknowledge now the server would refuse.
+    assert!(unavailable(world.take(&world.envelope(), "a").await).contains("another file"));
+    *world.server.says.lock().unwrap() = None;
+    world.follow().await.unwrap();
+    world.take_new(1).await;
 }
 
 #[tokio::test]

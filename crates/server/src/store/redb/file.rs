@@ -27,7 +27,7 @@ pub(super) fn open(path: &Path) -> Result<Database> {
     let database =
         Builder::new().set_cache_size(CACHE).create_file(file).map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => Error::store(format_args!(
-                "{} is open in another process: stop it, or ask it through its control socket",
+                "{} is open in another process, and one process at a time serves from a folder: stop that one, or give another folder",
                 path.display()
             )),
             DatabaseError::Storage(StorageError::Io(error))
