@@ -263,6 +263,23 @@ fn an_operator_looks_after_a_service_while_it_runs_and_while_it_does_not() {
     assert!(found, "no model within ten seconds");
     assert_eq!(service.stop(), Some(0));
     text(&["store", "backup", "--data", &data, "--to", &second]);
+    // What the store knows is told without a service; for the rest the reason is that none runs.
+    let stopped = place("stopped.json");
+    text(&["store", "model", "--data", &data, "--loop", "home", "--to", &stopped]);
+    assert!(std::fs::read_to_string(&stopped).unwrap().contains("reticent model 1"));
+    let unknown = ["store", "model", "--data", &data, "--loop", "hoem", "--to", &second];
+    refused(&unknown, &["loop \"hoem\" is unknown", "home, search"]);
+    for accept in [
+        &["store", "accept-rollback", "--data", &data, "--loop", "home", "--head", "1.00"][..],
+        &["store", "accept-time", "--data", &data, "--date", "2020-01-01"],
+    ] {
+        let output = reticent(accept);
+        let error = String::from_utf8_lossy(&output.stderr).to_string();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        for words in ["no service runs", "reticent serve --config", "again while it runs"] {
+            assert!(error.contains(words), "{error}");
+        }
+    }
     refused(&["key", "rotate-people", "--data", &place("nowhere")], &["no such file"]);
     assert_eq!(
         reticent(&rotate).status.code(),

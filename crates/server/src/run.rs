@@ -18,7 +18,7 @@ use crate::{
     loops::Limits,
     sealed::SealKey,
     secret::{PeopleKeys, Secret},
-    service::{EVENTS_CHECK, Options, Service},
+    service::{EVENTS_CHECK, Options, Service, WITNESSED},
     store::{Store, Witness, WitnessRecord},
 };
 
@@ -76,7 +76,6 @@ async fn open_witness(
     options: &RunOptions,
     store: &dyn Store,
 ) -> Result<Option<(Witness, Option<WitnessRecord>)>> {
-    const WITNESSED: &str = "served with a witness";
     if let Some(witness) = &options.witness {
         check_witness(witness, &options.data)?;
     }

@@ -157,7 +157,7 @@ impl LoopParams {
         self.baseline.share > 0.0
     }
 
-    fn ledger(&self, name: &str) -> Result<Ledger> {
+    pub(super) fn ledger(&self, name: &str) -> Result<Ledger> {
         let privacy = self.privacy;
         let at = |field: &str| format!("loop.{name}.privacy.{field}");
         match (privacy.visits, privacy.per, privacy.unit) {

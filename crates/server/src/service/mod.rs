@@ -9,10 +9,12 @@
 //! | `rollback` | a store that has gone back is noticed, accepted and charged |
 //! | `sweep` | rows of loops that have ended are removed |
 //! | `tick` | slots are closed, releases made, old rows removed |
-//! | `views` | certificates, models, summaries, exports |
+//! | `views` | certificates, summaries, exports |
+//! | `model` | what a loop has released, for another one to begin with |
 //! | `erase` | a person is erased |
 
 mod erase;
+mod model;
 mod people;
 mod rank;
 mod reward;
@@ -34,6 +36,7 @@ use std::{
 };
 
 pub use erase::ErasedAnswer;
+pub(crate) use model::stored_model;
 pub(crate) use people::needed_keys;
 pub use tick::Ticked;
 pub use views::{Exported, ExportedEvent, LoopView};
@@ -52,6 +55,9 @@ use crate::{
 
 /// The setting that tells the key of events of a store.
 pub(crate) const EVENTS_CHECK: &str = "events check";
+
+/// The setting of a store that was served with a witness, and is not used without it from then on.
+pub(crate) const WITNESSED: &str = "served with a witness";
 
 /// What a service is made of.
 pub struct Options {

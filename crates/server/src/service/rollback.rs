@@ -215,7 +215,7 @@ impl Service {
     }
 
     /// Replays of a life that the witness knows of.
-    async fn charged(&self, life: LifeId) -> u64 {
+    pub(super) async fn charged(&self, life: LifeId) -> u64 {
         match &self.witness {
             Some(witness) => {
                 witness.lock().await.record.replays.get(&life).copied().unwrap_or(0).into()

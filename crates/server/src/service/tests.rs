@@ -8,6 +8,7 @@ mod clocks;
 mod counts;
 mod devices;
 mod keys;
+mod model;
 mod rollbacks;
 mod warm;
 

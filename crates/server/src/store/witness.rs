@@ -104,14 +104,19 @@ pub struct Witness {
 impl Witness {
     /// Opens the file with what it holds, which is nothing the first time.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Option<WitnessRecord>)> {
-        let witness = Witness { path: path.as_ref().to_owned() };
-        make_folder(&witness.path)?;
-        let record = match fs::read(&witness.path) {
-            Ok(bytes) => Some(read(&bytes).map_err(|error| unusable(&witness.path, error))?),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(unusable(&witness.path, error)),
-        };
-        Ok((witness, record))
+        let path = path.as_ref().to_owned();
+        make_folder(&path)?;
+        let record = Self::read(&path)?;
+        Ok((Witness { path }, record))
+    }
+
+    /// What the file of this name holds, if there is one.
+    pub fn read(path: &Path) -> Result<Option<WitnessRecord>> {
+        match fs::read(path) {
+            Ok(bytes) => read(&bytes).map(Some).map_err(|error| unusable(path, error)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unusable(path, error)),
+        }
     }
 
     /// Replaces what it holds. After a crash it holds the old record or the new one.
