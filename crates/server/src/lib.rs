@@ -19,6 +19,7 @@
 //! | [`client`] | a device, and the calls of a shuffler |
 //! | [`service`] | all loops of one process with their store: what HTTP calls |
 //! | [`loops`] | pure decisions about a loop's state: what is chosen, what an event contributes, what a release is, what is certified |
+//! | `lives` | a loop's lives, one for each generation: begun and told in the log |
 //! | [`store`] | what is kept, by named transactions: in memory and in redb |
 //! | [`mod@bench`] | the figures of the embedded store |
 //! | [`history`] | whether a store holds what its clients were told, after accidents |
@@ -52,6 +53,7 @@ pub mod devices;
 pub mod error;
 pub mod history;
 pub mod http;
+mod lives;
 pub mod loops;
 pub mod pages;
 pub mod run;

@@ -5,9 +5,11 @@
 //! | `span` | spans of time as people write them |
 //! | `params` | the file as it is written |
 //! | `plan` | a checked loop: its features, its learner, its clock, its generation |
+//! | `changes` | which of its parts have changed, where a new generation begins |
 //! | `warm` | what a loop begins with: a released model, or public examples |
 //! | `device` | the same where people's devices add the noise, with or without a shuffler |
 
+mod changes;
 mod device;
 mod params;
 mod plan;

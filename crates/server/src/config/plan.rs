@@ -194,7 +194,7 @@ impl LoopParams {
                 "learning has no end if it forgets: leave one of `forget` and `horizon` out";
             return Err(Error::invalid(format!("loop.{name}.learner.forget"), forget, remedy));
         }
-        let forget = self.forget_milliseconds();
+        let forget = self.forget().map(Span::as_milliseconds);
         let tick = self.tick_milliseconds();
         if let (Some(given), Some(tick)) = (learner.forget, Span::milliseconds(tick))
             && given < tick
@@ -209,18 +209,18 @@ impl LoopParams {
 }
 
 impl LoopParams {
-    /// The half-life in milliseconds; none where a horizon is given.
-    fn forget_milliseconds(&self) -> Option<u64> {
+    /// The half-life; none where a horizon is given.
+    pub(super) fn forget(&self) -> Option<Span> {
         match self.learner.horizon {
             Some(_) => None,
-            None => Some(self.learner.forget.unwrap_or(DEFAULT_FORGET).as_milliseconds()),
+            None => Some(self.learner.forget.unwrap_or(DEFAULT_FORGET)),
         }
     }
 
     /// Milliseconds of a tick.
     pub fn tick_milliseconds(&self) -> u64 {
         let suited =
-            self.forget_milliseconds().map_or(600_000, |forget| forget / TICKS_IN_HALF_LIFE);
+            self.forget().map_or(600_000, |forget| forget.as_milliseconds() / TICKS_IN_HALF_LIFE);
         self.learner.tick.map_or(suited.clamp(1000, 3_600_000), Span::as_milliseconds)
     }
 

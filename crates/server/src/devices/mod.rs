@@ -51,6 +51,7 @@ use crate::{
     Error, Result,
     clock::{Clock, Time},
     config::{DevicePlan, LoopPlan},
+    lives,
     loops::{Certificate, Part, Together, first_chain},
     sealed::{SealKey, Subject},
     store::{Digest, Head, LifeId, NewLife, Place, Store},
@@ -279,7 +280,7 @@ pub(crate) fn new_life(plan: &DevicePlan, began: Time) -> Result<NewLife> {
 
 impl DeviceLoop {
     async fn open(plan: DevicePlan, store: &dyn Store, clock: &dyn Clock) -> Result<Self> {
-        let life = store.begin_life(new_life(&plan, clock.now())?).await?;
+        let life = lives::begin(store, new_life(&plan, clock.now())?).await?;
         let mut head = store.head(life.id).await?;
         if head.number == 0 {
             head.chain = first_chain(store.id(), life.id, life.generation);

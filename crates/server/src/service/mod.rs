@@ -46,6 +46,7 @@ use crate::{
     clock::Clock,
     config::{DevicePlan, Ledger, LoopPlan, Period},
     devices::Devices,
+    lives,
     loops::{self, HeadName, Limits, Served, Token, first_chain},
     sealed::SealKey,
     secret::Secret,
@@ -350,18 +351,17 @@ impl Loop {
         let now = clock.now();
         let carry_ledger = matches!(plan.ledger, Ledger::Person { period: Period::Ever, .. });
         let json = |error: serde_json::Error| Error::store(error);
-        let life = store
-            .begin_life(NewLife {
-                name: plan.name.clone(),
-                generation: plan.generation(),
-                params: serde_json::to_vec(&plan.params).map_err(json)?,
-                state: curator.save(),
-                event: serde_json::to_vec(&curator.event()).map_err(json)?,
-                closed: plan.slot(now).saturating_sub(1),
-                time: now,
-                carry_ledger,
-            })
-            .await?;
+        let new = NewLife {
+            name: plan.name.clone(),
+            generation: plan.generation(),
+            params: serde_json::to_vec(&plan.params).map_err(json)?,
+            state: curator.save(),
+            event: serde_json::to_vec(&curator.event()).map_err(json)?,
+            closed: plan.slot(now).saturating_sub(1),
+            time: now,
+            carry_ledger,
+        };
+        let life = lives::begin(store.as_ref(), new).await?;
         let mut head = store.head(life.id).await?;
         if head.number == 0 {
             head.chain = first_chain(store.id(), life.id, life.generation);

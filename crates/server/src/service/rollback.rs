@@ -65,7 +65,12 @@ async fn restore_lives(store: &dyn Store, record: &WitnessRecord) -> Result<()> 
     for life in record.lives.values() {
         let begun = match known.iter().find(|known| known.id == life.id) {
             Some(known) => known.clone(),
-            None => store.begin_life(begin_again(life)?).await?,
+            None => {
+                let begun = store.begin_life(begin_again(life)?).await?;
+                let (name, generation) = (&life.name, format_args!("{:016x}", life.generation));
+                tracing::warn!(r#loop = %name, life = life.id, %generation, "the store has lost a generation that the witness knows: it begins again");
+                begun
+            }
         };
         if (begun.id, begun.generation, &begun.name) != (life.id, life.generation, &life.name) {
             let value = format!("life {} of loop {:?}", life.id, life.name);
