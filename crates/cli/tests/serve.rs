@@ -58,6 +58,15 @@ fn a_check_prints_every_loops_certificate_and_serves_nothing() {
     assert_eq!(json["loops"][0]["certificate"]["name"], "home");
     let epsilon = json["loops"][0]["certificate"]["periods"][0]["epsilon"].as_f64().unwrap();
     assert!(epsilon > 0.9 && epsilon <= 1.0, "{epsilon}");
+    // Whether it can work: ten visits of a person need more noise than one decision.
+    let needed = [0, 1].map(|index| {
+        let outlook = &json["loops"][index]["outlook"];
+        assert_eq!(outlook["forget"], "90 days");
+        let visits = outlook["useful_from"].as_u64().unwrap();
+        assert!(text.contains(&format!("outlook: about {visits} visits")), "{visits}: {text}");
+        visits
+    });
+    assert!(needed[0] > 5 * needed[1] && needed[1] > 10, "{needed:?}");
 }
 
 #[test]
@@ -91,6 +100,7 @@ fn loops_of_devices_are_checked_and_certified_with_what_enforces_each_condition(
             "batches have 1000 reports, and none smaller leaves the shuffler",
             "at least 500 of the 1000 reports",
             "the shuffler sees every report",
+            "reports until a predicted reward is more than noise",
             "all loops together",
         ] {
             assert!(text.contains(words), "{words}: {text}");

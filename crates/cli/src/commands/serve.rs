@@ -10,7 +10,7 @@ use std::{
 use clap::Args;
 use reticent_server::{
     clock::SystemClock,
-    config::{DevicePlan, LoopPlan, ServiceFile},
+    config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile},
     demo,
     http::{HttpLimits, Tls},
     loops::{Certificate, Enforcement, Limits, Together},
@@ -209,7 +209,7 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>, Error> {
 #[derive(Serialize)]
 struct Checked {
     certificate: Certificate,
-    outlook: Option<reticent::bandit::Outlook>,
+    outlook: Option<LoopOutlook>,
     tick_milliseconds: u64,
     features: Vec<String>,
 }
@@ -239,7 +239,7 @@ async fn check(plans: Vec<LoopPlan>, devices: Vec<DevicePlan>) -> Result<Report,
     for each in service.loops() {
         loops.push(Checked {
             certificate: service.certificate(&each.plan.name).await?,
-            outlook: service.outlook(each)?,
+            outlook: each.plan.outlook()?,
             tick_milliseconds: each.plan.tick,
             features: each.plan.features.names(),
         });
@@ -247,7 +247,7 @@ async fn check(plans: Vec<LoopPlan>, devices: Vec<DevicePlan>) -> Result<Report,
     for each in service.devices().loops() {
         loops.push(Checked {
             certificate: service.devices().certificate(each)?,
-            outlook: None,
+            outlook: Some(each.plan.outlook()),
             tick_milliseconds: each.plan.tick,
             features: each.plan.features.names(),
         });
@@ -287,17 +287,8 @@ fn describe(checked: &AllChecked) -> String {
         if let Some(ends) = &certificate.ends {
             let _ = writeln!(text, "  {ends}");
         }
-        match outlook {
-            Some(outlook) => {
-                let _ = writeln!(
-                    text,
-                    "  outlook: about {} people until the noise is no larger than what is learnt",
-                    outlook.useful_from
-                );
-            }
-            None => {
-                let _ = writeln!(text, "  outlook: none can be given");
-            }
+        if let Some(outlook) = outlook {
+            let _ = writeln!(text, "  outlook: {outlook}");
         }
         text.push('\n');
     }

@@ -6,11 +6,13 @@
 //! | `params` | the file as it is written |
 //! | `plan` | a checked loop: its features, its learner, its clock, its generation |
 //! | `changes` | which of its parts have changed, where a new generation begins |
+//! | `outlook` | whether it can work |
 //! | `warm` | what a loop begins with: a released model, or public examples |
 //! | `device` | the same where people's devices add the noise, with or without a shuffler |
 
 mod changes;
 mod device;
+mod outlook;
 mod params;
 mod plan;
 mod span;
@@ -20,6 +22,7 @@ pub use device::{
     BATCH_BODY_TIME, DeviceLearner, DeviceParams, DevicePlan, MOST_BATCH_BYTES, MOST_SEALED,
     ShuffleMode, ShuffleTable,
 };
+pub use outlook::LoopOutlook;
 pub use params::{
     Baseline, Combine, LearnerParams, LoopMode, LoopParams, Period, PrivacyParams, RewardParams,
     ServiceFile, Trust, UnitName,

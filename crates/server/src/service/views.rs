@@ -1,9 +1,6 @@
 //! Certificates, summaries, exports.
 
-use reticent::{
-    bandit::{Curator, Outlook},
-    noise::SecureNoise,
-};
+use reticent::{bandit::Curator, noise::SecureNoise};
 use serde::{Deserialize, Serialize};
 
 use super::{Loop, Service};
@@ -227,11 +224,6 @@ impl Service {
             summary: Summary::of(&each.plan, served.release.as_ref()),
             halted: each.halted(),
         }
-    }
-
-    /// What the loop's noise allows, before anybody came.
-    pub fn outlook(&self, each: &Loop) -> Result<Option<Outlook>> {
-        Ok(each.plan.learner.outlook()?)
     }
 
     /// Releases from this number on, at most `limit`.
