@@ -23,10 +23,12 @@ pub use device::{
     ShuffleMode, ShuffleTable,
 };
 pub use outlook::LoopOutlook;
+pub(crate) use params::person_path;
 pub use params::{
     Baseline, Combine, LearnerParams, LoopMode, LoopParams, Period, PrivacyParams, RewardParams,
     ServiceFile, Trust, UnitName,
 };
+pub(crate) use plan::check_name;
 pub use plan::{Ledger, LoopPlan, REMEMBERED, set_group};
 pub use span::Span;
 pub use warm::{ModelFile, Origin, WarmStart};

@@ -96,6 +96,7 @@ impl LoopParams {
             let remedy = "give a share from 0 to below 1";
             return Err(Error::invalid(at("baseline.share"), self.baseline.share, remedy));
         }
+        self.check_person_from(name)?;
         let ledger = self.ledger(name)?;
         let features = self.features().and_then(|features| Ok(features.check()?));
         let features = features.map_err(|error| within(name, error))?;
@@ -281,7 +282,7 @@ pub fn set_group(row: &mut [f64], compares: bool, holdout: bool) {
     }
 }
 
-pub(super) fn check_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
     if (1..=64).contains(&name.len()) && name.chars().all(sound) {
         return Ok(());
