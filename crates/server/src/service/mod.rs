@@ -3,6 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `rank` | questions are answered |
+//! | `open` | how many events are open |
 //! | `reward` | rewards and activations are taken |
 //! | `people` | keys of the people's hashes, and which of them the store needs |
 //! | `time` | the time that is believed |
@@ -15,6 +16,7 @@
 
 mod erase;
 mod model;
+mod open;
 mod people;
 mod rank;
 mod reward;
@@ -112,7 +114,7 @@ pub struct Loop {
     failed: Mutex<Option<String>>,
     /// One tick at a time.
     ticking: tokio::sync::Mutex<tick::Progress>,
-    open: Mutex<BTreeMap<u64, u64>>,
+    open: open::OpenEvents,
     /// Counts since the process began.
     pub counts: Counts,
 }
@@ -387,7 +389,7 @@ impl Loop {
             ticking: tokio::sync::Mutex::new(tick::Progress::new(
                 clock.steady().saturating_add(wait),
             )),
-            open: Mutex::new(open),
+            open: open::OpenEvents::new(open),
             counts: Counts::default(),
         })
     }
@@ -428,13 +430,9 @@ impl Loop {
         news
     }
 
-    fn open_slots(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, u64>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Events whose window has not ended: rewarded or not, so that it shows nothing but when people came.
     pub fn open_events(&self) -> u64 {
-        self.open_slots().values().sum()
+        self.open.count()
     }
 }
 

@@ -88,10 +88,13 @@ impl Service {
         if due <= head.folded {
             return Ok(Ticked::Nothing);
         }
-        if head.closed < due {
-            self.store.close(each.life, due).await?;
-        }
-        each.open_slots().retain(|slot, _| *slot > due);
+        let closing = async {
+            match head.closed < due {
+                true => self.store.close(each.life, due).await,
+                false => Ok(()),
+            }
+        };
+        each.open.change(closing, |slots, ()| slots.retain(|slot, _| *slot > due)).await?;
         if each.answering().served.over {
             self.collect(each, due, now).await?;
             return Ok(Ticked::Over);
