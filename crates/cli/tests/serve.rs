@@ -121,6 +121,17 @@ fn people_s_data_do_not_cross_a_network_in_the_clear() {
     refused(&[&open[..], &tls[..2]].concat(), &["--tls-key"]);
 }
 
+/// Both may run on one machine without being told where to listen.
+#[test]
+fn a_service_and_a_shuffler_listen_on_ports_of_their_own() {
+    for (command, port) in [("serve", "127.0.0.1:8080"), ("shuffle", "127.0.0.1:8090")] {
+        let help = String::from_utf8(reticent(&[command, "--help"]).stdout).unwrap();
+        for words in [&format!("[default: {port}]"), "--tls-certificate <PEM>", "--behind-proxy"] {
+            assert!(help.contains(words), "{command}, {words}: {help}");
+        }
+    }
+}
+
 #[test]
 fn bad_files_and_roles_are_refused_by_field() {
     let config = file("bad.toml", &LOOPS.replace("visits = 10", "visits = 0"));

@@ -28,6 +28,7 @@
 //! | [`control`] | commands to a process that runs |
 //! | [`clock`] | the time, from the system or set by a test |
 //! | [`tasks`] | work that goes on when its caller goes away |
+//! | `ticking` | ticks by the clock, tried again where they fail |
 //! | [`secret`] | keyed hashes of persons and events, and the key they are made with |
 //!
 //! **One round.**
@@ -63,5 +64,6 @@ pub mod service;
 pub mod shuffle;
 pub mod store;
 pub mod tasks;
+mod ticking;
 
 pub use error::{Error, Result};

@@ -12,9 +12,9 @@ use reticent_server::{
     clock::SystemClock,
     config::{DevicePlan, LoopOutlook, LoopPlan, ServiceFile},
     demo,
-    http::{HttpLimits, Tls},
+    http::HttpLimits,
     loops::{Certificate, Enforcement, Limits, Together},
-    run::{RunOptions, check_address},
+    run::RunOptions,
     sealed::SealKey,
     secret::Secret,
     service::{Options, Service},
@@ -22,7 +22,10 @@ use reticent_server::{
 };
 use serde::Serialize;
 
-use super::read;
+use super::{
+    listen::{TlsArguments, parse_listen},
+    read,
+};
 use crate::{error::Error, report::Report};
 
 /// Serves loops over HTTP until it is told to stop: decisions, rewards, releases by the clock, certificates.
@@ -40,9 +43,6 @@ pub struct Arguments {
     listen: SocketAddr,
     #[command(flatten)]
     tls: TlsArguments,
-    /// A proxy in front of the service does TLS.
-    #[arg(long)]
-    behind_proxy: bool,
     /// A file on another filesystem that shows whether the store was rolled back.
     #[arg(long, value_name = "PATH")]
     witness: Option<PathBuf>,
@@ -61,30 +61,6 @@ pub struct Arguments {
     demo: bool,
 }
 
-/// Where a process that listens has its certificate.
-#[derive(Args)]
-pub(super) struct TlsArguments {
-    /// A certificate with those that vouch for it, as PEM.
-    #[arg(long, value_name = "PEM", requires = "tls_key")]
-    tls_certificate: Option<PathBuf>,
-    /// The key of the certificate, as PEM.
-    #[arg(long, value_name = "PEM", requires = "tls_certificate")]
-    tls_key: Option<PathBuf>,
-}
-
-impl TlsArguments {
-    /// Both files, if they are given.
-    pub(super) fn files(self) -> Option<Tls> {
-        self.tls_certificate.zip(self.tls_key).map(|(certificate, key)| Tls { certificate, key })
-    }
-}
-
-pub(super) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        "give an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080, and no name".into()
-    })
-}
-
 /// Serves, or checks the files.
 pub fn run(arguments: Arguments) -> Result<Report, Error> {
     let (plans, device_plans) = match &arguments.config {
@@ -99,18 +75,18 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         }
         None => (demo::plans()?, Vec::new()),
     };
-    let tls = arguments.tls.files();
-    check_address(arguments.listen, tls.is_some(), arguments.behind_proxy)?;
+    let listen = arguments.tls.listen_on(arguments.listen);
+    listen.check()?;
     let runtime = runtime()?;
     if arguments.check {
-        if let Some(tls) = &tls {
+        if let Some(tls) = &listen.tls {
             tls.open()?;
         }
         return runtime.block_on(check(plans, device_plans));
     }
     let folder = Folder::new(arguments.data);
     log_to_stderr(if arguments.demo { "warn" } else { "info" });
-    let scheme = if tls.is_some() { "https" } else { "http" };
+    let scheme = listen.scheme();
     let names = plans.iter().map(|plan| plan.name.clone());
     let names: Vec<String> =
         names.chain(device_plans.iter().map(|plan| plan.name.clone())).collect();
@@ -121,9 +97,7 @@ pub fn run(arguments: Arguments) -> Result<Report, Error> {
         people_key: arguments.people_key,
         witness: arguments.witness,
         witness_lost: arguments.witness_lost,
-        listen: arguments.listen,
-        tls,
-        behind_proxy: arguments.behind_proxy,
+        listen,
         limits: HttpLimits::default(),
         visitors: arguments.demo,
     };

@@ -56,6 +56,7 @@ use crate::{
     sealed::{SealKey, Subject},
     store::{Digest, Head, LifeId, NewLife, Place, Store},
     tasks::Tasks,
+    ticking::Ticker,
 };
 use half::Half;
 
@@ -115,6 +116,7 @@ pub struct DeviceLoop {
     checker: Server,
     served: RwLock<Arc<ServedModel>>,
     halted: Mutex<Option<String>>,
+    ticker: Ticker,
     ticking: tokio::sync::Mutex<()>,
     waiting: AtomicU64,
     /// Which batches of a shuffler have come.
@@ -216,8 +218,10 @@ impl Devices {
 
     /// Why something is not as it should be.
     pub fn troubles(&self) -> impl Iterator<Item = String> {
-        self.loops()
-            .filter_map(|each| each.halted().map(|why| format!("loop {}: {why}", each.plan.name)))
+        self.loops().flat_map(|each| {
+            let of_loop = each.halted().into_iter().chain(each.ticker.failure());
+            of_loop.map(|why| format!("loop {}: {why}", each.plan.name))
+        })
     }
 
     /// Lets the tickers stop.
@@ -302,6 +306,7 @@ impl DeviceLoop {
                 numbers.for_each(|number| batches.note(number));
             }
         }
+        let ticker = Ticker::new(&plan.name, plan.tick);
         Ok(DeviceLoop {
             checker: plan.local().server(),
             plan,
@@ -310,6 +315,7 @@ impl DeviceLoop {
             began: life.began,
             served: RwLock::new(Arc::new(served)),
             halted: Mutex::default(),
+            ticker,
             ticking: tokio::sync::Mutex::default(),
             waiting: AtomicU64::new(waiting),
             batches: Mutex::new(batches),

@@ -54,6 +54,7 @@ use crate::{
     secret::Secret,
     store::{LifeId, NewLife, Pending, ReleaseRecord, Store, Witness, WitnessRecord},
     tasks::Tasks,
+    ticking::Ticker,
 };
 
 /// The setting that tells the key of events of a store.
@@ -110,8 +111,7 @@ pub struct Loop {
     clock: Arc<time::BelievedClock>,
     /// Why nothing is released at present.
     halted: Mutex<Option<Halt>>,
-    /// Why the last tick failed, which is tried again.
-    failed: Mutex<Option<String>>,
+    ticker: Ticker,
     /// One tick at a time.
     ticking: tokio::sync::Mutex<tick::Progress>,
     open: open::OpenEvents,
@@ -293,8 +293,7 @@ impl Service {
         troubles.extend(self.clock.doubt());
         for each in self.loops() {
             let stopped = each.halt_state().as_ref().map(|halt| halt.why.clone());
-            let failed = each.failure().clone();
-            let of_loop = stopped.into_iter().chain(failed);
+            let of_loop = stopped.into_iter().chain(each.ticker.failure());
             troubles.extend(of_loop.map(|why| format!("loop {}: {why}", each.plan.name)));
         }
         troubles.extend(self.devices.troubles());
@@ -378,6 +377,7 @@ impl Loop {
         };
         let served = loops::served(&head, last)?;
         let answering = Answering::new(served, tokens, life.id);
+        let ticker = Ticker::new(&plan.name, plan.tick);
         Ok(Loop {
             plan,
             life: life.id,
@@ -385,7 +385,7 @@ impl Loop {
             epoch: AtomicU64::new(epoch),
             clock: Arc::clone(clock),
             halted: Mutex::new(None),
-            failed: Mutex::new(None),
+            ticker,
             ticking: tokio::sync::Mutex::new(tick::Progress::new(
                 clock.steady().saturating_add(wait),
             )),
@@ -407,11 +407,6 @@ impl Loop {
     pub fn halted(&self) -> Option<String> {
         let halted = self.halt_state().as_ref().map(|halt| halt.why.clone());
         halted.or_else(|| self.clock.doubt())
-    }
-
-    /// Why the last tick failed.
-    fn failure(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn halt_state(&self) -> std::sync::MutexGuard<'_, Option<Halt>> {
